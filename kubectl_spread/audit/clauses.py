@@ -1,0 +1,108 @@
+"""Clauses: every topology spread constraint and affinity term of a pod, with its field path."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from kubectl_spread.kube.model import (
+    LabelSelector,
+    PodAffinity,
+    PodAffinityTerm,
+    PodSpec,
+    TopologySpreadConstraint,
+)
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+_INDEX = re.compile(r"\[(\d+)\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """One spread constraint or affinity term; ``constraint`` is None for a term.
+
+    ``required`` tells whether the scheduler filters by it: a DoNotSchedule constraint or a required term.
+    """
+
+    path: str
+    topology_key: str
+    selector: LabelSelector | None
+    match_label_keys: tuple[str, ...]
+    mismatch_label_keys: tuple[str, ...]
+    required: bool
+    constraint: TopologySpreadConstraint | None
+
+    @property
+    def spread(self) -> bool:
+        """Whether this is a topology spread constraint."""
+        return self.constraint is not None
+
+    @property
+    def keyed(self) -> bool:
+        """Whether the apiserver has anything to merge into the selector."""
+        return bool(self.match_label_keys or self.mismatch_label_keys)
+
+
+def clauses(spec: PodSpec) -> tuple[Clause, ...]:
+    """Return the spread constraints of a pod, then its affinity and anti-affinity terms, in the API's order."""
+    constraints = tuple(
+        _constraint_clause(index, constraint) for index, constraint in enumerate(spec.topology_spread_constraints)
+    )
+    if spec.affinity is None:
+        return constraints
+    return (
+        *constraints,
+        *_term_clauses("podAffinity", spec.affinity.pod_affinity),
+        *_term_clauses("podAntiAffinity", spec.affinity.pod_anti_affinity),
+    )
+
+
+def path_order(path: str) -> tuple[str | int, ...]:
+    """Return a sort key for field paths that compares indices as numbers."""
+    return tuple(int(part) if part.isdigit() else part for part in _INDEX.split(path))
+
+
+def _constraint_clause(index: int, constraint: TopologySpreadConstraint) -> Clause:
+    return Clause(
+        path=f"spec.topologySpreadConstraints[{index}]",
+        topology_key=constraint.topology_key,
+        selector=constraint.label_selector,
+        match_label_keys=constraint.match_label_keys,
+        mismatch_label_keys=(),
+        required=constraint.when_unsatisfiable == "DoNotSchedule",
+        constraint=constraint,
+    )
+
+
+def _term_clauses(field: str, affinity: PodAffinity | None) -> tuple[Clause, ...]:
+    if affinity is None:
+        return ()
+    required = affinity.required_during_scheduling_ignored_during_execution
+    preferred = affinity.preferred_during_scheduling_ignored_during_execution
+    return (
+        *(
+            _term_clause(f"spec.affinity.{field}.{_REQUIRED}[{index}]", term, required=True)
+            for index, term in enumerate(required)
+        ),
+        *(
+            _term_clause(
+                f"spec.affinity.{field}.{_PREFERRED}[{index}].podAffinityTerm",
+                weighted.pod_affinity_term,
+                required=False,
+            )
+            for index, weighted in enumerate(preferred)
+        ),
+    )
+
+
+def _term_clause(path: str, term: PodAffinityTerm, *, required: bool) -> Clause:
+    return Clause(
+        path=path,
+        topology_key=term.topology_key,
+        selector=term.label_selector,
+        match_label_keys=term.match_label_keys,
+        mismatch_label_keys=term.mismatch_label_keys,
+        required=required,
+        constraint=None,
+    )

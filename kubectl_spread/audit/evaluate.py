@@ -1,0 +1,220 @@
+"""Evaluation: from a snapshot to rows and groups, the projections of its shapes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from kubectl_spread.audit.clauses import Clause, path_order
+from kubectl_spread.audit.counting import ENCODER
+from kubectl_spread.audit.scope import Target
+from kubectl_spread.audit.snapshot import PodRecord, Shape, Snapshot
+from kubectl_spread.audit.verdicts import SEVEREST, Context, KeyVerdict, Verdict, clause_verdict
+from kubectl_spread.audit.views import ShapeView, Views
+from kubectl_spread.kube import nodeaffinity
+from kubectl_spread.kube.podtopologyspread import NodeSets, Spread
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A judged pod in one clause, with the verdicts on its keys."""
+
+    pod: PodRecord
+    clause: Clause
+    verdict: Verdict | None
+    keys: tuple[KeyVerdict, ...]
+
+
+@dataclass(slots=True)
+class Row:
+    """Pods of one workload that are alike in one clause; ``members`` are only those whose verdict is not ``merged``.
+
+    ``views`` maps each shape's view to its number of pods; all of them count the same domains.
+    """
+
+    namespace: str
+    workload: Target
+    clause: Clause
+    index: int
+    effective: bytes
+    pods: list[PodRecord] = field(default_factory=list)
+    members: list[Member] = field(default_factory=list)
+    verdicts: Counter[Verdict] = field(default_factory=Counter)
+    views: list[tuple[ShapeView, int]] = field(default_factory=list)
+
+    @property
+    def path(self) -> str:
+        """The field path of the clause."""
+        return self.clause.path
+
+    @property
+    def representative(self) -> PodRecord:
+        """The pod whose selectors are shown: of the worst verdict, the first by name."""
+        worst = min(self.members, key=_member_order, default=None)
+        return min(self.pods, key=lambda pod: pod.name) if worst is None else worst.pod
+
+    @property
+    def spread(self) -> Spread | None:
+        """The count; selfMatchNum is that of most of the pods."""
+        view, _ = max(self.views, key=lambda item: item[1])
+        return view.spreads[self.index]
+
+    @property
+    def lower_bound(self) -> bool:
+        """Whether the domains are only inferred."""
+        return any(view.lower_bound for view, _ in self.views)
+
+
+@dataclass(slots=True)
+class Group:
+    """Pods that are alike in everything the spread plugin reads."""
+
+    namespace: str
+    workload: Target
+    view: ShapeView
+    pods: list[PodRecord] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What is true about the judged pods: rows and groups in the report's order, and what they were held against."""
+
+    rows: tuple[Row, ...]
+    groups: tuple[Group, ...]
+    pods: tuple[PodRecord, ...]
+    nodes: NodeSets
+    context: Context
+    snapshot: Snapshot
+    views: Views
+
+
+def evaluate(snapshot: Snapshot, context: Context, *, nodes: str) -> Audit:
+    """Judge and count every pod in scope.
+
+    Args:
+        snapshot: The pods, nodes and owners that were read.
+        context: What is known about the servers.
+        nodes: ``listed``, ``inferred`` (from the pods' own zone labels) or ``none``.
+    """
+    views = Views(snapshot, context, nodes=nodes)
+    rows: dict[object, Row] = {}
+    groups: dict[object, Group] = {}
+    judged: list[PodRecord] = []
+    for workload, shape, pods in _alike(snapshot):
+        judged += pods
+        view = views.of(shape)
+        for index, clause in enumerate(shape.clauses):
+            if clause.spread or clause.keyed:
+                _add_to_row(_row(rows, workload, view, index), view, pods, views)
+        if any(clause.spread for clause in shape.clauses):
+            key = (shape.namespace, workload, _group_key(view))
+            group = groups.setdefault(key, Group(shape.namespace, workload, view))
+            group.pods += pods
+    for pods in (*(row.pods for row in rows.values()), *(group.pods for group in groups.values())):
+        pods.sort(key=lambda pod: pod.name)
+    return Audit(
+        rows=tuple(sorted(rows.values(), key=_row_order)),
+        groups=tuple(sorted(groups.values(), key=_group_order)),
+        pods=tuple(judged),
+        nodes=views.node_sets,
+        context=context,
+        snapshot=snapshot,
+        views=views,
+    )
+
+
+def _alike(snapshot: Snapshot) -> Iterator[tuple[Target, Shape, list[PodRecord]]]:
+    """Yield the pods that are asked for by workload and shape; a pod without owner is its own workload."""
+    by_shape: dict[int, list[PodRecord]] = {}
+    for pod in snapshot.pods:
+        by_shape.setdefault(id(pod.shape), []).append(pod)
+    for pods in by_shape.values():
+        owners = [owner.target for owner in snapshot.owner_chain(pods[0])]
+        asked = [pod for pod in pods if _asked_for(pod, owners, snapshot.scope.targets)]
+        if asked and owners:
+            yield owners[-1], asked[0].shape, asked
+        else:
+            yield from ((Target("Pod", pod.name), pod.shape, [pod]) for pod in asked)
+
+
+def _asked_for(pod: PodRecord, owners: Sequence[Target], targets: Sequence[Target]) -> bool:
+    known = (Target("Pod", pod.name), *owners)
+    return not targets or any(
+        target.kind == one.kind and target.name in ("", one.name) for target in targets for one in known
+    )
+
+
+def _row(rows: dict[object, Row], workload: Target, view: ShapeView, index: int) -> Row:
+    """Return the row that pods of a workload and shape belong to, in one clause."""
+    clause = view.shape.clauses[index]
+    effective = ENCODER.encode(view.effective[index])
+    key = (view.shape.namespace, workload, clause.path, _row_key(view, index), effective)
+    return rows.setdefault(key, Row(view.shape.namespace, workload, clause, index, effective))
+
+
+def _add_to_row(row: Row, view: ShapeView, pods: list[PodRecord], views: Views) -> None:
+    row.pods += pods
+    row.views.append((view, len(pods)))
+    clause = view.shape.clauses[row.index]
+    if view.settled and clause_verdict(clause, view.verdicts[row.index]) is Verdict.MERGED:
+        row.verdicts[Verdict.MERGED] += len(pods)
+        return
+    for pod in pods:
+        keys = views.verdicts(pod)[row.index]
+        verdict = clause_verdict(clause, keys)
+        if verdict is not None:
+            row.verdicts[verdict] += 1
+        if verdict not in (None, Verdict.MERGED):
+            row.members.append(Member(pod, clause, verdict, keys))
+
+
+def _row_key(view: ShapeView, index: int) -> bytes:
+    """Return what the pods of one row have in common beside workload, path and effective selector."""
+    shape, clause = view.shape, view.shape.clauses[index]
+    if clause.constraint is None:
+        keys = (clause.match_label_keys, clause.mismatch_label_keys)
+        return ENCODER.encode((clause.topology_key, clause.selector, keys))
+    honors_taints = clause.constraint.node_taints_policy == "Honor"
+    alike = [other.topology_key for other in shape.clauses if other.spread and other.required == clause.required]
+    return ENCODER.encode(
+        (
+            clause.constraint,
+            shape.placement.node_selector,
+            nodeaffinity.required(shape.placement.affinity),
+            shape.placement.tolerations if honors_taints else (),
+            alike,
+            shape.pinned,
+            shape.scheduler_name,
+        )
+    )
+
+
+def _group_key(view: ShapeView) -> bytes:
+    shape = view.shape
+    return ENCODER.encode(
+        (
+            [(clause.constraint, clause.selector) for clause in shape.clauses],
+            view.effective,
+            shape.placement.node_selector,
+            nodeaffinity.required(shape.placement.affinity),
+            shape.placement.tolerations,
+            shape.pinned,
+            shape.scheduler_name,
+        )
+    )
+
+
+def _member_order(member: Member) -> tuple[int, str]:
+    rank = len(SEVEREST) if member.verdict is None else SEVEREST[member.verdict]
+    return rank, member.pod.name
+
+
+def _row_order(row: Row) -> tuple[object, ...]:
+    workload = row.workload
+    place = (row.namespace, workload.kind, workload.name, path_order(row.path))
+    return (*place, row.effective, row.pods[0].name)
+
+
+def _group_order(group: Group) -> tuple[str, ...]:
+    return (group.namespace, group.workload.kind, group.workload.name, group.pods[0].name)

@@ -1,0 +1,170 @@
+"""Projections: rows, groups and pods of an audit as parts of the report."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from kubectl_spread.audit import differences, report
+from kubectl_spread.audit.clauses import path_order
+from kubectl_spread.audit.evaluate import Audit, Group, Member, Row
+from kubectl_spread.audit.scope import Target
+from kubectl_spread.audit.verdicts import SEVEREST, Confidence, KeyVerdict, Verdict
+from kubectl_spread.audit.views import merged_selector
+from kubectl_spread.kube.podtopologyspread import Spread
+
+MANY_DOMAINS: Final = 200
+"""With more domains than this, those without pods are counted instead of listed."""
+
+
+def timestamp(moment: datetime) -> str:
+    """Return a time as the API writes it."""
+    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def workload(target: Target) -> report.Workload:
+    """Return a workload as the report names it."""
+    return report.Workload(kind=target.kind, name=target.name)
+
+
+def constraint_row(row: Row) -> report.Row:
+    """Return one row of the report."""
+    selector = selectors(row)
+    common = report.Row(
+        namespace=row.namespace,
+        workload=workload(row.workload),
+        pod_count=len(row.pods),
+        pending=sum(not pod.node for pod in row.pods),
+        terminating=sum(pod.terminating for pod in row.pods) or UNSET,
+        path=row.path,
+        topology_key=row.clause.topology_key,
+        selector=selector,
+        diff=UNSET if isinstance(selector.merged, UnsetType) else differences.lines(selector.stored, selector.merged),
+        verdicts={str(verdict): row.verdicts[verdict] for verdict in Verdict if row.verdicts[verdict]},
+    )
+    return _with_constraint(common, row)
+
+
+def selectors(row: Row) -> report.Selectors:
+    """Return the four selectors of a row, as its representative pod has them."""
+    pod = row.representative
+    view = next(view for view, _ in row.views if view.shape is pod.shape)
+    split = pod.shape.splits[row.index]
+    clause = pod.shape.clauses[row.index]
+    by_scheduler = Verdict.SCHEDULER_MERGED in {found.verdict for found in view.verdicts[row.index]}
+    return report.Selectors(
+        authored=split.authored,
+        merged=UNSET if by_scheduler else merged_selector(clause, pod.shape, split.authored),
+        stored=clause.selector,
+        effective=view.effective[row.index],
+    )
+
+
+def group(found: Group) -> report.Group:
+    """Return one group of the report."""
+    answer = found.view.node_answer
+    return report.Group(
+        namespace=found.namespace,
+        workload=workload(found.workload),
+        pods=[pod.name for pod in found.pods],
+        pending=sum(not pod.node for pod in found.pods),
+        nodes=UNSET
+        if answer is None
+        else report.NodeAnswer(
+            total=answer.total,
+            feasible=answer.feasible,
+            not_matching=answer.not_matching,
+            missing_label=answer.missing_label,
+        ),
+    )
+
+
+def pods(audit: Audit) -> list[report.Pod]:
+    """Return every pod and path whose verdict is not ``merged``, by namespace, name and path."""
+    found = [(row, member) for row in audit.rows for member in row.members]
+    found.sort(key=lambda item: (item[0].namespace, item[1].pod.name, path_order(item[0].path)))
+    return [_pod(row, member) for row, member in found]
+
+
+def _pod(row: Row, member: Member) -> report.Pod:
+    decisive = min(member.keys, key=lambda found: SEVEREST[found.verdict], default=None)
+    confidence = Confidence.CERTAIN if decisive is None else decisive.confidence
+    return report.Pod(
+        namespace=row.namespace,
+        name=member.pod.name,
+        node=member.pod.node or UNSET,
+        terminating=member.pod.terminating or UNSET,
+        workload=workload(row.workload),
+        path=row.path,
+        verdict=str(member.verdict),
+        confidence=str(confidence),
+        keys=[_key(found) for found in member.keys],
+    )
+
+
+def _key(found: KeyVerdict) -> report.Key:
+    changed = found.changed_by
+    return report.Key(
+        key=found.key,
+        operator=str(found.operator),
+        verdict=str(found.verdict),
+        confidence=str(found.confidence),
+        stored=report.unset_none(found.stored),
+        label=report.unset_none(found.label),
+        evidence=list(found.evidence),
+        changed_by=UNSET
+        if changed is None or changed.time is None
+        else report.ChangedBy(manager=changed.manager, time=timestamp(changed.time)),
+    )
+
+
+def _with_constraint(row: report.Row, source: Row) -> report.Row:
+    """Add what only spread constraints have."""
+    constraint = source.clause.constraint
+    if constraint is None:
+        return row
+    row = msgspec.structs.replace(
+        row,
+        default=False,
+        when_unsatisfiable=constraint.when_unsatisfiable,
+        max_skew=constraint.max_skew,
+        min_domains=(constraint.min_domains or 1) if source.clause.required else UNSET,
+        node_affinity_policy=constraint.node_affinity_policy,
+        node_taints_policy=constraint.node_taints_policy,
+    )
+    return row if source.spread is None else _with_counts(row, source.spread, inferred=source.lower_bound)
+
+
+def _with_counts(row: report.Row, spread: Spread, *, inferred: bool) -> report.Row:
+    values = sorted(spread.match_num)
+    many = len(values) > MANY_DOMAINS
+    listed = [value for value in values if spread.match_num[value]] if many else values
+    return msgspec.structs.replace(
+        row,
+        domains=[
+            report.Domain(
+                value=value,
+                nodes=spread.domains.nodes[value],
+                match_num=spread.match_num[value],
+                skew=spread.skew_of(value),
+            )
+            for value in listed
+        ],
+        empty_domains=len(values) - len(listed) if many else UNSET,
+        min_match_num=spread.min_match_num,
+        self_match_num=spread.self_match_num,
+        skew=spread.skew,
+        lower_bound=inferred or UNSET,
+        next=UNSET if inferred else _next(spread, values, many=many),
+    )
+
+
+def _next(spread: Spread, values: list[str], *, many: bool) -> report.Next:
+    allowed = [value for value in values if spread.allows(value)]
+    blocked = [value for value in values if not spread.allows(value)]
+    if many:
+        return report.Next(allowed=len(allowed), blocked=len(blocked))
+    return report.Next(allowed=allowed, blocked=blocked)

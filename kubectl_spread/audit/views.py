@@ -1,0 +1,183 @@
+"""Views: what is true about the pods of one shape, worked out once for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kubectl_spread.audit.clauses import Clause
+from kubectl_spread.audit.counting import Census
+from kubectl_spread.audit.snapshot import PodRecord, Shape, Snapshot
+from kubectl_spread.audit.verdicts import (
+    BINDING_KEYS,
+    Context,
+    KeyVerdict,
+    Provenance,
+    Verdict,
+    judge,
+)
+from kubectl_spread.kube import podstrategy, podtopologyspread
+from kubectl_spread.kube.features import Behaviour
+from kubectl_spread.kube.model import LabelSelector, Node, ObjectMeta
+from kubectl_spread.kube.podtopologyspread import NodeSets, Placement, Spread
+
+KeyVerdicts = tuple[tuple[KeyVerdict, ...], ...]
+"""The verdicts on every key, one tuple a clause."""
+
+_SETTLED: Final = frozenset(Verdict) - {
+    Verdict.STALE_LABEL,
+    Verdict.LATE_LABEL,
+    Verdict.UNMERGED,
+    Verdict.PRE_UPGRADE,
+}
+"""Verdicts that look the same on every pod of a shape; the others depend on each pod's own history."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeView:
+    """What is true about every pod of a shape.
+
+    ``effective`` holds one selector a clause; ``spreads`` one count a clause, None for affinity terms
+    and wherever placement is not judged. ``node_answer`` is the Filter's over all hard constraints.
+    """
+
+    shape: Shape
+    verdicts: KeyVerdicts
+    effective: tuple[LabelSelector | None, ...]
+    spreads: tuple[Spread | None, ...]
+    node_answer: podtopologyspread.Verdict | None
+    lower_bound: bool
+
+    @property
+    def settled(self) -> bool:
+        """Whether the verdicts need nothing that differs between the shape's pods."""
+        return all(found.verdict in _SETTLED for keys in self.verdicts for found in keys)
+
+
+class Views:
+    """Makes views of shapes from one snapshot."""
+
+    def __init__(self, snapshot: Snapshot, context: Context, *, nodes: str) -> None:
+        """Judge by ``context``; ``nodes`` is ``listed``, ``inferred`` or ``none``."""
+        self._snapshot = snapshot
+        self._context = context
+        self._mode = nodes
+        found = snapshot.nodes if nodes == "listed" else inferred_nodes(snapshot)
+        self.node_sets = NodeSets(found, context.behaviour)
+        self._census = Census(snapshot, self.node_sets, context.behaviour)
+        self._views: dict[int, ShapeView] = {}
+
+    def of(self, shape: Shape) -> ShapeView:
+        """Return the view of a shape, made at first use."""
+        if id(shape) not in self._views:
+            self._views[id(shape)] = self._make(shape)
+        return self._views[id(shape)]
+
+    def verdicts(self, pod: PodRecord) -> KeyVerdicts:
+        """Return the verdicts on one pod, with its own history as evidence."""
+        shape = pod.shape
+        view = self.of(shape)
+        if view.settled:
+            return view.verdicts
+        chain = self._snapshot.owner_chain(pod)
+        provenance = Provenance(
+            stored=shape.stored,
+            generation=pod.generation,
+            created=pod.created,
+            owners=pod.owners,
+            template_keys=frozenset(key for owner in chain for key in owner.template_keys),
+        )
+        return judge(
+            shape.clauses,
+            shape.splits,
+            shape.labels,
+            bound=shape.bound,
+            context=self._context,
+            provenance=provenance,
+        )
+
+    def _make(self, shape: Shape) -> ShapeView:
+        context = self._context
+        verdicts = judge(shape.clauses, shape.splits, shape.labels, bound=shape.bound, context=context)
+        effective = tuple(
+            _effective(clause, keys, shape, context.behaviour)
+            for clause, keys in zip(shape.clauses, verdicts, strict=True)
+        )
+        spreads, answer = self._place(shape, effective)
+        return ShapeView(shape, verdicts, effective, spreads, answer, self._mode == "inferred")
+
+    def _place(
+        self, shape: Shape, effective: Sequence[LabelSelector | None]
+    ) -> tuple[tuple[Spread | None, ...], podtopologyspread.Verdict | None]:
+        silent = tuple(None for _ in shape.clauses)
+        if self._mode == "none" or shape.pinned or not shape.default_scheduler:
+            return silent, None
+        if self._mode == "inferred":
+            return self._place_by_pods(shape, effective), None
+        behaviour = self._context.behaviour
+        constraints = [
+            podtopologyspread.working_constraint(clause.constraint, selector, behaviour)
+            for clause, selector in zip(shape.clauses, effective, strict=True)
+            if clause.constraint is not None
+        ]
+        if not constraints:
+            return silent, None
+        found = self._census.spreads(shape.namespace, shape.labels, constraints, shape.placement)
+        answer = podtopologyspread.filter_nodes(found, self.node_sets)
+        return (*found, *silent[len(found) :]), answer
+
+    def _place_by_pods(self, shape: Shape, effective: Sequence[LabelSelector | None]) -> tuple[Spread | None, ...]:
+        """Count zones and regions as the pods' own labels show them; where nodes could be excluded, not at all."""
+        spreads: list[Spread | None] = []
+        anywhere = Placement({}, None, ())
+        for clause, selector in zip(shape.clauses, effective, strict=True):
+            if clause.constraint is None or clause.topology_key not in BINDING_KEYS:
+                spreads.append(None)
+                continue
+            constraint = podtopologyspread.working_constraint(clause.constraint, selector, self._context.behaviour)
+            if shape.placement.restricts(constraint):
+                spreads.append(None)
+                continue
+            (spread,) = self._census.spreads(shape.namespace, shape.labels, [constraint], anywhere)
+            spreads.append(spread)
+        return tuple(spreads)
+
+
+def merged_selector(clause: Clause, shape: Shape, authored: LabelSelector | None) -> LabelSelector | None:
+    """Return what the merge makes of ``authored`` with today's labels; keys written at binding are left out."""
+    return podstrategy.merged_selector(
+        authored,
+        shape.labels,
+        [key for key in clause.match_label_keys if not _written_at_binding(clause, key, shape)],
+        [key for key in clause.mismatch_label_keys if not _written_at_binding(clause, key, shape)],
+    )
+
+
+def inferred_nodes(snapshot: Snapshot) -> list[Node]:
+    """Return nodes as the zone and region labels of the pods on them show them (binding writes these from 1.35 on)."""
+    labels: dict[str, dict[str, str]] = {}
+    for population in snapshot.populations().values():
+        for pod_labels, per_node in population:
+            shown = {key: pod_labels[key] for key in BINDING_KEYS if key in pod_labels}
+            for node in per_node:
+                labels.setdefault(node, {}).update(shown)
+    return [Node(metadata=ObjectMeta(name=name, labels=found)) for name, found in labels.items()]
+
+
+def _written_at_binding(clause: Clause, key: str, shape: Shape) -> bool:
+    if not shape.bound or key not in BINDING_KEYS or clause.selector is None:
+        return False
+    named = (*clause.selector.match_labels, *(item.key for item in clause.selector.match_expressions))
+    return key not in named
+
+
+def _effective(clause: Clause, keys: Sequence[KeyVerdict], shape: Shape, behaviour: Behaviour) -> LabelSelector | None:
+    """Return the selector that the scheduler works with; of an affinity term that is the stored one."""
+    if not clause.spread:
+        return clause.selector
+    at_binding = {found.key for found in keys if found.verdict is Verdict.BIND_LABEL}
+    added = clause.match_label_keys if behaviour.scheduler_adds_match_label_keys else ()
+    return podtopologyspread.effective_selector(
+        clause.selector, [key for key in added if key not in at_binding], shape.labels
+    )

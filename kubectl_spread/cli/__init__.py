@@ -1,0 +1,57 @@
+"""The command line: one module a command; the only place that prints or exits."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from kubectl_spread import __version__
+from kubectl_spread.cli.check import check
+from kubectl_spread.cli.explain import explain
+from kubectl_spread.cli.rules import rules
+from kubectl_spread.errors import SpreadError
+from kubectl_spread.kube.features import NEWEST_MINOR, OLDEST_MINOR
+from kubectl_spread.render.words import safe
+
+_FAILED = 2
+
+
+class SpreadGroup(click.Group):
+    """The commands; the one place where an error becomes one line on stderr and exit status 2."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run a command; an error that the user can act on ends it with one line."""
+        try:
+            return super().invoke(ctx)
+        except SpreadError as error:
+            text = str(error)
+            spoken = text.startswith(("Error from server", "The connection to the server", "Unable to connect"))
+            click.echo(safe(text if spoken else f"error: {text}"), err=True)
+            ctx.exit(_FAILED)
+
+
+@click.group(cls=SpreadGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(
+    __version__, message=f"kubectl-spread %(version)s (Kubernetes 1.{OLDEST_MINOR} to 1.{NEWEST_MINOR})"
+)
+def cli() -> None:
+    """Check that pods select what their constraints and affinity say, and how skewed they are.
+
+    \b
+      kubectl spread check                  the pods of this namespace
+      kubectl spread check -A               the pods of all namespaces
+      kubectl spread explain deploy/web     one workload, with its domains
+      kubectl spread check -f manifests/    files instead of a cluster
+    """  # noqa: D301 - click wants the backspace character itself
+
+
+for command in (check, explain, rules):
+    cli.add_command(command)
+
+
+def main() -> None:
+    """Run the command line; called as ``kubectl-spread`` it says ``kubectl spread``, as kubectl's users do."""
+    called = Path(sys.argv[0]).name
+    cli(prog_name="kubectl spread" if called.startswith("kubectl-") else "kubectl-spread")

@@ -1,0 +1,98 @@
+"""``kubectl spread check``: is every selector what the merge makes of it, and how skewed is each constraint now?"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+import click
+
+from kubectl_spread.audit.report import Report
+from kubectl_spread.cli import options, output
+from kubectl_spread.cli.gather import Gathered, gather
+from kubectl_spread.render import structured
+from kubectl_spread.rules.model import Severity
+
+_FINDINGS: Final = 1
+_UNANSWERED: Final = 2
+_FORMATS: Final = ("json", "name", "wide", "yaml")
+
+
+@click.command()
+@click.argument("arguments", nargs=-1, metavar="[NAME… | TYPE/NAME… | TYPE NAME…]")
+@options.scope
+@options.reading
+@click.option("-o", "--output", "form", type=click.Choice(_FORMATS), help="How to print; the default is a table.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["error", "warning", "info", "never"]),
+    default="error",
+    show_default=True,
+    help="The least severity that makes the exit status 1.",
+)
+@click.option("--show", type=click.Choice(["problems", "all"]), help="Rows to show. [default: all, where they are few]")
+@click.option("--no-headers", is_flag=True, help="Print the table without headers.")
+@options.color
+@options.connection
+@click.pass_context
+def check(
+    context: click.Context,
+    /,
+    *,
+    form: str | None,
+    fail_on: str,
+    show: Literal["problems", "all"] | None,
+    no_headers: bool,
+    color: str,
+    **asked: object,
+) -> None:
+    """Compare every pod's selectors with what the merge makes of them, and count every constraint.
+
+    Exit status: 0 nothing at or above --fail-on, 1 findings, 2 not everything could be checked.
+    """
+    question, gathered = gather(asked)
+    report = gathered.completed(question)
+    for text in (*gathered.notes, *gathered.problems):
+        output.note(text)
+    _print(report, gathered, form, show, headers=not no_headers, color=color)
+    if gathered.problems:
+        context.exit(_UNANSWERED)
+    if _at_or_above(report, fail_on):
+        context.exit(_FINDINGS)
+
+
+def _print(
+    report: Report,
+    gathered: Gathered,
+    form: str | None,
+    show: Literal["problems", "all"] | None,
+    *,
+    headers: bool,
+    color: str,
+) -> None:
+    if form in (None, "wide", "name") and gathered.empty:
+        output.note(gathered.nothing_found())
+        return
+    match form:
+        case "json":
+            output.data(structured.json(report))
+        case "yaml":
+            output.data(structured.yaml(report))
+        case "name":
+            output.data(structured.names(report))
+        case _:
+            from kubectl_spread.render import table  # noqa: PLC0415 - rich is only for people
+
+            layout = table.Layout(
+                wide=form == "wide",
+                namespaces=gathered.scope.namespace is None and gathered.several_namespaces,
+                headers=headers,
+                show=show,
+            )
+            output.data(table.check(report, layout, output.terminal(color)))
+
+
+def _at_or_above(report: Report, fail_on: str) -> bool:
+    if fail_on == "never":
+        return False
+    limit = Severity[fail_on.upper()]
+    return any(Severity[finding.severity.upper()] >= limit for finding in report.findings)

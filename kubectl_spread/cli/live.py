@@ -1,0 +1,166 @@
+"""Reading a live cluster: as little as the question needs, and what is not allowed is said."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Final, TypeVar
+
+import msgspec
+
+from kubectl_spread.audit import report
+from kubectl_spread.audit.evaluate import Audit, evaluate
+from kubectl_spread.audit.snapshot import Snapshot
+from kubectl_spread.audit.verdicts import Verdict
+from kubectl_spread.cli.gather import Gathered, Judgement, judge_by
+from kubectl_spread.cli.question import Question
+from kubectl_spread.errors import ForbiddenError, NotFoundError
+from kubectl_spread.kube.features import OLDEST_MINOR
+from kubectl_spread.kube.model import Message, Pod
+from kubectl_spread.sources.cluster import Cluster
+from kubectl_spread.sources.connection import ConnectionFlags
+from kubectl_spread.sources.page import Page
+from kubectl_spread.sources.resources import BY_KIND, NODES, PODS, WORKLOADS, Resource
+
+Kind = TypeVar("Kind", bound=Message)
+_UNFINISHED: Final = "status.phase!=Succeeded,status.phase!=Failed"
+"""What the scheduler itself lists."""
+_GATED: Final = frozenset({Verdict.UNMERGED, Verdict.PRE_UPGRADE, Verdict.MERGE_OFF})
+"""Verdicts that depend on the apiserver's feature gates."""
+_ALL_LOCKED: Final = 33
+"""From this minor on, no gate that can still be switched changes how the scheduler counts by default."""
+_CHAINED: Final = frozenset({"ReplicaSet", "Job"})
+"""Kinds that are themselves owned, so that they are read to find the root owner."""
+
+
+def flags(asked: Mapping[str, object]) -> ConnectionFlags:
+    """Return the connection flags among a command's options; one that was not given is absent."""
+    names = [field.name for field in dataclasses.fields(ConnectionFlags)]
+    return msgspec.convert({name: asked[name] for name in names if asked.get(name)}, ConnectionFlags)
+
+
+class Live:
+    """One reading of one cluster."""
+
+    def __init__(self, question: Question, flags: ConnectionFlags) -> None:
+        """Connect; nothing is read yet but credentials."""
+        self._question = question
+        self._cluster = Cluster.connect(flags)
+        self._scope = question.scope(self._cluster.namespace)
+        self._versions: dict[str, str] = {}
+        self._problems: list[str] = []
+        self._notes: list[str] = []
+        self._forbidden = 0
+
+    def gather(self) -> Gathered:
+        """Read version, pods, nodes, owners and, where a verdict needs them, gates; then audit.
+
+        Raises:
+            SourceError: something could not be read for another reason than a missing permission, or it was pods.
+        """
+        question = self._question
+        minor = self._server_minor()
+        judgement, warnings = judge_by(question, minor)
+        snapshot = self._pods(judgement)
+        nodes = self._nodes(snapshot, judgement) if question.needs_nodes else "none"
+        self._owners(snapshot)
+        audit = evaluate(snapshot, judgement.context(question), nodes=nodes)
+        if self._needs_gates(audit, judgement):
+            judgement, warnings = judge_by(question, minor, self._gates())
+            audit = evaluate(snapshot, judgement.context(question), nodes=nodes)
+        self._check_named(snapshot)
+        skipped = snapshot.skipped.copy()
+        skipped["forbidden"] = self._forbidden
+        return Gathered(
+            audit=audit,
+            judgement=judgement,
+            nodes=nodes,
+            all_namespaces=question.all_namespaces,
+            resource_versions=self._versions,
+            skipped=skipped,
+            problems=self._problems,
+            notes=[*warnings, *self._notes],
+        )
+
+    def _server_minor(self) -> int:
+        version = self._cluster.version()
+        return version.minor if version.emulation_minor is None else min(version.minor, version.emulation_minor)
+
+    def _pods(self, judgement: Judgement) -> Snapshot:
+        def add(snapshot: Snapshot, page: Page[Pod]) -> None:
+            self._versions[PODS.plural] = page.resource_version
+            for pod in page:
+                snapshot.add_pod(pod)
+
+        def begin() -> Snapshot:
+            return Snapshot(self._scope, judgement.behaviour)
+
+        try:
+            return self._cluster.fold(PODS, begin, add, self._scope.namespace, field_selector=_UNFINISHED)
+        except ForbiddenError as error:
+            hint = " (name one that you may list with -n)" if self._scope.namespace is None else ""
+            raise ForbiddenError(f"{error}{hint}") from None
+
+    def _nodes(self, snapshot: Snapshot, judgement: Judgement) -> report.NodesKnown:
+        try:
+            for node in self._all(NODES, None):
+                snapshot.add_node(node)
+        except ForbiddenError as error:
+            inferred = judgement.behaviour.binding_writes_topology_labels
+            so = "zones are inferred from the pods' own labels" if inferred else "placement is not judged"
+            self._problems.append(f"{error}: {so}")
+            self._forbidden += 1
+            return "inferred" if inferred else "none"
+        return "listed"
+
+    def _owners(self, snapshot: Snapshot) -> None:
+        """Read owners that are owned themselves.
+
+        And those whose template may prove that a label was there at creation.
+        """
+        owned = {pod.shape.owner.kind for pod in snapshot.pods if pod.shape.owner}
+        unsettled = {pod.shape.owner.kind for pod in snapshot.pods if pod.shape.owner and pod.shape.unsettled_keys}
+        for resource in WORKLOADS:
+            if resource.kind not in (owned & _CHAINED) | unsettled:
+                continue
+            try:
+                for workload in self._all(resource, self._scope.namespace):
+                    snapshot.add_workload(resource.kind, workload)
+            except ForbiddenError as error:
+                self._forbidden += 1
+                asked = any(target.kind not in ("Pod", resource.kind) for target in self._scope.targets)
+                kept = self._problems if asked else self._notes
+                kept.append(f"{error}: pods are shown under their direct owner")
+
+    def _all(self, resource: Resource[Kind], namespace: str | None) -> list[Kind]:
+        def begin() -> list[Kind]:
+            return []
+
+        def add(found: list[Kind], page: Page[Kind]) -> None:
+            self._versions[resource.plural] = page.resource_version
+            found.extend(page)
+
+        return self._cluster.fold(resource, begin, add, namespace)
+
+    def _needs_gates(self, audit: Audit, judgement: Judgement) -> bool:
+        if self._question.minor is not None:
+            return False
+        uncertain = any(_GATED & row.verdicts.keys() for row in audit.rows)
+        return OLDEST_MINOR <= judgement.minor < _ALL_LOCKED or uncertain
+
+    def _gates(self) -> dict[str, bool] | None:
+        gates = self._cluster.feature_gates()
+        if gates is None:
+            self._forbidden += 1
+            self._notes.append("feature gates are assumed from the version: this user may not get /metrics")
+        return gates
+
+    def _check_named(self, snapshot: Snapshot) -> None:
+        """Ask for the objects that were named and that no pod led to, so that the apiserver itself says NotFound."""
+        namespace = self._scope.namespace
+        for target in snapshot.unmet():
+            if namespace is None:
+                raise NotFoundError(f'{BY_KIND[target.kind].plural} "{target.name}" not found in any namespace')
+            self._cluster.get(BY_KIND[target.kind], namespace, target.name)
+            if target.kind == "Pod":
+                self._notes.append(f"pod {target.name} is finished and not judged")

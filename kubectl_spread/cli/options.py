@@ -1,0 +1,115 @@
+"""kubectl's flags, and those that the commands share, in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., object])
+
+_CONNECTION: Final = (
+    click.option("--kubeconfig", default="", metavar="FILE", help="Path to the kubeconfig file to use."),
+    click.option("--context", default="", metavar="NAME", help="The kubeconfig context to use."),
+    click.option("--cluster", default="", metavar="NAME", help="The kubeconfig cluster to use."),
+    click.option("--user", default="", metavar="NAME", help="The kubeconfig user to use."),
+    click.option("-s", "--server", default="", metavar="URL", help="Address of the apiserver."),
+    click.option("--token", default="", metavar="TOKEN", help="Bearer token for the apiserver."),
+    click.option("--as", "as_user", default="", metavar="USER", help="User to impersonate."),
+    click.option("--as-group", "as_groups", multiple=True, metavar="GROUP", help="Group to impersonate; repeatable."),
+    click.option("--as-uid", default="", metavar="UID", help="UID to impersonate."),
+    click.option("--certificate-authority", default="", metavar="FILE", help="Certificate of the authority to trust."),
+    click.option("--client-certificate", default="", metavar="FILE", help="Client certificate for TLS."),
+    click.option("--client-key", default="", metavar="FILE", help="Client key for TLS."),
+    click.option("--insecure-skip-tls-verify", is_flag=True, help="Do not check the apiserver's certificate."),
+    click.option("--tls-server-name", default="", metavar="NAME", help="Name to expect in the certificate."),
+    click.option(
+        "--request-timeout",
+        default="0",
+        metavar="TIME",
+        show_default=True,
+        help="How long one request may take, with a unit (1s, 2m, 3h); 0 never gives up.",
+    ),
+    click.option(
+        "--chunk-size",
+        type=click.IntRange(min=0),
+        default=500,
+        show_default=True,
+        help="Objects a page; 0 asks for all at once.",
+    ),
+)
+
+_INPUT: Final = (
+    click.option("-n", "--namespace", default="", metavar="NAME", help="The namespace to judge."),
+    click.option(
+        "-f",
+        "--filename",
+        multiple=True,
+        metavar="FILE",
+        help="Read manifests or captured objects instead of a cluster: a file, a folder, or - for standard "
+        "input; repeatable.",
+    ),
+    click.option("-R", "--recursive", is_flag=True, help="Read folders inside folders too."),
+    click.option(
+        "--server-version",
+        default="",
+        metavar="1.N",
+        help="The Kubernetes minor to judge by. [default: the server's; with -f the newest known]",
+    ),
+    click.option(
+        "--feature-gates",
+        default="",
+        metavar="A=BOOL,…",
+        help="Feature gates that differ from what is read or assumed.",
+    ),
+    click.option(
+        "--merge-since",
+        default="",
+        metavar="TIME",
+        help="Since when every apiserver merges spread selectors.",
+    ),
+)
+
+_SCOPE: Final = (
+    click.option("-A", "--all-namespaces", is_flag=True, help="Judge the pods of all namespaces."),
+    click.option(
+        "--exclude-namespace",
+        multiple=True,
+        metavar="NAME,…",
+        help="Namespaces that are not judged; repeatable.",
+    ),
+    click.option("-l", "--selector", default="", metavar="SELECTOR", help="Judge pods with these labels."),
+    click.option("--field-selector", default="", metavar="SELECTOR", help="Judge pods with these fields."),
+    click.option("--select", multiple=True, metavar="CODE,…", help="Run only these rules, by code or prefix."),
+    click.option("--ignore", multiple=True, metavar="CODE,…", help="Silence these rules, by code or prefix."),
+)
+
+color: Final = click.option(
+    "--color",
+    type=click.Choice(["auto", "always", "never"]),
+    default="auto",
+    show_default=True,
+    help="When to use colour; NO_COLOR turns auto into never.",
+)
+
+
+def connection(command: Command) -> Command:
+    """Add kubectl's flags for choosing a cluster and a user."""
+    return _add(command, _CONNECTION)
+
+
+def reading(command: Command) -> Command:
+    """Add the flags that say what is read and by which Kubernetes it is judged."""
+    return _add(command, _INPUT)
+
+
+def scope(command: Command) -> Command:
+    """Add the flags that say which pods and rules are asked for."""
+    return _add(command, _SCOPE)
+
+
+def _add(command: Command, options: tuple[Callable[[Command], Command], ...]) -> Command:
+    for option in reversed(options):
+        command = option(command)
+    return command

@@ -1,0 +1,57 @@
+"""Arguments that name objects: ``NAME…``, ``TYPE/NAME…``, ``TYPE NAME…``, with kubectl's short names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from kubectl_spread.audit.scope import Target
+from kubectl_spread.errors import UsageError
+
+KINDS: Final = {
+    "Pod": ("pod", "pods", "po"),
+    "Deployment": ("deployment", "deployments", "deploy"),
+    "ReplicaSet": ("replicaset", "replicasets", "rs"),
+    "StatefulSet": ("statefulset", "statefulsets", "sts"),
+    "DaemonSet": ("daemonset", "daemonsets", "ds"),
+    "Job": ("job", "jobs"),
+    "CronJob": ("cronjob", "cronjobs", "cj"),
+    "ReplicationController": ("replicationcontroller", "replicationcontrollers", "rc"),
+}
+"""Maps a kind to the words that name it: singular, plural (the resource), short."""
+
+_KIND_OF: Final = {word: kind for kind, words in KINDS.items() for word in words}
+
+
+def parse(arguments: Sequence[str]) -> tuple[Target, ...]:
+    """Return what the arguments name; a plain NAME is a pod, a TYPE alone every object of it.
+
+    Raises:
+        UsageError: a type is not known, a name is missing, or both forms are mixed.
+    """
+    if not arguments:
+        return ()
+    if any("/" in argument for argument in arguments):
+        return tuple(_slashed(argument) for argument in arguments)
+    types = [_KIND_OF.get(word.lower()) for word in arguments[0].split(",")]
+    kinds = [kind for kind in types if kind is not None]
+    if len(kinds) == len(types):
+        names = arguments[1:] or [""]
+        return tuple(Target(kind, name) for kind in kinds for name in names)
+    return tuple(Target("Pod", name) for name in arguments)
+
+
+def resource(kind: str) -> str:
+    """Return the resource of a kind, as the apiserver's messages name it."""
+    return KINDS[kind][1] if kind in KINDS else f"{kind.lower()}s"
+
+
+def _slashed(argument: str) -> Target:
+    word, _, name = argument.partition("/")
+    if not word or not name or "/" in name:
+        raise UsageError(f'arguments in TYPE/NAME form must have a single type and name, not "{argument}"')
+    kind = _KIND_OF.get(word.lower())
+    if kind is None:
+        known = ", ".join(words[0] for words in KINDS.values())
+        raise UsageError(f'the server doesn\'t have a resource type "{word}" with pods (known: {known})')
+    return Target(kind, name)

@@ -1,0 +1,1 @@
+"""Kubernetes' own rules, pure: each module is named after the upstream package it mirrors."""

@@ -1,0 +1,71 @@
+"""managedFields: which manager owns a label, and since when at the latest?
+
+Source: kubernetes v1.37.1 staging/src/k8s.io/apimachinery/pkg/util/managedfields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import msgspec
+
+from kubectl_spread.kube.model import ManagedFieldsEntry, ObjectMeta
+
+_CREATION_TOLERANCE: Final = timedelta(seconds=1)
+# A pod's constraints and affinity never change, so whoever owns them wrote them when it created the pod.
+_IMMUTABLE: Final = ("f:topologySpreadConstraints", "f:affinity")
+
+
+@dataclass(frozen=True, slots=True)
+class LabelOwner:
+    """Who owns a label, according to one entry of managedFields.
+
+    ``time`` is when the entry's manager last changed anything, so the label was written at or before it.
+    """
+
+    key: str
+    manager: str
+    time: datetime | None
+    at_creation: bool
+
+
+def label_owners(metadata: ObjectMeta, keys: Iterable[str]) -> tuple[LabelOwner, ...]:
+    """Return the owners of the labels ``keys``, in the order of managedFields; labels nobody owns have none.
+
+    An owner is ``at_creation`` when its entry made the pod and has not changed since, to the second.
+    """
+    wanted = frozenset(keys)
+    owners = []
+    for entry in metadata.managed_fields:
+        fields = _fields(entry)
+        owned = wanted & {name.removeprefix("f:") for name in _children(fields, "f:metadata", "f:labels")}
+        creation = bool(owned) and _unchanged_since_creation(entry, fields, metadata.creation_timestamp)
+        owners += [LabelOwner(key, entry.manager, entry.time, creation) for key in sorted(owned)]
+    return tuple(owners)
+
+
+def _fields(entry: ManagedFieldsEntry) -> dict[str, Any]:
+    try:
+        fields = msgspec.json.decode(entry.fields_v1)
+    except msgspec.DecodeError:
+        return {}
+    return fields if isinstance(fields, dict) else {}
+
+
+def _children(fields: dict[str, Any], *path: str) -> dict[str, Any]:
+    for name in path:
+        below = fields.get(name)
+        if not isinstance(below, dict):
+            return {}
+        fields = below
+    return fields
+
+
+def _unchanged_since_creation(entry: ManagedFieldsEntry, fields: dict[str, Any], created: datetime | None) -> bool:
+    if entry.time is None or created is None or entry.subresource:
+        return False
+    made_the_pod = any(name in _children(fields, "f:spec") for name in _IMMUTABLE)
+    return made_the_pod and entry.time <= created + _CREATION_TOLERANCE

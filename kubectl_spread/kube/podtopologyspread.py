@@ -1,0 +1,291 @@
+"""Spread counting: how many matching pods does each domain hold, and where may one more go?
+
+Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/podtopologyspread, calPreFilterState, Filter and
+countPodsMatchSelector.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import msgspec
+
+from kubectl_spread.kube import labels as labelselectors
+from kubectl_spread.kube import nodeaffinity, taints
+from kubectl_spread.kube.features import Behaviour
+from kubectl_spread.kube.labels import Labels
+from kubectl_spread.kube.model import (
+    Affinity,
+    LabelSelector,
+    LabelSelectorRequirement,
+    Node,
+    Toleration,
+    TopologySpreadConstraint,
+)
+
+
+class WhenUnsatisfiable(StrEnum):
+    """What the scheduler does with a node that a constraint does not allow."""
+
+    DO_NOT_SCHEDULE = "DoNotSchedule"
+    SCHEDULE_ANYWAY = "ScheduleAnyway"
+
+
+class NodeInclusionPolicy(StrEnum):
+    """Whether nodes that a pod could not use count."""
+
+    HONOR = "Honor"
+    IGNORE = "Ignore"
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """What decides which nodes a pod could use: nodeSelector, required node affinity, tolerations."""
+
+    node_selector: Labels
+    affinity: Affinity | None
+    tolerations: tuple[Toleration, ...]
+
+    def fits(self, node: Node) -> bool:
+        """Tell whether nodeSelector and required node affinity allow ``node``."""
+        return nodeaffinity.matches(node, self.node_selector, self.affinity)
+
+    def restricts(self, constraint: Constraint) -> bool:
+        """Tell whether ``constraint`` counts fewer than all nodes for such a pod, whatever the nodes are."""
+        chooses = bool(self.node_selector) or nodeaffinity.required(self.affinity) is not None
+        return (chooses and constraint.node_affinity_policy is NodeInclusionPolicy.HONOR) or (
+            constraint.node_taints_policy is NodeInclusionPolicy.HONOR
+        )
+
+    def tolerates(self, node: Node, behaviour: Behaviour) -> bool:
+        """Tell whether every NoSchedule and NoExecute taint of ``node`` is tolerated."""
+        comparison = behaviour.toleration_comparison
+        untolerated = taints.find_untolerated(node.spec.taints, self.tolerations, comparison_operators=comparison)
+        return untolerated is None
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """A spread constraint as the scheduler works with it: effective selector, every default filled in."""
+
+    topology_key: str
+    hard: bool
+    max_skew: int
+    min_domains: int
+    node_affinity_policy: NodeInclusionPolicy
+    node_taints_policy: NodeInclusionPolicy
+    selector: LabelSelector | None
+
+
+@dataclass(frozen=True, slots=True)
+class Domains:
+    """The eligible domains of one constraint: topology value to number of nodes, and each eligible node's value."""
+
+    nodes: Mapping[str, int]
+    value_of: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The count of one constraint, in pods.
+
+    ``match_num`` maps every eligible domain's topology value to its number of matching pods.
+    """
+
+    constraint: Constraint
+    domains: Domains
+    match_num: Mapping[str, int]
+    min_match_num: int
+    self_match_num: int
+
+    @property
+    def skew(self) -> int:
+        """The largest skew of any eligible domain; 0 without one."""
+        return max((self.skew_of(value) for value in self.match_num), default=0)
+
+    def skew_of(self, topology_value: str) -> int:
+        """Return how many pods a domain holds above the global minimum."""
+        return self.match_num.get(topology_value, 0) - self.min_match_num
+
+    def allows(self, topology_value: str) -> bool:
+        """Tell whether one more such pod may go to a domain: matchNum + selfMatchNum - minMatchNum <= maxSkew."""
+        if not self.constraint.hard:
+            return True
+        return self.skew_of(topology_value) + self.self_match_num <= self.constraint.max_skew
+
+
+def effective_selector(
+    selector: LabelSelector | None, match_label_keys: Iterable[str], labels: Labels
+) -> LabelSelector | None:
+    """Return ``selector`` and the pod's current values of ``match_label_keys``, each requirement once; None stays None.
+
+    Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/podtopologyspread/common.go, mergeLabelSetWithSelector.
+    """
+    if selector is None:
+        return None
+    current = tuple(
+        LabelSelectorRequirement(key=key, operator="In", values=(labels[key],))
+        for key in match_label_keys
+        if key in labels
+    )
+    seen = [
+        LabelSelectorRequirement(key=key, operator="In", values=(value,))
+        for key, value in selector.match_labels.items()
+    ]
+    expressions = []
+    for requirement in (*selector.match_expressions, *current):
+        if requirement not in seen:
+            seen.append(requirement)
+            expressions.append(requirement)
+    return msgspec.structs.replace(selector, match_expressions=tuple(expressions))
+
+
+def working_constraint(
+    constraint: TopologySpreadConstraint, selector: LabelSelector | None, behaviour: Behaviour
+) -> Constraint:
+    """Return the scheduler's view of an API constraint whose effective selector is ``selector``."""
+    hard = constraint.when_unsatisfiable == WhenUnsatisfiable.DO_NOT_SCHEDULE
+    policies = behaviour.node_inclusion_policies
+    honors_affinity = not policies or constraint.node_affinity_policy == NodeInclusionPolicy.HONOR
+    honors_taints = policies and constraint.node_taints_policy == NodeInclusionPolicy.HONOR
+    min_domains = constraint.min_domains if behaviour.min_domains and hard else None
+    return Constraint(
+        topology_key=constraint.topology_key,
+        hard=hard,
+        max_skew=constraint.max_skew,
+        min_domains=1 if min_domains is None else min_domains,
+        node_affinity_policy=NodeInclusionPolicy.HONOR if honors_affinity else NodeInclusionPolicy.IGNORE,
+        node_taints_policy=NodeInclusionPolicy.HONOR if honors_taints else NodeInclusionPolicy.IGNORE,
+        selector=selector,
+    )
+
+
+class NodeSets:
+    """The nodes of a cluster; eligible domains are found once per distinct question."""
+
+    def __init__(self, nodes: Iterable[Node], behaviour: Behaviour) -> None:
+        """Take the nodes in any order; ``behaviour`` says how taints are read."""
+        self.nodes = tuple(sorted(nodes, key=lambda node: node.metadata.name))
+        self._behaviour = behaviour
+        self._domains: dict[object, Domains] = {}
+        self._cells: dict[tuple[str, ...], Counter[tuple[str | None, ...]]] = {}
+        self._placements: dict[bytes, dict[str, tuple[bool, bool]]] = {}
+
+    def usable(self, placement: Placement) -> Mapping[str, tuple[bool, bool]]:
+        """Map each node's name to (node affinity fits, taints are tolerated)."""
+        key = msgspec.json.encode(
+            (placement.node_selector, nodeaffinity.required(placement.affinity), placement.tolerations),
+            order="deterministic",
+        )
+        if key not in self._placements:
+            self._placements[key] = {
+                node.metadata.name: (placement.fits(node), placement.tolerates(node, self._behaviour))
+                for node in self.nodes
+            }
+        return self._placements[key]
+
+    def domains(self, constraint: Constraint, keys: Sequence[str], placement: Placement) -> Domains:
+        """Return the eligible domains of ``constraint``.
+
+        A node that lacks any of ``keys``, the topology keys of all the pod's constraints with the same
+        whenUnsatisfiable, is in none of them.
+        """
+        usable = self.usable(placement)
+        policies = (constraint.node_affinity_policy, constraint.node_taints_policy)
+        question = (constraint.topology_key, tuple(sorted(set(keys))), policies, id(usable))
+        if question not in self._domains:
+            self._domains[question] = self._find_domains(constraint, keys, usable)
+        return self._domains[question]
+
+    def _find_domains(
+        self, constraint: Constraint, keys: Sequence[str], usable: Mapping[str, tuple[bool, bool]]
+    ) -> Domains:
+        value_of = {}
+        for node in self.nodes:
+            fits, tolerated = usable[node.metadata.name]
+            if not fits and constraint.node_affinity_policy is NodeInclusionPolicy.HONOR:
+                continue
+            if not tolerated and constraint.node_taints_policy is NodeInclusionPolicy.HONOR:
+                continue
+            if all(key in node.metadata.labels for key in keys):
+                value_of[node.metadata.name] = node.metadata.labels[constraint.topology_key]
+        return Domains(nodes=Counter(value_of.values()), value_of=value_of)
+
+    def cells(self, keys: Sequence[str]) -> Mapping[tuple[str | None, ...], int]:
+        """Map each combination of the nodes' values for ``keys`` (None: no such label) to its number of nodes."""
+        wanted = tuple(keys)
+        if wanted not in self._cells:
+            self._cells[wanted] = Counter(tuple(node.metadata.labels.get(key) for key in wanted) for node in self.nodes)
+        return self._cells[wanted]
+
+
+def count(
+    constraint: Constraint,
+    domains: Domains,
+    matching: Mapping[str, int],
+    labels: Labels,
+) -> Spread:
+    """Count matching pods per eligible domain; the minimum is 0 while fewer domains than minDomains are eligible.
+
+    Args:
+        constraint: The constraint to count for.
+        domains: Its eligible domains.
+        matching: Maps a node's name to its number of pods that match the constraint's selector.
+        labels: The incoming pod's own labels, for selfMatchNum.
+    """
+    match_num = dict.fromkeys(domains.nodes, 0)
+    for node, number in matching.items():
+        value = domains.value_of.get(node)
+        if value is not None:
+            match_num[value] += number
+    enough = len(match_num) >= constraint.min_domains
+    return Spread(
+        constraint=constraint,
+        domains=domains,
+        match_num=match_num,
+        min_match_num=min(match_num.values(), default=0) if enough else 0,
+        self_match_num=int(labelselectors.matches(constraint.selector, labels)),
+    )
+
+
+def counts_nothing(selector: LabelSelector | None, behaviour: Behaviour) -> bool:
+    """Tell whether the scheduler counts no pod at all for ``selector``: None, or empty where it takes the shortcut."""
+    if selector is None:
+        return True
+    return behaviour.empty_selector_counts_nothing and labelselectors.is_empty(selector)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The Filter's answer over all nodes, in nodes: feasible, not matching the skew, lacking a topology key."""
+
+    total: int
+    feasible: int
+    not_matching: int
+    missing_label: int
+
+
+def filter_nodes(spreads: Sequence[Spread], nodes: NodeSets) -> Verdict:
+    """Filter all nodes by the pod's hard constraints, in the pod's order; a node's first failure decides."""
+    hard = [spread for spread in spreads if spread.constraint.hard]
+    answers: Counter[str] = Counter()
+    for values, number in nodes.cells([spread.constraint.topology_key for spread in hard]).items():
+        answers[_filter(hard, values)] += number
+    return Verdict(
+        total=len(nodes.nodes),
+        feasible=answers["feasible"],
+        not_matching=answers["not matching"],
+        missing_label=answers["missing label"],
+    )
+
+
+def _filter(hard: Sequence[Spread], values: Sequence[str | None]) -> str:
+    for spread, value in zip(hard, values, strict=True):
+        if value is None:
+            return "missing label"
+        if not spread.allows(value):
+            return "not matching"
+    return "feasible"

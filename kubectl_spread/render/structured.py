@@ -1,0 +1,40 @@
+"""JSON, YAML and names."""
+
+from __future__ import annotations
+
+import io
+
+import msgspec
+
+from kubectl_spread.audit.report import Report
+from kubectl_spread.render.words import workload
+
+
+def json(document: msgspec.Struct) -> str:
+    """Return a document as indented JSON."""
+    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
+
+
+def yaml(document: msgspec.Struct) -> str:
+    """Return a document as YAML."""
+    from ruamel.yaml import YAML  # noqa: PLC0415 - only this format needs it
+
+    stream = io.StringIO()
+    dumper = YAML(typ="safe", pure=True)
+    dumper.default_flow_style = False
+    dumper.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
+    dumper.width = 2**16
+    dumper.allow_unicode = False
+    dumper.dump(msgspec.to_builtins(document), stream)
+    return stream.getvalue()
+
+
+def names(report: Report) -> str:
+    """Return the workloads with findings, one a line: ``deploy/web``.
+
+    With several namespaces ``namespace/deploy/web``.
+    """
+    found = [(finding.namespace, workload(finding.object)) for finding in report.findings]
+    several = len({row.namespace for row in report.constraints}) > 1
+    lines = dict.fromkeys(f"{namespace}/{name}" if several else name for namespace, name in found)
+    return "".join(f"{line}\n" for line in lines)

@@ -1,0 +1,167 @@
+"""The table that ``check`` prints: rows, findings, totals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from msgspec import UnsetType
+from rich.text import Text
+
+from kubectl_spread.audit.report import Finding, Report, Row
+from kubectl_spread.audit.verdicts import Verdict
+from kubectl_spread.kube import labels
+from kubectl_spread.render import words
+from kubectl_spread.render.terminal import Column, Terminal, paragraph, render, table
+
+SEVERITY_STYLES: Final = {"error": "bold red", "warning": "yellow", "info": "cyan"}
+_LISTED_DOMAINS: Final = 5
+_LARGE: Final = 50
+_INDENT: Final = " " * 9
+_SEVERITIES: Final = ("error", "warning", "info")
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How much is shown: ``show`` None lists the healthy rows too unless there are many."""
+
+    wide: bool = False
+    namespaces: bool = False
+    headers: bool = True
+    show: Literal["problems", "all"] | None = None
+
+
+def check(report: Report, layout: Layout, terminal: Terminal) -> str:
+    """Return the whole text: what it was judged by, rows (those with findings first), findings, totals."""
+    troubled = {(found.namespace, found.object, found.path) for found in report.findings}
+    rows = sorted(report.constraints, key=lambda row: _place(row) not in troubled)
+    problems_only = layout.show == "problems" or (layout.show is None and len(rows) > _LARGE)
+    shown = [row for row in rows if not problems_only or _place(row) in troubled]
+    parts = [words.judged_as(report.cluster, report.summary.pods) + "\n"] if layout.headers else []
+    if shown:
+        parts.append(_rows(shown, layout, terminal))
+    if report.findings:
+        parts.append("".join(_finding(found, report, layout, terminal) for found in _by_severity(report.findings)))
+    parts.append(totals(report, hidden=len(rows) - len(shown)))
+    return "\n".join(parts)
+
+
+def totals(report: Report, *, hidden: int = 0) -> str:
+    """Return the last line: what was judged, what was found, what was left out."""
+    summary = report.summary
+    found = ", ".join(
+        f"{number} {severity}{'s' if number != 1 and severity != 'info' else ''}"
+        for severity in _SEVERITIES
+        if (number := getattr(summary.findings, severity))
+    )
+    parts = [
+        f"{words.plural(summary.pods, 'pod')}, {words.plural(summary.constraints, 'constraint row')}",
+        found or "no findings",
+    ]
+    if hidden:
+        parts.append(f"{words.plural(hidden, 'row')} without findings not shown (--show all)")
+    if summary.silenced:
+        parts.append(f"{summary.silenced} silenced")
+    if report.cluster.nodes == "none":
+        parts.append("placement not judged: no nodes")
+    if summary.skipped:
+        parts.append("skipped: " + ", ".join(f"{number} {reason}" for reason, number in summary.skipped.items()))
+    return "; ".join(parts) + "\n"
+
+
+def _place(row: Row) -> tuple[str, object, str]:
+    return (row.namespace, row.workload, row.path)
+
+
+def _by_severity(findings: Iterable[Finding]) -> list[Finding]:
+    return sorted(findings, key=lambda found: _SEVERITIES.index(found.severity))
+
+
+def _rows(rows: Sequence[Row], layout: Layout, terminal: Terminal) -> str:
+    columns = [
+        *([Column("NAMESPACE")] if layout.namespaces else []),
+        Column("WORKLOAD", shrink=True),
+        Column("CONSTRAINT", shrink=True),
+        Column("PODS", "right"),
+        Column("SELECTOR"),
+        Column("DOMAINS", shrink=True),
+        Column("SKEW", "right"),
+        Column("MAX", "right"),
+    ]
+    if layout.wide:
+        columns += [Column("MIN", "right"), Column("SELF", "right"), Column("PATH"), Column("EFFECTIVE")]
+    return table(columns, [_cells(row, layout) for row in rows], terminal, headers=layout.headers)
+
+
+def _cells(row: Row, layout: Layout) -> list[Text | str]:
+    cells: list[Text | str] = [
+        words.workload(row.workload),
+        words.clause(row),
+        str(row.pod_count),
+        _selector(row),
+        _domains(row),
+        _skew(row),
+        _number(row.max_skew),
+    ]
+    if layout.namespaces:
+        cells.insert(0, words.safe(row.namespace))
+    if layout.wide:
+        cells += [
+            _number(row.min_match_num),
+            _number(row.self_match_num),
+            words.short_path(row.path),
+            words.safe(labels.describe(row.selector.effective)),
+        ]
+    return cells
+
+
+def _selector(row: Row) -> Text:
+    if not row.verdicts:
+        return Text("-")
+    worst, number = next(iter(row.verdicts.items()))
+    text = worst if number == row.pod_count else f"{worst} {number}/{row.pod_count}"
+    settled = worst in (Verdict.MERGED, Verdict.BIND_LABEL, Verdict.SCHEDULER_MERGED, Verdict.AUTHORED)
+    return Text(text, style="" if settled else "yellow")
+
+
+def _domains(row: Row) -> str:
+    if isinstance(row.domains, UnsetType):
+        return "-"
+    empty = row.empty_domains if isinstance(row.empty_domains, int) else 0
+    total = len(row.domains) + empty
+    if total > _LISTED_DOMAINS:
+        counts = [domain.match_num for domain in row.domains] + [0] * bool(empty)
+        return f"{total} ({min(counts)}..{max(counts)})"
+    return " ".join(f"{words.value(domain.value)}={domain.match_num}" for domain in row.domains) or "<none>"
+
+
+def _skew(row: Row) -> Text:
+    if isinstance(row.skew, UnsetType):
+        return Text("-")
+    over = isinstance(row.max_skew, int) and row.skew > row.max_skew
+    bound = ">=" if row.lower_bound is True else ""
+    return Text(f"{bound}{row.skew}", style="yellow" if over else "")
+
+
+def _number(value: int | UnsetType) -> str:
+    return "-" if isinstance(value, UnsetType) else str(value)
+
+
+def _finding(found: Finding, report: Report, layout: Layout, terminal: Terminal) -> str:
+    pods = sum(
+        row.pod_count for row in report.constraints if _place(row) == (found.namespace, found.object, found.path)
+    )
+    place = words.workload(found.object)
+    if layout.namespaces:
+        place = f"{words.safe(found.namespace)}/{place}"
+    head = Text(f"{found.severity:<8}", style=SEVERITY_STYLES[found.severity])
+    head.append(f" {found.code} {found.name}  {place}  {words.short_path(found.path)}", style="default")
+    head.append(f"  {found.pod_count} of {words.plural(pods, 'pod')}", style="default")
+    return render(head, terminal) + details(found, terminal, pods=layout.wide)
+
+
+def details(found: Finding, terminal: Terminal, *, pods: bool) -> str:
+    """Return what stands below the head of a finding: message, pods where asked for, fix."""
+    texts = [found.message, *([f"pods: {' '.join(found.pods)}"] if pods else []), f"fix: {found.fix}"]
+    return "".join(paragraph(words.safe(text), _INDENT, terminal) for text in texts)

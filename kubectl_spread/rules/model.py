@@ -1,0 +1,73 @@
+"""What a rule is: text that people read, and one check that yields evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from kubectl_spread.audit.evaluate import Audit, Group, Member, Row
+from kubectl_spread.audit.scope import Target
+from kubectl_spread.audit.verdicts import Verdict
+
+
+class Severity(IntEnum):
+    """What a finding does to the user; ordered, so that ``--fail-on`` is one comparison."""
+
+    INFO = 1
+    WARNING = 2
+    ERROR = 3
+
+    def __str__(self) -> str:
+        """Return the word that users see."""
+        return self.name.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One workload in one clause: all of its rows, which differ in what is stored; and its groups."""
+
+    namespace: str
+    workload: Target
+    path: str
+    rows: tuple[Row, ...]
+    groups: tuple[Group, ...]
+    audit: Audit
+
+    def members(self, verdict: Verdict) -> list[Member]:
+        """Return the pods with a verdict, by name."""
+        found = [member for row in self.rows for member in row.members if member.verdict is verdict]
+        return sorted(found, key=lambda member: member.pod.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a check found: the pods, named values for the message, and a severity where it is not the rule's own."""
+
+    pods: tuple[str, ...]
+    values: Mapping[str, str | int] = field(default_factory=dict)
+    severity: Severity | None = None
+
+
+Check = Callable[[Subject], Iterator[Evidence]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule: everything that output, catalogue and documentation say about it stands here.
+
+    ``message`` and ``fix`` are templates of the evidence's values; ``fix`` may also use ``restart``, the
+    safe way to replace the pods of the workload. ``needs_nodes`` tells whether the check asks where pods
+    are or may go.
+    """
+
+    code: str
+    name: str
+    severity: Severity
+    summary: str
+    message: str
+    why: str
+    fix: str
+    source: str
+    needs_nodes: bool
+    check: Check

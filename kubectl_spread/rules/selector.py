@@ -1,0 +1,248 @@
+"""SPR1xx: the stored selector against what the merge makes of the pod's labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from kubectl_spread.audit.evaluate import Member
+from kubectl_spread.audit.projections import timestamp
+from kubectl_spread.audit.verdicts import KeyVerdict, Verdict
+from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject
+
+_MERGE_SOURCE: Final = "https://kep.k8s.io/3243"
+_STRATEGY_SOURCE: Final = "https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/pod/strategy.go"
+
+
+def _key(member: Member, verdict: Verdict) -> KeyVerdict:
+    return next(found for found in member.keys if found.verdict is verdict)
+
+
+def _names(members: list[Member]) -> tuple[str, ...]:
+    return tuple(member.pod.name for member in members)
+
+
+def _writer(found: KeyVerdict) -> str:
+    """Return who wrote the label, as a clause of the message; "" where nothing tells."""
+    changed = found.changed_by
+    if changed is None or changed.time is None:
+        return ""
+    return f" ({changed.manager}, at or before {timestamp(changed.time)})"
+
+
+def _effect(members: list[Member]) -> tuple[Severity, str]:
+    """Return how a selector that no longer fits the pod's labels acts, on the worst of the pods."""
+    clause = members[0].clause
+    pending = [member for member in members if not member.pod.node]
+    if clause.spread and pending:
+        return Severity.ERROR, "the pending pods are not held to the constraint"
+    if clause.spread:
+        return (
+            Severity.WARNING,
+            "the scheduler read it when it placed the pods; other tools and copies still do",
+        )
+    if clause.required:
+        return Severity.ERROR, "the term goes on acting on pods with the old value"
+    return Severity.WARNING, "the term goes on scoring by the old value"
+
+
+def _stale_label(subject: Subject) -> Iterator[Evidence]:
+    if members := subject.members(Verdict.STALE_LABEL):
+        severity, effect = _effect(members)
+        found = _key(members[0], Verdict.STALE_LABEL)
+        values = {
+            "key": found.key,
+            "stored": found.stored or '""',
+            "label": found.label or '""',
+            "changed": _writer(found),
+            "effect": effect,
+        }
+        yield Evidence(_names(members), values, severity)
+
+
+def _removed_label(subject: Subject) -> Iterator[Evidence]:
+    if members := subject.members(Verdict.REMOVED_LABEL):
+        severity, effect = _effect(members)
+        found = _key(members[0], Verdict.REMOVED_LABEL)
+        values = {"key": found.key, "stored": found.stored or '""', "effect": effect}
+        yield Evidence(_names(members), values, severity)
+
+
+def _missing(subject: Subject, verdict: Verdict) -> Iterator[Evidence]:
+    """Yield the pods whose selector lacks a key for one reason, with the first pod's key and evidence."""
+    if members := subject.members(verdict):
+        found = _key(members[0], verdict)
+        values = {
+            "key": found.key,
+            "label": found.label or '""',
+            "evidence": "; ".join(found.evidence),
+            "changed": _writer(found),
+        }
+        yield Evidence(_names(members), values)
+
+
+def _pre_upgrade(subject: Subject) -> Iterator[Evidence]:
+    return _missing(subject, Verdict.PRE_UPGRADE)
+
+
+def _merge_off(subject: Subject) -> Iterator[Evidence]:
+    return _missing(subject, Verdict.MERGE_OFF)
+
+
+def _unmerged(subject: Subject) -> Iterator[Evidence]:
+    return _missing(subject, Verdict.UNMERGED)
+
+
+def _late_label(subject: Subject) -> Iterator[Evidence]:
+    for evidence in _missing(subject, Verdict.LATE_LABEL):
+        clause = subject.rows[0].clause
+        active = clause.required and not clause.spread
+        yield Evidence(evidence.pods, evidence.values, Severity.WARNING if active else Severity.INFO)
+
+
+def _duplicate(subject: Subject) -> Iterator[Evidence]:
+    return _missing(subject, Verdict.DUPLICATE)
+
+
+def _absent_key(subject: Subject) -> Iterator[Evidence]:
+    """Name the pods that lack a key, whatever else is wrong with their other keys."""
+    found: dict[str, list[Member]] = {}
+    for row in subject.rows:
+        for member in row.members:
+            for key in member.keys:
+                if key.verdict is Verdict.ABSENT_KEY:
+                    found.setdefault(key.key, []).append(member)
+    if found:
+        pods = sorted({member.pod.name for members in found.values() for member in members})
+        yield Evidence(tuple(pods), {"keys": ", ".join(sorted(found))})
+
+
+STALE_LABEL: Final = Rule(
+    code="SPR101",
+    name="stale-label",
+    severity=Severity.WARNING,
+    summary="A label that is merged into the selector has another value now",
+    message="{key} was {stored} when the pod was created and is {label} now{changed}: {effect}",
+    why=(
+        "kube-apiserver writes the value of a matchLabelKeys label into the selector once, when the pod is "
+        "created. A label that changes later leaves a selector for a value the pod no longer has. While the "
+        "pod is pending the scheduler adds the current value to the stored one, both together select "
+        "nothing, and the constraint is silently off. A required anti-affinity term goes on repelling pods "
+        "by the old value for as long as the pod lives."
+    ),
+    fix="{restart}",
+    source=_MERGE_SOURCE,
+    needs_nodes=False,
+    check=_stale_label,
+)
+REMOVED_LABEL: Final = Rule(
+    code="SPR102",
+    name="removed-label",
+    severity=Severity.WARNING,
+    summary="A label that is merged into the selector is gone from the pod",
+    message="{key} In [{stored}] is in the selector and the pod has no label {key}: {effect}",
+    why=(
+        "The selector still asks for a label that the pod no longer has, so the pod does not count itself. A "
+        "pending pod is placed by the pods that still have the label. managedFields does not record who "
+        "removed a label."
+    ),
+    fix="{restart}",
+    source=_MERGE_SOURCE,
+    needs_nodes=False,
+    check=_removed_label,
+)
+PRE_UPGRADE: Final = Rule(
+    code="SPR103",
+    name="pre-upgrade",
+    severity=Severity.INFO,
+    summary="The pod was created by an apiserver that did not merge yet",
+    message="{key} is not in the selector: {evidence}",
+    why=(
+        "Before Kubernetes 1.34 kube-apiserver stored spread selectors as written and the scheduler added "
+        "the keys itself, as it still does. Running pods need nothing; what reads their selectors sees all "
+        "revisions together."
+    ),
+    fix="nothing to do; the next rollout creates merged pods",
+    source=_MERGE_SOURCE,
+    needs_nodes=False,
+    check=_pre_upgrade,
+)
+MERGE_OFF: Final = Rule(
+    code="SPR104",
+    name="merge-off",
+    severity=Severity.INFO,
+    summary="The merge is switched off by feature gates on a server that could merge",
+    message="{key} is not in the selector: {evidence}",
+    why=(
+        "With MatchLabelKeysInPodTopologySpreadSelectorMerge off, selectors are stored as written. The scheduler "
+        "still adds the keys, but every other reader of the selector sees all revisions together."
+    ),
+    fix=(
+        "set MatchLabelKeysInPodTopologySpreadSelectorMerge=true on kube-apiserver, then restart the pods when "
+        "convenient"
+    ),
+    source=_STRATEGY_SOURCE,
+    needs_nodes=False,
+    check=_merge_off,
+)
+LATE_LABEL: Final = Rule(
+    code="SPR105",
+    name="late-label",
+    severity=Severity.INFO,
+    summary="A label named by matchLabelKeys or mismatchLabelKeys was added after the pod was created",
+    message="{key}={label} came after the pod was created{changed}: {evidence}",
+    why=(
+        "The merge happens once, at creation, with the labels the pod has then. An affinity term without the "
+        "requirement acts on every revision or tenant; in a spread constraint the scheduler adds the value while "
+        "the pod is pending."
+    ),
+    fix="put the label into the pod template, then {restart}",
+    source="https://kep.k8s.io/3633",
+    needs_nodes=False,
+    check=_late_label,
+)
+DUPLICATE: Final = Rule(
+    code="SPR106",
+    name="duplicate",
+    severity=Severity.WARNING,
+    summary="A matchLabelKeys key stands more than once in the selector",
+    message="{key}: {evidence}; no merging apiserver admits such a pod",
+    why=(
+        "kube-apiserver refuses a pod whose selector names a matchLabelKeys key twice, so this one came past it: a "
+        "direct write to storage, or another API that copies pods. All requirements are ANDed."
+    ),
+    fix="find out what wrote the pod; then {restart}",
+    source=_STRATEGY_SOURCE,
+    needs_nodes=False,
+    check=_duplicate,
+)
+ABSENT_KEY: Final = Rule(
+    code="SPR107",
+    name="absent-key",
+    severity=Severity.WARNING,
+    summary="A key to match or mismatch is not among the pod's labels and does nothing",
+    message="the pods have no label {keys}: the key does nothing",
+    why=(
+        "A key that the pod lacks is skipped without a word, by the merge and by the scheduler. A misspelt key, or "
+        "one that only another controller sets, makes the clause look at every revision."
+    ),
+    fix="correct the key or add the label to the pod template",
+    source="https://github.com/kubernetes/kubernetes/issues/127263",
+    needs_nodes=False,
+    check=_absent_key,
+)
+UNMERGED: Final = Rule(
+    code="SPR108",
+    name="unmerged",
+    severity=Severity.INFO,
+    summary="The label is there, the selector lacks it, and nothing proves why",
+    message="{key} is not in the selector: {evidence}",
+    why=(
+        "Either the apiserver that created the pod did not merge, or the label came later. Say --merge-since TIME "
+        "if you know when every apiserver began to merge."
+    ),
+    fix="nothing to do for running pods; {restart} to have the selector merged",
+    source=_MERGE_SOURCE,
+    needs_nodes=False,
+    check=_unmerged,
+)

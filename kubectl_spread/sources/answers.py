@@ -1,0 +1,139 @@
+"""The apiserver's answers: objects, pages, and what it says when there are none."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, TypeVar
+
+import msgspec
+
+from kubectl_spread.errors import ForbiddenError, NotFoundError, SourceError
+from kubectl_spread.kube.model import Message
+from kubectl_spread.sources import json_objects
+from kubectl_spread.sources.page import Page
+from kubectl_spread.sources.protobuf import MAGIC, Decoder
+from kubectl_spread.sources.transport import Answer
+
+T = TypeVar("T", bound=Message)
+
+_OK: Final = 200
+_UNAUTHORIZED: Final = 401
+_FORBIDDEN: Final = 403
+_NOT_FOUND: Final = 404
+_GONE: Final = 410
+_REASONS: Final = {
+    _FORBIDDEN: "Forbidden",
+    _NOT_FOUND: "NotFound",
+    429: "TooManyRequests",
+    500: "InternalError",
+    503: "ServiceUnavailable",
+    504: "Timeout",
+}
+_LONGEST_TEXT: Final = 200
+
+
+class ExpiredError(SourceError):
+    """The rest of a list cannot be read any more, because too much time has passed."""
+
+
+class ResourceForbiddenError(ForbiddenError):
+    """The apiserver does not let this user read a resource.
+
+    Attributes:
+        verb: What was tried: ``list`` or ``get``.
+        resource: What it was tried on, such as ``pods``, or a path such as ``/metrics``.
+    """
+
+    def __init__(self, message: str, *, verb: str, resource: str) -> None:
+        """Carry the apiserver's own words, which name the user and the namespace."""
+        super().__init__(message)
+        self.verb = verb
+        self.resource = resource
+
+
+class Status(Message, frozen=True):
+    """What the apiserver says instead of an object."""
+
+    message: Annotated[str, 3] = ""
+    reason: Annotated[str, 4] = ""
+
+
+def page(answer: Answer, decoder: Decoder[T], type_: type[T]) -> Page[T]:
+    """Return the page of a list that an answer holds.
+
+    Raises:
+        SourceError: It holds none.
+    """
+    try:
+        if answer.body.startswith(MAGIC):
+            return decoder.page(answer.body)
+        return json_objects.decode_page(answer.body, type_)
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise _unexpected(answer) from error
+
+
+def one(answer: Answer, type_: type[T]) -> T:
+    """Return the object that an answer holds.
+
+    Raises:
+        SourceError: It holds none.
+    """
+    try:
+        if answer.body.startswith(MAGIC):
+            return Decoder(type_).one(answer.body)
+        return json_objects.decode(answer.body, type_)
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise _unexpected(answer) from error
+
+
+def check(answer: Answer, *, verb: str, resource: str) -> None:
+    """Do nothing if an answer is what was asked for.
+
+    Args:
+        answer: The answer.
+        verb: ``list`` or ``get``.
+        resource: The resource in the plural, or a path.
+
+    Raises:
+        NotFoundError: There is no such object.
+        ResourceForbiddenError: The user may not read it.
+        ExpiredError: The list has to be read from its beginning again.
+        SourceError: Anything else.
+    """
+    if answer.status == _OK:
+        return
+    status = _status(answer)
+    reason = status.reason or _REASONS.get(answer.status, "")
+    message = f"Error from server ({reason}): " if reason else "Error from server: "
+    message += status.message or f"HTTP status {answer.status}"
+    match answer.status:
+        case 401:
+            msg = f"You must be logged in to the server ({status.message or 'Unauthorized'})"
+            raise SourceError(msg)
+        case 403:
+            raise ResourceForbiddenError(message, verb=verb, resource=resource)
+        case 404 if verb == "get":
+            raise NotFoundError(message)
+        case 404:
+            msg = f'the server doesn\'t have a resource type "{resource}"'
+            raise SourceError(msg)
+        case 410:
+            raise ExpiredError(message)
+    raise SourceError(message)
+
+
+def _status(answer: Answer) -> Status:
+    """Read the Status of an answer; some are plain text, and a proxy's may be anything."""
+    if answer.body.startswith(MAGIC) or "json" in answer.content_type:
+        try:
+            return one(answer, Status)
+        except SourceError:
+            return Status()
+    if "html" in answer.content_type:
+        return Status()
+    text = " ".join(answer.body.decode(errors="replace").split())
+    return Status(message=text[:_LONGEST_TEXT])
+
+
+def _unexpected(answer: Answer) -> SourceError:
+    kind = answer.content_type or "no content type"
+    return SourceError(f"Server returned an unexpected response: not a Kubernetes object ({kind})")

@@ -1,0 +1,225 @@
+"""A live cluster: lists in pages, single objects, its version and its feature gates."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Final, Self, TypeVar
+
+from kubectl_spread.errors import ForbiddenError, SourceError
+from kubectl_spread.kube.model import Message
+from kubectl_spread.sources import answers, connection, credentials, durations
+from kubectl_spread.sources.answers import ExpiredError
+from kubectl_spread.sources.connection import ConnectionFlags
+from kubectl_spread.sources.page import Page
+from kubectl_spread.sources.protobuf import Decoder
+from kubectl_spread.sources.resources import Resource
+from kubectl_spread.sources.transport import Answer, Transport
+
+T = TypeVar("T", bound=Message)
+F = TypeVar("F")
+
+_OBJECTS: Final = "application/vnd.kubernetes.protobuf,application/json"
+_JSON: Final = "application/json"
+_TEXT: Final = "text/plain"
+_GATE: Final = re.compile(
+    rb'^kubernetes_feature_enabled\{[^}\n]*\bname="(\w+)"[^}\n]*\} ([01])\b', re.MULTILINE
+)
+_DIGITS: Final = re.compile(r"\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerVersion:
+    """What the apiserver says it is.
+
+    Attributes:
+        major: The first number of the version.
+        minor: The second one.
+        emulation_minor: The minor that it behaves like; None: it does not say, and it is ``minor``.
+        git_version: The full version, such as ``v1.37.1``.
+    """
+
+    major: int
+    minor: int
+    emulation_minor: int | None
+    git_version: str
+
+
+class _Version(Message, frozen=True):
+    major: str = ""
+    minor: str = ""
+    emulation_minor: str = ""
+    git_version: str = ""
+
+
+class Cluster:
+    """A connection to one apiserver, which is only ever read from.
+
+    Attributes:
+        namespace: The namespace to use when the user names none.
+    """
+
+    def __init__(self, transport: Transport, namespace: str, chunk_size: int) -> None:
+        """Read through ``transport``, ``chunk_size`` objects at a time; 0: all at once."""
+        self.namespace = namespace
+        self._transport = transport
+        self._chunk_size = chunk_size
+
+    @classmethod
+    def connect(cls, flags: ConnectionFlags) -> Self:
+        """Make ready to read from the cluster that ``flags`` and the kubeconfig name.
+
+        Nothing is sent yet, except by a plugin that gets credentials.
+
+        Raises:
+            UsageError: The timeout is none.
+            SourceError: The kubeconfig or the credentials cannot be used.
+        """
+        timeout = durations.seconds(flags.request_timeout)
+        settings = connection.settings(flags, os.environ)
+        client, namespace = credentials.client(settings, flags)
+        impersonation = credentials.impersonation(settings.user)
+        compress = not settings.cluster.get("disable-compression", False)
+        transport = Transport(client, impersonation, timeout=timeout, compress=compress)
+        return cls(transport, namespace, flags.chunk_size)
+
+    def version(self) -> ServerVersion:
+        """Ask the apiserver for its version.
+
+        Raises:
+            SourceError: It does not say.
+        """
+        found = answers.one(self._get("/version", _JSON), _Version)
+        major, minor = _number(found.major), _number(found.minor)
+        if major is None or minor is None:
+            msg = f"the server says that its version is {found.major!r}.{found.minor!r}"
+            raise SourceError(msg)
+        return ServerVersion(major, minor, _number(found.emulation_minor), found.git_version)
+
+    def feature_gates(self) -> dict[str, bool] | None:
+        """Read from the apiserver's metrics which of its feature gates are on; None: it may not.
+
+        Raises:
+            SourceError: It fails for another reason.
+        """
+        try:
+            metrics = self._get("/metrics", _TEXT).body
+        except ForbiddenError:
+            return None
+        return {name.decode(): value == b"1" for name, value in _GATE.findall(metrics)}
+
+    def get(self, resource: Resource[T], namespace: str | None, name: str) -> T:
+        """Read one object.
+
+        Raises:
+            NotFoundError: There is no such object.
+            ForbiddenError: The user may not read it.
+            SourceError: It fails for another reason.
+        """
+        answer = self._transport.get(resource.path(namespace, name), {}, _OBJECTS)
+        answers.check(answer, verb="get", resource=resource.plural)
+        return answers.one(answer, resource.type)
+
+    def pages(
+        self, resource: Resource[T], namespace: str | None = None, *, field_selector: str = ""
+    ) -> Iterator[Page[T]]:
+        """Yield a list page by page, the next one requested while the last one is worked on.
+
+        Args:
+            resource: What to list.
+            namespace: The namespace to list; None: all of them.
+            field_selector: Which objects to list, in the words of kubectl.
+
+        Raises:
+            ForbiddenError: The user may not list it.
+            ExpiredError: The apiserver has forgotten the list; what was yielded is only a part of
+                it, and going on would mix two states of the cluster. See ``fold``.
+            SourceError: It fails for another reason.
+        """
+        query: dict[str, str | int] = {}
+        if self._chunk_size:
+            query["limit"] = self._chunk_size
+        if field_selector:
+            query["fieldSelector"] = field_selector
+        path = resource.path(namespace)
+        decoder = Decoder(resource.type)
+
+        def request(token: str) -> Answer:
+            continued = {"continue": token} if token else {}
+            answer = self._transport.get(path, {**query, **continued}, _OBJECTS)
+            answers.check(answer, verb="list", resource=resource.plural)
+            return answer
+
+        token = ""
+        pending: Future[Answer] | None = _ahead(request, token)
+        while pending is not None:
+            page = answers.page(pending.result(), decoder, resource.type)
+            token = page.metadata.continue_
+            pending = _ahead(request, token) if token else None
+            yield page
+
+    def fold(
+        self,
+        resource: Resource[T],
+        begin: Callable[[], F],
+        add: Callable[[F, Page[T]], object],
+        namespace: str | None = None,
+        *,
+        field_selector: str = "",
+    ) -> F:
+        """Return what ``begin`` makes after ``add`` was called on it with every page of a list.
+
+        When the apiserver forgets the list half-way, both are started again from nothing, once, so
+        that what is returned holds every object of one state of the cluster exactly once.
+
+        Raises:
+            ForbiddenError: The user may not list it.
+            ExpiredError: The apiserver forgot the list twice.
+            SourceError: It fails for another reason.
+        """
+        try:
+            return self._fold(resource, begin, add, namespace, field_selector)
+        except ExpiredError:
+            return self._fold(resource, begin, add, namespace, field_selector)
+
+    def _fold(
+        self,
+        resource: Resource[T],
+        begin: Callable[[], F],
+        add: Callable[[F, Page[T]], object],
+        namespace: str | None,
+        field_selector: str,
+    ) -> F:
+        folded = begin()
+        for page in self.pages(resource, namespace, field_selector=field_selector):
+            add(folded, page)
+        return folded
+
+    def _get(self, path: str, accept: str) -> Answer:
+        answer = self._transport.get(path, {}, accept)
+        answers.check(answer, verb="get", resource=path)
+        return answer
+
+
+def _ahead(request: Callable[[str], Answer], token: str) -> Future[Answer]:
+    """Start a request in a thread that does not keep an interrupted program from ending."""
+    future: Future[Answer] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(request(token))
+        except BaseException as error:  # noqa: BLE001 - it is raised where the result is asked for
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return future
+
+
+def _number(text: str) -> int | None:
+    """Return the number that a version part such as ``37+`` begins with."""
+    found = _DIGITS.match(text)
+    return int(found[0]) if found else None

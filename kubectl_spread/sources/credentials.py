@@ -1,0 +1,145 @@
+"""A client with the credentials of a kubeconfig or of the pod that we run in."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+from kubernetes.client import ApiClient, Configuration
+from kubernetes.config import ConfigException, load_incluster_config
+from kubernetes.config.kube_config import KubeConfigLoader
+
+from kubectl_spread.errors import SourceError
+from kubectl_spread.sources.connection import ConnectionFlags, Settings
+from kubectl_spread.sources.kubeconfig import Section
+
+_SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+_BEARER: Final = "BearerToken"
+
+
+class _Complaints(logging.Handler):
+    """Keeps what the kubernetes package logs where we need it to fail."""
+
+    def __init__(self, level: int) -> None:
+        super().__init__(level)
+        self.texts: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.texts.append(record.getMessage())
+
+
+def client(settings: Settings, flags: ConnectionFlags) -> tuple[ApiClient, str]:
+    """Return a client and the namespace to use when the user names none.
+
+    Raises:
+        SourceError: The credentials cannot be had.
+    """
+    configuration = Configuration()
+    # Requests are repeated by us, who know what the apiserver asks for.
+    configuration.retries = False
+    namespace = settings.namespace or "default"
+    if settings.configured or not _in_cluster():
+        _load(configuration, settings)
+    else:
+        load_incluster_config(client_configuration=configuration)
+        if flags.token:
+            configuration.refresh_api_key_hook = None
+            configuration.api_key[_BEARER] = f"Bearer {flags.token}"
+        if flags.certificate_authority:
+            configuration.ssl_ca_cert = flags.certificate_authority
+        namespace = settings.namespace or _own_namespace()
+    return ApiClient(configuration), namespace
+
+
+def impersonation(user: Section) -> list[tuple[str, str]]:
+    """Return the headers that ask the apiserver to act as somebody else; a name may come again."""
+    headers = [("Impersonate-User", user["as"])] if user.get("as") else []
+    if user.get("as-uid"):
+        headers.append(("Impersonate-Uid", user["as-uid"]))
+    headers += [("Impersonate-Group", group) for group in user.get("as-groups", ())]
+    for key, values in user.get("as-user-extra", {}).items():
+        name = f"Impersonate-Extra-{quote(key.lower(), safe='')}"
+        headers += [(name, value) for value in values]
+    return headers
+
+
+def _load(configuration: Configuration, settings: Settings) -> None:
+    user = _readable(settings.user)
+    name = "kubectl-spread"
+    config = {
+        "clusters": [{"name": name, "cluster": settings.cluster}],
+        "users": [{"name": name, "user": user}] if user else [],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+        "current-context": name,
+    }
+    complaints = _Complaints(logging.ERROR)
+    logger = logging.getLogger()
+    logger.addHandler(complaints)
+    try:
+        KubeConfigLoader(config, config_base_path="").load_and_set(configuration)
+    except (ConfigException, OSError, ValueError, KeyError) as error:
+        msg = f"Error in configuration: {' '.join(str(error).split())}"
+        raise SourceError(msg) from error
+    finally:
+        logger.removeHandler(complaints)
+    if complaints.texts:
+        text = " ".join(complaints.texts[0].split())
+        msg = f"Unable to connect to the server: getting credentials: {text}"
+        raise SourceError(msg)
+    if not configuration.host.startswith("https"):
+        # kubectl sends no credentials that anybody on the way could read.
+        configuration.api_key.clear()
+
+
+def _readable(user: Section) -> Section:
+    """Return the user with its token read from its file, and nothing in it that cannot work.
+
+    Raises:
+        SourceError: The kubernetes package would fail here without saying why.
+    """
+    provider = user.get("auth-provider", {}).get("name", "oidc")
+    if provider != "oidc":
+        msg = f'no Auth Provider found for name "{provider}"'
+        raise SourceError(msg)
+    command = user.get("exec", {}).get("command")
+    if command and not user.get("token") and not shutil.which(command):
+        msg = f"Unable to connect to the server: getting credentials: exec: executable {command} not found"
+        raise SourceError(msg)
+    token = user.get("token")
+    if token is None and "tokenFile" in user:
+        try:
+            token = Path(user["tokenFile"]).read_text()
+        except (OSError, UnicodeDecodeError) as error:
+            msg = f"error reading {user['tokenFile']}: {getattr(error, 'strerror', 'not text')}"
+            raise SourceError(msg) from error
+    if token is None:
+        return user
+    token = token.strip()
+    if not (token.isascii() and token.isprintable()):
+        msg = "the bearer token holds characters that cannot be sent"
+        raise SourceError(msg)
+    return {**user, "token": token}
+
+
+def _in_cluster() -> bool:
+    """Tell whether we run in a pod that has a service account."""
+    return bool(
+        os.environ.get("KUBERNETES_SERVICE_HOST")
+        and os.environ.get("KUBERNETES_SERVICE_PORT")
+        and (_SERVICE_ACCOUNT / "token").is_file()
+    )
+
+
+def _own_namespace() -> str:
+    """Return the namespace of the pod that we run in."""
+    named = os.environ.get("POD_NAMESPACE")
+    if named:
+        return named
+    try:
+        return (_SERVICE_ACCOUNT / "namespace").read_text().strip() or "default"
+    except OSError:
+        return "default"

@@ -1,0 +1,75 @@
+"""What the declarations in ``kube.model`` say about each field, in a form that decoders can follow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from kubectl_spread.kube.model import SHARED, Message
+
+
+class Shape(Enum):
+    """How a field holds values of its type."""
+
+    ONE = auto()
+    MANY = auto()
+    MAP = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a message.
+
+    Attributes:
+        name: Its name in Python.
+        json_name: Its name in JSON and YAML.
+        number: Its number in protobuf; 0 in messages that are never sent as protobuf.
+        shape: Whether it holds one value, many, or a map from string to string.
+        type: The type of one value: a ``Message``, str, int, bool, ``datetime`` or ``msgspec.Raw``.
+        optional: Whether "absent" and "empty" are two answers.
+        shared: Whether pods of one template have it in common.
+    """
+
+    name: str
+    json_name: str
+    number: int
+    shape: Shape
+    type: type
+    optional: bool
+    shared: bool
+
+
+@cache
+def fields(message: type[Message]) -> tuple[Field, ...]:
+    """Return the fields of ``message`` in the order of their declaration."""
+    hints = get_type_hints(message, include_extras=True)
+    return tuple(
+        _field(info.name, info.encode_name, hints[info.name]) for info in msgspec.structs.fields(message)
+    )
+
+
+def _field(name: str, json_name: str, hint: Any) -> Field:
+    notes: tuple[object, ...] = ()
+    if get_origin(hint) is Annotated:
+        hint, *rest = get_args(hint)
+        notes = tuple(rest)
+    optional = get_origin(hint) in {Union, UnionType}
+    if optional:
+        hint = next(choice for choice in get_args(hint) if choice is not NoneType)
+    if get_origin(hint) is Annotated:
+        hint = get_args(hint)[0]
+    shape = {tuple: Shape.MANY, dict: Shape.MAP}.get(get_origin(hint), Shape.ONE)
+    return Field(
+        name=name,
+        json_name=json_name,
+        number=next((note for note in notes if isinstance(note, int)), 0),
+        shape=shape,
+        type=hint if shape is Shape.ONE else get_args(hint)[0],
+        optional=optional,
+        shared=SHARED in notes,
+    )

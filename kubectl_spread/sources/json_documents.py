@@ -1,0 +1,137 @@
+"""JSON documents, cut into objects without a copy, with the line of every field."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+
+from kubectl_spread.errors import Position, SourceError
+from kubectl_spread.sources.json_objects import Json, Path
+
+_SPACE: Final = re.compile(rb"[ \t\r\n]*")
+_BETWEEN: Final = re.compile(rb"[ \t\r\n,]*")
+_ITEMS: Final = re.compile(rb'"items"[ \t\r\n]*:[ \t\r\n]*\[[ \t\r\n]*')
+_TOKEN: Final = re.compile(rb'[{}\[\],]|"(?:[^"\\]|\\.)*"|[^\s{}\[\],":]+')
+# The number counts the first of the trailing characters in.
+_TRAILING: Final = re.compile(r"trailing characters \(byte (\d+)\)")
+_BYTE: Final = re.compile(r"(?:JSON is malformed: )?(.*?)(?: \(byte (\d+)\))?")
+
+
+@dataclass(slots=True)
+class _Text:
+    """The bytes of a file; lines are asked for in ascending order, mostly."""
+
+    body: bytes
+    offset: int = 0
+    line: int = 1
+
+    def line_at(self, offset: int) -> int:
+        if offset < self.offset:
+            self.offset, self.line = 0, 1
+        self.line += self.body.count(b"\n", self.offset, offset)
+        self.offset = offset
+        return self.line
+
+
+@dataclass(frozen=True, slots=True)
+class JsonRecord:
+    """One JSON value of a file.
+
+    Attributes:
+        raw: Its bytes.
+        line: The line where it begins, from 1.
+    """
+
+    raw: Json
+    line: int
+    _text: _Text = field(repr=False)
+    _start: int
+
+    def line_of(self, path: Path) -> int:
+        """Return the line where the field at ``path``, or what of it is there, begins."""
+        return self._text.line_at(self._start + _offset(bytes(self.raw), path))
+
+    def elements(self, items: Sequence[msgspec.Raw]) -> Iterator[JsonRecord]:
+        """Yield a record for each of ``items``, which must be those of this value, in order."""
+        if not items:
+            return
+        body = self._text.body
+        first = bytes(items[0])
+        # A list's metadata may have a field of the same name, but not with the same content.
+        starts = (found.end() for found in _ITEMS.finditer(body, self._start))
+        start = next((start for start in starts if body.startswith(first, start)), self._start)
+        for item in items:
+            yield JsonRecord(item, self._text.line_at(start), self._text, start)
+            end = _BETWEEN.match(body, start + len(memoryview(item)))
+            start = end.end() if end else start
+
+
+def records(body: bytes, source: str) -> Iterator[JsonRecord]:
+    """Yield the documents of ``body``, which may stand one after the other.
+
+    Raises:
+        SourceError: This is not JSON.
+    """
+    text = _Text(body)
+    view = memoryview(body)
+    start = _skip_space(body, 0)
+    while start < len(body):
+        end = _end(text, view, start, source)
+        yield JsonRecord(view[start:end], text.line_at(start), text, start)
+        start = _skip_space(body, end)
+
+
+def _end(text: _Text, view: memoryview, start: int, source: str) -> int:
+    """Return where the document that begins at ``start`` ends."""
+    end = len(view)
+    try:
+        msgspec.json.decode(view[start:], type=msgspec.Raw)
+    except RecursionError as error:
+        msg = f"{source}: nested too deeply"
+        raise SourceError(msg) from error
+    except msgspec.DecodeError as error:
+        trailing = _TRAILING.search(str(error))
+        if trailing:
+            return start + int(trailing[1]) - 1
+        found = _BYTE.fullmatch(str(error))
+        problem, byte = found.groups() if found else (str(error), None)
+        line = text.line_at(end if byte is None else start + int(byte))
+        msg = f"{Position(source, line)}: invalid JSON: {_lower(problem)}"
+        raise SourceError(msg) from error
+    return end
+
+
+def _skip_space(body: bytes, start: int) -> int:
+    found = _SPACE.match(body, start)
+    return found.end() if found else start
+
+
+def _lower(problem: str) -> str:
+    return problem[:1].lower() + problem[1:]
+
+
+def _offset(raw: bytes, path: Path) -> int:
+    """Return where the value at ``path``, or the deepest that is there, begins in ``raw``."""
+    offset, depth = 0, 0
+    here: list[str | int | None] = []
+    for token in _TOKEN.finditer(raw):
+        text = token[0]
+        if text in b"}]":
+            here.pop()
+        elif text == b",":
+            # An index goes on; a key is read next.
+            here[-1] = here[-1] + 1 if isinstance(here[-1], int) else None
+        elif here and here[-1] is None:
+            here[-1] = msgspec.json.decode(text, type=str)
+        else:
+            if depth < len(here) and tuple(here) == path[: len(here)]:
+                offset, depth = token.start(), len(here)
+            if text in b"{[":
+                here.append(None if text == b"{" else 0)
+        if depth == len(path):
+            break
+    return offset

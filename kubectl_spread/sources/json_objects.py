@@ -1,0 +1,144 @@
+"""Typed objects from JSON; what the declarations do not allow is named by its exact field."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Any, Final, TypeAlias, TypeVar
+
+import msgspec
+
+from kubectl_spread.errors import SpreadError
+from kubectl_spread.kube.model import ListMeta, Message, Time
+from kubectl_spread.sources.declaration import Field, Shape, fields
+from kubectl_spread.sources.page import Page
+
+T = TypeVar("T", bound=Message)
+Path: TypeAlias = tuple[str | int, ...]
+"""Keys and indices that lead from an object to one of its fields."""
+Json: TypeAlias = bytes | memoryview | msgspec.Raw
+
+_TYPES: Final[tuple[tuple[type, str], ...]] = (
+    (bool, "boolean"),
+    (int, "integer"),
+    (float, "number"),
+    (str, "string"),
+    (list, "array"),
+    (dict, "object"),
+)
+_ZEROS: Final[dict[type, object]] = {str: "", int: 0, bool: False}
+_IDENTIFIER: Final = re.compile(r"[A-Za-z_]\w*")
+
+
+class FieldError(SpreadError):
+    """A field has a value that its declaration does not allow.
+
+    Attributes:
+        path: Where the field is; empty: the object itself.
+        problem: What is wrong, such as ``expected integer, got string``.
+    """
+
+    def __init__(self, path: Path, problem: str) -> None:
+        """Say which field, and what is wrong with it."""
+        super().__init__(f"{format_path(path)}: {problem}")
+        self.path = path
+        self.problem = problem
+
+
+class _ListPage(Message, frozen=True):
+    metadata: ListMeta = ListMeta()
+    items: tuple[msgspec.Raw, ...] = ()
+
+
+def format_path(path: Path) -> str:
+    """Write a path as the API does: ``spec.tolerations[0].key``."""
+    text = ""
+    for part in path:
+        if isinstance(part, str) and _IDENTIFIER.fullmatch(part):
+            text += f".{part}" if text else part
+        else:
+            text += f"[{part}]"
+    return text
+
+
+def decode(body: Json, type_: type[T]) -> T:
+    """Decode one object; a null field is an absent one, as it is for Kubernetes.
+
+    Raises:
+        FieldError: A field has the wrong JSON type.
+        msgspec.DecodeError: This is not JSON.
+        UnicodeDecodeError: A string is not UTF-8.
+        RecursionError: It is nested too deeply.
+    """
+    try:
+        return msgspec.json.decode(body, type=type_)
+    except msgspec.ValidationError:
+        # Rare: nulls, which the fast decoder refuses, or a fault, which it does not locate in maps.
+        return _message(msgspec.json.decode(body), type_, ())
+
+
+def decode_page(body: bytes, type_: type[T]) -> Page[T]:
+    """Decode one page of a list; its objects are decoded when they are reached.
+
+    Raises:
+        FieldError: A field has the wrong JSON type; also while the page is iterated over.
+        msgspec.DecodeError: This is not JSON.
+    """
+    page = decode(body, _ListPage)
+    return Page(page.metadata, page.items, lambda item: decode(bytes(item), type_))
+
+
+def _message(value: object, type_: type[T], path: Path) -> T:
+    found = _expect(value, dict, path)
+    return type_(
+        **{
+            field.name: _field(found[field.json_name], field, (*path, field.json_name))
+            for field in fields(type_)
+            if found.get(field.json_name) is not None
+        }
+    )
+
+
+def _field(value: object, field: Field, path: Path) -> object:
+    match field.shape:
+        case Shape.ONE:
+            return _value(value, field.type, path)
+        case Shape.MANY:
+            items = enumerate(_expect(value, list, path))
+            return tuple(_value(item, field.type, (*path, index)) for index, item in items)
+        case Shape.MAP:
+            entries = _expect(value, dict, path).items()
+            return {key: _value(item, str, (*path, key)) for key, item in entries}
+
+
+def _value(value: object, type_: type, path: Path) -> object:
+    if issubclass(type_, msgspec.Raw):
+        return msgspec.Raw(msgspec.json.encode(value))
+    if issubclass(type_, Message):
+        return _message({} if value is None else value, type_, path)
+    if value is None:
+        # Of a list or map: Go makes it the type's zero value.
+        value = _ZEROS[type_]
+    if issubclass(type_, datetime):
+        return _time(value, path)
+    if type_ is int and isinstance(value, float) and value.is_integer():
+        # kubectl, which reads 1.0 as a number and writes it again, sends 1.
+        return int(value)
+    return _expect(value, type_, path)
+
+
+def _expect(value: object, type_: type, path: Path) -> Any:
+    if type(value) is not type_:
+        raise FieldError(path, f"expected {_name(type_)}, got {_name(type(value))}")
+    return value
+
+
+def _time(value: object, path: Path) -> datetime:
+    try:
+        return msgspec.convert(value, Time)
+    except msgspec.ValidationError as error:
+        raise FieldError(path, "expected a time as in RFC 3339") from error
+
+
+def _name(type_: type) -> str:
+    return next((name for found, name in _TYPES if found is type_), "null")

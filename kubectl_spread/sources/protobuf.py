@@ -1,0 +1,228 @@
+"""Typed objects from the protobuf wire, by message classes trimmed to the fields that are declared.
+
+Whatever is not declared is skipped by the parser. Parts that pods of one template have in common are
+left as bytes by the parser and decoded once for each distinct byte string.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any, Final, Generic, TypeAlias, TypeVar
+
+import msgspec
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf.message import DecodeError as ProtobufError
+
+from kubectl_spread.kube.model import ListMeta, Message
+from kubectl_spread.sources.declaration import Field, Shape, fields
+from kubectl_spread.sources.page import Page
+
+T = TypeVar("T", bound=Message)
+_Convert: TypeAlias = Callable[[Any], Any]
+_Classes: TypeAlias = Mapping[str, Any]
+_FieldProto = descriptor_pb2.FieldDescriptorProto
+
+MAGIC: Final = b"k8s\x00"
+"""What an answer in protobuf begins with; a runtime.Unknown that holds the object follows."""
+
+_SCALARS: Final = {
+    str: _FieldProto.TYPE_STRING,
+    # int32 and int64 are the same varints.
+    int: _FieldProto.TYPE_INT64,
+    bool: _FieldProto.TYPE_BOOL,
+}
+_REMEMBERED: Final = 20_000
+"""How many distinct values of one shared field are remembered."""
+
+
+class Decoder(Generic[T]):
+    """Decodes objects of one type and remembers the parts that they share."""
+
+    def __init__(self, type_: type[T]) -> None:
+        """Make the message classes of ``type_``, unless that was done before."""
+        self._classes = _classes(type_)
+        self._metadata = _converter(ListMeta, self._classes)
+        self._object = _converter(type_, self._classes)
+
+    def page(self, body: bytes) -> Page[T]:
+        """Decode one page of a list; its objects are decoded when they are reached.
+
+        Raises:
+            ValueError: This is not a list in protobuf.
+        """
+        page = self._parse("UnknownList", body)
+        return Page(self._metadata(page.metadata), page.items, self._object)
+
+    def one(self, body: bytes) -> T:
+        """Decode a single object.
+
+        Raises:
+            ValueError: This is not an object in protobuf.
+        """
+        decoded: T = self._object(self._parse("Unknown", body))
+        return decoded
+
+    def _parse(self, envelope: str, body: bytes) -> Any:
+        if not body.startswith(MAGIC):
+            msg = "not Kubernetes protobuf"
+            raise ValueError(msg)
+        try:
+            return self._classes[envelope].FromString(body[len(MAGIC) :]).raw
+        except ProtobufError as error:
+            msg = "malformed or truncated protobuf"
+            raise ValueError(msg) from error
+
+
+@cache
+def _classes(root: type[Message]) -> _Classes:
+    """Return the message classes for ``root`` by name, among them the two envelopes."""
+    file = descriptor_pb2.FileDescriptorProto(name=root.__name__, package=root.__name__)
+    messages = list(_reachable(root, {ListMeta: None, root: None}))
+    file.message_type.extend(_message(message) for message in messages)
+    file.message_type.append(_plain("Entry", key=(1, _SCALARS[str]), value=(2, _SCALARS[str])))
+    file.message_type.append(_plain("Time", seconds=(1, _SCALARS[int])))
+    file.message_type.append(_plain("FieldsV1", raw=(1, _FieldProto.TYPE_BYTES)))
+    file.message_type.append(_plain("List", metadata=(1, ListMeta), items=(2, root)))
+    file.message_type[-1].field[-1].label = _FieldProto.LABEL_REPEATED
+    # raw is declared as bytes upstream, which is the same wire as the message in them: no copy.
+    file.message_type.append(_plain("UnknownList", raw=(2, "List")))
+    file.message_type.append(_plain("Unknown", raw=(2, root)))
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return {
+        message.name: message_factory.GetMessageClass(
+            pool.FindMessageTypeByName(f"{file.package}.{message.name}")
+        )
+        for message in file.message_type
+    }
+
+
+def _reachable(message: type[Message], found: dict[type[Message], None]) -> Iterable[type[Message]]:
+    for field in fields(message):
+        if issubclass(field.type, Message) and field.type not in found:
+            found[field.type] = None
+            _reachable(field.type, found)
+    return found
+
+
+def _plain(name: str, **declared: tuple[int, Any]) -> descriptor_pb2.DescriptorProto:
+    message = descriptor_pb2.DescriptorProto(name=name)
+    for field, (number, type_) in declared.items():
+        _add(message, field, number, type_)
+    return message
+
+
+def _message(type_: type[Message]) -> descriptor_pb2.DescriptorProto:
+    message = descriptor_pb2.DescriptorProto(name=type_.__name__)
+    for field in fields(type_):
+        wire = _FieldProto.TYPE_BYTES if _kept_as_bytes(field) else field.type
+        added = _add(message, field.name, field.number, wire)
+        if field.shape is not Shape.ONE:
+            added.label = _FieldProto.LABEL_REPEATED
+    return message
+
+
+def _add(
+    message: descriptor_pb2.DescriptorProto, name: str, number: int, type_: Any
+) -> descriptor_pb2.FieldDescriptorProto:
+    field = message.field.add(name=name, number=number, label=_FieldProto.LABEL_OPTIONAL)
+    if isinstance(type_, int):
+        field.type = type_  # type: ignore[assignment]
+    elif type_ in _SCALARS:
+        field.type = _SCALARS[type_]
+    else:
+        field.type = _FieldProto.TYPE_MESSAGE
+        field.type_name = type_ if isinstance(type_, str) else _class_name(type_)
+    return field
+
+
+def _kept_as_bytes(field: Field) -> bool:
+    return field.shared or field.shape is Shape.MAP
+
+
+def _class_name(type_: type) -> str:
+    return {datetime: "Time", msgspec.Raw: "FieldsV1"}.get(type_, type_.__name__)
+
+
+def _converter(type_: type[Message], classes: _Classes) -> _Convert:
+    """Return what makes ``type_`` of a parsed message."""
+    by_number = classes[type_.__name__].DESCRIPTOR.fields_by_number
+    table = {
+        by_number[field.number]: (field.name, _field_converter(field, classes)) for field in fields(type_)
+    }
+
+    def convert(message: Any) -> Any:
+        values = {}
+        for descriptor, value in message.ListFields():
+            name, convert_value = table[descriptor]
+            if convert_value is not None:
+                values[name] = convert_value(value)
+            elif value:
+                values[name] = value
+        return type_(**values)
+
+    return convert
+
+
+def _field_converter(field: Field, classes: _Classes) -> _Convert | None:
+    """Return what converts the field's parsed value.
+
+    None: the value stays as it is and counts as absent when it is zero, which Go's protobuf writes
+    where its JSON writes nothing.
+    """
+    if field.shape is Shape.MAP:
+        return _remembering(_map_converter(classes["Entry"]), tuple)
+    one = _value_converter(field.type, classes)
+    if field.shared:
+        parse = classes[_class_name(field.type)].FromString
+        if field.shape is Shape.ONE:
+            return _remembering(lambda part: one(parse(part)), bytes)
+        return _remembering(lambda parts: tuple(one(parse(part)) for part in parts), tuple)
+    if field.shape is Shape.MANY:
+        return tuple if field.type in _SCALARS else lambda values: tuple(map(one, values))
+    if field.type in _SCALARS:
+        return one if field.optional else None
+    return one
+
+
+def _value_converter(type_: type, classes: _Classes) -> _Convert:
+    if type_ in _SCALARS:
+        return lambda value: value
+    if type_ is datetime:
+        return _time
+    if type_ is msgspec.Raw:
+        return lambda message: msgspec.Raw(message.raw)
+    return _converter(type_, classes)
+
+
+def _time(message: Any) -> datetime | None:
+    """Convert a Time to whole seconds, as in JSON; Go writes the zero time without seconds."""
+    if not message.HasField("seconds"):
+        return None
+    return datetime.fromtimestamp(message.seconds, UTC)
+
+
+def _map_converter(entry: Any) -> _Convert:
+    def convert(parts: tuple[bytes, ...]) -> dict[str, str]:
+        entries = map(entry.FromString, parts)
+        return {found.key: found.value for found in entries}
+
+    return convert
+
+
+def _remembering(convert: _Convert, key: _Convert) -> _Convert:
+    """Return ``convert`` with a memory of bounded size; equal values become one object."""
+    memory: dict[Any, Any] = {}
+
+    def remembered(value: Any) -> Any:
+        part = key(value)
+        found = memory.get(part)
+        if found is None:
+            if len(memory) >= _REMEMBERED:
+                memory.clear()
+            found = memory[part] = convert(part)
+        return found
+
+    return remembered

@@ -1,0 +1,60 @@
+"""The resources that are read from an apiserver."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+from urllib.parse import quote
+
+from kubectl_spread.kube.model import Message, Node, Pod
+from kubectl_spread.kube.workloads import CronJob, DaemonSet, Job, ReplicatedWorkload, Workload
+
+T_co = TypeVar("T_co", bound=Message, covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Resource(Generic[T_co]):
+    """A resource of the API.
+
+    Attributes:
+        group: Its API group; "" is the core group.
+        version: The version of the group that is read.
+        plural: Its name in paths, such as ``pods``.
+        kind: The kind of its objects, such as ``Pod``.
+        type: What its objects are decoded to.
+        namespaced: Whether its objects are in namespaces.
+    """
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    type: type[T_co]
+    namespaced: bool = True
+
+    def path(self, namespace: str | None = None, name: str | None = None) -> str:
+        """Return the path of one object, or of those in ``namespace``; None: in all of them."""
+        parts = ["", "apis", self.group, self.version] if self.group else ["", "api", self.version]
+        if self.namespaced and namespace is not None:
+            parts += ["namespaces", namespace]
+        parts.append(self.plural)
+        if name is not None:
+            parts.append(name)
+        return "/".join(quote(part, safe="") for part in parts)
+
+
+PODS: Final = Resource("", "v1", "pods", "Pod", Pod)
+NODES: Final = Resource("", "v1", "nodes", "Node", Node, namespaced=False)
+WORKLOADS: Final[tuple[Resource[Workload], ...]] = (
+    Resource("apps", "v1", "deployments", "Deployment", ReplicatedWorkload),
+    Resource("apps", "v1", "replicasets", "ReplicaSet", ReplicatedWorkload),
+    Resource("apps", "v1", "statefulsets", "StatefulSet", ReplicatedWorkload),
+    Resource("apps", "v1", "daemonsets", "DaemonSet", DaemonSet),
+    Resource("batch", "v1", "jobs", "Job", Job),
+    Resource("batch", "v1", "cronjobs", "CronJob", CronJob),
+    Resource("", "v1", "replicationcontrollers", "ReplicationController", ReplicatedWorkload),
+)
+BY_KIND: Final[dict[str, Resource[Message]]] = {
+    resource.kind: resource for resource in (PODS, NODES, *WORKLOADS)
+}
+"""Maps a kind to its resource."""

@@ -1,0 +1,255 @@
+"""YAML documents as JSON values with the line of every field."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from ruamel.yaml.reader import ReaderError
+from ruamel.yaml.resolver import VersionedResolver
+from ruamel.yaml.tag import Tag
+
+from kubectl_spread.errors import Position, SourceError
+from kubectl_spread.sources import yaml_scalars
+from kubectl_spread.sources.json_objects import Path
+
+_PLAIN: Final = Tag(suffix="plain")
+_MERGE: Final = "<<"
+_BUDGET: Final = 1_000_000
+"""How much aliases may add to a document, in nodes and in characters of scalars divided by 64."""
+
+
+class Document:
+    """One YAML document."""
+
+    def __init__(self, root: Node, source: str) -> None:
+        """Hold the nodes of a document of the file ``source``."""
+        self._root = root
+        self._source = source
+
+    @property
+    def position(self) -> Position:
+        """The file, and the line of its first key or item."""
+        return Position(self._source, _line(self._root))
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is written in it, or only null."""
+        return self._root.tag == _PLAIN.suffix and yaml_scalars.plain(self._root.value) is None
+
+    def value(self) -> object:
+        """Return what the document holds, as JSON values.
+
+        Raises:
+            SourceError: JSON cannot say that, a key stands twice, or aliases make it too large.
+        """
+        return _Builder(self._source).build(self._root)
+
+    def line_of(self, path: Path) -> int:
+        """Return the line where the field at ``path``, or what of it is there, is written."""
+        node = self._root
+        for part in path:
+            child = _child(node, part)
+            if child is None:
+                break
+            node = child
+        return _line(node)
+
+
+class _PlainOrString(VersionedResolver):
+    """Tells plain scalars from quoted ones and leaves their meaning to ``yaml_scalars``."""
+
+    def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
+        if kind is ScalarNode and implicit[0]:
+            return _PLAIN
+        return super().resolve(kind, value, (False, True))
+
+
+@dataclass(frozen=True, slots=True)
+class YamlRecord:
+    """One value of a document.
+
+    Attributes:
+        raw: The value as JSON.
+    """
+
+    raw: bytes | msgspec.Raw
+    _document: Document
+    _path: Path = ()
+
+    @property
+    def line(self) -> int:
+        """The line where it begins, from 1."""
+        return self._document.line_of(self._path)
+
+    def line_of(self, path: Path) -> int:
+        """Return the line where the field at ``path``, or what of it is there, begins."""
+        return self._document.line_of((*self._path, *path))
+
+    def elements(self, items: Sequence[msgspec.Raw]) -> Iterator[YamlRecord]:
+        """Yield a record for each of ``items``, which must be those of this value, in order."""
+        for index, item in enumerate(items):
+            yield YamlRecord(item, self._document, (*self._path, "items", index))
+
+
+def record(document: Document) -> YamlRecord:
+    """Return the whole document as one record.
+
+    Raises:
+        SourceError: As ``Document.value``.
+    """
+    value = document.value()
+    try:
+        return YamlRecord(msgspec.json.encode(value), document)
+    except UnicodeEncodeError as error:
+        msg = f"{document.position}: invalid Unicode character escape code"
+        raise SourceError(msg) from error
+
+
+def documents(body: bytes, source: str) -> Iterator[Document]:
+    """Yield the documents of ``body`` that hold anything.
+
+    Raises:
+        SourceError: This is not YAML, or it is nested too deeply.
+    """
+    try:
+        text = body.decode()
+    except UnicodeDecodeError as error:
+        line = body.count(b"\n", 0, error.start) + 1
+        msg = f"{Position(source, line)}: byte 0x{body[error.start]:02x} is not UTF-8 text"
+        raise SourceError(msg) from error
+    yield from _compose(text, source)
+
+
+def _compose(text: str, source: str) -> Iterator[Document]:
+    yaml = YAML(typ="safe", pure=True)
+    yaml.Resolver = _PlainOrString
+    yaml.composer.warn_double_anchors = False
+    try:
+        for root in yaml.compose_all(text):
+            document = Document(root, source)
+            if not document.empty:
+                yield document
+    except RecursionError as error:
+        msg = f"{source}: nested too deeply"
+        raise SourceError(msg) from error
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = None if mark is None else mark.line + 1
+        problem = " ".join(str(error.problem or error.context).split())
+        msg = f"{Position(source, line)}: {problem}"
+        raise SourceError(msg) from error
+    except ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        msg = f"{Position(source, line)}: character U+{error.character:04X} is not allowed"
+        raise SourceError(msg) from error
+    except (YAMLError, ValueError, OverflowError) as error:
+        msg = f"{source}: {' '.join(str(error).split())}"
+        raise SourceError(msg) from error
+
+
+class _Builder:
+    """Makes JSON values of nodes; aliases are spelled out, within a budget."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._open: set[int] = set()
+        self._seen: set[int] = set()
+        self._budget = _BUDGET
+
+    def build(self, node: Node) -> object:
+        """Return the value of a node."""
+        match node:
+            case ScalarNode():
+                self._spend(node)
+                return self._scalar(node)
+            case MappingNode():
+                return self._mapping(node)
+        self._enter(node)
+        value = [self.build(item) for item in node.value]
+        self._open.remove(id(node))
+        return value
+
+    def _mapping(self, node: MappingNode) -> dict[str, object]:
+        self._enter(node)
+        own: dict[str, object] = {}
+        merged: dict[str, object] = {}
+        for key_node, value_node in node.value:
+            if key_node.value == _MERGE and key_node.tag == _PLAIN.suffix:
+                merged = self._merge(value_node) | merged
+                continue
+            key = self._key(key_node)
+            if key in own:
+                raise self._error(key_node, f"key {key!r} stands twice")
+            own[key] = self.build(value_node)
+        self._open.remove(id(node))
+        return merged | own if merged else own
+
+    def _merge(self, node: Node) -> dict[str, object]:
+        """Return what ``<<`` brings in; of several mappings the first wins."""
+        sources = node.value if isinstance(node, SequenceNode) else [node]
+        merged: dict[str, object] = {}
+        for source in sources:
+            if not isinstance(source, MappingNode):
+                raise self._error(source, "map merge requires map or sequence of maps as the value")
+            merged = self._mapping(source) | merged
+        return merged
+
+    def _key(self, node: Node) -> str:
+        self._spend(node)
+        value = self._scalar(node) if isinstance(node, ScalarNode) else None
+        if value is None:
+            raise self._error(node, "a key must be a string")
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        return str(value)
+
+    def _scalar(self, node: ScalarNode) -> yaml_scalars.Scalar:
+        if node.tag == _PLAIN.suffix:
+            value = yaml_scalars.plain(node.value)
+        else:
+            try:
+                value = yaml_scalars.tagged(node.value, str(node.tag))
+            except ValueError as error:
+                raise self._error(node, str(error)) from error
+        if isinstance(value, float) and not math.isfinite(value):
+            raise self._error(node, f"JSON has no number {node.value}")
+        return value
+
+    def _enter(self, node: Node) -> None:
+        self._spend(node)
+        if id(node) in self._open:
+            raise self._error(node, f"anchor '{node.anchor}' value contains itself")
+        self._open.add(id(node))
+
+    def _spend(self, node: Node) -> None:
+        """Count a node that was seen before, which is what an alias makes happen."""
+        if id(node) not in self._seen:
+            self._seen.add(id(node))
+            return
+        self._budget -= 1 + (len(node.value) // 64 if isinstance(node, ScalarNode) else 0)
+        if self._budget < 0:
+            raise self._error(node, "document contains excessive aliasing")
+
+    def _error(self, node: Node, problem: str) -> SourceError:
+        return SourceError(f"{Position(self._source, _line(node))}: {problem}")
+
+
+def _line(node: Node) -> int:
+    line: int = node.start_mark.line
+    return line + 1
+
+
+def _child(node: Node, part: str | int) -> Node | None:
+    if isinstance(part, int):
+        is_there = isinstance(node, SequenceNode) and part < len(node.value)
+        return node.value[part] if is_there else None
+    if not isinstance(node, MappingNode):
+        return None
+    return next((value for key, value in node.value if key.value == part), None)

@@ -1,0 +1,86 @@
+"""What a YAML scalar means to Kubernetes, which reads YAML 1.1 as go-yaml v2 does.
+
+Source: sigs.k8s.io/yaml v1.6.0, goyaml.v2/resolve.go.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Final, TypeAlias
+
+Scalar: TypeAlias = str | int | float | bool | None
+
+STR: Final = "tag:yaml.org,2002:str"
+INT: Final = "tag:yaml.org,2002:int"
+FLOAT: Final = "tag:yaml.org,2002:float"
+BOOL: Final = "tag:yaml.org,2002:bool"
+NULL: Final = "tag:yaml.org,2002:null"
+_TYPES: Final[dict[str, tuple[type, ...]]] = {
+    INT: (int,),
+    FLOAT: (int, float),
+    BOOL: (bool,),
+    NULL: (type(None),),
+}
+
+_WORDS: Final[dict[str, Scalar]] = {
+    **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE"), True),
+    **dict.fromkeys(("on", "On", "ON"), True),
+    **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE"), False),
+    **dict.fromkeys(("off", "Off", "OFF"), False),
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan),
+    **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), math.inf),
+    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), -math.inf),
+}
+_INTEGER: Final = re.compile(
+    r"(?P<sign>[-+]?)(?:0[xX](?P<hex>[0-9a-fA-F]+)|0[bB](?P<binary>[01]+)"
+    r"|0[oO]?(?P<octal>[0-7]+)|(?P<decimal>0|[1-9][0-9]*))"
+)
+_BASES: Final = {"hex": 16, "binary": 2, "octal": 8, "decimal": 10}
+_FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_MIN: Final = -(2**63)
+_MAX: Final = 2**64 - 1
+
+
+def plain(text: str) -> Scalar:
+    """Return the value of a scalar written without quotes and without a tag."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if not text[0].isascii() or text[0] not in "0123456789+-.":
+        return text
+    number = text.replace("_", "") if text[0] != "." else text
+    integer = _integer(number)
+    if integer is not None:
+        return integer
+    return _as_json(float(number)) if _FLOAT.fullmatch(number) else text
+
+
+def tagged(text: str, tag: str) -> Scalar:
+    """Return the value of a scalar with a tag; one that YAML does not define changes nothing.
+
+    Raises:
+        ValueError: The tag says that it is something else than it is.
+    """
+    if tag not in _TYPES:
+        return text
+    value = plain(text)
+    if type(value) not in _TYPES[tag]:
+        msg = f"cannot decode {text!r} as a !!{tag.rpartition(':')[2]}"
+        raise ValueError(msg)
+    return value
+
+
+def _integer(text: str) -> int | None:
+    """Read an integer of 64 bits as Go does with base 0; None: it is not one."""
+    found = _INTEGER.fullmatch(text)
+    if not found:
+        return None
+    kind = next(name for name in _BASES if found[name] is not None)
+    value = int(found["sign"] + found[kind], _BASES[kind])
+    return value if _MIN <= value <= _MAX else None
+
+
+def _as_json(value: float) -> int | float:
+    """Return an integral number as int, as Go writes it in JSON."""
+    return int(value) if math.isfinite(value) and value.is_integer() else value

@@ -1,0 +1,113 @@
+"""Builders of objects for tests: keyword arguments with defaults, so that a test states only what matters to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from kubectl_spread.kube.model import LabelSelector, Node, Pod
+
+ZONE = "topology.kubernetes.io/zone"
+HOSTNAME = "kubernetes.io/hostname"
+
+Json = dict[str, Any]
+
+
+def requirement(key: str, operator: str = "In", *values: str) -> Json:
+    """Return one item of matchExpressions."""
+    return {"key": key, "operator": operator, **({"values": list(values)} if values else {})}
+
+
+def selector(labels: Mapping[str, str] | None = None, *expressions: Json) -> Json:
+    """Return a label selector; without anything the empty one."""
+    return {
+        **({"matchLabels": dict(labels)} if labels else {}),
+        **({"matchExpressions": list(expressions)} if expressions else {}),
+    }
+
+
+def constraint(
+    *,
+    key: str = ZONE,
+    hard: bool = True,
+    max_skew: int = 1,
+    selects: Json | None = None,
+    match: Sequence[str] = (),
+    **fields: object,
+) -> Json:
+    """Return a topology spread constraint; ``selects`` defaults to ``app=web``; further fields as the API spells them."""
+    return {
+        "maxSkew": max_skew,
+        "topologyKey": key,
+        "whenUnsatisfiable": "DoNotSchedule" if hard else "ScheduleAnyway",
+        "labelSelector": selector({"app": "web"}) if selects is None else selects,
+        **({"matchLabelKeys": list(match)} if match else {}),
+        **fields,
+    }
+
+
+def node_json(
+    name: str, *, zone: str | None = None, labels: Mapping[str, str] | None = None, taints: Sequence[Json] = ()
+) -> Json:
+    """Return a node; its zone defaults to the first letter of its name, "" is a value, and a label can be left out with None."""
+    found = {HOSTNAME: name, ZONE: name[0] if zone is None else zone, **(labels or {})}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {key: value for key, value in found.items() if value is not None}},
+        "spec": {"taints": list(taints)},
+    }
+
+
+def pod_json(
+    name: str = "web-1",
+    *,
+    node: str = "",
+    labels: Mapping[str, str] | None = None,
+    constraints: Sequence[Json] = (),
+    namespace: str = "default",
+    owner: str = "",
+    stored: bool = True,
+    metadata: Mapping[str, object] | None = None,
+    phase: str = "",
+    **spec: object,
+) -> Json:
+    """Return a pod, labelled ``app=web`` unless said otherwise; ``owner`` is written ``Kind/name``; further fields go to its spec."""
+    kind, _, owner_name = owner.partition("/")
+    references = [{"apiVersion": "apps/v1", "kind": kind, "name": owner_name, "uid": owner, "controller": True}]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "labels": {"app": "web"} if labels is None else dict(labels),
+            **({"uid": f"uid-{namespace}-{name}", "generation": 1} if stored else {}),
+            **({"creationTimestamp": "2026-09-01T10:00:00Z"} if stored else {}),
+            **({"ownerReferences": references} if owner else {}),
+            **(metadata or {}),
+        },
+        "spec": {
+            **({"nodeName": node} if node else {}),
+            **({"topologySpreadConstraints": list(constraints)} if constraints else {}),
+            **spec,
+        },
+        "status": {"phase": phase or ("Running" if node else "Pending")},
+    }
+
+
+def decode_selector(found: Json | None) -> LabelSelector | None:
+    """Return a selector as the core has it."""
+    return None if found is None else msgspec.convert(found, LabelSelector)
+
+
+def decode_node(found: Json) -> Node:
+    """Return a node as the core has it."""
+    return msgspec.json.decode(msgspec.json.encode(found), type=Node)
+
+
+def decode_pod(found: Json) -> Pod:
+    """Return a pod as the core has it."""
+    return msgspec.json.decode(msgspec.json.encode(found), type=Pod)

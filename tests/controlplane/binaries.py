@@ -1,0 +1,149 @@
+"""Build the real Kubernetes binaries from their Go modules, cached by version.
+
+Run as ``python -m tests.controlplane.binaries [VERSION ...]`` to build by hand
+(``make control-plane``).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+KUBERNETES_VERSION = "v1.37.1"
+ETCD_VERSION = "v3.6.5"
+CONTROL_PLANE = ("kube-apiserver", "kube-scheduler", "kube-controller-manager")
+
+
+class MissingToolError(RuntimeError):
+    """A tool that the real control plane needs is not on this machine."""
+
+
+def cache_folder() -> Path:
+    """Return where built binaries are kept, outside any checkout."""
+    default = Path.home() / ".cache" / "kubectl-spread-tests"
+    return Path(os.environ.get("KUBECTL_SPREAD_TEST_CACHE", default))
+
+
+def kubernetes(version: str = KUBERNETES_VERSION, names: tuple[str, ...] = CONTROL_PLANE) -> Path:
+    """Return the folder with the binaries ``names`` of one Kubernetes version, built where missing.
+
+    Raises:
+        MissingToolError: Go is needed and not on PATH.
+    """
+    folder = cache_folder() / version
+    with _missing(folder, names) as missing:
+        if missing:
+            packages = {name: f"k8s.io/kubernetes/cmd/{name}" for name in missing}
+            _build(_kubernetes_module(version), packages, folder, ldflags=_version_flags(version))
+    return folder
+
+
+def etcd(version: str = ETCD_VERSION) -> Path:
+    """Return the etcd binary, built where missing.
+
+    Raises:
+        MissingToolError: Go is needed and not on PATH.
+    """
+    folder = cache_folder() / f"etcd-{version}"
+    with _missing(folder, ("etcd",)) as missing:
+        if missing:
+            module = f"module etcd\n\ngo 1.24\n\nrequire go.etcd.io/etcd/server/v3 {version}\n"
+            _build(module, {"etcd": "go.etcd.io/etcd/server/v3"}, folder, ldflags="-s -w")
+    return folder / "etcd"
+
+
+def kubectl() -> Path:
+    """Return the kubectl on PATH, else one built from the same Kubernetes module."""
+    on_path = shutil.which("kubectl")
+    if on_path:
+        return Path(on_path)
+    return kubernetes(names=("kubectl",)) / "kubectl"
+
+
+def not_built(
+    version: str = KUBERNETES_VERSION, names: tuple[str, ...] = CONTROL_PLANE
+) -> list[Path]:
+    """Return what would have to be built before a control plane of ``version`` can start."""
+    needed = [cache_folder() / version / name for name in names]
+    needed.append(cache_folder() / f"etcd-{ETCD_VERSION}" / "etcd")
+    if not shutil.which("kubectl"):
+        needed.append(cache_folder() / KUBERNETES_VERSION / "kubectl")
+    return [binary for binary in needed if not binary.exists()]
+
+
+@contextmanager
+def _missing(folder: Path, names: tuple[str, ...]) -> Iterator[list[str]]:
+    """Yield the names missing from ``folder``, no other process building there meanwhile."""
+    if all((folder / name).exists() for name in names):
+        yield []
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        # Looked at again: whoever held the lock may just have built them.
+        yield [name for name in names if not (folder / name).exists()]
+
+
+def _go(*arguments: str, cwd: Path) -> str:
+    go = shutil.which("go")
+    if go is None:
+        message = "go is not on PATH: the real control plane is built from its Go modules"
+        raise MissingToolError(message)
+    done = subprocess.run([go, *arguments], cwd=cwd, check=False, capture_output=True, text=True)
+    if done.returncode:
+        # `go mod download -json` reports its errors on stdout.
+        raise RuntimeError(f"go {' '.join(arguments)} failed:\n{done.stderr}{done.stdout}")
+    return done.stdout
+
+
+def _kubernetes_module(version: str) -> str:
+    """Return a go.mod that pins Kubernetes and every staging module to its v0 twin."""
+    module = f"k8s.io/kubernetes@{version}"
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        (folder / "go.mod").write_text("module download\n", encoding="utf-8")
+        found = json.loads(_go("mod", "download", "-json", module, cwd=folder))
+    upstream = Path(found["GoMod"]).read_text(encoding="utf-8")
+    # Exactly v0.0.0: v0.0.0-<date> is a real version, of a module released on its own.
+    unreleased = r"^\s*(k8s\.io/\S+) v0\.0\.0(?!-)"
+    staging = sorted(set(re.findall(unreleased, upstream, flags=re.MULTILINE)))
+    twin = version.replace("v1.", "v0.", 1)
+    without_replace = re.sub(r"^replace \((?:.|\n)*?^\)\n", "", upstream, flags=re.MULTILINE)
+    body = re.sub(r"^module .*$", "module controlplane", without_replace, flags=re.MULTILINE)
+    pins = "\n".join(f"\t{name} => {name} {twin}" for name in staging)
+    return f"{body}\nrequire k8s.io/kubernetes {version}\n\nreplace (\n{pins}\n)\n"
+
+
+def _version_flags(version: str) -> str:
+    major, minor, _ = version.removeprefix("v").split(".")
+    package = "k8s.io/component-base/version"
+    values = {"gitVersion": version, "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
+    return " ".join(["-s -w", *(f"-X {package}.{name}={value}" for name, value in values.items())])
+
+
+def _build(module: str, packages: dict[str, str], folder: Path, *, ldflags: str) -> None:
+    """Build each package of one module; a binary appears in ``folder`` only when complete."""
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        work = Path(scratch)
+        (work / "go.mod").write_text(module, encoding="utf-8")
+        flags = ("-mod=mod", "-trimpath", f"-ldflags={ldflags}")
+        for name, package in packages.items():
+            print(f"building {name} ({folder.name})", file=sys.stderr, flush=True)
+            _go("build", *flags, "-o", name, package, cwd=work)
+            (work / name).replace(folder / name)
+
+
+if __name__ == "__main__":
+    print(etcd())
+    for wanted in sys.argv[1:] or [KUBERNETES_VERSION]:
+        print(kubernetes(wanted))
+    print(kubectl())

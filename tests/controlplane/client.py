@@ -1,0 +1,131 @@
+"""A small, fast HTTP client for one apiserver: JSON in, JSON out, one pool of connections."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import urlencode
+
+import urllib3
+
+from tests.controlplane.certificates import KeyPair
+
+Object = Mapping[str, Any]
+T = TypeVar("T")
+R = TypeVar("R")
+
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+NOT_FOUND = 404
+CONFLICT = 409
+_ERRORS = 400
+_CONNECTIONS = 8
+
+
+class ApiError(RuntimeError):
+    """The apiserver answered with an error."""
+
+    def __init__(self, status: int, message: str) -> None:
+        """Keep the HTTP status and the message of the apiserver."""
+        super().__init__(f"{status}: {message}")
+        self.status = status
+
+
+class _Resource(NamedTuple):
+    plural: str
+    namespaced: bool
+
+
+class ApiClient:
+    """Requests to one apiserver with one client certificate; may be used from several threads."""
+
+    def __init__(self, server: str, authority: Path, pair: KeyPair) -> None:
+        """Prepare requests to ``server``; nothing is sent yet."""
+        self.server = server
+        self._resources: dict[tuple[str, str], _Resource] = {}
+        self._pool = urllib3.PoolManager(
+            maxsize=_CONNECTIONS,
+            ca_certs=str(authority),
+            cert_file=str(pair.certificate),
+            key_file=str(pair.key),
+            retries=False,
+            timeout=30,
+        )
+
+    def request(
+        self, method: str, path: str, body: object = None, content_type: str = "application/json"
+    ) -> Any:
+        """Send one request and return the decoded answer.
+
+        Raises:
+            ApiError: The apiserver refused.
+            urllib3.exceptions.HTTPError: It could not be reached.
+        """
+        answer = self._pool.request(
+            method,
+            f"{self.server}{path}",
+            body=None if body is None else json.dumps(body).encode(),
+            headers={"Content-Type": content_type, "Accept": "application/json"},
+        )
+        if answer.status >= _ERRORS:
+            raise ApiError(answer.status, answer.data.decode(errors="replace"))
+        return answer.json()
+
+    def get(self, path: str, **query: str) -> Any:
+        """Read one path, such as ``/api/v1/pods``."""
+        return self.request("GET", f"{path}?{urlencode(query)}" if query else path)
+
+    def patch(self, path: str, body: Object, content_type: str = MERGE_PATCH) -> Any:
+        """Patch one object."""
+        return self.request("PATCH", path, body, content_type)
+
+    def create(self, manifest: Object) -> dict[str, Any]:
+        """Create one object of any kind and return it as stored."""
+        created: dict[str, Any] = self.request("POST", self._collection(manifest), manifest)
+        return created
+
+    def create_all(self, manifests: Iterable[Object]) -> list[dict[str, Any]]:
+        """Create many objects, several at a time; return them as stored, in the same order."""
+        return parallel(self.create, manifests)
+
+    def ready(self) -> bool:
+        """Tell whether the apiserver says that it is ready."""
+        try:
+            answer = self._pool.request("GET", f"{self.server}/readyz")
+        except urllib3.exceptions.HTTPError:
+            return False
+        return answer.status < _ERRORS
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._pool.clear()
+
+    def _collection(self, manifest: Object) -> str:
+        resource = self._resource(manifest["apiVersion"], manifest["kind"])
+        parts = [_group_path(manifest["apiVersion"]), resource.plural]
+        if resource.namespaced:
+            namespace = manifest["metadata"].get("namespace", "default")
+            parts[1:1] = ["namespaces", namespace]
+        return "/".join(parts)
+
+    def _resource(self, api_version: str, kind: str) -> _Resource:
+        """Return how the apiserver spells a kind in paths, asked once per group and version."""
+        if (api_version, kind) not in self._resources:
+            for found in self.get(_group_path(api_version))["resources"]:
+                if "/" not in found["name"]:
+                    resource = _Resource(found["name"], found["namespaced"])
+                    self._resources[api_version, found["kind"]] = resource
+        return self._resources[api_version, kind]
+
+
+def parallel(function: Callable[[T], R], items: Iterable[T]) -> list[R]:
+    """Call ``function`` for every item, as many at a time as a client has connections."""
+    with ThreadPoolExecutor(_CONNECTIONS) as pool:
+        return list(pool.map(function, items))
+
+
+def _group_path(api_version: str) -> str:
+    return f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"

@@ -1,0 +1,252 @@
+"""The four programs of a control plane: how each is started, and when it counts as started."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from tests.controlplane import binaries, kubeconfigs
+from tests.controlplane.certificates import Authority, KeyPair, write_key
+from tests.controlplane.client import ApiClient
+from tests.controlplane.processes import LOOPBACK, Process, accepts_connections, free_port
+
+T = TypeVar("T")
+
+# On a loaded machine of two cores an apiserver may take several times its usual three seconds.
+START_TIMEOUT = 90.0
+
+# Without these, a Deployment of 200 pods takes 10 seconds: the defaults are 20 requests a second.
+FAST_CLIENT = ("--kube-api-qps=500", "--kube-api-burst=1000")
+
+# Controllers that stand in the way where there is no kubelet, or that touch the machine:
+DISABLED_CONTROLLERS = (
+    # Marks nodes whose kubelet sends no heartbeat as not ready, then their pods are evicted.
+    "node-lifecycle-controller",
+    # Makes its folder for plugins in /usr/libexec, outside of what the tests clean up.
+    "persistentvolume-attach-detach-controller",
+    "persistentvolume-binder-controller",
+    "persistentvolume-expander-controller",
+)
+
+
+def wait_for(
+    condition: Callable[[], T], timeout: float, what: str, running: Sequence[Process] = ()
+) -> T:
+    """Return the first truthy answer of ``condition``.
+
+    Raises:
+        TimeoutError: There was none in ``timeout`` seconds.
+        ProcessDiedError: One of ``running`` ended meanwhile.
+    """
+    deadline = time.monotonic() + timeout
+    while not (answer := condition()):
+        for process in running:
+            process.check()
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{what}: not within {timeout:g} seconds (last: {answer!r})")
+        time.sleep(0.05)
+    return answer
+
+
+@dataclass(frozen=True)
+class Options:
+    """What may differ from one start of a program to the next."""
+
+    version: str = binaries.KUBERNETES_VERSION
+    feature_gates: Mapping[str, bool] | None = None
+    extra_flags: Sequence[str] = ()
+
+
+class Security:
+    """The keys, certificates and static tokens that all apiservers of a cluster have in common."""
+
+    def __init__(self, folder: Path, tokens: Mapping[str, Sequence[str]]) -> None:
+        """Make everything; ``tokens`` maps each user with a static token to its groups."""
+        self.authority = Authority(folder)
+        hosts = ["localhost", LOOPBACK, "10.0.0.1"]
+        service = ["kubernetes", "default", "svc", "cluster", "local"]
+        hosts += [".".join(service[:length]) for length in (1, 2, 3, 5)]
+        self.serving = self.authority.server("kube-apiserver", hosts)
+        self.admin = self.authority.client("admin", "kubernetes-admin", ["system:masters"])
+        self.service_account_key = write_key(folder / "service-account.key")
+        self.tokens = {user: f"token-of-{user}" for user in tokens}
+        self.token_file = folder / "tokens.csv"
+        rows = [
+            f'{self.tokens[user]},{user},{user},"{",".join(groups)}"\n'
+            for user, groups in tokens.items()
+        ]
+        self.token_file.write_text("".join(rows), encoding="utf-8")
+
+
+class Etcd:
+    """An etcd with one member."""
+
+    def __init__(self, folder: Path) -> None:
+        """Prepare an etcd with its data in ``folder``; ``start`` starts it."""
+        self._folder = folder
+        self._port = free_port()
+        self.url = f"http://{LOOPBACK}:{self._port}"
+
+    def start(self) -> Process:
+        """Start the program; ``listens`` tells when it is ready."""
+        peer = f"http://{LOOPBACK}:{free_port()}"
+        command = [
+            str(binaries.etcd()),
+            f"--data-dir={self._folder / 'etcd'}",
+            f"--listen-client-urls={self.url}",
+            f"--advertise-client-urls={self.url}",
+            f"--listen-peer-urls={peer}",
+            f"--initial-advertise-peer-urls={peer}",
+            f"--initial-cluster=default={peer}",
+            # Nobody needs the data after a crash, and every write is several times faster.
+            "--unsafe-no-fsync",
+        ]
+        return Process("etcd", command, self._folder / "etcd.log")
+
+    def listens(self) -> bool:
+        """Tell whether it accepts connections."""
+        return accepts_connections(self._port)
+
+
+class ApiServer:
+    """A kube-apiserver on a port of its own, which it keeps over restarts."""
+
+    def __init__(
+        self, name: str, folder: Path, security: Security, etcd: Etcd, *, audit: bool
+    ) -> None:
+        """Prepare an apiserver; ``start`` starts it."""
+        self.name = name
+        self.log = folder / f"{name}.log"
+        self.audit_log = folder / f"{name}-audit.log"
+        self._port = free_port()
+        self.url = f"https://{LOOPBACK}:{self._port}"
+        self._folder = folder
+        self._security = security
+        self._etcd = etcd
+        self._audit = audit
+        self._process: Process | None = None
+        self.client = self.client_with(security.admin)
+        self.kubeconfig = self.write_kubeconfig("admin", security.admin)
+
+    @property
+    def process(self) -> Process:
+        """The running apiserver."""
+        if self._process is None:
+            raise RuntimeError(f"{self.name} is not running")
+        return self._process
+
+    def start(self, options: Options) -> None:
+        """Start the program and return once it is ready."""
+        binary = _program("kube-apiserver", options)
+        command = [binary, *self._flags(), *_gates(options.feature_gates), *options.extra_flags]
+        self._process = Process(self.name, command, self.log)
+        what = f"{self.name} is ready"
+        wait_for(self.client.ready, START_TIMEOUT, what, [self._process])
+
+    def stop(self) -> None:
+        """Stop the program if it runs; a later ``start`` finds everything as it was."""
+        if self._process:
+            # It would wait a minute for clients that watch, and no request is half done.
+            self._process.stop(patience=1)
+            self._process = None
+
+    def client_with(self, pair: KeyPair) -> ApiClient:
+        """Return a client of this apiserver that authenticates with a client certificate."""
+        return ApiClient(self.url, self._security.authority.certificate, pair)
+
+    def write_kubeconfig(self, stem: str, credential: KeyPair | str) -> Path:
+        """Write a kubeconfig for this apiserver, with a client certificate or a token."""
+        path = self._folder / "kubeconfigs" / f"{self.name}-{stem}.json"
+        return kubeconfigs.write(path, self.url, self._security.authority.certificate, credential)
+
+    def _flags(self) -> list[str]:
+        security = self._security
+        flags = [
+            f"--etcd-servers={self._etcd.url}",
+            f"--bind-address={LOOPBACK}",
+            # Otherwise it looks for an address of the machine, which may be offline.
+            f"--advertise-address={LOOPBACK}",
+            f"--secure-port={self._port}",
+            f"--cert-dir={self._folder}",
+            f"--tls-cert-file={security.serving.certificate}",
+            f"--tls-private-key-file={security.serving.key}",
+            f"--client-ca-file={security.authority.certificate}",
+            f"--token-auth-file={security.token_file}",
+            "--authorization-mode=RBAC",
+            "--service-account-issuer=https://kubernetes.default.svc",
+            f"--service-account-key-file={security.service_account_key}",
+            f"--service-account-signing-key-file={security.service_account_key}",
+            "--service-cluster-ip-range=10.0.0.0/24",
+            # The apiserver may not publish a loopback address as endpoint of its own Service.
+            "--endpoint-reconciler-type=none",
+            # It refuses pods while a new namespace has no ServiceAccount yet, which a controller
+            # makes a moment later, or never where no controllers run. What it adds to a pod is a
+            # token that no kubelet would mount.
+            "--disable-admission-plugins=ServiceAccount",
+        ]
+        return flags + (self._audit_flags() if self._audit else [])
+
+    def _audit_flags(self) -> list[str]:
+        policy = self._folder / "audit-policy.json"
+        content = {
+            "apiVersion": "audit.k8s.io/v1",
+            "kind": "Policy",
+            # One line per request: the one written when it is answered.
+            "omitStages": ["RequestReceived", "ResponseStarted"],
+            "rules": [{"level": "Metadata"}],
+        }
+        policy.write_text(json.dumps(content), encoding="utf-8")
+        return [f"--audit-policy-file={policy}", f"--audit-log-path={self.audit_log}"]
+
+
+def start_scheduler(
+    folder: Path, server: ApiServer, security: Security, options: Options
+) -> Process:
+    """Start the kube-scheduler with a log that tells why it refuses a node."""
+    pair = security.authority.client("kube-scheduler", "system:kube-scheduler")
+    command = [
+        _program("kube-scheduler", options),
+        f"--kubeconfig={server.write_kubeconfig('scheduler', pair)}",
+        "--leader-elect=false",
+        # Serves nothing itself, so it needs no port.
+        "--secure-port=0",
+        "-v=5",
+        *FAST_CLIENT,
+        *_gates(options.feature_gates),
+    ]
+    return Process("kube-scheduler", command, folder / "kube-scheduler.log")
+
+
+def start_controllers(
+    folder: Path, server: ApiServer, security: Security, options: Options
+) -> Process:
+    """Start the kube-controller-manager with every controller that works without kubelets."""
+    # Not system:kube-controller-manager: that user can do little, and each controller would have
+    # to get a token of its own first, which takes longer than everything else at the start.
+    pair = security.authority.client("controllers", "controllers", ["system:masters"])
+    disabled = ",".join(f"-{name}" for name in DISABLED_CONTROLLERS)
+    command = [
+        _program("kube-controller-manager", options),
+        f"--kubeconfig={server.write_kubeconfig('controllers', pair)}",
+        "--leader-elect=false",
+        "--secure-port=0",
+        f"--controllers=*,{disabled}",
+        f"--service-account-private-key-file={security.service_account_key}",
+        f"--root-ca-file={security.authority.certificate}",
+        *FAST_CLIENT,
+        *_gates(options.feature_gates),
+    ]
+    return Process("kube-controller-manager", command, folder / "kube-controller-manager.log")
+
+
+def _program(name: str, options: Options) -> str:
+    return str(binaries.kubernetes(options.version, (name,)) / name)
+
+
+def _gates(gates: Mapping[str, bool] | None) -> list[str]:
+    pairs = [f"{name}={str(on).lower()}" for name, on in (gates or {}).items()]
+    return [f"--feature-gates={','.join(pairs)}"] if pairs else []

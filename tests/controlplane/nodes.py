@@ -1,0 +1,185 @@
+"""Nodes that exist in the API alone, and what their kubelets would have done."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+import urllib3
+
+from tests.controlplane.client import (
+    CONFLICT,
+    NOT_FOUND,
+    STRATEGIC_PATCH,
+    ApiClient,
+    ApiError,
+    Object,
+    parallel,
+)
+
+ZONE = "topology.kubernetes.io/zone"
+REGION = "topology.kubernetes.io/region"
+HOSTNAME = "kubernetes.io/hostname"
+
+
+def node(name: str, zone: str, labels: Mapping[str, str | None]) -> dict[str, Any]:
+    """Return a ready node with room for 500 pods; a label given as ``None`` is left out."""
+    standard = {
+        HOSTNAME: name,
+        ZONE: zone,
+        REGION: "test",
+        "kubernetes.io/os": "linux",
+        "kubernetes.io/arch": "amd64",
+    }
+    wanted = {key: value for key, value in {**standard, **labels}.items() if value is not None}
+    capacity = {"cpu": "64", "memory": "256Gi", "ephemeral-storage": "1Ti", "pods": "500"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": wanted},
+        "status": {
+            "capacity": capacity,
+            "allocatable": capacity,
+            "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
+        },
+    }
+
+
+def add(client: ApiClient, nodes: Sequence[Object], taints: Sequence[Object]) -> None:
+    """Create nodes that carry exactly these taints."""
+
+    def create(manifest: Object) -> None:
+        client.create(manifest)
+        # Admission taints every new node as not ready; the controller that takes the taint away
+        # waits for a kubelet.
+        client.patch(f"/api/v1/nodes/{manifest['metadata']['name']}", {"spec": {"taints": taints}})
+
+    parallel(create, nodes)
+
+
+def run_pods(client: ApiClient) -> int:
+    """Report every pod that has a node and is pending as running; return how many."""
+    pending = _bound_pods(client, "status.phase=Pending")
+    starting = [pod for pod in pending if "deletionTimestamp" not in pod["metadata"]]
+
+    def run(pod: Object) -> None:
+        status = {"status": _running(pod)}
+        with _gone_is_fine():
+            client.patch(f"{_path(pod)}/status", status, STRATEGIC_PATCH)
+
+    parallel(run, starting)
+    return len(starting)
+
+
+def finish_deletions(client: ApiClient) -> int:
+    """Remove every pod that is being deleted, as a kubelet does at its end; return how many."""
+    pods = _bound_pods(client)
+    ending = [pod for pod in pods if "deletionTimestamp" in pod["metadata"]]
+
+    def remove(pod: Object) -> None:
+        at_once = {
+            "kind": "DeleteOptions",
+            "apiVersion": "v1",
+            "gracePeriodSeconds": 0,
+            "preconditions": {"uid": pod["metadata"]["uid"]},
+        }
+        with _gone_is_fine():
+            client.request("DELETE", _path(pod), at_once)
+
+    parallel(remove, ending)
+    return len(ending)
+
+
+class FakeKubelet:
+    """A thread that does all the time, for all nodes, what kubelets would do."""
+
+    def __init__(self, client: ApiClient, *, deletions: bool, interval: float = 0.2) -> None:
+        """Prepare the thread; without ``deletions``, deleted pods stay terminating."""
+        self._client = client
+        self._deletions = deletions
+        self._interval = interval
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Start the thread, unless it runs."""
+        if self._thread is None:
+            self._stopping.clear()
+            self._thread = threading.Thread(target=self._work, name="fake-kubelet", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Stop the thread, if it runs, and wait for its end."""
+        if self._thread is not None:
+            self._stopping.set()
+            self._thread.join()
+            self._thread = None
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Leave pods alone inside a ``with`` block."""
+        was_running = self._thread is not None
+        self.stop()
+        try:
+            yield
+        finally:
+            if was_running:
+                self.start()
+
+    def _work(self) -> None:
+        while not self._stopping.wait(self._interval):
+            try:
+                run_pods(self._client)
+                if self._deletions:
+                    finish_deletions(self._client)
+            except (ApiError, urllib3.exceptions.HTTPError):
+                # The apiserver restarts; a kubelet, too, just tries again.
+                continue
+
+
+@contextmanager
+def _gone_is_fine() -> Iterator[None]:
+    """Let a pod be deleted, or replaced by another of the same name, at any moment."""
+    try:
+        yield
+    except ApiError as error:
+        if error.status not in (NOT_FOUND, CONFLICT):
+            raise
+
+
+def _bound_pods(client: ApiClient, *selectors: str) -> list[dict[str, Any]]:
+    selector = ",".join(["spec.nodeName!=", *selectors])
+    pods: list[dict[str, Any]] = client.get("/api/v1/pods", fieldSelector=selector)["items"]
+    return pods
+
+
+def _path(pod: Object) -> str:
+    metadata = pod["metadata"]
+    return f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}"
+
+
+def _running(pod: Object) -> dict[str, Any]:
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    conditions = ("Initialized", "ContainersReady", "Ready")
+    return {
+        "phase": "Running",
+        "startTime": now,
+        "conditions": [
+            {"type": name, "status": "True", "lastTransitionTime": now} for name in conditions
+        ],
+        "containerStatuses": [
+            {
+                "name": container["name"],
+                "image": container["image"],
+                "imageID": "",
+                "ready": True,
+                "started": True,
+                "restartCount": 0,
+                "state": {"running": {"startedAt": now}},
+            }
+            for container in pod["spec"]["containers"]
+        ],
+    }

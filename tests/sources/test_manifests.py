@@ -1,0 +1,306 @@
+"""Manifests of every form are read alike, and what is wrong is named by file, line and field."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+
+from kubectl_spread.errors import DecodeError, SourceError
+from kubectl_spread.kube.model import Pod
+from kubectl_spread.sources.manifests import Loaded, Reading, read
+
+POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "p", "labels": {"app": "web", "empty": None}, "creationTimestamp": None},
+    "spec": {
+        "tolerations": None,
+        "topologySpreadConstraints": [
+            {"maxSkew": 1, "topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}
+        ],
+    },
+}
+YAML_POD = """\
+apiVersion: v1
+kind: Pod
+metadata:
+  name: p
+  labels: {app: web, empty: }
+  creationTimestamp: null
+spec:
+  tolerations: ~
+  topologySpreadConstraints:
+  - &constraint
+    maxSkew: 0x1
+    topologyKey: "zone"
+    labelSelector: {matchLabels: {app: web}}
+"""
+
+
+def read_text(text: str | bytes, namespace: str = "default") -> tuple[list[Loaded], Reading]:
+    body = text if isinstance(text, bytes) else text.encode()
+    reading = read(["-"], recursive=False, stdin=BytesIO(body), namespace=namespace)
+    return list(reading.objects), reading
+
+
+def pod(name: str) -> str:
+    return json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}})
+
+
+def places(objects: list[Loaded]) -> list[str]:
+    return [f"{found.kind} {found.object.metadata.name} {found.position}" for found in objects]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(YAML_POD, id="YAML"),
+        pytest.param("\ufeff" + YAML_POD, id="YAML with a byte order mark"),
+        pytest.param(json.dumps(POD), id="JSON"),
+        pytest.param(gzip.compress(json.dumps(POD).encode()), id="gzipped JSON"),
+        pytest.param(json.dumps(POD).encode("utf-16"), id="UTF-16, as PowerShell redirects it"),
+        pytest.param(json.dumps({"kind": "List", "apiVersion": "v1", "items": [POD]}), id="List"),
+        pytest.param(
+            json.dumps(
+                {
+                    "kind": "PodList",
+                    "apiVersion": "v1",
+                    "items": [{key: POD[key] for key in ("metadata", "spec")}],
+                }
+            ),
+            id="typed list",
+        ),
+    ],
+)
+def test_read_gives_one_object_whatever_the_form(text: str | bytes) -> None:
+    (found,), reading = read_text(text)
+    (constraint,) = found.object.spec.topology_spread_constraints  # type: ignore[union-attr]
+    assert isinstance(found.object, Pod)
+    assert found.object.metadata.labels == {"app": "web", "empty": ""}
+    assert found.object.metadata.namespace == "default"
+    assert found.object.metadata.creation_timestamp is None
+    assert found.object.spec.tolerations == ()
+    assert constraint.max_skew == 1
+    assert constraint.node_affinity_policy == "Honor"
+    assert constraint.label_selector.match_labels == {"app": "web"}
+    assert not reading.errors
+    assert not reading.skipped
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        pytest.param(f"{pod('a')}\n{pod('b')} {pod('c')}", ["a STDIN:1", "b STDIN:2", "c STDIN:2"], id="concatenated JSON"),
+        pytest.param(
+            '{"metadata": {"items": [{}]},\n"items": [\n' + pod("a") + ",\n\n" + pod("a") + '\n],\n"kind": "List", "apiVersion": "v1"}',
+            ["a STDIN:3", "a STDIN:5"],
+            id="JSON List",
+        ),
+        pytest.param(
+            '{"kind": "List", "apiVersion": "v1", "items": [\n{"kind": "List", "apiVersion": "v1", "items": [\n'
+            + pod("a")
+            + "]},\n"
+            + pod("b")
+            + "]}",
+            ["a STDIN:3", "b STDIN:4"],
+            id="nested List",
+        ),
+        pytest.param(
+            "# one\napiVersion: v1\nkind: List\nitems:\n- kind: Pod\n  apiVersion: v1\n  metadata: {name: a}\n"
+            "- kind: Pod\n  apiVersion: v1\n  metadata: {name: b}\n---\n" + pod("c"),
+            ["a STDIN:5", "b STDIN:8", "c STDIN:12"],
+            id="YAML List and a second document",
+        ),
+        pytest.param("", [], id="empty"),
+        pytest.param("# nothing\n---\n", [], id="only a comment"),
+        pytest.param('{"kind": "List", "apiVersion": "v1", "items": null}', [], id="List of nothing"),
+    ],
+)
+def test_read_positions(text: str, found: list[str]) -> None:
+    objects, reading = read_text(text)
+    assert places(objects) == [f"Pod {place}" for place in found]
+    assert not reading.errors
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "known"),
+    [
+        ("v1", "Pod", True),
+        ("v1", "Node", True),
+        ("v1", "ReplicationController", True),
+        ("v1", "PodTemplate", True),
+        ("apps/v1", "Deployment", True),
+        ("apps/v1", "ReplicaSet", True),
+        ("apps/v1", "StatefulSet", True),
+        ("apps/v1", "DaemonSet", True),
+        ("batch/v1", "Job", True),
+        ("batch/v1", "CronJob", True),
+        ("v1", "Service", False),
+        ("example.com/v1", "Deployment", False),
+        ("example.com/v1", "AllowList", False),
+    ],
+)
+def test_read_counts_unknown_kinds(api_version: str, kind: str, known: bool) -> None:  # noqa: FBT001
+    text = json.dumps({"apiVersion": api_version, "kind": kind, "metadata": {"name": "x"}})
+    objects, reading = read_text(text)
+    assert [found.kind for found in objects] == ([kind] if known else [])
+    assert reading.skipped == ({} if known else {"unknownKind": 1})
+
+
+def test_read_fills_in_the_namespace() -> None:
+    node = '{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}'
+    own = '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "q", "namespace": "own"}}'
+    objects, _ = read_text(pod("p") + node + own, namespace="team")
+    assert [found.object.metadata.namespace for found in objects] == ["team", "", "own"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param(
+            '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec":\n{"topologySpreadConstraints": [\n{}, {"topologyKey": "{[\\"]",\n"maxSkew": "1"}]}}',
+            "STDIN:4: Pod default/p: spec.topologySpreadConstraints[1].maxSkew: expected integer, got string",
+            id="JSON",
+        ),
+        pytest.param(
+            YAML_POD.replace("0x1", "one"),
+            "STDIN:11: Pod default/p: spec.topologySpreadConstraints[0].maxSkew: expected integer, got string",
+            id="YAML",
+        ),
+        pytest.param(
+            YAML_POD.replace("app: web, empty", "on: 1, empty"),
+            "STDIN:5: Pod default/p: metadata.labels.true: expected string, got integer",
+            id="label",
+        ),
+        pytest.param(
+            '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","labels":{"a.b/c":[]}}}',
+            "STDIN:1: Pod default/p: metadata.labels[a.b/c]: expected string, got array",
+            id="label with a domain",
+        ),
+        pytest.param(
+            '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","creationTimestamp":"2025-01-01T00:00:00"}}',
+            "STDIN:1: Pod default/p: metadata.creationTimestamp: expected a time as in RFC 3339",
+            id="time without a zone",
+        ),
+        pytest.param(
+            '{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d"},"spec":{"template":[]}}',
+            "STDIN:1: Deployment default/d: spec.template: expected object, got array",
+            id="workload",
+        ),
+        pytest.param(
+            '{"apiVersion":"v1","kind":"Node","metadata":{"name":"n"},"spec":{"unschedulable":1}}',
+            "STDIN:1: Node n: spec.unschedulable: expected boolean, got integer",
+            id="node",
+        ),
+        pytest.param('{"apiVersion": "v1"}', "STDIN:1: kind: is missing", id="no kind"),
+        pytest.param("a: 1", "STDIN:1: kind: is missing", id="no kind in YAML"),
+        pytest.param('{"kind": "Pod"}', "STDIN:1: Pod: apiVersion: is missing", id="no apiVersion"),
+        pytest.param('{"kind": 1}', "STDIN:1: kind: expected string, got integer", id="kind of a kind"),
+        pytest.param("text", "STDIN:1: expected object, got string", id="text"),
+        pytest.param("\n\n- 1", "STDIN:3: expected object, got array", id="array"),
+        pytest.param(
+            '{"kind":"List","apiVersion":"v1","items":{}}', "STDIN:1: List: items: expected array", id="List of an object"
+        ),
+        pytest.param(
+            '{"kind":"List","apiVersion":"v1","items":[\nnull]}', "STDIN:2: expected object, got null", id="null in a List"
+        ),
+    ],
+)
+def test_read_reports_malformed_objects(text: str, message: str) -> None:
+    objects, reading = read_text(text)
+    assert objects == []
+    assert [str(error) for error in reading.errors] == [message]
+    assert isinstance(reading.errors[0], DecodeError)
+    assert reading.skipped == {"malformed": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param('{"kind": "Pod",\n"a', "STDIN:2: invalid JSON: input data was truncated", id="truncated"),
+        pytest.param('{"kind": "Pod"\n]', "STDIN:2: invalid JSON: expected ',' or '}'", id="malformed"),
+        pytest.param('{"a":' * 100_000, "STDIN: nested too deeply", id="deep"),
+        pytest.param("\x89PNG\r\n", "STDIN:1: ", id="binary"),
+        pytest.param("kind: Pod\nmetadata: {", "STDIN:2: ", id="YAML"),
+        pytest.param(gzip.compress(b"{}" * 100)[:20], "error reading -: ", id="truncated gzip"),
+    ],
+)
+def test_read_reports_unreadable_files(text: str | bytes, message: str) -> None:
+    objects, reading = read_text(text)
+    assert objects == []
+    assert str(reading.errors[0]).startswith(message)
+    assert "\n" not in str(reading.errors[0])
+    assert isinstance(reading.errors[0], SourceError)
+    assert reading.skipped == {"unreadable": 1}
+
+
+def test_read_goes_on_after_an_error(tmp_path: Path) -> None:
+    bad = pod("bad").replace('"bad"', "1")
+    (tmp_path / "a.yaml").write_text(f"{pod('a')}\n---\nx: 1\nx: 2\n---\n{bad}\n---\n{pod('b')}\n---\na: [")
+    (tmp_path / "b.json").write_text(pod("c"))
+    reading = read([str(tmp_path)], recursive=False, stdin=BytesIO())
+    assert [found.object.metadata.name for found in reading.objects] == ["a", "b", "c"]
+    assert reading.skipped == {"malformed": 1, "unreadable": 2}
+    assert len(reading.errors) == 3
+
+
+def test_read_takes_nulls_in_lists_as_go_does() -> None:
+    text = '{"apiVersion":"v1","kind":"Pod","spec":{"tolerations":[null],"topologySpreadConstraints":[{"matchLabelKeys":[null],"maxSkew":1.0}]}}'
+    (found,), _ = read_text(text)
+    assert isinstance(found.object, Pod)
+    assert found.object.spec.tolerations[0].key == ""
+    assert found.object.spec.topology_spread_constraints[0].match_label_keys == ("",)
+    assert found.object.spec.topology_spread_constraints[0].max_skew == 1
+
+
+def names(paths: list[Path], *, recursive: bool) -> list[str]:
+    reading = read([str(path) for path in paths], recursive=recursive, stdin=BytesIO())
+    return [found.object.metadata.name for found in reading.objects]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("b.json", "a.yaml", "c.yml", "d.txt", "sub/e.json", "sub/deep/f.json"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(pod(path.stem))
+    (tmp_path / "z.json.gz").write_bytes(gzip.compress(pod("z").encode()))
+    (tmp_path / "sub" / "loop").symlink_to(tmp_path)
+    (tmp_path / "sub" / "same.json").symlink_to(tmp_path / "b.json")
+    return tmp_path
+
+
+def test_read_folder(folder: Path) -> None:
+    assert names([folder], recursive=False) == ["a", "b", "c", "z"]
+    assert names([folder], recursive=True) == ["a", "b", "c", "f", "e", "z"]
+    assert names([folder / "d.txt", folder, folder / "a.yaml"], recursive=False) == ["d", "a", "b", "c", "z"]
+
+
+def test_read_refuses_a_path_that_does_not_exist(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match='^the path "/no/where" does not exist$'):
+        read(["/no/where"], recursive=False, stdin=BytesIO())
+    (tmp_path / "a.txt").touch()
+    with pytest.raises(SourceError) as refused:
+        read([str(tmp_path)], recursive=False, stdin=BytesIO())
+    assert str(refused.value) == f"error reading [{tmp_path}]: recognized file extensions are [.json .yaml .yml]"
+
+
+def test_read_reads_stdin_once() -> None:
+    reading = read(["-", "-"], recursive=False, stdin=BytesIO(pod("p").encode()))
+    assert len(list(reading.objects)) == 1
+
+
+def test_reading_imports_nothing_of_the_live_path() -> None:
+    code = (
+        "import io, sys; from kubectl_spread.sources.manifests import read;"
+        "list(read(['-'], recursive=False, stdin=io.BytesIO(b'kind: Pod')).objects);"
+        "sys.exit(any(name.split('.')[0] in ('kubernetes', 'urllib3') or name.startswith('google.protobuf')"
+        " for name in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

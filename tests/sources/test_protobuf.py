@@ -1,0 +1,97 @@
+"""Both wires of a real apiserver (v1.37.1) give the same objects."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubectl_spread.kube.model import Message, Pod
+from kubectl_spread.sources import json_objects
+from kubectl_spread.sources.page import Page
+from kubectl_spread.sources.protobuf import MAGIC, Decoder
+from kubectl_spread.sources.resources import NODES, PODS, WORKLOADS, Resource
+
+RECORDED = Path(__file__).parent / "recorded"
+RESOURCES = [found for found in (PODS, NODES, *WORKLOADS) if (RECORDED / f"{found.plural}.pb").exists()]
+
+
+def page(resource: Resource[Any]) -> Page[Any]:
+    return Decoder(resource.type).page((RECORDED / f"{resource.plural}.pb").read_bytes())
+
+
+@pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.plural)
+def test_both_wires_give_the_same(resource: Resource[Message]) -> None:
+    binary = page(resource)
+    text = json_objects.decode_page((RECORDED / f"{resource.plural}.json").read_bytes(), resource.type)
+    assert list(binary) == list(text)
+    assert len(binary) == len(text) > 0
+    assert binary.metadata == text.metadata
+    assert binary.remaining == text.remaining
+
+
+def test_page() -> None:
+    pods = page(PODS)
+    first = next(iter(pods))
+    assert pods.resource_version
+    assert pods.metadata.continue_
+    assert pods.remaining == 2997
+    assert first.metadata.owner_references[0].controller
+    assert first.metadata.managed_fields[0].fields_v1
+    assert first.spec.topology_spread_constraints[0].match_label_keys == ("pod-template-hash",)
+    assert first.spec.topology_spread_constraints[0].node_taints_policy == "Ignore"
+    assert first.spec.affinity is not None
+
+
+def test_remaining_is_unknown_with_a_field_selector() -> None:
+    text = json_objects.decode_page(b'{"metadata":{"continue":"x"},"items":[]}', Pod)
+    assert text.remaining is None
+
+
+def test_shared_parts_are_decoded_once() -> None:
+    """One decoder gives pods that have labels in common the same dict."""
+    pods = page(PODS)
+    one, again = next(iter(pods)), next(iter(pods))
+    assert one is not again
+    assert one.metadata.labels is again.metadata.labels
+    assert one.spec.affinity is again.spec.affinity
+
+
+def field(number: int, value: bytes | int) -> bytes:
+    """Encode one field by hand; lengths and numbers below 128."""
+    if isinstance(value, int):
+        return bytes([number << 3, value])
+    return bytes([number << 3 | 2, len(value)]) + value
+
+
+def one(body: bytes) -> Pod:
+    return Decoder(Pod).one(MAGIC + field(2, body))
+
+
+def test_zero_values_of_go_are_absent_ones() -> None:
+    """Go writes "" and the zero time in protobuf where its JSON writes nothing."""
+    pod = one(field(1, field(1, b"p") + field(8, b"")) + field(2, b"\x9a\x01\x00"))
+    assert pod.metadata.name == "p"
+    assert pod.metadata.creation_timestamp is None
+    assert pod.spec.scheduler_name == "default-scheduler"
+    assert one(b"") == Pod()
+
+
+def test_time() -> None:
+    pod = one(field(1, field(8, field(1, 0))))
+    assert pod.metadata.creation_timestamp == datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(b"{}", id="JSON"),
+        pytest.param(MAGIC + b"\xff\xff", id="garbage"),
+        pytest.param((RECORDED / "pods.pb").read_bytes()[:-5], id="truncated"),
+    ],
+)
+def test_page_refuses(body: bytes) -> None:
+    with pytest.raises(ValueError, match="protobuf"):
+        Decoder(Pod).page(body)

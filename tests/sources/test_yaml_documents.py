@@ -1,0 +1,129 @@
+"""YAML means what it means to kubectl."""
+
+from __future__ import annotations
+
+import pytest
+
+from kubectl_spread.errors import SourceError
+from kubectl_spread.sources import yaml_scalars
+from kubectl_spread.sources.yaml_documents import documents
+
+
+def values(text: str) -> list[object]:
+    return [document.value() for document in documents(text.encode(), "f.yaml")]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("yes", True),
+        ("On", True),
+        ("y", True),
+        ("TRUE", True),
+        ("no", False),
+        ("OFF", False),
+        ("N", False),
+        ("yEs", "yEs"),
+        ("~", None),
+        ("", None),
+        ("Null", None),
+        ("1", 1),
+        ("+1", 1),
+        ("-1", -1),
+        ("0x1F", 31),
+        ("0b101", 5),
+        ("0o17", 15),
+        ("017", 15),
+        ("08", 8),
+        ("1_000", 1000),
+        ("18446744073709551615", 2**64 - 1),
+        ("1.5", 1.5),
+        (".5", 0.5),
+        ("1.0", 1),
+        ("1e3", 1000),
+        ("12:30", "12:30"),
+        ("2001-01-01", "2001-01-01"),
+        ("2001-01-01T00:00:00Z", "2001-01-01T00:00:00Z"),
+        ("1.2.3", "1.2.3"),
+        ("-", "-"),
+        ("0x", "0x"),
+        ("zone-a", "zone-a"),
+        ("\u0661", "\u0661"),
+    ],
+)
+def test_plain(text: str, value: object) -> None:
+    found = yaml_scalars.plain(text)
+    assert (found, type(found)) == (value, type(value))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("'yes'", "yes"),
+        ('"1"', "1"),
+        ("!!str 1", "1"),
+        ("!!int '1'", 1),
+        ("!!float 1", 1),
+        ("!!bool 'yes'", True),
+        ("!own text", "text"),
+        ("|\n  yes\n", "yes\n"),
+        ("{1: a, true: b, 1.5: c}", {"1": "a", "true": "b", "1.5": "c"}),
+        ("{a: &x {b: 1}, c: *x}", {"a": {"b": 1}, "c": {"b": 1}}),
+        ("[&x 1, *x]", [1, 1]),
+        ("{a: &x {b: 1, c: 1}, d: {c: 2, <<: *x}}", {"a": {"b": 1, "c": 1}, "d": {"c": 2, "b": 1}}),
+        ("{<<: [{a: 1}, {a: 2, b: 2}]}", {"a": 1, "b": 2}),
+        ("{'<<': 1}", {"<<": 1}),
+    ],
+)
+def test_value(text: str, value: object) -> None:
+    assert values(text) == [value]
+
+
+def test_documents_skips_empty_ones() -> None:
+    assert values("# nothing\n---\n---\na: 1\n---\n# nothing\n---\n~\n--- b\n...\n") == [{"a": 1}, "b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param("a: 1\na: 2", "f.yaml:2: key 'a' stands twice", id="duplicate key"),
+        pytest.param("1: a\n'1': b", "f.yaml:2: key '1' stands twice", id="alike once strings"),
+        pytest.param("a:\n\tb: 1", "f.yaml:2: found character '\\t'", id="tab"),
+        pytest.param("a: b: c", "f.yaml:1: mapping values are not allowed here", id="two colons"),
+        pytest.param("a: [", "f.yaml:1: ", id="unfinished"),
+        pytest.param("a:\n  - *b", "f.yaml:2: found undefined alias 'b'", id="unknown alias"),
+        pytest.param("a: &a [*a]", "f.yaml:1: anchor 'a' value contains itself", id="cycle"),
+        pytest.param("&a {<<: *a}", "f.yaml:1: anchor 'a' value contains itself", id="merge cycle"),
+        pytest.param("<<: 1", "f.yaml:1: map merge requires map", id="merge of a number"),
+        pytest.param("[" * 5000, "f.yaml: nested too deeply", id="deep"),
+        pytest.param("a: .inf", "f.yaml:1: JSON has no number .inf", id="infinite"),
+        pytest.param("a: !!int b", "f.yaml:1: cannot decode 'b' as a !!int", id="wrong tag"),
+        pytest.param("? [a]\n: b", "f.yaml:1: a key must be a string", id="key is a list"),
+        pytest.param("~: b", "f.yaml:1: a key must be a string", id="key is null"),
+        pytest.param("a: \x00", "f.yaml:1: character U+0000 is not allowed", id="control character"),
+        pytest.param('"\\UFFFFFFFF"', "f.yaml: ", id="no such character"),
+    ],
+)
+def test_documents_refuses(text: str, message: str) -> None:
+    with pytest.raises(SourceError) as refused:
+        values(text)
+    assert str(refused.value).startswith(message)
+    assert "\n" not in str(refused.value)
+
+
+def test_value_refuses_an_alias_bomb() -> None:
+    levels = [f"{chr(98 + level)}: &{chr(98 + level)} [{', '.join(['*' + chr(97 + level)] * 9)}]" for level in range(9)]
+    with pytest.raises(SourceError, match="excessive aliasing"):
+        values("\n".join(["a: &a [x, x]", *levels]))
+
+
+def test_documents_refuses_bytes_that_are_not_text() -> None:
+    with pytest.raises(SourceError, match="^f.yaml:2: byte 0x89 is not UTF-8 text$"):
+        list(documents(b"a: 1\n\x89PNG", "f.yaml"))
+
+
+def test_line_of() -> None:
+    (document,) = documents(b"# why\na: 1\nb:\n- c: 2\n- d:\n    e: 3\n", "f.yaml")
+    assert document.position.line == 2
+    assert document.line_of(("b", 1, "d", "e")) == 6
+    assert document.line_of(("b", 1, "missing", "e")) == 5
