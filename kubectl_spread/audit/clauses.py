@@ -44,17 +44,23 @@ class Clause:
         return bool(self.match_label_keys or self.mismatch_label_keys)
 
 
-def clauses(spec: PodSpec) -> tuple[Clause, ...]:
-    """Return the spread constraints of a pod, then its affinity and anti-affinity terms, in the API's order."""
+def clauses(spec: PodSpec, path: str = "spec") -> tuple[Clause, ...]:
+    """Return the spread constraints of a pod, then its affinity and anti-affinity terms, in the API's order.
+
+    Args:
+        spec: The pod's spec, or a template's.
+        path: Where the spec stands in its object.
+    """
     constraints = tuple(
-        _constraint_clause(index, constraint) for index, constraint in enumerate(spec.topology_spread_constraints)
+        _constraint_clause(f"{path}.topologySpreadConstraints[{index}]", constraint)
+        for index, constraint in enumerate(spec.topology_spread_constraints)
     )
     if spec.affinity is None:
         return constraints
     return (
         *constraints,
-        *_term_clauses("podAffinity", spec.affinity.pod_affinity),
-        *_term_clauses("podAntiAffinity", spec.affinity.pod_anti_affinity),
+        *_term_clauses(f"{path}.affinity.podAffinity", spec.affinity.pod_affinity),
+        *_term_clauses(f"{path}.affinity.podAntiAffinity", spec.affinity.pod_anti_affinity),
     )
 
 
@@ -63,9 +69,9 @@ def path_order(path: str) -> tuple[str | int, ...]:
     return tuple(int(part) if part.isdigit() else part for part in _INDEX.split(path))
 
 
-def _constraint_clause(index: int, constraint: TopologySpreadConstraint) -> Clause:
+def _constraint_clause(path: str, constraint: TopologySpreadConstraint) -> Clause:
     return Clause(
-        path=f"spec.topologySpreadConstraints[{index}]",
+        path=path,
         topology_key=constraint.topology_key,
         selector=constraint.label_selector,
         match_label_keys=constraint.match_label_keys,
@@ -75,19 +81,16 @@ def _constraint_clause(index: int, constraint: TopologySpreadConstraint) -> Clau
     )
 
 
-def _term_clauses(field: str, affinity: PodAffinity | None) -> tuple[Clause, ...]:
+def _term_clauses(path: str, affinity: PodAffinity | None) -> tuple[Clause, ...]:
     if affinity is None:
         return ()
     required = affinity.required_during_scheduling_ignored_during_execution
     preferred = affinity.preferred_during_scheduling_ignored_during_execution
     return (
-        *(
-            _term_clause(f"spec.affinity.{field}.{_REQUIRED}[{index}]", term, required=True)
-            for index, term in enumerate(required)
-        ),
+        *(_term_clause(f"{path}.{_REQUIRED}[{index}]", term, required=True) for index, term in enumerate(required)),
         *(
             _term_clause(
-                f"spec.affinity.{field}.{_PREFERRED}[{index}].podAffinityTerm",
+                f"{path}.{_PREFERRED}[{index}].podAffinityTerm",
                 weighted.pod_affinity_term,
                 required=False,
             )

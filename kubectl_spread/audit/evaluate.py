@@ -10,6 +10,7 @@ from kubectl_spread.audit.clauses import Clause, path_order
 from kubectl_spread.audit.counting import ENCODER
 from kubectl_spread.audit.scope import Target
 from kubectl_spread.audit.snapshot import PodRecord, Shape, Snapshot
+from kubectl_spread.audit.templates import Template
 from kubectl_spread.audit.verdicts import SEVEREST, Context, KeyVerdict, Verdict, clause_verdict
 from kubectl_spread.audit.views import ShapeView, Views
 from kubectl_spread.kube import nodeaffinity
@@ -82,6 +83,7 @@ class Audit:
 
     rows: tuple[Row, ...]
     groups: tuple[Group, ...]
+    templates: tuple[Template, ...]
     pods: tuple[PodRecord, ...]
     nodes: NodeSets
     context: Context
@@ -116,6 +118,7 @@ def evaluate(snapshot: Snapshot, context: Context, *, nodes: str) -> Audit:
     return Audit(
         rows=tuple(sorted(rows.values(), key=_row_order)),
         groups=tuple(sorted(groups.values(), key=_group_order)),
+        templates=_templates_without_pods(snapshot, judged),
         pods=tuple(judged),
         nodes=views.node_sets,
         context=context,
@@ -138,11 +141,25 @@ def _alike(snapshot: Snapshot) -> Iterator[tuple[Target, Shape, list[PodRecord]]
             yield from ((Target("Pod", pod.name), pod.shape, [pod]) for pod in asked)
 
 
-def _asked_for(pod: PodRecord, owners: Sequence[Target], targets: Sequence[Target]) -> bool:
-    known = (Target("Pod", pod.name), *owners)
-    return not targets or any(
-        target.kind == one.kind and target.name in ("", one.name) for target in targets for one in known
+def _templates_without_pods(snapshot: Snapshot, judged: Sequence[PodRecord]) -> tuple[Template, ...]:
+    """Return the templates that are asked for and of which no pod was judged, those of root owners only."""
+    with_pods = {(pod.shape.namespace, owner.target) for pod in judged for owner in snapshot.owner_chain(pod)}
+    targets = snapshot.scope.targets
+    return tuple(
+        template
+        for template in sorted(snapshot.templates, key=_template_order)
+        if template.owner is None
+        and (template.namespace, template.workload) not in with_pods
+        and (not targets or any(target.includes(template.workload) for target in targets))
     )
+
+
+def _template_order(template: Template) -> tuple[str, str, str]:
+    return (template.namespace, template.workload.kind, template.workload.name)
+
+
+def _asked_for(pod: PodRecord, owners: Sequence[Target], targets: Sequence[Target]) -> bool:
+    return not targets or any(target.includes(one) for target in targets for one in (Target("Pod", pod.name), *owners))
 
 
 def _row(rows: dict[object, Row], workload: Target, view: ShapeView, index: int) -> Row:

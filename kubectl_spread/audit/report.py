@@ -175,9 +175,10 @@ class FindingCounts(Part, frozen=True, kw_only=True):
 
 
 class Summary(Part, frozen=True, kw_only=True):
-    """Totals; ``skipped`` maps a reason to a number of objects or lists."""
+    """Totals; ``templates`` are those without pods; ``skipped`` maps a reason to a number of objects or lists."""
 
     pods: int
+    templates: int | UnsetType = UNSET
     constraints: int
     findings: FindingCounts
     silenced: int

@@ -43,6 +43,10 @@ class Target:
     kind: str
     name: str
 
+    def includes(self, other: Target) -> bool:
+        """Tell whether ``other`` is this object, or any of this kind where no name is given."""
+        return self.kind == other.kind and self.name in ("", other.name)
+
 
 @dataclass(frozen=True, slots=True)
 class Scope:
@@ -64,4 +68,12 @@ class Scope:
             self.covers(pod.metadata.namespace)
             and all(labelselectors.satisfies(item, pod.metadata.labels) for item in self.labels)
             and all((FIELDS[item.field](pod) == item.value) == item.equal for item in self.fields)
+        )
+
+    def selects_template(self, namespace: str, labels: Mapping[str, str]) -> bool:
+        """Tell whether pods of a template would be asked for; one that no field tells apart is not, by fields."""
+        return (
+            self.covers(namespace)
+            and not self.fields
+            and all(labelselectors.satisfies(item, labels) for item in self.labels)
         )

@@ -16,6 +16,7 @@ import msgspec
 from kubectl_spread.audit.clauses import Clause, clauses
 from kubectl_spread.audit.scope import Scope, Target
 from kubectl_spread.audit.tails import Split, split
+from kubectl_spread.audit.templates import Refusal, Refused, Template, by_clause, judge_template
 from kubectl_spread.kube import managedfields, nodeaffinity, podstrategy, validation
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.labels import Labels
@@ -35,9 +36,9 @@ _ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 class Shape:
     """What pods of one template have in common; compared by identity.
 
-    ``clauses`` hold the selectors as stored (for a manifest: as they would be stored); ``splits`` go with them.
-    ``unsettled_keys`` are the keys of which some clause does not hold the current value. ``pinned`` pods
-    may run on one node only.
+    ``clauses`` hold the selectors as stored (for a manifest: as they would be stored); ``splits`` go with
+    them. ``unsettled_keys`` are the keys of which some clause does not hold the current value. ``pinned`` pods
+    may run on one node only. ``refusals`` are the API's on a manifest.
     """
 
     namespace: str
@@ -52,6 +53,7 @@ class Shape:
     stored: bool
     pinned: bool
     ignored: str
+    refusals: tuple[Refusal, ...]
 
     @property
     def default_scheduler(self) -> bool:
@@ -112,6 +114,7 @@ class Snapshot:
         self.scope = scope
         self.pods: list[PodRecord] = []
         self.nodes: list[Node] = []
+        self.templates: list[Template] = []
         self.skipped: Counter[str] = Counter()
         self._behaviour = behaviour
         self._populations: dict[str, Population] = {}
@@ -125,18 +128,21 @@ class Snapshot:
         metadata = ObjectMeta(name=node.metadata.name, labels=node.metadata.labels)
         self.nodes.append(msgspec.structs.replace(node, metadata=metadata))
 
-    def add_workload(self, kind: str, workload: Workload) -> None:
-        """Keep what a workload tells about the pods it owns."""
+    def add_workload(self, kind: str, workload: Workload, *, judge: bool = False) -> None:
+        """Keep what a workload tells about the pods it owns; ``judge`` says that its template is asked for too."""
         metadata = workload.metadata
+        owner, ignored = controller(metadata), metadata.annotations.get(IGNORE_ANNOTATION, "")
         if self.scope.covers(metadata.namespace):
             self.workloads_in_scope += 1
             self._met.add(Target(kind, metadata.name))
         self._owners[metadata.namespace, kind, metadata.name] = OwnerRecord(
             target=Target(kind, metadata.name),
-            owner=controller(metadata),
+            owner=owner,
             template_keys=frozenset(workload.template.metadata.labels),
-            ignored=metadata.annotations.get(IGNORE_ANNOTATION, ""),
+            ignored=ignored,
         )
+        if judge and self.scope.selects_template(metadata.namespace, workload.template.metadata.labels):
+            self.templates.append(judge_template(kind, workload, owner, self._behaviour, ignored))
 
     def add_pod(self, pod: Pod) -> None:
         """Count a pod where the scheduler counts it, and keep it where it is to be judged."""
@@ -187,6 +193,11 @@ class Snapshot:
             reference = record.owner
         return tuple(chain)
 
+    def workload(self, pod: PodRecord) -> Target:
+        """Return the root owner of a pod; a pod without one is its own workload."""
+        chain = self.owner_chain(pod)
+        return chain[-1].target if chain else Target("Pod", pod.name)
+
     def _keep(self, pod: Pod, *, terminating: bool) -> None:
         shape = self._shape(pod)
         self.pods.append(
@@ -225,7 +236,7 @@ class Snapshot:
         return self._shapes[key]
 
     def _new_shape(self, pod: Pod, affinity: Affinity | None, *, pinned: bool) -> Shape:
-        spec = pod.spec if pod.metadata.uid else self._as_stored(pod)
+        spec, refusals = (pod.spec, ()) if pod.metadata.uid else self._as_stored(pod)
         found = clauses(spec)
         splits = split(found)
         return Shape(
@@ -241,12 +252,15 @@ class Snapshot:
             stored=bool(pod.metadata.uid),
             pinned=pinned,
             ignored=pod.metadata.annotations.get(IGNORE_ANNOTATION, ""),
+            refusals=refusals,
         )
 
-    def _as_stored(self, pod: Pod) -> PodSpec:
-        """Return a manifest's spec as the apiserver would store it; as written where it would refuse it."""
-        merged = podstrategy.prepare_for_create(pod.spec, pod.metadata.labels, self._behaviour)
-        return pod.spec if validation.pod_errors(merged, self._behaviour) else merged
+    def _as_stored(self, pod: Pod) -> tuple[PodSpec, tuple[Refusal, ...]]:
+        """Return a manifest's spec as the apiserver would store it; as written, and why, where it would refuse it."""
+        stored = podstrategy.prepare_for_create(pod.spec, pod.metadata.labels, self._behaviour)
+        if errors := validation.pod_errors(stored, self._behaviour):
+            return pod.spec, by_clause(errors, Refused.POD, "spec")
+        return stored, ()
 
 
 def controller(metadata: ObjectMeta) -> OwnerReference | None:

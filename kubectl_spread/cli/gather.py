@@ -166,14 +166,21 @@ def from_files(question: Question) -> Gathered:
         stdin=sys.stdin.buffer,
         namespace=question.namespace or "default",
     )
+    seen: set[tuple[str, str, str]] = set()
     for loaded in reading.objects:
+        metadata = loaded.object.metadata
+        identity = (loaded.kind, metadata.namespace, metadata.name)
+        if identity in seen and metadata.name:
+            reading.skipped["repeated"] += 1
+            continue
+        seen.add(identity)
         match loaded.object:
             case Pod():
                 snapshot.add_pod(loaded.object)
             case Node():
                 snapshot.add_node(loaded.object)
             case Workload():
-                snapshot.add_workload(loaded.kind, loaded.object)
+                snapshot.add_workload(loaded.kind, loaded.object, judge=True)
     nodes: report.NodesKnown = "listed" if snapshot.nodes else "none"
     audit = evaluate(snapshot, judgement.context(question), nodes=nodes)
     problems = [str(error) for error in reading.errors]

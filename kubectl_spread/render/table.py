@@ -55,10 +55,10 @@ def totals(report: Report, *, hidden: int = 0) -> str:
         for severity in _SEVERITIES
         if (number := getattr(summary.findings, severity))
     )
-    parts = [
-        f"{words.plural(summary.pods, 'pod')}, {words.plural(summary.constraints, 'constraint row')}",
-        found or "no findings",
-    ]
+    judged = [words.plural(summary.pods, "pod"), words.plural(summary.constraints, "constraint row")]
+    if isinstance(summary.templates, int):
+        judged.append(words.plural(summary.templates, "pod template"))
+    parts = [", ".join(judged), found or "no findings"]
     if hidden:
         parts.append(f"{words.plural(hidden, 'row')} without findings not shown (--show all)")
     if summary.silenced:
@@ -157,7 +157,8 @@ def _finding(found: Finding, report: Report, layout: Layout, terminal: Terminal)
         place = f"{words.safe(found.namespace)}/{place}"
     head = Text(f"{found.severity:<8}", style=SEVERITY_STYLES[found.severity])
     head.append(f" {found.code} {found.name}  {place}  {words.short_path(found.path)}", style="default")
-    head.append(f"  {found.pod_count} of {words.plural(pods, 'pod')}", style="default")
+    concerned = f"{found.pod_count} of {words.plural(pods, 'pod')}" if pods or found.pods else "pod template"
+    head.append(f"  {concerned}", style="default")
     return render(head, terminal) + details(found, terminal, pods=layout.wide)
 
 

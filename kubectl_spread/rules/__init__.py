@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from kubectl_spread.rules.constraint import REFUSED
 from kubectl_spread.rules.model import Rule
 from kubectl_spread.rules.placement import BLOCKED, HARD_SKEW, SOFT_SKEW
 from kubectl_spread.rules.selector import (
@@ -26,6 +27,7 @@ RULES: Final[tuple[Rule, ...]] = (
     DUPLICATE,
     ABSENT_KEY,
     UNMERGED,
+    REFUSED,
     HARD_SKEW,
     SOFT_SKEW,
     BLOCKED,

@@ -7,10 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from msgspec import UNSET
+
 from kubectl_spread.audit import projections, report
 from kubectl_spread.audit.clauses import path_order
 from kubectl_spread.audit.evaluate import Audit, Group, Row
 from kubectl_spread.audit.scope import Target
+from kubectl_spread.audit.templates import Refusal, Template
 from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject
 
 _RESTARTABLE: Final[Mapping[str, str]] = {
@@ -61,6 +64,7 @@ def complete(
         findings=found,
         summary=report.Summary(
             pods=len(audit.pods),
+            templates=len(audit.templates) or UNSET,
             constraints=len(rows),
             findings=report.FindingCounts(error=counts["error"], warning=counts["warning"], info=counts["info"]),
             silenced=silenced,
@@ -70,16 +74,49 @@ def complete(
 
 
 def subjects(audit: Audit) -> Iterator[Subject]:
-    """Yield every workload and clause of an audit, in the report's order."""
-    rows: dict[tuple[str, Target, str], list[Row]] = {}
+    """Yield every workload and clause of an audit: those with pods in the report's order, then those of templates."""
+    rows: dict[Place, list[Row]] = {}
     groups: dict[tuple[str, Target], list[Group]] = {}
     for row in audit.rows:
         rows.setdefault((row.namespace, row.workload, row.path), []).append(row)
     for group in audit.groups:
         groups.setdefault((group.namespace, group.workload), []).append(group)
-    for (namespace, workload, path), found in rows.items():
-        beside = tuple(groups.get((namespace, workload), ()))
-        yield Subject(namespace, workload, path, tuple(found), beside, audit)
+    refusals = _refusals_of_pods(audit)
+    for place in dict.fromkeys((*rows, *refusals)):
+        yield Subject(
+            *place,
+            audit,
+            rows=tuple(rows.get(place, ())),
+            groups=tuple(groups.get(place[:2], ())),
+            refusals=tuple(refusals.get(place, ())),
+        )
+    for template in audit.templates:
+        yield from _subjects_of(template, audit)
+
+
+Place = tuple[str, Target, str]
+"""Namespace, workload and field path."""
+
+
+def _refusals_of_pods(audit: Audit) -> dict[Place, list[tuple[Refusal, tuple[str, ...]]]]:
+    """Return what the API would refuse of the manifests of pods, by place, with the names of the pods."""
+    found: dict[Place, dict[Refusal, list[str]]] = {}
+    for pod in audit.pods:
+        for refusal in pod.shape.refusals:
+            workload = audit.snapshot.workload(pod)
+            place = (pod.shape.namespace, workload, refusal.path)
+            found.setdefault(place, {}).setdefault(refusal, []).append(pod.name)
+    return {
+        place: [(refusal, tuple(sorted(names))) for refusal, names in refusals.items()]
+        for place, refusals in found.items()
+    }
+
+
+def _subjects_of(template: Template, audit: Audit) -> Iterator[Subject]:
+    paths = (*(clause.path for clause in template.clauses), *(refusal.path for refusal in template.refusals))
+    for path in dict.fromkeys(paths):
+        refusals = tuple((refusal, ()) for refusal in template.refusals if refusal.path == path)
+        yield Subject(template.namespace, template.workload, path, audit, template=template, refusals=refusals)
 
 
 def _named(code: str, prefixes: Iterable[str]) -> bool:
@@ -88,7 +125,11 @@ def _named(code: str, prefixes: Iterable[str]) -> bool:
 
 def _annotated(subject: Subject) -> tuple[str, ...]:
     """Return the codes that the annotation on the workload, or on every one of its pods, asks to ignore."""
+    if subject.template is not None:
+        return _codes(subject.template.ignored)
     pods = [pod for row in subject.rows for pod in row.pods]
+    if not pods:
+        return ()
     on_pods = [frozenset(_codes(pod.shape.ignored)) for pod in pods]
     owners = subject.audit.snapshot.owner_chain(pods[0])
     on_owners = (code for owner in owners for code in _codes(owner.ignored))

@@ -8,6 +8,7 @@ from enum import IntEnum
 
 from kubectl_spread.audit.evaluate import Audit, Group, Member, Row
 from kubectl_spread.audit.scope import Target
+from kubectl_spread.audit.templates import Refusal, Template
 from kubectl_spread.audit.verdicts import Verdict
 
 
@@ -25,14 +26,19 @@ class Severity(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """One workload in one clause: all of its rows, which differ in what is stored; and its groups."""
+    """One workload in one clause: all of its rows, which differ in what is stored; and its groups.
+
+    A workload without pods has neither, but its ``template``; ``refusals`` go with the pods they are about.
+    """
 
     namespace: str
     workload: Target
     path: str
-    rows: tuple[Row, ...]
-    groups: tuple[Group, ...]
     audit: Audit
+    rows: tuple[Row, ...] = ()
+    groups: tuple[Group, ...] = ()
+    template: Template | None = None
+    refusals: tuple[tuple[Refusal, tuple[str, ...]], ...] = ()
 
     def members(self, verdict: Verdict) -> list[Member]:
         """Return the pods with a verdict, by name."""

@@ -7,7 +7,8 @@ from typing import Final
 
 from kubectl_spread.audit.evaluate import Member
 from kubectl_spread.audit.projections import timestamp
-from kubectl_spread.audit.verdicts import KeyVerdict, Verdict
+from kubectl_spread.audit.templates import Template
+from kubectl_spread.audit.verdicts import BINDING_KEYS, KeyVerdict, Verdict
 from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject
 
 _MERGE_SOURCE: Final = "https://kep.k8s.io/3243"
@@ -105,7 +106,9 @@ def _duplicate(subject: Subject) -> Iterator[Evidence]:
 
 
 def _absent_key(subject: Subject) -> Iterator[Evidence]:
-    """Name the pods that lack a key, whatever else is wrong with their other keys."""
+    """Name the pods that lack a key, whatever else is wrong with their other keys; or the template that does."""
+    if subject.template is not None:
+        yield from _absent_from_template(subject.path, subject.template)
     found: dict[str, list[Member]] = {}
     for row in subject.rows:
         for member in row.members:
@@ -115,6 +118,13 @@ def _absent_key(subject: Subject) -> Iterator[Evidence]:
     if found:
         pods = sorted({member.pod.name for members in found.values() for member in members})
         yield Evidence(tuple(pods), {"keys": ", ".join(sorted(found))})
+
+
+def _absent_from_template(path: str, template: Template) -> Iterator[Evidence]:
+    for clause in template.clauses:
+        keys = {*clause.match_label_keys, *clause.mismatch_label_keys} - template.labels.keys() - BINDING_KEYS
+        if clause.path == path and keys and clause.selector is not None:
+            yield Evidence((), {"keys": ", ".join(sorted(keys))})
 
 
 STALE_LABEL: Final = Rule(

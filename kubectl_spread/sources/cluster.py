@@ -26,9 +26,7 @@ F = TypeVar("F")
 _OBJECTS: Final = "application/vnd.kubernetes.protobuf,application/json"
 _JSON: Final = "application/json"
 _TEXT: Final = "text/plain"
-_GATE: Final = re.compile(
-    rb'^kubernetes_feature_enabled\{[^}\n]*\bname="(\w+)"[^}\n]*\} ([01])\b', re.MULTILINE
-)
+_GATE: Final = re.compile(rb'^kubernetes_feature_enabled\{[^}\n]*\bname="(\w+)"[^}\n]*\} ([01])\b', re.MULTILINE)
 _DIGITS: Final = re.compile(r"\d+")
 
 

@@ -45,7 +45,10 @@ def client(settings: Settings, flags: ConnectionFlags) -> tuple[ApiClient, str]:
     if settings.configured or not _in_cluster():
         _load(configuration, settings)
     else:
-        load_incluster_config(client_configuration=configuration)
+        try:
+            load_incluster_config(client_configuration=configuration)
+        except (ConfigException, OSError) as error:
+            raise SourceError(f"Error in configuration: {error}") from error
         if flags.token:
             configuration.refresh_api_key_hook = None
             configuration.api_key[_BEARER] = f"Bearer {flags.token}"
@@ -56,7 +59,11 @@ def client(settings: Settings, flags: ConnectionFlags) -> tuple[ApiClient, str]:
 
 
 def impersonation(user: Section) -> list[tuple[str, str]]:
-    """Return the headers that ask the apiserver to act as somebody else; a name may come again."""
+    """Return the headers that ask the apiserver to act as somebody else; a name may come again.
+
+    Raises:
+        SourceError: A name holds a character that cannot be sent.
+    """
     headers = [("Impersonate-User", user["as"])] if user.get("as") else []
     if user.get("as-uid"):
         headers.append(("Impersonate-Uid", user["as-uid"]))
@@ -64,7 +71,15 @@ def impersonation(user: Section) -> list[tuple[str, str]]:
     for key, values in user.get("as-user-extra", {}).items():
         name = f"Impersonate-Extra-{quote(key.lower(), safe='')}"
         headers += [(name, value) for value in values]
-    return headers
+    return [(name, _header_value(value)) for name, value in headers]
+
+
+def _header_value(text: str) -> str:
+    if not text.isprintable():
+        msg = f"{text!r} holds characters that cannot be sent"
+        raise SourceError(msg)
+    # Go sends UTF-8; http.client takes each character for a byte.
+    return text.encode().decode("latin-1")
 
 
 def _load(configuration: Configuration, settings: Settings) -> None:
@@ -114,7 +129,8 @@ def _readable(user: Section) -> Section:
         try:
             token = Path(user["tokenFile"]).read_text()
         except (OSError, UnicodeDecodeError) as error:
-            msg = f"error reading {user['tokenFile']}: {getattr(error, 'strerror', 'not text')}"
+            reason = (getattr(error, "strerror", None) or "not text").lower()
+            msg = f"error reading {user['tokenFile']}: {reason}"
             raise SourceError(msg) from error
     if token is None:
         return user

@@ -48,9 +48,7 @@ class Field:
 def fields(message: type[Message]) -> tuple[Field, ...]:
     """Return the fields of ``message`` in the order of their declaration."""
     hints = get_type_hints(message, include_extras=True)
-    return tuple(
-        _field(info.name, info.encode_name, hints[info.name]) for info in msgspec.structs.fields(message)
-    )
+    return tuple(_field(info.name, info.encode_name, hints[info.name]) for info in msgspec.structs.fields(message))
 
 
 def _field(name: str, json_name: str, hint: Any) -> Field:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -12,6 +12,7 @@ import msgspec
 from kubectl_spread.errors import Position, SourceError
 from kubectl_spread.sources.json_objects import Json, Path
 
+_YAML_START: Final = b"---"
 _SPACE: Final = re.compile(rb"[ \t\r\n]*")
 _BETWEEN: Final = re.compile(rb"[ \t\r\n,]*")
 _ITEMS: Final = re.compile(rb'"items"[ \t\r\n]*:[ \t\r\n]*\[[ \t\r\n]*')
@@ -70,8 +71,11 @@ class JsonRecord:
             start = end.end() if end else start
 
 
-def records(body: bytes, source: str) -> Iterator[JsonRecord]:
+def records(body: bytes, source: str) -> Generator[JsonRecord, None, bytes]:
     """Yield the documents of ``body``, which may stand one after the other.
+
+    Returns:
+        What follows them when that is YAML, after as many line breaks as there are lines before it.
 
     Raises:
         SourceError: This is not JSON.
@@ -80,9 +84,12 @@ def records(body: bytes, source: str) -> Iterator[JsonRecord]:
     view = memoryview(body)
     start = _skip_space(body, 0)
     while start < len(body):
+        if body.startswith(_YAML_START, start):
+            return b"\n" * (text.line_at(start) - 1) + body[start:]
         end = _end(text, view, start, source)
         yield JsonRecord(view[start:end], text.line_at(start), text, start)
         start = _skip_space(body, end)
+    return b""
 
 
 def _end(text: _Text, view: memoryview, start: int, source: str) -> int:
@@ -126,7 +133,7 @@ def _offset(raw: bytes, path: Path) -> int:
             # An index goes on; a key is read next.
             here[-1] = here[-1] + 1 if isinstance(here[-1], int) else None
         elif here and here[-1] is None:
-            here[-1] = msgspec.json.decode(text, type=str)
+            here[-1] = _key(text)
         else:
             if depth < len(here) and tuple(here) == path[: len(here)]:
                 offset, depth = token.start(), len(here)
@@ -135,3 +142,11 @@ def _offset(raw: bytes, path: Path) -> int:
         if depth == len(path):
             break
     return offset
+
+
+def _key(text: bytes) -> str:
+    try:
+        return msgspec.json.decode(text, type=str)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        # Only what is decoded is checked, so that the keys of other fields may be anything.
+        return ""

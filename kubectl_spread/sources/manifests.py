@@ -121,12 +121,12 @@ class _Reader:
     def _records(self, body: bytes, source: str) -> Iterator[_Record]:
         # By content, as kubectl does: extensions lie, and standard input has none.
         if _JSON_START.match(body):
-            return json_documents.records(body, source)
-        return self._yaml_records(body, source)
+            body = yield from json_documents.records(body, source)
+        if body:
+            yield from self._yaml_records(body, source)
 
     def _yaml_records(self, body: bytes, source: str) -> Iterator[_Record]:
-        # JSON, by far the faster, does not wait for the import.
-        from kubectl_spread.sources import yaml_documents
+        from kubectl_spread.sources import yaml_documents  # noqa: PLC0415 - JSON does not wait for it
 
         for document in yaml_documents.documents(body, source):
             try:

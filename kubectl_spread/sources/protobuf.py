@@ -92,9 +92,7 @@ def _classes(root: type[Message]) -> _Classes:
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
     return {
-        message.name: message_factory.GetMessageClass(
-            pool.FindMessageTypeByName(f"{file.package}.{message.name}")
-        )
+        message.name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{file.package}.{message.name}"))
         for message in file.message_type
     }
 
@@ -149,9 +147,7 @@ def _class_name(type_: type) -> str:
 def _converter(type_: type[Message], classes: _Classes) -> _Convert:
     """Return what makes ``type_`` of a parsed message."""
     by_number = classes[type_.__name__].DESCRIPTOR.fields_by_number
-    table = {
-        by_number[field.number]: (field.name, _field_converter(field, classes)) for field in fields(type_)
-    }
+    table = {by_number[field.number]: (field.name, _field_converter(field, classes)) for field in fields(type_)}
 
     def convert(message: Any) -> Any:
         values = {}

@@ -54,7 +54,5 @@ WORKLOADS: Final[tuple[Resource[Workload], ...]] = (
     Resource("batch", "v1", "cronjobs", "CronJob", CronJob),
     Resource("", "v1", "replicationcontrollers", "ReplicationController", ReplicatedWorkload),
 )
-BY_KIND: Final[dict[str, Resource[Message]]] = {
-    resource.kind: resource for resource in (PODS, NODES, *WORKLOADS)
-}
+BY_KIND: Final[dict[str, Resource[Message]]] = {resource.kind: resource for resource in (PODS, NODES, *WORKLOADS)}
 """Maps a kind to its resource."""

@@ -127,8 +127,7 @@ class Transport:
             if isinstance(cause, ConnectionRefusedError):
                 host = urlsplit(self._host).netloc
                 return SourceError(
-                    f"The connection to the server {host} was refused "
-                    "- did you specify the right host or port?"
+                    f"The connection to the server {host} was refused - did you specify the right host or port?"
                 )
             if isinstance(cause, ssl.SSLCertVerificationError):
                 return SourceError(_X509 + _certificate_problem(cause))

@@ -118,7 +118,7 @@ def test_value_refuses_an_alias_bomb() -> None:
 
 
 def test_documents_refuses_bytes_that_are_not_text() -> None:
-    with pytest.raises(SourceError, match="^f.yaml:2: byte 0x89 is not UTF-8 text$"):
+    with pytest.raises(SourceError, match=r"^f\.yaml:2: byte 0x89 is not UTF-8 text$"):
         list(documents(b"a: 1\n\x89PNG", "f.yaml"))
 
 

@@ -1,0 +1,121 @@
+"""Templates and manifests: would the apiserver take the template, and then the pods made from it?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from kubectl_spread.audit.clauses import Clause, clauses
+from kubectl_spread.audit.scope import Target
+from kubectl_spread.kube import podstrategy, validation
+from kubectl_spread.kube.features import Behaviour
+from kubectl_spread.kube.labels import Labels
+from kubectl_spread.kube.model import OwnerReference, PodSpec
+from kubectl_spread.kube.validation import FieldError
+from kubectl_spread.kube.workloads import Workload
+
+_PRESUMED: Final = "presumed"
+_JOB_LABELS: Final = (
+    "batch.kubernetes.io/controller-uid",
+    "batch.kubernetes.io/job-name",
+    "controller-uid",
+    "job-name",
+)
+PRESUMED_LABELS: Final[Mapping[str, tuple[str, ...]]] = {
+    "Deployment": ("pod-template-hash",),
+    "StatefulSet": (
+        "apps.kubernetes.io/pod-index",
+        "controller-revision-hash",
+        "statefulset.kubernetes.io/pod-name",
+    ),
+    "DaemonSet": ("controller-revision-hash", "pod-template-generation"),
+    "Job": _JOB_LABELS,
+    "CronJob": _JOB_LABELS,
+}
+"""Maps a kind to the labels that its controller adds to the pods of the template, in key order."""
+_CLAUSE: Final = re.compile(
+    r"(?:topologySpreadConstraints|requiredDuringSchedulingIgnoredDuringExecution)\[\d+\]"
+    r"|preferredDuringSchedulingIgnoredDuringExecution\[\d+\](?:\.podAffinityTerm)?"
+)
+
+
+class Refused(StrEnum):
+    """What the apiserver would refuse."""
+
+    TEMPLATE = "the workload"
+    PODS = "every pod of this template"
+    POD = "this pod"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The API's own words on one clause that it would not take."""
+
+    path: str
+    refused: Refused
+    messages: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A workload's pod template; ``clauses`` have the template's paths, ``labels`` those that its pods will have."""
+
+    namespace: str
+    workload: Target
+    owner: OwnerReference | None
+    labels: Labels
+    clauses: tuple[Clause, ...]
+    refusals: tuple[Refusal, ...]
+    ignored: str
+
+
+def judge_template(
+    kind: str, workload: Workload, owner: OwnerReference | None, behaviour: Behaviour, ignored: str
+) -> Template:
+    """Return what an apiserver of this behaviour says to a workload's template, or else to its pods."""
+    spec = workload.template.spec
+    presumed = dict.fromkeys(PRESUMED_LABELS.get(kind, ()), _PRESUMED)
+    labels = {**presumed, **workload.template.metadata.labels}
+    path = template_path(kind)
+    errors, refused = validation.pod_errors(spec, behaviour, path), Refused.TEMPLATE
+    if not errors:
+        errors, refused = pod_refusals(spec, labels, behaviour), Refused.PODS
+    return Template(
+        namespace=workload.metadata.namespace,
+        workload=Target(kind, workload.metadata.name),
+        owner=owner,
+        labels=labels,
+        clauses=clauses(spec, path),
+        refusals=by_clause(errors, refused, path),
+        ignored=ignored,
+    )
+
+
+def template_path(kind: str) -> str:
+    """Return where a kind keeps its template's pod spec."""
+    match kind:
+        case "CronJob":
+            return "spec.jobTemplate.spec.template.spec"
+        case "PodTemplate":
+            return "template.spec"
+    return "spec.template.spec"
+
+
+def pod_refusals(spec: PodSpec, labels: Labels, behaviour: Behaviour) -> tuple[FieldError, ...]:
+    """Return the API's errors on a pod that is created with this spec and these labels."""
+    return validation.pod_errors(podstrategy.prepare_for_create(spec, labels, behaviour), behaviour)
+
+
+def by_clause(errors: Iterable[FieldError], refused: Refused, path: str) -> tuple[Refusal, ...]:
+    """Gather errors by the clause they are about; ``path`` is where the pod spec stands."""
+    found: dict[str, list[str]] = {}
+    for error in errors:
+        match = _CLAUSE.search(error.path)
+        clause = error.path[: match.end()] if match else error.path
+        if refused is Refused.PODS:
+            clause = f"{path}{clause.removeprefix('spec')}"
+        found.setdefault(clause, []).append(error.message)
+    return tuple(Refusal(clause, refused, tuple(messages)) for clause, messages in found.items())

@@ -1,0 +1,86 @@
+"""A server that answers as it is told, for what a real apiserver does only rarely."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One answer; ``delay`` is in seconds."""
+
+    status: int = 200
+    body: bytes = b"{}"
+    content_type: str = "application/json"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    delay: float = 0
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked for."""
+
+    method: str
+    path: str
+    query: dict[str, list[str]]
+    headers: list[tuple[str, str]]
+
+
+class Server:
+    """Gives ``replies`` one after the other, the last one again and again."""
+
+    def __init__(self, replies: list[Reply]) -> None:
+        self.replies = replies
+        self.requests: list[Request] = []
+        self.stopped = threading.Event()
+        self.url = ""
+
+    def next(self, request: Request) -> Reply:
+        self.requests.append(request)
+        return self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
+
+
+@contextmanager
+def serve(*replies: Reply) -> Iterator[Server]:
+    """Run a server on a free port of the loopback interface."""
+    server = Server(list(replies))
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.answer("GET")
+
+        def answer(self, method: str) -> None:
+            url = urlsplit(self.path)
+            reply = server.next(Request(method, url.path, parse_qs(url.query), self.headers.items()))
+            server.stopped.wait(reply.delay)
+            self.send_response(reply.status)
+            self.send_header("Content-Type", reply.content_type)
+            self.send_header("Content-Length", str(len(reply.body)))
+            for name, value in reply.headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+            try:
+                self.wfile.write(reply.body)
+            except OSError:
+                # The client did not wait.
+                self.close_connection = True
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
+        http.daemon_threads = True
+        thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        server.url = f"http://127.0.0.1:{http.server_address[1]}"
+        try:
+            yield server
+        finally:
+            server.stopped.set()
+            http.shutdown()
+            thread.join()

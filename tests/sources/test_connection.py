@@ -1,0 +1,221 @@
+"""Kubeconfig files and flags mean what they mean to kubectl."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubectl_spread.errors import SourceError, UsageError
+from kubectl_spread.sources import durations
+from kubectl_spread.sources.connection import ConnectionFlags, Settings, settings
+
+
+def config(**changes: Any) -> str:
+    base: dict[str, Any] = {
+        "clusters": [
+            {
+                "name": "c",
+                "cluster": {"server": "https://c", "certificate-authority": "ca.pem", "tls-server-name": "n"},
+            },
+            {"name": "d", "cluster": {"server": "https://d", "certificate-authority-data": "AA=="}},
+        ],
+        "users": [
+            {"name": "u", "user": {"client-certificate": "u.pem", "client-key-data": "AA=="}},
+            {"name": "v", "user": {"exec": {"command": "./plugin", "apiVersion": "v1", "env": None}}},
+        ],
+        "contexts": [
+            {"name": "x", "context": {"cluster": "c", "user": "u", "namespace": "team"}},
+            {"name": "y", "context": {"cluster": "d", "user": "v"}},
+            {"name": "broken", "context": {"cluster": "gone", "user": "u"}},
+        ],
+        "current-context": "x",
+    }
+    return json.dumps(base | changes)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "config"
+    path.write_text(config())
+    return path
+
+
+def found(file: Path, **flags: Any) -> Settings:
+    return settings(ConnectionFlags(**flags), {"KUBECONFIG": str(file)})
+
+
+def test_settings_of_the_current_context(file: Path) -> None:
+    assert found(file) == Settings(
+        cluster={
+            "server": "https://c",
+            "certificate-authority": str(file.parent / "ca.pem"),
+            "tls-server-name": "n",
+        },
+        user={"client-certificate": str(file.parent / "u.pem"), "client-key-data": "AA=="},
+        namespace="team",
+        configured=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("flags", "cluster"),
+    [
+        pytest.param(
+            {"server": "https://s"},
+            {"server": "https://s", "certificate-authority": "/ca.pem"},
+            id="a server drops the TLS name",
+        ),
+        pytest.param(
+            {"insecure_skip_tls_verify": True},
+            {"server": "https://c", "tls-server-name": "n", "insecure-skip-tls-verify": True},
+            id="insecure drops the authority",
+        ),
+        pytest.param(
+            {"certificate_authority": "/own.pem", "tls_server_name": "m"},
+            {"server": "https://c", "tls-server-name": "m", "certificate-authority": "/own.pem"},
+            id="authority and TLS name",
+        ),
+        pytest.param(
+            {"cluster": "d", "certificate_authority": "/own.pem"},
+            {"server": "https://d", "certificate-authority": "/own.pem"},
+            id="authority replaces data",
+        ),
+        pytest.param({"context": "y"}, {"server": "https://d", "certificate-authority-data": "AA=="}, id="context"),
+    ],
+)
+def test_cluster_flags(file: Path, flags: dict[str, Any], cluster: dict[str, Any]) -> None:
+    expected = {key: str(file.parent / "ca.pem") if value == "/ca.pem" else value for key, value in cluster.items()}
+    assert found(file, **flags).cluster == expected
+
+
+@pytest.mark.parametrize(
+    ("flags", "user"),
+    [
+        pytest.param({"user": "v", "token": "t"}, {"token": "t"}, id="token replaces the plugin"),
+        pytest.param(
+            {"client_certificate": "/c.pem", "client_key": "/k.pem"},
+            {"client-certificate": "/c.pem", "client-key": "/k.pem"},
+            id="certificate replaces data",
+        ),
+        pytest.param(
+            {"user": "v", "token": "t", "as_user": "bob", "as_groups": ("a", "b"), "as_uid": "1"},
+            {"token": "t", "as": "bob", "as-groups": ["a", "b"], "as-uid": "1"},
+            id="impersonation",
+        ),
+    ],
+)
+def test_user_flags(file: Path, flags: dict[str, Any], user: dict[str, Any]) -> None:
+    assert found(file, **flags).user == user
+
+
+def test_a_plugin_given_as_a_path_is_relative_to_its_file(file: Path) -> None:
+    command = found(file, context="y").user["exec"]["command"]
+    assert Path(command) == file.parent / "plugin"
+
+
+def test_namespace(file: Path) -> None:
+    assert found(file, namespace="own").namespace == "own"
+    assert found(file, context="y").namespace == ""
+
+
+def test_the_first_of_several_files_wins(file: Path, tmp_path: Path) -> None:
+    second = tmp_path / "second"
+    second.write_text(
+        config(
+            **{
+                "current-context": "y",
+                "clusters": [
+                    {"name": "c", "cluster": {"server": "https://other"}},
+                    {"name": "e", "cluster": {"server": "https://e"}},
+                ],
+            }
+        )
+    )
+    listed = f"{tmp_path / 'missing'}::{file}:{second}"
+    environment = {"KUBECONFIG": listed}
+    assert settings(ConnectionFlags(), environment).cluster["server"] == "https://c"
+    assert settings(ConnectionFlags(cluster="e"), environment).cluster["server"] == "https://e"
+
+
+def test_without_any_file(tmp_path: Path) -> None:
+    environment = {"KUBECONFIG": str(tmp_path / "missing")}
+    assert settings(ConnectionFlags(), environment) == Settings(
+        {"server": "http://localhost:8080"}, {}, "", configured=False
+    )
+    assert settings(ConnectionFlags(server="localhost:1"), environment).cluster == {"server": "http://localhost:1"}
+    insecure = ConnectionFlags(server="localhost:1", insecure_skip_tls_verify=True)
+    assert settings(insecure, environment).cluster["server"] == "https://localhost:1"
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ({"context": "z"}, 'context "z" does not exist'),
+        ({"cluster": "z"}, 'cluster "z" does not exist'),
+        ({"user": "z"}, 'auth info "z" does not exist'),
+        ({"context": "broken"}, 'Error in configuration: cluster "gone" was not found for the context'),
+        ({"as_groups": ("a",)}, "requesting uid, groups or user-extra without impersonating a user"),
+        (
+            {"insecure_skip_tls_verify": True, "certificate_authority": "/ca"},
+            "specifying a root certificates file with the insecure flag is not allowed",
+        ),
+        ({"kubeconfig": "/no/where"}, "error loading config file /no/where: no such file or directory"),
+    ],
+)
+def test_settings_refuses(file: Path, flags: dict[str, Any], message: str) -> None:
+    with pytest.raises(SourceError) as refused:
+        found(file, **flags)
+    assert str(refused.value) == message
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param("clusters: [", ":1: expected the node content", id="YAML"),
+        pytest.param("a:\n\tb", ":2: found character", id="tab"),
+        pytest.param("- a", ": Expected object, got array", id="list"),
+        pytest.param("text", ": Expected object, got str", id="text"),
+        pytest.param("users: [{name: 1}]", ": users[0].name: Expected str, got int", id="name"),
+        pytest.param("users: [{user: {}}]", ": users[0]: Object missing required field name", id="no name"),
+        pytest.param("current-context: gone", "", id="current context"),
+    ],
+)
+def test_malformed_files(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "config"
+    path.write_text(text)
+    with pytest.raises(SourceError) as refused:
+        found(path)
+    beginning = f"error loading config file {path}{message}"
+    if not message:
+        beginning = "Error in configuration: context was not found for specified context: gone"
+    assert str(refused.value).startswith(beginning)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["", "# nothing", "clusters: null\nusers: ~\n"])
+def test_empty_files(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "config"
+    path.write_text(text)
+    assert not found(path).configured
+
+
+def test_flags_keep_the_token_to_themselves() -> None:
+    flags = ConnectionFlags(token="secret")
+    assert "secret" not in repr(flags)
+    assert "secret" not in repr(settings(flags, {"KUBECONFIG": "/no/where"}))
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("0", 0), ("30", 30), ("30s", 30), ("1m30s", 90), ("1.5h", 5400), ("500ms", 0.5)]
+)
+def test_seconds(text: str, seconds: float) -> None:
+    assert durations.seconds(text) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("text", ["", "s", "-1s", "1 s", "1d", "soon", "1.5"])
+def test_seconds_refuses(text: str) -> None:
+    with pytest.raises(UsageError, match=r"^Invalid timeout value"):
+        durations.seconds(text)
