@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import IO, Any
 
 import click
+from click.exceptions import NoArgsIsHelpError
 
 from kubectl_spread import __version__
 from kubectl_spread.cli.check import check
@@ -18,13 +20,33 @@ from kubectl_spread.render.words import safe
 _FAILED = 2
 
 
+class MisusedError(click.UsageError):
+    """A command line that click does not understand, told in one line."""
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Say what is wrong and where help is."""
+        see = f" (see {self.ctx.command_path} --help)" if self.ctx else ""
+        click.echo(safe(f"error: {self.format_message().rstrip('.')}{see}"), file=file, err=True)
+
+
 class SpreadGroup(click.Group):
     """The commands; the one place where an error becomes one line on stderr and exit status 2."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the options before the command."""
+        try:
+            return super().parse_args(ctx, args)
+        except NoArgsIsHelpError:
+            raise
+        except click.UsageError as error:
+            raise MisusedError(error.format_message(), error.ctx) from None
 
     def invoke(self, ctx: click.Context) -> object:
         """Run a command; an error that the user can act on ends it with one line."""
         try:
             return super().invoke(ctx)
+        except click.UsageError as error:
+            raise MisusedError(error.format_message(), error.ctx) from None
         except SpreadError as error:
             text = str(error)
             spoken = text.startswith(("Error from server", "The connection to the server", "Unable to connect"))

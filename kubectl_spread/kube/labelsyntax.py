@@ -15,9 +15,9 @@ from kubectl_spread.kube.model import LabelSelectorRequirement
 _REQUIREMENT: Final = re.compile(
     r"""\s*(?:
         (?P<absent>!)\s*(?P<absent_key>[^\s=!,()<>]+)
-      | (?P<key>[^\s=!,()<>]+)\s*(?:
-            (?P<sign>==|=|!=)\s*(?P<value>[^\s=!,()<>]*)
-          | (?P<set>in|notin)\s*\((?P<values>[^()]*)\)
+      | (?P<key>[^\s=!,()<>]+)(?:
+            \s*(?P<sign>==|=|!=)\s*(?P<value>[^\s=!,()<>]*)
+          | \s+(?P<set>in|notin)\s*\((?P<values>[^()]*)\)
         )?
     )\s*(?:,|$)""",
     re.VERBOSE,

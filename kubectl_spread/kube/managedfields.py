@@ -38,6 +38,8 @@ def label_owners(metadata: ObjectMeta, keys: Iterable[str]) -> tuple[LabelOwner,
     An owner is ``at_creation`` when its entry made the pod and has not changed since, to the second.
     """
     wanted = frozenset(keys)
+    if not wanted:
+        return ()
     owners = []
     for entry in metadata.managed_fields:
         fields = _fields(entry)
@@ -50,7 +52,7 @@ def label_owners(metadata: ObjectMeta, keys: Iterable[str]) -> tuple[LabelOwner,
 def _fields(entry: ManagedFieldsEntry) -> dict[str, Any]:
     try:
         fields = msgspec.json.decode(entry.fields_v1)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return {}
     return fields if isinstance(fields, dict) else {}
 

@@ -12,7 +12,7 @@ from typing import Final
 from kubectl_spread.kube.labels import Labels
 from kubectl_spread.kube.model import Affinity, Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 
-_GO_DECIMAL: Final = re.compile(r"[+-]?[0-9]+")
+_GO_DECIMAL: Final = re.compile(r"([+-]?)0*([0-9]{1,19})")
 _INT64: Final = range(-(2**63), 2**63)
 _NAME_FIELD: Final = "metadata.name"
 
@@ -95,6 +95,8 @@ def _field_satisfies(requirement: NodeSelectorRequirement, name: str) -> bool:
 
 def _parse_int(text: str) -> int | None:
     """Read a number as Go's strconv.ParseInt(text, 10, 64) does, where ``007`` is 7 and ``1_0`` is none."""
-    if not _GO_DECIMAL.fullmatch(text) or int(text) not in _INT64:
+    match = _GO_DECIMAL.fullmatch(text)
+    if match is None:
         return None
-    return int(text)
+    number = int(match[1] + match[2])
+    return number if number in _INT64 else None

@@ -13,7 +13,7 @@ from typing import Final
 from kubectl_spread.kube.model import Taint, Toleration
 
 FILTERING_EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})
-_CANONICAL_INTEGER: Final = re.compile(r"0|-?[1-9][0-9]*")
+_CANONICAL_INTEGER: Final = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _INT64: Final = range(-(2**63), 2**63)
 
 

@@ -46,6 +46,18 @@ _DNS_SUBDOMAIN_HELP: Final = (
     "start and end with an alphanumeric character (e.g. 'example.com', "
     f"regex used for validation is '{_DNS_SUBDOMAIN}')"
 )
+_ESCAPES: Final = {
+    '"': '\\"',
+    "\\": "\\\\",
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\v": "\\v",
+}
+_LAST_OF_FOUR_DIGITS: Final = 0xFFFF
 _NAME_MAX: Final = 63
 _DNS_SUBDOMAIN_MAX: Final = 253
 _WEIGHTS: Final = range(1, 101)
@@ -80,8 +92,17 @@ def pod_errors(spec: PodSpec, behaviour: Behaviour, path: str = "spec") -> tuple
 
 
 def _quoted(value: str) -> str:
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+    """Quote as Go's ``%q`` does."""
+    return f'"{"".join(_ESCAPES.get(char) or _escaped(char) for char in value)}"'
+
+
+def _escaped(char: str) -> str:
+    if char.isprintable():
+        return char
+    code = ord(char)
+    if code < 0x20 or code == 0x7F:  # noqa: PLR2004 - ASCII control characters
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= _LAST_OF_FOUR_DIGITS else f"\\U{code:08x}"
 
 
 def _invalid(path: str, value: str | int, detail: str) -> FieldError:
@@ -118,7 +139,7 @@ def _constraint_errors(
     pair = (constraint.topology_key, action)
     if any(pair == (other.topology_key, other.when_unsatisfiable) for other in following):
         where = f"{path}.{{topologyKey, whenUnsatisfiable}}"
-        yield FieldError(where, f'{where}: Duplicate value: "{{{pair[0]}, {pair[1]}}}"')
+        yield FieldError(where, f"{where}: Duplicate value: {_quoted(f'{{{pair[0]}, {pair[1]}}}')}")
     if constraint.min_domains is not None:
         yield from _min_domains_errors(constraint.min_domains, action, f"{path}.minDomains")
     for field, policy in (

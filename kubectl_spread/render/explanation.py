@@ -6,15 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from msgspec import UnsetType
-from rich.text import Text
 
 from kubectl_spread.audit.explanation import Explanation, Placing
 from kubectl_spread.audit.report import Domain, Key, Pod, Row
 from kubectl_spread.kube import labels
 from kubectl_spread.kube.model import LabelSelector
 from kubectl_spread.render import words
-from kubectl_spread.render.table import SEVERITY_STYLES, details
-from kubectl_spread.render.terminal import Terminal, render
+from kubectl_spread.render.table import details, head
+from kubectl_spread.render.terminal import Terminal
 
 _BAR: Final = 24
 _NAMED: Final = 8
@@ -28,12 +27,10 @@ def explain(found: Explanation, terminal: Terminal) -> str:
 
 
 def _title(found: Explanation, terminal: Terminal) -> str:
-    head = Text(f"{words.workload(found.object)} in {words.safe(found.namespace)}", style="bold")
+    name = terminal.styled(f"{words.workload(found.object)} in {words.safe(found.namespace)}", "bold")
     count = words.plural(found.summary.pods, "pod")
-    return (
-        render(head, terminal)
-        + f"{words.judged_as(found.cluster, found.summary.pods)}\n"
-        + ("" if found.constraints else f"{count}, no spread constraint and no affinity term with keys\n")
+    return f"{name}\n{words.judged_as(found.cluster, found.summary.pods)}\n" + (
+        "" if found.constraints else f"{count}, no spread constraint and no affinity term with keys\n"
     )
 
 
@@ -42,14 +39,14 @@ def _clauses(found: Explanation, terminal: Terminal) -> str:
 
 
 def _clause(row: Row, found: Explanation, terminal: Terminal) -> str:
-    head = Text(f"{words.safe(row.path)}  {words.clause(row)}", style="bold")
+    title = f"{words.safe(row.path)}  {words.clause(row)}"
     if isinstance(row.max_skew, int):
-        head.append(f"  maxSkew {row.max_skew}")
+        title += f"  maxSkew {row.max_skew}"
     lines = [f"  {words.plural(row.pod_count, 'pod')}" + (f", {row.pending} pending" if row.pending else "")]
     lines += _selectors(row)
     lines += _verdicts(row, found.pods)
     lines += _counts(row)
-    return render(head, terminal) + "".join(f"{line}\n" for line in lines)
+    return "".join(f"{line}\n" for line in (terminal.styled(title, "bold"), *lines))
 
 
 def _selectors(row: Row) -> list[str]:
@@ -139,11 +136,10 @@ def _placing(found: Explanation, terminal: Terminal) -> str:
 
 def _group(placing: Placing, terminal: Terminal) -> str:
     like = words.safe(placing.pods[0])
-    head = Text(f"next pod like {like}", style="bold")
-    lines = [f"  may go to {_nodes(placing.allowed)}"]
+    lines = [terminal.styled(f"next pod like {like}", "bold"), f"  may go to {_nodes(placing.allowed)}"]
     lines += [f"  not to {_nodes(refusal.nodes)}: {words.safe(refusal.reason)}" for refusal in placing.refused]
     lines.append("  by taints, node affinity and spread alone; resources and other filters are not looked at")
-    return render(head, terminal) + "".join(f"{line}\n" for line in lines)
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _nodes(names: Sequence[str]) -> str:
@@ -157,9 +153,8 @@ def _nodes(names: Sequence[str]) -> str:
 def _findings(found: Explanation, terminal: Terminal) -> str:
     text = ""
     for finding in found.findings:
-        head = Text(f"{finding.severity:<8}", style=SEVERITY_STYLES[finding.severity])
-        head.append(f" {finding.code} {finding.name}  {words.short_path(finding.path)}", style="default")
-        text += render(head, terminal) + details(finding, terminal, pods=False)
+        text += head(finding, words.short_path(finding.path), terminal)
+        text += details(finding, terminal, pods=False)
     return text
 
 

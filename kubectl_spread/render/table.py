@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from msgspec import UnsetType
-from rich.text import Text
 
 from kubectl_spread.audit.report import Finding, Report, Row
 from kubectl_spread.audit.verdicts import Verdict
 from kubectl_spread.kube import labels
 from kubectl_spread.render import words
-from kubectl_spread.render.terminal import Column, Terminal, paragraph, render, table
+from kubectl_spread.render.terminal import Cell, Column, Terminal, paragraph, table
 
 SEVERITY_STYLES: Final = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 _LISTED_DOMAINS: Final = 5
+_QUIET: Final = frozenset({Verdict.MERGED, Verdict.BIND_LABEL, Verdict.SCHEDULER_MERGED, Verdict.AUTHORED})
 _LARGE: Final = 50
 _INDENT: Final = " " * 9
 _SEVERITIES: Final = ("error", "warning", "info")
@@ -94,10 +94,10 @@ def _rows(rows: Sequence[Row], layout: Layout, terminal: Terminal) -> str:
     return table(columns, [_cells(row, layout) for row in rows], terminal, headers=layout.headers)
 
 
-def _cells(row: Row, layout: Layout) -> list[Text | str]:
-    cells: list[Text | str] = [
+def _cells(row: Row, layout: Layout) -> list[Cell | str]:
+    cells: list[Cell | str] = [
         words.workload(row.workload),
-        words.clause(row),
+        Cell(words.clause(row), short=words.clause(row, short=True)),
         str(row.pod_count),
         _selector(row),
         _domains(row),
@@ -116,13 +116,12 @@ def _cells(row: Row, layout: Layout) -> list[Text | str]:
     return cells
 
 
-def _selector(row: Row) -> Text:
+def _selector(row: Row) -> Cell:
     if not row.verdicts:
-        return Text("-")
+        return Cell("-")
     worst, number = next(iter(row.verdicts.items()))
     text = worst if number == row.pod_count else f"{worst} {number}/{row.pod_count}"
-    settled = worst in (Verdict.MERGED, Verdict.BIND_LABEL, Verdict.SCHEDULER_MERGED, Verdict.AUTHORED)
-    return Text(text, style="" if settled else "yellow")
+    return Cell(text, "" if worst in _QUIET else "yellow")
 
 
 def _domains(row: Row) -> str:
@@ -136,12 +135,12 @@ def _domains(row: Row) -> str:
     return " ".join(f"{words.value(domain.value)}={domain.match_num}" for domain in row.domains) or "<none>"
 
 
-def _skew(row: Row) -> Text:
+def _skew(row: Row) -> Cell:
     if isinstance(row.skew, UnsetType):
-        return Text("-")
+        return Cell("-")
     over = isinstance(row.max_skew, int) and row.skew > row.max_skew
     bound = ">=" if row.lower_bound is True else ""
-    return Text(f"{bound}{row.skew}", style="yellow" if over else "")
+    return Cell(f"{bound}{row.skew}", "yellow" if over else "")
 
 
 def _number(value: int | UnsetType) -> str:
@@ -155,11 +154,15 @@ def _finding(found: Finding, report: Report, layout: Layout, terminal: Terminal)
     place = words.workload(found.object)
     if layout.namespaces:
         place = f"{words.safe(found.namespace)}/{place}"
-    head = Text(f"{found.severity:<8}", style=SEVERITY_STYLES[found.severity])
-    head.append(f" {found.code} {found.name}  {place}  {words.short_path(found.path)}", style="default")
     concerned = f"{found.pod_count} of {words.plural(pods, 'pod')}" if pods or found.pods else "pod template"
-    head.append(f"  {concerned}", style="default")
-    return render(head, terminal) + details(found, terminal, pods=layout.wide)
+    about = f"{place}  {words.short_path(found.path)}  {concerned}"
+    return head(found, about, terminal) + details(found, terminal, pods=layout.wide)
+
+
+def head(found: Finding, about: str, terminal: Terminal) -> str:
+    """Return the first line of a finding: severity, code, name, and what it is about."""
+    severity = terminal.styled(found.severity, SEVERITY_STYLES[found.severity])
+    return f"{severity}{' ' * (8 - len(found.severity))} {found.code} {found.name}  {about}\n"
 
 
 def details(found: Finding, terminal: Terminal, *, pods: bool) -> str:

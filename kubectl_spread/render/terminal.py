@@ -1,27 +1,37 @@
-"""Tables and colour for a terminal or a pipe, by rich."""
+"""Tables, paragraphs and colour for a terminal or a pipe."""
 
 from __future__ import annotations
 
-import io
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from rich.cells import cell_len, set_cell_size
+from rich.color import ColorSystem
+from rich.style import Style
+
+_GAP: Final = 3
+_NARROWEST: Final = 8
+_READABLE: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """Where text goes: ``width`` in columns, None for a pipe, which is never cut.
+    """Where text goes.
 
-    ``color`` adds to words, never replaces them.
+    ``width`` is in columns, None for a pipe, whose lines are never cut; ``color`` adds to words, it never
+    replaces them.
     """
 
     width: int | None = None
     color: bool = False
+
+    def styled(self, text: str, style: str) -> str:
+        """Return text in a style such as ``bold red``, where there is colour."""
+        if not self.color or not style:
+            return text
+        return Style.parse(style).render(text, color_system=ColorSystem.STANDARD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,65 +43,76 @@ class Column:
     shrink: bool = False
 
 
-PIPE_WIDTH = 2**16
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Text in a table, its style, and a ``short`` form for terminals where the row does not fit."""
+
+    text: str
+    style: str = ""
+    short: str = ""
 
 
 def table(
     columns: Sequence[Column],
-    rows: Sequence[Sequence[Text | str]],
+    rows: Sequence[Sequence[Cell | str]],
     terminal: Terminal,
     *,
     headers: bool = True,
 ) -> str:
     """Return rows in columns three spaces apart, without borders, as kubectl prints them."""
-    grid = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), show_header=headers, header_style="")
-    for column in columns:
-        grid.add_column(
-            column.title,
-            justify=column.justify,
-            no_wrap=True,
-            overflow="ellipsis",
-            min_width=min(len(column.title), 8) if column.shrink else _widest(column, columns, rows),
-        )
-    for row in rows:
-        grid.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in row))
-    return render(grid, terminal)
+    cells = [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in rows]
+    if headers:
+        cells.insert(0, [Cell(column.title) for column in columns])
+    widths = _natural_widths(cells)
+    if terminal.width is not None and _line_width(widths) > terminal.width:
+        cells = [[Cell(cell.short or cell.text, cell.style) for cell in row] for row in cells]
+        widths = _cut(columns, _natural_widths(cells), terminal.width)
+    return "".join(_line(columns, widths, row, terminal) for row in cells)
 
 
-def render(content: Table | Text, terminal: Terminal) -> str:
-    """Return what a terminal of this kind shows, without spaces at line ends."""
-    stream = io.StringIO()
-    console = Console(
-        file=stream,
-        width=terminal.width or PIPE_WIDTH,
-        force_terminal=terminal.color,
-        color_system="standard" if terminal.color else None,
-        highlight=False,
-        emoji=False,
-        markup=False,
-        legacy_windows=False,
-    )
-    console.print(content, soft_wrap=isinstance(content, Text))
-    return "".join(f"{line.rstrip()}\n" for line in stream.getvalue().splitlines())
+def _natural_widths(rows: Sequence[Sequence[Cell]]) -> list[int]:
+    return [max(cell_len(cell.text) for cell in cells) for cells in zip(*rows, strict=True)]
+
+
+def _line_width(widths: Sequence[int]) -> int:
+    return sum(widths) + _GAP * (len(widths) - 1)
+
+
+def _cut(columns: Sequence[Column], widths: list[int], available: int) -> list[int]:
+    """Return widths that fit, or come near: columns that may shrink are cut, the right ones first."""
+    excess = _line_width(widths) - available
+    for index in reversed(range(len(columns))):
+        if columns[index].shrink and excess > 0:
+            cut = min(excess, max(widths[index] - _NARROWEST, 0))
+            widths[index] -= cut
+            excess -= cut
+    return widths
+
+
+def _line(columns: Sequence[Column], widths: Sequence[int], row: Sequence[Cell], terminal: Terminal) -> str:
+    parts = []
+    for column, width, cell in zip(columns, widths, row, strict=True):
+        text = _fitted(cell.text, width)
+        padding = " " * (width - cell_len(text))
+        shown = terminal.styled(text, cell.style)
+        parts.append(padding + shown if column.justify == "right" else shown + padding)
+    return (" " * _GAP).join(parts).rstrip() + "\n"
+
+
+def _fitted(text: str, width: int) -> str:
+    return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
 
 
 def paragraph(text: str, indent: str, terminal: Terminal) -> str:
     """Return text behind an indent, in lines that fit the terminal; in a pipe one line."""
     if terminal.width is None:
         return f"{indent}{text}\n"
-    width = max(terminal.width, len(indent) + 20)
     lines = textwrap.wrap(
         text,
-        width,
+        max(terminal.width, len(indent) + _READABLE),
         initial_indent=indent,
         subsequent_indent=indent,
         break_long_words=False,
         break_on_hyphens=False,
     )
     return "".join(f"{line}\n" for line in lines)
-
-
-def _widest(column: Column, columns: Sequence[Column], rows: Sequence[Sequence[Text | str]]) -> int:
-    index = columns.index(column)
-    cells = [Text(str(row[index])).cell_len for row in rows]
-    return max([len(column.title), *cells])

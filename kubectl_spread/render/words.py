@@ -51,12 +51,13 @@ def short_path(path: str) -> str:
     return short.replace("DuringSchedulingIgnoredDuringExecution", "")
 
 
-def clause(row: Row) -> str:
-    """Return what a row's clause asks for: ``topology.kubernetes.io/zone DoNotSchedule``."""
+def clause(row: Row, *, short: bool = False) -> str:
+    """Return what a row's clause asks for: ``topology.kubernetes.io/zone DoNotSchedule``; short: ``zone …``."""
+    key = row.topology_key.rpartition("/")[2] if short else row.topology_key
     if isinstance(row.when_unsatisfiable, str):
-        return safe(f"{row.topology_key} {row.when_unsatisfiable}")
+        return safe(f"{key} {row.when_unsatisfiable}")
     kind, _, rest = short_path(row.path).partition(".")
-    return safe(f"{row.topology_key} {kind} {rest.partition('[')[0]}")
+    return safe(f"{key} {kind} {rest.partition('[')[0]}")
 
 
 def judged_as(cluster: Cluster, pods: int) -> str:
