@@ -10,6 +10,7 @@ import click
 from click.exceptions import NoArgsIsHelpError
 
 from kubectl_spread import __version__
+from kubectl_spread.cli import output
 from kubectl_spread.cli.check import check
 from kubectl_spread.cli.explain import explain
 from kubectl_spread.cli.rules import rules
@@ -48,9 +49,7 @@ class SpreadGroup(click.Group):
         except click.UsageError as error:
             raise MisusedError(error.format_message(), error.ctx) from None
         except SpreadError as error:
-            text = str(error)
-            spoken = text.startswith(("Error from server", "The connection to the server", "Unable to connect"))
-            click.echo(safe(text if spoken else f"error: {text}"), err=True)
+            output.error(str(error))
             ctx.exit(_FAILED)
 
 

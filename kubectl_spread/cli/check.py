@@ -51,8 +51,7 @@ def check(
     """
     question, gathered = gather(asked)
     report = gathered.completed(question)
-    for text in (*gathered.notes, *gathered.problems):
-        output.note(text)
+    gathered.say()
     _print(report, gathered, form, show, headers=not no_headers, color=color)
     if gathered.problems:
         context.exit(_UNANSWERED)
@@ -70,7 +69,8 @@ def _print(
     color: str,
 ) -> None:
     if form in (None, "wide", "name") and gathered.empty:
-        output.note(gathered.nothing_found())
+        if not gathered.problems:
+            output.note(gathered.nothing_found())
         return
     match form:
         case "json":

@@ -41,8 +41,7 @@ def explain(context: click.Context, /, form: str | None, color: str, **asked: ob
     if len(targets) != 1 or not targets[0].name:
         raise UsageError("explain takes exactly one pod, workload or rule code")
     report = gathered.completed(question)
-    for text in (*gathered.notes, *gathered.problems):
-        output.note(text)
+    gathered.say()
     if not gathered.audit.pods:
         if gathered.problems:
             context.exit(_UNANSWERED)

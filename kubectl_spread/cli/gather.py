@@ -15,6 +15,7 @@ from kubectl_spread.audit.evaluate import Audit, evaluate
 from kubectl_spread.audit.scope import Scope
 from kubectl_spread.audit.snapshot import Snapshot
 from kubectl_spread.audit.verdicts import Context
+from kubectl_spread.cli import output
 from kubectl_spread.cli.question import Question, VersionSource, judged_minor
 from kubectl_spread.cli.targets import resource
 from kubectl_spread.errors import UsageError
@@ -70,13 +71,21 @@ class Gathered:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing in scope has pods, or fails to have them, or could not be read."""
-        return not (self.audit.pods or self.audit.snapshot.workloads_in_scope or self.problems)
+        """Whether nothing that was read in scope has pods, or fails to have them."""
+        return not (self.audit.pods or self.audit.snapshot.workloads_in_scope)
 
     @property
     def several_namespaces(self) -> bool:
         """Whether the judged pods are in more than one namespace, or all namespaces were asked for."""
         return len({pod.shape.namespace for pod in self.audit.pods}) > 1 or self.all_namespaces
+
+    def say(self) -> None:
+        """Print what goes to stderr; by which Kubernetes nothing was judged is of no interest."""
+        if not (self.empty and self.problems):
+            for text in self.notes:
+                output.note(text)
+        for text in self.problems:
+            output.error(text)
 
     def nothing_found(self) -> str:
         """Return kubectl's own words for an empty answer."""
@@ -119,22 +128,31 @@ def gather(asked: Mapping[str, object]) -> tuple[Question, Gathered]:
     return question, Live(question, flags(asked)).gather()
 
 
+@dataclass(frozen=True, slots=True)
+class ServerMinor:
+    """The minor that a server is, and the one that it behaves like."""
+
+    actual: int
+    emulated: int
+
+
 def judge_by(
-    question: Question, server_minor: int | None, served_gates: Mapping[str, bool] | None = None
+    question: Question, server: ServerMinor | None, served_gates: Mapping[str, bool] | None = None
 ) -> tuple[Judgement, list[str]]:
     """Return by which Kubernetes to judge, and warnings.
 
     Args:
         question: What the user asks for.
-        server_minor: The minor that the server is, or emulates; None without a server.
+        server: What the server is; None without one.
         served_gates: The gates as the server's metrics show them; None where they were not read.
 
     Raises:
         UsageError: the version or a gate is not known.
     """
     asked = question.minor
-    source: VersionSource = "flag" if asked is not None else "default" if server_minor is None else "live"
-    wanted = next(minor for minor in (asked, server_minor, NEWEST_MINOR) if minor is not None)
+    source: VersionSource = "flag" if asked is not None else "default" if server is None else "live"
+    served = None if server is None else server.emulated
+    wanted = next(minor for minor in (asked, served, NEWEST_MINOR) if minor is not None)
     minor, warning = judged_minor(wanted)
     overrides = question.gate_overrides
     try:
@@ -144,7 +162,9 @@ def judge_by(
     if served_gates is not None and asked is None:
         gates |= {name: served_gates[name] for name in gates if name in served_gates and name not in overrides}
     gates_source: report.GatesSource = "flag" if overrides else "version" if served_gates is None else "metrics"
-    return Judgement(server_minor, minor, source, gates, gates_source), [warning] if warning else []
+    return Judgement(None if server is None else server.actual, minor, source, gates, gates_source), [
+        warning
+    ] if warning else []
 
 
 def from_files(question: Question) -> Gathered:

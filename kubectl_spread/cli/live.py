@@ -12,9 +12,9 @@ from kubectl_spread.audit import report
 from kubectl_spread.audit.evaluate import Audit, evaluate
 from kubectl_spread.audit.snapshot import Snapshot
 from kubectl_spread.audit.verdicts import Verdict
-from kubectl_spread.cli.gather import Gathered, Judgement, judge_by
+from kubectl_spread.cli.gather import Gathered, Judgement, ServerMinor, judge_by
 from kubectl_spread.cli.question import Question
-from kubectl_spread.errors import ForbiddenError, NotFoundError
+from kubectl_spread.errors import ForbiddenError, UsageError
 from kubectl_spread.kube.features import OLDEST_MINOR
 from kubectl_spread.kube.model import Message, Pod
 from kubectl_spread.sources.cluster import Cluster
@@ -47,6 +47,8 @@ class Live:
         self._question = question
         self._cluster = Cluster.connect(flags)
         self._scope = question.scope(self._cluster.namespace)
+        if self._scope.namespace is None and any(target.name for target in self._scope.targets):
+            raise UsageError("a resource cannot be retrieved by name across all namespaces")
         self._versions: dict[str, str] = {}
         self._problems: list[str] = []
         self._notes: list[str] = []
@@ -59,14 +61,14 @@ class Live:
             SourceError: something could not be read for another reason than a missing permission, or it was pods.
         """
         question = self._question
-        minor = self._server_minor()
-        judgement, warnings = judge_by(question, minor)
+        server = self._server()
+        judgement, warnings = judge_by(question, server)
         snapshot = self._pods(judgement)
         nodes = self._nodes(snapshot, judgement) if question.needs_nodes else "none"
         self._owners(snapshot)
         audit = evaluate(snapshot, judgement.context(question), nodes=nodes)
         if self._needs_gates(audit, judgement):
-            judgement, warnings = judge_by(question, minor, self._gates())
+            judgement, warnings = judge_by(question, server, self._gates())
             audit = evaluate(snapshot, judgement.context(question), nodes=nodes)
         self._check_named(snapshot)
         skipped = snapshot.skipped.copy()
@@ -82,9 +84,10 @@ class Live:
             notes=[*warnings, *self._notes],
         )
 
-    def _server_minor(self) -> int:
+    def _server(self) -> ServerMinor:
         version = self._cluster.version()
-        return version.minor if version.emulation_minor is None else min(version.minor, version.emulation_minor)
+        emulated = version.minor if version.emulation_minor is None else version.emulation_minor
+        return ServerMinor(actual=version.minor, emulated=min(version.minor, emulated))
 
     def _pods(self, judgement: Judgement) -> Snapshot:
         def add(snapshot: Snapshot, page: Page[Pod]) -> None:
@@ -159,8 +162,6 @@ class Live:
         """Ask for the objects that were named and that no pod led to, so that the apiserver itself says NotFound."""
         namespace = self._scope.namespace
         for target in snapshot.unmet():
-            if namespace is None:
-                raise NotFoundError(f'{BY_KIND[target.kind].plural} "{target.name}" not found in any namespace')
             self._cluster.get(BY_KIND[target.kind], namespace, target.name)
             if target.kind == "Pod":
                 self._notes.append(f"pod {target.name} is finished and not judged")

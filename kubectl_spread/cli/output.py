@@ -5,10 +5,20 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from typing import Final
 
 import click
 
 from kubectl_spread.render.terminal import Terminal
+from kubectl_spread.render.words import safe
+
+_SPOKEN: Final = (
+    "Error from server",
+    "Error in configuration",
+    "Server returned",
+    "The connection to the server",
+    "Unable to connect to the server",
+)
 
 
 def terminal(color: str) -> Terminal:
@@ -23,6 +33,11 @@ def data(text: str) -> None:
     click.echo(text, nl=False, color=True)
 
 
+def error(text: str) -> None:
+    """Print what went wrong, on stderr, in one line; the apiserver's and kubectl's own words stand for themselves."""
+    click.echo(safe(text if text.startswith(_SPOKEN) else f"error: {text}"), err=True)
+
+
 def note(text: str) -> None:
     """Print something beside the data, on stderr."""
-    click.echo(text, err=True)
+    click.echo(safe(text), err=True)

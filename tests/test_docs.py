@@ -1,0 +1,83 @@
+"""Documentation says what the code does."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+from kubectl_spread import __version__
+from kubectl_spread.audit import report
+from kubectl_spread.audit.verdicts import Verdict
+from kubectl_spread.cli import cli
+from kubectl_spread.rules import RULES
+from tests import generated
+
+
+@pytest.fixture(autouse=True)
+def in_the_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the commands where the README tells to run them."""
+    monkeypatch.chdir(generated.ROOT)
+
+
+@pytest.mark.parametrize("path", [*generated.PAGES, *generated.BLOCKS])
+def test_generated_text_is_current(path: str) -> None:
+    """If this fails, run ``make docs`` and review the difference."""
+    assert generated.page(path) == (generated.ROOT / path).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("verdict", [str(verdict) for verdict in Verdict])
+def test_every_verdict_is_documented(verdict: str) -> None:
+    assert f"`{verdict}`" in _read("docs/verdicts.md")
+
+
+def _fields(part: type[report.Part]) -> list[str]:
+    return list(part.__struct_encode_fields__)
+
+
+PARTS = (
+    report.Cluster,
+    report.Row,
+    report.Selectors,
+    report.Domain,
+    report.Next,
+    report.Group,
+    report.NodeAnswer,
+    report.Pod,
+    report.Key,
+    report.ChangedBy,
+    report.Finding,
+    report.Summary,
+)
+
+
+@pytest.mark.parametrize("field", sorted({field for part in PARTS for field in _fields(part)}))
+def test_every_field_of_the_report_is_documented(field: str) -> None:
+    assert f"`{field}`" in _read("docs/json.md")
+
+
+def test_every_rule_is_linked_from_the_readme() -> None:
+    assert all(f"docs/rules.md#{rule.code.lower()}" in _read("README.md") for rule in RULES)
+
+
+def test_every_command_is_named_in_the_readme() -> None:
+    assert all(f"kubectl spread {name}" in _read("README.md") for name in cli.list_commands(click.Context(cli)))
+
+
+def test_the_changelog_names_the_version() -> None:
+    assert f"## {__version__}" in _read("CHANGELOG.md")
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    pages = [Path("README.md"), *Path("docs").rglob("*.md")]
+    for page in pages:
+        for link in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8")):
+            target = Path(os.path.normpath(page.parent / link))
+            assert target.exists(), f"{page} links to {link}"
+
+
+def _read(path: str) -> str:
+    return (generated.ROOT / path).read_text(encoding="utf-8")
