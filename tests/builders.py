@@ -37,26 +37,63 @@ def constraint(
     match: Sequence[str] = (),
     **fields: object,
 ) -> Json:
-    """Return a topology spread constraint; ``selects`` defaults to ``app=web``; further fields as the API spells them."""
+    """Return a topology spread constraint.
+
+    ``selects`` defaults to ``app=web``; further fields as the API spells them, left out where they are None.
+    """
+    found = {"labelSelector": selector({"app": "web"}) if selects is None else selects, **fields}
     return {
         "maxSkew": max_skew,
         "topologyKey": key,
         "whenUnsatisfiable": "DoNotSchedule" if hard else "ScheduleAnyway",
-        "labelSelector": selector({"app": "web"}) if selects is None else selects,
         **({"matchLabelKeys": list(match)} if match else {}),
-        **fields,
+        **{key: value for key, value in found.items() if value is not None},
     }
 
 
-def node_json(
-    name: str, *, zone: str | None = None, labels: Mapping[str, str] | None = None, taints: Sequence[Json] = ()
+def term(
+    *,
+    key: str = HOSTNAME,
+    selects: Json | None = None,
+    match: Sequence[str] = (),
+    mismatch: Sequence[str] = (),
+    **fields: object,
 ) -> Json:
-    """Return a node; its zone defaults to the first letter of its name, "" is a value, and a label can be left out with None."""
+    """Return an affinity term; ``selects`` defaults to ``app=web``; further fields as the API spells them."""
+    found = {"labelSelector": selector({"app": "web"}) if selects is None else selects, **fields}
+    return {
+        "topologyKey": key,
+        **({"matchLabelKeys": list(match)} if match else {}),
+        **({"mismatchLabelKeys": list(mismatch)} if mismatch else {}),
+        **{name: value for name, value in found.items() if value is not None},
+    }
+
+
+def affinity(field: str, *terms: Json, required: bool = True) -> Json:
+    """Return an affinity with ``terms`` in one of the lists of ``podAffinity`` or ``podAntiAffinity``."""
+    if required:
+        return {field: {"requiredDuringSchedulingIgnoredDuringExecution": list(terms)}}
+    weighted = [{"weight": 1, "podAffinityTerm": one} for one in terms]
+    return {field: {"preferredDuringSchedulingIgnoredDuringExecution": weighted}}
+
+
+def node_json(
+    name: str,
+    *,
+    zone: str | None = None,
+    labels: Mapping[str, str] | None = None,
+    taints: Sequence[Json] = (),
+    without: Sequence[str] = (),
+) -> Json:
+    """Return a node; its zone defaults to the first letter of its name.
+
+    "" is a value, and ``without`` names labels that are left out.
+    """
     found = {HOSTNAME: name, ZONE: name[0] if zone is None else zone, **(labels or {})}
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": name, "labels": {key: value for key, value in found.items() if value is not None}},
+        "metadata": {"name": name, "labels": {key: value for key, value in found.items() if key not in without}},
         "spec": {"taints": list(taints)},
     }
 
@@ -74,7 +111,10 @@ def pod_json(
     phase: str = "",
     **spec: object,
 ) -> Json:
-    """Return a pod, labelled ``app=web`` unless said otherwise; ``owner`` is written ``Kind/name``; further fields go to its spec."""
+    """Return a pod, labelled ``app=web`` unless said otherwise.
+
+    ``owner`` is written ``Kind/name``; further fields go to its spec.
+    """
     kind, _, owner_name = owner.partition("/")
     references = [{"apiVersion": "apps/v1", "kind": kind, "name": owner_name, "uid": owner, "controller": True}]
     return {

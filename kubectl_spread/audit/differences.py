@@ -20,12 +20,12 @@ def lines(stored: LabelSelector | None, merged: LabelSelector | None) -> list[st
 
     before, after = _plain(stored), _plain(merged)
     tree = DeepDiff(before, after, view="tree")
-    changes = sorted((level.path(output_format="list"), level) for found in tree.values() for level in found)
+    changes = [(level.path(output_format="list"), level) for found in tree.values() for level in found]
     text = []
-    for path, level in changes:
+    for path, level in sorted(changes, key=lambda change: change[0]):
         where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
         for sign, value in (("-", level.t1), ("+", level.t2)):
-            if isinstance(value, str | dict | list):
+            if isinstance(value, str | dict | list | tuple):
                 text.append(f"{sign}{where}: {_compact(value)}" if where else f"{sign}{_compact(value)}")
     return text
 

@@ -57,9 +57,9 @@ class Row:
 
     @property
     def spread(self) -> Spread | None:
-        """The count; selfMatchNum is that of most of the pods."""
-        view, _ = max(self.views, key=lambda item: item[1])
-        return view.spreads[self.index]
+        """The count; selfMatchNum is that of most of the pods, of as many the larger."""
+        counted = [(number, spread) for view, number in self.views if (spread := view.spreads[self.index]) is not None]
+        return max(counted, key=lambda item: (item[0], item[1].self_match_num), default=(0, None))[1]
 
     @property
     def lower_bound(self) -> bool:
@@ -213,6 +213,8 @@ def _group_key(view: ShapeView) -> bytes:
         (
             [(clause.constraint, clause.selector) for clause in shape.clauses],
             view.effective,
+            # A pod that lost a merged label no longer matches the selector that its siblings match.
+            [None if spread is None else spread.self_match_num for spread in view.spreads],
             shape.placement.node_selector,
             nodeaffinity.required(shape.placement.affinity),
             shape.placement.tolerations,

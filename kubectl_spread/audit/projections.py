@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
@@ -22,7 +22,7 @@ MANY_DOMAINS: Final = 200
 
 def timestamp(moment: datetime) -> str:
     """Return a time as the API writes it."""
-    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
+    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def workload(target: Target) -> report.Workload:

@@ -80,7 +80,8 @@ def judge_template(
     presumed = dict.fromkeys(PRESUMED_LABELS.get(kind, ()), _PRESUMED)
     labels = {**presumed, **workload.template.metadata.labels}
     path = template_path(kind)
-    errors, refused = validation.pod_errors(spec, behaviour, path), Refused.TEMPLATE
+    stored = podstrategy.drop_disabled_fields(spec, behaviour)
+    errors, refused = validation.pod_errors(stored, behaviour, path), Refused.TEMPLATE
     if not errors:
         errors, refused = pod_refusals(spec, labels, behaviour), Refused.PODS
     return Template(

@@ -270,7 +270,7 @@ def _older_than_the_merge(provenance: Provenance, merge_since: datetime | None) 
         return "metadata.generation is absent: created by an apiserver before 1.33"
     if provenance.created is None:
         return None
-    created = f"created {provenance.created:%Y-%m-%dT%H:%M:%SZ}"
+    created = f"created {provenance.created.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
     if provenance.created < MERGE_RELEASED:
         return f"{created}, before 1.34.0 was released"
     if merge_since is not None and provenance.created < merge_since:

@@ -86,7 +86,8 @@ class Views:
             generation=pod.generation,
             created=pod.created,
             owners=pod.owners,
-            template_keys=frozenset(key for owner in chain for key in owner.template_keys),
+            # Not the Deployment's: it may have changed since its ReplicaSet was made.
+            template_keys=chain[0].template_keys if chain else frozenset(),
         )
         return judge(
             shape.clauses,
@@ -161,7 +162,8 @@ def inferred_nodes(snapshot: Snapshot) -> list[Node]:
         for pod_labels, per_node in population:
             shown = {key: pod_labels[key] for key in BINDING_KEYS if key in pod_labels}
             for node in per_node:
-                labels.setdefault(node, {}).update(shown)
+                known = labels.setdefault(node, {})
+                known.update({key: min(value, known.get(key, value)) for key, value in shown.items()})
     return [Node(metadata=ObjectMeta(name=name, labels=found)) for name, found in labels.items()]
 
 

@@ -12,6 +12,7 @@ from typing import Final
 
 OLDEST_MINOR: Final = 27
 NEWEST_MINOR: Final = 37
+_WARNS_OF_NULL_SELECTORS: Final = 28
 
 
 class Gate(StrEnum):
@@ -46,6 +47,10 @@ _HISTORY: Final[dict[Gate, _History]] = {
 }
 
 
+_NAMESPACE_SELECTORS_TWICE: Final = range(34, 37)
+_LENGTHS_IN_BYTES: Final = 35
+
+
 @dataclass(frozen=True, slots=True)
 class Behaviour:
     """How the apiserver and the scheduler of one minor with given gates behave."""
@@ -69,6 +74,12 @@ class Behaviour:
     """A pod gets its node's zone and region labels when it is bound."""
     empty_selector_counts_nothing: bool
     """A spread selector without any requirement counts no pod, although it selects all (issue 141339)."""
+    matches_namespace_selectors_twice: bool
+    """An incoming pod's namespaceSelector, its namespaces listed, also selects all if it selects empty labels."""
+    label_length_unit: str
+    """How validation names the unit of a label's longest length."""
+    warns_of_null_selectors: bool
+    """The apiserver warns of a spread constraint or affinity term without a labelSelector."""
 
 
 def gates(minor: int, overrides: Mapping[str, bool]) -> dict[str, bool]:
@@ -106,4 +117,7 @@ def behaviour(minor: int, gate_values: Mapping[str, bool]) -> Behaviour:
         toleration_comparison=enabled(Gate.TOLERATION_COMPARISON),
         binding_writes_topology_labels=enabled(Gate.TOPOLOGY_LABELS),
         empty_selector_counts_nothing=True,
+        matches_namespace_selectors_twice=minor in _NAMESPACE_SELECTORS_TWICE,
+        label_length_unit="bytes" if minor >= _LENGTHS_IN_BYTES else "characters",
+        warns_of_null_selectors=minor >= _WARNS_OF_NULL_SELECTORS,
     )

@@ -14,6 +14,7 @@ from kubectl_spread.kube.model import Affinity, Node, NodeSelector, NodeSelector
 
 _GO_DECIMAL: Final = re.compile(r"([+-]?)0*([0-9]{1,19})")
 _INT64: Final = range(-(2**63), 2**63)
+_LABEL_VALUE: Final = re.compile(r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 _NAME_FIELD: Final = "metadata.name"
 
 
@@ -60,6 +61,9 @@ def _term_matches(term: NodeSelectorTerm, node: Node) -> bool:
 
 
 def _satisfies(requirement: NodeSelectorRequirement, labels: Labels) -> bool:
+    """Values that no label can have, a sign before a number too, keep a requirement from being parsed."""
+    if not all(_LABEL_VALUE.fullmatch(value) for value in requirement.values):
+        return False
     value = labels.get(requirement.key)
     match requirement.operator:
         case "In":

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from kubectl_spread.kube import podstrategy
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.labels import Operator
 from kubectl_spread.kube.model import (
@@ -61,6 +62,7 @@ _LAST_OF_FOUR_DIGITS: Final = 0xFFFF
 _NAME_MAX: Final = 63
 _DNS_SUBDOMAIN_MAX: Final = 253
 _WEIGHTS: Final = range(1, 101)
+_BYTES: Final = " bytes"
 _MATCH_OVERLAP: Final = "exists in both matchLabelKeys and labelSelector"
 
 
@@ -72,6 +74,20 @@ class FieldError:
     message: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """What is asked of a spec.
+
+    ``merged_keys``: matchLabelKeys of spread constraints are held against a selector that has been merged.
+    ``spread_selectors``: the selectors of spread constraints are judged at all. ``affinity_values``: so are the values
+    in the expressions of affinity terms.
+    """
+
+    merged_keys: bool
+    spread_selectors: bool = True
+    affinity_values: bool = True
+
+
 def pod_errors(spec: PodSpec, behaviour: Behaviour, path: str = "spec") -> tuple[FieldError, ...]:
     """Return the API's errors on the affinity terms and spread constraints of a pod that has been merged.
 
@@ -80,15 +96,114 @@ def pod_errors(spec: PodSpec, behaviour: Behaviour, path: str = "spec") -> tuple
         behaviour: How the judging apiserver behaves.
         path: Where the spec stands: ``spec``, or ``spec.template.spec``.
     """
-    found: list[FieldError] = []
+    found = _spec_errors(spec, _Rules(merged_keys=behaviour.merges_spread_selectors), path)
+    return tuple(_worded(error, behaviour) for error in found)
+
+
+def pod_update_errors(new: PodSpec, old: PodSpec, behaviour: Behaviour) -> tuple[FieldError, ...]:
+    """Return the API's errors on the affinity terms and spread constraints of a stored pod that is updated.
+
+    What a stored pod already breaks is in part forgiven, for all of its constraints or terms at once. That spec is
+    immutable is not judged here.
+
+    Source: kubernetes v1.37.1 pkg/api/pod/util.go, GetValidationOptionsFromPodSpecAndMeta, and
+    pkg/apis/core/validation/validation.go, validateTopologySpreadConstraints.
+    """
+    strict = _Rules(merged_keys=True)
+    terms = [term for affinity in _pod_affinities(old) for term in _terms(affinity)]
+    rules = _Rules(
+        merged_keys=_judges_merged_keys(old, behaviour),
+        spread_selectors=not any(
+            any(_selector_errors(constraint.label_selector, "")) for constraint in old.topology_spread_constraints
+        ),
+        affinity_values=not any(any(_term_selector_errors(term, "", strict)) for term in terms),
+    )
+    found = _spec_errors(podstrategy.drop_disabled_fields(new, behaviour, old), rules, "spec")
+    return tuple(_worded(error, behaviour) for error in found)
+
+
+def pod_warnings(spec: PodSpec, path: str = "spec") -> tuple[str, ...]:
+    """Return the API's warnings on selectors that are null; an object that is refused gets none.
+
+    Source: kubernetes v1.37.1 pkg/api/pod/warnings.go, warningsForPodSpecAndMeta.
+    """
+    selectors = [
+        (constraint.label_selector, f"{path}.topologySpreadConstraints[{index}]")
+        for index, constraint in enumerate(spec.topology_spread_constraints)
+    ]
     if spec.affinity is not None:
-        found += _affinity_errors(spec.affinity.pod_affinity, f"{path}.affinity.podAffinity")
-        found += _affinity_errors(spec.affinity.pod_anti_affinity, f"{path}.affinity.podAntiAffinity")
+        selectors += _term_selectors(spec.affinity.pod_affinity, f"{path}.affinity.podAffinity")
+        selectors += _term_selectors(spec.affinity.pod_anti_affinity, f"{path}.affinity.podAntiAffinity")
+    return tuple(
+        f"{where}.labelSelector: a null labelSelector results in matching no pod"
+        for selector, where in selectors
+        if selector is None
+    )
+
+
+def _worded(error: FieldError, behaviour: Behaviour) -> FieldError:
+    """Name the unit of a longest length as this minor does; what is written in bytes here differs between minors."""
+    if not error.message.endswith(_BYTES):
+        return error
+    return FieldError(error.path, f"{error.message.removesuffix(_BYTES)} {behaviour.label_length_unit}")
+
+
+def _judges_merged_keys(old: PodSpec, behaviour: Behaviour) -> bool:
+    """Tell whether the keys of a stored pod are held against merged selectors, as a merging apiserver leaves them.
+
+    A pod that breaks the rule in force is held to the other one, where the apiserver knows both.
+    """
+    if not behaviour.scheduler_adds_match_label_keys or not behaviour.could_merge_spread_selectors:
+        return False
+    constraints = old.topology_spread_constraints
+    if behaviour.merges_spread_selectors:
+        return not any(any(_merged_key_errors(one.match_label_keys, (), one.label_selector, "")) for one in constraints)
+    return any(any(_legacy_key_errors(one.match_label_keys, one.label_selector, "")) for one in constraints)
+
+
+def _pod_affinities(spec: PodSpec) -> tuple[PodAffinity, ...]:
+    if spec.affinity is None:
+        return ()
+    found = (spec.affinity.pod_affinity, spec.affinity.pod_anti_affinity)
+    return tuple(affinity for affinity in found if affinity is not None)
+
+
+def _terms(affinity: PodAffinity) -> tuple[PodAffinityTerm, ...]:
+    preferred = affinity.preferred_during_scheduling_ignored_during_execution
+    return (
+        *affinity.required_during_scheduling_ignored_during_execution,
+        *(weighted.pod_affinity_term for weighted in preferred),
+    )
+
+
+def _term_selectors(affinity: PodAffinity | None, path: str) -> list[tuple[LabelSelector | None, str]]:
+    if affinity is None:
+        return []
+    required = affinity.required_during_scheduling_ignored_during_execution
+    preferred = affinity.preferred_during_scheduling_ignored_during_execution
+    return [
+        *(
+            (term.label_selector, f"{path}.requiredDuringSchedulingIgnoredDuringExecution[{index}]")
+            for index, term in enumerate(required)
+        ),
+        *(
+            (
+                weighted.pod_affinity_term.label_selector,
+                f"{path}.preferredDuringSchedulingIgnoredDuringExecution[{index}].podAffinityTerm",
+            )
+            for index, weighted in enumerate(preferred)
+        ),
+    ]
+
+
+def _spec_errors(spec: PodSpec, rules: _Rules, path: str) -> Iterator[FieldError]:
+    if spec.affinity is not None:
+        yield from _affinity_errors(spec.affinity.pod_affinity, f"{path}.affinity.podAffinity", rules)
+        yield from _affinity_errors(spec.affinity.pod_anti_affinity, f"{path}.affinity.podAntiAffinity", rules)
     constraints = spec.topology_spread_constraints
     for index, constraint in enumerate(constraints):
         here = f"{path}.topologySpreadConstraints[{index}]"
-        found += _constraint_errors(constraint, constraints[index + 1 :], here, behaviour)
-    return tuple(found)
+        yield from _constraint_errors(constraint, constraints[index + 1 :], here, rules)
 
 
 def _quoted(value: str) -> str:
@@ -127,7 +242,7 @@ def _constraint_errors(
     constraint: TopologySpreadConstraint,
     following: Iterable[TopologySpreadConstraint],
     path: str,
-    behaviour: Behaviour,
+    rules: _Rules,
 ) -> Iterator[FieldError]:
     action = constraint.when_unsatisfiable
     if constraint.max_skew <= 0:
@@ -149,11 +264,12 @@ def _constraint_errors(
         if policy not in _POLICIES:
             yield _unsupported(f"{path}.{field}", policy, _POLICIES)
     keys, selector = constraint.match_label_keys, constraint.label_selector
-    if behaviour.merges_spread_selectors:
+    if rules.merged_keys:
         yield from _merged_key_errors(keys, (), selector, path)
     else:
         yield from _legacy_key_errors(keys, selector, f"{path}.matchLabelKeys")
-    yield from _selector_errors(selector, f"{path}.labelSelector")
+    if rules.spread_selectors:
+        yield from _selector_errors(selector, f"{path}.labelSelector")
 
 
 def _min_domains_errors(min_domains: int, action: str, path: str) -> Iterator[FieldError]:
@@ -202,21 +318,20 @@ def _merged_key_errors(
             yield _invalid(f"{path}.matchLabelKeys[{index}]", key, detail)
 
 
-def _affinity_errors(affinity: PodAffinity | None, path: str) -> Iterator[FieldError]:
+def _affinity_errors(affinity: PodAffinity | None, path: str, rules: _Rules) -> Iterator[FieldError]:
     if affinity is None:
         return
     for index, term in enumerate(affinity.required_during_scheduling_ignored_during_execution):
-        yield from _term_errors(term, f"{path}.requiredDuringSchedulingIgnoredDuringExecution[{index}]")
+        yield from _term_errors(term, f"{path}.requiredDuringSchedulingIgnoredDuringExecution[{index}]", rules)
     for index, weighted in enumerate(affinity.preferred_during_scheduling_ignored_during_execution):
         here = f"{path}.preferredDuringSchedulingIgnoredDuringExecution[{index}]"
         if weighted.weight not in _WEIGHTS:
             yield _invalid(f"{here}.weight", weighted.weight, "must be in the range 1-100")
-        yield from _term_errors(weighted.pod_affinity_term, f"{here}.podAffinityTerm")
+        yield from _term_errors(weighted.pod_affinity_term, f"{here}.podAffinityTerm", rules)
 
 
-def _term_errors(term: PodAffinityTerm, path: str) -> Iterator[FieldError]:
-    yield from _selector_errors(term.label_selector, f"{path}.labelSelector")
-    yield from _selector_errors(term.namespace_selector, f"{path}.namespaceSelector")
+def _term_errors(term: PodAffinityTerm, path: str, rules: _Rules) -> Iterator[FieldError]:
+    yield from _term_selector_errors(term, path, rules)
     for namespace in term.namespaces:
         for detail in _dns_label_problems(namespace):
             yield _invalid(f"{path}.namespace", namespace, detail)
@@ -226,7 +341,12 @@ def _term_errors(term: PodAffinityTerm, path: str) -> Iterator[FieldError]:
     yield from _name_errors(term.topology_key, f"{path}.topologyKey")
 
 
-def _selector_errors(selector: LabelSelector | None, path: str) -> Iterator[FieldError]:
+def _term_selector_errors(term: PodAffinityTerm, path: str, rules: _Rules) -> Iterator[FieldError]:
+    yield from _selector_errors(term.label_selector, f"{path}.labelSelector", values=rules.affinity_values)
+    yield from _selector_errors(term.namespace_selector, f"{path}.namespaceSelector", values=rules.affinity_values)
+
+
+def _selector_errors(selector: LabelSelector | None, path: str, *, values: bool = True) -> Iterator[FieldError]:
     if selector is None:
         return
     for key, value in sorted(selector.match_labels.items()):
@@ -234,10 +354,10 @@ def _selector_errors(selector: LabelSelector | None, path: str) -> Iterator[Fiel
         for detail in _value_problems(value):
             yield _invalid(f"{path}.matchLabels", value, detail)
     for index, requirement in enumerate(selector.match_expressions):
-        yield from _requirement_errors(requirement, f"{path}.matchExpressions[{index}]")
+        yield from _requirement_errors(requirement, f"{path}.matchExpressions[{index}]", values=values)
 
 
-def _requirement_errors(requirement: LabelSelectorRequirement, path: str) -> Iterator[FieldError]:
+def _requirement_errors(requirement: LabelSelectorRequirement, path: str, *, values: bool) -> Iterator[FieldError]:
     match requirement.operator:
         case Operator.IN | Operator.NOT_IN:
             if not requirement.values:
@@ -248,6 +368,8 @@ def _requirement_errors(requirement: LabelSelectorRequirement, path: str) -> Ite
         case _:
             yield _invalid(f"{path}.operator", requirement.operator, "not a valid selector operator")
     yield from _name_errors(requirement.key, f"{path}.key")
+    if not values:
+        return
     for index, value in enumerate(requirement.values):
         for detail in _value_problems(value):
             yield _invalid(f"{path}.values[{index}]", value, detail)
@@ -289,7 +411,7 @@ def _value_problems(value: str) -> Iterator[str]:
 
 def _dns_label_problems(name: str) -> Iterator[str]:
     if len(name.encode()) > _NAME_MAX:
-        yield f"must be no more than {_NAME_MAX} bytes"
+        yield f"must be no more than {_NAME_MAX} characters"
     if re.fullmatch(_DNS_LABEL, name):
         return
     yield "must not contain dots" if re.fullmatch(_DNS_SUBDOMAIN, name) else _DNS_LABEL_HELP

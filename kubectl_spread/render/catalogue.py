@@ -16,13 +16,18 @@ def rule(found: Rule) -> str:
         ("Message", found.message),
         (
             "Fix",
-            found.fix.format(restart="restart the pods by their owner") if found.fix == "{restart}" else found.fix,
+            found.fix.replace("{restart}", "restart the pods by their owner"),
         ),
         ("Source", found.source),
     )
     head = f"{found.code} {found.name} ({found.severity})\n{found.summary}\n"
-    body = (f"\n{title}\n{textwrap.indent(textwrap.fill(text, 78), '  ')}\n" for title, text in sections)
+    body = (f"\n{title}\n{textwrap.indent(_filled(text), '  ')}\n" for title, text in sections)
     return head + "".join(body)
+
+
+def _filled(text: str) -> str:
+    """Return text in short lines; an address stays whole."""
+    return textwrap.fill(text, 78, break_long_words=False, break_on_hyphens=False)
 
 
 def rules(found: Sequence[Rule], terminal: Terminal) -> str:

@@ -7,12 +7,12 @@ import io
 import msgspec
 
 from kubectl_spread.audit.report import Report
-from kubectl_spread.render.words import workload
+from kubectl_spread.render.words import safe, workload
 
 
 def json(document: msgspec.Struct) -> str:
     """Return a document as indented JSON."""
-    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
+    return msgspec.json.format(msgspec.json.encode(document, order="deterministic"), indent=2).decode() + "\n"
 
 
 def yaml(document: msgspec.Struct) -> str:
@@ -25,7 +25,7 @@ def yaml(document: msgspec.Struct) -> str:
     dumper.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
     dumper.width = 2**16
     dumper.allow_unicode = False
-    dumper.dump(msgspec.to_builtins(document), stream)
+    dumper.dump(msgspec.to_builtins(document, order="deterministic"), stream)
     return stream.getvalue()
 
 
@@ -36,5 +36,5 @@ def names(report: Report) -> str:
     """
     found = [(finding.namespace, workload(finding.object)) for finding in report.findings]
     several = len({row.namespace for row in report.constraints}) > 1
-    lines = dict.fromkeys(f"{namespace}/{name}" if several else name for namespace, name in found)
+    lines = dict.fromkeys(f"{safe(namespace)}/{name}" if several else name for namespace, name in found)
     return "".join(f"{line}\n" for line in lines)

@@ -180,4 +180,4 @@ def _word(severity: Severity) -> report.SeverityWord:
 
 def _finding_order(finding: report.Finding) -> tuple[object, ...]:
     place = (finding.namespace, finding.object.kind, finding.object.name)
-    return (*place, path_order(finding.path), finding.code)
+    return (*place, path_order(finding.path), finding.code, finding.pods, finding.message)

@@ -54,17 +54,14 @@ def _skew_evidence(row: Row, spread: Spread, severity: Severity, *, closable: bo
 
 
 def _closable(row: Row, spread: Spread, nodes: NodeSets) -> bool:
-    """Tell whether a node of a domain below the fullest could take such a pod.
+    """Tell whether a node of a domain below the fullest could take one of the pods.
 
     Affinity fits and taints are tolerated.
     """
-    view, _ = max(row.views, key=lambda item: item[1])
-    usable = nodes.usable(view.shape.placement)
     limit = max(spread.match_num.values()) - 1
-    return any(
-        usable.get(node) == (True, True) and spread.match_num[value] < limit
-        for node, value in spread.domains.value_of.items()
-    )
+    lower = [node for node, value in spread.domains.value_of.items() if spread.match_num[value] < limit]
+    placements = [nodes.usable(view.shape.placement) for view, _ in row.views]
+    return any(usable.get(node) == (True, True) for usable in placements for node in lower)
 
 
 def _blocked(subject: Subject) -> Iterator[Evidence]:
@@ -86,16 +83,17 @@ def _refusing_path(group: Group, nodes: NodeSets) -> str | None:
     """Return the path of the first hard constraint that a usable node fails, if every usable node fails one."""
     view = group.view
     usable = nodes.usable(view.shape.placement)
-    candidates = [node for node in nodes.nodes if usable[node.metadata.name] == (True, True)]
     hard = [
         (clause.path, spread)
         for clause, spread in zip(view.shape.clauses, view.spreads, strict=True)
         if spread is not None and spread.constraint.hard
     ]
-    if not hard or not candidates or view.node_answer is None:
+    if not hard or view.node_answer is None:
         return None
     first = None
-    for node in candidates:
+    for node in nodes.nodes:
+        if usable[node.metadata.name] != (True, True):
+            continue
         labels = node.metadata.labels
         refusing = next(
             (

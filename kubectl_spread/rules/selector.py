@@ -9,6 +9,7 @@ from kubectl_spread.audit.evaluate import Member
 from kubectl_spread.audit.projections import timestamp
 from kubectl_spread.audit.templates import Template
 from kubectl_spread.audit.verdicts import BINDING_KEYS, KeyVerdict, Verdict
+from kubectl_spread.kube.labels import Operator
 from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject
 
 _MERGE_SOURCE: Final = "https://kep.k8s.io/3243"
@@ -31,26 +32,29 @@ def _writer(found: KeyVerdict) -> str:
     return f" ({changed.manager}, at or before {timestamp(changed.time)})"
 
 
-def _effect(members: list[Member]) -> tuple[Severity, str]:
+def _effect(members: list[Member], found: KeyVerdict) -> tuple[Severity, str]:
     """Return how a selector that no longer fits the pod's labels acts, on the worst of the pods."""
     clause = members[0].clause
     pending = [member for member in members if not member.pod.node]
     if clause.spread and pending:
-        return Severity.ERROR, "the pending pods are not held to the constraint"
+        removed = found.verdict is Verdict.REMOVED_LABEL
+        inert = "the pending pods are not held to the constraint"
+        return Severity.ERROR, "the pending pods are placed by the pods that still have it" if removed else inert
     if clause.spread:
         return (
             Severity.WARNING,
             "the scheduler read it when it placed the pods; other tools and copies still do",
         )
     if clause.required:
-        return Severity.ERROR, "the term goes on acting on pods with the old value"
+        which = "all pods but those" if found.operator is Operator.NOT_IN else "pods"
+        return Severity.ERROR, f"the term goes on acting on {which} with the old value"
     return Severity.WARNING, "the term goes on scoring by the old value"
 
 
 def _stale_label(subject: Subject) -> Iterator[Evidence]:
     if members := subject.members(Verdict.STALE_LABEL):
-        severity, effect = _effect(members)
         found = _key(members[0], Verdict.STALE_LABEL)
+        severity, effect = _effect(members, found)
         values = {
             "key": found.key,
             "stored": found.stored or '""',
@@ -63,9 +67,14 @@ def _stale_label(subject: Subject) -> Iterator[Evidence]:
 
 def _removed_label(subject: Subject) -> Iterator[Evidence]:
     if members := subject.members(Verdict.REMOVED_LABEL):
-        severity, effect = _effect(members)
         found = _key(members[0], Verdict.REMOVED_LABEL)
-        values = {"key": found.key, "stored": found.stored or '""', "effect": effect}
+        severity, effect = _effect(members, found)
+        values = {
+            "key": found.key,
+            "operator": str(found.operator),
+            "stored": found.stored or '""',
+            "effect": effect,
+        }
         yield Evidence(_names(members), values, severity)
 
 
@@ -150,7 +159,7 @@ REMOVED_LABEL: Final = Rule(
     name="removed-label",
     severity=Severity.WARNING,
     summary="A label that is merged into the selector is gone from the pod",
-    message="{key} In [{stored}] is in the selector and the pod has no label {key}: {effect}",
+    message="{key} {operator} [{stored}] is in the selector and the pod has no label {key}: {effect}",
     why=(
         "The selector still asks for a label that the pod no longer has, so the pod does not count itself. A "
         "pending pod is placed by the pods that still have the label. managedFields does not record who "

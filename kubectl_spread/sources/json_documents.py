@@ -45,16 +45,19 @@ class JsonRecord:
     Attributes:
         raw: Its bytes.
         line: The line where it begins, from 1.
+        start: The byte of the file where it begins.
+        path: Where it stands in its document.
     """
 
     raw: Json
     line: int
     _text: _Text = field(repr=False)
-    _start: int
+    start: int
+    path: Path = ()
 
     def line_of(self, path: Path) -> int:
         """Return the line where the field at ``path``, or what of it is there, begins."""
-        return self._text.line_at(self._start + _offset(bytes(self.raw), path))
+        return self._text.line_at(self.start + _offset(bytes(self.raw), path))
 
     def elements(self, items: Sequence[msgspec.Raw]) -> Iterator[JsonRecord]:
         """Yield a record for each of ``items``, which must be those of this value, in order."""
@@ -63,10 +66,10 @@ class JsonRecord:
         body = self._text.body
         first = bytes(items[0])
         # A list's metadata may have a field of the same name, but not with the same content.
-        starts = (found.end() for found in _ITEMS.finditer(body, self._start))
-        start = next((start for start in starts if body.startswith(first, start)), self._start)
-        for item in items:
-            yield JsonRecord(item, self._text.line_at(start), self._text, start)
+        starts = (found.end() for found in _ITEMS.finditer(body, self.start))
+        start = next((start for start in starts if body.startswith(first, start)), self.start)
+        for index, item in enumerate(items):
+            yield JsonRecord(item, self._text.line_at(start), self._text, start, (*self.path, "items", index))
             end = _BETWEEN.match(body, start + len(memoryview(item)))
             start = end.end() if end else start
 

@@ -80,18 +80,43 @@ def read(paths: Sequence[str], *, recursive: bool, stdin: BinaryIO, namespace: s
     return Reading(reader.objects(expanded), reader.skipped, reader.errors)
 
 
-class _Record(Protocol):
+class Record(Protocol):
     """One value of a file: its JSON, and where it and its fields are."""
 
     @property
-    def raw(self) -> Json: ...
+    def raw(self) -> Json:
+        """Its JSON."""
 
     @property
-    def line(self) -> int: ...
+    def line(self) -> int:
+        """The line where it begins, from 1."""
 
-    def line_of(self, path: Path) -> int: ...
+    @property
+    def path(self) -> Path:
+        """Where it stands in its document."""
 
-    def elements(self, items: Sequence[msgspec.Raw]) -> Iterator[_Record]: ...
+    def line_of(self, path: Path) -> int:
+        """Return the line where the field at ``path``, or what of it is there, begins."""
+
+    def elements(self, items: Sequence[msgspec.Raw]) -> Iterator[Record]:
+        """Yield a record for each of ``items``, which must be those of this value, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One object of a file, before it is decoded.
+
+    Attributes:
+        record: Its JSON and where it is.
+        kind: Its kind; "" where ``fault`` says why that is not known.
+        type: What it is decoded as; None for a kind that is not read.
+        fault: Why it is no object at all.
+    """
+
+    record: Record
+    kind: str = ""
+    type: type[Object] | None = None
+    fault: Exception | None = None
 
 
 class _Header(Message, frozen=True):
@@ -100,6 +125,9 @@ class _Header(Message, frozen=True):
     api_version: str = ""
     kind: str = ""
     items: msgspec.Raw = msgspec.Raw(b"null")
+
+
+_NOTHING: Final = _Header()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,21 +139,22 @@ class _Reader:
 
     def objects(self, paths: Sequence[str]) -> Iterator[Loaded]:
         for path in paths:
-            source = "STDIN" if path == files.STDIN else path
+            source = source_name(path)
             try:
                 for record in self._records(files.content(path, self.stdin), source):
-                    yield from self._objects(record, source, _Header())
+                    for member in members(record):
+                        yield from self._loaded(member, source)
             except SourceError as error:
                 self._unreadable(error)
 
-    def _records(self, body: bytes, source: str) -> Iterator[_Record]:
+    def _records(self, body: bytes, source: str) -> Iterator[Record]:
         # By content, as kubectl does: extensions lie, and standard input has none.
-        if _JSON_START.match(body):
+        if is_json(body):
             body = yield from json_documents.records(body, source)
         if body:
             yield from self._yaml_records(body, source)
 
-    def _yaml_records(self, body: bytes, source: str) -> Iterator[_Record]:
+    def _yaml_records(self, body: bytes, source: str) -> Iterator[Record]:
         from kubectl_spread.sources import yaml_documents  # noqa: PLC0415 - JSON does not wait for it
 
         for document in yaml_documents.documents(body, source):
@@ -134,56 +163,84 @@ class _Reader:
             except SourceError as error:
                 self._unreadable(error)
 
-    def _objects(self, record: _Record, source: str, default: _Header) -> Iterator[Loaded]:
-        """Yield the objects of a record; ``default`` is what the items of a typed list leave out."""
-        try:
-            header = json_objects.decode(record.raw, _Header)
-            api_version, kind = _identity(header, default)
-            items = _items(header, kind)
-            if items is None:
-                yield from self._object(record, source, api_version, kind)
-                return
-        except (FieldError, msgspec.DecodeError, UnicodeDecodeError) as error:
-            self._malformed(record, source, error)
-            return
-        member = _Header(api_version=api_version, kind=kind.removesuffix(_LIST))
-        for element in record.elements(items):
-            yield from self._objects(element, source, member if member.kind else _Header())
-
-    def _object(self, record: _Record, source: str, api_version: str, kind: str) -> Iterator[Loaded]:
-        type_ = _TYPES.get((api_version.rpartition("/")[0], kind))
-        if type_ is None:
+    def _loaded(self, member: Member, source: str) -> Iterator[Loaded]:
+        if member.type is None and member.fault is None:
             self.skipped[UNKNOWN_KIND] += 1
             return
-        # A copy, so that an object that is kept does not keep the whole file.
-        decoded = json_objects.decode(bytes(record.raw), type_)
-        yield Loaded(kind, self._with_namespace(decoded), Position(source, record.line))
-
-    def _with_namespace(self, decoded: Object) -> Object:
-        if isinstance(decoded, Node) or decoded.metadata.namespace:
-            return decoded
-        metadata = msgspec.structs.replace(decoded.metadata, namespace=self.namespace)
-        return msgspec.structs.replace(decoded, metadata=metadata)
+        try:
+            yield load(member, source, self.namespace)
+        except DecodeError as error:
+            self.skipped[MALFORMED] += 1
+            self.errors.append(error)
 
     def _unreadable(self, error: SourceError) -> None:
         self.skipped[UNREADABLE] += 1
         self.errors.append(error)
 
-    def _malformed(self, record: _Record, source: str, error: Exception) -> None:
-        path: Path = ()
-        problem = str(error)
-        if isinstance(error, FieldError):
-            path, problem = error.path, error.problem
-        line = record.line_of(path) if path else record.line
-        self.skipped[MALFORMED] += 1
-        self.errors.append(
-            DecodeError(
-                Position(source, line),
-                _subject(record.raw, self.namespace),
-                json_objects.format_path(path),
-                problem,
-            )
-        )
+
+def source_name(path: str) -> str:
+    """Return what a file is called in messages."""
+    return "STDIN" if path == files.STDIN else path
+
+
+def is_json(body: bytes) -> bool:
+    """Tell whether a file begins as JSON."""
+    return _JSON_START.match(body) is not None
+
+
+def members(record: Record, default: _Header = _NOTHING) -> Iterator[Member]:
+    """Yield the object of a record, or those of a list, whose items may leave out what ``default`` says."""
+    try:
+        header = json_objects.decode(record.raw, _Header)
+        api_version, kind = _identity(header, default)
+        items = _items(header, kind)
+    except (FieldError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        yield Member(record, fault=error)
+        return
+    if items is None:
+        yield Member(record, kind, _TYPES.get((api_version.rpartition("/")[0], kind)))
+        return
+    of_item = _Header(api_version=api_version, kind=kind.removesuffix(_LIST))
+    for element in record.elements(items):
+        yield from members(element, of_item if of_item.kind else _NOTHING)
+
+
+def load(member: Member, source: str, namespace: str) -> Loaded:
+    """Decode a member whose type is known, or say why it is none.
+
+    Args:
+        member: The member of a file.
+        source: The name of the file.
+        namespace: The namespace of an object that names none.
+
+    Raises:
+        DecodeError: It is not what it says it is.
+    """
+    record = member.record
+    try:
+        if member.type is None:
+            raise member.fault or FieldError(("kind",), "is not read")
+        # A copy, so that an object that is kept does not keep the whole file.
+        decoded = json_objects.decode(bytes(record.raw), member.type)
+    except (FieldError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise _malformed(record, source, namespace, error) from error
+    return Loaded(member.kind, _with_namespace(decoded, namespace), Position(source, record.line))
+
+
+def _with_namespace(decoded: Object, namespace: str) -> Object:
+    if isinstance(decoded, Node) or decoded.metadata.namespace:
+        return decoded
+    metadata = msgspec.structs.replace(decoded.metadata, namespace=namespace)
+    return msgspec.structs.replace(decoded, metadata=metadata)
+
+
+def _malformed(record: Record, source: str, namespace: str, error: Exception) -> DecodeError:
+    path: Path = ()
+    problem = str(error)
+    if isinstance(error, FieldError):
+        path, problem = error.path, error.problem
+    line = record.line_of(path) if path else record.line
+    return DecodeError(Position(source, line), _subject(record.raw, namespace), json_objects.format_path(path), problem)
 
 
 def _identity(header: _Header, default: _Header) -> tuple[str, str]:

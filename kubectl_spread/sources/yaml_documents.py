@@ -30,18 +30,18 @@ class Document:
 
     def __init__(self, root: Node, source: str) -> None:
         """Hold the nodes of a document of the file ``source``."""
-        self._root = root
+        self.root = root
         self._source = source
 
     @property
     def position(self) -> Position:
         """The file, and the line of its first key or item."""
-        return Position(self._source, _line(self._root))
+        return Position(self._source, _line(self.root))
 
     @property
     def empty(self) -> bool:
         """Whether nothing is written in it, or only null."""
-        return self._root.tag == _PLAIN.suffix and yaml_scalars.plain(self._root.value) is None
+        return self.root.tag == _PLAIN.suffix and yaml_scalars.plain(self.root.value) is None
 
     def value(self) -> object:
         """Return what the document holds, as JSON values.
@@ -49,11 +49,11 @@ class Document:
         Raises:
             SourceError: JSON cannot say that, a key stands twice, or aliases make it too large.
         """
-        return _Builder(self._source).build(self._root)
+        return _Builder(self._source).build(self.root)
 
     def line_of(self, path: Path) -> int:
         """Return the line where the field at ``path``, or what of it is there, is written."""
-        node = self._root
+        node = self.root
         for part in path:
             child = _child(node, part)
             if child is None:
@@ -77,25 +77,27 @@ class YamlRecord:
 
     Attributes:
         raw: The value as JSON.
+        document: Where it is written.
+        path: Where it stands in its document.
     """
 
     raw: bytes | msgspec.Raw
-    _document: Document
-    _path: Path = ()
+    document: Document
+    path: Path = ()
 
     @property
     def line(self) -> int:
         """The line where it begins, from 1."""
-        return self._document.line_of(self._path)
+        return self.document.line_of(self.path)
 
     def line_of(self, path: Path) -> int:
         """Return the line where the field at ``path``, or what of it is there, begins."""
-        return self._document.line_of((*self._path, *path))
+        return self.document.line_of((*self.path, *path))
 
     def elements(self, items: Sequence[msgspec.Raw]) -> Iterator[YamlRecord]:
         """Yield a record for each of ``items``, which must be those of this value, in order."""
         for index, item in enumerate(items):
-            yield YamlRecord(item, self._document, (*self._path, "items", index))
+            yield YamlRecord(item, self.document, (*self.path, "items", index))
 
 
 def record(document: Document) -> YamlRecord:
@@ -181,7 +183,7 @@ class _Builder:
         own: dict[str, object] = {}
         merged: dict[str, object] = {}
         for key_node, value_node in node.value:
-            if key_node.value == _MERGE and key_node.tag == _PLAIN.suffix:
+            if is_merge_key(key_node):
                 merged = self._merge(value_node) | merged
                 continue
             key = self._key(key_node)
@@ -206,18 +208,13 @@ class _Builder:
         value = self._scalar(node) if isinstance(node, ScalarNode) else None
         if value is None:
             raise self._error(node, "a key must be a string")
-        if isinstance(value, bool):
-            return "true" if value else "false"
-        return str(value)
+        return _as_key(value)
 
     def _scalar(self, node: ScalarNode) -> yaml_scalars.Scalar:
-        if node.tag == _PLAIN.suffix:
-            value = yaml_scalars.plain(node.value)
-        else:
-            try:
-                value = yaml_scalars.tagged(node.value, str(node.tag))
-            except ValueError as error:
-                raise self._error(node, str(error)) from error
+        try:
+            value = _scalar(node)
+        except ValueError as error:
+            raise self._error(node, str(error)) from error
         if isinstance(value, float) and not math.isfinite(value):
             raise self._error(node, f"JSON has no number {node.value}")
         return value
@@ -239,6 +236,28 @@ class _Builder:
 
     def _error(self, node: Node, problem: str) -> SourceError:
         return SourceError(f"{Position(self._source, _line(node))}: {problem}")
+
+
+def is_merge_key(node: Node) -> bool:
+    """Tell whether a key is ``<<``."""
+    return bool(node.value == _MERGE and node.tag == _PLAIN.suffix)
+
+
+def key_name(node: Node) -> str:
+    """Return what a key is called in JSON; its document must have a value."""
+    return _as_key(_scalar(node)) if isinstance(node, ScalarNode) else ""
+
+
+def _scalar(node: ScalarNode) -> yaml_scalars.Scalar:
+    if node.tag == _PLAIN.suffix:
+        return yaml_scalars.plain(node.value)
+    return yaml_scalars.tagged(node.value, str(node.tag))
+
+
+def _as_key(value: yaml_scalars.Scalar) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
 
 
 def _line(node: Node) -> int:

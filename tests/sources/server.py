@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from kubectl_spread.sources.cluster import Cluster
+from kubectl_spread.sources.connection import ConnectionFlags
 
 
 @dataclass(frozen=True)
@@ -84,3 +89,20 @@ def serve(*replies: Reply) -> Iterator[Server]:
             server.stopped.set()
             http.shutdown()
             thread.join()
+
+
+def connect(server: Server, **flags: Any) -> Cluster:
+    return Cluster.connect(ConnectionFlags(server=server.url, **flags))
+
+
+def page(*names: str, token: str = "") -> Reply:
+    body = {
+        "metadata": {"resourceVersion": "7", "continue": token},
+        "items": [{"metadata": {"name": name}} for name in names],
+    }
+    return Reply(body=json.dumps(body).encode())
+
+
+def status(code: int, reason: str, message: str, **headers: str) -> Reply:
+    body = {"kind": "Status", "apiVersion": "v1", "reason": reason, "message": message, "code": code}
+    return Reply(code, json.dumps(body).encode(), headers=headers)

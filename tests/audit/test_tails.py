@@ -1,0 +1,136 @@
+"""Which requirements of a stored selector did the merge append?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from kubectl_spread.audit.clauses import clauses, path_order
+from kubectl_spread.audit.tails import Split, split
+from kubectl_spread.kube.labels import describe
+from tests.builders import Json, affinity, constraint, decode_pod, pod_json, requirement, selector, term
+
+
+def rev(*values: str, operator: str = "In") -> Json:
+    return requirement("rev", operator, *values)
+
+
+X_EXISTS = requirement("x", "Exists")
+APP = requirement("app", "In", "web")
+NOT_A = requirement("tenant", "NotIn", "a")
+NOT_B = requirement("tenant", "NotIn", "b")
+
+
+def splits(pod: Json) -> tuple[Split, ...]:
+    return split(clauses(decode_pod(pod).spec))
+
+
+def told(found: Split) -> tuple[str, str]:
+    """Return the authored part and the tail, in the order in which it stands."""
+    tail = [f"{key} {operator} {value or repr('')}" for (operator, key), value in found.tail.items()]
+    return describe(found.authored), ", ".join(tail)
+
+
+@pytest.mark.parametrize(
+    ("found", "match", "mismatch", "parts"),
+    [
+        pytest.param([rev("r1")], ["rev"], [], ("{}", "rev In r1"), id="the whole selector"),
+        pytest.param([X_EXISTS, rev("r1")], ["rev"], [], ("x Exists", "rev In r1"), id="behind the author's own"),
+        pytest.param([rev("r1"), X_EXISTS], ["rev"], [], ("rev In [r1], x Exists", ""), id="47: not in front of it"),
+        pytest.param([rev("r1", "r2")], ["rev"], [], ("rev In [r1, r2]", ""), id="46: not with two values"),
+        pytest.param([rev("r1", operator="NotIn")], ["rev"], [], ("rev NotIn [r1]", ""), id="not NotIn of a match key"),
+        pytest.param([rev(operator="Exists")], ["rev"], [], ("rev Exists", ""), id="not Exists"),
+        pytest.param([rev("")], ["rev"], [], ("{}", "rev In ''"), id='"" is a value'),
+        pytest.param(
+            [rev("r1"), APP], ["rev", "app"], [], ("{}", "rev In r1, app In web"), id="in the order of the keys"
+        ),
+        pytest.param([APP, rev("r1")], ["rev", "app"], [], ("app In [web]", "rev In r1"), id="not against it"),
+        pytest.param([APP], ["rev", "app", "zone"], [], ("{}", "app In web"), id="keys may be missing in between"),
+        pytest.param([rev("r1"), rev("r1")], ["rev"], [], ("rev In [r1]", "rev In r1"), id="a key only once"),
+        pytest.param(
+            [rev("r1"), NOT_A], ["rev"], ["tenant"], ("{}", "rev In r1, tenant NotIn a"), id="18: In, then NotIn"
+        ),
+        pytest.param(
+            [NOT_A, rev("r1")], ["rev"], ["tenant"], ("tenant NotIn [a]", "rev In r1"), id="not NotIn, then In"
+        ),
+        pytest.param(
+            [NOT_A, NOT_B], [], ["tenant"], ("tenant NotIn [a]", "tenant NotIn b"), id="20: of two NotIn the last"
+        ),
+        pytest.param(
+            [rev("r1"), APP], ["app"], [], ("rev In [r1]", "app In web"), id="a key that is not listed ends it"
+        ),
+        pytest.param([], ["rev"], ["tenant"], ("{}", ""), id="nothing"),
+    ],
+)
+def test_split(found: list[Json], match: Sequence[str], mismatch: Sequence[str], parts: tuple[str, str]) -> None:
+    made = term(selects=selector(None, *found), match=match, mismatch=mismatch)
+    (only,) = splits(pod_json(affinity=affinity("podAffinity", made)))
+    assert told(only) == parts
+    assert not only.handwritten
+
+
+def test_split_without_selector_has_nothing() -> None:
+    (only,) = splits(pod_json(constraints=[constraint(match=["rev"], labelSelector=None)]))
+    assert told(only) == ("<none>", "")
+
+
+def spreads(*found: tuple[Sequence[str], Sequence[Json]]) -> list[tuple[str, str]]:
+    pod = pod_json(constraints=[constraint(match=match, selects=selector(None, *items)) for match, items in found])
+    return [told(one) for one in splits(pod)]
+
+
+def test_a_key_that_another_constraint_lacks_was_written_by_hand() -> None:
+    """48: one creation merges a key everywhere or nowhere."""
+    assert spreads((["rev"], [rev("r1")]), (["rev"], [X_EXISTS])) == [("rev In [r1]", ""), ("x Exists", "")]
+
+
+def test_a_key_that_another_constraint_does_not_name_proves_nothing() -> None:
+    assert spreads((["rev"], [rev("r1")]), (["app"], [X_EXISTS])) == [("{}", "rev In r1"), ("x Exists", "")]
+
+
+def test_a_handwritten_key_ends_the_tail_and_may_unmask_others() -> None:
+    """In the first one rev is written by hand, so app in front of it is, and so app in the third."""
+    assert spreads(
+        (["app", "rev"], [APP, rev("r1")]),
+        (["rev"], [X_EXISTS]),
+        (["app"], [APP]),
+    ) == [("app In [web], rev In [r1]", ""), ("x Exists", ""), ("app In [web]", "")]
+
+
+def test_a_constraint_without_selector_contradicts_nothing() -> None:
+    pod = pod_json(
+        constraints=[
+            constraint(match=["rev"], selects=selector(None, rev("r1"))),
+            constraint(match=["rev"], labelSelector=None),
+        ]
+    )
+    assert [told(one) for one in splits(pod)] == [("{}", "rev In r1"), ("<none>", "")]
+
+
+def test_spread_and_affinity_are_merged_apart() -> None:
+    """48a: an affinity term may be merged where the spread constraint is not."""
+    pod = pod_json(
+        constraints=[constraint(match=["rev"], selects=selector(None, X_EXISTS))],
+        affinity=affinity("podAntiAffinity", term(match=["rev"], selects=selector(None, rev("r1")))),
+    )
+    assert [told(one) for one in splits(pod)] == [("x Exists", ""), ("{}", "rev In r1")]
+
+
+def test_clauses_stand_in_the_order_of_the_api_and_sort_by_number() -> None:
+    both = {
+        field: {**affinity(field, term())[field], **affinity(field, term(), required=False)[field]}
+        for field in ("podAntiAffinity", "podAffinity")
+    }
+    found = clauses(decode_pod(pod_json(constraints=[constraint()] * 11, affinity=both)).spec)
+    paths = [clause.path for clause in found]
+    spread = [f"spec.topologySpreadConstraints[{index}]" for index in range(11)]
+    terms = [
+        f"spec.affinity.{field}.{kind}DuringSchedulingIgnoredDuringExecution[0]{end}"
+        for field in ("podAffinity", "podAntiAffinity")
+        for kind, end in (("required", ""), ("preferred", ".podAffinityTerm"))
+    ]
+    assert paths == [*spread, *terms]
+    assert sorted(sorted(spread), key=path_order) == spread
+    assert [clause.required for clause in found[11:]] == [True, False, True, False]
+    assert all(clause.spread for clause in found[:11])

@@ -1,0 +1,90 @@
+"""Templates without pods: what would the API say to them, and then to their pods?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.audits import as_json, audit, deployment
+from tests.builders import Json, constraint, pod_json, selector
+
+R1 = {"app": "web", "rev": "r1"}
+OVERLAP = constraint(match=["rev"], selects=selector({"rev": "r1"}))
+
+
+def refused(*objects: Json, minor: int = 37) -> list[tuple[str, list[str], Any]]:
+    found = as_json(audit(*objects, minor=minor))["findings"]
+    return [(one["path"], one["pods"], one["values"]["refused"]) for one in found if one["code"] == "SPR201"]
+
+
+def cron_job(made: Json) -> Json:
+    template = deployment(labels=R1, constraints=[made])["spec"]
+    metadata = {"name": "web", "namespace": "default"}
+    spec = {"jobTemplate": {"spec": template}}
+    return {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": metadata, "spec": spec}
+
+
+def pod_template(made: Json) -> Json:
+    found = deployment(labels=R1, constraints=[made])
+    return {
+        "apiVersion": "v1",
+        "kind": "PodTemplate",
+        "metadata": found["metadata"],
+        "template": found["spec"]["template"],
+    }
+
+
+TEMPLATE_PATHS = [
+    pytest.param(deployment(labels=R1, constraints=[OVERLAP]), "spec.template.spec", id="Deployment"),
+    pytest.param(cron_job(OVERLAP), "spec.jobTemplate.spec.template.spec", id="CronJob"),
+    pytest.param(pod_template(OVERLAP), "template.spec", id="PodTemplate"),
+]
+
+
+@pytest.mark.parametrize(("workload", "path"), TEMPLATE_PATHS)
+def test_an_accepted_template_of_which_every_pod_is_refused(workload: Json, path: str) -> None:
+    """14: from 1.34 on; up to 1.33 the template itself is refused."""
+    here = f"{path}.topologySpreadConstraints[0]"
+    assert refused(workload) == [(here, [], "every pod of this template")]
+    assert refused(workload, minor=33) == [(here, [], "the workload")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "key"),
+    [
+        ("Deployment", "pod-template-hash"),
+        ("StatefulSet", "apps.kubernetes.io/pod-index"),
+        ("StatefulSet", "controller-revision-hash"),
+        ("DaemonSet", "pod-template-generation"),
+    ],
+)
+def test_labels_of_controllers_are_presumed(kind: str, key: str) -> None:
+    """A key twice is refused only where the pods have the label."""
+    twice = constraint(match=[key, key])
+    assert refused(deployment(kind=kind, constraints=[twice])) != []
+    assert refused(deployment(kind=kind, constraints=[constraint(match=["nope", "nope"])])) == []
+
+
+def test_a_template_with_judged_pods_is_judged_by_them() -> None:
+    workload = deployment(labels=R1, constraints=[OVERLAP])
+    pod = pod_json(labels=R1, constraints=[constraint()], owner="Deployment/web")
+    assert refused(workload, pod) == []
+    assert "templates" not in as_json(audit(workload, pod))["summary"]
+
+
+def test_a_template_that_is_owned_is_judged_by_its_owner() -> None:
+    child = deployment("web-1", kind="ReplicaSet", owner="Deployment/web", labels=R1, constraints=[OVERLAP])
+    assert refused(child) == []
+
+
+def test_pods_that_are_refused_alike_are_one_finding() -> None:
+    pods = [
+        pod_json(f"p{index}", labels=R1, constraints=[OVERLAP], owner="Deployment/web", stored=False)
+        for index in (2, 1)
+    ]
+    assert refused(*pods) == [("spec.topologySpreadConstraints[0]", ["p1", "p2"], "this pod")]
+
+
+def test_stored_pods_are_never_refused() -> None:
+    assert refused(pod_json(labels=R1, constraints=[OVERLAP])) == []

@@ -1,0 +1,432 @@
+"""What users are told about each key, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from kubectl_spread.kube.features import Gate
+from tests.audits import as_json, audit, deployment, verdicts, without
+from tests.builders import HOSTNAME, ZONE, Json, affinity, constraint, node_json, pod_json, requirement, selector, term
+
+S = "spec.topologySpreadConstraints[0]"
+A = "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0]"
+WEB = {"app": "web"}
+R1 = {"app": "web", "rev": "r1"}
+R2 = {"app": "web", "rev": "r2"}
+REV_IN_R1 = requirement("rev", "In", "r1")
+REGION = "topology.kubernetes.io/region"
+
+
+def spread_pod(
+    *expressions: Json, labels: Mapping[str, str] = R1, match: tuple[str, ...] = ("rev",), **kw: Any
+) -> Json:
+    return pod_json(labels=labels, constraints=[constraint(match=match, selects=selector(WEB, *expressions))], **kw)
+
+
+def term_pod(*expressions: Json, labels: Mapping[str, str] = R1, match: tuple[str, ...] = ("rev",), **kw: Any) -> Json:
+    mismatch = kw.pop("mismatch", ())
+    made = term(match=match, mismatch=mismatch, selects=selector(WEB, *expressions))
+    return pod_json(labels=labels, affinity=affinity("podAntiAffinity", made), **kw)
+
+
+def judged(pod: Json, *others: Json, **options: Any) -> tuple[str, str]:
+    """Return verdict and confidence on the pod's only clause."""
+    found = as_json(audit(pod, *others, **options))
+    (row,) = found["constraints"]
+    if not found["pods"]:
+        assert row["verdicts"] in ({}, {"merged": 1})
+        return next(iter(row["verdicts"]), "-"), "certain"
+    (entry,) = found["pods"]
+    assert row["verdicts"] == {entry["verdict"]: 1}
+    return entry["verdict"], entry["confidence"]
+
+
+ON_A1 = {"node": "a1"}
+
+
+@pytest.mark.parametrize(
+    ("pod", "minor", "verdict", "confidence"),
+    [
+        pytest.param(spread_pod(REV_IN_R1), 37, "merged", "certain", id="39: the current value"),
+        pytest.param(spread_pod(REV_IN_R1, labels=R2), 37, "stale-label", "certain", id="40: another value"),
+        pytest.param(spread_pod(REV_IN_R1, labels=WEB), 37, "removed-label", "likely", id="41: the label is gone"),
+        pytest.param(
+            without(spread_pod(), "metadata", "generation"), 37, "pre-upgrade", "certain", id="42: generation absent"
+        ),
+        pytest.param(
+            pod_json(
+                labels=R1,
+                constraints=[constraint(match=["rev", "app"], selects=selector(None, requirement("app", "In", "web")))],
+            ),
+            37,
+            "late-label",
+            "certain",
+            id="43: another key of the pod is merged",
+        ),
+        pytest.param(
+            spread_pod(labels={**WEB, ZONE: "a"}, match=(ZONE,), **ON_A1),
+            37,
+            "bind-label",
+            "certain",
+            id="44: at binding",
+        ),
+        pytest.param(
+            spread_pod(labels={**WEB, REGION: "a"}, match=(REGION,), **ON_A1),
+            37,
+            "bind-label",
+            "certain",
+            id="44: region",
+        ),
+        pytest.param(
+            spread_pod(labels={**WEB, HOSTNAME: "a"}, match=(HOSTNAME,), **ON_A1),
+            37,
+            "unmerged",
+            "unknown",
+            id="no other label is written at binding",
+        ),
+        pytest.param(
+            spread_pod(labels={**WEB, ZONE: "a"}, match=(ZONE,)), 37, "unmerged", "unknown", id="nor on a pending pod"
+        ),
+        pytest.param(
+            spread_pod(requirement(ZONE, "In", "x"), labels={**WEB, ZONE: "y"}, match=(ZONE,), **ON_A1),
+            37,
+            "stale-label",
+            "certain",
+            id="45: binding overwrote the user's value",
+        ),
+        pytest.param(spread_pod(requirement("rev", "In", "r1", "r2")), 37, "authored", "certain", id="46: two values"),
+        pytest.param(
+            spread_pod(REV_IN_R1, requirement("x", "Exists")), 37, "authored", "certain", id="47: not at the end"
+        ),
+        pytest.param(spread_pod(requirement("rev", "Exists")), 37, "authored", "certain", id="Exists is the author's"),
+        pytest.param(
+            pod_json(labels=R1, constraints=[constraint(match=["rev"], selects=selector(R1))]),
+            37,
+            "authored",
+            "certain",
+            id="so is matchLabels",
+        ),
+        pytest.param(spread_pod(), 33, "scheduler-merged", "certain", id="49: 1.33 stores nothing by design"),
+        pytest.param(spread_pod(REV_IN_R1), 33, "merged", "certain", id="merged, and then downgraded"),
+        pytest.param(spread_pod(REV_IN_R1, labels=R2), 33, "stale-label", "certain", id="stale, and then downgraded"),
+        pytest.param(term_pod(), 34, "late-label", "certain", id="50: an affinity term is never older than the merge"),
+        pytest.param(term_pod(), 33, "late-label", "certain", id="50: on 1.33 neither"),
+        pytest.param(
+            without(term_pod(), "metadata", "generation"), 37, "late-label", "certain", id="50: however old the pod is"
+        ),
+        pytest.param(
+            term_pod(
+                requirement("tenant", "NotIn", "a"), labels={**WEB, "tenant": "b"}, match=(), mismatch=("tenant",)
+            ),
+            37,
+            "stale-label",
+            "certain",
+            id="51: a stale mismatch",
+        ),
+        pytest.param(
+            term_pod(
+                requirement("tenant", "NotIn", "a"),
+                requirement("tenant", "NotIn", "b"),
+                labels={**WEB, "tenant": "b"},
+                match=(),
+                mismatch=("tenant",),
+            ),
+            37,
+            "merged",
+            "certain",
+            id="of two NotIn the last is judged",
+        ),
+        pytest.param(
+            term_pod(
+                requirement("tenant", "NotIn", "a"),
+                requirement("x", "Exists"),
+                labels={**WEB, "tenant": "a"},
+                match=(),
+                mismatch=("tenant",),
+            ),
+            37,
+            "authored",
+            "certain",
+            id="a NotIn that is not at the end is the author's",
+        ),
+        pytest.param(
+            spread_pod(requirement("rev", "In", ""), labels={**WEB, "rev": ""}), 37, "merged", "certain", id='54: ""'
+        ),
+        pytest.param(spread_pod(requirement("rev", "In", "")), 37, "stale-label", "certain", id='54: "" and then r1'),
+        pytest.param(
+            spread_pod(requirement("rev", "In", ""), labels=WEB), 37, "removed-label", "likely", id='54: "" and absent'
+        ),
+        pytest.param(spread_pod(labels=WEB), 37, "absent-key", "certain", id="no such label"),
+        pytest.param(spread_pod(labels=WEB), 33, "absent-key", "certain", id="no such label, on 1.33"),
+        pytest.param(spread_pod(REV_IN_R1, REV_IN_R1), 37, "duplicate", "certain", id="a key twice"),
+        pytest.param(
+            pod_json(labels=R1, constraints=[constraint(match=["rev"], selects=selector(R1, REV_IN_R1))]),
+            37,
+            "duplicate",
+            "certain",
+            id="a key in matchLabels and at the end",
+        ),
+        pytest.param(
+            pod_json(labels=R1, constraints=[constraint(match=["rev"], labelSelector=None)]),
+            37,
+            "no-selector",
+            "certain",
+            id="no selector with keys",
+        ),
+        pytest.param(
+            pod_json(constraints=[constraint(labelSelector=None)]),
+            37,
+            "no-selector",
+            "certain",
+            id="no selector at all",
+        ),
+        pytest.param(pod_json(constraints=[constraint()]), 37, "-", "certain", id="no keys, no verdict"),
+        pytest.param(spread_pod(), 37, "unmerged", "unknown", id="nothing proves why"),
+    ],
+)
+def test_verdict(pod: Json, minor: int, verdict: str, confidence: str) -> None:
+    assert judged(pod, minor=minor) == (verdict, confidence)
+
+
+def at(**metadata: object) -> Json:
+    return spread_pod(metadata=metadata)
+
+
+CREATION = {
+    "manager": "kube-controller-manager",
+    "operation": "Update",
+    "time": "2026-09-01T10:00:00Z",
+    "fieldsV1": {"f:metadata": {"f:labels": {"f:rev": {}}}, "f:spec": {"f:topologySpreadConstraints": {}}},
+}
+LABELLED = {
+    "manager": "kubectl-label",
+    "operation": "Update",
+    "time": "2026-09-01T10:31:00Z",
+    "fieldsV1": {"f:metadata": {"f:labels": {"f:rev": {}}}},
+}
+
+
+@pytest.mark.parametrize(
+    ("pod", "others", "options", "verdict", "confidence"),
+    [
+        pytest.param(
+            at(creationTimestamp="2025-08-26T23:59:59Z"), (), {}, "pre-upgrade", "certain", id="older than 1.34.0"
+        ),
+        pytest.param(
+            at(creationTimestamp="2025-08-27T00:00:00Z"), (), {}, "unmerged", "unknown", id="not older than 1.34.0"
+        ),
+        pytest.param(
+            at(),
+            (),
+            {"merge_since": datetime(2026, 9, 1, 10, 0, 1, tzinfo=UTC)},
+            "pre-upgrade",
+            "certain",
+            id="older than --merge-since",
+        ),
+        pytest.param(
+            at(),
+            (),
+            {"merge_since": datetime(2026, 9, 1, 10, tzinfo=UTC)},
+            "unmerged",
+            "unknown",
+            id="not older than --merge-since",
+        ),
+        pytest.param(at(managedFields=[CREATION]), (), {}, "pre-upgrade", "likely", id="56: owned since creation"),
+        pytest.param(at(managedFields=[LABELLED]), (), {}, "unmerged", "unknown", id="57: owned since later"),
+        pytest.param(at(managedFields=[]), (), {}, "unmerged", "unknown", id="60: managedFields emptied"),
+        pytest.param(
+            spread_pod(owner="Deployment/web"),
+            (deployment(labels=R1),),
+            {},
+            "pre-upgrade",
+            "likely",
+            id="the owner's template has the label",
+        ),
+        pytest.param(
+            spread_pod(owner="ReplicaSet/web-1"),
+            (deployment("web-1", kind="ReplicaSet", labels=WEB, owner="Deployment/web"), deployment(labels=R1)),
+            {},
+            "unmerged",
+            "unknown",
+            id="the root owner's may have changed since",
+        ),
+        pytest.param(
+            spread_pod(owner="Deployment/web"), (deployment(labels=WEB),), {}, "unmerged", "unknown", id="it does not"
+        ),
+        pytest.param(
+            spread_pod(labels={**WEB, "pod-template-hash": "abc"}, match=("pod-template-hash",)),
+            (),
+            {},
+            "pre-upgrade",
+            "likely",
+            id="controllers set the revision label at creation",
+        ),
+        pytest.param(
+            at(creationTimestamp="2025-01-01T00:00:00Z"),
+            (),
+            {"overrides": {Gate.SELECTOR_MERGE: False}},
+            "merge-off",
+            "likely",
+            id="the gate is known to be off",
+        ),
+        pytest.param(
+            without(spread_pod(), "metadata", "creationTimestamp"), (), {}, "unmerged", "unknown", id="no creation time"
+        ),
+    ],
+)
+def test_why_a_requirement_is_missing(
+    pod: Json, others: tuple[Json, ...], options: Any, verdict: str, confidence: str
+) -> None:
+    assert judged(pod, *others, **options) == (verdict, confidence)
+
+
+def test_the_gate_off_on_a_server_that_could_not_merge_anyway_is_no_news() -> None:
+    overrides = {Gate.MATCH_LABEL_KEYS: True}
+    assert judged(spread_pod(), minor=33, overrides=overrides) == ("scheduler-merged", "certain")
+
+
+def test_binding_labels_prove_nothing_by_their_owner() -> None:
+    """The creator stays owner of a zone label that binding has overwritten."""
+    fields = {"f:metadata": {"f:labels": {f"f:{ZONE}": {}}}, "f:spec": {"f:topologySpreadConstraints": {}}}
+    pod = spread_pod(
+        labels={**WEB, ZONE: "a"}, match=(ZONE,), metadata={"managedFields": [{**CREATION, "fieldsV1": fields}]}
+    )
+    assert judged(pod) == ("unmerged", "unknown")
+
+
+def test_all_or_nothing() -> None:
+    """48: what the hard constraint has and the soft one lacks was not merged."""
+    found = audit(
+        pod_json(
+            labels=R1,
+            constraints=[
+                constraint(match=["rev"], selects=selector(WEB, REV_IN_R1)),
+                constraint(match=["rev"], hard=False),
+            ],
+        )
+    )
+    assert verdicts(found) == {f"web-1 {S}": "authored", "web-1 spec.topologySpreadConstraints[1]": "late-label"}
+
+
+def test_a_merged_affinity_term_proves_that_the_label_was_there() -> None:
+    """48a: so that the spread merge was off."""
+    anti = affinity("podAntiAffinity", term(match=["rev"], selects=selector(WEB, REV_IN_R1)))
+    found = as_json(audit(spread_pod(affinity=anti)))
+    (entry,) = found["pods"]
+    assert (entry["path"], entry["verdict"], entry["confidence"]) == (S, "pre-upgrade", "likely")
+
+
+def test_a_clause_has_the_worst_verdict_of_its_keys() -> None:
+    pod = spread_pod(REV_IN_R1, labels=R2, match=("rev", "nope"))
+    (entry,) = as_json(audit(pod))["pods"]
+    assert entry["verdict"] == "stale-label"
+    assert [(key["key"], key["operator"], key["verdict"]) for key in entry["keys"]] == [
+        ("rev", "In", "stale-label"),
+        ("nope", "In", "absent-key"),
+    ]
+
+
+def changed_by(*entries: object, labels: Mapping[str, str] = R2, **metadata: object) -> Any:
+    pod = spread_pod(REV_IN_R1, labels=labels, metadata={"managedFields": list(entries), **metadata})
+    (entry,) = as_json(audit(pod))["pods"]
+    (key,) = entry["keys"]
+    return key.get("changedBy")
+
+
+OTHERS = {**LABELLED, "time": "2026-09-01T11:00:00Z", "fieldsV1": {"f:metadata": {"f:labels": {"f:app": {}}}}}
+TWO_HOURS_EAST = {**LABELLED, "time": "2026-09-01T12:31:00+02:00"}
+
+
+@pytest.mark.parametrize(
+    ("entries", "labels", "changed"),
+    [
+        pytest.param(
+            [CREATION, LABELLED],
+            R2,
+            {"manager": "kubectl-label", "time": "2026-09-01T10:31:00Z", "bound": "atOrBefore"},
+            id="57: by kubectl label, at or before",
+        ),
+        pytest.param(
+            [TWO_HOURS_EAST],
+            R2,
+            {"manager": "kubectl-label", "time": "2026-09-01T10:31:00Z", "bound": "atOrBefore"},
+            id="times are told in UTC",
+        ),
+        pytest.param([CREATION], R2, None, id="by nobody who can be named"),
+        pytest.param([OTHERS], R2, None, id="the owner of another label"),
+        pytest.param([LABELLED], WEB, None, id="58: a removal leaves no trace"),
+        pytest.param([], R2, None, id="60: no managedFields"),
+        pytest.param([{**LABELLED, "time": None}], R2, None, id="an entry without time says nothing"),
+        pytest.param(
+            [LABELLED, {**LABELLED, "manager": "late", "time": "2026-09-01T10:32:00Z"}, {**LABELLED, "manager": "z"}],
+            R2,
+            {"manager": "late", "time": "2026-09-01T10:32:00Z", "bound": "atOrBefore"},
+            id="of several the last",
+        ),
+    ],
+)
+def test_changed_by(entries: list[Json], labels: Mapping[str, str], changed: Any) -> None:
+    assert (
+        changed_by(*[without(one, "time") if one["time"] is None else one for one in entries], labels=labels) == changed
+    )
+
+
+def test_a_label_changed_and_changed_back_is_merged() -> None:
+    """53: nothing can tell."""
+    assert judged(spread_pod(REV_IN_R1, metadata={"managedFields": [LABELLED]})) == ("merged", "certain")
+
+
+def test_a_controller_that_relabels_is_named() -> None:
+    """55: the DaemonSet controller does so when it dedups revisions."""
+    key = "controller-revision-hash"
+    owned: Json = {"f:metadata": {"f:labels": {f"f:{key}": {}}}}
+    entry = {**LABELLED, "manager": "kube-controller-manager", "fieldsV1": owned}
+    pod = spread_pod(
+        requirement(key, "In", "old"),
+        labels={**WEB, key: "new"},
+        match=(key,),
+        owner="DaemonSet/web",
+        metadata={"managedFields": [entry]},
+    )
+    (found,) = as_json(audit(pod))["pods"]
+    assert found["verdict"] == "stale-label"
+    assert found["keys"][0]["changedBy"]["manager"] == "kube-controller-manager"
+    assert (found["keys"][0]["stored"], found["keys"][0]["label"]) == ("old", "new")
+
+
+def test_evidence_tells_a_binding_from_an_edit() -> None:
+    """45: binding leaves no owner."""
+    pod = spread_pod(requirement(ZONE, "In", "x"), labels={**WEB, ZONE: "a"}, match=(ZONE,), node="a1")
+    (entry,) = as_json(audit(pod, node_json("a1")))["pods"]
+    assert entry["keys"][0]["evidence"] == ["binding the pod overwrote the label with its node's value"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "verdict"),
+    [pytest.param(R1, "merged", id="admitted: stored as merged"), pytest.param(WEB, "absent-key", id="no label")],
+)
+def test_a_manifest_is_stored_as_the_merge_makes_it(labels: Mapping[str, str], verdict: str) -> None:
+    assert judged(spread_pod(labels=labels, stored=False)) == (verdict, "certain")
+
+
+def test_a_manifest_that_would_be_refused_is_judged_as_written() -> None:
+    pod = spread_pod(REV_IN_R1, labels=R2, stored=False)
+    assert judged(pod) == ("stale-label", "certain")
+
+
+@pytest.mark.parametrize("pod", [spread_pod(stored=False), term_pod(stored=False)])
+def test_a_manifest_proves_nothing_by_what_it_lacks(pod: Json) -> None:
+    """A missing generation is no proof of age, and on 1.33 the scheduler does the merge."""
+    assert judged(pod, minor=37) == ("merged", "certain")
+
+
+def test_a_term_without_keys_has_no_row() -> None:
+    found = as_json(audit(pod_json(affinity=affinity("podAntiAffinity", term()))))
+    assert found["constraints"] == []
+    assert found["groups"] == []
+    assert found["summary"]["pods"] == 1
+    assert verdicts(audit(term_pod(REV_IN_R1, labels=R2))) == {f"web-1 {A}": "stale-label"}

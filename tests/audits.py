@@ -1,0 +1,121 @@
+"""Audits and reports of clusters that tests write down as JSON objects."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from kubectl_spread.audit import report
+from kubectl_spread.audit.evaluate import Audit, evaluate
+from kubectl_spread.audit.scope import Scope
+from kubectl_spread.audit.snapshot import Snapshot
+from kubectl_spread.audit.verdicts import Context
+from kubectl_spread.kube.features import behaviour, gates
+from kubectl_spread.kube.workloads import KINDS
+from kubectl_spread.render import structured
+from kubectl_spread.rules import RULES
+from kubectl_spread.rules.engine import Selection, complete
+from tests.builders import Json, decode_node, decode_pod
+
+EVERYTHING = Scope()
+ALL_RULES = Selection()
+
+
+def audit(
+    *objects: Json,
+    minor: int = 37,
+    overrides: Mapping[str, bool] | None = None,
+    scope: Scope = EVERYTHING,
+    nodes: report.NodesKnown | None = None,
+    merge_since: datetime | None = None,
+) -> Audit:
+    """Return the audit of objects in the order given; gates count as known where there are ``overrides``."""
+    values = gates(minor, overrides or {})
+    served = behaviour(minor, values)
+    snapshot = Snapshot(scope, served)
+    for found in objects:
+        match found["kind"]:
+            case "Pod":
+                snapshot.add_pod(decode_pod(found))
+            case "Node":
+                snapshot.add_node(decode_node(found))
+            case kind:
+                group = found["apiVersion"].rpartition("/")[0]
+                workload = msgspec.json.decode(msgspec.json.encode(found), type=KINDS[group, kind])
+                snapshot.add_workload(kind, workload, judge=True)
+    context = Context(served, gates_known=bool(overrides), merge_since=merge_since)
+    return evaluate(snapshot, context, nodes=nodes or ("listed" if snapshot.nodes else "none"))
+
+
+def reported(found: Audit, selection: Selection = ALL_RULES) -> report.Report:
+    """Return the report of an audit by all rules."""
+    known: report.NodesKnown = "listed" if found.snapshot.nodes else "none"
+    cluster = report.Cluster(
+        judged_as=f"1.{found.context.behaviour.minor}",
+        version_source="flag",
+        gates={},
+        gates_source="flag" if found.context.gates_known else "version",
+        nodes=known,
+        node_count=len(found.snapshot.nodes),
+        resource_versions={},
+    )
+    return complete(found, cluster, RULES, selection, found.snapshot.skipped)
+
+
+def as_json(found: Audit) -> Any:
+    """Return the report of an audit as what its JSON says."""
+    return json.loads(structured.json(reported(found)))
+
+
+def row(found: Audit, path: str = "spec.topologySpreadConstraints[0]") -> Any:
+    """Return the only row of a path."""
+    (only,) = [one for one in as_json(found)["constraints"] if one["path"] == path]
+    return only
+
+
+def verdicts(found: Audit) -> dict[str, str]:
+    """Return the verdict on each pod and path that is not ``merged``: ``{"web-1 …[0]": "stale-label"}``."""
+    return {f"{pod['name']} {pod['path']}": pod["verdict"] for pod in as_json(found)["pods"]}
+
+
+def without(found: Json, *path: str) -> Json:
+    """Return a copy of an object without one field."""
+    name, *below = path
+    if not below:
+        return {key: value for key, value in found.items() if key != name}
+    return {**found, name: without(found[name], *below)}
+
+
+def deployment(
+    name: str = "web",
+    *,
+    labels: Mapping[str, str] | None = None,
+    constraints: Sequence[Json] = (),
+    namespace: str = "default",
+    annotations: Mapping[str, str] | None = None,
+    kind: str = "Deployment",
+    owner: str = "",
+    **spec: object,
+) -> Json:
+    """Return a Deployment, or another workload with the same shape, whose template has ``labels``."""
+    owner_kind, _, owner_name = owner.partition("/")
+    references = [{"kind": owner_kind, "name": owner_name, "uid": owner, "controller": True}]
+    template = {
+        "metadata": {"labels": {"app": "web"} if labels is None else dict(labels)},
+        "spec": {**({"topologySpreadConstraints": list(constraints)} if constraints else {}), **spec},
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            **({"annotations": dict(annotations)} if annotations else {}),
+            **({"ownerReferences": references} if owner else {}),
+        },
+        "spec": {"template": template},
+    }

@@ -1,0 +1,351 @@
+"""``kubectl spread check`` on files: exit status, stdout and stderr apart, scope and silencing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from kubectl_spread.cli import cli
+from tests.audits import deployment
+from tests.builders import Json, constraint, node_json, pod_json, requirement, selector
+
+WEB = {"app": "web"}
+R2 = {"app": "web", "rev": "r2"}
+JUDGED = "judged as Kubernetes 1.37, the newest known (--server-version chooses another)\n"
+
+
+def stale(name: str, node: str = "a1", **fields: Any) -> Json:
+    made = constraint(match=["rev"], selects=selector(WEB, requirement("rev", "In", "r1")), hard=False)
+    return pod_json(name, node=node, labels=R2, constraints=[made], **fields)
+
+
+def healthy(name: str, **fields: Any) -> Json:
+    return pod_json(name, constraints=[constraint()], **fields)
+
+
+REPLICA_SET = deployment("web-1", kind="ReplicaSet", owner="Deployment/web", labels=R2)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder that commands run in; no kubeconfig could be found from there."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    return tmp_path
+
+
+def run(*arguments: str, stdin: str | None = None) -> Result:
+    result = CliRunner().invoke(cli, arguments, input=stdin)
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert "Traceback" not in result.output
+    return result
+
+
+def check(*objects: Json, arguments: tuple[str, ...] = ()) -> Result:
+    return run("check", "-f", "-", *arguments, stdin="\n".join(json.dumps(one) for one in objects))
+
+
+def report(*objects: Json, arguments: tuple[str, ...] = ()) -> Any:
+    return json.loads(check(*objects, arguments=("-o", "json", *arguments)).stdout)
+
+
+MALFORMED = {**healthy("broken"), "spec": {"topologySpreadConstraints": [{"maxSkew": "1"}]}}
+PENDING = stale("web-9", node="")
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("objects", "arguments", "status"),
+    [
+        pytest.param([healthy("p")], (), 0, id="healthy is 0"),
+        pytest.param([healthy("p")], ("--fail-on", "info"), 0, id="whatever --fail-on says"),
+        pytest.param([stale("p")], (), 0, id="a warning is 0 by default"),
+        pytest.param([stale("p")], ("--fail-on", "error"), 0, id="a warning is no error"),
+        pytest.param([stale("p")], ("--fail-on", "warning"), 1, id="a warning is 1 where asked for"),
+        pytest.param([stale("p")], ("--fail-on", "info"), 1, id="and where less is"),
+        pytest.param([PENDING], (), 1, id="an error is 1"),
+        pytest.param([PENDING], ("--fail-on", "never"), 0, id="never is never 1"),
+        pytest.param([PENDING], ("--ignore", "SPR101"), 0, id="a silenced error is 0"),
+        pytest.param([PENDING], ("--select", "SPR3"), 0, id="so is one that is not selected"),
+        pytest.param([PENDING, MALFORMED], (), 2, id="2 beats 1"),
+        pytest.param([healthy("p"), MALFORMED], ("--fail-on", "never"), 2, id="never does not hide what was not read"),
+        pytest.param([healthy("p")], ("gone",), 2, id="NotFound is 2"),
+        pytest.param([healthy("p")], ("deploy/web", "--fail-on", "never"), 2, id="also of a workload"),
+        pytest.param([], (), 0, id="nothing is 0"),
+    ],
+)
+@pytest.mark.parametrize("form", [(), ("-o", "json"), ("-o", "yaml"), ("-o", "wide"), ("-o", "name")])
+def test_exit_status(objects: list[Json], arguments: tuple[str, ...], status: int, form: tuple[str, ...]) -> None:
+    assert check(*objects, arguments=(*arguments, *form)).exit_code == status
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        pytest.param(("--server-version", "2.0"), "2.0", id="another major"),
+        pytest.param(("--server-version", "1"), '"1"', id="no minor"),
+        pytest.param(("--server-version", "1.x"), "1.x", id="no number"),
+        pytest.param(("--server-version", "1.26"), "too old", id="too old"),
+        pytest.param(("--feature-gates", "Nonsense=true"), "Nonsense", id="unknown gate"),
+        pytest.param(("--feature-gates", "MatchLabelKeysInPodTopologySpread"), "NAME=true", id="a gate without value"),
+        pytest.param(("--feature-gates", "MatchLabelKeysInPodTopologySpread=1"), "NAME=true", id="a gate's bad value"),
+        pytest.param(
+            ("--feature-gates", "MatchLabelKeysInPodAffinity=false"), "locked to true", id="a gate that is locked"
+        ),
+        pytest.param(("--merge-since", "yesterday"), "yesterday", id="no time"),
+        pytest.param(("-l", "app in (web"), "app in (web", id="bad label selector"),
+        pytest.param(("--field-selector", "spec.nodeName"), "spec.nodeName", id="bad field selector"),
+        pytest.param(("--field-selector", "spec.nope=x"), "spec.nope", id="unknown field"),
+        pytest.param(("--select", "SPR9"), "SPR9", id="unknown code"),
+        pytest.param(("--ignore", "nope"), "nope", id="unknown code to ignore"),
+        pytest.param(("svc/web",), "svc", id="unknown type"),
+        pytest.param(("deploy/",), "deploy/", id="no name"),
+        pytest.param(("deploy/a/b",), "deploy/a/b", id="too many slashes"),
+        pytest.param(("deploy/web", "web"), "web", id="both forms mixed"),
+        pytest.param(("p", "-l", "app=web"), "cannot be combined", id="names and selectors"),
+    ],
+)
+def test_usage_errors_are_one_line_on_stderr(arguments: tuple[str, ...], said: str) -> None:
+    result = check(healthy("p"), arguments=arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith("error: ")
+    assert result.stderr.count("\n") == 1
+    assert said in result.stderr
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    "arguments", [("--nonsense",), ("-o", "xml"), ("--fail-on", "x"), ("--show", "x"), ("--chunk-size", "-1")]
+)
+def test_unknown_flags_and_values_are_2(arguments: tuple[str, ...]) -> None:
+    result = check(healthy("p"), arguments=arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("error: ")
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        pytest.param((), "No resources found\n", id="in everything that was read"),
+        pytest.param(("-A",), "No resources found\n", id="with -A"),
+        pytest.param(("-n", "shop"), "No resources found in shop namespace.\n", id="in a namespace"),
+    ],
+)
+@pytest.mark.parametrize("form", [(), ("-o", "wide"), ("-o", "name")])
+def test_no_resources_found(arguments: tuple[str, ...], words: str, form: tuple[str, ...]) -> None:
+    result = check(arguments=(*arguments, *form))
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == JUDGED + words
+
+
+@pytest.mark.usefixtures("folder")
+def test_an_empty_report_is_a_report() -> None:
+    found = report()
+    assert (found["constraints"], found["summary"]["pods"]) == ([], 0)
+
+
+@pytest.mark.usefixtures("folder")
+def test_workloads_without_pods_are_not_nothing() -> None:
+    result = check(deployment(constraints=[constraint()]))
+    assert "No resources" not in result.output
+    assert result.exit_code == 0
+
+
+@pytest.mark.usefixtures("folder")
+def test_data_goes_to_stdout_and_all_else_to_stderr() -> None:
+    result = check(stale("p"), MALFORMED, arguments=("-o", "json"))
+    assert json.loads(result.stdout)["summary"]["skipped"] == {"malformed": 1}
+    assert "STDIN:2" in result.stderr
+    assert "spec.topologySpreadConstraints[0].maxSkew: expected integer, got string" in result.stderr
+    assert JUDGED in result.stderr
+    assert [pod["name"] for pod in json.loads(result.stdout)["pods"]] == ["p"]
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_version_is_not_remarked_upon_when_it_was_given() -> None:
+    result = check(healthy("p"), arguments=("--server-version", "v1.34.2", "-o", "json"))
+    assert result.stderr == ""
+    cluster = json.loads(result.stdout)["cluster"]
+    assert (cluster["judgedAs"], cluster["versionSource"], cluster["gatesSource"]) == ("1.34", "flag", "version")
+    assert "serverVersion" not in cluster
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_newer_minor_is_judged_as_the_newest_known() -> None:
+    result = check(healthy("p"), arguments=("--server-version", "1.99", "-o", "json"))
+    assert result.exit_code == 0
+    assert "1.99 is newer" in result.stderr
+    assert json.loads(result.stdout)["cluster"]["judgedAs"] == "1.37"
+
+
+@pytest.mark.usefixtures("folder")
+def test_gates_are_reported() -> None:
+    gate = "MatchLabelKeysInPodTopologySpreadSelectorMerge"
+    cluster = report(healthy("p"), arguments=("--feature-gates", f"{gate}=false"))["cluster"]
+    assert cluster["gates"][gate] is False
+    assert cluster["gatesSource"] == "flag"
+
+
+def judged(found: Any) -> list[str]:
+    """Return the judged pods as ``namespace/name``, by their groups."""
+    return [f"{group['namespace']}/{name}" for group in found["groups"] for name in group["pods"]]
+
+
+PODS = (
+    healthy("a"),
+    healthy("b", namespace="shop", labels={"app": "web", "tier": "x"}),
+    healthy("c", namespace="shop", node="a1"),
+    healthy("d", owner="ReplicaSet/web-1"),
+    REPLICA_SET,
+)
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("arguments", "found"),
+    [
+        pytest.param((), ["default/d", "default/a", "shop/b", "shop/c"], id="all that was read"),
+        pytest.param(("-A",), ["default/d", "default/a", "shop/b", "shop/c"], id="-A is accepted"),
+        pytest.param(("-n", "shop"), ["shop/b", "shop/c"], id="-n narrows"),
+        pytest.param(("-n", "shop", "-A"), ["default/d", "default/a", "shop/b", "shop/c"], id="-A beats -n"),
+        pytest.param(("--exclude-namespace", "shop,x"), ["default/d", "default/a"], id="--exclude-namespace"),
+        pytest.param(("-l", "tier=x"), ["shop/b"], id="labels"),
+        pytest.param(("-l", "!tier", "-n", "shop"), ["shop/c"], id="labels and namespace"),
+        pytest.param(("--field-selector", "spec.nodeName=a1"), ["shop/c"], id="fields"),
+        pytest.param(("--field-selector", "status.phase!=Pending"), ["shop/c"], id="fields that differ"),
+        pytest.param(("a",), ["default/a"], id="NAME is a pod"),
+        pytest.param(("a", "d"), ["default/d", "default/a"], id="several NAMEs"),
+        pytest.param(("pod/a", "deploy/web"), ["default/d", "default/a"], id="several TYPE/NAMEs"),
+        pytest.param(("pods", "a", "b"), ["default/a", "shop/b"], id="TYPE NAME NAME"),
+        pytest.param(("po", "a"), ["default/a"], id="short names"),
+        pytest.param(("PODS", "a"), ["default/a"], id="types in any case"),
+        pytest.param(("rs/web-1",), ["default/d"], id="the direct owner"),
+        pytest.param(("deploy",), ["default/d"], id="TYPE alone"),
+        pytest.param(("deploy,po", "web", "-n", "default"), ["default/d"], id="several TYPEs"),
+    ],
+)
+def test_scope(arguments: tuple[str, ...], found: list[str]) -> None:
+    assert judged(report(*PODS, arguments=arguments)) == found
+
+
+@pytest.mark.usefixtures("folder")
+def test_several_names_of_which_one_is_missing() -> None:
+    result = check(*PODS, arguments=("a", "nope", "-o", "json"))
+    assert result.exit_code == 2
+    assert '"nope" not found' in result.stderr
+    assert judged(json.loads(result.stdout)) == ["default/a"]
+
+
+IGNORED = {"annotations": {"kubectl-spread/ignore": "SPR101, SPR301"}}
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("objects", "arguments", "codes", "silenced"),
+    [
+        pytest.param([PENDING], (), ["SPR101"], 0, id="nothing silenced"),
+        pytest.param([PENDING], ("--ignore", "SPR101"), [], 1, id="--ignore a code"),
+        pytest.param([PENDING], ("--ignore", "SPR2,SPR1"), [], 1, id="--ignore prefixes"),
+        pytest.param([PENDING], ("--ignore", "SPR2", "--ignore", "SPR1"), [], 1, id="--ignore again"),
+        pytest.param([PENDING], ("--select", "SPR1", "--ignore", "SPR101"), [], 1, id="selected and ignored"),
+        pytest.param([PENDING], ("--select", "SPR102"), [], 0, id="what is not selected is not silenced"),
+        pytest.param([stale("p", node="", metadata=IGNORED)], (), [], 1, id="the annotation on a pod"),
+        pytest.param(
+            [
+                stale("p", node="", owner="Deployment/web", metadata=IGNORED),
+                stale("q", node="", owner="Deployment/web"),
+            ],
+            (),
+            ["SPR101"],
+            0,
+            id="on one pod of two it silences nothing",
+        ),
+        pytest.param(
+            [
+                stale("p", node="", owner="ReplicaSet/web-1"),
+                REPLICA_SET,
+                deployment(labels=R2, annotations={"kubectl-spread/ignore": "SPR1"}),
+            ],
+            (),
+            [],
+            1,
+            id="the annotation on the root owner",
+        ),
+        pytest.param(
+            [deployment(constraints=[constraint(match=["nope"])], annotations={"kubectl-spread/ignore": "SPR107"})],
+            (),
+            [],
+            1,
+            id="the annotation on a workload without pods",
+        ),
+    ],
+)
+def test_silencing(objects: list[Json], arguments: tuple[str, ...], codes: list[str], silenced: int) -> None:
+    found = report(*objects, arguments=arguments)
+    assert [finding["code"] for finding in found["findings"]] == codes
+    assert found["summary"]["silenced"] == silenced
+
+
+def test_files_folders_and_recursion(folder: Path) -> None:
+    (folder / "more" / "deep").mkdir(parents=True)
+    (folder / "one.json").write_text(json.dumps(healthy("one")))
+    (folder / "more" / "two.json").write_text(json.dumps(healthy("two")))
+    (folder / "more" / "deep" / "three.json").write_text(json.dumps(healthy("three")))
+    for arguments, names in (
+        (("-f", "one.json"), ["one"]),
+        (("-f", "more"), ["two"]),
+        (("-f", "more", "-R"), ["three", "two"]),
+        (("-f", "one.json", "-f", "more"), ["one", "two"]),
+    ):
+        found = json.loads(run("check", *arguments, "-o", "json").stdout)
+        assert [name.partition("/")[2] for name in judged(found)] == names
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_path_that_does_not_exist_is_2() -> None:
+    result = run("check", "-f", "gone.yaml")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == 'error: the path "gone.yaml" does not exist\n'
+
+
+@pytest.mark.usefixtures("folder")
+def test_nothing_that_is_read_reaches_the_terminal_as_it_is() -> None:
+    """Names of malformed objects are shown on stderr."""
+    broken = {**MALFORMED, "metadata": {"name": "\x1b[31m\u202eevil"}}
+    result = check(broken, stale("\x1b[31mp"))
+    assert "\x1b" not in result.output
+    assert "\u202e" not in result.output
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_foreign_kind_is_skipped_and_told() -> None:
+    found = report(healthy("p"), {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}})
+    assert found["summary"]["skipped"] == {"unknownKind": 1}
+
+
+@pytest.mark.usefixtures("folder")
+def test_nodes_in_the_files_answer_placement() -> None:
+    found = report(healthy("p"), node_json("a1"))
+    assert found["cluster"]["nodes"] == "listed"
+    assert found["cluster"]["nodeCount"] == 1
+    assert report(healthy("p"))["cluster"]["nodes"] == "none"
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(("color", "colored"), [("always", True), ("never", False), ("auto", False)])
+def test_color(color: str, colored: bool) -> None:
+    assert ("\x1b[" in check(stale("p"), arguments=("--color", color)).stdout) is colored
+
+
+@pytest.mark.usefixtures("folder")
+def test_table_without_headers() -> None:
+    text = check(stale("p"), arguments=("--no-headers",)).stdout
+    assert text.startswith("po/p")

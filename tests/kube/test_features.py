@@ -1,0 +1,79 @@
+"""Gates by minor, and what follows from them."""
+
+from __future__ import annotations
+
+import pytest
+
+from kubectl_spread.kube.features import NEWEST_MINOR, OLDEST_MINOR, Gate, behaviour, gates
+
+MINORS = range(27, 38)
+DEFAULTS = {
+    Gate.MATCH_LABEL_KEYS: "11111111111",
+    Gate.SELECTOR_MERGE: "-------1111",
+    Gate.AFFINITY_KEYS: "--001111111",
+    Gate.NODE_INCLUSION_POLICY: "11111111111",
+    Gate.TOPOLOGY_LABELS: "------00111",
+    Gate.TOLERATION_COMPARISON: "--------000",
+}
+
+
+@pytest.mark.parametrize("gate", DEFAULTS)
+def test_gates_have_the_default_of_the_minor(gate: Gate) -> None:
+    """One character a minor from 1.27 to 1.37: unknown, off or on."""
+    found = "".join({None: "-", False: "0", True: "1"}[gates(minor, {}).get(gate)] for minor in MINORS)
+    assert found == DEFAULTS[gate]
+
+
+def test_min_domains_is_read_by_every_known_minor() -> None:
+    assert all(behaviour(minor, gates(minor, {})).min_domains for minor in MINORS)
+
+
+def test_gates_are_sorted_and_overridden() -> None:
+    found = gates(34, {Gate.SELECTOR_MERGE: False, Gate.TOPOLOGY_LABELS: True})
+    assert list(found) == sorted(found)
+    assert found[Gate.SELECTOR_MERGE] is False
+    assert found[Gate.TOPOLOGY_LABELS] is True
+
+
+@pytest.mark.parametrize(
+    ("minor", "gate", "value", "problem"),
+    [
+        pytest.param(33, Gate.SELECTOR_MERGE, True, "unrecognized feature gate", id="not known yet"),
+        pytest.param(37, "Nonsense", True, "unrecognized feature gate", id="never known"),
+        pytest.param(33, Gate.AFFINITY_KEYS, False, "locked to true", id="locked"),
+        pytest.param(30, Gate.MIN_DOMAINS, False, "locked to true", id="locked from 1.30"),
+    ],
+)
+def test_gates_refuse(minor: int, gate: str, value: bool, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        gates(minor, {gate: value})
+
+
+@pytest.mark.parametrize(("minor", "gate", "value"), [(33, Gate.AFFINITY_KEYS, True), (32, Gate.AFFINITY_KEYS, False)])
+def test_gates_take_what_is_locked_to_the_same_value_or_not_locked_yet(minor: int, gate: Gate, value: bool) -> None:
+    assert gates(minor, {gate: value})[gate] is value
+
+
+@pytest.mark.parametrize(
+    ("minor", "overrides", "merges", "could", "adds"),
+    [
+        pytest.param(33, {}, False, False, True, id="1.33 leaves the merge to the scheduler"),
+        pytest.param(34, {}, True, True, True, id="1.34 merges, and the scheduler adds keys still"),
+        pytest.param(37, {}, True, True, True, id="so does 1.37"),
+        pytest.param(34, {Gate.SELECTOR_MERGE: False}, False, True, True, id="the merge switched off"),
+        pytest.param(34, {Gate.MATCH_LABEL_KEYS: False}, False, True, False, id="the merge needs the base gate"),
+    ],
+)
+def test_behaviour(minor: int, overrides: dict[str, bool], merges: bool, could: bool, adds: bool) -> None:
+    found = behaviour(minor, gates(minor, overrides))
+    assert found.merges_spread_selectors is merges
+    assert found.could_merge_spread_selectors is could
+    assert found.scheduler_adds_match_label_keys is adds
+
+
+def test_behaviour_a_gate_that_is_missing_is_off() -> None:
+    found = behaviour(37, {})
+    assert not found.merges_spread_selectors
+    assert not found.merges_affinity_selectors
+    assert not found.node_inclusion_policies
+    assert list(MINORS) == list(range(OLDEST_MINOR, NEWEST_MINOR + 1))

@@ -1,0 +1,86 @@
+"""Which labels a selector selects: None nothing, an empty one everything."""
+
+from __future__ import annotations
+
+import pytest
+
+from kubectl_spread.kube import labels
+from kubectl_spread.kube.model import LabelSelectorRequirement
+from tests.builders import Json, decode_selector, requirement, selector
+
+
+@pytest.mark.parametrize(
+    ("found", "own", "selected"),
+    [
+        pytest.param(None, {"app": "web"}, False, id="no selector selects nothing"),
+        pytest.param(None, {}, False, id="no selector does not even select a pod without labels"),
+        pytest.param({}, {}, True, id="an empty selector selects a pod without labels"),
+        pytest.param({}, {"app": "web"}, True, id="an empty selector selects everything"),
+        pytest.param(selector({"app": "web"}), {"app": "web", "rev": "r1"}, True, id="equal label"),
+        pytest.param(selector({"app": "web"}), {"app": "Web"}, False, id="values are compared with case"),
+        pytest.param(selector({"app": "web"}), {"app": "web "}, False, id="values are not trimmed"),
+        pytest.param(selector({"app": ""}), {}, False, id='matchLabels with "" does not match an absent label'),
+        pytest.param(selector({"app": ""}), {"app": ""}, True, id='matchLabels with "" matches ""'),
+        pytest.param(selector(None, requirement("rev", "In", "")), {}, False, id='In [""] does not match absent'),
+        pytest.param(selector(None, requirement("rev", "In", "")), {"rev": ""}, True, id='In [""] matches ""'),
+        pytest.param(selector(None, requirement("rev", "In", "a", "b")), {"rev": "b"}, True, id="In of several values"),
+        pytest.param(selector(None, requirement("rev", "In", "a")), {"rev": "b"}, False, id="In of another value"),
+        pytest.param(selector(None, requirement("rev", "NotIn", "a")), {}, True, id="NotIn matches an absent key"),
+        pytest.param(selector(None, requirement("rev", "NotIn", "a")), {"rev": "b"}, True, id="NotIn of another value"),
+        pytest.param(selector(None, requirement("rev", "NotIn", "a")), {"rev": "a"}, False, id="NotIn of the value"),
+        pytest.param(selector(None, requirement("rev", "NotIn", "")), {"rev": ""}, False, id='NotIn [""] refuses ""'),
+        pytest.param(selector(None, requirement("rev", "Exists")), {"rev": ""}, True, id='Exists matches ""'),
+        pytest.param(selector(None, requirement("rev", "Exists")), {}, False, id="Exists needs the key"),
+        pytest.param(selector(None, requirement("rev", "DoesNotExist")), {}, True, id="DoesNotExist of absent key"),
+        pytest.param(selector(None, requirement("rev", "DoesNotExist")), {"rev": ""}, False, id='DoesNotExist of ""'),
+        pytest.param(
+            selector({"app": "web"}, requirement("rev", "In", "a")), {"app": "web"}, False, id="all must hold together"
+        ),
+        pytest.param(
+            selector(None, requirement("rev", "In", "a"), requirement("rev", "In", "b")),
+            {"rev": "b"},
+            False,
+            id="two requirements on one key are ANDed",
+        ),
+        pytest.param(selector(None, requirement("rev", "in", "a")), {"rev": "a"}, False, id="operators have case"),
+        pytest.param(selector(None, requirement("rev", "Gt", "1")), {"rev": "2"}, False, id="Gt is no operator here"),
+        pytest.param(selector(None, requirement("rev", "NotIn")), {}, False, id="NotIn of nothing cannot be parsed"),
+        pytest.param(selector(None, requirement("rev", "Exists", "a")), {"rev": "a"}, False, id="Exists with values"),
+    ],
+)
+def test_matches(found: Json | None, own: dict[str, str], selected: bool) -> None:
+    assert labels.matches(decode_selector(found), own) is selected
+
+
+def test_satisfies_an_unknown_operator_is_never_met() -> None:
+    item = LabelSelectorRequirement(key="rev", operator="Gt", values=("1",))
+    assert not labels.satisfies(item, {"rev": "2"})
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        pytest.param(None, "<none>", id="no selector"),
+        pytest.param({}, "{}", id="the empty selector"),
+        pytest.param(
+            selector({"b": "2", "a": "1"}, requirement("rev", "In", "r1"), requirement("x", "Exists")),
+            "a=1, b=2, rev In [r1], x Exists",
+            id="labels by key, then expressions as they stand",
+        ),
+        pytest.param(selector(None, requirement("rev", "NotIn", "", "b")), 'rev NotIn ["", b]', id='"" is shown'),
+    ],
+)
+def test_describe(found: Json | None, text: str) -> None:
+    assert labels.describe(decode_selector(found)) == text
+
+
+def test_requirements_and_keys_cover_both_parts_of_a_selector() -> None:
+    found = decode_selector(selector({"b": "2", "a": "1"}, requirement("rev", "Exists")))
+    assert found is not None
+    assert [labels.describe_requirement(item) for item in labels.requirements(found)] == [
+        "a In [1]",
+        "b In [2]",
+        "rev Exists",
+    ]
+    assert labels.keys(found) == {"a", "b", "rev"}
+    assert not labels.is_empty(found)

@@ -1,0 +1,78 @@
+"""Selectors as kubectl's ``-l`` and ``--field-selector`` take them."""
+
+from __future__ import annotations
+
+import pytest
+
+from kubectl_spread.kube import labelsyntax
+from kubectl_spread.kube.labels import describe_requirement
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        pytest.param("", [], id="the empty text asks for everything"),
+        pytest.param("app=web", ["app In [web]"], id="equal"),
+        pytest.param("app==web", ["app In [web]"], id="equal, written twice"),
+        pytest.param("app!=web", ["app NotIn [web]"], id="not equal is NotIn"),
+        pytest.param("app=", ['app In [""]'], id='no value is ""'),
+        pytest.param("app", ["app Exists"], id="a key alone must exist"),
+        pytest.param("!app", ["app DoesNotExist"], id="a key with ! must not exist"),
+        pytest.param("app in (a, b)", ["app In [a, b]"], id="in a set"),
+        pytest.param("app in(a)", ["app In [a]"], id="in, without a space"),
+        pytest.param("app notin (a,b)", ["app NotIn [a, b]"], id="not in a set"),
+        pytest.param("app in ()", ['app In [""]'], id='the empty set holds ""'),
+        pytest.param("app in (a,)", ['app In [a, ""]'], id='an empty member is ""'),
+        pytest.param(
+            " a = b , c.io/d != e,!f ,g in (h)",
+            ["a In [b]", "c.io/d NotIn [e]", "f DoesNotExist", "g In [h]"],
+            id="several, with spaces",
+        ),
+        pytest.param("notin notin (in)", ["notin NotIn [in]"], id="words of the grammar may be keys and values"),
+    ],
+)
+def test_parse_labels(text: str, found: list[str]) -> None:
+    assert [describe_requirement(item) for item in labelsyntax.parse_labels(text)] == found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("=web", id="no key"),
+        pytest.param("app=web,", id="comma at the end"),
+        pytest.param(",app=web", id="comma at the start"),
+        pytest.param("a,,b", id="nothing between commas"),
+        pytest.param("app=web rev=r1", id="no comma"),
+        pytest.param("app in (a", id="open set"),
+        pytest.param("app in a", id="set without brackets"),
+        pytest.param("appin (a)", id="no space before in"),
+        pytest.param("!app=web", id="two negations of different kinds"),
+        pytest.param("a!b", id="! inside"),
+        pytest.param("app=(web)", id="brackets in a value"),
+        pytest.param("!", id="! alone"),
+    ],
+)
+def test_parse_labels_refuses(text: str) -> None:
+    with pytest.raises(ValueError, match="unable to parse"):
+        labelsyntax.parse_labels(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        pytest.param("", (), id="the empty text asks for everything"),
+        pytest.param("status.phase=Running", (("status.phase", "Running", True),), id="equal"),
+        pytest.param("status.phase==Running", (("status.phase", "Running", True),), id="equal, written twice"),
+        pytest.param("spec.nodeName!=", (("spec.nodeName", "", False),), id="not empty"),
+        pytest.param("a=b,c!=d", (("a", "b", True), ("c", "d", False)), id="several"),
+        pytest.param("a=b,", (("a", "b", True),), id="a comma at the end is ignored, as fields.ParseSelector does"),
+    ],
+)
+def test_parse_fields(text: str, found: tuple[tuple[str, str, bool], ...]) -> None:
+    assert labelsyntax.parse_fields(text) == found
+
+
+@pytest.mark.parametrize("text", ["a", "=b", "a=b=c", "a>b"])
+def test_parse_fields_refuses(text: str) -> None:
+    with pytest.raises(ValueError, match="invalid field selector"):
+        labelsyntax.parse_fields(text)

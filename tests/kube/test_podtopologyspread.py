@@ -1,0 +1,227 @@
+"""Counting, in its parts; whole scheduling questions are in tests/audit/test_counting.py."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from kubectl_spread.kube.features import Behaviour, Gate, behaviour, gates
+from kubectl_spread.kube.model import Toleration
+from kubectl_spread.kube.podtopologyspread import (
+    Constraint,
+    NodeInclusionPolicy,
+    NodeSets,
+    Placement,
+    Spread,
+    count,
+    counts_nothing,
+    effective_selector,
+    filter_nodes,
+    working_constraint,
+)
+from tests.builders import (
+    HOSTNAME,
+    ZONE,
+    Json,
+    constraint,
+    decode_node,
+    decode_pod,
+    decode_selector,
+    node_json,
+    pod_json,
+    requirement,
+    selector,
+)
+
+SERVED = behaviour(37, gates(37, {}))
+ANYWHERE = Placement({}, None, ())
+R1 = {"app": "web", "rev": "r1"}
+REV_IN_R1 = requirement("rev", "In", "r1")
+REV_IN_R2 = requirement("rev", "In", "r2")
+GPU = {"key": "gpu", "effect": "NoSchedule"}
+
+
+@pytest.mark.parametrize(
+    ("stored", "match", "own", "effective"),
+    [
+        pytest.param(None, ["rev"], R1, None, id="no selector stays none"),
+        pytest.param({}, [], R1, {}, id="no keys, nothing added"),
+        pytest.param({}, ["rev"], R1, selector(None, REV_IN_R1), id="the current value is added"),
+        pytest.param(
+            selector(None, REV_IN_R1), ["rev"], R1, selector(None, REV_IN_R1), id="once, where merged already"
+        ),
+        pytest.param(
+            selector(None, REV_IN_R1),
+            ["rev"],
+            {"rev": "r2"},
+            selector(None, REV_IN_R1, REV_IN_R2),
+            id="beside the stale one, which together select nothing",
+        ),
+        pytest.param(
+            selector(None, REV_IN_R1), ["rev"], {}, selector(None, REV_IN_R1), id="not where the label is gone"
+        ),
+        pytest.param(selector({"rev": "r1"}), ["rev"], R1, selector({"rev": "r1"}), id="matchLabels say it already"),
+        pytest.param(selector(None, REV_IN_R1, REV_IN_R1), [], R1, selector(None, REV_IN_R1), id="each once"),
+        pytest.param({}, ["rev", "rev"], R1, selector(None, REV_IN_R1), id="a key twice is added once"),
+        pytest.param({}, ["rev"], {"rev": ""}, selector(None, requirement("rev", "In", "")), id='"" is a value'),
+    ],
+)
+def test_effective_selector(
+    stored: Json | None, match: Sequence[str], own: Mapping[str, str], effective: Json | None
+) -> None:
+    assert effective_selector(decode_selector(stored), match, own) == decode_selector(effective)
+
+
+def working(found: Json, served: Behaviour = SERVED) -> Constraint:
+    (decoded,) = decode_pod(pod_json(constraints=[found])).spec.topology_spread_constraints
+    return working_constraint(decoded, decoded.label_selector, served)
+
+
+HONOR, IGNORE = NodeInclusionPolicy.HONOR, NodeInclusionPolicy.IGNORE
+
+
+@pytest.mark.parametrize(
+    ("found", "overrides", "affinity", "taints"),
+    [
+        pytest.param({}, {}, HONOR, IGNORE, id="affinity is honoured and taints are not"),
+        pytest.param({"nodeAffinityPolicy": "Ignore", "nodeTaintsPolicy": "Honor"}, {}, IGNORE, HONOR, id="as written"),
+        pytest.param(
+            {"nodeAffinityPolicy": "Ignore", "nodeTaintsPolicy": "Honor"},
+            {Gate.NODE_INCLUSION_POLICY: False},
+            HONOR,
+            IGNORE,
+            id="with the gate off the defaults hold for all",
+        ),
+    ],
+)
+def test_working_constraint_policies(
+    found: Json, overrides: Mapping[str, bool], affinity: NodeInclusionPolicy, taints: NodeInclusionPolicy
+) -> None:
+    result = working(constraint(**found), behaviour(30, gates(30, overrides)))
+    assert (result.node_affinity_policy, result.node_taints_policy) == (affinity, taints)
+
+
+@pytest.mark.parametrize(
+    ("found", "overrides", "min_domains"),
+    [
+        pytest.param(constraint(), {}, 1, id="none is 1"),
+        pytest.param(constraint(minDomains=3), {}, 3, id="as written"),
+        pytest.param(constraint(minDomains=3, hard=False), {}, 1, id="a soft constraint has none"),
+        pytest.param(constraint(minDomains=3), {Gate.MIN_DOMAINS: False}, 1, id="not read with the gate off"),
+    ],
+)
+def test_working_constraint_min_domains(found: Json, overrides: Mapping[str, bool], min_domains: int) -> None:
+    assert working(found, behaviour(29, gates(29, overrides))).min_domains == min_domains
+
+
+def nodes(*found: Json) -> NodeSets:
+    return NodeSets([decode_node(one) for one in found], SERVED)
+
+
+def spread(
+    found: Json, over: NodeSets, matching: Mapping[str, int], own: Mapping[str, str], placement: Placement = ANYWHERE
+) -> Spread:
+    made = working(found)
+    return count(made, over.domains(made, [made.topology_key], placement), matching, own)
+
+
+WEB = {"app": "web"}
+THREE = [node_json("a1"), node_json("b1"), node_json("c1")]
+
+
+@pytest.mark.parametrize(
+    ("matching", "fields", "counts", "minimum", "skew"),
+    [
+        pytest.param(
+            {"a1": 2, "b1": 1}, {}, {"a": 2, "b": 1, "c": 0}, 0, 2, id="an empty domain sets the minimum to 0"
+        ),
+        pytest.param({"a1": 2, "b1": 2, "c1": 2}, {}, {"a": 2, "b": 2, "c": 2}, 2, 0, id="even"),
+        pytest.param(
+            {"a1": 2, "b1": 2, "c1": 2}, {"minDomains": 4}, {"a": 2, "b": 2, "c": 2}, 0, 2, id="below minDomains"
+        ),
+        pytest.param({"gone": 5}, {}, {"a": 0, "b": 0, "c": 0}, 0, 0, id="90: a node that does not exist"),
+    ],
+)
+def test_count(matching: Mapping[str, int], fields: Json, counts: Mapping[str, int], minimum: int, skew: int) -> None:
+    found = spread(constraint(**fields), nodes(*THREE), matching, WEB)
+    assert dict(found.match_num) == counts
+    assert (found.min_match_num, found.skew, found.self_match_num) == (minimum, skew, 1)
+
+
+def test_count_without_any_domain_has_no_skew() -> None:
+    found = spread(constraint(key="rack", minDomains=2), nodes(*THREE), {"a1": 2}, {})
+    assert (dict(found.match_num), found.min_match_num, found.skew, found.self_match_num) == ({}, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("max_skew", "hard", "own", "allowed"),
+    [
+        pytest.param(1, True, WEB, ["c"], id="one more pod may go where skew stays within maxSkew"),
+        pytest.param(2, True, WEB, ["b", "c"], id="maxSkew 2"),
+        pytest.param(1, True, {}, ["b", "c"], id="a pod that does not match itself adds nothing"),
+        pytest.param(1, False, WEB, ["a", "b", "c"], id="a soft constraint allows all"),
+    ],
+)
+def test_allows(max_skew: int, hard: bool, own: Mapping[str, str], allowed: list[str]) -> None:
+    found = spread(constraint(max_skew=max_skew, hard=hard), nodes(*THREE), {"a1": 2, "b1": 1}, own)
+    assert [value for value in "abc" if found.allows(value)] == allowed
+
+
+def test_domains_hold_their_nodes_and_are_found_once() -> None:
+    over = nodes(*THREE, node_json("a2"), node_json("x1", without=[ZONE]))
+    made = working(constraint())
+    found = over.domains(made, [ZONE], ANYWHERE)
+    assert dict(found.nodes) == {"a": 2, "b": 1, "c": 1}
+    assert "x1" not in found.value_of
+    assert over.domains(made, [ZONE, ZONE], Placement({}, None, ())) is found
+    assert over.domains(made, [ZONE, "rack"], ANYWHERE).nodes == {}
+
+
+@pytest.mark.parametrize(
+    ("found", "placement", "restricts"),
+    [
+        pytest.param({}, ANYWHERE, False, id="a pod that may go anywhere"),
+        pytest.param({}, Placement({"disk": "ssd"}, None, ()), True, id="nodeSelector"),
+        pytest.param({"nodeAffinityPolicy": "Ignore"}, Placement({"disk": "ssd"}, None, ()), False, id="ignored"),
+        pytest.param({"nodeTaintsPolicy": "Honor"}, ANYWHERE, True, id="taints honoured"),
+    ],
+)
+def test_restricts(found: Json, placement: Placement, restricts: bool) -> None:
+    assert placement.restricts(working(constraint(**found))) is restricts
+
+
+@pytest.mark.parametrize(
+    ("found", "nothing"),
+    [
+        pytest.param(None, True, id="82: no selector"),
+        pytest.param({}, True, id="81: the empty selector, up to 1.37"),
+        pytest.param(selector(WEB), False, id="any other"),
+    ],
+)
+def test_counts_nothing(found: Json | None, nothing: bool) -> None:
+    assert counts_nothing(decode_selector(found), SERVED) is nothing
+
+
+def test_filter_nodes_first_failure_decides() -> None:
+    """Zone stands first: a2 exceeds its skew, so that its missing hostname is not looked at; d1 lacks a zone."""
+    over = nodes(*THREE, node_json("a2", without=[HOSTNAME]), node_json("c2", without=[HOSTNAME]))
+    hard = [constraint(), constraint(key=HOSTNAME)]
+    found = [spread(one, over, {"a1": 2, "b1": 1}, WEB) for one in hard]
+    answer = filter_nodes(found, over)
+    assert (answer.total, answer.feasible, answer.not_matching, answer.missing_label) == (5, 1, 3, 1)
+
+
+def test_filter_nodes_without_hard_constraints_takes_all() -> None:
+    over = nodes(*THREE)
+    answer = filter_nodes([spread(constraint(hard=False), over, {"a1": 5}, WEB)], over)
+    assert (answer.total, answer.feasible, answer.not_matching, answer.missing_label) == (3, 3, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("tolerations", "tolerated"), [((), False), ((Toleration(key="gpu", operator="Exists"),), True)]
+)
+def test_usable_says_affinity_and_taints_apart(tolerations: tuple[Toleration, ...], tolerated: bool) -> None:
+    over = nodes(node_json("a1", labels={"disk": "ssd"}, taints=[GPU]), node_json("b1"))
+    usable = over.usable(Placement({"disk": "ssd"}, None, tolerations))
+    assert usable == {"a1": (True, tolerated), "b1": (False, True)}

@@ -1,0 +1,222 @@
+"""What people and programs are shown; the files in golden/ are reviewed as output."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from kubectl_spread.audit.evaluate import Audit
+from kubectl_spread.audit.explanation import explain
+from kubectl_spread.audit.report import Report, Workload
+from kubectl_spread.kube.features import Gate
+from kubectl_spread.render import catalogue, explanation, structured, table, words
+from kubectl_spread.render.table import Layout
+from kubectl_spread.render.terminal import Terminal
+from kubectl_spread.rules import RULES
+from kubectl_spread.rules.engine import Selection
+from tests.audits import audit, deployment, reported
+from tests.builders import HOSTNAME, ZONE, Json, affinity, constraint, node_json, pod_json, requirement, selector, term
+from tests.conftest import Golden
+
+GOLDEN = Path(__file__).parent / "golden"
+WEB = {"app": "web"}
+PIPE = Terminal()
+NARROW = Terminal(width=80)
+COLORED = Terminal(width=100, color=True)
+TAINT = {"key": "gpu", "value": "yes", "effect": "NoSchedule"}
+LABELLED = {
+    "manager": "kubectl-label",
+    "operation": "Update",
+    "time": "2026-09-01T10:31:00Z",
+    "fieldsV1": {"f:metadata": {"f:labels": {"f:rev": {}}}},
+}
+
+
+def web(name: str, node: str, rev: str, stored: str, **fields: Any) -> Json:
+    made = constraint(match=["rev"], selects=selector(WEB, requirement("rev", "In", stored)))
+    soft = constraint(key=HOSTNAME, hard=False)
+    labels = {**WEB, "rev": rev}
+    return pod_json(name, node=node, labels=labels, constraints=[made, soft], owner="Deployment/web", **fields)
+
+
+def api(name: str, node: str) -> Json:
+    anti = affinity("podAntiAffinity", term(match=["rev"], selects=selector({"app": "api"})))
+    return pod_json(name, node=node, labels={"app": "api", "rev": "r1"}, owner="StatefulSet/api", affinity=anti)
+
+
+def several() -> Audit:
+    """Return an audit with a stale label, a skew, a late label, a pending pod that is blocked, and healthy rows."""
+    return audit(
+        *(web(f"web-{index}", node, "r1", "r1") for index, node in enumerate(("a1", "a1", "a2", "b1"))),
+        web("web-8", "b1", "r2", "r1", metadata={"managedFields": [LABELLED]}),
+        web("web-9", "", "r1", "r1"),
+        api("api-0", "a1"),
+        api("api-1", "b1"),
+        pod_json(
+            "bare", node="a1", labels={"app": "bare"}, constraints=[constraint(selects=selector({"app": "bare"}))]
+        ),
+        pod_json("done", phase="Succeeded", constraints=[constraint()]),
+        node_json("a1"),
+        node_json("a2"),
+        node_json("b1", taints=[TAINT]),
+        node_json("x1", without=[ZONE]),
+    )
+
+
+def nothing() -> Audit:
+    return audit(pod_json("plain"), node_json("a1"))
+
+
+def many_domains() -> Audit:
+    nodes = [node_json(f"n{index}") for index in range(7)]
+    pod = pod_json("p", node="n3", constraints=[constraint(key=HOSTNAME)])
+    return audit(pod, *nodes)
+
+
+def without_nodes() -> Audit:
+    return audit(web("web-0", "a1", "r1", "r1"), overrides={Gate.TOPOLOGY_LABELS: True})
+
+
+EVIL = "\x1b[31m\u202eevil\u200b\x07\n"
+
+
+def hostile() -> Audit:
+    """Return an audit where everything that an object can name holds control and bidi characters."""
+    rev = requirement(f"k{EVIL}", "In", f"old{EVIL}")
+    made = constraint(key=f"zone{EVIL}", match=[f"k{EVIL}"], selects=selector({f"a{EVIL}": f"b{EVIL}"}, rev))
+    fields: Json = {"f:metadata": {"f:labels": {f"f:k{EVIL}": {}}}}
+    pod = pod_json(
+        f"pod{EVIL}",
+        node=f"node{EVIL}",
+        labels={f"k{EVIL}": f"new{EVIL}"},
+        constraints=[made],
+        namespace=f"ns{EVIL}",
+        owner=f"Kind{EVIL}/name{EVIL}",
+        metadata={"managedFields": [{**LABELLED, "manager": f"m{EVIL}", "fieldsV1": fields}]},
+    )
+    other = pod_json("p", constraints=[constraint(key="zone", match=["nope"])])
+    taint = {"key": f"t{EVIL}", "value": f"v{EVIL}", "effect": "NoSchedule"}
+    return audit(pod, other, node_json(f"node{EVIL}", labels={f"zone{EVIL}": f"z{EVIL}"}, taints=[taint]))
+
+
+REPORTS = {
+    "several": several,
+    "nothing": nothing,
+    "many-domains": many_domains,
+    "without-nodes": without_nodes,
+    "hostile": hostile,
+}
+FORMATS = {
+    "table.txt": lambda report: table.check(report, Layout(), PIPE),
+    "narrow.txt": lambda report: table.check(report, Layout(namespaces=True), NARROW),
+    "wide.txt": lambda report: table.check(report, Layout(wide=True), PIPE),
+    "json": structured.json,
+    "yaml": structured.yaml,
+    "name.txt": structured.names,
+}
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("cluster", REPORTS)
+def test_formats(cluster: str, form: str, golden: Golden) -> None:
+    golden(GOLDEN / f"{cluster}.{form}", FORMATS[form](reported(REPORTS[cluster]())))
+
+
+def explained(found: Audit, kind: str, name: str) -> str:
+    namespace = found.pods[0].shape.namespace
+    return explanation.explain(explain(found, reported(found), namespace, Workload(kind=kind, name=name)), PIPE)
+
+
+@pytest.mark.parametrize("cluster", REPORTS)
+def test_explain(cluster: str, golden: Golden) -> None:
+    name = f"web{EVIL}" if cluster == "hostile" else "web"
+    golden(GOLDEN / f"{cluster}.explain.txt", explained(REPORTS[cluster](), "Deployment", name))
+
+
+@pytest.mark.parametrize("form", [form for form in FORMATS if form.endswith("txt")])
+def test_hostile_characters_are_shown_escaped(form: str) -> None:
+    """Nothing that an object holds may move the cursor, turn the text around or hide."""
+    for text in (FORMATS[form](reported(hostile())), explained(hostile(), f"Kind{EVIL}", f"name{EVIL}")):
+        assert text
+        assert all(char.isprintable() or char == "\n" for char in text)
+        assert words.safe("\x1b") in text
+
+
+def test_narrow_terminals_are_not_overrun_by_rows() -> None:
+    text = table.check(reported(several()), Layout(), NARROW)
+    rows = text[text.index("WORKLOAD") :].split("\n\n")[0].splitlines()
+    assert max(map(len, rows)) <= 80
+
+
+def test_colour_adds_nothing_but_colour() -> None:
+    colored = table.check(reported(several()), Layout(), COLORED)
+    plain = table.check(reported(several()), Layout(), Terminal(width=100))
+    assert "\x1b[" in colored
+    stripped = colored
+    while "\x1b[" in stripped:
+        before, _, after = stripped.partition("\x1b[")
+        stripped = before + after.partition("m")[2]
+    assert [line.rstrip() for line in stripped.splitlines()] == [line.rstrip() for line in plain.splitlines()]
+
+
+def test_json_and_yaml_hold_the_same() -> None:
+    for make in REPORTS.values():
+        report = reported(make())
+        assert YAML(typ="safe").load(io.StringIO(structured.yaml(report))) == json.loads(structured.json(report))
+
+
+@pytest.mark.parametrize(
+    ("layout", "words_found", "words_missing"),
+    [
+        pytest.param(Layout(headers=False), ["deploy/web"], ["WORKLOAD", "judged as"], id="no headers"),
+        pytest.param(Layout(show="problems"), ["3 rows without findings"], ["po/bare", "sts/api"], id="problems only"),
+        pytest.param(Layout(namespaces=True), ["NAMESPACE", "default/deploy/web"], [], id="namespaces"),
+    ],
+)
+def test_layout(layout: Layout, words_found: list[str], words_missing: list[str]) -> None:
+    text = table.check(reported(several(), Selection(select=("SPR101",))), layout, PIPE)
+    assert all(word in text for word in words_found)
+    assert not any(word in text for word in words_missing)
+
+
+def large(number: int) -> Report:
+    pods = [pod_json(f"p{index:03}", constraints=[constraint()]) for index in range(number)]
+    return reported(audit(*pods))
+
+
+def test_healthy_rows_of_a_large_cluster_are_a_line_of_totals() -> None:
+    assert "50 pods, 50 constraint rows; no findings; placement not judged" in table.check(large(50), Layout(), PIPE)
+    text = table.check(large(51), Layout(), PIPE)
+    assert "51 rows without findings not shown (--show all)" in text
+    assert "po/p" not in text
+    assert "po/p050" in table.check(large(51), Layout(show="all"), PIPE)
+
+
+def test_silenced_findings_are_told() -> None:
+    text = table.check(reported(several(), Selection(ignore=("SPR1",))), Layout(), PIPE)
+    assert "2 silenced" in text
+    assert "SPR101" not in text
+
+
+def test_templates_are_shown(golden: Golden) -> None:
+    found = audit(deployment(constraints=[constraint(match=["app"])]), deployment("ok", constraints=[constraint()]))
+    golden(GOLDEN / "templates.table.txt", table.check(reported(found), Layout(), PIPE))
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
+def test_the_page_of_a_rule_has_all_its_text(rule: Any) -> None:
+    text = catalogue.rule(rule)
+    assert text.startswith(f"{rule.code} {rule.name} ({rule.severity})\n{rule.summary}\n")
+    assert rule.source in text
+    assert "{restart}" not in text
+
+
+def test_the_catalogue() -> None:
+    text = catalogue.rules(RULES, PIPE)
+    assert [line.split()[0] for line in text.splitlines()] == ["CODE", *(rule.code for rule in RULES)]
+    assert max(map(len, catalogue.rules(RULES, NARROW).splitlines())) <= 80

@@ -1,0 +1,100 @@
+"""Each rule fires on its bad cases, is silent on its good ones, and says what its golden file holds.
+
+A case is a file of manifests; its first line may hold options after ``# options:``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import string
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from kubectl_spread.cli import cli
+from kubectl_spread.rules import RULES
+from kubectl_spread.rules.model import Rule, Severity
+from tests.conftest import Golden
+
+HERE = Path(__file__).parent
+BAD = sorted(HERE.glob("SPR*/bad-*.yaml"))
+GOOD = sorted(HERE.glob("SPR*/good-*.yaml"))
+OPTIONS = re.compile(r"# options: (.*)\n")
+
+
+def name(path: Path) -> str:
+    return f"{path.parent.name} {path.stem}"
+
+
+def findings(path: Path) -> Any:
+    options = OPTIONS.match(path.read_text(encoding="utf-8"))
+    arguments = ["check", "-f", str(path), "-o", "json", "--fail-on", "never", *(options[1].split() if options else [])]
+    result = CliRunner().invoke(cli, arguments)
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)["findings"]
+
+
+def told(finding: Any) -> str:
+    place = f"{finding['object']['kind']} {finding['namespace']}/{finding['object']['name']} {finding['path']}"
+    pods = ", ".join(finding["pods"]) or "no pods"
+    return (
+        f"{finding['severity']} {finding['code']} {finding['name']}: {place}\n"
+        f"  {pods}\n  {finding['message']}\n  fix: {finding['fix']}\n"
+    )
+
+
+@pytest.mark.parametrize("path", BAD, ids=name)
+def test_bad_cases_fire_their_rule_and_no_other_error(path: Path, golden: Golden) -> None:
+    found = findings(path)
+    code = path.parent.name
+    assert code in {finding["code"] for finding in found}
+    assert {finding["code"] for finding in found if finding["severity"] == "error"} <= {code}
+    golden(path.with_suffix(".txt"), "".join(told(finding) for finding in found))
+
+
+@pytest.mark.parametrize("path", GOOD, ids=name)
+def test_good_cases_do_not_fire_their_rule(path: Path) -> None:
+    found = findings(path)
+    assert path.parent.name not in {finding["code"] for finding in found}
+    assert [finding for finding in found if finding["severity"] == "error"] == []
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
+def test_every_rule_has_cases(rule: Rule) -> None:
+    codes = [{path.parent.name for path in paths} for paths in (BAD, GOOD)]
+    assert all(rule.code in found for found in codes)
+
+
+def test_every_case_has_a_rule() -> None:
+    assert {path.name for path in HERE.glob("SPR*")} == {rule.code for rule in RULES}
+    assert {path.stem for path in HERE.glob("SPR*/*.txt")} <= {path.stem for path in BAD}
+
+
+def test_codes_and_names_are_unique_and_codes_sorted() -> None:
+    codes = [rule.code for rule in RULES]
+    assert codes == sorted(set(codes))
+    assert len({rule.name for rule in RULES}) == len(RULES)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
+def test_every_rule_is_complete(rule: Rule) -> None:
+    assert re.fullmatch(r"SPR[1-4]\d\d", rule.code)
+    assert re.fullmatch(r"[a-z]+(-[a-z]+)*", rule.name)
+    assert rule.source.startswith("https://")
+    assert all((rule.summary, rule.message, rule.why, rule.fix))
+    assert not rule.summary.endswith(".")
+    assert isinstance(rule.severity, Severity)
+    assert rule.needs_nodes is rule.code.startswith("SPR3")
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
+def test_templates_name_values_that_every_piece_of_evidence_holds(rule: Rule) -> None:
+    """What the bad cases yield is enough for message and fix."""
+    fields = {field for _, field, _, _ in string.Formatter().parse(rule.message + rule.fix) if field} - {"restart"}
+    for path in (path for path in BAD if path.parent.name == rule.code):
+        found = [finding for finding in findings(path) if finding["code"] == rule.code]
+        assert all(fields <= finding["values"].keys() for finding in found)
+        assert all("{" not in finding["message"].replace("{topologyKey, whenUnsatisfiable}", "") for finding in found)

@@ -1,0 +1,162 @@
+"""Connections that fail, and credentials that cannot be used, are named in one line."""
+
+from __future__ import annotations
+
+import json
+import socket
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubectl_spread.errors import SourceError
+from kubectl_spread.sources.cluster import Cluster
+from kubectl_spread.sources.connection import ConnectionFlags
+from kubectl_spread.sources.resources import PODS
+from tests.sources.server import Reply, connect, page, serve
+
+
+def free_port() -> int:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        port: int = listening.getsockname()[1]
+        return port
+
+
+def test_connection_refused() -> None:
+    port = free_port()
+    with pytest.raises(SourceError) as refused:
+        Cluster.connect(ConnectionFlags(server=f"http://127.0.0.1:{port}")).version()
+    assert str(refused.value) == (
+        f"The connection to the server 127.0.0.1:{port} was refused - did you specify the right host or port?"
+    )
+
+
+@pytest.mark.parametrize(
+    ("server", "message"),
+    [
+        ("http://name.invalid", "Unable to connect to the server: dial tcp: lookup name.invalid: no such host"),
+        ("http://[", "Error in configuration: "),
+        ("ftp://127.0.0.1", "Unable to connect to the server: "),
+    ],
+)
+def test_servers_that_are_none(server: str, message: str) -> None:
+    with pytest.raises(SourceError) as refused:
+        Cluster.connect(ConnectionFlags(server=server)).version()
+    assert str(refused.value).startswith(message)
+
+
+def test_tls_with_a_server_that_does_not_speak_it() -> None:
+    with serve(Reply()) as server, pytest.raises(SourceError) as refused:
+        Cluster.connect(ConnectionFlags(server=server.url.replace("http", "https"))).version()
+    assert str(refused.value) == "Unable to connect to the server: http: server gave HTTP response to HTTPS client"
+
+
+@pytest.mark.parametrize("delay", [pytest.param(5.0, id="no answer")])
+def test_timeout(delay: float) -> None:
+    with serve(Reply(delay=delay)) as server, pytest.raises(SourceError) as refused:
+        connect(server, request_timeout="100ms").version()
+    assert str(refused.value) == "Unable to connect to the server: no answer within 0.1s"
+
+
+def test_impersonation_headers() -> None:
+    with serve(page()) as server:
+        list(connect(server, as_user="jörg", as_groups=("a", "b"), as_uid="1").pages(PODS))
+    headers = [header for header in server.requests[0].headers if header[0].startswith("Impersonate")]
+    user = "jörg".encode().decode("latin-1")
+    assert headers == [
+        ("Impersonate-User", user),
+        ("Impersonate-Uid", "1"),
+        ("Impersonate-Group", "a"),
+        ("Impersonate-Group", "b"),
+    ]
+
+
+def test_no_credentials_without_tls() -> None:
+    """As kubectl: nobody on the way shall read the token."""
+    with serve(page()) as server:
+        list(connect(server, token="secret").pages(PODS))
+    assert "Authorization" not in dict(server.requests[0].headers)
+
+
+def kubeconfig(tmp_path: Path, user: dict[str, Any]) -> str:
+    path = tmp_path / "config"
+    content = {
+        "clusters": [{"name": "c", "cluster": {"server": f"https://127.0.0.1:{free_port()}"}}],
+        "users": [{"name": "u", "user": user}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+    }
+    path.write_text(json.dumps(content))
+    return str(path)
+
+
+def plugin(tmp_path: Path, script: str) -> dict[str, Any]:
+    path = tmp_path / "plugin"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return {"exec": {"command": "./plugin", "apiVersion": "client.authentication.k8s.io/v1"}}
+
+
+@pytest.mark.parametrize(
+    ("user", "message"),
+    [
+        pytest.param(
+            {"exec": {"command": "no-such-plugin", "apiVersion": "client.authentication.k8s.io/v1"}},
+            "Unable to connect to the server: getting credentials: exec: executable no-such-plugin not found",
+            id="plugin missing",
+        ),
+        pytest.param({"auth-provider": {"name": "gcp"}}, 'no Auth Provider found for name "gcp"', id="provider"),
+        pytest.param({"token": "sec\nret"}, "the bearer token holds characters that cannot be sent", id="token"),
+        pytest.param(
+            {"tokenFile": "/no/where"}, "error reading /no/where: no such file or directory", id="token file missing"
+        ),
+        pytest.param(
+            {"client-certificate": "/no/where", "client-key": "/no/where"},
+            "Error in configuration: File does not exist: /no/where",
+            id="certificate missing",
+        ),
+        pytest.param(
+            {"client-certificate-data": "A", "client-key-data": "A"}, "Error in configuration: ", id="not base64"
+        ),
+    ],
+)
+def test_unusable_credentials(tmp_path: Path, user: dict[str, Any], message: str) -> None:
+    with pytest.raises(SourceError) as refused:
+        Cluster.connect(ConnectionFlags(kubeconfig=kubeconfig(tmp_path, user)))
+    assert str(refused.value).startswith(message)
+    assert "ret" not in str(refused.value).replace("credentials", "")
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        pytest.param("echo 'no login' >&2; exit 3", "exec: process returned 3. no login", id="fails"),
+        pytest.param("echo nothing", "exec: failed to decode process output", id="says nothing"),
+    ],
+)
+def test_failing_plugins(tmp_path: Path, script: str, message: str, capfd: pytest.CaptureFixture[str]) -> None:
+    flags = ConnectionFlags(kubeconfig=kubeconfig(tmp_path, plugin(tmp_path, script)))
+    with pytest.raises(SourceError) as refused:
+        Cluster.connect(flags)
+    assert str(refused.value).startswith(f"Unable to connect to the server: getting credentials: {message}")
+    assert "\n" not in str(refused.value)
+    assert capfd.readouterr().err == ""
+
+
+def test_plugin(tmp_path: Path) -> None:
+    credential = {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "kind": "ExecCredential",
+        "status": {"token": "secret"},
+    }
+    flags = ConnectionFlags(kubeconfig=kubeconfig(tmp_path, plugin(tmp_path, f"echo '{json.dumps(credential)}'")))
+    with pytest.raises(SourceError, match="was refused"):
+        Cluster.connect(flags).version()
+
+
+def test_namespace(tmp_path: Path) -> None:
+    path = kubeconfig(tmp_path, {})
+    assert Cluster.connect(ConnectionFlags(kubeconfig=path)).namespace == "default"
+    assert Cluster.connect(ConnectionFlags(kubeconfig=path, namespace="own")).namespace == "own"

@@ -1,0 +1,229 @@
+"""What holds for every cluster, tried on many small ones."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import msgspec
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kubectl_spread.audit import differences
+from kubectl_spread.audit.clauses import clauses
+from kubectl_spread.audit.tails import keys_of, split
+from kubectl_spread.kube import labels as labelselectors
+from kubectl_spread.kube.features import behaviour, gates
+from kubectl_spread.kube.model import LabelSelector
+from kubectl_spread.kube.podstrategy import merged_selector, prepare_for_create
+from kubectl_spread.kube.podtopologyspread import effective_selector
+from kubectl_spread.kube.validation import pod_errors
+from kubectl_spread.render import structured
+from tests.audits import as_json, audit, deployment, reported
+from tests.builders import (
+    HOSTNAME,
+    ZONE,
+    Json,
+    affinity,
+    constraint,
+    decode_pod,
+    decode_selector,
+    node_json,
+    pod_json,
+    requirement,
+    term,
+)
+
+QUICK = settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+SERVED = behaviour(37, gates(37, {}))
+KEYS = ("rev", "app", "tenant")
+VALUES = ("", "r1", "r2")
+
+LABELS = st.dictionaries(st.sampled_from(KEYS), st.sampled_from(VALUES))
+MATCH = st.lists(st.sampled_from(("rev", "tenant", "absent")), max_size=3)
+VALUE_LISTS = st.lists(st.sampled_from(VALUES), min_size=1, max_size=2, unique=True)
+EXPRESSIONS = st.one_of(
+    st.builds(
+        lambda key, operator, values: requirement(key, operator, *values),
+        st.sampled_from(KEYS),
+        st.sampled_from(("In", "NotIn")),
+        VALUE_LISTS,
+    ),
+    st.builds(requirement, st.sampled_from(KEYS), st.sampled_from(("Exists", "DoesNotExist"))),
+)
+SELECTORS = st.fixed_dictionaries(
+    {}, optional={"matchLabels": LABELS, "matchExpressions": st.lists(EXPRESSIONS, max_size=3)}
+)
+CONSTRAINTS = st.builds(
+    lambda key, hard, found, match, max_skew, fields: constraint(
+        key=key, hard=hard, labelSelector=found, match=match, max_skew=max_skew, **fields
+    ),
+    st.sampled_from((ZONE, HOSTNAME)),
+    st.booleans(),
+    st.one_of(st.none(), SELECTORS),
+    MATCH,
+    st.integers(1, 2),
+    st.sampled_from(({}, {"nodeTaintsPolicy": "Honor"}, {"nodeAffinityPolicy": "Ignore"})),
+)
+TERMS = st.builds(
+    lambda found, match, mismatch: term(labelSelector=found, match=match, mismatch=mismatch),
+    st.one_of(st.none(), SELECTORS),
+    MATCH,
+    MATCH,
+)
+NODES = ("a1", "a2", "b1", "c1")
+
+
+@st.composite
+def pods(draw: st.DrawFn, name: str) -> Json:
+    """Return a pod of one of two workloads, or of none, with one of few shapes."""
+    extra: dict[str, Any] = {}
+    if draw(st.booleans()):
+        extra["affinity"] = affinity("podAntiAffinity", draw(TERMS), required=draw(st.booleans()))
+    if draw(st.booleans()):
+        extra["tolerations"] = [{"operator": "Exists"}]
+    return pod_json(
+        name,
+        node=draw(st.sampled_from(("", "gone", *NODES))),
+        labels={**draw(LABELS), **draw(st.sampled_from(({}, {ZONE: "a"}, {ZONE: "b"})))},
+        constraints=draw(st.lists(CONSTRAINTS, max_size=2)),
+        namespace=draw(st.sampled_from(("default", "other"))),
+        owner=draw(st.sampled_from(("", "Deployment/web", "ReplicaSet/web-1"))),
+        stored=draw(st.booleans()),
+        **extra,
+    )
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> list[Json]:
+    """Return up to eight pods, many of them alike, on up to four nodes."""
+    shapes = [draw(pods("p")) for _ in range(draw(st.integers(1, 3)))]
+    found = []
+    for index in range(draw(st.integers(1, 8))):
+        shape = draw(st.sampled_from(shapes))
+        spec = {**shape["spec"], "nodeName": draw(st.sampled_from(("", *NODES)))}
+        labels = draw(st.one_of(st.just(shape["metadata"]["labels"]), LABELS))
+        metadata = {**shape["metadata"], "name": f"p{index}", "labels": labels}
+        found.append({**shape, "metadata": metadata, "spec": spec})
+    tainted = draw(st.sampled_from(NODES))
+    taint = {"key": "gpu", "effect": "NoSchedule"}
+    nodes = [node_json(name, taints=[taint] if name == tainted else []) for name in NODES]
+    owners = [deployment(), deployment("web-1", kind="ReplicaSet", owner="Deployment/web")]
+    return [*found, *nodes, *owners]
+
+
+def shuffled(value: Any, chance: random.Random) -> Any:
+    """Return JSON with the members of its objects in another order."""
+    if isinstance(value, dict):
+        items = [(key, shuffled(item, chance)) for key, item in value.items()]
+        chance.shuffle(items)
+        return dict(items)
+    return [shuffled(item, chance) for item in value] if isinstance(value, list) else value
+
+
+@QUICK
+@given(clusters(), st.randoms(use_true_random=False), st.sampled_from(("listed", "inferred", "none")))
+def test_order_of_input_is_irrelevant(cluster: list[Json], chance: random.Random, nodes: Any) -> None:
+    """Pods, nodes, workloads and members of JSON objects may come in any order: the report has the same bytes."""
+    other = [shuffled(one, chance) for one in cluster]
+    chance.shuffle(other)
+    before, after = (reported(audit(*objects, nodes=nodes)) for objects in (cluster, other))
+    assert structured.json(before) == structured.json(after)
+    assert structured.yaml(before) == structured.yaml(after)
+
+
+@QUICK
+@given(clusters())
+def test_pods_of_another_namespace_change_nothing(cluster: list[Json]) -> None:
+    stranger = pod_json("stranger", node="a1", labels={"app": "r1", "rev": "r1"}, namespace="elsewhere")
+    found = as_json(audit(*cluster))
+    beside = as_json(audit(*cluster, stranger))
+    beside["summary"]["pods"] -= 1
+    assert beside == found
+
+
+@QUICK
+@given(clusters())
+def test_skews_are_counted_from_the_least_full_domain(cluster: list[Json]) -> None:
+    """Skew is never negative, and some domain has none once minDomains is met (it is 1 here)."""
+    found = as_json(audit(*cluster))
+    for row in found["constraints"]:
+        if row.get("domains"):
+            skews = [domain["skew"] for domain in row["domains"]]
+            assert min(skews) == 0
+            assert max(skews) == row["skew"]
+            assert [domain["matchNum"] - row["minMatchNum"] for domain in row["domains"]] == skews
+            assert sorted([*row["next"]["allowed"], *row["next"]["blocked"]]) == [
+                domain["value"] for domain in row["domains"]
+            ]
+
+
+@QUICK
+@given(clusters())
+def test_each_pod_is_in_one_row_of_each_clause(cluster: list[Json]) -> None:
+    """Rows of spread constraints count every judged pod as often as it has constraints; verdicts count no pod twice."""
+    found = as_json(audit(*cluster))
+    pods_found = [one for one in cluster if one["kind"] == "Pod"]
+    constraints = sum(len(one["spec"].get("topologySpreadConstraints", [])) for one in pods_found)
+    spread = [row for row in found["constraints"] if "maxSkew" in row]
+    assert sum(row["podCount"] for row in spread) == constraints
+    assert all(sum(row["verdicts"].values()) in (0, row["podCount"]) for row in found["constraints"])
+    grouped = [name for group in found["groups"] for name in group["pods"]]
+    assert len(grouped) == len(set(grouped))
+
+
+@QUICK
+@given(SELECTORS, LABELS, MATCH, MATCH)
+def test_a_merge_only_appends_and_never_selects_more(
+    found: Json, own: dict[str, str], match: list[str], mismatch: list[str]
+) -> None:
+    before = decode_selector(found)
+    after = merged_selector(before, own, match, mismatch)
+    assert before is not None
+    assert after is not None
+    assert after.match_labels == before.match_labels
+    assert after.match_expressions[: len(before.match_expressions)] == before.match_expressions
+    assert labelselectors.matches(before, own) or not labelselectors.matches(after, own)
+    added = [key for key in (*match, *mismatch) if key in own]
+    assert [item.key for item in after.match_expressions[len(before.match_expressions) :]] == added
+
+
+@QUICK
+@given(SELECTORS, LABELS, MATCH)
+def test_the_effective_selector_is_idempotent_and_ignores_the_merge(
+    found: Json, own: dict[str, str], match: list[str]
+) -> None:
+    """Once merged or not, the scheduler works with requirements that select the same pods."""
+    stored = decode_selector(found)
+    once = effective_selector(stored, match, own)
+    merged = effective_selector(merged_selector(stored, own, match), match, own)
+    assert effective_selector(once, match, own) == once
+    for labels in ({}, own, {**own, "rev": "r1"}, {**own, "tenant": "r2"}):
+        assert labelselectors.matches(once, labels) == labelselectors.matches(merged, labels)
+
+
+@QUICK
+@given(pods("p"))
+def test_what_is_admitted_is_merged_and_its_tail_is_what_was_appended(pod: Json) -> None:
+    """An admitted pod's verdicts are merged, absent-key or authored, never a fault; authored is what was written."""
+    decoded = decode_pod(pod)
+    stored = prepare_for_create(decoded.spec, decoded.metadata.labels, SERVED)
+    if pod_errors(stored, SERVED):
+        return
+    labels = decoded.metadata.labels
+    parts = zip(clauses(decoded.spec), clauses(stored), split(clauses(stored)), strict=True)
+    for written, kept, part in parts:
+        present = {key for key in keys_of(kept) if key[1] in labels and kept.selector is not None}
+        assert present <= part.tail.keys()
+        assert all(part.tail[key] == labels[key[1]] for key in present)
+        if part.tail.keys() == present:
+            assert part.authored == written.selector
+
+
+@QUICK
+@given(SELECTORS, SELECTORS)
+def test_differences_say_nothing_of_what_is_equal_and_something_of_what_is_not(one: Json, other: Json) -> None:
+    before, after = (msgspec.convert(found, LabelSelector) for found in (one, other))
+    lines = differences.lines(before, after)
+    assert bool(lines) is (before != after)
+    assert all(line.startswith(("-", "+")) for line in lines)
