@@ -235,5 +235,6 @@ def _row_order(row: Row) -> tuple[object, ...]:
     return (*place, row.effective, row.pods[0].name)
 
 
-def _group_order(group: Group) -> tuple[str, ...]:
-    return (group.namespace, group.workload.kind, group.workload.name, group.pods[0].name)
+def _group_order(group: Group) -> tuple[object, ...]:
+    workload = group.workload
+    return (group.namespace, workload.kind, workload.name, ENCODER.encode(group.view.effective), group.pods[0].name)

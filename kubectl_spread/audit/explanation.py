@@ -78,6 +78,8 @@ def _placing(group: Group, audit: Audit) -> Placing:
 def _first_refusal(node: Node, placement: Placement, hard: list[Spread], audit: Audit) -> str | None:
     """Return why a node will not take the pod, by the first filter of the scheduler's order that refuses, or None."""
     comparison = audit.context.behaviour.toleration_comparison
+    if not placement.opens(node, audit.context.behaviour):
+        return "cordoned"
     taint = taints.find_untolerated(node.spec.taints, placement.tolerations, comparison_operators=comparison)
     if taint is not None:
         value = f"={taint.value}" if taint.value else ""

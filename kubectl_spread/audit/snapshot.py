@@ -104,10 +104,7 @@ class Population:
 
 
 class Snapshot:
-    """Pods, nodes and owners read at one moment.
-
-    ``skipped`` counts pods that are asked for and not judged, by reason.
-    """
+    """Pods, nodes and owners read at one moment."""
 
     def __init__(self, scope: Scope, behaviour: Behaviour) -> None:
         """Judge what ``scope`` selects; ``behaviour`` says how manifests would be stored."""
@@ -115,7 +112,7 @@ class Snapshot:
         self.pods: list[PodRecord] = []
         self.nodes: list[Node] = []
         self.templates: list[Template] = []
-        self.skipped: Counter[str] = Counter()
+        self._unjudged: list[tuple[str, str, str, OwnerReference | None]] = []
         self._behaviour = behaviour
         self._populations: dict[str, Population] = {}
         self._owners: dict[tuple[str, str, str], OwnerRecord] = {}
@@ -148,16 +145,14 @@ class Snapshot:
         """Count a pod where the scheduler counts it, and keep it where it is to be judged."""
         metadata = pod.metadata
         judged = self.scope.selects(pod)
-        if judged and self.scope.targets:
-            self._met.add(Target("Pod", metadata.name))
         if pod.status.phase in _FINISHED:
-            self.skipped["finished"] += judged
+            self._pass_over(pod, "finished", asked=judged)
             return
         terminating = metadata.deletion_timestamp is not None
         if pod.spec.node_name and not terminating:
             self._populations.setdefault(metadata.namespace, Population()).add(metadata.labels, pod.spec.node_name)
         if _MIRROR_ANNOTATION in metadata.annotations:
-            self.skipped["mirror"] += judged
+            self._pass_over(pod, "mirror", asked=judged)
             return
         if judged:
             self._keep(pod, terminating=terminating)
@@ -166,8 +161,10 @@ class Snapshot:
         """Return the objects that were named and that were neither read nor own a pod that was."""
         if not self.scope.targets:
             return []
+        pods = {Target("Pod", pod.name) for pod in self.pods}
         owners = {owner.target for pod in self.pods for owner in self.owner_chain(pod)}
-        known = self._met | owners
+        passed_over = {target for _, targets in self._passed_over() for target in targets}
+        known = self._met | pods | owners | passed_over
         return [target for target in self.scope.targets if target.name and target not in known]
 
     def population(self, namespace: str) -> Population:
@@ -180,10 +177,32 @@ class Snapshot:
 
     def owner_chain(self, pod: PodRecord) -> tuple[OwnerRecord, ...]:
         """Return the known owners of a pod, the direct one first, up to the root."""
+        return self._chain(pod.shape.namespace, pod.shape.owner)
+
+    @property
+    def skipped(self) -> Counter[str]:
+        """Count the pods that are asked for and not judged, by reason."""
+        wanted = self.scope.targets
+        return Counter(
+            reason
+            for reason, targets in self._passed_over()
+            if not wanted or any(one.includes(other) for one in wanted for other in targets)
+        )
+
+    def _pass_over(self, pod: Pod, reason: str, *, asked: bool) -> None:
+        if asked:
+            self._unjudged.append((reason, pod.metadata.namespace, pod.metadata.name, controller(pod.metadata)))
+
+    def _passed_over(self) -> Iterator[tuple[str, list[Target]]]:
+        """Yield the reason for each pod that is not judged, and the objects that it is or belongs to."""
+        for reason, namespace, name, owner in self._unjudged:
+            owners = [record.target for record in self._chain(namespace, owner)]
+            yield reason, [Target("Pod", name), *owners]
+
+    def _chain(self, namespace: str, reference: OwnerReference | None) -> tuple[OwnerRecord, ...]:
         chain: list[OwnerRecord] = []
-        reference = pod.shape.owner
         while reference is not None:
-            record = self._owners.get((pod.shape.namespace, reference.kind, reference.name))
+            record = self._owners.get((namespace, reference.kind, reference.name))
             if record is None:
                 target = Target(reference.kind, reference.name)
                 record = OwnerRecord(target, None, frozenset(), "")

@@ -46,8 +46,11 @@ def explain(context: click.Context, /, form: str | None, color: str, **asked: ob
         if gathered.problems:
             context.exit(_UNANSWERED)
         raise NotFoundError(f"{targets[0].kind} {targets[0].name} has no pods to explain")
+    namespaces = sorted({pod.shape.namespace for pod in gathered.audit.pods})
+    if len(namespaces) > 1:
+        raise UsageError(f"{targets[0].name} is in several namespaces ({', '.join(namespaces)}): choose one with -n")
     target = Workload(kind=targets[0].kind, name=targets[0].name)
-    found = explain_audit(gathered.audit, report, gathered.audit.pods[0].shape.namespace, target)
+    found = explain_audit(gathered.audit, report, namespaces[0], target)
     match form:
         case "json":
             output.data(structured.json(found))

@@ -184,7 +184,6 @@ def from_files(question: Question) -> Gathered:
         question.filename,
         recursive=question.recursive,
         stdin=sys.stdin.buffer,
-        namespace=question.namespace or "default",
     )
     seen: set[tuple[str, str, str]] = set()
     for loaded in reading.objects:

@@ -29,8 +29,6 @@ _GATED: Final = frozenset({Verdict.UNMERGED, Verdict.PRE_UPGRADE, Verdict.MERGE_
 """Verdicts that depend on the apiserver's feature gates."""
 _ALL_LOCKED: Final = 33
 """From this minor on, no gate that can still be switched changes how the scheduler counts by default."""
-_CHAINED: Final = frozenset({"ReplicaSet", "Job"})
-"""Kinds that are themselves owned, so that they are read to find the root owner."""
 
 
 def flags(asked: Mapping[str, object]) -> ConnectionFlags:
@@ -71,7 +69,7 @@ class Live:
             judgement, warnings = judge_by(question, server, self._gates())
             audit = evaluate(snapshot, judgement.context(question), nodes=nodes)
         self._check_named(snapshot)
-        skipped = snapshot.skipped.copy()
+        skipped = snapshot.skipped
         skipped["forbidden"] = self._forbidden
         return Gathered(
             audit=audit,
@@ -117,14 +115,13 @@ class Live:
         return "listed"
 
     def _owners(self, snapshot: Snapshot) -> None:
-        """Read owners that are owned themselves.
+        """Read the owners of the pods, for their own owners, their templates' labels and what they ask to ignore.
 
-        And those whose template may prove that a label was there at creation.
+        A Deployment is known from its ReplicaSets, which carry its annotations.
         """
-        owned = {pod.shape.owner.kind for pod in snapshot.pods if pod.shape.owner}
-        unsettled = {pod.shape.owner.kind for pod in snapshot.pods if pod.shape.owner and pod.shape.unsettled_keys}
+        wanted = {pod.shape.owner.kind for pod in snapshot.pods if pod.shape.owner}
         for resource in WORKLOADS:
-            if resource.kind not in (owned & _CHAINED) | unsettled:
+            if resource.kind not in wanted:
                 continue
             try:
                 for workload in self._all(resource, self._scope.namespace):
@@ -134,6 +131,8 @@ class Live:
                 asked = any(target.kind not in ("Pod", resource.kind) for target in self._scope.targets)
                 kept = self._problems if asked else self._notes
                 kept.append(f"{error}: pods are shown under their direct owner")
+            if resource.kind == "Job":
+                wanted.add("CronJob")
 
     def _all(self, resource: Resource[Kind], namespace: str | None) -> list[Kind]:
         def begin() -> list[Kind]:

@@ -33,7 +33,7 @@ def parse(arguments: Sequence[str]) -> tuple[Target, ...]:
         return ()
     if any("/" in argument for argument in arguments):
         return tuple(_slashed(argument) for argument in arguments)
-    types = [_KIND_OF.get(word.lower()) for word in arguments[0].split(",")]
+    types = [_kind(word) for word in arguments[0].split(",")]
     kinds = [kind for kind in types if kind is not None]
     if len(kinds) == len(types):
         names = arguments[1:] or [""]
@@ -46,11 +46,16 @@ def resource(kind: str) -> str:
     return KINDS[kind][1] if kind in KINDS else f"{kind.lower()}s"
 
 
+def _kind(word: str) -> str | None:
+    """Return the kind that a word names; a group may follow, as in ``deployments.apps``."""
+    return _KIND_OF.get(word.lower().partition(".")[0])
+
+
 def _slashed(argument: str) -> Target:
     word, _, name = argument.partition("/")
     if not word or not name or "/" in name:
         raise UsageError(f'arguments in TYPE/NAME form must have a single type and name, not "{argument}"')
-    kind = _KIND_OF.get(word.lower())
+    kind = _kind(word)
     if kind is None:
         known = ", ".join(words[0] for words in KINDS.values())
         raise UsageError(f'the server doesn\'t have a resource type "{word}" with pods (known: {known})')

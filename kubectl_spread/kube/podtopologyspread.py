@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -22,9 +23,12 @@ from kubectl_spread.kube.model import (
     LabelSelector,
     LabelSelectorRequirement,
     Node,
+    Taint,
     Toleration,
     TopologySpreadConstraint,
 )
+
+_CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
 
 class WhenUnsatisfiable(StrEnum):
@@ -58,6 +62,16 @@ class Placement:
         chooses = bool(self.node_selector) or nodeaffinity.required(self.affinity) is not None
         return (chooses and constraint.node_affinity_policy is NodeInclusionPolicy.HONOR) or (
             constraint.node_taints_policy is NodeInclusionPolicy.HONOR
+        )
+
+    def opens(self, node: Node, behaviour: Behaviour) -> bool:
+        """Tell whether a cordon of ``node``, with or without its taint, lets such a pod pass.
+
+        Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go, Filter.
+        """
+        comparison = behaviour.toleration_comparison
+        return not node.spec.unschedulable or any(
+            taints.tolerates(toleration, _CORDON, comparison_operators=comparison) for toleration in self.tolerations
         )
 
     def tolerates(self, node: Node, behaviour: Behaviour) -> bool:
@@ -163,6 +177,19 @@ def working_constraint(
     )
 
 
+class Usability(NamedTuple):
+    """What a pod may make of a node, before spread: node affinity fits, taints are tolerated, it is not cordoned."""
+
+    fits: bool
+    tolerated: bool
+    open: bool
+
+    @property
+    def schedulable(self) -> bool:
+        """Whether the scheduler may place the pod there at all."""
+        return self.fits and self.tolerated and self.open
+
+
 class NodeSets:
     """The nodes of a cluster; eligible domains are found once per distinct question."""
 
@@ -172,17 +199,21 @@ class NodeSets:
         self._behaviour = behaviour
         self._domains: dict[object, Domains] = {}
         self._cells: dict[tuple[str, ...], Counter[tuple[str | None, ...]]] = {}
-        self._placements: dict[bytes, dict[str, tuple[bool, bool]]] = {}
+        self._placements: dict[bytes, dict[str, Usability]] = {}
 
-    def usable(self, placement: Placement) -> Mapping[str, tuple[bool, bool]]:
-        """Map each node's name to (node affinity fits, taints are tolerated)."""
+    def usable(self, placement: Placement) -> Mapping[str, Usability]:
+        """Map each node's name to what a pod may make of it."""
         key = msgspec.json.encode(
             (placement.node_selector, nodeaffinity.required(placement.affinity), placement.tolerations),
             order="deterministic",
         )
         if key not in self._placements:
             self._placements[key] = {
-                node.metadata.name: (placement.fits(node), placement.tolerates(node, self._behaviour))
+                node.metadata.name: Usability(
+                    placement.fits(node),
+                    placement.tolerates(node, self._behaviour),
+                    placement.opens(node, self._behaviour),
+                )
                 for node in self.nodes
             }
         return self._placements[key]
@@ -200,15 +231,13 @@ class NodeSets:
             self._domains[question] = self._find_domains(constraint, keys, usable)
         return self._domains[question]
 
-    def _find_domains(
-        self, constraint: Constraint, keys: Sequence[str], usable: Mapping[str, tuple[bool, bool]]
-    ) -> Domains:
+    def _find_domains(self, constraint: Constraint, keys: Sequence[str], usable: Mapping[str, Usability]) -> Domains:
         value_of = {}
         for node in self.nodes:
-            fits, tolerated = usable[node.metadata.name]
-            if not fits and constraint.node_affinity_policy is NodeInclusionPolicy.HONOR:
+            found = usable[node.metadata.name]
+            if not found.fits and constraint.node_affinity_policy is NodeInclusionPolicy.HONOR:
                 continue
-            if not tolerated and constraint.node_taints_policy is NodeInclusionPolicy.HONOR:
+            if not found.tolerated and constraint.node_taints_policy is NodeInclusionPolicy.HONOR:
                 continue
             if all(key in node.metadata.labels for key in keys):
                 value_of[node.metadata.name] = node.metadata.labels[constraint.topology_key]

@@ -13,6 +13,7 @@ from kubectl_spread.audit import projections, report
 from kubectl_spread.audit.clauses import path_order
 from kubectl_spread.audit.evaluate import Audit, Group, Row
 from kubectl_spread.audit.scope import Target
+from kubectl_spread.audit.snapshot import PodRecord
 from kubectl_spread.audit.templates import Refusal, Template
 from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject
 
@@ -127,13 +128,16 @@ def _annotated(subject: Subject) -> tuple[str, ...]:
     """Return the codes that the annotation on the workload, or on every one of its pods, asks to ignore."""
     if subject.template is not None:
         return _codes(subject.template.ignored)
-    pods = [pod for row in subject.rows for pod in row.pods]
-    if not pods:
-        return ()
+    pods = [pod for row in subject.rows for pod in row.pods] or _refused_pods(subject)
     on_pods = [frozenset(_codes(pod.shape.ignored)) for pod in pods]
     owners = subject.audit.snapshot.owner_chain(pods[0])
     on_owners = (code for owner in owners for code in _codes(owner.ignored))
     return (*sorted(frozenset.intersection(*on_pods)), *on_owners)
+
+
+def _refused_pods(subject: Subject) -> list[PodRecord]:
+    names = {name for _, pods in subject.refusals for name in pods}
+    return [pod for pod in subject.audit.pods if pod.shape.namespace == subject.namespace and pod.name in names]
 
 
 def _codes(annotation: str) -> tuple[str, ...]:

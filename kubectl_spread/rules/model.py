@@ -40,9 +40,14 @@ class Subject:
     template: Template | None = None
     refusals: tuple[tuple[Refusal, tuple[str, ...]], ...] = ()
 
+    @property
+    def taken(self) -> Iterator[Member]:
+        """The members of all rows, without manifests that the API would refuse: those are never stored."""
+        return (member for row in self.rows for member in row.members if not member.pod.shape.refusals)
+
     def members(self, verdict: Verdict) -> list[Member]:
-        """Return the pods with a verdict, by name."""
-        found = [member for row in self.rows for member in row.members if member.verdict is verdict]
+        """Return the pods with a verdict, by name; of manifests only those that the API would take."""
+        found = [member for member in self.taken if member.verdict is verdict]
         return sorted(found, key=lambda member: member.pod.name)
 
 

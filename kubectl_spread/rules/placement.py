@@ -61,22 +61,26 @@ def _closable(row: Row, spread: Spread, nodes: NodeSets) -> bool:
     limit = max(spread.match_num.values()) - 1
     lower = [node for node, value in spread.domains.value_of.items() if spread.match_num[value] < limit]
     placements = [nodes.usable(view.shape.placement) for view, _ in row.views]
-    return any(usable.get(node) == (True, True) for usable in placements for node in lower)
+    return any(usable[node].schedulable for usable in placements for node in lower)
 
 
 def _blocked(subject: Subject) -> Iterator[Evidence]:
-    """Yield groups that no node will take, once a workload: on the path of the first constraint that refuses."""
-    for group in subject.groups:
-        if subject.path == _refusing_path(group, subject.audit.nodes):
-            pending = tuple(pod.name for pod in group.pods if not pod.node)
-            shown = pending or tuple(pod.name for pod in group.pods)
-            answer = group.view.node_answer
-            values: dict[str, str | int] = {
-                "who": "the pending pods find" if pending else "one more such pod would find",
-                "not_matching": answer.not_matching if answer else 0,
-                "missing_label": answer.missing_label if answer else 0,
-            }
-            yield Evidence(shown, values)
+    """Name the groups that no node will take, on the path of the first constraint that refuses.
+
+    A pod without owner has no next one, so it counts only while it is pending.
+    """
+    refused = [group for group in subject.groups if subject.path == _refusing_path(group, subject.audit.nodes)]
+    pending = [pod.name for group in refused for pod in group.pods if not pod.node]
+    bare = subject.workload.kind == "Pod"
+    names = pending or [pod.name for group in refused for pod in group.pods if not bare]
+    if names:
+        answer = refused[0].view.node_answer
+        values: dict[str, str | int] = {
+            "who": "the pending pods find" if pending else "one more such pod would find",
+            "not_matching": answer.not_matching if answer else 0,
+            "missing_label": answer.missing_label if answer else 0,
+        }
+        yield Evidence(tuple(sorted(names)), values)
 
 
 def _refusing_path(group: Group, nodes: NodeSets) -> str | None:
@@ -92,7 +96,7 @@ def _refusing_path(group: Group, nodes: NodeSets) -> str | None:
         return None
     first = None
     for node in nodes.nodes:
-        if usable[node.metadata.name] != (True, True):
+        if not usable[node.metadata.name].schedulable:
             continue
         labels = node.metadata.labels
         refusing = next(
@@ -116,7 +120,7 @@ HARD_SKEW: Final = Rule(
     severity=Severity.WARNING,
     summary="A domain holds more matching pods than a DoNotSchedule constraint allows",
     message=(
-        "{topology_key} {domain} holds {match_num} pods, the emptiest eligible domain {min_match_num}: skew "
+        "{topology_key} {domain} holds {match_num} pods, the global minimum is {min_match_num}: skew "
         "{skew}, maxSkew {max_skew}{closable}"
     ),
     why=(
@@ -135,7 +139,7 @@ SOFT_SKEW: Final = Rule(
     severity=Severity.INFO,
     summary="A domain holds more matching pods than a ScheduleAnyway constraint asks for",
     message=(
-        "{topology_key} {domain} holds {match_num} pods, the emptiest eligible domain {min_match_num}: skew "
+        "{topology_key} {domain} holds {match_num} pods, the global minimum is {min_match_num}: skew "
         "{skew}, maxSkew {max_skew}{closable}"
     ),
     why="ScheduleAnyway is a preference: other scores may outweigh it, and nothing moves pods that run.",
@@ -150,7 +154,7 @@ BLOCKED: Final = Rule(
     severity=Severity.ERROR,
     summary="No node that the pod could use is allowed by its DoNotSchedule constraints",
     message=(
-        "{who} no node: {not_matching} nodes would exceed maxSkew, {missing_label} lack a topology key, and "
+        "{who} no node: {not_matching} would exceed maxSkew, {missing_label} are without a topology key, and "
         "the rest the pod cannot use"
     ),
     why=(

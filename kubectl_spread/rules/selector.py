@@ -35,7 +35,7 @@ def _writer(found: KeyVerdict) -> str:
 def _effect(members: list[Member], found: KeyVerdict) -> tuple[Severity, str]:
     """Return how a selector that no longer fits the pod's labels acts, on the worst of the pods."""
     clause = members[0].clause
-    pending = [member for member in members if not member.pod.node]
+    pending = [member for member in members if not member.pod.node and member.pod.shape.default_scheduler]
     if clause.spread and pending:
         removed = found.verdict is Verdict.REMOVED_LABEL
         inert = "the pending pods are not held to the constraint"
@@ -119,11 +119,10 @@ def _absent_key(subject: Subject) -> Iterator[Evidence]:
     if subject.template is not None:
         yield from _absent_from_template(subject.path, subject.template)
     found: dict[str, list[Member]] = {}
-    for row in subject.rows:
-        for member in row.members:
-            for key in member.keys:
-                if key.verdict is Verdict.ABSENT_KEY:
-                    found.setdefault(key.key, []).append(member)
+    for member in subject.taken:
+        for key in member.keys:
+            if key.verdict is Verdict.ABSENT_KEY:
+                found.setdefault(key.key, []).append(member)
     if found:
         pods = sorted({member.pod.name for members in found.values() for member in members})
         yield Evidence(tuple(pods), {"keys": ", ".join(sorted(found))})

@@ -224,4 +224,11 @@ def test_filter_nodes_without_hard_constraints_takes_all() -> None:
 def test_usable_says_affinity_and_taints_apart(tolerations: tuple[Toleration, ...], tolerated: bool) -> None:
     over = nodes(node_json("a1", labels={"disk": "ssd"}, taints=[GPU]), node_json("b1"))
     usable = over.usable(Placement({"disk": "ssd"}, None, tolerations))
-    assert usable == {"a1": (True, tolerated), "b1": (False, True)}
+    assert usable == {"a1": (True, tolerated, True), "b1": (False, True, True)}
+
+
+def test_a_cordoned_node_is_not_schedulable() -> None:
+    """A cordon without its taint yet stops the scheduler all the same, and still counts for spreading."""
+    cordoned = {**node_json("a1"), "spec": {"unschedulable": True}}
+    usable = nodes(cordoned).usable(Placement({}, None, ()))["a1"]
+    assert (usable.fits, usable.tolerated, usable.schedulable) == (True, True, False)

@@ -1,0 +1,93 @@
+"""Build the sample cluster on a real control plane and capture it: ``python -m tests.e2e.capture_sample``."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tests.builders import HOSTNAME, Json, constraint, selector
+from tests.controlplane.cluster import ControlPlane
+from tests.e2e.manifests import deployment
+from tests.e2e.workloads import label, pods, roll_out, wait_for_rollout
+
+SAMPLE = Path(__file__).parents[2] / "examples" / "cluster.json"
+NAMESPACE = "shop"
+_SELECTOR_MERGE = "MatchLabelKeysInPodTopologySpreadSelectorMerge"
+_HASH = "pod-template-hash"
+_KINDS = "nodes,deployments,replicasets,pods"
+
+
+def main() -> None:
+    """Write the sample and say how large it is."""
+    with tempfile.TemporaryDirectory(prefix="kubectl-spread-") as scratch:
+        content = capture(Path(scratch))
+    SAMPLE.write_text(content, encoding="utf-8")
+    print(f"{SAMPLE}: {len(content) // 1024} KiB")
+
+
+def capture(folder: Path) -> str:
+    """Return the sample cluster as kubectl prints it, without what is noise; ``folder`` is scratch space."""
+    with ControlPlane.start(folder, feature_gates={_SELECTOR_MERGE: False}, kubelet=True) as cluster:
+        cluster.add_nodes()
+        cluster.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+        roll_out(cluster, _shop("mail", replicas=3))
+        cluster.restart_apiserver(feature_gates={})
+        roll_out(cluster, _shop("web", soft=True, replicas=6))
+        roll_out(cluster, _shop("search", keys=[_HASH, "track"], replicas=3))
+        roll_out(cluster, _shop("api", replicas=6))
+        _scale_down_unevenly(cluster)
+        roll_out(cluster, _shop("cart", keys=["rev"], labels={"rev": "r1"}, replicas=3))
+        label(cluster, NAMESPACE, _named(cluster, "cart")[0]["metadata"]["name"], "rev=r2")
+        listing = cluster.kubectl("get", _KINDS, "-n", NAMESPACE, "-o", "json", "--show-managed-fields")
+    return json.dumps(_without_noise(json.loads(listing.stdout)), indent=1) + "\n"
+
+
+def _shop(
+    name: str,
+    *,
+    replicas: int,
+    keys: Sequence[str] = (_HASH,),
+    labels: Mapping[str, str] | None = None,
+    soft: bool = False,
+) -> Json:
+    """Return a Deployment that spreads over zones, by revision unless other keys are given, and softly over nodes."""
+    own = selector({"app": name})
+    constraints = [constraint(selects=own, match=keys)]
+    if soft:
+        constraints.append(constraint(key=HOSTNAME, hard=False, selects=own, match=keys))
+    return deployment(name, constraints, replicas=replicas, labels={"app": name, **(labels or {})}, namespace=NAMESPACE)
+
+
+def _scale_down_unevenly(cluster: ControlPlane) -> None:
+    """Scale ``api`` from two pods a zone to two, one and none: a ReplicaSet heeds deletion costs, and no constraint."""
+    api = sorted(_named(cluster, "api"), key=lambda found: str(found["spec"]["nodeName"]))
+    zones = [found["spec"]["nodeName"][0] for found in api]
+    for found, cost in zip(api, ("30", "30", "20", "0", "0", "0"), strict=True):
+        annotation = f"controller.kubernetes.io/pod-deletion-cost={cost}"
+        cluster.kubectl("annotate", "pod", found["metadata"]["name"], "-n", NAMESPACE, annotation)
+    assert zones == ["a", "a", "b", "b", "c", "c"]
+    cluster.kubectl("scale", "deploy/api", "-n", NAMESPACE, "--replicas=3")
+    cluster.wait_for(lambda: len(_named(cluster, "api")) == 3, what="api is scaled down")
+    wait_for_rollout(cluster, "deploy/api", NAMESPACE)
+
+
+def _named(cluster: ControlPlane, app: str) -> list[Json]:
+    """Return the pods of one app, by name."""
+    found = [found for found in pods(cluster, NAMESPACE) if found["metadata"]["labels"]["app"] == app]
+    return sorted(found, key=lambda one: str(one["metadata"]["name"]))
+
+
+def _without_noise(captured: Json) -> Json:
+    """Drop what no reader of the sample misses."""
+    for item in captured["items"]:
+        if item["kind"] != "Pod":
+            item["metadata"].pop("managedFields", None)
+        annotations = item["metadata"].get("annotations", {})
+        annotations.pop("kubectl.kubernetes.io/last-applied-configuration", None)
+    return captured
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,33 @@
+"""Fixtures of the end-to-end tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.controlplane.cluster import ControlPlane
+from tests.controlplane.fixtures import require_built
+from tests.e2e import varied
+from tests.e2e.spread import Plugin, Spread
+
+
+@pytest.fixture(scope="session")
+def plugin(tmp_path_factory: pytest.TempPathFactory) -> Plugin:
+    """Return the plugin, installed where kubectl finds it."""
+    return Plugin(tmp_path_factory.mktemp("plugins"))
+
+
+@pytest.fixture(scope="session")
+def spread(plugin: Plugin, control_plane: ControlPlane) -> Spread:
+    """Return ``kubectl spread`` on the control plane of all tests, for a user with all rights."""
+    return plugin.on(control_plane)
+
+
+@pytest.fixture(scope="session")
+def varied_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """Return a control plane of its own with many kinds of nodes, constraints and pods, which nobody changes."""
+    require_built()
+    with ControlPlane.start(tmp_path_factory.mktemp("varied"), kubelet=True) as cluster:
+        varied.build(cluster)
+        yield cluster

@@ -1,0 +1,73 @@
+"""Manifests for the real control plane: a test states only what matters to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tests.builders import Json
+
+
+def pod_spec(constraints: Sequence[Json] = (), **more: Any) -> Json:
+    """Return the spec of a pod with one container."""
+    return {
+        "containers": [{"name": "app", "image": "registry.example/app:1"}],
+        "terminationGracePeriodSeconds": 1,
+        "topologySpreadConstraints": list(constraints),
+        **more,
+    }
+
+
+def pod(
+    name: str,
+    constraints: Sequence[Json] = (),
+    *,
+    labels: Mapping[str, str] | None = None,
+    namespace: str = "default",
+    metadata: Mapping[str, Any] | None = None,
+    **spec: Any,
+) -> Json:
+    """Return a pod, labelled ``app=web`` unless said otherwise."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "labels": {"app": "web"} if labels is None else dict(labels),
+            **(metadata or {}),
+        },
+        "spec": pod_spec(constraints, **spec),
+    }
+
+
+def workload(
+    kind: str,
+    name: str,
+    constraints: Sequence[Json] = (),
+    *,
+    replicas: int = 3,
+    labels: Mapping[str, str] | None = None,
+    namespace: str = "default",
+    **spec: Any,
+) -> Json:
+    """Return a Deployment, StatefulSet or DaemonSet; its pods are labelled ``app=web`` unless said otherwise."""
+    pod_labels = {"app": "web"} if labels is None else dict(labels)
+    template = {"metadata": {"labels": pod_labels}, "spec": pod_spec(constraints, **spec)}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {
+            # A label that tests change is not one that the owner selects by.
+            "selector": {"matchLabels": {"app": pod_labels["app"]}},
+            "template": template,
+            **({} if kind == "DaemonSet" else {"replicas": replicas}),
+            **({"serviceName": name, "podManagementPolicy": "Parallel"} if kind == "StatefulSet" else {}),
+        },
+    }
+
+
+def deployment(name: str = "web", constraints: Sequence[Json] = (), **more: Any) -> Json:
+    """Return a Deployment."""
+    return workload("Deployment", name, constraints, **more)

@@ -1,0 +1,95 @@
+"""The log of the real scheduler: which nodes it refused for a pod, with which numbers, and where it put the pod."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tests.controlplane.cluster import ControlPlane
+
+_FAILED = "Node failed spreadConstraint: matchNum + selfMatchNum - minMatchNum > maxSkew"
+_NO_LABEL = "Node doesn't have required topology label for spread constraint"
+_BOUND = "Successfully bound pod to node"
+_NO_FIT = "Unable to schedule pod; no fit; waiting"
+_DELETED = re.compile(r"^Delete event for (un)?scheduled pod$")
+_LINE = re.compile(r'^\S+ \S+ +\d+ \S+\] "((?:[^"\\]|\\.)*)" ?(.*)$')
+_VALUE = re.compile(r'(\w+)=(?:"((?:[^"\\]|\\.)*)"|(\S+))')
+
+
+class Refusal(NamedTuple):
+    """Why the spread plugin refuses a node, in its own words; without the label there is nothing to count."""
+
+    node: str
+    topology_key: str
+    match_num: int | None = None
+    self_match_num: int | None = None
+    min_match_num: int | None = None
+    max_skew: int | None = None
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What the scheduler did with a pod: refusals of single nodes, the number of feasible nodes, the node chosen."""
+
+    refusals: frozenset[Refusal]
+    feasible: int
+    node: str
+    message: str = ""
+
+
+class SchedulerLog:
+    """The log of a running scheduler, read on as it grows."""
+
+    def __init__(self, cluster: ControlPlane) -> None:
+        """Begin at the present end of the log."""
+        self._cluster = cluster
+        self._offset = cluster.scheduler_log.stat().st_size
+
+    def decision(self, pod: str) -> Decision:
+        """Wait until the scheduler has decided on a pod, written ``namespace/name``, and return what it logged."""
+        refusals: list[Refusal] = []
+
+        def decided() -> Decision | None:
+            for message, values in self._read(pod):
+                match message:
+                    case s if s == _FAILED:
+                        refusals.append(_refusal(values))
+                    case s if s == _NO_LABEL:
+                        refusals.append(Refusal(values["node"], values["topologyKey"]))
+                    case s if s == _BOUND:
+                        return Decision(frozenset(refusals), int(values["feasibleNodes"]), values["node"])
+                    case s if s == _NO_FIT:
+                        return Decision(frozenset(refusals), 0, "", values["err"])
+            return None
+
+        found = self._cluster.wait_for(decided, what=f"the scheduler decides on {pod}")
+        assert found is not None
+        return found
+
+    def wait_until_forgotten(self, pod: str) -> None:
+        """Wait until the scheduler knows that a pod is deleted."""
+        self._cluster.wait_for(
+            lambda: any(_DELETED.match(message) for message, _ in self._read(pod)),
+            what=f"the scheduler forgets {pod}",
+        )
+
+    def _read(self, pod: str) -> list[tuple[str, dict[str, str]]]:
+        """Return the complete lines about a pod that came since the last call; the others are passed over."""
+        with self._cluster.scheduler_log.open("rb") as log:
+            log.seek(self._offset)
+            whole, _, _ = log.read().rpartition(b"\n")
+        self._offset += len(whole) + 1 if whole else 0
+        lines = (_LINE.match(line) for line in whole.decode().splitlines())
+        parsed = [(found[1], _values(found[2])) for found in lines if found]
+        return [(message, values) for message, values in parsed if values.get("pod") == pod]
+
+
+def _values(text: str) -> dict[str, str]:
+    return {name: quoted or bare for name, quoted, bare in _VALUE.findall(text)}
+
+
+def _refusal(values: Mapping[str, str]) -> Refusal:
+    numbers = (int(values[name]) for name in ("matchNum", "selfMatchNum", "minMatchNum", "maxSkew"))
+    return Refusal(values["node"], values["topologyKey"], *numbers)

@@ -1,0 +1,133 @@
+"""``kubectl spread`` as users run it: the real kubectl finds the plugin on PATH."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.controlplane import binaries
+from tests.controlplane.cluster import ControlPlane
+
+Json = dict[str, Any]
+
+
+def install(folder: Path) -> Path:
+    """Make ``folder`` one that kubectl finds the plugin in, as krew does: by a symbolic link."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "kubectl-spread").symlink_to(Path(sys.executable).parent / "kubectl-spread")
+    return folder
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command printed, and its exit status."""
+
+    status: int
+    stdout: str
+    stderr: str
+
+    @property
+    def report(self) -> Report:
+        """The report that ``-o json`` printed."""
+        return Report(json.loads(self.stdout))
+
+    @property
+    def error(self) -> str:
+        """The one line on stderr; nothing else was printed there."""
+        assert "Traceback" not in self.stderr
+        (line,) = self.stderr.splitlines()
+        return line
+
+
+class Spread:
+    """``kubectl spread``, run by one user of one cluster."""
+
+    def __init__(self, plugins: Path, environment: Mapping[str, str]) -> None:
+        """Find the plugin in ``plugins``; the environment says which cluster and user."""
+        self._environment = {**environment, "PATH": f"{plugins}{os.pathsep}{environment['PATH']}"}
+
+    def __call__(self, *arguments: str, input: str | None = None) -> Answer:  # noqa: A002 - as subprocess.run calls it
+        """Run ``kubectl spread`` with these arguments."""
+        done = subprocess.run(
+            [binaries.kubectl(), "spread", *arguments],
+            input=input,
+            check=False,
+            capture_output=True,
+            text=True,
+            env=self._environment,
+            timeout=120,
+        )
+        return Answer(done.returncode, done.stdout, done.stderr)
+
+    def report(self, *arguments: str, status: int = 0) -> Report:
+        """Return the report of ``kubectl spread check``, which ends with this exit status."""
+        answer = self("check", *arguments, "-o", "json")
+        assert answer.status == status, answer.stderr
+        return answer.report
+
+
+class Plugin:
+    """The installed plugin, for any cluster and user."""
+
+    def __init__(self, folder: Path) -> None:
+        """Install it into ``folder``."""
+        self._folder = install(folder)
+
+    def on(self, cluster: ControlPlane, kubeconfig: Path | None = None) -> Spread:
+        """Return ``kubectl spread`` on a cluster, as the user with all rights unless given a kubeconfig."""
+        return Spread(self._folder, cluster.environment(kubeconfig))
+
+
+class Report:
+    """A report, with short ways to what tests ask for."""
+
+    def __init__(self, document: Json) -> None:
+        """Keep the decoded JSON."""
+        self.document = document
+
+    def __getitem__(self, part: str) -> Any:
+        """Return one part: ``cluster``, ``constraints``, ``groups``, ``pods``, ``findings`` or ``summary``."""
+        return self.document[part]
+
+    def rows(self, workload: str, path: str = "spec.topologySpreadConstraints[0]") -> list[Json]:
+        """Return the rows of one workload, written ``Kind/name``, in one clause."""
+        return [row for row in self["constraints"] if named(row["workload"]) == workload and row["path"] == path]
+
+    def row(self, workload: str, path: str = "spec.topologySpreadConstraints[0]") -> Json:
+        """Return the only row of one workload in one clause."""
+        (row,) = self.rows(workload, path)
+        return row
+
+    def verdicts(self, workload: str, path: str = "spec.topologySpreadConstraints[0]") -> Counter[str]:
+        """Count the pods of one workload in one clause by verdict."""
+        found = Counter[str]()
+        for row in self.rows(workload, path):
+            found.update(row["verdicts"])
+        return found
+
+    def verdict_of(self, pod: str) -> Json:
+        """Return the only entry of one pod."""
+        (entry,) = (entry for entry in self["pods"] if entry["name"] == pod)
+        assert isinstance(entry, dict)
+        return entry
+
+    def codes(self, workload: str) -> dict[str, list[str]]:
+        """Map the code of each finding on one workload to the pods it names."""
+        return {found["code"]: found["pods"] for found in self["findings"] if named(found["object"]) == workload}
+
+
+def named(workload: Mapping[str, str]) -> str:
+    """Return a workload as ``Kind/name``."""
+    return f"{workload['kind']}/{workload['name']}"
+
+
+def counts(row: Json) -> dict[str, int]:
+    """Map each eligible domain of a row to its matchNum."""
+    return {domain["value"]: domain["matchNum"] for domain in row["domains"]}

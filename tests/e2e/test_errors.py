@@ -1,0 +1,104 @@
+"""What users get wrong is one clear line on stderr and exit status 2, and an empty namespace is no error."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.controlplane.cluster import ControlPlane
+from tests.controlplane.processes import free_port
+from tests.e2e.spread import Plugin, Spread
+
+pytestmark = pytest.mark.e2e
+
+
+def test_a_namespace_without_pods(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
+    """What kubectl itself says on stderr, and exit status 0."""
+    answer = spread("check", "-n", namespace)
+    assert (answer.status, answer.stdout) == (0, "")
+    assert answer.stderr == control_plane.kubectl("get", "pods", "-n", namespace).stderr
+    assert answer.stderr == f"No resources found in {namespace} namespace.\n"
+
+
+def test_an_empty_report_is_still_a_report(namespace: str, spread: Spread) -> None:
+    """A program that asks for JSON gets JSON."""
+    report = spread.report("-n", namespace)
+    assert report["constraints"] == report["groups"] == report["pods"] == report["findings"] == []
+
+
+MISTAKES: Mapping[str, str] = {
+    "check --context nowhere": 'context "nowhere" does not exist',
+    "check --no-such-flag": "--no-such-flag",
+    "--no-such-flag": "--no-such-flag",
+    "no-such-command": "no-such-command",
+    "check -o xml": "xml",
+    "check --select SPR9": "SPR9",
+    "check -l 'a in (b'": "a in (b",
+    "check --server-version latest": "latest",
+    "check gizmo/web": "gizmo",
+    "check deploy/missing": '"missing" not found',
+    "explain pod/missing": '"missing" not found',
+}
+
+
+@pytest.mark.parametrize(("line", "words"), MISTAKES.items(), ids=MISTAKES)
+def test_a_wrong_command_line(namespace: str, spread: Spread, line: str, words: str) -> None:
+    """Unknown flags, contexts, types and names are named."""
+    scope = ["-n", namespace] if line.startswith(("check", "explain")) else []
+    answer = spread(*shlex.split(line), *scope)
+    assert (answer.status, answer.stdout) == (2, "")
+    assert words in answer.error
+
+
+def test_a_refused_connection(spread: Spread) -> None:
+    """Nobody listens: kubectl's own words."""
+    port = free_port()
+    answer = spread("check", "--server", f"https://127.0.0.1:{port}")
+    assert (answer.status, answer.stdout) == (2, "")
+    refused = f"The connection to the server 127.0.0.1:{port} was refused - did you specify the right host or port?"
+    assert answer.error == refused
+
+
+@pytest.mark.parametrize(
+    "credential",
+    [ControlPlane.invalid_token_kubeconfig, lambda cluster: cluster.kubeconfig_for("carol", lifetime=timedelta(-1))],
+    ids=["token", "certificate"],
+)
+def test_an_expired_credential(
+    control_plane: ControlPlane, plugin: Plugin, credential: Callable[[ControlPlane], Path]
+) -> None:
+    """The apiserver does not know who asks."""
+    answer = plugin.on(control_plane, credential(control_plane))("check")
+    assert (answer.status, answer.stdout) == (2, "")
+    assert answer.error == "error: You must be logged in to the server (Unauthorized)"
+
+
+BROKEN: Mapping[str, tuple[bytes, int]] = {
+    "truncated.json": (b'{"apiVersion": "v1", "kind": "List", "items": [{"kind": "Po', 1),
+    "truncated.yaml": (b'apiVersion: v1\nkind: Pod\nmetadata: {name: "web', 3),
+    "syntax.yaml": (b"apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n   labels: b\n", 5),
+    "binary.yaml": (b"\x7fELF\x02\x01\x01\x00\x00\xff\xfe", 1),
+    "binary.json": (bytes(range(256)), 2),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_file(tmp_path: Path, spread: Spread, name: str) -> None:
+    """The file and its line are named."""
+    content, line = BROKEN[name]
+    path = tmp_path / name
+    path.write_bytes(content)
+    answer = spread("check", "-f", str(path), "--server-version", "1.37")
+    assert answer.status == 2
+    assert f"{path}:{line}: " in answer.error
+
+
+def test_a_missing_file(tmp_path: Path, spread: Spread) -> None:
+    """A path that is not there is named, as kubectl names it."""
+    answer = spread("check", "-f", str(tmp_path / "missing.yaml"))
+    assert (answer.status, answer.stdout) == (2, "")
+    assert answer.error == f'error: the path "{tmp_path}/missing.yaml" does not exist'

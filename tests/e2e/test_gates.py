@@ -1,0 +1,110 @@
+"""The merge switched off and on again: one etcd, the apiserver started with other gates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+
+from tests.builders import constraint
+from tests.controlplane.cluster import ControlPlane
+from tests.controlplane.fixtures import require_built
+from tests.e2e.manifests import deployment, pod
+from tests.e2e.spread import Plugin, Report, Spread
+from tests.e2e.workloads import label, roll_out, wait_for_rollout
+
+pytestmark = pytest.mark.e2e
+
+SELECTOR_MERGE = "MatchLabelKeysInPodTopologySpreadSelectorMerge"
+HASH = "pod-template-hash"
+
+
+class Upgrade(NamedTuple):
+    """What was reported while the merge was off, and when it was on again; the cluster is as it was then."""
+
+    cluster: ControlPlane
+    spread: Spread
+    off: Report
+    on: Report
+
+
+@pytest.fixture(scope="module")
+def upgrade(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> Iterator[Upgrade]:
+    """Make pods while the merge is off, then restart the apiserver with the merge on."""
+    require_built()
+    folder = tmp_path_factory.mktemp("upgrade")
+    with ControlPlane.start(folder, feature_gates={SELECTOR_MERGE: False}, kubelet=True) as cluster:
+        cluster.add_nodes(per_zone=1)
+        spread = plugin.on(cluster)
+        roll_out(cluster, deployment(constraints=[constraint(match=[HASH])]))
+        with cluster.namespace("bare") as bare:
+            labels = {"app": "web", "rev": "r1"}
+            for name in ("kept", "changed"):
+                cluster.apply(pod(name, [constraint(match=["rev"])], labels=labels, namespace=bare))
+            cluster.apply(pod("late", [constraint(match=["rev"])], namespace=bare))
+            off = spread.report("-A")
+            cluster.restart_apiserver(feature_gates={})
+            label(cluster, bare, "changed", "rev=r2")
+            label(cluster, bare, "late", "rev=r1")
+            yield Upgrade(cluster, spread, off, spread.report("-A"))
+
+
+def test_a_merge_switched_off_is_read_from_the_metrics(upgrade: Upgrade) -> None:
+    """The gate is off on a server that could merge, and the apiserver's own metrics say so."""
+    cluster = upgrade.off["cluster"]
+    assert cluster["gates"][SELECTOR_MERGE] is False
+    assert cluster["gatesSource"] == "metrics"
+    assert (cluster["serverVersion"], cluster["judgedAs"]) == ("1.37", "1.37")
+
+
+def test_unmerged_pods_under_a_closed_gate_are_merge_off(upgrade: Upgrade) -> None:
+    """Every pod with the label is merge-off, and the effective selector still has the key: the scheduler adds it."""
+    row = upgrade.off.row("Deployment/web")
+    assert row["verdicts"] == {"merge-off": 3}
+    assert row["selector"]["stored"] == {"matchLabels": {"app": "web"}}
+    keys = [requirement["key"] for requirement in row["selector"]["effective"]["matchExpressions"]]
+    assert keys == [HASH]
+    assert list(upgrade.off.codes("Deployment/web")) == ["SPR104"]
+    assert upgrade.off.verdicts("Pod/kept") == {"merge-off": 1}
+    assert upgrade.off.verdicts("Pod/late") == {"absent-key": 1}
+
+
+def test_pods_from_before_the_upgrade_are_pre_upgrade(upgrade: Upgrade) -> None:
+    """With the merge on again, what was made without it is pre-upgrade: likely, by pod-template-hash."""
+    assert upgrade.on["cluster"]["gates"][SELECTOR_MERGE] is True
+    assert upgrade.on["cluster"]["gatesSource"] == "metrics"
+    assert upgrade.on.verdicts("Deployment/web") == {"pre-upgrade": 3}
+    entries = [entry for entry in upgrade.on["pods"] if entry["workload"]["kind"] == "Deployment"]
+    assert [entry["confidence"] for entry in entries] == ["likely"] * 3
+    assert all(HASH in key["evidence"][0] for entry in entries for key in entry["keys"])
+    assert list(upgrade.on.codes("Deployment/web")) == ["SPR103"]
+
+
+def test_a_label_from_creation_proves_it_too(upgrade: Upgrade) -> None:
+    """A bare pod whose creator still owns the label was made without the merge."""
+    entry = upgrade.on.verdict_of("kept")
+    assert (entry["verdict"], entry["confidence"]) == ("pre-upgrade", "likely")
+    assert entry["keys"][0]["evidence"] == ["managedFields: rev was set when the pod was created"]
+
+
+@pytest.mark.parametrize("name", ["changed", "late"])
+def test_a_label_written_since_proves_nothing(upgrade: Upgrade, name: str) -> None:
+    """A label changed after an upgrade looks like one added then: unmerged, and nothing more is claimed."""
+    entry = upgrade.on.verdict_of(name)
+    assert (entry["verdict"], entry["confidence"]) == ("unmerged", "unknown")
+    assert entry["keys"][0]["changedBy"]["manager"] == "kubectl-label"
+
+
+def test_a_rollout_after_the_upgrade_merges(upgrade: Upgrade) -> None:
+    """The next rollout is all merged."""
+    upgrade.cluster.kubectl("rollout", "restart", "deploy/web")
+    wait_for_rollout(upgrade.cluster, "deploy/web", "default")
+    assert upgrade.spread.report("-n", "default").verdicts("Deployment/web") == {"merged": 3}
+
+
+def test_a_user_may_say_since_when_all_merge(upgrade: Upgrade) -> None:
+    """``--merge-since`` makes certain what was likely."""
+    report = upgrade.spread.report("-A", "--merge-since", "2100-01-01")
+    assert report.verdict_of("changed")["verdict"] == "pre-upgrade"
+    assert report.verdict_of("changed")["confidence"] == "certain"

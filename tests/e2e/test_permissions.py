@@ -1,0 +1,96 @@
+"""Users who may do little get what can be said, are told what is missing, and exit status 2."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.builders import ZONE, Json, constraint
+from tests.controlplane.cluster import ControlPlane
+from tests.e2e.manifests import deployment
+from tests.e2e.spread import Plugin, Spread, counts
+from tests.e2e.workloads import label, pods_per_zone, roll_out
+
+pytestmark = pytest.mark.e2e
+
+HASH = "pod-template-hash"
+
+
+def allow(cluster: ControlPlane, user: str, namespace: str, *resources: str) -> None:
+    """Let a user list resources of the core group in one namespace, and nothing else."""
+    rbac = "rbac.authorization.k8s.io"
+    common: Json = {"apiVersion": f"{rbac}/v1", "metadata": {"name": user, "namespace": namespace}}
+    rule = {"apiGroups": [""], "resources": list(resources), "verbs": ["list"]}
+    subject = {"apiGroup": rbac, "kind": "User", "name": user}
+    role = {"apiGroup": rbac, "kind": "Role", "name": user}
+    cluster.api.create({**common, "kind": "Role", "rules": [rule]})
+    cluster.api.create({**common, "kind": "RoleBinding", "subjects": [subject], "roleRef": role})
+
+
+@pytest.fixture
+def reader(control_plane: ControlPlane, namespace: str, plugin: Plugin) -> Spread:
+    """Return ``kubectl spread`` for a user who may list pods in the test's namespace and nothing else."""
+    user = f"reader-of-{namespace}"
+    allow(control_plane, user, namespace, "pods")
+    return plugin.on(control_plane, control_plane.kubeconfig_for(user))
+
+
+def test_a_user_who_may_only_list_pods(control_plane: ControlPlane, namespace: str, reader: Spread) -> None:
+    """Selectors are judged, zones come from the pods' own labels, and what could not be read is said."""
+    web = deployment(
+        constraints=[constraint(match=["rev"])], replicas=4, labels={"app": "web", "rev": "r1"}, namespace=namespace
+    )
+    changed, *_ = roll_out(control_plane, web)
+    label(control_plane, namespace, changed, "rev=r2")
+    answer = reader("check", "-n", namespace, "-o", "json")
+    assert answer.status == 2
+    assert 'cannot list resource "nodes"' in answer.stderr
+    assert "Traceback" not in answer.stderr
+    report = answer.report
+    assert report["cluster"]["nodes"] == "inferred"
+    assert report.verdict_of(changed)["keys"][0]["changedBy"]["manager"] == "kubectl-label"
+    rows = report["constraints"]
+    assert sorted(verdict for row in rows for verdict in row["verdicts"]) == ["merged", "stale-label"]
+    assert all(row["lowerBound"] is True and "next" not in row for row in rows)
+
+
+def test_inferred_zones_are_counted(control_plane: ControlPlane, namespace: str, reader: Spread) -> None:
+    """Where pods are in every zone, the counts are those that a user with all rights sees."""
+    roll_out(control_plane, deployment(constraints=[constraint(match=[HASH])], replicas=5, namespace=namespace))
+    (row,) = reader.report("-n", namespace, status=2)["constraints"]
+    assert counts(row) == pods_per_zone(control_plane, namespace)
+    assert (row["topologyKey"], row["lowerBound"]) == (ZONE, True)
+
+
+def test_the_table_of_a_user_who_may_only_list_pods(
+    control_plane: ControlPlane, namespace: str, reader: Spread
+) -> None:
+    """The same as text: the table on stdout, what is missing on stderr."""
+    roll_out(control_plane, deployment(constraints=[constraint(match=[HASH])], replicas=5, namespace=namespace))
+    answer = reader("check", "-n", namespace)
+    assert answer.status == 2
+    assert "domains inferred from pods' labels" in answer.stdout
+    assert "merged" in answer.stdout
+    assert 'cannot list resource "nodes"' in answer.stderr
+
+
+def test_what_needs_no_nodes_is_complete(control_plane: ControlPlane, namespace: str, reader: Spread) -> None:
+    """With selector rules alone nodes are not asked for and not missed: exit status 0."""
+    roll_out(control_plane, deployment(constraints=[constraint(match=[HASH])], namespace=namespace))
+    report = reader.report("-n", namespace, "--select", "SPR1")
+    assert [row["verdicts"] for row in report["constraints"]] == [{"merged": 3}]
+
+
+def test_all_namespaces_are_too_many(reader: Spread) -> None:
+    """``-A`` for such a user is one line that names verb and resource."""
+    answer = reader("check", "-A")
+    assert (answer.status, answer.stdout) == (2, "")
+    assert answer.error.startswith("Error from server (Forbidden): pods is forbidden: ")
+    assert 'cannot list resource "pods" in API group "" at the cluster scope' in answer.error
+
+
+def test_a_user_who_may_do_nothing(control_plane: ControlPlane, namespace: str, plugin: Plugin) -> None:
+    """The apiserver's refusal of the one namespace is one line as well."""
+    nobody = plugin.on(control_plane, control_plane.kubeconfig_for("nobody"))
+    answer = nobody("check", "-n", namespace)
+    assert (answer.status, answer.stdout) == (2, "")
+    assert f'cannot list resource "pods" in API group "" in the namespace "{namespace}"' in answer.error

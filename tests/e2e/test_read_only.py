@@ -1,0 +1,76 @@
+"""The plugin only reads: the apiserver's audit log holds nothing else of its user."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import pytest
+
+from tests.builders import Json, constraint
+from tests.controlplane.cluster import ControlPlane
+from tests.e2e.manifests import deployment
+from tests.e2e.spread import Plugin
+from tests.e2e.workloads import label, roll_out
+
+pytestmark = pytest.mark.e2e
+
+COMMANDS: Sequence[Sequence[str]] = (
+    ["check", "-A"],
+    ["check", "-A", "-o", "json"],
+    ["check", "-o", "wide"],
+    ["check", "deploy/web"],
+    ["check", "-l", "app=web", "--select", "SPR1"],
+    ["explain", "deploy/web"],
+)
+
+
+def events_of(cluster: ControlPlane, user: str) -> list[Json]:
+    """Return the audit events of a user."""
+    events = map(json.loads, cluster.audit_log.read_text(encoding="utf-8").splitlines())
+    return [event for event in events if event["user"]["username"] == user]
+
+
+@pytest.fixture(scope="module")
+def events(control_plane: ControlPlane, plugin: Plugin) -> list[Json]:
+    """Run every command as a user who could do anything, and return what the apiserver was asked."""
+    user = "reviewer"
+    spread = plugin.on(control_plane, control_plane.kubeconfig_for(user, ["system:masters"]))
+    labels = {"app": "web", "rev": "r1"}
+    with control_plane.namespace() as namespace:
+        web = deployment(constraints=[constraint(match=["rev", "late"])], labels=labels, namespace=namespace)
+        late, *_ = roll_out(control_plane, web)
+        label(control_plane, namespace, late, "late=yes")
+        for command in COMMANDS:
+            scope = [] if "-A" in command else ["-n", namespace]
+            answer = spread(*command, *scope)
+            assert answer.status in (0, 1), answer.stderr
+    return events_of(control_plane, user)
+
+
+def test_only_get_and_list_are_asked(events: list[Json]) -> None:
+    """Nothing is written or watched, though this user could."""
+    assert {event["verb"] for event in events} == {"get", "list"}
+    assert {event["responseStatus"]["code"] for event in events} == {200}
+
+
+def test_only_what_the_answer_needs_is_read(events: list[Json]) -> None:
+    """Pods, nodes, the owners of pods, the version, and the gates where a verdict depends on them; no secrets."""
+    resources = {event["objectRef"]["resource"] for event in events if "objectRef" in event}
+    paths = {event["requestURI"].partition("?")[0] for event in events if "objectRef" not in event}
+    assert {"pods", "nodes", "replicasets"} <= resources
+    assert resources <= {"pods", "nodes", "replicasets", "deployments", "statefulsets", "daemonsets", "jobs"}
+    assert paths <= {"/version", "/metrics"}
+
+
+def test_pods_are_listed_as_the_scheduler_lists_them(events: list[Json]) -> None:
+    """In pages, without finished pods, and never from a stale cache."""
+    requests = [event["requestURI"] for event in events if event.get("objectRef", {}).get("resource") == "pods"]
+    assert requests
+    assert all("fieldSelector=status.phase" in request and "limit=500" in request for request in requests)
+    assert not any("resourceVersion=" in request for request in requests)
+
+
+def test_the_plugin_says_who_it_is(events: list[Json]) -> None:
+    """A cluster's administrator can tell its requests from others."""
+    assert {event["userAgent"].partition("/")[0] for event in events} == {"kubectl-spread"}

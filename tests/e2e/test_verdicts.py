@@ -1,0 +1,209 @@
+"""What the real apiserver merged, and what real label edits make of it, is named for what it is."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.builders import HOSTNAME, ZONE, Json, constraint
+from tests.controlplane.cluster import ControlPlane
+from tests.e2e.manifests import deployment, pod
+from tests.e2e.spread import Spread, counts
+from tests.e2e.workloads import label, pod_names, pods, pods_per_zone, roll_out
+
+pytestmark = pytest.mark.e2e
+
+HASH = "pod-template-hash"
+
+
+def test_a_deployment_is_all_merged_and_counted(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
+    """Every pod holds the merge, the domains hold the pods, and there is nothing to find."""
+    roll_out(control_plane, deployment(constraints=[constraint(match=[HASH])], replicas=7, namespace=namespace))
+    report = spread.report("-n", namespace)
+    row = report.row("Deployment/web")
+    assert row["verdicts"] == {"merged": 7}
+    assert row["selector"]["stored"] == row["selector"]["merged"] == row["selector"]["effective"]
+    assert row["diff"] == []
+    assert counts(row) == pods_per_zone(control_plane, namespace)
+    assert (row["minMatchNum"], row["selfMatchNum"], row["skew"]) == (2, 1, 1)
+    assert len(row["next"]["allowed"]) == 2
+    assert report["pods"] == report["findings"] == []
+    assert report["summary"]["pods"] == 7
+
+
+def test_the_table_shows_the_same(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
+    """Without ``-o`` the row, the judging version and the totals are text on stdout, and stderr stays empty."""
+    roll_out(control_plane, deployment(constraints=[constraint(match=[HASH])], replicas=6, namespace=namespace))
+    answer = spread("check", "-n", namespace)
+    assert (answer.status, answer.stderr) == (0, "")
+    first, *_, last = answer.stdout.splitlines()
+    assert first.startswith("judged as 1.37 (live), ")
+    assert "6 nodes, 6 pods, resourceVersion " in first
+    (row,) = (line.split() for line in answer.stdout.splitlines() if line.startswith("deploy/web"))
+    assert row == ["deploy/web", ZONE, "DoNotSchedule", "6", "merged", "a=2", "b=2", "c=2", "0", "1"]
+    assert last == "6 pods, 1 constraint row; no findings"
+
+
+def test_a_relabelled_pod_is_stale(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
+    """``kubectl label --overwrite`` makes exactly one pod stale-label, and kubectl-label is named."""
+    web = deployment(constraints=[constraint(match=["rev"])], labels={"app": "web", "rev": "r1"}, namespace=namespace)
+    changed, *_ = roll_out(control_plane, web)
+    label(control_plane, namespace, changed, "rev=r2")
+    report = spread.report("-n", namespace)
+    assert report.verdicts("Deployment/web") == {"merged": 2, "stale-label": 1}
+    assert [entry["name"] for entry in report["pods"]] == [changed]
+    entry = report.verdict_of(changed)
+    assert (entry["verdict"], entry["confidence"]) == ("stale-label", "certain")
+    (key,) = entry["keys"]
+    assert (key["key"], key["operator"], key["stored"], key["label"]) == ("rev", "In", "r1", "r2")
+    assert key["changedBy"]["manager"] == "kubectl-label"
+    assert report.codes("Deployment/web") == {"SPR101": [changed]}
+    text = spread("check", "-n", namespace).stdout
+    assert "stale-label" in text
+    assert "rev was r1 when the pod was created and is r2 now (kubectl-label, at or before " in text
+    assert f"kubectl rollout restart deploy/web -n {namespace}" in text
+
+
+def test_a_pod_relabelled_at_once_is_stale(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
+    """An edit within the second of creation is still told from what the creator wrote."""
+    for number in range(4):
+        name = f"web-{number}"
+        labels = {"app": "web", "rev": "r1"}
+        control_plane.api.create(pod(name, [constraint(match=["rev"])], labels=labels, namespace=namespace))
+        label(control_plane, namespace, name, "rev=r2")
+    report = spread.report("-n", namespace)
+    found = {entry["name"]: entry["keys"][0] for entry in report["pods"]}
+    assert sorted(found) == pod_names(control_plane, namespace)
+    assert {(key["verdict"], key["changedBy"]["manager"]) for key in found.values()} == {
+        ("stale-label", "kubectl-label")
+    }
+
+
+def test_a_changed_template_hash_lets_the_pod_go(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
+    """A pod with another pod-template-hash is nobody's and stale; the ReplicaSet makes a merged one in its place."""
+    web = deployment(constraints=[constraint(match=[HASH])], replicas=3, namespace=namespace)
+    lost, *_ = roll_out(control_plane, web)
+    label(control_plane, namespace, lost, f"{HASH}=other")
+    control_plane.wait_for(lambda: len(pod_names(control_plane, namespace)) == 4, what="the pod is replaced")
+    control_plane.kubectl("rollout", "status", "deploy/web", "-n", namespace, "--timeout=60s")
+    report = spread.report("-n", namespace)
+    assert report.verdicts("Deployment/web") == {"merged": 3}
+    assert report.verdicts(f"Pod/{lost}") == {"stale-label": 1}
+    entry = report.verdict_of(lost)
+    assert entry["workload"] == {"kind": "Pod", "name": lost}
+    (key,) = entry["keys"]
+    assert (key["key"], key["label"]) == (HASH, "other")
+    assert key["changedBy"]["manager"] == "kubectl-label"
+
+
+def test_a_label_that_comes_late(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
+    """A key labelled after creation is late-label where another key of the pod is merged."""
+    two_keys = deployment(constraints=[constraint(match=[HASH, "rev"])], namespace=namespace)
+    late, *_ = roll_out(control_plane, two_keys)
+    assert spread.report("-n", namespace).verdicts("Deployment/web") == {"absent-key": 3}
+    label(control_plane, namespace, late, "rev=r1")
+    report = spread.report("-n", namespace)
+    assert report.verdicts("Deployment/web") == {"absent-key": 2, "late-label": 1}
+    entry = report.verdict_of(late)
+    assert (entry["verdict"], entry["confidence"]) == ("late-label", "certain")
+    verdicts = {key["key"]: key["verdict"] for key in entry["keys"]}
+    assert verdicts == {HASH: "merged", "rev": "late-label"}
+    (key,) = (key for key in entry["keys"] if key["key"] == "rev")
+    assert key["changedBy"]["manager"] == "kubectl-label"
+    assert report.codes("Deployment/web")["SPR105"] == [late]
+
+
+def test_a_late_label_without_proof(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
+    """Where no other key proves that the merge ran, the same edit is unmerged, and no reason is claimed."""
+    late, *_ = roll_out(control_plane, deployment(constraints=[constraint(match=["rev"])], namespace=namespace))
+    label(control_plane, namespace, late, "rev=r1")
+    report = spread.report("-n", namespace)
+    assert report.verdicts("Deployment/web") == {"absent-key": 2, "unmerged": 1}
+    entry = report.verdict_of(late)
+    assert (entry["verdict"], entry["confidence"]) == ("unmerged", "unknown")
+    assert report["cluster"]["gatesSource"] == "metrics"
+
+
+def test_a_label_that_comes_at_once_is_still_late(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
+    """A bare pod labelled within the second of its creation is not taken for one from before an upgrade."""
+    control_plane.api.create(pod("web", [constraint(match=["rev"])], namespace=namespace))
+    label(control_plane, namespace, "web", "rev=r1")
+    entry = spread.report("-n", namespace).verdict_of("web")
+    assert (entry["verdict"], entry["confidence"]) == ("unmerged", "unknown")
+    assert entry["keys"][0]["changedBy"]["manager"] == "kubectl-label"
+
+
+def test_a_removed_label(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
+    """A label that is gone is removed-label, and nobody is blamed for what leaves no trace."""
+    web = deployment(constraints=[constraint(match=["rev"])], labels={"app": "web", "rev": "r1"}, namespace=namespace)
+    bare, *_ = roll_out(control_plane, web)
+    label(control_plane, namespace, bare, "rev-")
+    report = spread.report("-n", namespace)
+    assert report.verdicts("Deployment/web") == {"merged": 2, "removed-label": 1}
+    entry = report.verdict_of(bare)
+    (key,) = entry["keys"]
+    assert (entry["verdict"], key["stored"]) == ("removed-label", "r1")
+    assert "label" not in key
+    assert "changedBy" not in key
+    assert report.codes("Deployment/web") == {"SPR102": [bare]}
+
+
+def test_a_zone_label_from_binding_is_no_fault(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
+    """Pods get their zone label when they are bound, after the merge: bind-label, and no finding."""
+    by_zone = constraint(key=HOSTNAME, match=[ZONE])
+    roll_out(control_plane, deployment(constraints=[by_zone], namespace=namespace))
+    assert all(ZONE in found["metadata"]["labels"] for found in pods(control_plane, namespace))
+    report = spread.report("-n", namespace)
+    assert report.verdicts("Deployment/web") == {"bind-label": 3}
+    (row,) = report.rows("Deployment/web")
+    assert row["selector"]["effective"] == row["selector"]["stored"]
+    assert sum(counts(row).values()) == 3
+    assert report["findings"] == []
+
+
+def test_a_relabelled_pending_pod_is_an_error(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
+    """A pending pod whose stored and current values exclude each other counts nothing: exit status 1."""
+    gate: Json = {"schedulingGates": [{"name": "example.com/wait"}]}
+    labels = {"app": "web", "rev": "r1"}
+    control_plane.apply(pod("web", [constraint(match=["rev"])], labels=labels, namespace=namespace, **gate))
+    label(control_plane, namespace, "web", "rev=r2")
+    report = spread.report("-n", namespace, status=1)
+    row = report.row("Pod/web")
+    assert (row["pending"], row["verdicts"]) == (1, {"stale-label": 1})
+    assert (counts(row), row["selfMatchNum"]) == ({"a": 0, "b": 0, "c": 0}, 0)
+    assert [found["severity"] for found in report["findings"]] == ["error"]
+
+
+def test_a_stale_anti_affinity_is_an_error(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
+    """A running pod's required anti-affinity goes on repelling by the old value."""
+    term = {"topologyKey": HOSTNAME, "labelSelector": {"matchLabels": {"app": "web"}}, "matchLabelKeys": ["rev"]}
+    required = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    web = deployment(labels={"app": "web", "rev": "r1"}, namespace=namespace, affinity=required)
+    changed, *_ = roll_out(control_plane, web)
+    label(control_plane, namespace, changed, "rev=r2")
+    report = spread.report("-n", namespace, status=1)
+    path = "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0]"
+    assert report.verdicts("Deployment/web", path) == {"merged": 2, "stale-label": 1}
+    assert [(found["code"], found["severity"], found["pods"]) for found in report["findings"]] == [
+        ("SPR101", "error", [changed])
+    ]
+
+
+def test_a_pod_on_a_node_that_is_gone_counts_nowhere(
+    control_plane: ControlPlane, namespace: str, spread: Spread
+) -> None:
+    """A pod bound to a name without a Node is in no domain, as for the scheduler."""
+    for name, node in {"here": "a1", "lost": "gone"}.items():
+        control_plane.api.create(pod(name, [constraint()], namespace=namespace, nodeName=node))
+    report = spread.report("-n", namespace)
+    assert counts(report.row("Pod/here")) == counts(report.row("Pod/lost")) == {"a": 1, "b": 0, "c": 0}
+
+
+def test_explain_says_who_changed_the_label(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
+    """``explain`` shows the selector's difference, the manager and the domains."""
+    web = deployment(constraints=[constraint(match=["rev"])], labels={"app": "web", "rev": "r1"}, namespace=namespace)
+    changed, *_ = roll_out(control_plane, web)
+    label(control_plane, namespace, changed, "rev=r2")
+    answer = spread("explain", f"pod/{changed}", "-n", namespace)
+    assert (answer.status, answer.stderr) == (0, "")
+    assert "kubectl-label" in answer.stdout
+    assert "stale-label" in answer.stdout
