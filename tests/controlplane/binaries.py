@@ -69,9 +69,7 @@ def kubectl() -> Path:
     return kubernetes(names=("kubectl",)) / "kubectl"
 
 
-def not_built(
-    version: str = KUBERNETES_VERSION, names: tuple[str, ...] = CONTROL_PLANE
-) -> list[Path]:
+def not_built(version: str = KUBERNETES_VERSION, names: tuple[str, ...] = CONTROL_PLANE) -> list[Path]:
     """Return what would have to be built before a control plane of ``version`` can start."""
     needed = [cache_folder() / version / name for name in names]
     needed.append(cache_folder() / f"etcd-{ETCD_VERSION}" / "etcd")

@@ -46,9 +46,7 @@ class Authority:
         names = x509.SubjectAlternativeName([_host(host) for host in hosts])
         return self._issue(stem, _name(stem), WEEK, ExtendedKeyUsageOID.SERVER_AUTH, names)
 
-    def client(
-        self, stem: str, user: str, groups: Sequence[str] = (), lifetime: timedelta = WEEK
-    ) -> KeyPair:
+    def client(self, stem: str, user: str, groups: Sequence[str] = (), lifetime: timedelta = WEEK) -> KeyPair:
         """Sign a client certificate for a Kubernetes user; a negative ``lifetime``: expired."""
         subject = _name(user, groups)
         return self._issue(stem, subject, lifetime, ExtendedKeyUsageOID.CLIENT_AUTH)

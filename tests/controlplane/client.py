@@ -55,9 +55,7 @@ class ApiClient:
             timeout=30,
         )
 
-    def request(
-        self, method: str, path: str, body: object = None, content_type: str = "application/json"
-    ) -> Any:
+    def request(self, method: str, path: str, body: object = None, content_type: str = "application/json") -> Any:
         """Send one request and return the decoded answer.
 
         Raises:

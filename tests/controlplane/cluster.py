@@ -259,9 +259,7 @@ class ControlPlane:
         self._run_apiserver(server, Options(version, feature_gates, extra_flags))
         return server
 
-    def wait_for(
-        self, condition: Callable[[], T], timeout: float = 30, what: str = "condition"
-    ) -> T:
+    def wait_for(self, condition: Callable[[], T], timeout: float = 30, what: str = "condition") -> T:
         """Return the first truthy answer of ``condition``.
 
         Raises:

@@ -33,9 +33,7 @@ DISABLED_CONTROLLERS = (
 )
 
 
-def wait_for(
-    condition: Callable[[], T], timeout: float, what: str, running: Sequence[Process] = ()
-) -> T:
+def wait_for(condition: Callable[[], T], timeout: float, what: str, running: Sequence[Process] = ()) -> T:
     """Return the first truthy answer of ``condition``.
 
     Raises:
@@ -75,10 +73,7 @@ class Security:
         self.service_account_key = write_key(folder / "service-account.key")
         self.tokens = {user: f"token-of-{user}" for user in tokens}
         self.token_file = folder / "tokens.csv"
-        rows = [
-            f'{self.tokens[user]},{user},{user},"{",".join(groups)}"\n'
-            for user, groups in tokens.items()
-        ]
+        rows = [f'{self.tokens[user]},{user},{user},"{",".join(groups)}"\n' for user, groups in tokens.items()]
         self.token_file.write_text("".join(rows), encoding="utf-8")
 
 
@@ -115,9 +110,7 @@ class Etcd:
 class ApiServer:
     """A kube-apiserver on a port of its own, which it keeps over restarts."""
 
-    def __init__(
-        self, name: str, folder: Path, security: Security, etcd: Etcd, *, audit: bool
-    ) -> None:
+    def __init__(self, name: str, folder: Path, security: Security, etcd: Etcd, *, audit: bool) -> None:
         """Prepare an apiserver; ``start`` starts it."""
         self.name = name
         self.log = folder / f"{name}.log"
@@ -203,9 +196,7 @@ class ApiServer:
         return [f"--audit-policy-file={policy}", f"--audit-log-path={self.audit_log}"]
 
 
-def start_scheduler(
-    folder: Path, server: ApiServer, security: Security, options: Options
-) -> Process:
+def start_scheduler(folder: Path, server: ApiServer, security: Security, options: Options) -> Process:
     """Start the kube-scheduler with a log that tells why it refuses a node."""
     pair = security.authority.client("kube-scheduler", "system:kube-scheduler")
     command = [
@@ -221,9 +212,7 @@ def start_scheduler(
     return Process("kube-scheduler", command, folder / "kube-scheduler.log")
 
 
-def start_controllers(
-    folder: Path, server: ApiServer, security: Security, options: Options
-) -> Process:
+def start_controllers(folder: Path, server: ApiServer, security: Security, options: Options) -> Process:
     """Start the kube-controller-manager with every controller that works without kubelets."""
     # Not system:kube-controller-manager: that user can do little, and each controller would have
     # to get a token of its own first, which takes longer than everything else at the start.

@@ -11,9 +11,7 @@ from tests.controlplane import binaries
 from tests.controlplane.cluster import ControlPlane
 
 
-def require_built(
-    version: str = binaries.KUBERNETES_VERSION, names: tuple[str, ...] = binaries.CONTROL_PLANE
-) -> None:
+def require_built(version: str = binaries.KUBERNETES_VERSION, names: tuple[str, ...] = binaries.CONTROL_PLANE) -> None:
     """Skip the test where the programs of a Kubernetes version are not built; on CI, fail."""
     missing = binaries.not_built(version, names)
     if missing:
@@ -31,17 +29,13 @@ def built_control_plane() -> None:
 
 
 @pytest.fixture(scope="session")
-def control_plane(
-    built_control_plane: None, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ControlPlane]:
+def control_plane(built_control_plane: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """Return the control plane of all tests: two nodes in each of the zones a, b and c.
 
     Pods that have a node start running by themselves, and end when they are deleted.
     """
     folder = tmp_path_factory.mktemp("control-plane")
-    with ControlPlane.start(
-        folder, kubelet=True, audit=True, tokens={"token-user": ["token-users"]}
-    ) as cluster:
+    with ControlPlane.start(folder, kubelet=True, audit=True, tokens={"token-user": ["token-users"]}) as cluster:
         cluster.add_nodes()
         yield cluster
 

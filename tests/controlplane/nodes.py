@@ -167,9 +167,7 @@ def _running(pod: Object) -> dict[str, Any]:
     return {
         "phase": "Running",
         "startTime": now,
-        "conditions": [
-            {"type": name, "status": "True", "lastTransitionTime": now} for name in conditions
-        ],
+        "conditions": [{"type": name, "status": "True", "lastTransitionTime": now} for name in conditions],
         "containerStatuses": [
             {
                 "name": container["name"],

@@ -109,8 +109,7 @@ def test_other_users(control_plane: ControlPlane) -> None:
     expired = control_plane.kubeconfig_for("carol", lifetime=timedelta(hours=-1))
     invalid = control_plane.invalid_token_kubeconfig()
     errors = [
-        control_plane.kubectl(*listing, kubeconfig=path, check=False).stderr
-        for path in (alice, bob, expired, invalid)
+        control_plane.kubectl(*listing, kubeconfig=path, check=False).stderr for path in (alice, bob, expired, invalid)
     ]
     assert 'User "alice" cannot list resource "pods"' in errors[0]
     assert 'User "token-user" cannot list resource "pods"' in errors[1]
@@ -129,9 +128,7 @@ def test_requests_are_audited(control_plane: ControlPlane) -> None:
 
 
 @pytest.fixture(scope="module")
-def storage(
-    built_control_plane: None, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ControlPlane]:
+def storage(built_control_plane: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """Return an apiserver and etcd alone, free to be restarted."""
     folder = tmp_path_factory.mktemp("storage")
     with ControlPlane.start(folder, scheduler=False, controllers=False) as cluster:
