@@ -48,7 +48,9 @@ _HISTORY: Final[dict[Gate, _History]] = {
 
 
 _NAMESPACE_SELECTORS_TWICE: Final = range(34, 37)
-_LENGTHS_IN_BYTES: Final = 35
+_LABEL_KEY_TEXTS: Final = 35
+_DEPENDENCIES: Final = 35
+"""From this minor on, a gate cannot be on while one that it needs is off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +78,8 @@ class Behaviour:
     """A spread selector without any requirement counts no pod, although it selects all (issue 141339)."""
     matches_namespace_selectors_twice: bool
     """An incoming pod's namespaceSelector, its namespaces listed, also selects all if it selects empty labels."""
-    label_length_unit: str
-    """How validation names the unit of a label's longest length."""
+    label_key_texts: bool
+    """Validation speaks of label keys and of bytes, not of qualified names and of characters."""
     warns_of_null_selectors: bool
     """The apiserver warns of a spread constraint or affinity term without a labelSelector."""
 
@@ -86,7 +88,8 @@ def gates(minor: int, overrides: Mapping[str, bool]) -> dict[str, bool]:
     """Return every gate that ``minor`` knows with its value: the default, unless overridden.
 
     Raises:
-        ValueError: an override names a gate that this minor does not know or has locked.
+        ValueError: an override names a gate that this minor does not know or has locked, or leaves a gate on
+            without one that it needs; a server would not start.
     """
     known = {gate: history for gate, history in _HISTORY.items() if history.since <= minor}
     for name, value in overrides.items():
@@ -96,7 +99,11 @@ def gates(minor: int, overrides: Mapping[str, bool]) -> dict[str, bool]:
         if locked is not None and minor >= locked and not value:
             raise ValueError(f"cannot set feature gate {name} to false, feature is locked to true")
     defaults = {gate: history.on is not None and minor >= history.on for gate, history in known.items()}
-    return {str(gate): overrides.get(gate, default) for gate, default in sorted(defaults.items())}
+    values = {str(gate): overrides.get(gate, default) for gate, default in sorted(defaults.items())}
+    if minor >= _DEPENDENCIES and values[Gate.SELECTOR_MERGE] and not values[Gate.MATCH_LABEL_KEYS]:
+        needs = f"depends on features that are disabled: [{Gate.MATCH_LABEL_KEYS}]"
+        raise ValueError(f"{Gate.SELECTOR_MERGE} is enabled, but {needs}")
+    return values
 
 
 def behaviour(minor: int, gate_values: Mapping[str, bool]) -> Behaviour:
@@ -118,6 +125,6 @@ def behaviour(minor: int, gate_values: Mapping[str, bool]) -> Behaviour:
         binding_writes_topology_labels=enabled(Gate.TOPOLOGY_LABELS),
         empty_selector_counts_nothing=True,
         matches_namespace_selectors_twice=minor in _NAMESPACE_SELECTORS_TWICE,
-        label_length_unit="bytes" if minor >= _LENGTHS_IN_BYTES else "characters",
+        label_key_texts=minor >= _LABEL_KEY_TEXTS,
         warns_of_null_selectors=minor >= _WARNS_OF_NULL_SELECTORS,
     )

@@ -30,6 +30,9 @@ _NAME_HELP: Final = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
     f"character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '{_NAME_FORMAT}')"
 )
+_PREFIXED: Final = f"{_NAME_HELP} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+_LABEL_KEY_HELP: Final = f"a valid label key {_PREFIXED}"
+_QUALIFIED_NAME_HELP: Final = f"a qualified name {_PREFIXED}"
 _VALUE_HELP: Final = (
     "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must "
     "start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', "
@@ -63,6 +66,7 @@ _NAME_MAX: Final = 63
 _DNS_SUBDOMAIN_MAX: Final = 253
 _WEIGHTS: Final = range(1, 101)
 _BYTES: Final = " bytes"
+_CHARACTERS: Final = " characters"
 _MATCH_OVERLAP: Final = "exists in both matchLabelKeys and labelSelector"
 
 
@@ -142,10 +146,13 @@ def pod_warnings(spec: PodSpec, path: str = "spec") -> tuple[str, ...]:
 
 
 def _worded(error: FieldError, behaviour: Behaviour) -> FieldError:
-    """Name the unit of a longest length as this minor does; what is written in bytes here differs between minors."""
-    if not error.message.endswith(_BYTES):
+    """Return an error in the words of this minor."""
+    if behaviour.label_key_texts:
         return error
-    return FieldError(error.path, f"{error.message.removesuffix(_BYTES)} {behaviour.label_length_unit}")
+    for new, old in ((_BYTES, _CHARACTERS), (_LABEL_KEY_HELP, _QUALIFIED_NAME_HELP)):
+        if error.message.endswith(new):
+            return FieldError(error.path, error.message.removesuffix(new) + old)
+    return error
 
 
 def _judges_merged_keys(old: PodSpec, behaviour: Behaviour) -> bool:
@@ -384,8 +391,7 @@ def _name_problems(key: str) -> Iterator[str]:
     """Yield what is wrong with a label key: an optional DNS subdomain prefix, "/", and a name."""
     prefix, slash, name = key.rpartition("/")
     if "/" in prefix:
-        with_prefix = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
-        yield f"a valid label key {_NAME_HELP} {with_prefix}"
+        yield _LABEL_KEY_HELP
         return
     if slash and not prefix:
         yield "prefix part must be non-empty"

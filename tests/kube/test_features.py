@@ -77,3 +77,14 @@ def test_behaviour_a_gate_that_is_missing_is_off() -> None:
     assert not found.merges_affinity_selectors
     assert not found.node_inclusion_policies
     assert list(MINORS) == list(range(OLDEST_MINOR, NEWEST_MINOR + 1))
+
+
+@pytest.mark.parametrize("minor", [34, 35])
+def test_the_merge_gate_needs_its_base_gate(minor: int) -> None:
+    """From 1.35 on an apiserver does not start with the base gate off alone; 1.34 does, and merges nothing."""
+    off = {"MatchLabelKeysInPodTopologySpread": False}
+    if minor < 35:
+        assert not behaviour(minor, gates(minor, off)).merges_spread_selectors
+        return
+    with pytest.raises(ValueError, match="depends on features that are disabled"):
+        gates(minor, off)

@@ -1,0 +1,88 @@
+"""Spread scores: how does the scheduler rank the nodes that a pod may go to by its soft constraints?
+
+Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/podtopologyspread/scoring.go.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kubectl_spread.kube.model import Node
+from kubectl_spread.kube.podtopologyspread import Constraint, Domains
+
+MAX_NODE_SCORE: Final = 100
+_HOSTNAME: Final = "kubernetes.io/hostname"
+
+
+@dataclass(frozen=True, slots=True)
+class SoftConstraint:
+    """A soft constraint with what it counts.
+
+    ``domains`` are its eligible domains, over all nodes; ``matching`` maps a node's name to its number of matching
+    pods, be the node eligible or not.
+    """
+
+    constraint: Constraint
+    domains: Domains
+    matching: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranking:
+    """A constraint among the nodes that are ranked: matching pods of each of their domains, and the domains' weight."""
+
+    soft: SoftConstraint
+    match_num: Mapping[str, int]
+    weight: float
+
+    def score(self, node: Node) -> float:
+        """Return what the constraint holds against a node that has its key."""
+        constraint = self.soft.constraint
+        if constraint.topology_key == _HOSTNAME:
+            count = self.soft.matching.get(node.metadata.name, 0)
+        else:
+            count = self.match_num[node.metadata.labels[constraint.topology_key]]
+        return count * self.weight + (constraint.max_skew - 1)
+
+
+def scores(softs: Sequence[SoftConstraint], feasible: Sequence[Node]) -> dict[str, int]:
+    """Rank the nodes that the filters left, by name, from 0 to 100 at best.
+
+    A node that lacks the topology key of any of the constraints has 0. Without soft constraints there is no ranking.
+
+    Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/podtopologyspread/scoring.go, PreScore, Score and
+    NormalizeScore.
+    """
+    if not softs:
+        return {}
+    keys = [soft.constraint.topology_key for soft in softs]
+    ranked = [node for node in feasible if all(key in node.metadata.labels for key in keys)]
+    rankings = [_ranking(soft, ranked) for soft in softs]
+    raw = {node.metadata.name: _rounded(sum(ranking.score(node) for ranking in rankings)) for node in ranked}
+    ignored = dict.fromkeys((node.metadata.name for node in feasible), 0)
+    return {**ignored, **_normalized(raw)}
+
+
+def _ranking(soft: SoftConstraint, ranked: Sequence[Node]) -> _Ranking:
+    key = soft.constraint.topology_key
+    match_num = {node.metadata.labels[key]: 0 for node in ranked}
+    for node, value in soft.domains.value_of.items():
+        if value in match_num:
+            match_num[value] += soft.matching.get(node, 0)
+    size = len(ranked) if key == _HOSTNAME else len(match_num)
+    return _Ranking(soft, match_num, math.log(size + 2))
+
+
+def _rounded(value: float) -> int:
+    """Round as Go does, halves away from zero."""
+    return math.floor(value + 0.5)
+
+
+def _normalized(raw: Mapping[str, int]) -> dict[str, int]:
+    most, least = max(raw.values(), default=0), min(raw.values(), default=0)
+    if most == 0:
+        return dict.fromkeys(raw, MAX_NODE_SCORE)
+    return {name: MAX_NODE_SCORE * (most + least - score) // most for name, score in raw.items()}
