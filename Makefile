@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SAMPLE := examples/cluster.json
+N := 2000
 
-.PHONY: demo test lint types imports unit e2e control-plane cluster docs golden sample clean
+.PHONY: demo test lint types imports unit e2e conformance control-plane cluster docs golden sample clean
 
 demo: $(VENV)/installed ## show check and explain on the sample cluster
 	$(BIN)/kubectl-spread check -f $(SAMPLE) --server-version 1.37 || test $$? -eq 1
@@ -27,6 +28,9 @@ unit: $(VENV)/developed
 
 e2e: $(VENV)/developed ## the suites against a real control plane
 	$(BIN)/pytest -m e2e
+
+conformance: $(VENV)/developed ## N random cases a minor and kind against the real Kubernetes code
+	$(BIN)/python -m tests.conformance --cases $(N)
 
 control-plane: $(VENV)/developed ## build etcd and Kubernetes from their Go modules
 	$(BIN)/python -m tests.controlplane.binaries

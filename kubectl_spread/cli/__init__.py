@@ -13,6 +13,7 @@ from kubectl_spread import __version__
 from kubectl_spread.cli import output
 from kubectl_spread.cli.check import check
 from kubectl_spread.cli.explain import explain
+from kubectl_spread.cli.merge import merge, unmerge
 from kubectl_spread.cli.rules import rules
 from kubectl_spread.errors import SpreadError
 from kubectl_spread.kube.features import NEWEST_MINOR, OLDEST_MINOR
@@ -68,7 +69,7 @@ def cli() -> None:
     """  # noqa: D301 - click wants the backspace character itself
 
 
-for command in (check, explain, rules):
+for command in (check, explain, merge, unmerge, rules):
     cli.add_command(command)
 
 

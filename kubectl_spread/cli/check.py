@@ -8,7 +8,8 @@ import click
 
 from kubectl_spread.audit.report import Report
 from kubectl_spread.cli import options, output
-from kubectl_spread.cli.gather import Gathered, gather
+from kubectl_spread.cli.gather import gather
+from kubectl_spread.cli.gathered import Gathered
 from kubectl_spread.render import structured
 from kubectl_spread.rules.model import Severity
 

@@ -12,7 +12,8 @@ from kubectl_spread.audit import report
 from kubectl_spread.audit.evaluate import Audit, evaluate
 from kubectl_spread.audit.snapshot import Snapshot
 from kubectl_spread.audit.verdicts import Verdict
-from kubectl_spread.cli.gather import Gathered, Judgement, ServerMinor, judge_by
+from kubectl_spread.cli.gathered import Gathered
+from kubectl_spread.cli.judging import Judgement, ServerMinor, judge_by
 from kubectl_spread.cli.question import Question
 from kubectl_spread.errors import ForbiddenError, UsageError
 from kubectl_spread.kube.features import OLDEST_MINOR

@@ -40,17 +40,8 @@ _CONNECTION: Final = (
     ),
 )
 
-_INPUT: Final = (
-    click.option("-n", "--namespace", default="", metavar="NAME", help="The namespace to judge."),
-    click.option(
-        "-f",
-        "--filename",
-        multiple=True,
-        metavar="FILE",
-        help="Read manifests or captured objects instead of a cluster: a file, a folder, or - for standard "
-        "input; repeatable.",
-    ),
-    click.option("-R", "--recursive", is_flag=True, help="Read folders inside folders too."),
+_RECURSIVE: Final = click.option("-R", "--recursive", is_flag=True, help="Read folders inside folders too.")
+_VERSION: Final = (
     click.option(
         "--server-version",
         default="",
@@ -63,12 +54,39 @@ _INPUT: Final = (
         metavar="A=BOOL,…",
         help="Feature gates that differ from what is read or assumed.",
     ),
+)
+
+_INPUT: Final = (
+    click.option("-n", "--namespace", default="", metavar="NAME", help="The namespace to judge."),
+    click.option(
+        "-f",
+        "--filename",
+        multiple=True,
+        metavar="FILE",
+        help="Read manifests or captured objects instead of a cluster: a file, a folder, or - for standard "
+        "input; repeatable.",
+    ),
+    _RECURSIVE,
+    *_VERSION,
     click.option(
         "--merge-since",
         default="",
         metavar="TIME",
         help="Since when every apiserver merges spread selectors.",
     ),
+)
+
+_MANIFESTS: Final = (
+    click.option(
+        "-f",
+        "--filename",
+        multiple=True,
+        required=True,
+        metavar="FILE",
+        help="Read manifests: a file, a folder, or - for standard input; repeatable.",
+    ),
+    _RECURSIVE,
+    *_VERSION,
 )
 
 _SCOPE: Final = (
@@ -102,6 +120,11 @@ def connection(command: Command) -> Command:
 def reading(command: Command) -> Command:
     """Add the flags that say what is read and by which Kubernetes it is judged."""
     return _add(command, _INPUT)
+
+
+def manifests(command: Command) -> Command:
+    """Add the flags of a filter: which manifests are read, and by which Kubernetes they are judged."""
+    return _add(command, _MANIFESTS)
 
 
 def scope(command: Command) -> Command:

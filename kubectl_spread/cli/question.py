@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Literal
 
 import msgspec
 
@@ -12,7 +11,7 @@ from kubectl_spread.audit.scope import FIELDS, FieldRequirement, Scope
 from kubectl_spread.cli import targets
 from kubectl_spread.errors import UsageError
 from kubectl_spread.kube import labelsyntax
-from kubectl_spread.kube.features import NEWEST_MINOR, OLDEST_MINOR
+from kubectl_spread.kube.features import NEWEST_MINOR
 from kubectl_spread.rules import RULES
 from kubectl_spread.rules.engine import Selection
 
@@ -126,25 +125,6 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
             fields=tuple(FieldRequirement(field, value, equal) for field, value, equal in fields),
             targets=found,
         )
-
-
-VersionSource = Literal["live", "flag", "default"]
-
-
-def judged_minor(minor: int) -> tuple[int, str]:
-    """Return the minor that is judged by, and a warning where it is not the one that was asked for.
-
-    Raises:
-        UsageError: the minor is older than any that is known.
-    """
-    if minor < OLDEST_MINOR:
-        raise UsageError(f"Kubernetes 1.{minor} is too old: 1.{OLDEST_MINOR} to 1.{NEWEST_MINOR} are known")
-    if minor > NEWEST_MINOR:
-        return (
-            NEWEST_MINOR,
-            f"Kubernetes 1.{minor} is newer than any that is known, judged as 1.{NEWEST_MINOR}",
-        )
-    return minor, ""
 
 
 def _split(values: Iterable[str]) -> tuple[str, ...]:

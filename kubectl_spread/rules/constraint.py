@@ -25,7 +25,7 @@ REFUSED: Final = Rule(
         "that was exported from a cluster holds the merged part already and is refused as well. A path that ends in "
         "[i][j] is about entry j of matchLabelKeys in constraint i."
     ),
-    fix="correct the field that the error names; of an exported pod take out the merged expressions",
+    fix="correct the field that the error names; run an exported pod through kubectl spread unmerge",
     source="https://github.com/kubernetes/kubernetes/issues/130063",
     needs_nodes=False,
     check=_refused,

@@ -168,7 +168,7 @@ def restart(namespace: str, workload: Target) -> str:
         resource = f"{_RESTARTABLE[workload.kind]}/{workload.name}"
         return f"restart them by their owner: kubectl rollout restart {resource} -n {namespace}"
     if workload.kind == "Pod":
-        return "save the manifest, take the merged expressions out of its selectors, delete the pod and create it again"
+        return "save the manifest, run it through kubectl spread unmerge, delete the pod and create it again"
     return "evict them; their owner replaces them and disruption budgets hold"
 
 

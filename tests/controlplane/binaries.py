@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 KUBERNETES_VERSION = "v1.37.1"
+OLDER_APISERVERS = ("v1.33.13", "v1.34.4")
 ETCD_VERSION = "v3.6.5"
 CONTROL_PLANE = ("kube-apiserver", "kube-scheduler", "kube-controller-manager")
 
@@ -142,6 +143,7 @@ def _build(module: str, packages: dict[str, str], folder: Path, *, ldflags: str)
 
 if __name__ == "__main__":
     print(etcd())
-    for wanted in sys.argv[1:] or [KUBERNETES_VERSION]:
-        print(kubernetes(wanted))
+    print(kubernetes())
+    for older in sys.argv[1:] or OLDER_APISERVERS:
+        print(kubernetes(older, ("kube-apiserver",)))
     print(kubectl())

@@ -1,0 +1,42 @@
+"""Runs of the two commands on texts, and the pod that most of these texts are about."""
+
+from __future__ import annotations
+
+import textwrap
+
+from click.testing import CliRunner, Result
+
+from kubectl_spread.cli import cli
+
+HEAD = """\
+apiVersion: v1
+kind: Pod
+metadata:
+  name: web
+  labels: {app: web, rev: r1, tenant: a}
+spec:
+"""
+
+
+def run(command: str, text: str | bytes, *options: str) -> Result:
+    """Return what a command makes of a text on standard input, judged as 1.37 unless said otherwise."""
+    version = () if any(option.startswith("--server-version") for option in options) else ("--server-version=1.37",)
+    return CliRunner().invoke(cli, [command, "-f", "-", *version, *options], input=text)
+
+
+def out(command: str, text: str | bytes, *options: str) -> str:
+    """Return the standard output of a run that succeeds and has nothing to say."""
+    found = run(command, text, *options)
+    assert (found.exit_code, found.stderr) == (0, "")
+    return found.stdout_bytes.decode()
+
+
+def pod(spec: str) -> str:
+    """Return a pod labelled app=web, rev=r1 and tenant=a, with the fields of a spec."""
+    return HEAD + textwrap.indent(textwrap.dedent(spec), "  ")
+
+
+def constrained(fields: str) -> str:
+    """Return that pod with one spread constraint, of which ``fields`` are the last."""
+    constraint = "topologySpreadConstraints:\n- maxSkew: 1\n  topologyKey: zone\n  whenUnsatisfiable: DoNotSchedule\n"
+    return pod(constraint + textwrap.indent(textwrap.dedent(fields), "  "))

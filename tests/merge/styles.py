@@ -1,0 +1,94 @@
+"""Ways in which people write the same manifest."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from kubectl_spread.sources.layout import is_plain
+
+
+@dataclass(slots=True)
+class Style:
+    """One way of writing YAML.
+
+    Attributes:
+        step: What lists are indented by, relative to their keys.
+        gap: What stands behind a dash.
+        quote: What strings are quoted with; "" where they need none.
+        flow: From which depth on values are written in brackets.
+        comments: Whether there is a comment on every line and under every item.
+        anchors: Whether a selector that is written twice is an alias the second time.
+        newline: What ends a line.
+    """
+
+    step: str = ""
+    gap: str = " "
+    quote: str = ""
+    flow: int = 99
+    comments: bool = False
+    anchors: bool = False
+    newline: str = "\n"
+    _seen: dict[str, str] = field(default_factory=dict)
+    _count: int = 0
+
+    def write(self, value: Any) -> str:
+        """Return a manifest as text."""
+        self._seen, self._count = {}, 0
+        lines = [self._said(line) for line in self._mapping(value, 0)]
+        return "".join(f"{line}{self.newline}" for line in lines)
+
+    def _mapping(self, value: dict[str, Any], depth: int) -> Iterator[str]:
+        for key, item in value.items():
+            yield from self._entry(self._scalar(key), key, item, depth)
+
+    def _entry(self, name: str, key: str, value: Any, depth: int) -> Iterator[str]:
+        anchor = ""
+        if self.anchors and key in ("labelSelector", "matchExpressions") and value:
+            known = json.dumps(value)
+            if known in self._seen:
+                yield f"{name}: *{self._seen[known]}"
+                return
+            self._seen[known] = f"a{len(self._seen)}"
+            anchor = f" &{self._seen[known]}"
+        if not isinstance(value, dict | list) or not value or depth >= self.flow:
+            yield f"{name}:{anchor} {self._flow(value)}"
+            return
+        yield f"{name}:{anchor}"
+        if isinstance(value, dict):
+            yield from (f"  {line}" for line in self._mapping(value, depth + 1))
+        else:
+            yield from (f"{self.step}{line}" for line in self._items(value, depth + 1))
+
+    def _items(self, value: list[Any], depth: int) -> Iterator[str]:
+        for item in value:
+            if isinstance(item, dict) and item and depth < self.flow:
+                first, *rest = self._mapping(item, depth)
+                yield f"-{self.gap}{first}"
+                yield from (f" {' ' * len(self.gap)}{line}" for line in rest)
+            else:
+                yield f"-{self.gap}{self._flow(item)}"
+            if self.comments:
+                self._count += 1
+                yield f"   # under {self._count}"
+
+    def _flow(self, value: Any) -> str:
+        match value:
+            case dict():
+                return "{" + ", ".join(f"{self._scalar(key)}: {self._flow(item)}" for key, item in value.items()) + "}"
+            case list():
+                return "[" + ", ".join(map(self._flow, value)) + "]"
+        return self._scalar(value)
+
+    def _scalar(self, value: Any) -> str:
+        if isinstance(value, str) and (self.quote or not is_plain(value)):
+            return f"'{value}'" if self.quote == "'" else json.dumps(value)
+        return value if isinstance(value, str) else json.dumps(value)
+
+    def _said(self, line: str) -> str:
+        if not self.comments or "#" in line:
+            return line
+        self._count += 1
+        return f"{line}  # on {self._count}"

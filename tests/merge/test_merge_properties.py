@@ -1,0 +1,190 @@
+"""What holds for every pod, however it is written."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from deepdiff import Delta
+from deepdiff.serialization import json_loads
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from kubectl_spread.audit.clauses import clauses
+from kubectl_spread.audit.mergereport import item
+from kubectl_spread.audit.merging import applied, merge_pod, unmerge_pod
+from kubectl_spread.audit.tails import split
+from kubectl_spread.audit.verdicts import Context, Verdict, judge
+from kubectl_spread.kube.features import behaviour, gates
+from kubectl_spread.kube.model import Pod
+from kubectl_spread.kube.podstrategy import prepare_for_create
+from kubectl_spread.kube.validation import pod_errors
+from kubectl_spread.sources import chunks, json_objects
+from tests.builders import HOSTNAME, ZONE, Json, constraint, pod_json, requirement, term
+from tests.merge.styles import Style
+
+QUICK = settings(max_examples=150, deadline=None, derandomize=True)
+SERVED = {minor: behaviour(minor, gates(minor, {})) for minor in (27, 30, 33, 34, 37)}
+WITHOUT_KEYS = behaviour(33, gates(33, {"MatchLabelKeysInPodTopologySpread": False}))
+NEWEST = SERVED[37]
+
+VALUES = st.sampled_from(("", "r1", "1", "on", "1e3"))
+LABELS = st.fixed_dictionaries({"app": st.just("web")}, optional={"rev": VALUES, "tenant": VALUES})
+KEYS = st.lists(st.sampled_from(("rev", "tenant", "nope")), max_size=2, unique=True)
+EXPRESSIONS = st.builds(
+    lambda key, operator, values: requirement(key, operator, *values),
+    st.sampled_from(("x", "app", "rev")),
+    st.sampled_from(("In", "NotIn")),
+    st.lists(VALUES, min_size=1, max_size=2),
+)
+SELECTORS: st.SearchStrategy[Json] = st.one_of(
+    st.just({}),
+    st.just({"matchLabels": {"app": "web"}}),
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "matchLabels": st.dictionaries(st.sampled_from(("app", "on")), VALUES, max_size=2),
+            "matchExpressions": st.one_of(st.none(), st.lists(EXPRESSIONS, max_size=2)),
+        },
+    ),
+)
+CONSTRAINTS = st.builds(
+    lambda key, hard, found, match, fields: constraint(key=key, hard=hard, match=match, **(found | fields)),
+    st.sampled_from((ZONE, HOSTNAME)),
+    st.booleans(),
+    st.one_of(st.just({"labelSelector": None}), st.builds(lambda found: {"labelSelector": found}, SELECTORS)),
+    KEYS,
+    st.sampled_from(({}, {"nodeTaintsPolicy": "Honor"}, {"minDomains": 2, "whenUnsatisfiable": "DoNotSchedule"})),
+)
+TERMS = st.builds(
+    lambda found, match, mismatch: term(labelSelector=found, match=match, mismatch=mismatch), SELECTORS, KEYS, KEYS
+)
+STYLES = st.one_of(
+    st.builds(
+        Style,
+        step=st.sampled_from(("", "  ", "    ")),
+        gap=st.sampled_from((" ", "   ")),
+        quote=st.sampled_from(("", "'", '"')),
+        flow=st.sampled_from((99, 0, 2, 3, 4, 5)),
+        comments=st.booleans(),
+        anchors=st.booleans(),
+        newline=st.sampled_from(("\n", "\r\n")),
+    ),
+    st.sampled_from((None, 2, 4, "\t")),
+)
+
+
+@st.composite
+def pods(draw: st.DrawFn) -> Json:
+    """Return a manifest of a pod with constraints and terms in any of the lists."""
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    preferred = "preferredDuringSchedulingIgnoredDuringExecution"
+    affinity: Json = {
+        field: {
+            required: draw(st.lists(TERMS, max_size=2)),
+            preferred: [{"weight": 1, "podAffinityTerm": one} for one in draw(st.lists(TERMS, max_size=1))],
+        }
+        for field in draw(st.lists(st.sampled_from(("podAffinity", "podAntiAffinity")), max_size=1))
+    }
+    extra: Json = {"affinity": affinity} if affinity else {}
+    found = pod_json(
+        labels=draw(LABELS),
+        constraints=draw(st.lists(CONSTRAINTS, max_size=3)),
+        stored=draw(st.booleans()),
+        **extra,
+    )
+    return found if draw(st.booleans()) else dict(reversed(found.items()))
+
+
+def decoded(found: Json) -> Pod:
+    """Return a pod as it is read, nulls included."""
+    return json_objects.decode(json.dumps(found).encode(), Pod)
+
+
+def written(found: Json, style: Style | str | int | None) -> str:
+    """Return a manifest in a style: one of YAML, or the indentation of JSON."""
+    return style.write(found) if isinstance(style, Style) else json.dumps(found, indent=style)
+
+
+def read(text: str) -> chunks.Chunk:
+    (chunk,) = chunks.read(text.encode(), "f.yaml")
+    assert chunk.fault is None
+    return chunk
+
+
+def edited(chunk: chunks.Chunk, wanted: Json) -> str:
+    text = chunk.edited({(): wanted})
+    assert text is not None, "this can be edited in place"
+    return text
+
+
+def comments(text: str) -> list[str]:
+    return re.findall(r"# (?:on|under) \d+", text)
+
+
+def outside(value: Any) -> Any:
+    """Return JSON without its selectors."""
+    if isinstance(value, dict):
+        return {key: outside(one) for key, one in value.items() if key != "labelSelector"}
+    return [outside(one) for one in value] if isinstance(value, list) else value
+
+
+@QUICK
+@given(pods(), STYLES, st.sampled_from([*SERVED.values(), WITHOUT_KEYS]))
+def test_merged_text_says_what_the_api_stores(found: Json, style: Any, served: Any) -> None:
+    text = written(found, style)
+    chunk, pod = read(text), decoded(found)
+    outcome = merge_pod(pod, served)
+    stored = prepare_for_create(pod.spec, pod.metadata.labels, served)
+    assert outcome.errors == pod_errors(stored, served)
+    if outcome.errors:
+        assert not outcome.changes
+        return
+    after = edited(chunk, applied(chunk.value, outcome.changes))
+    assert decoded(read(after).value).spec == stored
+    if not any(change.dropped for change in outcome.changes):
+        assert outside(read(after).value) == outside(found)
+        assert comments(after) == comments(text)
+    if not outcome.changes:
+        assert after == text
+
+
+@QUICK
+@given(pods(), STYLES)
+def test_what_was_unmerged_is_merged_again(found: Json, style: Any) -> None:
+    """Where every key of a stored pod is merged or absent, both ways end where they began."""
+    pod = decoded(found)
+    merging = merge_pod(pod, NEWEST)
+    assume(not merging.errors)
+    stored = applied(found, merging.changes)
+    pod = decoded(stored)
+    parts = clauses(pod.spec)
+    splits = split(parts)
+    context = Context(NEWEST, gates_known=False)
+    verdicts = {
+        key.verdict for keys in judge(parts, splits, pod.metadata.labels, bound=False, context=context) for key in keys
+    }
+    outcome = unmerge_pod(pod, NEWEST)
+    chunk = read(written(stored, style))
+    taken = edited(chunk, applied(chunk.value, outcome.changes))
+    if verdicts <= {Verdict.MERGED, Verdict.ABSENT_KEY}:
+        assert not outcome.notes
+        assert not outcome.errors
+        bare = decoded(read(taken).value)
+        again = edited(read(taken), applied(read(taken).value, merge_pod(bare, NEWEST).changes))
+        assert decoded(read(again).value).spec == pod.spec
+        assert unmerge_pod(bare, NEWEST).changes == ()
+
+
+@QUICK
+@given(pods(), st.sampled_from((merge_pod, unmerge_pod)))
+def test_deltas_apply(found: Json, treat: Any) -> None:
+    if treat is unmerge_pod:
+        found = applied(found, merge_pod(decoded(found), NEWEST).changes)
+    # A delta is applied to a copy in which what was one object stays one: here no two are.
+    found = json.loads(json.dumps(found))
+    reported = item("Pod", "default", "web", found, treat(decoded(found), NEWEST))
+    delta = Delta(json.dumps(reported.delta), deserializer=json_loads, raise_errors=True)
+    assert found + delta == reported.object
+    assert bool(reported.delta) == (reported.object != found)

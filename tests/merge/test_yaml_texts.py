@@ -1,0 +1,596 @@
+"""YAML before and after: only the selectors change, in the way in which the rest is written."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.merge.running import constrained, out, pod, run
+
+BOTH_WAYS = [
+    pytest.param(
+        """\
+        matchLabelKeys: [rev]
+        labelSelector:
+          matchLabels:
+            app: web
+        """,
+        """\
+        matchLabelKeys: [rev]
+        labelSelector:
+          matchLabels:
+            app: web
+          matchExpressions:
+          - key: rev
+            operator: In
+            values:
+            - r1
+        """,
+        id="a selector with matchLabels only gets a block like the one it stands in",
+    ),
+    pytest.param(
+        """\
+        labelSelector:
+          matchLabels: {app: web}  # ours
+          # still about the selector
+        # about the keys
+        matchLabelKeys: [rev]
+        """,
+        """\
+        labelSelector:
+          matchLabels: {app: web}  # ours
+          # still about the selector
+          matchExpressions:
+          - key: rev
+            operator: In
+            values:
+            - r1
+        # about the keys
+        matchLabelKeys: [rev]
+        """,
+        id="comments stay with what they are about",
+    ),
+    pytest.param(
+        """\
+        labelSelector:
+          matchExpressions:
+            -   key: x
+                operator: In
+                values:
+                  - 'y'  # quoted
+                # the last word on x
+        matchLabelKeys: [rev]
+        """,
+        """\
+        labelSelector:
+          matchExpressions:
+            -   key: x
+                operator: In
+                values:
+                  - 'y'  # quoted
+                # the last word on x
+            -   key: rev
+                operator: In
+                values:
+                  - r1
+        matchLabelKeys: [rev]
+        """,
+        id="an item is indented like those before it",
+    ),
+    pytest.param(
+        """\
+        labelSelector:
+          matchExpressions:
+          - key: x
+            operator: NotIn
+            values: [b]
+          # about the labels
+          matchLabels:
+            app: web
+        matchLabelKeys: [rev]
+        """,
+        """\
+        labelSelector:
+          matchExpressions:
+          - key: x
+            operator: NotIn
+            values: [b]
+          - key: rev
+            operator: In
+            values: [r1]
+          # about the labels
+          matchLabels:
+            app: web
+        matchLabelKeys: [rev]
+        """,
+        id="a comment above the next key stays there, and lists in brackets stay lists in brackets",
+    ),
+    pytest.param(
+        """\
+        labelSelector:
+          matchExpressions:
+          - {key: x, operator: Exists}
+        matchLabelKeys: [rev, tenant]
+        """,
+        """\
+        labelSelector:
+          matchExpressions:
+          - {key: x, operator: Exists}
+          - {key: rev, operator: In, values: [r1]}
+          - {key: tenant, operator: In, values: [a]}
+        matchLabelKeys: [rev, tenant]
+        """,
+        id="items in brackets get company in brackets",
+    ),
+    pytest.param(
+        """\
+        labelSelector: {}  # everything
+        matchLabelKeys: [rev]
+        """,
+        """\
+        labelSelector: {matchExpressions: [{key: rev, operator: In, values: [r1]}]}  # everything
+        matchLabelKeys: [rev]
+        """,
+        id="an empty selector is written in brackets",
+    ),
+    pytest.param(
+        """\
+        labelSelector: {"matchLabels":{"app":"web"}}
+        matchLabelKeys: [rev]
+        """,
+        """\
+        labelSelector: {"matchLabels":{"app":"web"},"matchExpressions":[{"key":"rev","operator":"In","values":["r1"]}]}
+        matchLabelKeys: [rev]
+        """,
+        id="JSON inside YAML stays JSON, as dense as it is",
+    ),
+    pytest.param(
+        """\
+        labelSelector: {
+          matchLabels: {app: web},  # ours
+        }
+        matchLabelKeys: [rev]
+        """,
+        """\
+        labelSelector: {
+          matchLabels: {app: web},
+          matchExpressions: [
+            {
+              key: rev,
+              operator: In,
+              values: [
+                r1
+              ]
+            }
+          ],  # ours
+        }
+        matchLabelKeys: [rev]
+        """,
+        id="brackets over several lines, with a comma at the end",
+    ),
+    pytest.param(
+        """\
+        labelSelector: {matchExpressions: [{key: x, operator: Exists}], matchLabels: {app: web}}
+        matchLabelKeys: [rev]
+        """,
+        """\
+        labelSelector: {matchExpressions: [{key: x, operator: Exists}, {key: rev, operator: In, values: [r1]}], \
+matchLabels: {app: web}}
+        matchLabelKeys: [rev]
+        """,
+        id="brackets on one line",
+    ),
+    pytest.param(
+        """\
+        matchLabelKeys: [rev]
+        labelSelector:
+          "matchLabels":
+              'app': "web"
+        """,
+        """\
+        matchLabelKeys: [rev]
+        labelSelector:
+          "matchLabels":
+              'app': "web"
+          matchExpressions:
+          - key: rev
+            operator: In
+            values:
+            - r1
+        """,
+        id="quotes and odd indentation stay",
+    ),
+    pytest.param(
+        """\
+        matchLabelKeys: [nope]
+        labelSelector:
+          matchExpressions:
+          - {key: x, operator: Exists}
+        """,
+        """\
+        matchLabelKeys: [nope]
+        labelSelector:
+          matchExpressions:
+          - {key: x, operator: Exists}
+        """,
+        id="a key that the pod has not changes nothing",
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), BOTH_WAYS)
+def test_merge(before: str, after: str) -> None:
+    assert out("merge", constrained(before)) == constrained(after)
+
+
+@pytest.mark.parametrize(("before", "after"), BOTH_WAYS)
+def test_unmerge(before: str, after: str) -> None:
+    assert out("unmerge", constrained(after)) == constrained(before)
+
+
+@pytest.mark.parametrize(("before", "after"), BOTH_WAYS)
+@pytest.mark.parametrize("command", ["merge", "unmerge"])
+def test_other_line_ends_and_none_at_the_end(command: str, before: str, after: str) -> None:
+    given, wanted = (before, after) if command == "merge" else (after, before)
+    assert out(command, constrained(given).replace("\n", "\r\n")) == constrained(wanted).replace("\n", "\r\n")
+    assert out(command, constrained(given).rstrip("\n")) == constrained(wanted).rstrip("\n")
+
+
+MERGE_ONLY = [
+    pytest.param(
+        """\
+        labelSelector:
+          matchLabels:
+            app: web
+          matchExpressions: []  # none yet
+        matchLabelKeys: [rev]
+        """,
+        """\
+        labelSelector:
+          matchLabels:
+            app: web
+          matchExpressions: [{key: rev, operator: In, values: [r1]}]  # none yet
+        matchLabelKeys: [rev]
+        """,
+        id="an empty list is filled",
+    ),
+    pytest.param(
+        """\
+        labelSelector:
+          matchExpressions:  # none yet
+        matchLabelKeys: [rev]
+        """,
+        """\
+        labelSelector:
+          matchExpressions: [{key: rev, operator: In, values: [r1]}]  # none yet
+        matchLabelKeys: [rev]
+        """,
+        id="so is a null that is not written",
+    ),
+    pytest.param(
+        """\
+        labelSelector: {matchExpressions: null}
+        matchLabelKeys: [rev]
+        """,
+        """\
+        labelSelector: {matchExpressions: [{key: rev, operator: In, values: [r1]}]}
+        matchLabelKeys: [rev]
+        """,
+        id="and one that is",
+    ),
+    pytest.param(
+        """\
+        labelSelector: &empty {}
+        matchLabelKeys: [rev]
+        """,
+        """\
+        labelSelector: &empty {matchExpressions: [{key: rev, operator: In, values: [r1]}]}
+        matchLabelKeys: [rev]
+        """,
+        id="an anchor stays",
+    ),
+    pytest.param(
+        """\
+        labelSelector:
+          <<: {matchLabels: {app: web}}
+        matchLabelKeys: [rev]
+        """,
+        """\
+        labelSelector:
+          <<: {matchLabels: {app: web}}
+          matchExpressions:
+          - key: rev
+            operator: In
+            values:
+            - r1
+        matchLabelKeys: [rev]
+        """,
+        id="a merge key stays",
+    ),
+    pytest.param(
+        """\
+        labelSelector:
+          ? matchExpressions
+          : - {key: x, operator: Exists}
+        matchLabelKeys: [rev]
+        """,
+        """\
+        labelSelector:
+          ? matchExpressions
+          : - {key: x, operator: Exists}
+            - {key: rev, operator: In, values: [r1]}
+        matchLabelKeys: [rev]
+        """,
+        id="keys that are marked as such",
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), MERGE_ONLY)
+def test_merge_alone(before: str, after: str) -> None:
+    assert out("merge", constrained(before)) == constrained(after)
+
+
+UNMERGE_ONLY = [
+    pytest.param(
+        """\
+        labelSelector:  # ours
+          # the apiserver wrote this
+          matchExpressions:
+            - key: rev
+              operator: In
+              values: [r1]
+              # was r0
+          # the end
+        matchLabelKeys: [rev]
+        """,
+        """\
+        labelSelector: {}  # ours
+          # the apiserver wrote this
+          # the end
+        matchLabelKeys: [rev]
+        """,
+        id="nothing is left but an empty selector",
+    ),
+    pytest.param(
+        """\
+        labelSelector: !!map &web  # ours
+          matchExpressions:
+          - key: rev
+            operator: In
+            values: [r1]
+        matchLabelKeys: [rev]
+        """,
+        """\
+        labelSelector: !!map &web {}  # ours
+        matchLabelKeys: [rev]
+        """,
+        id="its anchor and tag stay",
+    ),
+    pytest.param(
+        """\
+        labelSelector:
+          matchExpressions:
+          - {key: rev, operator: In, values: [r1]}
+          matchLabels: {app: web}
+        matchLabelKeys: [rev]
+        """,
+        """\
+        labelSelector:
+          matchLabels: {app: web}
+        matchLabelKeys: [rev]
+        """,
+        id="a key in front of others goes",
+    ),
+    pytest.param(
+        """\
+        labelSelector: {matchExpressions: [{key: rev, operator: In, values: [r1]}], matchLabels: {app: web}}
+        matchLabelKeys: [rev]
+        """,
+        """\
+        labelSelector: {matchLabels: {app: web}}
+        matchLabelKeys: [rev]
+        """,
+        id="and so in brackets",
+    ),
+    pytest.param(
+        """\
+        labelSelector:
+          matchExpressions: [
+            {key: x, operator: Exists}, # ours
+            {key: rev, operator: In, values: [r1]}, # merged
+            {key: tenant, operator: In, values: [a]}
+          ]
+        matchLabelKeys: [rev, tenant]
+        """,
+        """\
+        labelSelector:
+          matchExpressions: [
+            {key: x, operator: Exists}
+          ]
+        matchLabelKeys: [rev, tenant]
+        """,
+        id="several items in brackets over several lines",
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), UNMERGE_ONLY)
+def test_unmerge_alone(before: str, after: str) -> None:
+    assert out("unmerge", constrained(before)) == constrained(after)
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ("r1", "r1"),
+        ("5d4f8c7b9", "5d4f8c7b9"),
+        ("a.b-c_d", "a.b-c_d"),
+        ("1.2.3", "1.2.3"),
+        ("1", '"1"'),
+        ("1.0", '"1.0"'),
+        ("68e9876", '"68e9876"'),
+        ("0x1f", '"0x1f"'),
+        ("1_000", '"1_000"'),
+        ("2024-01-01", '"2024-01-01"'),
+        ("true", '"true"'),
+        ("on", '"on"'),
+        ("No", '"No"'),
+        ("y", '"y"'),
+        ("null", '"null"'),
+        ("", '""'),
+    ],
+)
+def test_values_are_quoted_where_they_must_be(value: str, written: str) -> None:
+    before = constrained("labelSelector: {}\nmatchLabelKeys: [rev]\n").replace("rev: r1", f'rev: "{value}"')
+    selector = f"labelSelector: {{matchExpressions: [{{key: rev, operator: In, values: [{written}]}}]}}"
+    assert out("merge", before) == before.replace("labelSelector: {}", selector)
+
+
+SHARED = """\
+x-selectors:
+- &web
+  matchLabels:
+    app: web  # ours
+"""
+TWO = """\
+topologySpreadConstraints:
+- {{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule, matchLabelKeys: [rev], labelSelector: {first}}}
+- {{maxSkew: 1, topologyKey: host, whenUnsatisfiable: DoNotSchedule, matchLabelKeys: [{key}], labelSelector: {second}}}
+"""
+PLAIN = "{matchLabels: {app: web}}"
+MERGED = "{matchLabels: {app: web}, matchExpressions: [{key: rev, operator: In, values: [r1]}]}"
+
+
+@pytest.mark.parametrize(
+    ("key", "given", "wanted"),
+    [
+        pytest.param("", ("&s " + PLAIN, "*s"), ("&s " + MERGED, PLAIN), id="a copy that does not change"),
+        pytest.param("rev", ("&s " + PLAIN, "*s"), ("&s " + MERGED, "*s"), id="a copy that changes likewise"),
+        pytest.param("nope", ("&s " + PLAIN, "*s"), ("&s " + MERGED, PLAIN), id="a copy whose key is absent"),
+        pytest.param("", ("*web", "*web"), (MERGED, "*web"), id="an alias of what stands elsewhere"),
+        pytest.param(
+            "",
+            ("{<<: *web}", "*web"),
+            (MERGED.replace("{", "{<<: *web, ", 1).replace("matchLabels: {app: web}, ", ""), "*web"),
+            id="a merge key",
+        ),
+        pytest.param(
+            "",
+            ("{matchLabels: &l {app: web}}", "{matchLabels: *l}"),
+            (MERGED.replace("{app", "&l {app"), "{matchLabels: *l}"),
+            id="an alias inside",
+        ),
+    ],
+)
+def test_merge_leaves_copies_alone(key: str, given: tuple[str, str], wanted: tuple[str, str]) -> None:
+    """An alias is written out where it would no longer say what it should."""
+    before, after = (SHARED + pod(TWO.format(key=key, first=one, second=two)) for one, two in (given, wanted))
+    assert out("merge", before) == after
+
+
+def test_unmerge_leaves_copies_alone() -> None:
+    """An anchor that is taken out takes its name along: the alias is written out."""
+    item = "{key: rev, operator: In, values: [r1]}"
+    before = TWO.format(key="", first=f"{{matchExpressions: [&r {item}]}}", second="{matchExpressions: [*r]}")
+    after = TWO.format(key="", first="{}", second=f"{{matchExpressions: [{item}]}}")
+    assert out("unmerge", pod(before)) == pod(after)
+
+
+def test_a_constraint_that_is_merged_from_elsewhere_gets_a_selector_of_its_own() -> None:
+    before = """\
+x: &base
+  maxSkew: 1
+  whenUnsatisfiable: DoNotSchedule
+  matchLabelKeys: [rev]
+  labelSelector: {matchLabels: {app: web}}
+""" + pod("topologySpreadConstraints:\n- <<: *base\n  topologyKey: zone\n")
+    added = """\
+    labelSelector:
+      matchLabels:
+        app: web
+      matchExpressions:
+      - key: rev
+        operator: In
+        values:
+        - r1
+"""
+    assert out("merge", before) == before + added
+
+
+def test_what_cannot_be_edited_in_place_is_written_anew() -> None:
+    """The key of the list comes from a merge: it cannot be taken out of this mapping alone."""
+    before = """\
+x: &base {matchExpressions: [{key: rev, operator: In, values: [r1]}]}
+""" + constrained("matchLabelKeys: [rev]\nlabelSelector: {<<: *base, matchLabels: {app: web}}\n")
+    after = before.replace("{<<: *base, matchLabels: {app: web}}", "{matchLabels: {app: web}}")
+    assert out("unmerge", before) == after
+
+
+def test_every_list_of_terms() -> None:
+    before = """\
+    affinity:
+      podAntiAffinity:
+        preferredDuringSchedulingIgnoredDuringExecution:
+          - weight: 1
+            podAffinityTerm:
+              topologyKey: zone
+              mismatchLabelKeys: [tenant]
+              labelSelector:
+                matchLabels:
+                  app: web
+        requiredDuringSchedulingIgnoredDuringExecution:
+          - topologyKey: host
+            matchLabelKeys: [rev]
+            mismatchLabelKeys: [tenant]
+            labelSelector:
+              matchExpressions:
+                - {key: tenant, operator: Exists}
+    """
+    merged = (
+        pod(before)
+        .replace(
+            "                app: web\n",
+            """\
+                app: web
+              matchExpressions:
+                - key: tenant
+                  operator: NotIn
+                  values:
+                    - a
+""",
+        )
+        .replace(
+            "              - {key: tenant, operator: Exists}\n",
+            """\
+              - {key: tenant, operator: Exists}
+              - {key: rev, operator: In, values: [r1]}
+              - {key: tenant, operator: NotIn, values: [a]}
+""",
+        )
+    )
+    assert out("merge", pod(before)) == merged
+    assert out("unmerge", merged) == pod(before)
+
+
+def test_fields_of_disabled_gates_go() -> None:
+    before = constrained("minDomains: 2\nmatchLabelKeys: [rev]  # keys\nlabelSelector: {}\nnodeTaintsPolicy: Honor\n")
+    found = run("merge", before, "--server-version=1.32", "--feature-gates=MatchLabelKeysInPodTopologySpread=false")
+    assert found.exit_code == 0
+    assert found.stdout == constrained("minDomains: 2\nlabelSelector: {}\nnodeTaintsPolicy: Honor\n")
+    path = "spec.topologySpreadConstraints[0].matchLabelKeys"
+    assert found.stderr == f"STDIN:1: Pod default/web: {path}: dropped, as its feature gate is off\n"
+
+
+def test_a_first_field_that_goes_leaves_the_dash() -> None:
+    before = pod(
+        "affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [\n"
+        "  {matchLabelKeys: [rev], topologyKey: zone, labelSelector: {}}]}}\n"
+    )
+    found = run("merge", before, "--server-version=1.30")
+    assert found.stdout == before.replace("matchLabelKeys: [rev], ", "")
+    block = pod(
+        "affinity:\n  podAffinity:\n    requiredDuringSchedulingIgnoredDuringExecution:\n"
+        "    - matchLabelKeys: [rev]\n      topologyKey: zone\n      labelSelector: {}\n"
+    )
+    found = run("merge", block, "--server-version=1.30")
+    assert found.stdout == block.replace("matchLabelKeys: [rev]\n        ", "")
