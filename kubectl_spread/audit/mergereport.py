@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 
 from kubectl_spread.audit.merging import Outcome, PodsOutcome, applied
 from kubectl_spread.audit.report import API_VERSION, Part
-from kubectl_spread.kube.validation import FieldError
+from kubectl_spread.kube.field import FieldError
 
 _DEEPER: Final = 0
 """Two mappings are compared entry by entry, however little they have in common."""

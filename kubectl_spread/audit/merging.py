@@ -15,9 +15,9 @@ from kubectl_spread.audit.templates import PRESUMED_LABELS, judge_template, pod_
 from kubectl_spread.audit.verdicts import Context, KeyVerdict, Verdict, judge
 from kubectl_spread.kube import podstrategy, podwarnings, validation
 from kubectl_spread.kube.features import Behaviour
+from kubectl_spread.kube.field import FieldError
 from kubectl_spread.kube.labels import Operator, describe_requirement
 from kubectl_spread.kube.model import LabelSelectorRequirement, Pod, PodSpec
-from kubectl_spread.kube.validation import FieldError
 from kubectl_spread.kube.workloads import Workload
 
 _STEP: Final = re.compile(r"([A-Za-z]+)|\[(\d+)\]")

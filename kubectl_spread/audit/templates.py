@@ -12,9 +12,9 @@ from kubectl_spread.audit.clauses import Clause, clauses
 from kubectl_spread.audit.scope import Target
 from kubectl_spread.kube import podstrategy, validation
 from kubectl_spread.kube.features import Behaviour
+from kubectl_spread.kube.field import FieldError
 from kubectl_spread.kube.labels import Labels
 from kubectl_spread.kube.model import OwnerReference, PodSpec
-from kubectl_spread.kube.validation import FieldError
 from kubectl_spread.kube.workloads import Workload
 
 _PRESUMED: Final = "presumed"

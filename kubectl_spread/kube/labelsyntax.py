@@ -7,8 +7,10 @@ pkg/fields/selector.go, ParseSelector.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
+from kubectl_spread.kube import content
 from kubectl_spread.kube.labels import Operator
 from kubectl_spread.kube.model import LabelSelectorRequirement
 
@@ -37,9 +39,20 @@ def parse_labels(text: str) -> tuple[LabelSelectorRequirement, ...]:
         match = _REQUIREMENT.match(text, position)
         if match is None or text.endswith(","):
             raise ValueError(f'unable to parse label selector "{text}" at "{text[position:]}"')
-        found.append(_requirement(match))
+        requirement = _requirement(match)
+        for problem in _problems(requirement):
+            raise ValueError(f'unable to parse label selector "{text}": {problem}')
+        found.append(requirement)
         position = match.end()
     return tuple(found)
+
+
+def _problems(requirement: LabelSelectorRequirement) -> Iterator[str]:
+    for problem in content.label_key_problems(requirement.key):
+        yield f'key "{requirement.key}": {problem}'
+    for value in requirement.values:
+        for problem in content.label_value_problems(value):
+            yield f'value "{value}": {problem}'
 
 
 def _requirement(match: re.Match[str]) -> LabelSelectorRequirement:

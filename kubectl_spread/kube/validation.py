@@ -1,18 +1,18 @@
 """Validation: what kube-apiserver says to spread constraints and pod (anti)affinity, in its own words.
 
 Source: kubernetes v1.37.1 pkg/apis/core/validation/validation.go, validateTopologySpreadConstraints and
-validatePodAffinityTerm, and staging/src/k8s.io/apimachinery/pkg/api/validate/content/kube.go.
+validatePodAffinityTerm.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from kubectl_spread.kube import podstrategy
+from kubectl_spread.kube import content, field, podstrategy
 from kubectl_spread.kube.features import Behaviour
+from kubectl_spread.kube.field import FieldError
 from kubectl_spread.kube.labels import Operator
 from kubectl_spread.kube.model import (
     LabelSelector,
@@ -25,57 +25,10 @@ from kubectl_spread.kube.model import (
 
 _ACTIONS: Final = ("DoNotSchedule", "ScheduleAnyway")
 _POLICIES: Final = ("Honor", "Ignore")
-_NAME_FORMAT: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
-_NAME_HELP: Final = (
-    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
-    f"character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '{_NAME_FORMAT}')"
-)
-_PREFIXED: Final = f"{_NAME_HELP} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
-_LABEL_KEY_HELP: Final = f"a valid label key {_PREFIXED}"
-_QUALIFIED_NAME_HELP: Final = f"a qualified name {_PREFIXED}"
-_VALUE_HELP: Final = (
-    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must "
-    "start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', "
-    f"regex used for validation is '({_NAME_FORMAT})?')"
-)
-_DNS_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_DNS_SUBDOMAIN: Final = rf"{_DNS_LABEL}(\.{_DNS_LABEL})*"
-_DNS_LABEL_HELP: Final = (
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and "
-    "end with an alphanumeric character (e.g. 'my-name',  or '123-abc', "
-    f"regex used for validation is '{_DNS_LABEL}')"
-)
-_DNS_SUBDOMAIN_HELP: Final = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must "
-    "start and end with an alphanumeric character (e.g. 'example.com', "
-    f"regex used for validation is '{_DNS_SUBDOMAIN}')"
-)
-_ESCAPES: Final = {
-    '"': '\\"',
-    "\\": "\\\\",
-    "\a": "\\a",
-    "\b": "\\b",
-    "\f": "\\f",
-    "\n": "\\n",
-    "\r": "\\r",
-    "\t": "\\t",
-    "\v": "\\v",
-}
-_LAST_OF_FOUR_DIGITS: Final = 0xFFFF
-_NAME_MAX: Final = 63
-_DNS_SUBDOMAIN_MAX: Final = 253
 _WEIGHTS: Final = range(1, 101)
 _BYTES: Final = " bytes"
 _CHARACTERS: Final = " characters"
 _MATCH_OVERLAP: Final = "exists in both matchLabelKeys and labelSelector"
-
-
-@dataclass(frozen=True, slots=True)
-class FieldError:
-    """One error of the API: the field's path, and the whole text with path, type, value and detail."""
-
-    path: str
-    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,30 +79,11 @@ def pod_update_errors(new: PodSpec, old: PodSpec, behaviour: Behaviour) -> tuple
     return tuple(_worded(error, behaviour) for error in found)
 
 
-def pod_warnings(spec: PodSpec, path: str = "spec") -> tuple[str, ...]:
-    """Return the API's warnings on selectors that are null; an object that is refused gets none.
-
-    Source: kubernetes v1.37.1 pkg/api/pod/warnings.go, warningsForPodSpecAndMeta.
-    """
-    selectors = [
-        (constraint.label_selector, f"{path}.topologySpreadConstraints[{index}]")
-        for index, constraint in enumerate(spec.topology_spread_constraints)
-    ]
-    if spec.affinity is not None:
-        selectors += _term_selectors(spec.affinity.pod_affinity, f"{path}.affinity.podAffinity")
-        selectors += _term_selectors(spec.affinity.pod_anti_affinity, f"{path}.affinity.podAntiAffinity")
-    return tuple(
-        f"{where}.labelSelector: a null labelSelector results in matching no pod"
-        for selector, where in selectors
-        if selector is None
-    )
-
-
 def _worded(error: FieldError, behaviour: Behaviour) -> FieldError:
     """Return an error in the words of this minor."""
     if behaviour.label_key_texts:
         return error
-    for new, old in ((_BYTES, _CHARACTERS), (_LABEL_KEY_HELP, _QUALIFIED_NAME_HELP)):
+    for new, old in ((_BYTES, _CHARACTERS), (content.LABEL_KEY_HELP, content.QUALIFIED_NAME_HELP)):
         if error.message.endswith(new):
             return FieldError(error.path, error.message.removesuffix(new) + old)
     return error
@@ -183,26 +117,6 @@ def _terms(affinity: PodAffinity) -> tuple[PodAffinityTerm, ...]:
     )
 
 
-def _term_selectors(affinity: PodAffinity | None, path: str) -> list[tuple[LabelSelector | None, str]]:
-    if affinity is None:
-        return []
-    required = affinity.required_during_scheduling_ignored_during_execution
-    preferred = affinity.preferred_during_scheduling_ignored_during_execution
-    return [
-        *(
-            (term.label_selector, f"{path}.requiredDuringSchedulingIgnoredDuringExecution[{index}]")
-            for index, term in enumerate(required)
-        ),
-        *(
-            (
-                weighted.pod_affinity_term.label_selector,
-                f"{path}.preferredDuringSchedulingIgnoredDuringExecution[{index}].podAffinityTerm",
-            )
-            for index, weighted in enumerate(preferred)
-        ),
-    ]
-
-
 def _spec_errors(spec: PodSpec, rules: _Rules, path: str) -> Iterator[FieldError]:
     if spec.affinity is not None:
         yield from _affinity_errors(spec.affinity.pod_affinity, f"{path}.affinity.podAffinity", rules)
@@ -213,38 +127,6 @@ def _spec_errors(spec: PodSpec, rules: _Rules, path: str) -> Iterator[FieldError
         yield from _constraint_errors(constraint, constraints[index + 1 :], here, rules)
 
 
-def _quoted(value: str) -> str:
-    """Quote as Go's ``%q`` does."""
-    return f'"{"".join(_ESCAPES.get(char) or _escaped(char) for char in value)}"'
-
-
-def _escaped(char: str) -> str:
-    if char.isprintable():
-        return char
-    code = ord(char)
-    if code < 0x20 or code == 0x7F:  # noqa: PLR2004 - ASCII control characters
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code <= _LAST_OF_FOUR_DIGITS else f"\\U{code:08x}"
-
-
-def _invalid(path: str, value: str | int, detail: str) -> FieldError:
-    shown = _quoted(value) if isinstance(value, str) else value
-    return FieldError(path, f"{path}: Invalid value: {shown}: {detail}")
-
-
-def _required(path: str, detail: str) -> FieldError:
-    return FieldError(path, f"{path}: Required value: {detail}")
-
-
-def _forbidden(path: str, detail: str) -> FieldError:
-    return FieldError(path, f"{path}: Forbidden: {detail}")
-
-
-def _unsupported(path: str, value: str, supported: Iterable[str]) -> FieldError:
-    allowed = ", ".join(_quoted(one) for one in supported)
-    return FieldError(path, f"{path}: Unsupported value: {_quoted(value)}: supported values: {allowed}")
-
-
 def _constraint_errors(
     constraint: TopologySpreadConstraint,
     following: Iterable[TopologySpreadConstraint],
@@ -253,23 +135,23 @@ def _constraint_errors(
 ) -> Iterator[FieldError]:
     action = constraint.when_unsatisfiable
     if constraint.max_skew <= 0:
-        yield _invalid(f"{path}.maxSkew", constraint.max_skew, "must be greater than zero")
+        yield field.invalid(f"{path}.maxSkew", constraint.max_skew, "must be greater than zero")
     if not constraint.topology_key:
-        yield _required(f"{path}.topologyKey", "can not be empty")
+        yield field.required(f"{path}.topologyKey", "can not be empty")
     if action not in _ACTIONS:
-        yield _unsupported(f"{path}.whenUnsatisfiable", action, _ACTIONS)
+        yield field.unsupported(f"{path}.whenUnsatisfiable", action, _ACTIONS)
     pair = (constraint.topology_key, action)
     if any(pair == (other.topology_key, other.when_unsatisfiable) for other in following):
         where = f"{path}.{{topologyKey, whenUnsatisfiable}}"
-        yield FieldError(where, f"{where}: Duplicate value: {_quoted(f'{{{pair[0]}, {pair[1]}}}')}")
+        yield field.duplicate(where, f"{{{pair[0]}, {pair[1]}}}")
     if constraint.min_domains is not None:
         yield from _min_domains_errors(constraint.min_domains, action, f"{path}.minDomains")
-    for field, policy in (
+    for name, policy in (
         ("nodeAffinityPolicy", constraint.node_affinity_policy),
         ("nodeTaintsPolicy", constraint.node_taints_policy),
     ):
         if policy not in _POLICIES:
-            yield _unsupported(f"{path}.{field}", policy, _POLICIES)
+            yield field.unsupported(f"{path}.{name}", policy, _POLICIES)
     keys, selector = constraint.match_label_keys, constraint.label_selector
     if rules.merged_keys:
         yield from _merged_key_errors(keys, (), selector, path)
@@ -281,10 +163,10 @@ def _constraint_errors(
 
 def _min_domains_errors(min_domains: int, action: str, path: str) -> Iterator[FieldError]:
     if min_domains <= 0:
-        yield _invalid(path, min_domains, "must be greater than zero")
+        yield field.invalid(path, min_domains, "must be greater than zero")
     if action != "DoNotSchedule":
         detail = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
-        yield _invalid(path, min_domains, detail)
+        yield field.invalid(path, min_domains, detail)
 
 
 def _legacy_key_errors(keys: tuple[str, ...], selector: LabelSelector | None, path: str) -> Iterator[FieldError]:
@@ -293,36 +175,36 @@ def _legacy_key_errors(keys: tuple[str, ...], selector: LabelSelector | None, pa
         return
     named: set[str] = set()
     if selector is None:
-        yield _forbidden(path, "must not be specified when labelSelector is not set")
+        yield field.forbidden(path, "must not be specified when labelSelector is not set")
     else:
         named = {*selector.match_labels, *(item.key for item in selector.match_expressions)}
     for index, key in enumerate(keys):
         yield from _name_errors(key, f"{path}[{index}]")
         if key in named:
-            yield _invalid(f"{path}[{index}]", key, _MATCH_OVERLAP)
+            yield field.invalid(f"{path}[{index}]", key, _MATCH_OVERLAP)
 
 
 def _merged_key_errors(
     match: tuple[str, ...], mismatch: tuple[str, ...], selector: LabelSelector | None, path: str
 ) -> Iterator[FieldError]:
     """Refuse keys to match that the merged selector names twice; the path is the upstream's own, odd as it is."""
-    for field, keys in (("matchLabelKeys", match), ("mismatchLabelKeys", mismatch)):
+    for name, keys in (("matchLabelKeys", match), ("mismatchLabelKeys", mismatch)):
         if keys and selector is None:
-            yield _forbidden(f"{path}.{field}", "must not be specified when labelSelector is not set")
+            yield field.forbidden(f"{path}.{name}", "must not be specified when labelSelector is not set")
         elif selector is not None:
             for index, key in enumerate(keys):
-                yield from _name_errors(key, f"{path}.{field}[{index}]")
+                yield from _name_errors(key, f"{path}.{name}[{index}]")
     if selector is not None:
         last_index = {key: index for index, key in enumerate(match)}
         seen = set(selector.match_labels)
         for requirement in selector.match_expressions:
             if requirement.key in seen and requirement.key in last_index:
-                yield _invalid(f"{path}[{last_index[requirement.key]}]", requirement.key, _MATCH_OVERLAP)
+                yield field.invalid(f"{path}[{last_index[requirement.key]}]", requirement.key, _MATCH_OVERLAP)
             seen.add(requirement.key)
     for index, key in enumerate(match):
         if key in mismatch:
             detail = "exists in both matchLabelKeys and mismatchLabelKeys"
-            yield _invalid(f"{path}.matchLabelKeys[{index}]", key, detail)
+            yield field.invalid(f"{path}.matchLabelKeys[{index}]", key, detail)
 
 
 def _affinity_errors(affinity: PodAffinity | None, path: str, rules: _Rules) -> Iterator[FieldError]:
@@ -333,18 +215,18 @@ def _affinity_errors(affinity: PodAffinity | None, path: str, rules: _Rules) -> 
     for index, weighted in enumerate(affinity.preferred_during_scheduling_ignored_during_execution):
         here = f"{path}.preferredDuringSchedulingIgnoredDuringExecution[{index}]"
         if weighted.weight not in _WEIGHTS:
-            yield _invalid(f"{here}.weight", weighted.weight, "must be in the range 1-100")
+            yield field.invalid(f"{here}.weight", weighted.weight, "must be in the range 1-100")
         yield from _term_errors(weighted.pod_affinity_term, f"{here}.podAffinityTerm", rules)
 
 
 def _term_errors(term: PodAffinityTerm, path: str, rules: _Rules) -> Iterator[FieldError]:
     yield from _term_selector_errors(term, path, rules)
     for namespace in term.namespaces:
-        for detail in _dns_label_problems(namespace):
-            yield _invalid(f"{path}.namespace", namespace, detail)
+        for detail in content.dns_label_problems(namespace):
+            yield field.invalid(f"{path}.namespace", namespace, detail)
     yield from _merged_key_errors(term.match_label_keys, term.mismatch_label_keys, term.label_selector, path)
     if not term.topology_key:
-        yield _required(f"{path}.topologyKey", "can not be empty")
+        yield field.required(f"{path}.topologyKey", "can not be empty")
     yield from _name_errors(term.topology_key, f"{path}.topologyKey")
 
 
@@ -358,8 +240,8 @@ def _selector_errors(selector: LabelSelector | None, path: str, *, values: bool 
         return
     for key, value in sorted(selector.match_labels.items()):
         yield from _name_errors(key, f"{path}.matchLabels")
-        for detail in _value_problems(value):
-            yield _invalid(f"{path}.matchLabels", value, detail)
+        for detail in content.label_value_problems(value):
+            yield field.invalid(f"{path}.matchLabels", value, detail)
     for index, requirement in enumerate(selector.match_expressions):
         yield from _requirement_errors(requirement, f"{path}.matchExpressions[{index}]", values=values)
 
@@ -368,56 +250,22 @@ def _requirement_errors(requirement: LabelSelectorRequirement, path: str, *, val
     match requirement.operator:
         case Operator.IN | Operator.NOT_IN:
             if not requirement.values:
-                yield _required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
+                yield field.required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
         case Operator.EXISTS | Operator.DOES_NOT_EXIST:
             if requirement.values:
-                yield _forbidden(f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
+                yield field.forbidden(
+                    f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+                )
         case _:
-            yield _invalid(f"{path}.operator", requirement.operator, "not a valid selector operator")
+            yield field.invalid(f"{path}.operator", requirement.operator, "not a valid selector operator")
     yield from _name_errors(requirement.key, f"{path}.key")
     if not values:
         return
     for index, value in enumerate(requirement.values):
-        for detail in _value_problems(value):
-            yield _invalid(f"{path}.values[{index}]", value, detail)
+        for detail in content.label_value_problems(value):
+            yield field.invalid(f"{path}.values[{index}]", value, detail)
 
 
 def _name_errors(name: str, path: str) -> Iterator[FieldError]:
-    for detail in _name_problems(name):
-        yield _invalid(path, name, detail)
-
-
-def _name_problems(key: str) -> Iterator[str]:
-    """Yield what is wrong with a label key: an optional DNS subdomain prefix, "/", and a name."""
-    prefix, slash, name = key.rpartition("/")
-    if "/" in prefix:
-        yield _LABEL_KEY_HELP
-        return
-    if slash and not prefix:
-        yield "prefix part must be non-empty"
-    elif slash:
-        if len(prefix.encode()) > _DNS_SUBDOMAIN_MAX:
-            yield f"prefix part must be no more than {_DNS_SUBDOMAIN_MAX} bytes"
-        if not re.fullmatch(_DNS_SUBDOMAIN, prefix):
-            yield f"prefix part {_DNS_SUBDOMAIN_HELP}"
-    if not name:
-        yield "name part must be non-empty"
-    elif len(name.encode()) > _NAME_MAX:
-        yield f"name part must be no more than {_NAME_MAX} bytes"
-    if not re.fullmatch(_NAME_FORMAT, name):
-        yield f"name part {_NAME_HELP}"
-
-
-def _value_problems(value: str) -> Iterator[str]:
-    if len(value.encode()) > _NAME_MAX:
-        yield f"must be no more than {_NAME_MAX} bytes"
-    if not re.fullmatch(f"({_NAME_FORMAT})?", value):
-        yield _VALUE_HELP
-
-
-def _dns_label_problems(name: str) -> Iterator[str]:
-    if len(name.encode()) > _NAME_MAX:
-        yield f"must be no more than {_NAME_MAX} characters"
-    if re.fullmatch(_DNS_LABEL, name):
-        return
-    yield "must not contain dots" if re.fullmatch(_DNS_SUBDOMAIN, name) else _DNS_LABEL_HELP
+    for detail in content.label_key_problems(name):
+        yield field.invalid(path, name, detail)

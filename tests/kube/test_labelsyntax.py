@@ -76,3 +76,10 @@ def test_parse_fields(text: str, found: tuple[tuple[str, str, bool], ...]) -> No
 def test_parse_fields_refuses(text: str) -> None:
     with pytest.raises(ValueError, match="invalid field selector"):
         labelsyntax.parse_fields(text)
+
+
+@pytest.mark.parametrize("text", ["app=/bad", "a/b/c", "app in (ok,-no)"], ids=["a value", "a key", "one of many"])
+def test_names_that_the_api_would_refuse(text: str) -> None:
+    """A selector that can select nothing must not pass as one that found nothing."""
+    with pytest.raises(ValueError, match="unable to parse label selector"):
+        parse_labels(text)
