@@ -82,4 +82,4 @@ def test_parse_fields_refuses(text: str) -> None:
 def test_names_that_the_api_would_refuse(text: str) -> None:
     """A selector that can select nothing must not pass as one that found nothing."""
     with pytest.raises(ValueError, match="unable to parse label selector"):
-        parse_labels(text)
+        labelsyntax.parse_labels(text)
