@@ -136,6 +136,7 @@ class OwnerReference(Message, frozen=True):
     kind: Annotated[str, 1] = ""
     name: Annotated[str, 3] = ""
     uid: Annotated[str, 4] = ""
+    api_version: Annotated[str, 5] = ""
     controller: Annotated[bool, 6] = False
 
 

@@ -6,15 +6,17 @@ Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/podtopologyspread/sco
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from kubectl_spread.kube.model import Node
-from kubectl_spread.kube.podtopologyspread import Constraint, Domains
+from kubectl_spread.kube.podtopologyspread import Constraint, Domains, NodeInclusionPolicy, NodeSets, Placement
 
 MAX_NODE_SCORE: Final = 100
 _HOSTNAME: Final = "kubernetes.io/hostname"
+_NO_VALUE: Final = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,26 +41,35 @@ class _Ranking:
     weight: float
 
     def score(self, node: Node) -> float:
-        """Return what the constraint holds against a node that has its key."""
+        """Return what the constraint holds against a node; nothing against one that lacks its key."""
         constraint = self.soft.constraint
+        value = node.metadata.labels.get(constraint.topology_key)
+        if value is None:
+            return 0
         if constraint.topology_key == _HOSTNAME:
             count = self.soft.matching.get(node.metadata.name, 0)
         else:
-            count = self.match_num[node.metadata.labels[constraint.topology_key]]
+            count = self.match_num[value]
         return count * self.weight + (constraint.max_skew - 1)
 
 
-def scores(softs: Sequence[SoftConstraint], feasible: Sequence[Node]) -> dict[str, int]:
+def scores(softs: Sequence[SoftConstraint], feasible: Sequence[Node], *, all_keys: bool = True) -> dict[str, int]:
     """Rank the nodes that the filters left, by name, from 0 to 100 at best.
 
-    A node that lacks the topology key of any of the constraints has 0. Without soft constraints there is no ranking.
+    Without soft constraints there is no ranking.
+
+    Args:
+        softs: The pod's soft constraints.
+        feasible: The nodes that are ranked.
+        all_keys: Whether a node that lacks the topology key of any of the constraints has 0; with the system's
+            default constraints it has not, and a constraint counts what lacks its key as one domain.
 
     Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/podtopologyspread/scoring.go, PreScore, Score and
     NormalizeScore.
     """
     if not softs:
         return {}
-    keys = [soft.constraint.topology_key for soft in softs]
+    keys = [soft.constraint.topology_key for soft in softs] if all_keys else []
     ranked = [node for node in feasible if all(key in node.metadata.labels for key in keys)]
     rankings = [_ranking(soft, ranked) for soft in softs]
     raw = {node.metadata.name: _rounded(sum(ranking.score(node) for ranking in rankings)) for node in ranked}
@@ -66,9 +77,21 @@ def scores(softs: Sequence[SoftConstraint], feasible: Sequence[Node]) -> dict[st
     return {**ignored, **_normalized(raw)}
 
 
+def lenient_domains(constraint: Constraint, nodes: NodeSets, placement: Placement) -> Domains:
+    """Return the eligible domains of one of the system's default constraints: a missing key is no obstacle."""
+    usable = nodes.usable(placement)
+    honors = constraint.node_affinity_policy is NodeInclusionPolicy.HONOR
+    value_of = {
+        node.metadata.name: node.metadata.labels.get(constraint.topology_key, _NO_VALUE)
+        for node in nodes.nodes
+        if usable[node.metadata.name][0] or not honors
+    }
+    return Domains(nodes=Counter(value_of.values()), value_of=value_of)
+
+
 def _ranking(soft: SoftConstraint, ranked: Sequence[Node]) -> _Ranking:
     key = soft.constraint.topology_key
-    match_num = {node.metadata.labels[key]: 0 for node in ranked}
+    match_num = {node.metadata.labels.get(key, _NO_VALUE): 0 for node in ranked}
     for node, value in soft.domains.value_of.items():
         if value in match_num:
             match_num[value] += soft.matching.get(node, 0)

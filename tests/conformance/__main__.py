@@ -1,0 +1,131 @@
+"""Hold kubectl_spread against the real Kubernetes code: ``python -m tests.conformance --cases N``."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import multiprocessing
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ruamel.yaml import YAML
+
+from tests.builders import Json
+from tests.conformance import oracles
+from tests.conformance.cases import KINDS
+from tests.conformance.compare import PARTS, Bench, Disagreement, Tally
+from tests.conformance.settings import GATES, Setting, settings
+from tests.conformance.shrink import shrink
+
+_CHUNK: Final = 250
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What is asked for on the command line."""
+
+    cases: int
+    seed: int
+    minors: tuple[int, ...]
+    kinds: tuple[str, ...]
+    gates: tuple[str, ...]
+    workers: int
+
+
+def main() -> int:
+    """Run, print a table and the first disagreement of each kind; return 1 if there is any."""
+    run = _parse(sys.argv[1:])
+    for minor in run.minors:
+        oracles.binary(minor)
+    print(f"{'minor':<6}{'gates':<12}{'kind':<18}{'cases':>9}{'disagreements':>15}{'seconds':>9}")
+    found: dict[tuple[str, str], tuple[Setting, Disagreement]] = {}
+    with multiprocessing.Pool(run.workers, initializer=_start, initargs=(run,)) as pool:
+        for kind in run.kinds:
+            started = time.monotonic()
+            tallies: dict[Setting, Tally] = {}
+            for part in pool.imap_unordered(_chunk, _chunks(run, kind)):
+                for setting, tally in part.items():
+                    tallies.setdefault(setting, Tally()).add(tally)
+            _print_rows(kind, tallies, time.monotonic() - started)
+            for setting, tally in tallies.items():
+                for name, first in tally.first.items():
+                    found.setdefault((kind, name), (setting, first))
+    for (kind, _), (setting, first) in found.items():
+        _print_disagreement(kind, setting, first)
+    return 1 if found else 0
+
+
+_bench: list[tuple[Run, Bench]] = []
+"""The oracles of a worker process, one item."""
+
+
+def _parse(arguments: Sequence[str]) -> Run:
+    parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
+    parser.add_argument("--cases", type=int, default=2000, help="per minor, set of gates and kind (default 2000)")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--minors", default=",".join(f"1.{minor}" for minor in oracles.VERSIONS))
+    parser.add_argument("--kinds", default=",".join(KINDS), help=f"of {', '.join(KINDS)}")
+    parser.add_argument("--gates", default=",".join(GATES), help=f"of {', '.join(GATES)}")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    given = parser.parse_args(arguments)
+    return Run(
+        cases=given.cases,
+        seed=given.seed,
+        minors=tuple(int(minor.removeprefix("1.")) for minor in given.minors.split(",")),
+        kinds=tuple(given.kinds.split(",")),
+        gates=tuple(given.gates.split(",")),
+        workers=given.workers,
+    )
+
+
+def _chunks(run: Run, kind: str) -> Iterator[tuple[str, int, int]]:
+    for start in range(0, run.cases, _CHUNK):
+        yield kind, start, min(start + _CHUNK, run.cases)
+
+
+def _start(run: Run) -> None:
+    _bench.append((run, Bench(list(settings(run.minors, run.gates)))))
+
+
+def _chunk(chunk: tuple[str, int, int]) -> dict[Setting, Tally]:
+    (run, bench) = _bench[0]
+    kind, start, end = chunk
+    return bench.run(kind, run.seed, range(start, end), list(settings(run.minors, run.gates)))
+
+
+def _print_rows(kind: str, tallies: dict[Setting, Tally], seconds: float) -> None:
+    """Print a line for each part of the answers; the time of a kind is shared by its settings."""
+    share = seconds / max(len(tallies), 1)
+    for setting, tally in tallies.items():
+        for part in PARTS[kind]:
+            line = f"1.{setting.minor:<4}{setting.name:<12}{part:<18}{tally.cases:>9}{tally.disagreements[part]:>15}"
+            print(f"{line}{share:>9.1f}", flush=True)
+
+
+def _print_disagreement(kind: str, setting: Setting, first: Disagreement) -> None:
+    """Print the smallest case that shows a disagreement, as a manifest, with both answers."""
+    with Bench([setting]) as bench:
+
+        def differing(question: Json) -> list[Disagreement]:
+            return [one for one in bench.disagreements(setting, question) if one.part == first.part]
+
+        smallest = shrink(first.question, lambda question: bool(differing(question)))
+        (shown,) = differing(smallest)
+    print(f"\n--- {kind}, {first.part}, 1.{setting.minor}, gates {setting.name}")
+    print(_yaml({"question": shown.question, "kubernetes": shown.real, "kubectl-spread": shown.ours}))
+
+
+def _yaml(value: Json) -> str:
+    stream = io.StringIO()
+    writer = YAML(typ="safe")
+    writer.default_flow_style = False
+    writer.dump(value, stream)
+    return stream.getvalue()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

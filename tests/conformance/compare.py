@@ -1,0 +1,131 @@
+"""Runs: cases asked of the oracles and of kubectl_spread, and where they disagree."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Final, Self
+
+import msgspec
+
+from tests.builders import Json
+from tests.conformance import cases, ours
+from tests.conformance.oracles import Oracle
+from tests.conformance.settings import Setting
+
+PARTS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
+    "create": {"merge": ("stored",), "create errors": ("errors",), "create warnings": ("warnings",)},
+    "update": {"update errors": ("errors",)},
+    "template": {"template errors": ("errors",), "template warnings": ("warnings",)},
+    "filter": {"counts": ("skipped", "status", "constraints"), "filter": ("nodes",)},
+    "scores": {"scores": ("skipped", "status", "scores")},
+    "affinity": {"affinity filter": ("skipped", "status", "nodes")},
+}
+"""Maps a kind of question to what is compared of its answer, each by the fields that hold it."""
+
+_MATCH_LABELS: Final = ".matchLabels:"
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """A case on which the two answers differ in one part."""
+
+    part: str
+    question: Json
+    real: Json
+    ours: Json
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a run of one setting found; ``first`` holds the first disagreement of each part."""
+
+    cases: int = 0
+    disagreements: Counter[str] = field(default_factory=Counter)
+    first: dict[str, Disagreement] = field(default_factory=dict)
+
+    def add(self, other: Tally) -> None:
+        """Add what a later run found."""
+        self.cases += other.cases
+        self.disagreements.update(other.disagreements)
+        self.first = {**other.first, **self.first}
+
+
+class Bench:
+    """Oracles that are kept running, each with what it is to be compared with; a context manager."""
+
+    def __init__(self, settings: Sequence[Setting]) -> None:
+        """Start an oracle for each setting."""
+        self._oracles = {setting: Oracle(setting.minor, dict(setting.gates)) for setting in settings}
+        self._behaviours = {setting: setting.behaviour for setting in settings}
+        self._pool = ThreadPoolExecutor(max_workers=max(len(settings), 1))
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop the oracles."""
+        for oracle in self._oracles.values():
+            oracle.close()
+        self._pool.shutdown()
+
+    def run(self, kind: str, seed: int, indices: range, settings: Sequence[Setting]) -> dict[Setting, Tally]:
+        """Ask the cases of ``indices``; every setting is asked the same ones."""
+        asked = [cases.case(kind, seed, index) for index in indices]
+        lines = [msgspec.json.encode(question) for question in asked]
+        pending: dict[Setting, Future[list[bytes]]] = {
+            setting: self._pool.submit(self._oracles[setting].ask, lines) for setting in settings
+        }
+        found = {}
+        for setting in settings:
+            behaviour = self._behaviours[setting]
+            answers = [ours.answer(line, behaviour) for line in lines]
+            found[setting] = _tally(asked, pending[setting].result(), answers)
+        return found
+
+    def disagreements(self, setting: Setting, question: Json) -> list[Disagreement]:
+        """Return where the answers to one case differ."""
+        line = msgspec.json.encode(question)
+        (real,) = self._oracles[setting].ask([line])
+        answer = ours.answer(line, self._behaviours[setting])
+        return list(differences(question, msgspec.json.decode(real), answer))
+
+
+def _tally(asked: Sequence[Json], real: Sequence[bytes], answers: Sequence[Json]) -> Tally:
+    tally = Tally(cases=len(asked))
+    for question, line, answer in zip(asked, real, answers, strict=True):
+        for one in differences(question, msgspec.json.decode(line), answer):
+            tally.disagreements[one.part] += 1
+            tally.first.setdefault(one.part, one)
+    return tally
+
+
+def differences(question: Json, real: Json, answer: Json) -> Iterator[Disagreement]:
+    """Yield the parts in which two answers to a case differ."""
+    if real == answer:
+        return
+    for part, names in PARTS[question["kind"]].items():
+        expected, actual = _part(real, names), _part(answer, names)
+        if expected != actual:
+            yield Disagreement(part, question, expected, actual)
+
+
+def _part(answer: Json, names: Sequence[str]) -> Json:
+    return {name: comparable(answer[name]) for name in names if name in answer}
+
+
+def comparable(value: Any) -> Any:
+    """Return an answer as it can be compared: the errors on one selector's matchLabels come in no order."""
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        return value
+    groups = itertools.groupby(value, key=_unordered)
+    return [text for unordered, texts in groups for text in (sorted(texts) if unordered else texts)]
+
+
+def _unordered(text: str) -> str:
+    path, found, _ = text.partition(_MATCH_LABELS)
+    return path if found else ""

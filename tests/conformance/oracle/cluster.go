@@ -1,0 +1,72 @@
+package main
+
+import (
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+	schedulercache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	"k8s.io/kubernetes/pkg/scheduler/framework/parallelize"
+)
+
+// factory serves every listener's question from indexers that are filled by hand: no informer is ever started.
+var factory = informers.NewSharedInformerFactory(nil, 0)
+
+var (
+	namespaces             = factory.Core().V1().Namespaces().Informer().GetIndexer()
+	services               = factory.Core().V1().Services().Informer().GetIndexer()
+	replicationControllers = factory.Core().V1().ReplicationControllers().Informer().GetIndexer()
+	replicaSets            = factory.Apps().V1().ReplicaSets().Informer().GetIndexer()
+	statefulSets           = factory.Apps().V1().StatefulSets().Informer().GetIndexer()
+)
+
+// handle is what the plugins ask the scheduler for; anything else is a nil dereference.
+type handle struct {
+	frameworkHandle
+	snapshot *schedulercache.Snapshot
+}
+
+func (h *handle) SnapshotSharedLister() sharedLister                     { return h.snapshot }
+func (h *handle) SharedInformerFactory() informers.SharedInformerFactory { return factory }
+func (h *handle) Parallelizer() parallelizer                             { return parallelize.NewParallelizer(1) }
+
+// newHandle takes over the cluster of a question, as the scheduler's cache would hold it.
+func newHandle(asked question) (*handle, error) {
+	fills := []error{
+		fill(namespaces, asked.Namespaces),
+		fill(services, asked.Services),
+		fill(replicationControllers, asked.ReplicationControllers),
+		fill(replicaSets, asked.ReplicaSets),
+		fill(statefulSets, asked.StatefulSets),
+	}
+	for _, err := range fills {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return &handle{snapshot: schedulercache.NewSnapshot(cached(asked.Pods, asked.Nodes), asked.Nodes)}, nil
+}
+
+func fill[T any](indexer cache.Indexer, objects []T) error {
+	items := make([]any, 0, len(objects))
+	for _, object := range objects {
+		items = append(items, object)
+	}
+	return indexer.Replace(items, "")
+}
+
+// cached returns the pods that are in the scheduler's snapshot: bound to a node that exists, and not finished, because
+// its informer selects status.phase!=Succeeded,status.phase!=Failed (newPodInformer).
+func cached(pods []*v1.Pod, nodes []*v1.Node) []*v1.Pod {
+	known := map[string]bool{}
+	for _, node := range nodes {
+		known[node.Name] = true
+	}
+	found := []*v1.Pod{}
+	for _, pod := range pods {
+		finished := pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
+		if known[pod.Spec.NodeName] && !finished {
+			found = append(found, pod)
+		}
+	}
+	return found
+}

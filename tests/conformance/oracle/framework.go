@@ -1,0 +1,37 @@
+//go:build !kube33 && !kube34
+
+package main
+
+import (
+	"context"
+
+	v1 "k8s.io/api/core/v1"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
+)
+
+type (
+	frameworkHandle = fwk.Handle
+	sharedLister    = fwk.SharedLister
+	parallelizer    = fwk.Parallelizer
+	nodeInfo        = fwk.NodeInfo
+	cycleState      = fwk.CycleState
+	status          = fwk.Status
+	nodeScoreList   = fwk.NodeScoreList
+	nodeScore       = fwk.NodeScore
+	filterPlugin    = fwk.FilterPlugin
+)
+
+func preFilter(plugin fwk.PreFilterPlugin, state cycleState, pod *v1.Pod, nodes []nodeInfo) *status {
+	_, found := plugin.PreFilter(context.Background(), state, pod, nodes)
+	return found
+}
+
+func scoreNode(plugin fwk.ScorePlugin, state cycleState, pod *v1.Pod, node nodeInfo) (int64, *status) {
+	return plugin.Score(context.Background(), state, pod, node)
+}
+
+func gated() feature.Features {
+	return feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
+}
