@@ -80,7 +80,8 @@ class Context:
 class Provenance:
     """What one pod's metadata and its owner tell about its creation.
 
-    ``template_keys`` are the label keys of the owner's pod template; ``stored`` is False for a manifest.
+    ``template_keys`` are the label keys of the owner's pod template, which ``template_fixed`` says never changes;
+    ``stored`` is False for a manifest.
     """
 
     stored: bool
@@ -88,6 +89,7 @@ class Provenance:
     created: datetime | None
     owners: tuple[LabelOwner, ...]
     template_keys: frozenset[str]
+    template_fixed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +232,7 @@ class _Judge:
             return f"managedFields: {name} was set when the pod was created"
         if name in REVISION_KEYS:
             return f"{name} is set by the controller that creates the pod"
-        if name in provenance.template_keys:
+        if name in provenance.template_keys and (provenance.template_fixed or self._changed_by(name) is None):
             return f"the owner's pod template has the label {name}"
         if key in self.affinity_merged:
             return f"{name} is merged in an affinity term of this pod"

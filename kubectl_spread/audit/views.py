@@ -25,6 +25,8 @@ from kubectl_spread.kube.podtopologyspread import NodeSets, Placement, Spread
 KeyVerdicts = tuple[tuple[KeyVerdict, ...], ...]
 """The verdicts on every key, one tuple a clause."""
 
+_FIXED_TEMPLATES: Final = frozenset({"ReplicaSet", "Job"})
+"""Kinds whose pod template stays what it was; a StatefulSet's may have got a label after the pod was created."""
 _SETTLED: Final = frozenset(Verdict) - {
     Verdict.STALE_LABEL,
     Verdict.LATE_LABEL,
@@ -88,6 +90,7 @@ class Views:
             owners=pod.owners,
             # Not the Deployment's: it may have changed since its ReplicaSet was made.
             template_keys=chain[0].template_keys if chain else frozenset(),
+            template_fixed=bool(chain) and chain[0].target.kind in _FIXED_TEMPLATES,
         )
         return judge(
             shape.clauses,

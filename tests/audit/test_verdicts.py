@@ -247,6 +247,22 @@ LABELLED = {
             id="the owner's template has the label",
         ),
         pytest.param(
+            spread_pod(owner="StatefulSet/db", metadata={"managedFields": [LABELLED]}),
+            (deployment("db", kind="StatefulSet", labels=R1),),
+            {},
+            "unmerged",
+            "unknown",
+            id="a StatefulSet's template may have got the label as late as the pod",
+        ),
+        pytest.param(
+            spread_pod(owner="ReplicaSet/web-1", metadata={"managedFields": [LABELLED]}),
+            (deployment("web-1", kind="ReplicaSet", labels=R1),),
+            {},
+            "pre-upgrade",
+            "likely",
+            id="a ReplicaSet's has not, whoever changed the label since",
+        ),
+        pytest.param(
             spread_pod(owner="ReplicaSet/web-1"),
             (deployment("web-1", kind="ReplicaSet", labels=WEB, owner="Deployment/web"), deployment(labels=R1)),
             {},

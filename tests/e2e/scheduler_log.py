@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -49,41 +49,47 @@ class SchedulerLog:
 
     def decision(self, pod: str) -> Decision:
         """Wait until the scheduler has decided on a pod, written ``namespace/name``, and return what it logged."""
-        refusals: list[Refusal] = []
+        return self.decisions([pod])[pod]
 
-        def decided() -> Decision | None:
-            for message, values in self._read(pod):
+    def decisions(self, pods: Collection[str]) -> dict[str, Decision]:
+        """Wait until the scheduler has decided on every one of ``pods``, and return what it logged of each."""
+        refusals: dict[str, list[Refusal]] = {pod: [] for pod in pods}
+        found: dict[str, Decision] = {}
+
+        def decided() -> bool:
+            for message, values in self._read(pods):
+                pod = values["pod"]
                 match message:
                     case s if s == _FAILED:
-                        refusals.append(_refusal(values))
+                        refusals[pod].append(_refusal(values))
                     case s if s == _NO_LABEL:
-                        refusals.append(Refusal(values["node"], values["topologyKey"]))
+                        refusals[pod].append(Refusal(values["node"], values["topologyKey"]))
                     case s if s == _BOUND:
-                        return Decision(frozenset(refusals), int(values["feasibleNodes"]), values["node"])
+                        feasible = int(values["feasibleNodes"])
+                        found[pod] = Decision(frozenset(refusals[pod]), feasible, values["node"])
                     case s if s == _NO_FIT:
-                        return Decision(frozenset(refusals), 0, "", values["err"])
-            return None
+                        found[pod] = Decision(frozenset(refusals[pod]), 0, "", values["err"])
+            return len(found) == len(pods)
 
-        found = self._cluster.wait_for(decided, what=f"the scheduler decides on {pod}")
-        assert found is not None
+        self._cluster.wait_for(decided, what=f"the scheduler decides on {', '.join(pods)}")
         return found
 
     def wait_until_forgotten(self, pod: str) -> None:
         """Wait until the scheduler knows that a pod is deleted."""
         self._cluster.wait_for(
-            lambda: any(_DELETED.match(message) for message, _ in self._read(pod)),
+            lambda: any(_DELETED.match(message) for message, _ in self._read([pod])),
             what=f"the scheduler forgets {pod}",
         )
 
-    def _read(self, pod: str) -> list[tuple[str, dict[str, str]]]:
-        """Return the complete lines about a pod that came since the last call; the others are passed over."""
+    def _read(self, pods: Collection[str]) -> list[tuple[str, dict[str, str]]]:
+        """Return the complete lines about ``pods`` that came since the last call; the others are passed over."""
         with self._cluster.scheduler_log.open("rb") as log:
             log.seek(self._offset)
             whole, _, _ = log.read().rpartition(b"\n")
         self._offset += len(whole) + 1 if whole else 0
         lines = (_LINE.match(line) for line in whole.decode().splitlines())
         parsed = [(found[1], _values(found[2])) for found in lines if found]
-        return [(message, values) for message, values in parsed if values.get("pod") == pod]
+        return [(message, values) for message, values in parsed if values.get("pod") in pods]
 
 
 def _values(text: str) -> dict[str, str]:

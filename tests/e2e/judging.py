@@ -1,0 +1,86 @@
+"""What a report says of every single pod, and edits of many pods at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from tests.builders import Json
+from tests.controlplane.cluster import ControlPlane
+from tests.e2e.spread import Report, Spread
+
+FIRST_CONSTRAINT = "spec.topologySpreadConstraints[0]"
+
+
+class Judged(NamedTuple):
+    """The verdict on one pod, how sure it is, and the managers that are said to have written its labels."""
+
+    verdict: str
+    confidence: str = "certain"
+    changed_by: tuple[str, ...] = ()
+
+
+MERGED = Judged("merged")
+ABSENT = Judged("absent-key")
+BY_SCHEDULER = Judged("scheduler-merged")
+PRE_UPGRADE = Judged("pre-upgrade", "likely")
+# Nothing is claimed; where managedFields names who wrote the label last, it is shown.
+UNMERGED = Judged("unmerged", "unknown")
+UNMERGED_EDITED = Judged("unmerged", "unknown", ("kubectl-label",))
+STALE = Judged("stale-label", "certain", ("kubectl-label",))
+STALE_UNTRACKED = Judged("stale-label")
+REMOVED = Judged("removed-label", "likely")
+
+
+def look(spread: Spread, namespace: str, *arguments: str) -> Report:
+    """Return the report on a namespace; that pods wait with stale selectors is an error, and no surprise here."""
+    answer = spread("check", "-n", namespace, "-o", "json", *arguments)
+    assert answer.status in (0, 1), answer.stderr
+    return answer.report
+
+
+def judged(report: Report, path: str = FIRST_CONSTRAINT) -> dict[str, Judged]:
+    """Map every pod that has a clause at ``path`` to what the report says of it.
+
+    A report lists only pods that are not merged; that the others are is what its rows must say.
+    """
+    listed = {entry["name"]: _judged(entry) for entry in report["pods"] if entry["path"] == path}
+    rows = [row for row in report["constraints"] if row["path"] == path]
+    in_rows = sum(sum(row["verdicts"].values()) for row in rows)
+    merged = sum(row["verdicts"].get("merged", 0) for row in rows)
+    assert len(listed) == in_rows - merged
+    workloads = {(row["workload"]["kind"], row["workload"]["name"]) for row in rows}
+    # Groups are of pods with spread constraints only; a bare pod's row names it.
+    names = {name for kind, name in workloads if kind == "Pod"} | {
+        name
+        for group in report["groups"]
+        if (group["workload"]["kind"], group["workload"]["name"]) in workloads
+        for name in group["pods"]
+    }
+    assert len(names) == in_rows
+    return {name: listed.get(name, MERGED) for name in names}
+
+
+def evidence(report: Report, pod: str, path: str = FIRST_CONSTRAINT) -> list[str]:
+    """Return the evidence for the verdict on the first key of a pod at ``path``."""
+    (entry,) = (entry for entry in report["pods"] if (entry["name"], entry["path"]) == (pod, path))
+    found: list[str] = entry["keys"][0]["evidence"]
+    return found
+
+
+def _judged(entry: Json) -> Judged:
+    changed = tuple(key["changedBy"]["manager"] for key in entry["keys"] if "changedBy" in key)
+    return Judged(entry["verdict"], entry["confidence"], changed)
+
+
+def edit(cluster: ControlPlane, namespace: str, edits: Mapping[str, Sequence[str]]) -> None:
+    """Edit labels as users do, several pods with one command: ``{"rev=r2": ["a", "b"], "rev-": ["c"]}``."""
+    for change, pods in edits.items():
+        if pods:
+            cluster.kubectl("label", "pod", *pods, "-n", namespace, "--overwrite", change)
+
+
+def forget_managers(cluster: ControlPlane, namespace: str, *pods: str) -> None:
+    """Empty managedFields, as the API allows anyone who may edit a pod to do."""
+    for pod in pods:
+        cluster.api.patch(f"/api/v1/namespaces/{namespace}/pods/{pod}", {"metadata": {"managedFields": [{}]}})

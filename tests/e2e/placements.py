@@ -1,0 +1,259 @@
+"""Random nodes and random pods on the real scheduler: what is said of a gated pod, and what happens to it next.
+
+Pods come in rounds. In one round every app has one pod, and no pod's constraints select the pods of another app of that
+round, so that all of them can be explained at once and released at once: none changes what was said of another.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tests.builders import HOSTNAME, ZONE, Json, requirement, selector
+from tests.controlplane.client import parallel
+from tests.controlplane.cluster import ControlPlane
+from tests.e2e.manifests import pod
+from tests.e2e.scheduler_log import SchedulerLog
+from tests.e2e.spread import Spread
+
+RACK = "example.com/rack"
+APPS = 20
+_BACKGROUND = 4
+_GATE: Json = {"schedulingGates": [{"name": "example.com/wait"}]}
+_OWNER = "all"
+_TAINTS: Sequence[Json] = (
+    {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"},
+    {"key": "dedicated", "value": "db", "effect": "NoSchedule"},
+    {"key": "maintenance", "effect": "NoExecute"},
+    {"key": "busy", "effect": "PreferNoSchedule"},
+)
+_TOLERATIONS: Sequence[Json] = (
+    {"key": "dedicated", "operator": "Exists"},
+    {"key": "dedicated", "operator": "Equal", "value": "gpu", "effect": "NoSchedule"},
+    {"key": "dedicated", "value": "db"},
+    {"operator": "Exists", "effect": "NoExecute"},
+    {"operator": "Exists"},
+)
+
+
+@dataclass(frozen=True)
+class Placement:
+    """What was said of one pod while it was gated, and what the scheduler did when the gate was gone.
+
+    ``blocked`` is whether a finding names the pod as one that no node takes; ``feasible`` is the number of nodes that
+    the scheduler found, and ``reason`` that of the PodScheduled condition.
+    """
+
+    pod: str
+    allowed: frozenset[str]
+    refused: tuple[str, ...]
+    blocked: bool
+    feasible: int
+    node: str
+    reason: str
+
+    @property
+    def as_said(self) -> bool:
+        """Whether the scheduler had exactly as many nodes to choose from and chose one of them, or had none."""
+        if self.feasible != len(self.allowed):
+            return False
+        return self.node in self.allowed if self.allowed else not self.node and self.reason == "Unschedulable"
+
+
+class World:
+    """One namespace and the nodes of one random cluster; whatever else there was counts no more."""
+
+    def __init__(self, cluster: ControlPlane, spread: Spread, seed: int) -> None:
+        """Make nodes, the pods that are there from the beginning, and the owner that all others have."""
+        self._cluster = cluster
+        self._spread = spread
+        self._random = random.Random(seed)
+        self._namespace = f"world-{seed}"
+        cluster.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self._namespace}})
+        self._log = SchedulerLog(cluster)
+        self._nodes = self._make_nodes()
+        self._owner = self._make_owner()
+        self._make_background()
+
+    def round(self, number: int) -> list[Placement]:
+        """Explain and release one pod of every app."""
+        names = {f"pod-{number}-{app}": f"app-{app}" for app in range(APPS)}
+        self._cluster.api.create_all([self._pod(name, app) for name, app in names.items()])
+        self._relabel(list(names))
+        said = self._explain()
+        paths = {name: f"/api/v1/namespaces/{self._namespace}/pods/{name}" for name in names}
+        parallel(lambda path: self._cluster.api.patch(path, {"spec": {"schedulingGates": None}}), paths.values())
+        done = self._log.decisions([f"{self._namespace}/{name}" for name in names])
+        self._cluster.wait_for(lambda: all(map(_decided, self._pods(names))), what="the conditions tell the same")
+        found = {one["metadata"]["name"]: one for one in self._pods(names)}
+        waiting = [name for name in names if "nodeName" not in found[name]["spec"]]
+        # They would be tried again in a later round, and change what is counted there.
+        parallel(lambda name: self._cluster.api.request("DELETE", paths[name]), waiting)
+        return [
+            Placement(
+                name,
+                *said[name],
+                feasible=done[f"{self._namespace}/{name}"].feasible,
+                node=found[name]["spec"].get("nodeName", ""),
+                reason=_scheduled(found[name]).get("reason", ""),
+            )
+            for name in names
+        ]
+
+    def _explain(self) -> dict[str, tuple[frozenset[str], tuple[str, ...], bool]]:
+        answer = self._spread("explain", f"rs/{_OWNER}", "-n", self._namespace, "-o", "json")
+        assert answer.status == 0, answer.stderr
+        document = answer.report.document
+        blocked = {name for found in document["findings"] if found["code"] == "SPR303" for name in found["pods"]}
+        return {
+            name: (
+                frozenset(placing["allowed"]),
+                tuple(refusal["reason"] for refusal in placing["refused"]),
+                name in blocked,
+            )
+            for placing in document["placing"]
+            for name in placing["pods"]
+        }
+
+    def _pods(self, names: dict[str, str]) -> list[Json]:
+        items = self._cluster.api.get(f"/api/v1/namespaces/{self._namespace}/pods")["items"]
+        return [item for item in items if item["metadata"]["name"] in names]
+
+    def _make_nodes(self) -> list[str]:
+        """Replace all nodes; pods on those that are gone count nowhere."""
+        chance, api = self._random, self._cluster.api
+        for node in api.get("/api/v1/nodes")["items"]:
+            api.request("DELETE", f"/api/v1/nodes/{node['metadata']['name']}")
+        names = []
+        for _ in range(chance.randint(8, 16)):
+            labels: dict[str, str | None] = {"disk": chance.choice(["ssd", "hdd"]), "size": str(chance.randint(1, 9))}
+            if chance.random() < 0.8:
+                labels[RACK] = chance.choice(["r1", "r2", "r3", ""])
+            if chance.random() < 0.1:
+                labels[chance.choice([ZONE, HOSTNAME])] = None
+            taints = [chance.choice(_TAINTS)] if chance.random() < 0.4 else []
+            names += self._cluster.add_nodes(chance.choice("abcd"), per_zone=1, labels=labels, taints=taints)
+        for name in chance.sample(names, 2):
+            # The controller that taints a cordoned node does not run here, and the scheduler needs no taint.
+            api.patch(f"/api/v1/nodes/{name}", {"spec": {"unschedulable": True}})
+        return names
+
+    def _make_owner(self) -> Json:
+        """Return a reference to a ReplicaSet without a controller: one name for all pods when they are explained."""
+        made = self._cluster.api.create(
+            {
+                "apiVersion": "apps/v1",
+                "kind": "ReplicaSet",
+                "metadata": {"name": _OWNER, "namespace": self._namespace},
+                "spec": {
+                    "replicas": 0,
+                    "selector": {"matchLabels": {"owned": "yes"}},
+                    "template": {"metadata": {"labels": {"owned": "yes"}}, "spec": pod("any")["spec"]},
+                },
+            }
+        )
+        uid = made["metadata"]["uid"]
+        return {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": _OWNER, "uid": uid, "controller": True}
+
+    def _make_background(self) -> None:
+        """Put pods of all apps, and of apps that get no more, onto nodes; some are terminating, some have finished."""
+        chance, api = self._random, self._cluster.api
+        manifests = []
+        apps = [*(f"app-{number}" for number in range(APPS)), *(f"base-{number}" for number in range(_BACKGROUND))]
+        for app in apps:
+            for number in range(chance.randint(0, 5)):
+                labels = {"app": app, "rev": chance.choice(["r1", "r2"]), "tier": chance.choice(["old", "new"])}
+                metadata = {"finalizers": ["example.com/hold"]} if chance.random() < 0.1 else {}
+                manifest = pod(f"{app}-{number}", labels=labels, namespace=self._namespace, metadata=metadata)
+                manifest["spec"]["nodeName"] = chance.choice(self._nodes)
+                manifests.append(manifest)
+        finished = chance.sample(manifests, 8)
+        api.create_all(manifests)
+        for manifest in manifests:
+            path = f"/api/v1/namespaces/{self._namespace}/pods/{manifest['metadata']['name']}"
+            if manifest["metadata"].get("finalizers"):
+                api.request("DELETE", path)
+            elif manifest in finished:
+                api.patch(f"{path}/status", {"status": {"phase": chance.choice(["Succeeded", "Failed"])}})
+
+    def _pod(self, name: str, app: str) -> Json:
+        chance = self._random
+        labels = {"app": app, "rev": chance.choice(["r1", "r2"]), "tier": chance.choice(["old", "new"])}
+        if chance.random() < 0.1:
+            del labels["rev"]
+        spec: Json = dict(_GATE)
+        if chance.random() < 0.3:
+            spec["nodeSelector"] = {"disk": chance.choice(["ssd", "hdd"])}
+        if chance.random() < 0.25:
+            spec["affinity"] = self._node_affinity()
+        if chance.random() < 0.4:
+            spec["tolerations"] = chance.sample(_TOLERATIONS, chance.randint(1, 2))
+        metadata = {"ownerReferences": [self._owner]}
+        constraints = list(self._constraints(app))
+        return pod(name, constraints, labels=labels, namespace=self._namespace, metadata=metadata, **spec)
+
+    def _node_affinity(self) -> Json:
+        chance = self._random
+        choices = (
+            requirement(ZONE, "In", *chance.sample("abcd", 2)),
+            requirement(ZONE, "NotIn", chance.choice("abcd")),
+            requirement("size", chance.choice(["Gt", "Lt"]), str(chance.randint(3, 7))),
+            requirement(RACK, chance.choice(["Exists", "DoesNotExist"])),
+        )
+        terms = [
+            {"matchExpressions": chance.sample(choices, chance.randint(1, 2))} for _ in range(chance.randint(1, 2))
+        ]
+        return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+
+    def _constraints(self, app: str) -> Iterator[Json]:
+        chance = self._random
+        for key in chance.sample([ZONE, HOSTNAME, RACK], chance.choice([1, 1, 2, 2, 3])):
+            hard = chance.random() < 0.85
+            item: Json = {
+                "maxSkew": chance.choice([1, 1, 1, 2, 3]),
+                "topologyKey": key,
+                "whenUnsatisfiable": "DoNotSchedule" if hard else "ScheduleAnyway",
+            }
+            selects = self._selector(app)
+            if selects is not None:
+                item["labelSelector"] = selects
+                if chance.random() < 0.5:
+                    # An empty selector takes the pods of all apps unless a key narrows it to its own.
+                    keys = (
+                        [["rev"], ["rev", "absent"], ["absent"]] if selects else [["app"], ["app", "rev"], ["absent"]]
+                    )
+                    item["matchLabelKeys"] = chance.choice(keys)
+            if hard and chance.random() < 0.3:
+                item["minDomains"] = chance.randint(1, 6)
+            for policy in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
+                if chance.random() < 0.5:
+                    item[policy] = chance.choice(["Honor", "Ignore"])
+            yield item
+
+    def _selector(self, app: str) -> Json | None:
+        """Return a selector that takes none of the other apps that get pods in the same round."""
+        chance = self._random
+        base = f"base-{chance.randrange(_BACKGROUND)}"
+        own = selector({"app": app})
+        both = selector(None, requirement("app", "In", app, base))
+        newer = selector({"app": app}, requirement("tier", "NotIn", "old"))
+        foreign = selector({"app": base})
+        return chance.choice([own, own, own, own, both, both, newer, foreign, {}, None])
+
+    def _relabel(self, names: Sequence[str]) -> None:
+        """Edit some of the gated pods: a label changed, removed or added after the merge."""
+        for name in self._random.sample(names, 3):
+            value = self._random.choice(["r1", "r2", None])
+            path = f"/api/v1/namespaces/{self._namespace}/pods/{name}"
+            self._cluster.api.patch(path, {"metadata": {"labels": {"rev": value}}})
+
+
+def _scheduled(found: Json) -> Json:
+    conditions: list[Json] = found["status"].get("conditions", [])
+    return next((one for one in conditions if one["type"] == "PodScheduled"), {})
+
+
+def _decided(found: Json) -> bool:
+    condition = _scheduled(found)
+    return condition.get("status") == "True" or condition.get("reason") == "Unschedulable"

@@ -1,0 +1,170 @@
+"""Apiservers of two minors on one etcd at once, as during every upgrade: siblings that differ, and what that proves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+
+from tests.builders import Json, constraint
+from tests.controlplane import binaries
+from tests.controlplane.client import ApiClient, ApiError
+from tests.controlplane.cluster import ControlPlane
+from tests.controlplane.fixtures import require_built
+from tests.e2e.judging import (
+    ABSENT,
+    BY_SCHEDULER,
+    MERGED,
+    PRE_UPGRADE,
+    REMOVED,
+    STALE,
+    UNMERGED_EDITED,
+    Judged,
+    edit,
+    evidence,
+    judged,
+    look,
+)
+from tests.e2e.manifests import pod
+from tests.e2e.spread import Plugin, Report
+
+pytestmark = pytest.mark.e2e
+
+V1_33, V1_34 = binaries.OLDER_APISERVERS
+SHOP = "shop"
+BARE = {"app": "web"}
+REV = {"app": "web", "rev": "r1"}
+
+
+class Pair(NamedTuple):
+    """What each server answers about the same pods; ``refused`` is what 1.33 said to an edit of a merged pod."""
+
+    by_old: Report
+    by_new: Report
+    told: Report
+    refused: str
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> Iterator[Pair]:
+    """Make siblings by turns through both servers; edit them through the newer one, which may."""
+    for version in (V1_33, V1_34):
+        require_built(version, ("kube-apiserver",))
+    folder = tmp_path_factory.mktemp("mixed")
+    with ControlPlane.start(folder, version=V1_34, scheduler=False, controllers=False) as cluster:
+        older = cluster.add_apiserver(version=V1_33)
+        cluster.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SHOP}})
+        owner = _replica_set(cluster.api)
+        for client, name in ((older.client, "old"), (cluster.api, "new")):
+            for number in range(3):
+                client.create(_web(f"{name}-sibling-{number}", REV, ownerReferences=[owner]))
+            for state in ("kept", "changed", "removed", "back"):
+                client.create(_web(f"{name}-{state}", REV))
+            client.create(_web(f"{name}-late", BARE))
+        # Once more by the server that does not merge: creation times do not part the two kinds.
+        older.client.create(_web("old-afterwards", REV))
+        changed = [f"{name}-{state}" for name in ("old", "new") for state in ("changed", "back", "sibling-2")]
+        back = [f"{name}-{state}" for name in ("old", "new") for state in ("back", "late")]
+        edit(cluster, SHOP, {"rev=r2": changed, "rev=r1": back, "rev-": ["old-removed", "new-removed"]})
+        with pytest.raises(ApiError) as refused:
+            older.client.patch(f"/api/v1/namespaces/{SHOP}/pods/new-kept", {"metadata": {"labels": {"rev": "r2"}}})
+        since = cluster.api.get(f"/api/v1/namespaces/{SHOP}")["metadata"]["creationTimestamp"]
+        by_new = plugin.on(cluster)
+        yield Pair(
+            by_old=look(plugin.on(cluster, older.kubeconfig), SHOP),
+            by_new=look(by_new, SHOP),
+            told=look(by_new, SHOP, "--merge-since", since),
+            refused=str(refused.value),
+        )
+
+
+def _web(name: str, labels: Json, **metadata: object) -> Json:
+    return pod(name, [constraint(match=["rev"])], labels=labels, namespace=SHOP, metadata=metadata)
+
+
+def _replica_set(client: ApiClient) -> Json:
+    """Return a reference to a ReplicaSet with the label in its template; no controller runs that would use it."""
+    made = client.create(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "ReplicaSet",
+            "metadata": {"name": "web", "namespace": SHOP},
+            "spec": {
+                "replicas": 0,
+                "selector": {"matchLabels": BARE},
+                "template": {"metadata": {"labels": REV}, "spec": _web("", REV)["spec"]},
+            },
+        }
+    )
+    uid = made["metadata"]["uid"]
+    return {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": uid, "controller": True}
+
+
+NEW = {
+    "new-sibling-0": MERGED,
+    "new-sibling-1": MERGED,
+    "new-sibling-2": STALE,
+    "new-kept": MERGED,
+    "new-changed": STALE,
+    "new-removed": REMOVED,
+    "new-back": MERGED,
+}
+
+
+def test_the_newer_server_tells_them_apart(pair: Pair) -> None:
+    """What the older server made is likely pre-upgrade where the label was there at once; else nothing is claimed.
+
+    ``new-late`` was merged and ``old-changed`` was not, yet both look the same.
+    """
+    assert judged(pair.by_new) == {
+        **NEW,
+        "new-late": UNMERGED_EDITED,
+        "old-sibling-0": PRE_UPGRADE,
+        "old-sibling-1": PRE_UPGRADE,
+        "old-sibling-2": PRE_UPGRADE,
+        "old-kept": PRE_UPGRADE,
+        "old-afterwards": PRE_UPGRADE,
+        "old-changed": UNMERGED_EDITED,
+        "old-removed": ABSENT,
+        "old-back": UNMERGED_EDITED,
+        "old-late": UNMERGED_EDITED,
+    }
+
+
+def test_the_evidence_is_never_a_sibling_or_a_time(pair: Pair) -> None:
+    """Merged siblings prove nothing; the template or the creator's label does."""
+    words = {name: evidence(pair.by_new, name) for name in ("old-sibling-0", "old-sibling-2", "old-changed")}
+    assert words == {
+        "old-sibling-0": ["managedFields: rev was set when the pod was created"],
+        "old-sibling-2": ["the owner's pod template has the label rev"],
+        "old-changed": ["nothing that can be read proves why"],
+    }
+
+
+def test_siblings_are_one_workload_with_both_verdicts(pair: Pair) -> None:
+    """The row of the owner counts both kinds."""
+    assert pair.by_new.verdicts("ReplicaSet/web") == {"merged": 2, "stale-label": 1, "pre-upgrade": 3}
+
+
+def test_the_older_server_leaves_the_missing_ones_to_the_scheduler(pair: Pair) -> None:
+    """The same pods, judged as 1.33: what is stored is judged, what is missing is no fault."""
+    assert pair.by_old["cluster"]["judgedAs"] == "1.33"
+    missing = ("sibling-0", "sibling-1", "sibling-2", "kept", "afterwards", "changed", "back", "late")
+    assert judged(pair.by_old) == {
+        **NEW,
+        "new-late": BY_SCHEDULER,
+        "old-removed": ABSENT,
+        **{f"old-{state}": BY_SCHEDULER for state in missing},
+    }
+
+
+def test_a_wrong_claim_of_the_user_is_not_outdone(pair: Pair) -> None:
+    """With --merge-since a time before all pods, no pod is certain to be older."""
+    assert judged(pair.told) == judged(pair.by_new)
+    assert Judged("pre-upgrade") not in judged(pair.told).values()
+
+
+def test_the_older_server_refuses_to_edit_what_the_newer_merged(pair: Pair) -> None:
+    """Whoever happens to be connected to the older server cannot relabel a merged pod."""
+    assert 'spec.topologySpreadConstraints[0].matchLabelKeys[0]: Invalid value: \\"rev\\"' in pair.refused

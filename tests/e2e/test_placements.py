@@ -1,0 +1,55 @@
+"""What ``explain`` says of a pending pod is what kube-scheduler does next: on one of the nodes allowed, or nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.controlplane.cluster import ControlPlane
+from tests.controlplane.fixtures import require_built
+from tests.e2e.placements import APPS, Placement, World
+from tests.e2e.spread import Plugin
+
+pytestmark = pytest.mark.e2e
+
+SEEDS = (1, 2, 3)
+ROUNDS = 4
+
+
+@pytest.fixture(scope="module")
+def placements(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> Iterator[list[Placement]]:
+    """Let the scheduler place all pods of all rounds in three random clusters, one after the other."""
+    require_built()
+    with ControlPlane.start(tmp_path_factory.mktemp("placements"), controllers=False) as cluster:
+        spread = plugin.on(cluster)
+        found = []
+        for seed in SEEDS:
+            world = World(cluster, spread, seed)
+            for number in range(ROUNDS):
+                found += world.round(number)
+        yield found
+
+
+def test_the_scheduler_does_what_was_said(placements: list[Placement]) -> None:
+    """As many nodes are feasible as were allowed, the one chosen is among them, and without any the pod waits."""
+    assert len(placements) == len(SEEDS) * ROUNDS * APPS >= 200
+    assert [one for one in placements if not one.as_said] == []
+
+
+def test_a_pod_without_a_node_is_a_finding(placements: list[Placement]) -> None:
+    """SPR303 names a pod that waits, never one that was placed, and every one that its constraints alone hold back."""
+    blocked = [one for one in placements if one.blocked]
+    assert [one for one in blocked if one.node] == []
+    held = [one for one in placements if one.refused and all(" > " in reason for reason in one.refused)]
+    assert [one for one in held if not one.allowed and not one.blocked] == []
+    assert blocked
+
+
+def test_both_ends_are_seen(placements: list[Placement]) -> None:
+    """The random pods are neither all placed nor all refused, and many have only some of the nodes to go to."""
+    waiting = sum(not one.node for one in placements)
+    limited = sum(bool(one.allowed and one.refused) for one in placements)
+    assert waiting >= 20
+    assert len(placements) - waiting >= 100
+    assert limited >= 100

@@ -1,0 +1,111 @@
+"""One server of 1.34 with the merge on, off, on again, and hidden by an emulated version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import pytest
+
+from tests.builders import Json, constraint
+from tests.controlplane import binaries
+from tests.controlplane.cluster import ControlPlane
+from tests.controlplane.fixtures import require_built
+from tests.e2e.judging import (
+    ABSENT,
+    BY_SCHEDULER,
+    MERGED,
+    PRE_UPGRADE,
+    STALE,
+    UNMERGED_EDITED,
+    Judged,
+    edit,
+    judged,
+    look,
+)
+from tests.e2e.manifests import pod
+from tests.e2e.spread import Plugin, Report
+
+pytestmark = pytest.mark.e2e
+
+_, V1_34 = binaries.OLDER_APISERVERS
+SHOP = "shop"
+SELECTOR_MERGE = "MatchLabelKeysInPodTopologySpreadSelectorMerge"
+OFF = Judged("merge-off", "likely")
+
+
+class Stops(NamedTuple):
+    """The reports on the same pods while the switch stood one way or the other."""
+
+    off: Report
+    on: Report
+    emulated: Report
+
+
+@pytest.fixture(scope="module")
+def stops(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> Iterator[Stops]:
+    """Make and edit pods at every stop."""
+    require_built(V1_34, ("kube-apiserver",))
+    folder = tmp_path_factory.mktemp("switches")
+    with ControlPlane.start(folder, version=V1_34, scheduler=False, controllers=False) as cluster:
+        spread = plugin.on(cluster)
+        cluster.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SHOP}})
+        _make(cluster, "first")
+        cluster.restart_apiserver(feature_gates={SELECTOR_MERGE: False})
+        _make(cluster, "off")
+        # A pod that is merged can be edited here: the old rule is not applied to what breaks it already.
+        edit(cluster, SHOP, {"rev=r2": ["first-changed", "off-changed"], "rev=r1": ["off-late"]})
+        off = look(spread, SHOP)
+        cluster.restart_apiserver()
+        _make(cluster, "on")
+        edit(cluster, SHOP, {"rev=r2": ["on-changed", "off-changed-later"]})
+        on = look(spread, SHOP)
+        cluster.restart_apiserver(extra_flags=["--emulated-version=1.33"])
+        _make(cluster, "emulated")
+        edit(cluster, SHOP, {"rev=r2": ["on-changed-later", "emulated-changed"]})
+        yield Stops(off, on, look(spread, SHOP))
+
+
+def _make(cluster: ControlPlane, when: str) -> None:
+    labels: Json = {"app": "web", "rev": "r1"}
+    keys = [constraint(match=["rev"])]
+    made = [pod(f"{when}-{what}", keys, labels=labels, namespace=SHOP) for what in ("kept", "changed", "changed-later")]
+    cluster.apply([*made, pod(f"{when}-late", keys, namespace=SHOP)])
+
+
+FIRST = {"first-kept": MERGED, "first-changed": STALE, "first-changed-later": MERGED, "first-late": ABSENT}
+MADE_OFF: Mapping[str, Judged] = {
+    "off-kept": PRE_UPGRADE,
+    "off-changed": UNMERGED_EDITED,
+    "off-changed-later": UNMERGED_EDITED,
+    "off-late": UNMERGED_EDITED,
+}
+MADE_ON = {"on-kept": MERGED, "on-changed": STALE, "on-changed-later": MERGED, "on-late": ABSENT}
+
+
+def test_off(stops: Stops) -> None:
+    """Whatever lacks the merge does so because it is off; what was merged before is judged as ever."""
+    assert stops.off["cluster"]["gates"][SELECTOR_MERGE] is False
+    assert judged(stops.off) == {**FIRST, **dict.fromkeys(MADE_OFF, OFF)}
+
+
+def test_on_again(stops: Stops) -> None:
+    """Pods made meanwhile are like those from before an upgrade."""
+    assert stops.on["cluster"]["gates"][SELECTOR_MERGE] is True
+    assert judged(stops.on) == {**FIRST, **MADE_OFF, **MADE_ON}
+
+
+def test_an_emulated_version_is_the_one_judged_by(stops: Stops) -> None:
+    """1.34 that emulates 1.33 does not merge, and its scheduler is the one of 1.33."""
+    cluster = stops.emulated["cluster"]
+    assert (cluster["serverVersion"], cluster["judgedAs"], cluster["versionSource"]) == ("1.34", "1.33", "live")
+    assert SELECTOR_MERGE not in cluster["gates"]
+    assert judged(stops.emulated) == {
+        **FIRST,
+        **dict.fromkeys(MADE_OFF, BY_SCHEDULER),
+        **MADE_ON,
+        "on-changed-later": STALE,
+        **dict.fromkeys(("emulated-kept", "emulated-changed", "emulated-changed-later"), BY_SCHEDULER),
+        "emulated-late": ABSENT,
+    }
+    assert {found["code"] for found in stops.emulated["findings"]} == {"SPR101", "SPR107"}

@@ -1,0 +1,330 @@
+"""An upgrade on one etcd, 1.33 to 1.34 to 1.37, and the way back: every pod is called what it can be proven to be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import pytest
+
+from tests.builders import Json, affinity, constraint, requirement, selector, term
+from tests.controlplane import binaries
+from tests.controlplane.client import ApiError
+from tests.controlplane.cluster import ControlPlane
+from tests.controlplane.fixtures import require_built
+from tests.e2e.judging import (
+    ABSENT,
+    BY_SCHEDULER,
+    MERGED,
+    PRE_UPGRADE,
+    REMOVED,
+    STALE,
+    STALE_UNTRACKED,
+    UNMERGED,
+    UNMERGED_EDITED,
+    Judged,
+    edit,
+    evidence,
+    forget_managers,
+    judged,
+    look,
+)
+from tests.e2e.manifests import pod
+from tests.e2e.spread import Plugin, Report, Spread
+
+pytestmark = pytest.mark.e2e
+
+V1_33, V1_34 = binaries.OLDER_APISERVERS
+SHOP = "shop"
+REV = {"app": "web", "rev": "r1"}
+BARE = {"app": "web"}
+ANTI_AFFINITY = "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0]"
+LEGACY = (
+    'spec.topologySpreadConstraints[0].matchLabelKeys[0]: Invalid value: "rev": '
+    "exists in both matchLabelKeys and labelSelector"
+)
+UNPROCESSABLE = 422
+
+
+class Journey(NamedTuple):
+    """The cluster, back on 1.33, and what was reported at each stop."""
+
+    cluster: ControlPlane
+    spread: Spread
+    reports: Mapping[str, Report]
+    began: str
+
+
+@pytest.fixture(scope="module")
+def journey(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> Iterator[Journey]:
+    """Upgrade twice and go back, with pods made and relabelled at every stop."""
+    for version in (V1_33, V1_34, binaries.KUBERNETES_VERSION):
+        require_built(version, ("kube-apiserver",))
+    folder = tmp_path_factory.mktemp("journey")
+    with ControlPlane.start(folder, version=V1_33, scheduler=False, controllers=False) as cluster:
+        spread = plugin.on(cluster)
+        cluster.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SHOP}})
+        reports = {}
+        _live_on_1_33(cluster)
+        reports["1.33"] = look(spread, SHOP)
+        cluster.restart_apiserver(version=V1_34)
+        reports["1.34, nothing done"] = look(spread, SHOP)
+        began = _live_on_1_34(cluster)
+        reports["1.34"] = look(spread, SHOP)
+        cluster.restart_apiserver(version=binaries.KUBERNETES_VERSION)
+        reports["1.37, nothing done"] = look(spread, SHOP)
+        _live_on_1_37(cluster)
+        reports["1.37"] = look(spread, SHOP)
+        reports["1.37, told since when"] = look(spread, SHOP, "--merge-since", began)
+        cluster.restart_apiserver()
+        reports["1.33 again"] = look(spread, SHOP)
+        yield Journey(cluster, spread, reports, began)
+
+
+def _web(name: str, labels: Mapping[str, str], *keys: str, **more: Json) -> Json:
+    return pod(name, [constraint(match=keys or ["rev"])], labels=labels, namespace=SHOP, **more)
+
+
+def _live_on_1_33(cluster: ControlPlane) -> None:
+    """Make one pod for each thing that may happen to its label, before the upgrade or after."""
+    labelled = ("kept", "changed", "removed", "back", "emptied", "emptied-changed")
+    later = ("late", "never", "by-creator")
+    manifests = [_web(f"{when}-{what}", REV) for what in labelled for when in ("early", "old")]
+    manifests += [_web(f"old-{what}", BARE) for what in later]
+    manifests += [_web("early-late", BARE)]
+    anti = affinity("podAntiAffinity", term(match=["rev"]))
+    manifests += [_web("old-anti-changed", REV, affinity=anti)]
+    owner = _replica_set(cluster)
+    manifests += [_web("old-owned-changed", REV, metadata={"ownerReferences": [owner]})]
+    manifests += [_web("old-hashed", {**REV, "pod-template-hash": "h1"}, "pod-template-hash")]
+    cluster.apply(manifests)
+    _edit(cluster, "early")
+
+
+def _replica_set(cluster: ControlPlane) -> Json:
+    """Return a reference to a ReplicaSet with the label in its template; no controller runs that would use it."""
+    manifest = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": "owner", "namespace": SHOP},
+        "spec": {
+            "replicas": 0,
+            "selector": {"matchLabels": REV},
+            "template": {"metadata": {"labels": REV}, "spec": _web("", REV)["spec"]},
+        },
+    }
+    made = cluster.api.create(manifest)
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "name": "owner",
+        "uid": made["metadata"]["uid"],
+        "controller": True,
+    }
+
+
+def _edit(cluster: ControlPlane, when: str) -> None:
+    """Do to the pods whose names begin with ``when`` what their names say."""
+    forget_managers(cluster, SHOP, f"{when}-emptied", f"{when}-emptied-changed")
+    changed = [f"{when}-{what}" for what in ("changed", "back", "emptied-changed")]
+    edit(cluster, SHOP, {"rev=r2": changed, "rev=r1": [f"{when}-back", f"{when}-late"], "rev-": [f"{when}-removed"]})
+
+
+def _live_on_1_34(cluster: ControlPlane) -> str:
+    """Relabel pods of 1.33 and make new ones; return when the first of these was created."""
+    made = cluster.api.create(_web("new-kept", REV))
+    _edit(cluster, "old")
+    edit(cluster, SHOP, {"rev=r2": ["old-anti-changed", "old-owned-changed"]})
+    cluster.apply(_web("old-by-creator", REV))
+    labelled = ("changed", "removed", "back", "emptied", "emptied-changed")
+    manifests = [_web(f"{when}-{what}", REV) for what in labelled for when in ("new", "mid")]
+    manifests += [_web("new-late", BARE), _web("new-late-proven", BARE, "app", "rev")]
+    manifests[-1]["spec"]["topologySpreadConstraints"][0]["labelSelector"] = {}
+    written = selector({"app": "web"}, requirement("rev", "Exists"))
+    manifests += [pod("new-written", [constraint(selects=written, match=["rev"])], namespace=SHOP)]
+    cluster.apply(manifests)
+    _edit(cluster, "new")
+    edit(cluster, SHOP, {"rev=r1": ["new-late-proven"]})
+    created: str = made["metadata"]["creationTimestamp"]
+    return created
+
+
+def _live_on_1_37(cluster: ControlPlane) -> None:
+    """Relabel pods of 1.34, and make new ones."""
+    cluster.apply([_web("mid-late", BARE), _web("last-kept", REV)])
+    _edit(cluster, "mid")
+
+
+EARLY = {
+    "early-kept": PRE_UPGRADE,
+    # Changed or added on 1.33: nothing tells the two apart, nor from the same done on 1.34.
+    "early-changed": UNMERGED_EDITED,
+    "early-back": UNMERGED_EDITED,
+    "early-late": UNMERGED_EDITED,
+    "early-removed": ABSENT,
+    "early-emptied": UNMERGED,
+    "early-emptied-changed": UNMERGED,
+}
+OLD_LABELLED = (
+    "old-kept",
+    "old-changed",
+    "old-removed",
+    "old-back",
+    "old-anti-changed",
+    "old-owned-changed",
+    "old-hashed",
+)
+OLD_UNTOUCHED: Mapping[str, Judged] = {
+    **EARLY,
+    **dict.fromkeys(OLD_LABELLED, PRE_UPGRADE),
+    **dict.fromkeys(("old-emptied", "old-emptied-changed"), PRE_UPGRADE),
+    **dict.fromkeys(("old-late", "old-never", "old-by-creator"), ABSENT),
+}
+ON_1_33 = {name: ABSENT if found == ABSENT else BY_SCHEDULER for name, found in OLD_UNTOUCHED.items()}
+OLD_EDITED = {
+    **EARLY,
+    "old-kept": PRE_UPGRADE,
+    "old-changed": UNMERGED_EDITED,
+    "old-removed": ABSENT,
+    "old-back": UNMERGED_EDITED,
+    "old-emptied": UNMERGED,
+    "old-emptied-changed": UNMERGED,
+    "old-late": UNMERGED_EDITED,
+    "old-never": ABSENT,
+    "old-by-creator": Judged("unmerged", "unknown", ("kubectl-client-side-apply",)),
+    # Whoever wrote the label last, something else proves that it was there from the beginning.
+    "old-anti-changed": PRE_UPGRADE,
+    "old-owned-changed": PRE_UPGRADE,
+    "old-hashed": PRE_UPGRADE,
+}
+MADE_ON_1_34 = {
+    "new-kept": MERGED,
+    "new-changed": STALE,
+    "new-removed": REMOVED,
+    "new-back": MERGED,
+    "new-emptied": MERGED,
+    "new-emptied-changed": STALE_UNTRACKED,
+    "new-late": UNMERGED_EDITED,
+    "new-late-proven": Judged("late-label", "certain", ("kubectl-label",)),
+    "new-written": Judged("authored"),
+}
+NOT_YET_EDITED = dict.fromkeys(("mid-changed", "mid-removed", "mid-back", "mid-emptied", "mid-emptied-changed"), MERGED)
+EDITED_ON_1_37 = {
+    "mid-changed": STALE,
+    "mid-removed": REMOVED,
+    "mid-back": MERGED,
+    "mid-emptied": MERGED,
+    "mid-emptied-changed": STALE_UNTRACKED,
+    "mid-late": UNMERGED_EDITED,
+    "last-kept": MERGED,
+}
+ON_1_34 = {**OLD_EDITED, **MADE_ON_1_34, **NOT_YET_EDITED}
+ON_1_37 = {**ON_1_34, **EDITED_ON_1_37}
+
+
+def test_nothing_is_found_on_1_33(journey: Journey) -> None:
+    """The scheduler of 1.33 applies the keys itself: whatever was edited, nothing is stored and nothing is wrong."""
+    report = journey.reports["1.33"]
+    assert report["cluster"]["judgedAs"] == report["cluster"]["serverVersion"] == "1.33"
+    assert judged(report) == ON_1_33
+    assert {found["code"] for found in report["findings"]} == {"SPR107"}
+
+
+@pytest.mark.parametrize(
+    ("stop", "expected"),
+    [
+        ("1.34, nothing done", OLD_UNTOUCHED),
+        ("1.34", ON_1_34),
+        ("1.37, nothing done", ON_1_34),
+        ("1.37", ON_1_37),
+    ],
+)
+def test_every_pod_is_what_it_can_be_proven_to_be(journey: Journey, stop: str, expected: Mapping[str, Judged]) -> None:
+    """An upgrade changes no pod; only what is done to pods does."""
+    report = journey.reports[stop]
+    assert report["cluster"]["judgedAs"] == stop.partition(",")[0]
+    assert judged(report) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("old-kept", "managedFields: rev was set when the pod was created"),
+        ("old-anti-changed", "rev is merged in an affinity term of this pod"),
+        ("old-owned-changed", "the owner's pod template has the label rev"),
+        ("early-changed", "nothing that can be read proves why"),
+        ("new-removed", "removing a label leaves no trace in managedFields"),
+        ("new-late-proven", "app is merged"),
+    ],
+)
+def test_the_evidence_is_the_one_there_is(journey: Journey, name: str, words: str) -> None:
+    """Each verdict says what it rests on."""
+    report = journey.reports["1.34"]
+    if name == "new-late-proven":
+        (entry,) = (entry for entry in report["pods"] if entry["name"] == name)
+        assert words in entry["keys"][1]["evidence"][0]
+    else:
+        assert evidence(report, name) == [words]
+
+
+def test_affinity_was_merged_on_1_33_already(journey: Journey) -> None:
+    """The same edit that proves nothing for the constraint makes the affinity term stale, on every server."""
+    assert judged(journey.reports["1.33"], ANTI_AFFINITY) == {"old-anti-changed": MERGED}
+    for stop in ("1.34", "1.37", "1.33 again"):
+        assert judged(journey.reports[stop], ANTI_AFFINITY) == {"old-anti-changed": STALE}
+
+
+def test_a_user_may_say_since_when_all_merge(journey: Journey) -> None:
+    """With --merge-since every older pod that has the label is certainly pre-upgrade, and no newer one is."""
+    since = Judged("pre-upgrade")
+    older = {name: found if found == ABSENT else since for name, found in OLD_EDITED.items()}
+    assert judged(journey.reports["1.37, told since when"]) == {**ON_1_37, **older}
+
+
+def test_back_on_1_33_merged_pods_stay_merged(journey: Journey) -> None:
+    """What is stored is still there and still right; what is missing is the scheduler's business again."""
+    report = journey.reports["1.33 again"]
+    stored = {name: found for name, found in ON_1_37.items() if found.verdict in KEPT}
+    missing = {name: BY_SCHEDULER for name, found in ON_1_37.items() if found.verdict in LEFT_OUT}
+    assert judged(report) == {**stored, **missing}
+    assert report["cluster"]["judgedAs"] == "1.33"
+    assert "SPR103" not in {found["code"] for found in report["findings"]}
+    stale = {pod for found in report["findings"] if found["code"] == "SPR101" for pod in found["pods"]}
+    assert stale == {"new-changed", "new-emptied-changed", "mid-changed", "mid-emptied-changed", "old-anti-changed"}
+
+
+KEPT = ("merged", "stale-label", "removed-label", "authored", "absent-key")
+LEFT_OUT = ("unmerged", "pre-upgrade", "late-label")
+
+
+def _refusal(cluster: ControlPlane, name: str, change: Json) -> str:
+    with pytest.raises(ApiError) as refused:
+        cluster.api.patch(f"/api/v1/namespaces/{SHOP}/pods/{name}", change)
+    assert refused.value.status == UNPROCESSABLE
+    return str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["new-kept", "new-changed", "new-removed", "mid-back", "new-written"])
+def test_back_on_1_33_nobody_edits_a_merged_pod(journey: Journey, name: str) -> None:
+    """Labels, annotations and finalizers are all refused, by the rule that 1.33 has for authors."""
+    cluster = journey.cluster
+    done = cluster.kubectl("label", "pod", name, "-n", SHOP, "--overwrite", "rev=r3", check=False)
+    assert done.stderr == f'The Pod "{name}" is invalid: {LEGACY}\n'
+    changes: list[Json] = [{"annotations": {"a": "b"}}, {"finalizers": ["example.com/hold"]}]
+    for change in changes:
+        assert "exists in both matchLabelKeys and labelSelector" in _refusal(cluster, name, {"metadata": change})
+
+
+def test_back_on_1_33_pods_of_its_own_are_edited_as_ever(journey: Journey) -> None:
+    """What nobody merged can be relabelled, and binding and deletion work for all."""
+    cluster = journey.cluster
+    edit(cluster, SHOP, {"team=x": ["old-kept", "old-never"]})
+    for name in ("last-kept", "old-late"):
+        target = {"apiVersion": "v1", "kind": "Node", "name": "a1"}
+        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
+        cluster.api.request("POST", f"/api/v1/namespaces/{SHOP}/pods/{name}/binding", binding)
+    cluster.kubectl("delete", "pod", "new-emptied", "-n", SHOP)
+    after = judged(look(journey.spread, SHOP))
+    assert after["last-kept"] == MERGED
+    assert after["old-late"] == BY_SCHEDULER
+    assert "new-emptied" not in after
