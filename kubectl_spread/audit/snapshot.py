@@ -118,7 +118,6 @@ class Snapshot:
         self._owners: dict[tuple[str, str, str], OwnerRecord] = {}
         self._shapes: dict[bytes, Shape] = {}
         self._met: set[Target] = set()
-        self.workloads_in_scope = 0
 
     def add_node(self, node: Node) -> None:
         """Keep a node's name, labels and taints."""
@@ -130,7 +129,6 @@ class Snapshot:
         metadata = workload.metadata
         owner, ignored = controller(metadata), metadata.annotations.get(IGNORE_ANNOTATION, "")
         if self.scope.covers(metadata.namespace):
-            self.workloads_in_scope += 1
             self._met.add(Target(kind, metadata.name))
         self._owners[metadata.namespace, kind, metadata.name] = OwnerRecord(
             target=Target(kind, metadata.name),

@@ -41,7 +41,7 @@ class Gathered:
     @property
     def empty(self) -> bool:
         """Whether nothing that was read in scope has pods, or fails to have them."""
-        return not (self.audit.pods or self.audit.snapshot.workloads_in_scope)
+        return not (self.audit.pods or self.audit.templates)
 
     @property
     def several_namespaces(self) -> bool:

@@ -118,20 +118,22 @@ class Live:
     def _owners(self, snapshot: Snapshot) -> None:
         """Read the owners of the pods, for their own owners, their templates' labels and what they ask to ignore.
 
-        A Deployment is known from its ReplicaSets, which carry its annotations.
+        A Deployment is known from its ReplicaSets, which carry its annotations. Where there are no pods at all, every
+        workload is read and its template judged: its pods may be missing because the API refuses them.
         """
         wanted = {pod.shape.owner.kind for pod in snapshot.pods if pod.shape.owner}
         for resource in WORKLOADS:
-            if resource.kind not in wanted:
+            if snapshot.pods and resource.kind not in wanted:
                 continue
             try:
                 for workload in self._all(resource, self._scope.namespace):
-                    snapshot.add_workload(resource.kind, workload)
+                    snapshot.add_workload(resource.kind, workload, judge=not snapshot.pods)
             except ForbiddenError as error:
                 self._forbidden += 1
                 asked = any(target.kind not in ("Pod", resource.kind) for target in self._scope.targets)
                 kept = self._problems if asked else self._notes
-                kept.append(f"{error}: pods are shown under their direct owner")
+                so = "pods are shown under their direct owner" if snapshot.pods else "its pods may be missing"
+                kept.append(f"{error}: {so}")
             if resource.kind == "Job":
                 wanted.add("CronJob")
 

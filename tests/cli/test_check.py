@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 from kubectl_spread.cli import cli
 from tests.audits import deployment
 from tests.builders import Json, constraint, node_json, pod_json, requirement, selector
+from tests.generated import ROOT, SAMPLE
 
 WEB = {"app": "web"}
 R2 = {"app": "web", "rev": "r2"}
@@ -349,3 +350,10 @@ def test_color(color: str, colored: bool) -> None:
 def test_table_without_headers() -> None:
     text = check(stale("p"), arguments=("--no-headers",)).stdout
     assert text.startswith("po/p")
+
+
+def test_a_type_that_is_not_there_finds_no_resources() -> None:
+    """Workloads that were not asked for do not make an answer of nothing look like one of no findings."""
+    result = CliRunner().invoke(cli, ["check", "sts", "-f", str(ROOT / SAMPLE), "--server-version", "1.37"])
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "No resources found" in result.stderr

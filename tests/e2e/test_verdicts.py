@@ -207,3 +207,20 @@ def test_explain_says_who_changed_the_label(control_plane: ControlPlane, namespa
     assert (answer.status, answer.stderr) == (0, "")
     assert "kubectl-label" in answer.stdout
     assert "stale-label" in answer.stdout
+
+
+def test_a_deployment_without_a_pod_is_not_no_resources(
+    control_plane: ControlPlane, namespace: str, spread: Spread
+) -> None:
+    """The API takes the Deployment and refuses its every pod: that there are no pods is the finding."""
+    control_plane.apply(deployment(constraints=[constraint(match=["app"])], replicas=3, namespace=namespace))
+
+    def refused() -> bool:
+        events = control_plane.api.get(f"/api/v1/namespaces/{namespace}/events")["items"]
+        return any(event["reason"] == "FailedCreate" for event in events)
+
+    control_plane.wait_for(refused, what="a pod is refused")
+    answer = spread("check", "deploy/web", "-n", namespace)
+    assert answer.status == 1
+    assert "SPR201 refused  deploy/web" in answer.stdout
+    assert 'spec.topologySpreadConstraints[0][0]: Invalid value: "app"' in answer.stdout
