@@ -46,7 +46,7 @@ def audit(
             case kind:
                 group = found["apiVersion"].rpartition("/")[0]
                 workload = msgspec.json.decode(msgspec.json.encode(found), type=KINDS[group, kind])
-                snapshot.add_workload(kind, workload, judge=True)
+                snapshot.add_workload(kind, workload)
     context = Context(served, gates_known=bool(overrides), merge_since=merge_since)
     return evaluate(snapshot, context, nodes=nodes or ("listed" if snapshot.nodes else "none"))
 

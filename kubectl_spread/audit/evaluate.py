@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kubectl_spread.audit.clauses import Clause, path_order
 from kubectl_spread.audit.counting import ENCODER
+from kubectl_spread.audit.records import PodRecord, Shape
 from kubectl_spread.audit.scope import Target
-from kubectl_spread.audit.snapshot import PodRecord, Shape, Snapshot
+from kubectl_spread.audit.snapshot import Snapshot
 from kubectl_spread.audit.templates import Template
 from kubectl_spread.audit.verdicts import SEVEREST, Context, KeyVerdict, Verdict, clause_verdict
 from kubectl_spread.audit.views import ShapeView, Views
@@ -118,7 +119,7 @@ def evaluate(snapshot: Snapshot, context: Context, *, nodes: str) -> Audit:
     return Audit(
         rows=tuple(sorted(rows.values(), key=_row_order)),
         groups=tuple(sorted(groups.values(), key=_group_order)),
-        templates=_templates_without_pods(snapshot, judged),
+        templates=_asked_templates(snapshot),
         pods=tuple(judged),
         nodes=views.node_sets,
         context=context,
@@ -141,17 +142,15 @@ def _alike(snapshot: Snapshot) -> Iterator[tuple[Target, Shape, list[PodRecord]]
             yield from ((Target("Pod", pod.name), pod.shape, [pod]) for pod in asked)
 
 
-def _templates_without_pods(snapshot: Snapshot, judged: Sequence[PodRecord]) -> tuple[Template, ...]:
-    """Return the templates that are asked for and of which no pod was judged, those of root owners only."""
-    with_pods = {(pod.shape.namespace, owner.target) for pod in judged for owner in snapshot.owner_chain(pod)}
+def _asked_templates(snapshot: Snapshot) -> tuple[Template, ...]:
+    """Return the templates that are asked for, each under the root owner of its pods, in order."""
     targets = snapshot.scope.targets
-    return tuple(
-        template
-        for template in sorted(snapshot.templates, key=_template_order)
-        if template.owner is None
-        and (template.namespace, template.workload) not in with_pods
-        and (not targets or any(target.includes(template.workload) for target in targets))
-    )
+    asked = [
+        replace(template, workload=snapshot.root(template))
+        for template in snapshot.templates
+        if not targets or any(target.includes(template.workload) for target in targets)
+    ]
+    return tuple(sorted(asked, key=_template_order))
 
 
 def _template_order(template: Template) -> tuple[str, str, str]:

@@ -61,38 +61,62 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A workload's pod template; ``clauses`` have the template's paths, ``labels`` those that its pods will have."""
+    """A workload's pod template.
+
+    ``clauses`` have the template's paths and ``path`` is where its pod spec stands; ``labels`` are those that its pods
+    will have. ``replicas`` is None where their number is not written down; ``rolls`` tells whether old and new pods
+    stand side by side during a rollout.
+    """
 
     namespace: str
     workload: Target
     owner: OwnerReference | None
+    spec: PodSpec
+    path: str
     labels: Labels
     clauses: tuple[Clause, ...]
     refusals: tuple[Refusal, ...]
+    replicas: int | None
+    rolls: bool
     ignored: str
 
 
 def judge_template(
     kind: str, workload: Workload, owner: OwnerReference | None, behaviour: Behaviour, ignored: str
 ) -> Template:
-    """Return what an apiserver of this behaviour says to a workload's template, or else to its pods."""
+    """Return a workload's template and what an apiserver of this behaviour says to it, or else to its pods."""
     spec = workload.template.spec
     presumed = dict.fromkeys(PRESUMED_LABELS.get(kind, ()), _PRESUMED)
     labels = {**presumed, **workload.template.metadata.labels}
     path = template_path(kind)
-    stored = podstrategy.drop_disabled_fields(spec, behaviour)
-    errors, refused = validation.pod_errors(stored, behaviour, path), Refused.TEMPLATE
-    if not errors:
-        errors, refused = pod_refusals(spec, labels, behaviour), Refused.PODS
     return Template(
         namespace=workload.metadata.namespace,
         workload=Target(kind, workload.metadata.name),
         owner=owner,
+        spec=spec,
+        path=path,
         labels=labels,
         clauses=clauses(spec, path),
-        refusals=by_clause(errors, refused, path),
+        refusals=template_refusals(spec, labels, behaviour, path),
+        replicas=workload.replicas,
+        rolls=workload.rolls,
         ignored=ignored,
     )
+
+
+def template_refusals(spec: PodSpec, labels: Labels, behaviour: Behaviour, path: str) -> tuple[Refusal, ...]:
+    """Return what an apiserver of this behaviour says to a template, or else to the pods made from it.
+
+    Args:
+        spec: The template's pod spec.
+        labels: The labels that its pods will have.
+        behaviour: How the apiserver behaves.
+        path: Where the pod spec stands in the workload.
+    """
+    stored = podstrategy.drop_disabled_fields(spec, behaviour)
+    if errors := validation.pod_errors(stored, behaviour, path):
+        return by_clause(errors, Refused.TEMPLATE, path)
+    return by_clause(pod_refusals(spec, labels, behaviour), Refused.PODS, path)
 
 
 def template_path(kind: str) -> str:

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from kubectl_spread.audit.clauses import Clause
+from kubectl_spread.audit.inquiry import Inquiry
 from kubectl_spread.audit.tails import Key, Split, keys_of
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.labels import Labels, Operator
@@ -16,6 +17,7 @@ from kubectl_spread.kube.managedfields import LabelOwner
 
 MERGE_RELEASED: Final = datetime(2025, 8, 27, tzinfo=UTC)
 """The release of 1.34.0, the first minor whose apiserver merges spread selectors."""
+NOTHING_ELSE: Final = Inquiry()
 BINDING_KEYS: Final = frozenset({"topology.kubernetes.io/zone", "topology.kubernetes.io/region"})
 """The labels that a pod gets from its node when it is bound."""
 REVISION_KEYS: Final = frozenset(
@@ -68,12 +70,13 @@ class Confidence(StrEnum):
 class Context:
     """What is known about the servers: their behaviour, whether gates were read, and since when all of them merge.
 
-    ``gates_known`` is False where gates are assumed from the version alone.
+    ``gates_known`` is False where gates are assumed from the version alone. ``inquiry`` is what is asked beside.
     """
 
     behaviour: Behaviour
     gates_known: bool
     merge_since: datetime | None = None
+    inquiry: Inquiry = NOTHING_ELSE
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from typing import Final
 
 from kubectl_spread.audit.clauses import Clause
 from kubectl_spread.audit.counting import Census
-from kubectl_spread.audit.snapshot import PodRecord, Shape, Snapshot
+from kubectl_spread.audit.records import PodRecord, Shape
+from kubectl_spread.audit.snapshot import Snapshot
 from kubectl_spread.audit.verdicts import (
     BINDING_KEYS,
     Context,

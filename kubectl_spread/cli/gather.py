@@ -14,7 +14,7 @@ from kubectl_spread.cli.gathered import Gathered
 from kubectl_spread.cli.judging import judge_files_by
 from kubectl_spread.cli.question import Question
 from kubectl_spread.cli.targets import resource
-from kubectl_spread.kube.model import Node, Pod
+from kubectl_spread.kube.model import Event, Node, Pod
 from kubectl_spread.kube.workloads import Workload
 
 
@@ -64,8 +64,10 @@ def from_files(question: Question) -> Gathered:
                 snapshot.add_pod(loaded.object)
             case Node():
                 snapshot.add_node(loaded.object)
+            case Event():
+                snapshot.add_event(loaded.object)
             case Workload():
-                snapshot.add_workload(loaded.kind, loaded.object, judge=True)
+                snapshot.add_workload(loaded.kind, loaded.object)
     nodes: report.NodesKnown = "listed" if snapshot.nodes else "none"
     audit = evaluate(snapshot, judgement.context(question), nodes=nodes)
     problems = [str(error) for error in reading.errors]

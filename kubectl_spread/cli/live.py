@@ -11,6 +11,7 @@ import msgspec
 from kubectl_spread.audit import report
 from kubectl_spread.audit.evaluate import Audit, evaluate
 from kubectl_spread.audit.snapshot import Snapshot
+from kubectl_spread.audit.templates import Refused
 from kubectl_spread.audit.verdicts import Verdict
 from kubectl_spread.cli.gathered import Gathered
 from kubectl_spread.cli.judging import Judgement, ServerMinor, judge_by
@@ -21,7 +22,7 @@ from kubectl_spread.kube.model import Message, Pod
 from kubectl_spread.sources.cluster import Cluster
 from kubectl_spread.sources.connection import ConnectionFlags
 from kubectl_spread.sources.page import Page
-from kubectl_spread.sources.resources import BY_KIND, NODES, PODS, WORKLOADS, Resource
+from kubectl_spread.sources.resources import BY_KIND, EVENTS, NODES, PODS, WORKLOADS, Resource
 
 Kind = TypeVar("Kind", bound=Message)
 _UNFINISHED: Final = "status.phase!=Succeeded,status.phase!=Failed"
@@ -70,6 +71,7 @@ class Live:
             judgement, warnings = judge_by(question, server, self._gates())
             audit = evaluate(snapshot, judgement.context(question), nodes=nodes)
         self._check_named(snapshot)
+        self._events(audit)
         skipped = snapshot.skipped
         skipped["forbidden"] = self._forbidden
         return Gathered(
@@ -116,28 +118,41 @@ class Live:
         return "listed"
 
     def _owners(self, snapshot: Snapshot) -> None:
-        """Read the owners of the pods, for their own owners, their templates' labels and what they ask to ignore.
+        """Read every workload: the owners of the pods, and the templates whose pods may be missing.
 
-        A Deployment is known from its ReplicaSets, which carry its annotations. Where there are no pods at all, every
-        workload is read and its template judged: its pods may be missing because the API refuses them.
+        A Deployment's annotations are known from its ReplicaSets too, which carry them.
         """
-        wanted = {pod.shape.owner.kind for pod in snapshot.pods if pod.shape.owner}
+        owning = {pod.shape.owner.kind for pod in snapshot.pods if pod.shape.owner}
+        unread = []
         for resource in WORKLOADS:
-            if snapshot.pods and resource.kind not in wanted:
-                continue
             try:
                 for workload in self._all(resource, self._scope.namespace):
-                    snapshot.add_workload(resource.kind, workload, judge=not snapshot.pods)
+                    snapshot.add_workload(resource.kind, workload)
             except ForbiddenError as error:
                 self._forbidden += 1
                 asked = any(target.kind not in ("Pod", resource.kind) for target in self._scope.targets)
-                kept = self._problems if asked else self._notes
-                so = "pods are shown under their direct owner" if snapshot.pods else "its pods may be missing"
-                kept.append(f"{error}: {so}")
-            if resource.kind == "Job":
-                wanted.add("CronJob")
+                if asked or resource.kind in owning:
+                    kept = self._problems if asked else self._notes
+                    kept.append(f"{error}: pods are shown under their direct owner")
+                else:
+                    unread.append(resource.plural)
+        if unread:
+            self._notes.append(
+                f"this user may not list {', '.join(unread)}: templates and pods that are refused are missed"
+            )
 
-    def _all(self, resource: Resource[Kind], namespace: str | None) -> list[Kind]:
+    def _events(self, audit: Audit) -> None:
+        """Read why controllers could not create pods, where a template says that they cannot."""
+        if not any(refusal.refused is Refused.PODS for template in audit.templates for refusal in template.refusals):
+            return
+        try:
+            for event in self._all(EVENTS, self._scope.namespace, field_selector="reason=FailedCreate"):
+                audit.snapshot.add_event(event)
+        except ForbiddenError as error:
+            self._forbidden += 1
+            self._notes.append(f"{error}: the controllers' own words are not shown")
+
+    def _all(self, resource: Resource[Kind], namespace: str | None, *, field_selector: str = "") -> list[Kind]:
         def begin() -> list[Kind]:
             return []
 
@@ -145,7 +160,7 @@ class Live:
             self._versions[resource.plural] = page.resource_version
             found.extend(page)
 
-        return self._cluster.fold(resource, begin, add, namespace)
+        return self._cluster.fold(resource, begin, add, namespace, field_selector=field_selector)
 
     def _needs_gates(self, audit: Audit, judgement: Judgement) -> bool:
         if self._question.minor is not None:

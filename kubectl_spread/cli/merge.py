@@ -17,7 +17,7 @@ from kubectl_spread.cli.judging import judge_files_by
 from kubectl_spread.cli.question import Question
 from kubectl_spread.errors import DecodeError, Position, SourceError
 from kubectl_spread.kube.features import Behaviour
-from kubectl_spread.kube.model import Node, Pod
+from kubectl_spread.kube.model import Event, Node, Pod
 from kubectl_spread.render import structured
 from kubectl_spread.sources import chunks, files, manifests
 from kubectl_spread.sources.chunks import Chunk
@@ -141,7 +141,7 @@ class _Run:
     ) -> Iterator[tuple[Path, object]]:
         """Yield what becomes of the members of a chunk that do not stay as they are."""
         for member in members:
-            if member.type is Node or (member.type is None and member.fault is None):
+            if member.type in (Node, Event) or (member.type is None and member.fault is None):
                 continue
             path = member.record.path
             try:
@@ -166,7 +166,7 @@ class _Run:
         found = loaded.object
         if isinstance(found, Pod):
             outcome = self.treat(found, behaviour)
-        elif isinstance(found, Node):
+        elif isinstance(found, Node | Event):
             return Outcome(())
         else:
             outcome = merging.judge_workload(loaded.kind, found, behaviour)

@@ -216,6 +216,33 @@ class PodTemplateSpec(Message, frozen=True):
     spec: Annotated[PodSpec, 2] = PodSpec()
 
 
+class ObjectReference(Message, frozen=True):
+    """The object that an event is about."""
+
+    kind: Annotated[str, 1] = ""
+    namespace: Annotated[str, 2] = ""
+    name: Annotated[str, 3] = ""
+
+
+class EventSeries(Message, frozen=True):
+    """How often an event of the newer kind happened."""
+
+    count: Annotated[int, 1] = 0
+
+
+class Event(Message, frozen=True):
+    """What a controller or the scheduler said about an object."""
+
+    metadata: Annotated[ObjectMeta, 1] = ObjectMeta()
+    involved_object: Annotated[ObjectReference, 2] = ObjectReference()
+    reason: Annotated[str, 3] = ""
+    message: Annotated[str, 4] = ""
+    last_timestamp: Annotated[Time | None, 7] = None
+    count: Annotated[int, 8] = 0
+    event_time: Annotated[Time | None, 10] = None
+    series: Annotated[EventSeries, 11] = EventSeries()
+
+
 class ListMeta(Message, frozen=True):
     """Metadata of a page of a list."""
 

@@ -6,14 +6,34 @@ from typing import Annotated, Final
 
 import msgspec
 
-from kubectl_spread.kube.model import Message, ObjectMeta, PodTemplateSpec
+from kubectl_spread.kube.model import LabelSelector, Message, ObjectMeta, PodTemplateSpec
 
 EMPTY: Final = PodTemplateSpec()
+_DEFAULT_REPLICAS: Final = 1
 
 
-class _ThirdFieldSpec(Message, frozen=True):
-    """The spec of a Deployment, ReplicaSet, StatefulSet or ReplicationController."""
+class _Strategy(Message, frozen=True):
+    type: Annotated[str, 1] = "RollingUpdate"
 
+
+class _DeploymentSpec(Message, frozen=True):
+    replicas: Annotated[int | None, 1] = None
+    selector: Annotated[LabelSelector | None, 2] = None
+    template: Annotated[PodTemplateSpec, 3] = EMPTY
+    strategy: Annotated[_Strategy, 4] = _Strategy()
+
+
+class _ReplicatedSpec(Message, frozen=True):
+    """The spec of a ReplicaSet or StatefulSet."""
+
+    replicas: Annotated[int | None, 1] = None
+    selector: Annotated[LabelSelector | None, 2] = None
+    template: Annotated[PodTemplateSpec, 3] = EMPTY
+
+
+class _ReplicationControllerSpec(Message, frozen=True):
+    replicas: Annotated[int | None, 1] = None
+    selector: Annotated[dict[str, str], 2] = msgspec.field(default_factory=dict)
     template: Annotated[PodTemplateSpec, 3] = EMPTY
 
 
@@ -43,16 +63,88 @@ class Workload(Message, frozen=True):
         """The pod template."""
         raise NotImplementedError
 
+    @property
+    def replicas(self) -> int | None:
+        """How many pods are wanted; None where the object does not say it by number."""
+        return None
 
-class ReplicatedWorkload(Workload, frozen=True):
-    """A Deployment, ReplicaSet, StatefulSet or ReplicationController."""
+    @property
+    def selector(self) -> LabelSelector | None:
+        """Which pods are its own; None where it selects none or by another field."""
+        return None
 
-    spec: Annotated[_ThirdFieldSpec, 2] = _ThirdFieldSpec()
+    @property
+    def rolls(self) -> bool:
+        """Whether a change of the template replaces pods gradually, old and new ones side by side."""
+        return False
+
+
+class Deployment(Workload, frozen=True):
+    """A Deployment."""
+
+    spec: Annotated[_DeploymentSpec, 2] = _DeploymentSpec()
 
     @property
     def template(self) -> PodTemplateSpec:
         """The pod template."""
         return self.spec.template
+
+    @property
+    def replicas(self) -> int:
+        """How many pods are wanted."""
+        return _DEFAULT_REPLICAS if self.spec.replicas is None else self.spec.replicas
+
+    @property
+    def selector(self) -> LabelSelector | None:
+        """Which pods are its own."""
+        return self.spec.selector
+
+    @property
+    def rolls(self) -> bool:
+        """Whether it rolls out, and not all at once."""
+        return self.spec.strategy.type != "Recreate"
+
+
+class ReplicatedWorkload(Workload, frozen=True):
+    """A ReplicaSet or StatefulSet."""
+
+    spec: Annotated[_ReplicatedSpec, 2] = _ReplicatedSpec()
+
+    @property
+    def template(self) -> PodTemplateSpec:
+        """The pod template."""
+        return self.spec.template
+
+    @property
+    def replicas(self) -> int:
+        """How many pods are wanted."""
+        return _DEFAULT_REPLICAS if self.spec.replicas is None else self.spec.replicas
+
+    @property
+    def selector(self) -> LabelSelector | None:
+        """Which pods are its own."""
+        return self.spec.selector
+
+
+class ReplicationController(Workload, frozen=True):
+    """A ReplicationController."""
+
+    spec: Annotated[_ReplicationControllerSpec, 2] = _ReplicationControllerSpec()
+
+    @property
+    def template(self) -> PodTemplateSpec:
+        """The pod template."""
+        return self.spec.template
+
+    @property
+    def replicas(self) -> int:
+        """How many pods are wanted."""
+        return _DEFAULT_REPLICAS if self.spec.replicas is None else self.spec.replicas
+
+    @property
+    def selector(self) -> LabelSelector | None:
+        """Which pods are its own."""
+        return LabelSelector(match_labels=self.spec.selector)
 
 
 class DaemonSet(Workload, frozen=True):
@@ -100,13 +192,13 @@ class PodTemplate(Workload, frozen=True):
 
 
 KINDS: Final[dict[tuple[str, str], type[Workload]]] = {
-    ("apps", "Deployment"): ReplicatedWorkload,
+    ("apps", "Deployment"): Deployment,
     ("apps", "ReplicaSet"): ReplicatedWorkload,
     ("apps", "StatefulSet"): ReplicatedWorkload,
     ("apps", "DaemonSet"): DaemonSet,
     ("batch", "Job"): Job,
     ("batch", "CronJob"): CronJob,
-    ("", "ReplicationController"): ReplicatedWorkload,
+    ("", "ReplicationController"): ReplicationController,
     ("", "PodTemplate"): PodTemplate,
 }
 """Maps (API group, kind) to the type that decodes it."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 
+from kubectl_spread.audit.clauses import Clause
 from kubectl_spread.audit.evaluate import Audit, Group, Member, Row
 from kubectl_spread.audit.scope import Target
 from kubectl_spread.audit.templates import Refusal, Template
@@ -28,7 +29,8 @@ class Severity(IntEnum):
 class Subject:
     """One workload in one clause: all of its rows, which differ in what is stored; and its groups.
 
-    A workload without pods has neither, but its ``template``; ``refusals`` go with the pods they are about.
+    A subject is made of the pods, or of the ``template``, which has neither; ``refusals`` go with the pods they are
+    about.
     """
 
     namespace: str
@@ -39,6 +41,21 @@ class Subject:
     groups: tuple[Group, ...] = ()
     template: Template | None = None
     refusals: tuple[tuple[Refusal, tuple[str, ...]], ...] = ()
+
+    @property
+    def clause_path(self) -> str:
+        """The path of the clause as a pod has it, for a template too."""
+        return self.path if self.template is None else f"spec{self.path.removeprefix(self.template.path)}"
+
+    @property
+    def clauses(self) -> tuple[Clause, ...]:
+        """The distinct clauses at the path: those of the pods, or the template's."""
+        if self.template is not None:
+            return tuple(clause for clause in self.template.clauses if clause.path == self.path)
+        return tuple({id(member_clause): member_clause for member_clause in self._clauses_of_pods()}.values())
+
+    def _clauses_of_pods(self) -> Iterator[Clause]:
+        return (view.shape.clauses[row.index] for row in self.rows for view, _ in row.views)
 
     @property
     def taken(self) -> Iterator[Member]:

@@ -11,12 +11,12 @@ from typing import BinaryIO, Final, Protocol, TypeAlias
 import msgspec
 
 from kubectl_spread.errors import DecodeError, Position, SourceError
-from kubectl_spread.kube.model import Message, Node, Pod
+from kubectl_spread.kube.model import Event, Message, Node, Pod
 from kubectl_spread.kube.workloads import KINDS, Workload
 from kubectl_spread.sources import files, json_documents, json_objects
 from kubectl_spread.sources.json_objects import FieldError, Json, Path
 
-Object: TypeAlias = Pod | Node | Workload
+Object: TypeAlias = Pod | Node | Event | Workload
 
 UNKNOWN_KIND: Final = "unknownKind"
 MALFORMED: Final = "malformed"
@@ -25,6 +25,7 @@ UNREADABLE: Final = "unreadable"
 _TYPES: Final[dict[tuple[str, str], type[Object]]] = {
     ("", "Pod"): Pod,
     ("", "Node"): Node,
+    ("", "Event"): Event,
     **KINDS,
 }
 _JSON_START: Final = re.compile(rb"[ \t\r\n]*\{")

@@ -6,8 +6,16 @@ from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 from urllib.parse import quote
 
-from kubectl_spread.kube.model import Message, Node, Pod
-from kubectl_spread.kube.workloads import CronJob, DaemonSet, Job, ReplicatedWorkload, Workload
+from kubectl_spread.kube.model import Event, Message, Node, Pod
+from kubectl_spread.kube.workloads import (
+    CronJob,
+    DaemonSet,
+    Deployment,
+    Job,
+    ReplicatedWorkload,
+    ReplicationController,
+    Workload,
+)
 
 T_co = TypeVar("T_co", bound=Message, covariant=True)
 
@@ -45,14 +53,15 @@ class Resource(Generic[T_co]):
 
 PODS: Final = Resource("", "v1", "pods", "Pod", Pod)
 NODES: Final = Resource("", "v1", "nodes", "Node", Node, namespaced=False)
+EVENTS: Final = Resource("", "v1", "events", "Event", Event)
 WORKLOADS: Final[tuple[Resource[Workload], ...]] = (
-    Resource("apps", "v1", "deployments", "Deployment", ReplicatedWorkload),
+    Resource("apps", "v1", "deployments", "Deployment", Deployment),
     Resource("apps", "v1", "replicasets", "ReplicaSet", ReplicatedWorkload),
     Resource("apps", "v1", "statefulsets", "StatefulSet", ReplicatedWorkload),
     Resource("apps", "v1", "daemonsets", "DaemonSet", DaemonSet),
     Resource("batch", "v1", "jobs", "Job", Job),
     Resource("batch", "v1", "cronjobs", "CronJob", CronJob),
-    Resource("", "v1", "replicationcontrollers", "ReplicationController", ReplicatedWorkload),
+    Resource("", "v1", "replicationcontrollers", "ReplicationController", ReplicationController),
 )
 BY_KIND: Final[dict[str, Resource[Message]]] = {resource.kind: resource for resource in (PODS, NODES, *WORKLOADS)}
 """Maps a kind to its resource."""

@@ -66,11 +66,22 @@ def test_labels_of_controllers_are_presumed(kind: str, key: str) -> None:
     assert refused(deployment(kind=kind, constraints=[constraint(match=["nope", "nope"])])) == []
 
 
-def test_a_template_with_judged_pods_is_judged_by_them() -> None:
+def test_a_template_is_judged_beside_the_pods_of_an_older_revision() -> None:
+    """A rollout that gets no new pods looks healthy by the old ones."""
     workload = deployment(labels=R1, constraints=[OVERLAP])
     pod = pod_json(labels=R1, constraints=[constraint()], owner="Deployment/web")
-    assert refused(workload, pod) == []
-    assert "templates" not in as_json(audit(workload, pod))["summary"]
+    assert refused(workload, pod) == [
+        ("spec.template.spec.topologySpreadConstraints[0]", [], "every pod of this template")
+    ]
+    assert as_json(audit(workload, pod))["summary"]["templates"] == 1
+
+
+def test_what_pods_and_template_have_in_common_is_told_once() -> None:
+    keyed = constraint(match=["nope"])
+    found = as_json(audit(deployment(constraints=[keyed]), pod_json(constraints=[keyed], owner="Deployment/web")))
+    assert [(one["code"], one["path"]) for one in found["findings"]] == [
+        ("SPR107", "spec.topologySpreadConstraints[0]")
+    ]
 
 
 def test_a_template_that_is_owned_is_judged_by_its_owner() -> None:

@@ -1,0 +1,95 @@
+"""Shapes: pods that are alike share one, made at the first of them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from kubectl_spread.audit.clauses import Clause, clauses
+from kubectl_spread.audit.ownership import controller
+from kubectl_spread.audit.records import Shape
+from kubectl_spread.audit.tails import Split, split
+from kubectl_spread.audit.templates import Refusal, Refused, by_clause
+from kubectl_spread.kube import nodeaffinity, podstrategy, validation
+from kubectl_spread.kube.features import Behaviour
+from kubectl_spread.kube.labels import Labels
+from kubectl_spread.kube.model import Affinity, Pod, PodSpec
+from kubectl_spread.kube.podtopologyspread import Placement
+
+IGNORE_ANNOTATION: Final = "kubectl-spread/ignore"
+_ENCODER: Final = msgspec.json.Encoder(order="deterministic")
+
+
+class Shapes:
+    """The shapes of the pods that were met so far."""
+
+    def __init__(self, behaviour: Behaviour) -> None:
+        """Start without any; ``behaviour`` says how manifests would be stored."""
+        self._behaviour = behaviour
+        self._shapes: dict[bytes, Shape] = {}
+
+    def of(self, pod: Pod) -> Shape:
+        """Return the shape of a pod."""
+        spec = pod.spec
+        pinned = nodeaffinity.pinned_node(spec.affinity) is not None
+        affinity = _without_node_affinity(spec.affinity) if pinned else spec.affinity
+        alike = (
+            pod.metadata.namespace,
+            controller(pod.metadata),
+            pod.metadata.labels,
+            spec.topology_spread_constraints,
+            affinity,
+            spec.node_selector,
+            spec.tolerations,
+            spec.scheduler_name,
+            bool(spec.node_name),
+            bool(pod.metadata.uid),
+            pinned,
+            pod.metadata.annotations.get(IGNORE_ANNOTATION, ""),
+        )
+        key = _ENCODER.encode(alike)
+        if key not in self._shapes:
+            self._shapes[key] = self._new_shape(pod, affinity, pinned=pinned)
+        return self._shapes[key]
+
+    def _new_shape(self, pod: Pod, affinity: Affinity | None, *, pinned: bool) -> Shape:
+        spec, refusals = (pod.spec, ()) if pod.metadata.uid else self._as_stored(pod)
+        found = clauses(spec)
+        splits = split(found)
+        return Shape(
+            namespace=pod.metadata.namespace,
+            owner=controller(pod.metadata),
+            labels=pod.metadata.labels,
+            spec=spec,
+            clauses=found,
+            splits=splits,
+            placement=Placement(spec.node_selector, affinity, spec.tolerations),
+            scheduler_name=spec.scheduler_name,
+            unsettled_keys=_unsettled_keys(found, splits, pod.metadata.labels),
+            bound=bool(spec.node_name),
+            stored=bool(pod.metadata.uid),
+            pinned=pinned,
+            ignored=pod.metadata.annotations.get(IGNORE_ANNOTATION, ""),
+            refusals=refusals,
+        )
+
+    def _as_stored(self, pod: Pod) -> tuple[PodSpec, tuple[Refusal, ...]]:
+        """Return a manifest's spec as the apiserver would store it; as written, and why, where it would refuse it."""
+        stored = podstrategy.prepare_for_create(pod.spec, pod.metadata.labels, self._behaviour)
+        if errors := validation.pod_errors(stored, self._behaviour):
+            return pod.spec, by_clause(errors, Refused.POD, "spec")
+        return stored, ()
+
+
+def _unsettled_keys(found: tuple[Clause, ...], splits: tuple[Split, ...], labels: Labels) -> frozenset[str]:
+    return frozenset(
+        key
+        for clause, part in zip(found, splits, strict=True)
+        for key in (*clause.match_label_keys, *clause.mismatch_label_keys)
+        if labels.get(key) not in {value for (_, name), value in part.tail.items() if name == key}
+    )
+
+
+def _without_node_affinity(affinity: Affinity | None) -> Affinity | None:
+    return None if affinity is None else msgspec.structs.replace(affinity, node_affinity=None)
