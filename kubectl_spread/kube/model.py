@@ -15,10 +15,17 @@ from typing import Annotated, Final, TypeAlias
 
 import msgspec
 
+from kubectl_spread.kube.quantity import Quantity
+
 SHARED: Final = "shared"
 
 Time: TypeAlias = Annotated[datetime, msgspec.Meta(tz=True)]
 """A time with its zone, as RFC 3339 asks for."""
+
+
+Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+"""Integers as wide as the API has them; it cannot decode others."""
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -43,11 +50,11 @@ class LabelSelector(Message, frozen=True):
 class TopologySpreadConstraint(Message, frozen=True):
     """One item of ``spec.topologySpreadConstraints``, the policies' defaults filled in."""
 
-    max_skew: Annotated[int, 1] = 0
+    max_skew: Annotated[Int32, 1] = 0
     topology_key: Annotated[str, 2] = ""
     when_unsatisfiable: Annotated[str, 3] = ""
     label_selector: Annotated[LabelSelector | None, 4] = None
-    min_domains: Annotated[int | None, 5] = None
+    min_domains: Annotated[Int32 | None, 5] = None
     node_affinity_policy: Annotated[str, 6] = "Honor"
     node_taints_policy: Annotated[str, 7] = "Ignore"
     match_label_keys: Annotated[tuple[str, ...], 8] = ()
@@ -67,7 +74,7 @@ class PodAffinityTerm(Message, frozen=True):
 class WeightedPodAffinityTerm(Message, frozen=True):
     """A preferred term with its weight."""
 
-    weight: Annotated[int, 1] = 0
+    weight: Annotated[Int32, 1] = 0
     pod_affinity_term: Annotated[PodAffinityTerm, 2] = PodAffinityTerm()
 
 
@@ -156,18 +163,40 @@ class ObjectMeta(Message, frozen=True):
     name: Annotated[str, 1] = ""
     namespace: Annotated[str, 3] = ""
     uid: Annotated[str, 5] = ""
-    generation: Annotated[int, 7] = 0
+    generation: Annotated[Int64, 7] = 0
     creation_timestamp: Annotated[Time | None, 8] = None
     deletion_timestamp: Annotated[Time | None, 9] = None
     labels: Annotated[dict[str, str], 11, SHARED] = {}
     annotations: Annotated[dict[str, str], 12, SHARED] = {}
     owner_references: Annotated[tuple[OwnerReference, ...], 13, SHARED] = ()
+    finalizers: Annotated[tuple[str, ...], 14] = ()
     managed_fields: Annotated[tuple[ManagedFieldsEntry, ...], 17] = ()
+
+
+class ResourceRequirements(Message, frozen=True):
+    """What a container, or a pod as a whole, asks for."""
+
+    limits: Annotated[dict[str, Quantity], 1] = {}
+    requests: Annotated[dict[str, Quantity], 2] = {}
+
+
+class Container(Message, frozen=True):
+    """The part of a container that decides how much it needs, and for how long."""
+
+    resources: Annotated[ResourceRequirements, 8, SHARED] = ResourceRequirements()
+    restart_policy: Annotated[str, 24] = ""
+
+
+class PodSchedulingGate(Message, frozen=True):
+    """What keeps the scheduler from looking at a pod until it is removed."""
+
+    name: Annotated[str, 1] = ""
 
 
 class PodSpec(Message, frozen=True):
     """The part of a pod's spec that decides placement."""
 
+    containers: Annotated[tuple[Container, ...], 2] = ()
     restart_policy: Annotated[str, 3] = ""
     node_selector: Annotated[dict[str, str], 7, SHARED] = {}
     service_account_name: Annotated[str, 8] = ""
@@ -175,8 +204,12 @@ class PodSpec(Message, frozen=True):
     host_network: Annotated[bool, 11] = False
     affinity: Annotated[Affinity | None, 18, SHARED] = None
     scheduler_name: Annotated[str, 19] = "default-scheduler"
+    init_containers: Annotated[tuple[Container, ...], 20] = ()
     tolerations: Annotated[tuple[Toleration, ...], 22, SHARED] = ()
+    overhead: Annotated[dict[str, Quantity], 32, SHARED] = {}
     topology_spread_constraints: Annotated[tuple[TopologySpreadConstraint, ...], 33, SHARED] = ()
+    scheduling_gates: Annotated[tuple[PodSchedulingGate, ...], 38] = ()
+    resources: Annotated[ResourceRequirements | None, 40, SHARED] = None
 
 
 class PodStatus(Message, frozen=True):
@@ -202,11 +235,27 @@ class NodeSpec(Message, frozen=True):
     taints: Annotated[tuple[Taint, ...], 5] = ()
 
 
+class NodeCondition(Message, frozen=True):
+    """One thing that is known about a node, such as whether it is ready."""
+
+    type: Annotated[str, 1] = ""
+    status: Annotated[str, 2] = ""
+
+
+class NodeStatus(Message, frozen=True):
+    """What a node offers, as quantities by resource, and how it is."""
+
+    capacity: Annotated[dict[str, Quantity], 1] = {}
+    allocatable: Annotated[dict[str, Quantity], 2] = {}
+    conditions: Annotated[tuple[NodeCondition, ...], 4] = ()
+
+
 class Node(Message, frozen=True):
     """A node."""
 
     metadata: Annotated[ObjectMeta, 1] = ObjectMeta()
     spec: Annotated[NodeSpec, 2] = NodeSpec()
+    status: Annotated[NodeStatus, 3] = NodeStatus()
 
 
 class PodTemplateSpec(Message, frozen=True):
@@ -214,6 +263,12 @@ class PodTemplateSpec(Message, frozen=True):
 
     metadata: Annotated[ObjectMeta, 1] = ObjectMeta()
     spec: Annotated[PodSpec, 2] = PodSpec()
+
+
+class Namespace(Message, frozen=True):
+    """A namespace, which is read for its labels."""
+
+    metadata: Annotated[ObjectMeta, 1] = ObjectMeta()
 
 
 class ObjectReference(Message, frozen=True):
@@ -225,9 +280,10 @@ class ObjectReference(Message, frozen=True):
 
 
 class EventSeries(Message, frozen=True):
-    """How often an event of the newer kind happened."""
+    """How often an event of the newer kind happened, and when last."""
 
-    count: Annotated[int, 1] = 0
+    count: Annotated[Int32, 1] = 0
+    last_observed_time: Annotated[Time | None, 2] = None
 
 
 class Event(Message, frozen=True):
@@ -238,7 +294,7 @@ class Event(Message, frozen=True):
     reason: Annotated[str, 3] = ""
     message: Annotated[str, 4] = ""
     last_timestamp: Annotated[Time | None, 7] = None
-    count: Annotated[int, 8] = 0
+    count: Annotated[Int32, 8] = 0
     event_time: Annotated[Time | None, 10] = None
     series: Annotated[EventSeries, 11] = EventSeries()
 
@@ -248,4 +304,4 @@ class ListMeta(Message, frozen=True):
 
     resource_version: Annotated[str, 2] = ""
     continue_: Annotated[str, 3] = msgspec.field(default="", name="continue")
-    remaining_item_count: Annotated[int, 4] = 0
+    remaining_item_count: Annotated[Int64, 4] = 0

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 import msgspec
 
 from kubectl_spread.kube.model import SHARED, Message
+from kubectl_spread.kube.quantity import Quantity
 
 
 class Shape(Enum):
@@ -33,6 +34,9 @@ class Field:
         type: The type of one value: a ``Message``, str, int, bool, ``datetime`` or ``msgspec.Raw``.
         optional: Whether "absent" and "empty" are two answers.
         shared: Whether pods of one template have it in common.
+        limits: The least and the greatest integer that it takes; None: any, or it holds none.
+        quantities: Whether the values of a map are quantities, which are messages in protobuf and may be numbers in
+            JSON; they are text here.
     """
 
     name: str
@@ -42,6 +46,8 @@ class Field:
     type: type
     optional: bool
     shared: bool
+    limits: tuple[int, int] | None
+    quantities: bool
 
 
 @cache
@@ -60,7 +66,8 @@ def _field(name: str, json_name: str, hint: Any) -> Field:
     if optional:
         hint = next(choice for choice in get_args(hint) if choice is not NoneType)
     if get_origin(hint) is Annotated:
-        hint = get_args(hint)[0]
+        hint, *rest = get_args(hint)
+        notes += tuple(rest)
     shape = {tuple: Shape.MANY, dict: Shape.MAP}.get(get_origin(hint), Shape.ONE)
     return Field(
         name=name,
@@ -70,4 +77,12 @@ def _field(name: str, json_name: str, hint: Any) -> Field:
         type=hint if shape is Shape.ONE else get_args(hint)[0],
         optional=optional,
         shared=SHARED in notes,
+        limits=next(filter(None, map(_limits, notes)), None),
+        quantities=Quantity in get_args(hint),
     )
+
+
+def _limits(note: object) -> tuple[int, int] | None:
+    if isinstance(note, msgspec.Meta) and isinstance(note.ge, int) and isinstance(note.le, int):
+        return note.ge, note.le
+    return None

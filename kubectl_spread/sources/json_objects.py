@@ -46,6 +46,7 @@ class FieldError(SpreadError):
 
 
 class _ListPage(Message, frozen=True):
+    kind: str = ""
     metadata: ListMeta = ListMeta()
     items: tuple[msgspec.Raw, ...] = ()
 
@@ -83,8 +84,11 @@ def decode_page(body: bytes, type_: type[T]) -> Page[T]:
     Raises:
         FieldError: A field has the wrong JSON type; also while the page is iterated over.
         msgspec.DecodeError: This is not JSON.
+        ValueError: This is no list.
     """
     page = decode(body, _ListPage)
+    if page.kind and not page.kind.endswith("List"):
+        raise ValueError(page.kind)
     return Page(page.metadata, page.items, lambda item: decode(bytes(item), type_))
 
 
@@ -102,13 +106,31 @@ def _message(value: object, type_: type[T], path: Path) -> T:
 def _field(value: object, field: Field, path: Path) -> object:
     match field.shape:
         case Shape.ONE:
-            return _value(value, field.type, path)
+            return _within(_value(value, field.type, path), field.limits, path)
         case Shape.MANY:
             items = enumerate(_expect(value, list, path))
             return tuple(_value(item, field.type, (*path, index)) for index, item in items)
         case Shape.MAP:
             entries = _expect(value, dict, path).items()
-            return {key: _value(item, str, (*path, key)) for key, item in entries}
+            read = _quantity if field.quantities else _text
+            return {key: read(item, (*path, key)) for key, item in entries}
+
+
+def _within(value: object, limits: tuple[int, int] | None, path: Path) -> object:
+    if limits is not None and isinstance(value, int) and not limits[0] <= value <= limits[1]:
+        raise FieldError(path, f"integer is out of the range of int{1 + limits[1].bit_length()}")
+    return value
+
+
+def _text(value: object, path: Path) -> object:
+    return _value(value, str, path)
+
+
+def _quantity(value: object, path: Path) -> object:
+    """Return a quantity as text; the API takes numbers too, and null for none at all."""
+    if value is None:
+        return "0"
+    return str(value) if type(value) in {int, float} else _text(value, path)
 
 
 def _value(value: object, type_: type, path: Path) -> object:

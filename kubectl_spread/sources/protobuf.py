@@ -82,6 +82,8 @@ def _classes(root: type[Message]) -> _Classes:
     messages = list(_reachable(root, {ListMeta: None, root: None}))
     file.message_type.extend(_message(message) for message in messages)
     file.message_type.append(_plain("Entry", key=(1, _SCALARS[str]), value=(2, _SCALARS[str])))
+    file.message_type.append(_plain("Quantity", string=(1, _SCALARS[str])))
+    file.message_type.append(_plain("QuantityEntry", key=(1, _SCALARS[str]), value=(2, "Quantity")))
     file.message_type.append(_plain("Time", seconds=(1, _SCALARS[int])))
     file.message_type.append(_plain("FieldsV1", raw=(1, _FieldProto.TYPE_BYTES)))
     file.message_type.append(_plain("List", metadata=(1, ListMeta), items=(2, root)))
@@ -114,12 +116,17 @@ def _plain(name: str, **declared: tuple[int, Any]) -> descriptor_pb2.DescriptorP
 
 def _message(type_: type[Message]) -> descriptor_pb2.DescriptorProto:
     message = descriptor_pb2.DescriptorProto(name=type_.__name__)
-    for field in fields(type_):
+    for field in _sent(type_):
         wire = _FieldProto.TYPE_BYTES if _kept_as_bytes(field) else field.type
         added = _add(message, field.name, field.number, wire)
         if field.shape is not Shape.ONE:
             added.label = _FieldProto.LABEL_REPEATED
     return message
+
+
+def _sent(type_: type[Message]) -> list[Field]:
+    """Return the fields that are sent as protobuf."""
+    return [field for field in fields(type_) if field.number]
 
 
 def _add(
@@ -147,7 +154,7 @@ def _class_name(type_: type) -> str:
 def _converter(type_: type[Message], classes: _Classes) -> _Convert:
     """Return what makes ``type_`` of a parsed message."""
     by_number = classes[type_.__name__].DESCRIPTOR.fields_by_number
-    table = {by_number[field.number]: (field.name, _field_converter(field, classes)) for field in fields(type_)}
+    table = {by_number[field.number]: (field.name, _field_converter(field, classes)) for field in _sent(type_)}
 
     def convert(message: Any) -> Any:
         values = {}
@@ -169,7 +176,7 @@ def _field_converter(field: Field, classes: _Classes) -> _Convert | None:
     where its JSON writes nothing.
     """
     if field.shape is Shape.MAP:
-        return _remembering(_map_converter(classes["Entry"]), tuple)
+        return _remembering(_quantities(classes) if field.quantities else _texts(classes), tuple)
     one = _value_converter(field.type, classes)
     if field.shared:
         parse = classes[_class_name(field.type)].FromString
@@ -200,10 +207,22 @@ def _time(message: Any) -> datetime | None:
     return datetime.fromtimestamp(message.seconds, UTC)
 
 
-def _map_converter(entry: Any) -> _Convert:
+def _texts(classes: _Classes) -> _Convert:
+    """Return what makes a map of its entries, from text to text."""
+    parse = classes["Entry"].FromString
+
     def convert(parts: tuple[bytes, ...]) -> dict[str, str]:
-        entries = map(entry.FromString, parts)
-        return {found.key: found.value for found in entries}
+        return {found.key: found.value for found in map(parse, parts)}
+
+    return convert
+
+
+def _quantities(classes: _Classes) -> _Convert:
+    """Return what makes a map of its entries, from text to quantity; a message without text is the zero one."""
+    parse = classes["QuantityEntry"].FromString
+
+    def convert(parts: tuple[bytes, ...]) -> dict[str, str]:
+        return {found.key: found.value.string or "0" for found in map(parse, parts)}
 
     return convert
 

@@ -8,7 +8,7 @@ import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,10 +18,18 @@ from tests.builders import Json
 from tests.conformance import oracles
 from tests.conformance.cases import KINDS
 from tests.conformance.compare import PARTS, Bench, Disagreement, Tally
+from tests.conformance.descheduler import run as descheduler
+from tests.conformance.descheduler.cases import KIND as DESCHEDULER
+from tests.conformance.descheduler.oracles import VERSION as DESCHEDULER_VERSION
 from tests.conformance.settings import GATES, Setting, settings
 from tests.conformance.shrink import shrink
 
 _CHUNK: Final = 250
+_KINDS: Final = (*KINDS, DESCHEDULER)
+_CASES: Final = (
+    f"per minor, set of gates and kind (default 2000); of {DESCHEDULER}, which has neither, "
+    f"at least {descheduler.LEAST} and at most {descheduler.MOST}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +43,29 @@ class Run:
     gates: tuple[str, ...]
     workers: int
 
+    @property
+    def kubernetes_kinds(self) -> tuple[str, ...]:
+        """The kinds that Kubernetes answers, minor by minor."""
+        return tuple(kind for kind in self.kinds if kind != DESCHEDULER)
+
 
 def main() -> int:
     """Run, print a table and the first disagreement of each kind; return 1 if there is any."""
     run = _parse(sys.argv[1:])
-    for minor in run.minors:
+    for minor in run.minors if run.kubernetes_kinds else ():
         oracles.binary(minor)
     print(f"{'minor':<6}{'gates':<12}{'kind':<18}{'cases':>9}{'disagreements':>15}{'seconds':>9}")
+    agrees = not _hold_kubernetes(run)
+    if DESCHEDULER in run.kinds:
+        agrees = not _hold_descheduler(run) and agrees
+    return 0 if agrees else 1
+
+
+def _hold_kubernetes(run: Run) -> bool:
+    """Ask the apiservers and schedulers; return whether there is a disagreement."""
     found: dict[tuple[str, str], tuple[Setting, Disagreement]] = {}
     with multiprocessing.Pool(run.workers, initializer=_start, initargs=(run,)) as pool:
-        for kind in run.kinds:
+        for kind in run.kubernetes_kinds:
             started = time.monotonic()
             tallies: dict[Setting, Tally] = {}
             for part in pool.imap_unordered(_chunk, _chunks(run, kind)):
@@ -56,7 +77,17 @@ def main() -> int:
                     found.setdefault((kind, name), (setting, first))
     for (kind, _), (setting, first) in found.items():
         _print_disagreement(kind, setting, first)
-    return 1 if found else 0
+    return bool(found)
+
+
+def _hold_descheduler(run: Run) -> bool:
+    """Ask the descheduler, which is no part of a minor; return whether there is a disagreement."""
+    started = time.monotonic()
+    tally = descheduler.run(run.seed, descheduler.size(run.cases))
+    _print_rows(DESCHEDULER, {DESCHEDULER_VERSION: tally}, time.monotonic() - started)
+    for part, first in tally.first.items():
+        _show(f"{part}, descheduler {DESCHEDULER_VERSION}", descheduler.smallest(first), "descheduler")
+    return bool(tally.first)
 
 
 _bench: list[tuple[Run, Bench]] = []
@@ -65,10 +96,10 @@ _bench: list[tuple[Run, Bench]] = []
 
 def _parse(arguments: Sequence[str]) -> Run:
     parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
-    parser.add_argument("--cases", type=int, default=2000, help="per minor, set of gates and kind (default 2000)")
+    parser.add_argument("--cases", type=int, default=2000, help=_CASES)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minors", default=",".join(f"1.{minor}" for minor in oracles.VERSIONS))
-    parser.add_argument("--kinds", default=",".join(KINDS), help=f"of {', '.join(KINDS)}")
+    parser.add_argument("--kinds", default=",".join(_KINDS), help=f"of {', '.join(_KINDS)}")
     parser.add_argument("--gates", default=",".join(GATES), help=f"of {', '.join(GATES)}")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     given = parser.parse_args(arguments)
@@ -97,12 +128,13 @@ def _chunk(chunk: tuple[str, int, int]) -> dict[Setting, Tally]:
     return bench.run(kind, run.seed, range(start, end), list(settings(run.minors, run.gates)))
 
 
-def _print_rows(kind: str, tallies: dict[Setting, Tally], seconds: float) -> None:
+def _print_rows(kind: str, tallies: Mapping[Setting, Tally] | Mapping[str, Tally], seconds: float) -> None:
     """Print a line for each part of the answers; the time of a kind is shared by its settings."""
     share = seconds / max(len(tallies), 1)
     for setting, tally in tallies.items():
+        minor, gates = (f"1.{setting.minor}", setting.name) if isinstance(setting, Setting) else ("", setting)
         for part in PARTS[kind]:
-            line = f"1.{setting.minor:<4}{setting.name:<12}{part:<18}{tally.cases:>9}{tally.disagreements[part]:>15}"
+            line = f"{minor:<6}{gates:<12}{part:<18}{tally.cases:>9}{tally.disagreements[part]:>15}"
             print(f"{line}{share:>9.1f}", flush=True)
 
 
@@ -115,8 +147,12 @@ def _print_disagreement(kind: str, setting: Setting, first: Disagreement) -> Non
 
         smallest = shrink(first.question, lambda question: bool(differing(question)))
         (shown,) = differing(smallest)
-    print(f"\n--- {kind}, {first.part}, 1.{setting.minor}, gates {setting.name}")
-    print(_yaml({"question": shown.question, "kubernetes": shown.real, "kubectl-spread": shown.ours}))
+    _show(f"{kind}, {first.part}, 1.{setting.minor}, gates {setting.name}", shown, "kubernetes")
+
+
+def _show(title: str, shown: Disagreement, real: str) -> None:
+    print(f"\n--- {title}")
+    print(_yaml({"question": shown.question, real: shown.real, "kubectl-spread": shown.ours}))
 
 
 def _yaml(value: Json) -> str:

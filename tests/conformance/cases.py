@@ -13,6 +13,7 @@ from kubectl_spread.kube.features import behaviour, gates
 from kubectl_spread.kube.model import Pod
 from kubectl_spread.sources import json_objects
 from tests.builders import HOSTNAME, ZONE, Json
+from tests.conformance import resource_cases
 
 T = TypeVar("T")
 
@@ -396,6 +397,7 @@ MAKERS: Final[dict[str, Callable[[Generator], Json]]] = {
     "filter": _filter,
     "scores": _scores,
     "affinity": _affinity,
+    "resources": lambda generator: resource_cases.question(generator.random),
 }
 """Maps a kind of question to what makes its cases."""
 KINDS: Final = tuple(MAKERS)

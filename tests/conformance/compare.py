@@ -23,6 +23,8 @@ PARTS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "filter": {"counts": ("skipped", "status", "constraints"), "filter": ("nodes",)},
     "scores": {"scores": ("skipped", "status", "scores")},
     "affinity": {"affinity filter": ("skipped", "status", "nodes")},
+    "resources": {"quantities": ("quantities",), "requests": ("requests",), "fit": ("nodes",)},
+    "descheduler": {"evictor": ("obstacles",), "descheduler": ("counts",), "evictions": ("evicts",)},
 }
 """Maps a kind of question to what is compared of its answer, each by the fields that hold it."""
 

@@ -67,13 +67,11 @@ def _build(version: str, minor: int, target: Path) -> None:
         (work / "oracle").replace(target)
 
 
-class Oracle:
-    """A running oracle of one minor and one set of feature gates; a context manager."""
+class Process:
+    """A running oracle; a context manager."""
 
-    def __init__(self, minor: int, gates: Mapping[str, bool]) -> None:
+    def __init__(self, command: Sequence[str]) -> None:
         """Start it."""
-        values = ",".join(f"{gate}={str(value).lower()}" for gate, value in sorted(gates.items()))
-        command = [str(binary(minor)), f"--feature-gates={values}"]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def __enter__(self) -> Self:
@@ -116,6 +114,15 @@ class Oracle:
         if not answer:
             raise RuntimeError("the oracle stopped")
         return answer
+
+
+class Oracle(Process):
+    """A running oracle of one minor and one set of feature gates; a context manager."""
+
+    def __init__(self, minor: int, gates: Mapping[str, bool]) -> None:
+        """Start it."""
+        values = ",".join(f"{gate}={str(value).lower()}" for gate, value in sorted(gates.items()))
+        super().__init__([str(binary(minor)), f"--feature-gates={values}"])
 
 
 if __name__ == "__main__":

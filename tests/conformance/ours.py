@@ -38,6 +38,7 @@ from kubectl_spread.kube.podtopologyspread_scoring import SoftConstraint, lenien
 from kubectl_spread.kube.workloads import ReplicatedWorkload
 from kubectl_spread.sources import json_objects
 from tests.builders import Json
+from tests.conformance import resource_answers
 
 _TEMPLATE: Final = "spec.template.spec"
 _EMPTY: Final = msgspec.Raw(b"{}")
@@ -71,6 +72,7 @@ class Question(msgspec.Struct, frozen=True, rename="camel"):
     replication_controllers: tuple[msgspec.Raw, ...] = ()
     replica_sets: tuple[msgspec.Raw, ...] = ()
     stateful_sets: tuple[msgspec.Raw, ...] = ()
+    quantities: tuple[str, ...] = ()
     feasible: tuple[str, ...] = ()
     system_defaults: bool = False
     default_constraints: tuple[TopologySpreadConstraint, ...] = ()
@@ -153,6 +155,10 @@ def _affinity(asked: Question, behaviour: Behaviour) -> Json:
         _pod(asked.pod), cached, nodes, {one.name: one.labels for one in namespaces}, behaviour
     )
     return _without_empty({"nodes": {name: _AFFINITY_TEXTS[answer] for name, answer in answers.items()}})
+
+
+def _resources(asked: Question, _: Behaviour) -> Json:
+    return _without_empty(resource_answers.answer(asked.quantities, asked.pod, asked.nodes, asked.pods))
 
 
 def _census(asked: Question, nodes: NodeSets, behaviour: Behaviour) -> Census:
@@ -262,4 +268,5 @@ _ANSWERS: Final[dict[str, Callable[[Question, Behaviour], Json]]] = {
     "filter": _filter,
     "scores": _scores,
     "affinity": _affinity,
+    "resources": _resources,
 }

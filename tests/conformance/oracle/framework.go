@@ -9,6 +9,7 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
 )
 
 type (
@@ -30,6 +31,10 @@ func preFilter(plugin fwk.PreFilterPlugin, state cycleState, pod *v1.Pod, nodes 
 
 func scoreNode(plugin fwk.ScorePlugin, state cycleState, pod *v1.Pod, node nodeInfo) (int64, *status) {
 	return plugin.Score(context.Background(), state, pod, node)
+}
+
+func insufficient(pod *v1.Pod, node nodeInfo) []noderesources.InsufficientResource {
+	return noderesources.Fits(pod, node, nil, noderesources.ResourceRequestsOptions{EnablePodLevelResources: true})
 }
 
 func gated() feature.Features {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/parallelize"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
 )
 
 type (
@@ -32,6 +33,10 @@ func preFilter(plugin framework.PreFilterPlugin, state cycleState, pod *v1.Pod, 
 
 func scoreNode(plugin framework.ScorePlugin, state cycleState, pod *v1.Pod, node nodeInfo) (int64, *status) {
 	return plugin.Score(context.Background(), state, pod, node)
+}
+
+func insufficient(pod *v1.Pod, node nodeInfo) []noderesources.InsufficientResource {
+	return noderesources.Fits(pod, node, noderesources.ResourceRequestsOptions{EnablePodLevelResources: true})
 }
 
 // gated is what NewInTreeRegistry makes of the gates.

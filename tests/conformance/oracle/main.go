@@ -81,6 +81,8 @@ func answer(line []byte) (any, error) {
 		return scoreSpread(asked)
 	case "affinity":
 		return filterAffinity(asked)
+	case "resources":
+		return fitPod(asked)
 	}
 	return nil, fmt.Errorf("unknown kind %q", asked.Kind)
 }

@@ -23,6 +23,8 @@ type question struct {
 	StatefulSets           []*appsv1.StatefulSet       `json:"statefulSets"`
 	ReplicationControllers []*v1.ReplicationController `json:"replicationControllers"`
 
+	// Quantities are texts that may be quantities.
+	Quantities []string `json:"quantities"`
 	// Feasible names the nodes that all filters let through.
 	Feasible []string `json:"feasible"`
 	// SystemDefaults turns the built-in default constraints on; else DefaultConstraints are used.

@@ -1,0 +1,66 @@
+"""Quantities: what number does a resource's text stand for?
+
+Source: kubernetes v1.37.1 staging/src/k8s.io/apimachinery/pkg/api/resource/quantity.go.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final, NewType
+
+Quantity = NewType("Quantity", str)
+"""A quantity as it is written, such as ``500m`` or ``1.5Gi``; a message in protobuf, a string or number in JSON."""
+
+_QUANTITY: Final = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[+-]?[0-9]*)")
+_EXPONENT: Final = re.compile(r"[eE]([+-]?[0-9]+)")
+_DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_LONGEST: Final = 256
+_LARGEST_EXPONENT: Final = 2 * _LONGEST
+_LARGEST: Final = (2**63 - 1) * 1000
+
+
+@lru_cache(maxsize=4096)
+def thousandths(text: str) -> int:
+    """Return a quantity in thousandths, away from zero to the next whole one, as the API stores it.
+
+    What does not fit the scheduler's 64 bits in units becomes the largest or smallest number that does.
+
+    Raises:
+        ValueError: This is no quantity.
+
+    Source: kubernetes v1.37.1 staging/src/k8s.io/apimachinery/pkg/api/resource/quantity.go, ParseQuantity, and
+    pkg/apis/core/v1/defaults.go, SetDefaults_ResourceList.
+    """
+    written = text.strip()
+    found = _QUANTITY.fullmatch(written) if 0 < len(written) <= _LONGEST else None
+    scale = None if found is None else _scale(found[4])
+    if found is None or scale is None:
+        msg = f'"{text}" is no quantity, such as 500m, 1.5 or 2Gi'
+        raise ValueError(msg)
+    sign, whole, fraction = found[1], found[2], found[3] or ""
+    two, ten = scale
+    number = int(f"0{whole}{fraction}") << two
+    ten += 3 - len(fraction)
+    number = number * 10**ten if ten >= 0 else divide_up(number, 10**-ten)
+    number = min(number, _LARGEST)
+    return -number if sign == "-" else number
+
+
+def _scale(suffix: str) -> tuple[int, int] | None:
+    """Return the powers of two and of ten that a suffix stands for; None: it is none."""
+    if suffix in _DECIMAL:
+        return 0, _DECIMAL[suffix]
+    if suffix in _BINARY:
+        return _BINARY[suffix], 0
+    exponent = _EXPONENT.fullmatch(suffix)
+    if exponent is None:
+        return None
+    # Beyond these every number is too large, or as small as there is.
+    return 0, max(-_LARGEST_EXPONENT, min(int(exponent[1]), _LARGEST_EXPONENT))
+
+
+def divide_up(number: int, divisor: int) -> int:
+    """Return a quotient, rounded up."""
+    return -(-number // divisor)

@@ -1,0 +1,135 @@
+"""The same questions answered by kubectl_spread, in the oracle's words."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from kubectl_spread.kube import defaultevictor, descheduler
+from kubectl_spread.kube.defaultevictor import Evictee, Obstacle
+from kubectl_spread.kube.descheduler import Bearer, Cluster, PodGroup
+from kubectl_spread.kube.model import Node, Pod
+from kubectl_spread.kube.podtopologyspread import Placement
+from kubectl_spread.sources import json_objects
+from tests.builders import Json
+
+_CHECKS: Final[dict[Obstacle, tuple[str, ...]]] = {
+    Obstacle.MIRROR: ("pod is a mirror pod",),
+    Obstacle.STATIC: ("pod is a static pod",),
+    Obstacle.TERMINATING: ("pod is terminating",),
+    # The default priority threshold is where system-critical begins.
+    Obstacle.SYSTEM_CRITICAL: (
+        "pod has system critical priority and is protected against eviction",
+        "pod has higher priority than specified priority class threshold",
+    ),
+    Obstacle.NO_OWNER: ("pod does not have any ownerRefs",),
+    Obstacle.LOCAL_STORAGE: ("pod has local storage and is protected against eviction",),
+    Obstacle.DAEMON_SET: ("daemonset pods are protected against eviction",),
+}
+
+
+class _Spec(msgspec.Struct, frozen=True):
+    """What the default evictor reads and the core's objects do not hold."""
+
+    priority: int | None = None
+    volumes: tuple[dict[str, Any], ...] = ()
+
+
+class _Condition(msgspec.Struct, frozen=True):
+    type: str = ""
+    status: str = ""
+
+
+class _Status(msgspec.Struct, frozen=True):
+    conditions: tuple[_Condition, ...] = ()
+
+
+class _PodRest(msgspec.Struct, frozen=True):
+    spec: _Spec = _Spec()
+
+
+class _NodeRest(msgspec.Struct, frozen=True):
+    status: _Status = _Status()
+
+
+class Question(msgspec.Struct, frozen=True):
+    """One case."""
+
+    nodes: tuple[msgspec.Raw, ...] = ()
+    pods: tuple[msgspec.Raw, ...] = ()
+
+
+_DECODER: Final = msgspec.json.Decoder(Question)
+
+
+def answer(question: bytes) -> Json:
+    """Answer one case as the descheduler would."""
+    asked = _DECODER.decode(question)
+    pods = [json_objects.decode(raw, Pod) for raw in asked.pods]
+    found = {
+        pod.metadata.name: defaultevictor.obstacles(evictee(raw)) for pod, raw in zip(pods, asked.pods, strict=True)
+    }
+    groups = {pod.metadata.name: group(pod, evictable=not found[pod.metadata.name]) for pod in pods}
+    cluster = Cluster(*nodes(asked), groups.values())
+    counts: dict[str, Json | None] = {}
+    evicts = set()
+    for pod in pods:
+        if cluster.lists(groups[pod.metadata.name]):
+            for index, constraint in enumerate(pod.spec.topology_spread_constraints):
+                looks = descheduler.looks_at(constraint)
+                count = descheduler.count(constraint, bearer(pod), cluster)
+                shown = {"domains": dict(count.domains), "violated": count.violated}
+                counts[f"{pod.metadata.name}/{index}"] = shown if looks else None
+                evicts |= {pod.metadata.namespace} if looks and count.violated else set()
+    checks = {
+        name: [text for one in obstacles for text in _CHECKS[one]] for name, obstacles in found.items() if obstacles
+    }
+    return {"obstacles": checks, "counts": counts, "evicts": sorted(evicts)}
+
+
+def nodes(asked: Question) -> tuple[list[Node], list[str]]:
+    """Return the nodes and the names of those that are not ready."""
+    typed = [json_objects.decode(raw, Node) for raw in asked.nodes]
+    rests = [msgspec.json.decode(raw, type=_NodeRest) for raw in asked.nodes]
+    not_ready = [
+        node.metadata.name
+        for node, rest in zip(typed, rests, strict=True)
+        if not descheduler.is_ready((one.type, one.status) for one in rest.status.conditions)
+    ]
+    return typed, not_ready
+
+
+def evictee(raw: msgspec.Raw) -> Evictee:
+    """Return what the default evictor reads of a pod."""
+    pod = json_objects.decode(raw, Pod)
+    rest = msgspec.json.decode(raw, type=_PodRest)
+    return Evictee(
+        owner_kinds=[owner.kind for owner in pod.metadata.owner_references],
+        annotations=pod.metadata.annotations,
+        priority=rest.spec.priority,
+        volume_kinds={kind for volume in rest.spec.volumes for kind in volume if kind != "name"},
+        terminating=pod.metadata.deletion_timestamp is not None,
+    )
+
+
+def group(pod: Pod, *, evictable: bool) -> PodGroup:
+    """Return what is read of a pod that may count."""
+    return PodGroup(
+        namespace=pod.metadata.namespace,
+        labels=pod.metadata.labels,
+        node=pod.spec.node_name,
+        evictable=evictable,
+        terminating=pod.metadata.deletion_timestamp is not None,
+        phase=pod.status.phase,
+    )
+
+
+def bearer(pod: Pod) -> Bearer:
+    """Return what is read of a pod that has a constraint."""
+    return Bearer(
+        namespace=pod.metadata.namespace,
+        labels=pod.metadata.labels,
+        placement=Placement(pod.spec.node_selector, pod.spec.affinity, pod.spec.tolerations),
+        constraints=pod.spec.topology_spread_constraints,
+    )

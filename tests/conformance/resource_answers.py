@@ -1,0 +1,46 @@
+"""Questions about resources answered by kubectl_spread, in the oracle's words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from kubectl_spread.kube import quantity, resources
+from kubectl_spread.kube.model import Node, Pod
+from kubectl_spread.sources import json_objects
+from tests.builders import Json
+
+_FINISHED: Final = frozenset({"Succeeded", "Failed"})
+
+
+def answer(texts: Iterable[str], pod: msgspec.Raw, nodes: Iterable[msgspec.Raw], pods: Iterable[msgspec.Raw]) -> Json:
+    """Return what the texts stand for, what the pod asks for, and why each node has no room for it."""
+    requests = resources.pod_requests(json_objects.decode(pod, Pod).spec)
+    others = [json_objects.decode(other, Pod) for other in pods]
+    return {
+        "quantities": {text: _thousandths(text) for text in texts},
+        "requests": {name: amount for name, amount in requests.items() if amount},
+        "nodes": {
+            node.metadata.name: list(_reasons(requests, node, others))
+            for node in (json_objects.decode(node, Node) for node in nodes)
+        },
+    }
+
+
+def _reasons(requests: resources.Amounts, node: Node, others: Iterable[Pod]) -> tuple[str, ...]:
+    there = [
+        resources.pod_requests(other.spec)
+        for other in others
+        if other.spec.node_name == node.metadata.name and other.status.phase not in _FINISHED
+    ]
+    listed = node.status.allocatable or node.status.capacity
+    return resources.fits(requests, resources.allocatable(listed), resources.total(there))
+
+
+def _thousandths(text: str) -> str | None:
+    try:
+        return str(quantity.thousandths(text))
+    except ValueError:
+        return None

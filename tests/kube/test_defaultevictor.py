@@ -1,0 +1,62 @@
+"""The descheduler's default evictor; the real one's answers are held against it in tests/conformance/descheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import pytest
+
+from kubectl_spread.kube import defaultevictor
+from kubectl_spread.kube.defaultevictor import Evictee, Obstacle
+
+
+def evictee(
+    owner_kinds: Sequence[str] = ("ReplicaSet",),
+    annotations: Iterable[tuple[str, str]] = (),
+    priority: int | None = None,
+    volume_kinds: Sequence[str] = (),
+    *,
+    terminating: bool = False,
+) -> Evictee:
+    return Evictee(owner_kinds, dict(annotations), priority, volume_kinds, terminating)
+
+
+MIRROR = ("kubernetes.io/config.mirror", "x")
+EVICT = ("descheduler.alpha.kubernetes.io/evict", "false")
+
+
+@pytest.mark.parametrize(
+    ("pod", "found"),
+    [
+        pytest.param(evictee(), (), id="a ReplicaSet's"),
+        pytest.param(evictee(()), (Obstacle.NO_OWNER,), id="nobody's"),
+        pytest.param(evictee(["ReplicaSet", "DaemonSet"]), (Obstacle.DAEMON_SET,), id="also a DaemonSet's"),
+        pytest.param(evictee(["Node"], [MIRROR]), (Obstacle.MIRROR,), id="mirror of a static pod"),
+        pytest.param(evictee(annotations=[("kubernetes.io/config.source", "file")]), (Obstacle.STATIC,), id="static"),
+        pytest.param(evictee(annotations=[("kubernetes.io/config.source", "api")]), (), id="from the API"),
+        pytest.param(evictee(priority=1_999_999_999), (), id="as important as a user's pod can be"),
+        pytest.param(evictee(priority=2_000_000_000), (Obstacle.SYSTEM_CRITICAL,), id="system-critical"),
+        pytest.param(evictee(volume_kinds=["emptyDir"]), (Obstacle.LOCAL_STORAGE,), id="emptyDir"),
+        pytest.param(evictee(volume_kinds=["hostPath"]), (Obstacle.LOCAL_STORAGE,), id="hostPath"),
+        pytest.param(evictee(volume_kinds=["persistentVolumeClaim", "configMap"]), (), id="claims are no obstacle"),
+        pytest.param(evictee(terminating=True), (Obstacle.TERMINATING,), id="terminating"),
+        pytest.param(
+            evictee((), [MIRROR], 2_000_000_000, ["emptyDir"], terminating=True),
+            (
+                Obstacle.MIRROR,
+                Obstacle.TERMINATING,
+                Obstacle.SYSTEM_CRITICAL,
+                Obstacle.NO_OWNER,
+                Obstacle.LOCAL_STORAGE,
+            ),
+            id="several",
+        ),
+        pytest.param(evictee((), [EVICT], 2_000_000_000, ["emptyDir"]), (), id="the annotation outdoes all, as it is"),
+        pytest.param(
+            evictee(annotations=[("descheduler.alpha.kubernetes.io/prefer-no-eviction", "")]), (), id="rather not"
+        ),
+    ],
+)
+def test_obstacles(pod: Evictee, found: tuple[Obstacle, ...]) -> None:
+    assert defaultevictor.obstacles(pod) == found
+    assert defaultevictor.evictable(pod) is (found == ())

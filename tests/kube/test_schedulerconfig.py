@@ -1,0 +1,219 @@
+"""What a scheduler's configuration makes of spread constraints.
+
+Every expectation was compared with kube-scheduler v1.37.1: its decoder, its validation, and the plugins of a scheduler
+that was made of the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from kubectl_spread.kube import defaultconstraints, schedulerconfig
+from kubectl_spread.kube.model import LabelSelector, TopologySpreadConstraint
+from kubectl_spread.kube.schedulerconfig import (
+    KubeSchedulerProfile,
+    Plugin,
+    PluginConfig,
+    Plugins,
+    PluginSet,
+    PodTopologySpreadArgs,
+    Profile,
+)
+from tests.builders import ZONE
+
+PATH = "args"
+OWN = TopologySpreadConstraint(max_skew=2, topology_key=ZONE, when_unsatisfiable="DoNotSchedule")
+
+
+def changed(text: str) -> PluginSet:
+    """Return a set of plugins: ``-*`` disables all, ``+PodTopologySpread`` enables one."""
+    items = text.split()
+    return PluginSet(
+        enabled=tuple(Plugin(name=item[1:]) for item in items if item.startswith("+")),
+        disabled=tuple(Plugin(name=item[1:]) for item in items if item.startswith("-")),
+    )
+
+
+def profile(multi_point: str = "", filters: str = "", scores: str = "") -> KubeSchedulerProfile:
+    plugins = Plugins(multi_point=changed(multi_point), filter=changed(filters), score=changed(scores))
+    return KubeSchedulerProfile(plugins=plugins)
+
+
+def listing(*constraints: TopologySpreadConstraint, type_: str = "List") -> PodTopologySpreadArgs:
+    return PodTopologySpreadArgs(default_constraints=constraints, defaulting_type=type_)
+
+
+@pytest.mark.parametrize(
+    ("args", "expected"),
+    [
+        pytest.param(PodTopologySpreadArgs(), Profile(), id="nothing is said"),
+        pytest.param(listing(type_="System"), Profile(), id="the built-in ones"),
+        pytest.param(listing(), Profile(defaults=(), system_defaults=False), id="none"),
+        pytest.param(listing(OWN), Profile(defaults=(OWN,), system_defaults=False), id="own ones"),
+    ],
+)
+def test_default_constraints(args: PodTopologySpreadArgs, expected: Profile) -> None:
+    assert schedulerconfig.profile(KubeSchedulerProfile(), args) == expected
+
+
+def test_the_built_in_default_constraints() -> None:
+    found = [(one.topology_key, one.max_skew, one.when_unsatisfiable) for one in Profile().defaults]
+    assert found == [("kubernetes.io/hostname", 3, "ScheduleAnyway"), (ZONE, 5, "ScheduleAnyway")]
+    assert Profile().defaults is defaultconstraints.SYSTEM
+
+
+NAME = "PodTopologySpread"
+
+
+@pytest.mark.parametrize(
+    ("written", "filters", "scores"),
+    [
+        pytest.param(profile(), True, True, id="nothing is changed"),
+        pytest.param(profile(f"-{NAME}"), False, False, id="disabled"),
+        pytest.param(profile("-*"), False, False, id="everything is disabled"),
+        pytest.param(profile("-ImageLocality"), True, True, id="another is disabled"),
+        pytest.param(profile(f"-* +{NAME}"), True, True, id="everything is disabled but this"),
+        pytest.param(profile(f"-{NAME} +{NAME}"), True, True, id="enabled again"),
+        pytest.param(profile("", f"-{NAME}"), False, True, id="not where nodes are filtered"),
+        pytest.param(profile("", "-*"), False, True, id="nothing where nodes are filtered"),
+        pytest.param(profile("", "", f"-{NAME}"), True, False, id="not where nodes are scored"),
+        pytest.param(profile("", f"-{NAME}", "-*"), False, False, id="at neither"),
+        pytest.param(profile("-*", f"+{NAME}"), True, False, id="only where nodes are filtered"),
+        pytest.param(profile(f"-{NAME}", "", f"-* +{NAME}"), False, True, id="only where nodes are scored"),
+        pytest.param(profile("", f"-* +{NAME}"), True, True, id="alone where nodes are filtered"),
+        pytest.param(profile(f"+{NAME}", f"-{NAME}"), False, True, id="the point itself decides"),
+    ],
+)
+def test_where_the_plugin_runs(written: KubeSchedulerProfile, *, filters: bool, scores: bool) -> None:
+    found = schedulerconfig.profile(written, listing(OWN))
+    assert (found.filters, found.scores) == (filters, scores)
+    assert found.spreads == (filters or scores)
+    assert found.defaults == ((OWN,) if found.spreads else ())
+
+
+@pytest.mark.parametrize(
+    ("written", "expected", "errors"),
+    [
+        pytest.param([None], ["default-scheduler"], [], id="one without a name"),
+        pytest.param(["mine"], ["mine"], [], id="one with a name"),
+        pytest.param([""], [""], ["profiles[0].schedulerName: Required value"], id="one with an empty name"),
+        pytest.param(
+            [None, "mine"], ["", "mine"], ["profiles[0].schedulerName: Required value"], id="one of two has no name"
+        ),
+        pytest.param(
+            ["a", "b", "a", "a"],
+            ["a", "b", "a", "a"],
+            [
+                'profiles[2].schedulerName: Duplicate value: "profiles[0].schedulerName"',
+                'profiles[3].schedulerName: Duplicate value: "profiles[2].schedulerName"',
+            ],
+            id="the same name",
+        ),
+    ],
+)
+def test_names(written: Sequence[str | None], expected: list[str], errors: list[str]) -> None:
+    profiles = [KubeSchedulerProfile(scheduler_name=name) for name in written]
+    names = schedulerconfig.scheduler_names(profiles)
+    assert list(names) == expected
+    found = [error.message for index in range(len(names)) for error in schedulerconfig.profile_errors(names, index)]
+    assert found == errors
+
+
+def test_a_plugin_that_is_configured_again() -> None:
+    written = KubeSchedulerProfile(
+        plugin_config=(PluginConfig(name="A"), PluginConfig(name="B"), PluginConfig(name="A"))
+    )
+    (error,) = schedulerconfig.plugin_config_errors(written, 1)
+    assert error.message == 'profiles[1].pluginConfig[2]: Duplicate value: "A"'
+
+
+def constraint(max_skew: int = 1, key: str = ZONE, action: str = "DoNotSchedule") -> TopologySpreadConstraint:
+    return TopologySpreadConstraint(max_skew=max_skew, topology_key=key, when_unsatisfiable=action)
+
+
+SELECTING = TopologySpreadConstraint(
+    max_skew=1, topology_key=ZONE, when_unsatisfiable="DoNotSchedule", label_selector=LabelSelector()
+)
+
+
+@pytest.mark.parametrize(
+    ("args", "expected"),
+    [
+        pytest.param(PodTopologySpreadArgs(), [], id="nothing is said"),
+        pytest.param(listing(constraint(), constraint(action="ScheduleAnyway")), [], id="one hard, one soft"),
+        pytest.param(
+            listing(type_="list"),
+            ['args.defaultingType: Unsupported value: "list": supported values: "System", "List"'],
+            id="no type",
+        ),
+        pytest.param(
+            listing(constraint(), type_="System"),
+            ['args.defaultingType: Invalid value: "System": when .defaultConstraints are not empty'],
+            id="constraints beside the built-in ones",
+        ),
+        pytest.param(
+            listing(constraint(), type_=""),
+            ['args.defaultingType: Invalid value: "System": when .defaultConstraints are not empty'],
+            id="constraints without a type",
+        ),
+        pytest.param(
+            listing(constraint(0)),
+            ["args.defaultConstraints[0].maxSkew: Invalid value: 0: not in valid range (0, inf)"],
+            id="maxSkew",
+        ),
+        pytest.param(
+            listing(constraint(key="")),
+            ["args.defaultConstraints[0].topologyKey: Required value: can not be empty"],
+            id="no topologyKey",
+        ),
+        pytest.param(
+            listing(constraint(key="/x")),
+            ['args.defaultConstraints[0].topologyKey: Invalid value: "/x": prefix part must be non-empty'],
+            id="a topologyKey that is no label key",
+        ),
+        pytest.param(
+            listing(constraint(action="")),
+            ["args.defaultConstraints[0].whenUnsatisfiable: Required value: can not be empty"],
+            id="no whenUnsatisfiable",
+        ),
+        pytest.param(
+            listing(constraint(action="Maybe")),
+            [
+                (
+                    'args.defaultConstraints[0].whenUnsatisfiable: Unsupported value: "Maybe": supported values: '
+                    '"DoNotSchedule", "ScheduleAnyway"'
+                )
+            ],
+            id="an unknown whenUnsatisfiable",
+        ),
+        pytest.param(
+            listing(SELECTING),
+            [
+                (
+                    "args.defaultConstraints[0].labelSelector: Forbidden: "
+                    "constraint must not define a selector, as they deduced for each pod"
+                )
+            ],
+            id="a selector",
+        ),
+        pytest.param(
+            listing(constraint(), constraint(3)),
+            [f'args.defaultConstraints[1]: Duplicate value: "{{{ZONE}, DoNotSchedule}}"'],
+            id="the same twice",
+        ),
+        pytest.param(
+            listing(TopologySpreadConstraint(), type_="x"),
+            [
+                'args.defaultingType: Unsupported value: "x": supported values: "System", "List"',
+                "args.defaultConstraints[0].maxSkew: Invalid value: 0: not in valid range (0, inf)",
+                "args.defaultConstraints[0].topologyKey: Required value: can not be empty",
+                "args.defaultConstraints[0].whenUnsatisfiable: Required value: can not be empty",
+            ],
+            id="all at once",
+        ),
+    ],
+)
+def test_arguments(args: PodTopologySpreadArgs, expected: list[str]) -> None:
+    assert [error.message for error in schedulerconfig.args_errors(args, PATH)] == expected
