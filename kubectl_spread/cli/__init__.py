@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
+from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 import click
 from click.exceptions import NoArgsIsHelpError
@@ -20,6 +23,9 @@ from kubectl_spread.kube.features import NEWEST_MINOR, OLDEST_MINOR
 from kubectl_spread.render.words import safe
 
 _FAILED = 2
+_INTERRUPTED = 130
+_PIPE_CLOSED = 141
+"""As shells number the end of a program by the signals SIGINT and SIGPIPE."""
 
 
 class MisusedError(click.UsageError):
@@ -34,6 +40,19 @@ class MisusedError(click.UsageError):
 class SpreadGroup(click.Group):
     """The commands; the one place where an error becomes one line on stderr and exit status 2."""
 
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the command line; what click itself prints may fail to be written too."""
+        if sys.stdout is None:
+            # The interpreter found it closed; click would print nothing and succeed.
+            _unwritable(os.strerror(errno.EBADF))
+        try:
+            return super().main(*args, **kwargs)
+        except OSError as error:
+            if error.filename is not None:
+                raise
+            output.give_up()
+            _unwritable(error.strerror or str(error))
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the options before the command."""
         try:
@@ -44,7 +63,7 @@ class SpreadGroup(click.Group):
             raise MisusedError(error.format_message(), error.ctx) from None
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run a command; an error that the user can act on ends it with one line."""
+        """Run a command; what the user can act on ends it with one line, Ctrl-C and a closed pipe with none."""
         try:
             return super().invoke(ctx)
         except click.UsageError as error:
@@ -52,6 +71,18 @@ class SpreadGroup(click.Group):
         except SpreadError as error:
             output.error(str(error))
             ctx.exit(_FAILED)
+        except KeyboardInterrupt:
+            ctx.exit(_INTERRUPTED)
+        except BrokenPipeError:
+            output.give_up()
+            ctx.exit(_PIPE_CLOSED)
+
+
+def _unwritable(problem: str) -> NoReturn:
+    """Say that standard output cannot be written, and end the command."""
+    with suppress(OSError):
+        output.error(f"cannot write to standard output: {problem}")
+    sys.exit(_FAILED)
 
 
 @click.group(cls=SpreadGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, TypeVar
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
+from google.protobuf.message import DecodeError as ProtobufError
 
 from kubectl_spread.errors import ForbiddenError, NotFoundError, SourceError
 from kubectl_spread.kube.model import Message
 from kubectl_spread.sources import json_objects
+from kubectl_spread.sources.failures import without_query
+from kubectl_spread.sources.json_objects import FieldError
 from kubectl_spread.sources.page import Page
 from kubectl_spread.sources.protobuf import MAGIC, Decoder
 from kubectl_spread.sources.transport import Answer
@@ -16,19 +21,17 @@ from kubectl_spread.sources.transport import Answer
 T = TypeVar("T", bound=Message)
 
 _OK: Final = 200
-_UNAUTHORIZED: Final = 401
-_FORBIDDEN: Final = 403
-_NOT_FOUND: Final = 404
-_GONE: Final = 410
+_REDIRECTS: Final = range(300, 400)
 _REASONS: Final = {
-    _FORBIDDEN: "Forbidden",
-    _NOT_FOUND: "NotFound",
+    403: "Forbidden",
+    404: "NotFound",
     429: "TooManyRequests",
     500: "InternalError",
     503: "ServiceUnavailable",
     504: "Timeout",
 }
 _LONGEST_TEXT: Final = 200
+_MALFORMED: Final = (msgspec.DecodeError, ProtobufError, ValueError, OverflowError, RecursionError)
 
 
 class ExpiredError(SourceError):
@@ -60,15 +63,22 @@ class Status(Message, frozen=True):
 def page(answer: Answer, decoder: Decoder[T], type_: type[T]) -> Page[T]:
     """Return the page of a list that an answer holds.
 
+    Every list of an apiserver has a revision. What has none may be anything, such as the beginning of a list, and
+    would otherwise pass for an empty one.
+
     Raises:
         SourceError: It holds none.
     """
     try:
         if answer.body.startswith(MAGIC):
-            return decoder.page(answer.body)
-        return json_objects.decode_page(answer.body, type_)
-    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+            found = decoder.page(answer.body)
+        else:
+            found = json_objects.decode_page(answer.body, type_)
+    except (*_MALFORMED, FieldError) as error:
         raise _unexpected(answer) from error
+    if not found.resource_version:
+        raise _unexpected(answer)
+    return found.through(partial(_guarded, answer))
 
 
 def one(answer: Answer, type_: type[T]) -> T:
@@ -81,7 +91,7 @@ def one(answer: Answer, type_: type[T]) -> T:
         if answer.body.startswith(MAGIC):
             return Decoder(type_).one(answer.body)
         return json_objects.decode(answer.body, type_)
-    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+    except _MALFORMED as error:
         raise _unexpected(answer) from error
 
 
@@ -101,6 +111,8 @@ def check(answer: Answer, *, verb: str, resource: str) -> None:
     """
     if answer.status == _OK:
         return
+    if answer.status in _REDIRECTS:
+        raise SourceError(_redirect(answer))
     status = _status(answer)
     reason = status.reason or _REASONS.get(answer.status, "")
     message = f"Error from server ({reason}): " if reason else "Error from server: "
@@ -119,6 +131,26 @@ def check(answer: Answer, *, verb: str, resource: str) -> None:
         case 410:
             raise ExpiredError(message)
     raise SourceError(message)
+
+
+def _guarded(answer: Answer, decode: Callable[[Any], T]) -> Callable[[Any], T]:
+    """Return a decoder of objects that tells what is wrong inside one as it is told of a whole answer."""
+
+    def guarded(record: object) -> T:
+        try:
+            return decode(record)
+        except FieldError as error:
+            raise SourceError(f"Server returned an unexpected response: {error}") from error
+        except _MALFORMED as error:
+            raise _unexpected(answer) from error
+
+    return guarded
+
+
+def _redirect(answer: Answer) -> str:
+    """Return what to say about a redirect; to follow it would show the credentials to another server."""
+    where = f" to {without_query(answer.location)}" if answer.location else ""
+    return f"Server returned an unexpected response: HTTP status {answer.status}, a redirect{where}"
 
 
 def _status(answer: Answer) -> Status:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Final, Self, TypeVar
 
 from kubectl_spread.errors import ForbiddenError, SourceError
 from kubectl_spread.kube.model import Message
-from kubectl_spread.sources import answers, connection, credentials, durations
+from kubectl_spread.sources import answers, connection, credentials, durations, paging
 from kubectl_spread.sources.answers import ExpiredError
 from kubectl_spread.sources.connection import ConnectionFlags
 from kubectl_spread.sources.page import Page
@@ -61,17 +59,21 @@ class Cluster:
         namespace: The namespace to use when the user names none.
     """
 
-    def __init__(self, transport: Transport, namespace: str, chunk_size: int) -> None:
+    def __init__(
+        self, transport: Transport, namespace: str, chunk_size: int, say: Callable[[str], None] = lambda _: None
+    ) -> None:
         """Read through ``transport``, ``chunk_size`` objects at a time; 0: all at once."""
         self.namespace = namespace
         self._transport = transport
         self._chunk_size = chunk_size
+        self._say = say
 
     @classmethod
-    def connect(cls, flags: ConnectionFlags) -> Self:
+    def connect(cls, flags: ConnectionFlags, say: Callable[[str], None] = lambda _: None) -> Self:
         """Make ready to read from the cluster that ``flags`` and the kubeconfig name.
 
-        Nothing is sent yet, except by a plugin that gets credentials.
+        Nothing is sent yet, except by a plugin that gets credentials. ``say`` is told what takes long, and what has
+        to be read again.
 
         Raises:
             UsageError: The timeout is none.
@@ -82,8 +84,9 @@ class Cluster:
         client, namespace = credentials.client(settings, flags)
         impersonation = credentials.impersonation(settings.user)
         compress = not settings.cluster.get("disable-compression", False)
-        transport = Transport(client, impersonation, timeout=timeout, compress=compress)
-        return cls(transport, namespace, flags.chunk_size)
+        renew = credentials.renewal(settings, flags)
+        transport = Transport(client, impersonation, timeout=timeout, compress=compress, renew=renew, say=say)
+        return cls(transport, namespace, flags.chunk_size, say)
 
     def version(self) -> ServerVersion:
         """Ask the apiserver for its version.
@@ -136,7 +139,7 @@ class Cluster:
             ForbiddenError: The user may not list it.
             ExpiredError: The apiserver has forgotten the list; what was yielded is only a part of
                 it, and going on would mix two states of the cluster. See ``fold``.
-            SourceError: It fails for another reason.
+            SourceError: It fails for another reason, or does not end.
         """
         query: dict[str, str | int] = {}
         if self._chunk_size:
@@ -152,13 +155,10 @@ class Cluster:
             answers.check(answer, verb="list", resource=resource.plural)
             return answer
 
-        token = ""
-        pending: Future[Answer] | None = _ahead(request, token)
-        while pending is not None:
-            page = answers.page(pending.result(), decoder, resource.type)
-            token = page.metadata.continue_
-            pending = _ahead(request, token) if token else None
-            yield page
+        def decode(answer: Answer) -> Page[T]:
+            return answers.page(answer, decoder, resource.type)
+
+        return paging.follow(request, decode)
 
     def fold(
         self,
@@ -181,7 +181,8 @@ class Cluster:
         """
         try:
             return self._fold(resource, begin, add, namespace, field_selector)
-        except ExpiredError:
+        except ExpiredError as error:
+            self._say(f"{error}: the list of {resource.plural} is read again from its beginning")
             return self._fold(resource, begin, add, namespace, field_selector)
 
     def _fold(
@@ -193,28 +194,19 @@ class Cluster:
         field_selector: str,
     ) -> F:
         folded = begin()
-        for page in self.pages(resource, namespace, field_selector=field_selector):
-            add(folded, page)
+        try:
+            for page in self.pages(resource, namespace, field_selector=field_selector):
+                add(folded, page)
+        except (ExpiredError, ForbiddenError):
+            raise
+        except SourceError as error:
+            raise SourceError(f"{error} (the list of {resource.plural} is not complete)") from error
         return folded
 
     def _get(self, path: str, accept: str) -> Answer:
         answer = self._transport.get(path, {}, accept)
         answers.check(answer, verb="get", resource=path)
         return answer
-
-
-def _ahead(request: Callable[[str], Answer], token: str) -> Future[Answer]:
-    """Start a request in a thread that does not keep an interrupted program from ending."""
-    future: Future[Answer] = Future()
-
-    def run() -> None:
-        try:
-            future.set_result(request(token))
-        except BaseException as error:  # noqa: BLE001 - it is raised where the result is asked for
-            future.set_exception(error)
-
-    threading.Thread(target=run, daemon=True).start()
-    return future
 
 
 def _number(text: str) -> int | None:

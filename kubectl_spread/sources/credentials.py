@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -19,6 +20,8 @@ from kubectl_spread.sources.kubeconfig import Section
 
 _SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _BEARER: Final = "BearerToken"
+_RENEWABLE: Final = ("auth-provider", "client-certificate", "exec", "tokenFile")
+"""What in a kubeconfig leads to credentials that may be others the next time."""
 
 
 class _Complaints(logging.Handler):
@@ -56,6 +59,17 @@ def client(settings: Settings, flags: ConnectionFlags) -> tuple[ApiClient, str]:
             configuration.ssl_ca_cert = flags.certificate_authority
         namespace = settings.namespace or _own_namespace()
     return ApiClient(configuration), namespace
+
+
+def renewal(settings: Settings, flags: ConnectionFlags) -> Callable[[], ApiClient] | None:
+    """Return what makes a client with the credentials read anew; None: they would be the same."""
+    if settings.configured and not any(settings.user.get(key) for key in _RENEWABLE):
+        return None
+
+    def renew() -> ApiClient:
+        return client(settings, flags)[0]
+
+    return renew
 
 
 def impersonation(user: Section) -> list[tuple[str, str]]:
@@ -105,6 +119,9 @@ def _load(configuration: Configuration, settings: Settings) -> None:
         text = " ".join(complaints.texts[0].split())
         msg = f"Unable to connect to the server: getting credentials: {text}"
         raise SourceError(msg)
+    # Credentials are renewed by ``renewal``, which does not go on with old ones when that fails.
+    configuration.refresh_api_key_hook = None
+    _check_token(configuration.api_key.get(_BEARER, ""))
     if not configuration.host.startswith("https"):
         # kubectl sends no credentials that anybody on the way could read.
         configuration.api_key.clear()
@@ -135,10 +152,19 @@ def _readable(user: Section) -> Section:
     if token is None:
         return user
     token = token.strip()
+    _check_token(token)
+    return {**user, "token": token}
+
+
+def _check_token(token: str) -> None:
+    """Refuse what would fail, and be printed, where it is put into a header.
+
+    Raises:
+        SourceError: It cannot be sent.
+    """
     if not (token.isascii() and token.isprintable()):
         msg = "the bearer token holds characters that cannot be sent"
         raise SourceError(msg)
-    return {**user, "token": token}
 
 
 def _in_cluster() -> bool:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO, Final, Protocol, TypeAlias
 
 import msgspec
 
 from kubectl_spread.errors import DecodeError, Position, SourceError
-from kubectl_spread.kube.model import Event, Message, Node, Pod
+from kubectl_spread.kube.defaultconstraints import MapSelecting
+from kubectl_spread.kube.detail import DetailedPod
+from kubectl_spread.kube.model import Event, Message, Namespace, Node, Pod
 from kubectl_spread.kube.workloads import KINDS, Workload
 from kubectl_spread.sources import files, json_documents, json_objects
 from kubectl_spread.sources.json_objects import FieldError, Json, Path
 
-Object: TypeAlias = Pod | Node | Event | Workload
+Object: TypeAlias = Pod | Node | Namespace | Event | MapSelecting | Workload
 
 UNKNOWN_KIND: Final = "unknownKind"
 MALFORMED: Final = "malformed"
@@ -25,7 +27,9 @@ UNREADABLE: Final = "unreadable"
 _TYPES: Final[dict[tuple[str, str], type[Object]]] = {
     ("", "Pod"): Pod,
     ("", "Node"): Node,
+    ("", "Namespace"): Namespace,
     ("", "Event"): Event,
+    ("", "Service"): MapSelecting,
     **KINDS,
 }
 _JSON_START: Final = re.compile(rb"[ \t\r\n]*\{")
@@ -63,7 +67,15 @@ class Reading:
     errors: list[DecodeError | SourceError]
 
 
-def read(paths: Sequence[str], *, recursive: bool, stdin: BinaryIO, namespace: str = "default") -> Reading:
+def read(
+    paths: Sequence[str],
+    *,
+    recursive: bool,
+    stdin: BinaryIO,
+    namespace: str = "default",
+    detailed: bool = False,
+    services: bool = False,
+) -> Reading:
     """Read JSON and YAML, as many documents in as many files as there are, one file at a time.
 
     Args:
@@ -71,12 +83,14 @@ def read(paths: Sequence[str], *, recursive: bool, stdin: BinaryIO, namespace: s
         recursive: Whether folders inside folders are read.
         stdin: What ``-`` stands for.
         namespace: The namespace of objects that name none.
+        detailed: Whether pods are read in detail.
+        services: Whether Services are read; else they are of an unknown kind.
 
     Raises:
         SourceError: A path does not exist, or a folder holds no manifests. What is wrong inside a
             file is in ``Reading.errors``.
     """
-    reader = _Reader(stdin, namespace)
+    reader = _Reader(stdin, namespace, DetailedPod if detailed else Pod, services=services)
     expanded = files.expand(paths, recursive=recursive)
     return Reading(reader.objects(expanded), reader.skipped, reader.errors)
 
@@ -135,6 +149,8 @@ _NOTHING: Final = _Header()
 class _Reader:
     stdin: BinaryIO
     namespace: str
+    pod: type[Pod]
+    services: bool
     skipped: Counter[str] = field(default_factory=Counter)
     errors: list[DecodeError | SourceError] = field(default_factory=list)
 
@@ -165,9 +181,12 @@ class _Reader:
                 self._unreadable(error)
 
     def _loaded(self, member: Member, source: str) -> Iterator[Loaded]:
-        if member.type is None and member.fault is None:
+        passed_over = member.type is MapSelecting and not self.services
+        if passed_over or (member.type is None and member.fault is None):
             self.skipped[UNKNOWN_KIND] += 1
             return
+        if member.type is Pod:
+            member = replace(member, type=self.pod)
         try:
             yield load(member, source, self.namespace)
         except DecodeError as error:
@@ -229,7 +248,7 @@ def load(member: Member, source: str, namespace: str) -> Loaded:
 
 
 def _with_namespace(decoded: Object, namespace: str) -> Object:
-    if isinstance(decoded, Node) or decoded.metadata.namespace:
+    if isinstance(decoded, Node | Namespace) or decoded.metadata.namespace:
         return decoded
     metadata = msgspec.structs.replace(decoded.metadata, namespace=namespace)
     return msgspec.structs.replace(decoded, metadata=metadata)
@@ -241,7 +260,8 @@ def _malformed(record: Record, source: str, namespace: str, error: Exception) ->
     if isinstance(error, FieldError):
         path, problem = error.path, error.problem
     line = record.line_of(path) if path else record.line
-    return DecodeError(Position(source, line), _subject(record.raw, namespace), json_objects.format_path(path), problem)
+    where = json_objects.format_path((*record.path, *path))
+    return DecodeError(Position(source, line), _subject(record.raw, namespace), where, problem)
 
 
 def _identity(header: _Header, default: _Header) -> tuple[str, str]:
@@ -290,7 +310,7 @@ def _subject(raw: Json, namespace: str) -> str:
     name = metadata.get("name") if isinstance(metadata, dict) else None
     if not isinstance(name, str):
         return kind
-    if kind == "Node":
+    if kind in ("Node", "Namespace"):
         return f"{kind} {name}"
     found_namespace = metadata.get("namespace") or namespace
     return f"{kind} {found_namespace}/{name}"

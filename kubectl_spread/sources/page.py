@@ -31,6 +31,10 @@ class Page(Generic[T]):
         """Decode one object after the other, in the order of the apiserver."""
         return map(self._decode, self._records)
 
+    def through(self, wrap: Callable[[Callable[[Any], T]], Callable[[Any], T]]) -> Page[T]:
+        """Return the same page, its objects decoded by what ``wrap`` makes of their decoder."""
+        return Page(self.metadata, self._records, wrap(self._decode))
+
     @property
     def resource_version(self) -> str:
         """The revision of the whole list; the pages of one list share it."""

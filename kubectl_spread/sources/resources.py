@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 from urllib.parse import quote
 
-from kubectl_spread.kube.model import Event, Message, Node, Pod
+from kubectl_spread.kube.defaultconstraints import MapSelecting
+from kubectl_spread.kube.detail import DetailedPod
+from kubectl_spread.kube.model import Event, Message, Namespace, Node, Pod
 from kubectl_spread.kube.workloads import (
     CronJob,
     DaemonSet,
@@ -52,7 +54,10 @@ class Resource(Generic[T_co]):
 
 
 PODS: Final = Resource("", "v1", "pods", "Pod", Pod)
+DETAILED_PODS: Final = Resource("", "v1", "pods", "Pod", DetailedPod)
 NODES: Final = Resource("", "v1", "nodes", "Node", Node, namespaced=False)
+SERVICES: Final = Resource("", "v1", "services", "Service", MapSelecting)
+NAMESPACES: Final = Resource("", "v1", "namespaces", "Namespace", Namespace, namespaced=False)
 EVENTS: Final = Resource("", "v1", "events", "Event", Event)
 WORKLOADS: Final[tuple[Resource[Workload], ...]] = (
     Resource("apps", "v1", "deployments", "Deployment", Deployment),

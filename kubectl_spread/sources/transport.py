@@ -1,12 +1,11 @@
-"""GET requests to one apiserver, with kubectl's words for a connection that fails."""
+"""GET requests to one apiserver, repeated where that may help; an answer is always a whole one."""
 
 from __future__ import annotations
 
-import ssl
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from socket import gaierror
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
@@ -14,22 +13,21 @@ import urllib3
 from kubernetes.client import ApiClient
 from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import HTTPError, InsecureRequestWarning
-from urllib3.exceptions import TimeoutError as NoAnswerError
 
-from kubectl_spread.errors import SourceError
+from kubectl_spread.sources import retries
+from kubectl_spread.sources.failures import CONNECT_TIMEOUT, Again, ConnectionFailedError, TooLargeError, failure
+from kubectl_spread.sources.retries import Patience
 
-_SERVER_ERRORS: Final = 500
-_TOO_MANY_REQUESTS: Final = 429
-_ATTEMPTS: Final = 6
-_LONGEST_PAUSE: Final = 30.0
-_CONNECT_TIMEOUT: Final = 30.0
+_UNAUTHORIZED: Final = 401
 _CHUNK: Final = 1 << 20
+_LARGEST: Final = 1 << 30
+"""Bytes of an answer. 500 pods, the default page, have a few millions."""
+_SUSPICIOUS: Final = 64 << 20
+_LARGEST_RATIO: Final = 200
+"""How much larger than what was sent a suspiciously large answer may become; alike pods shrink to a fortieth."""
+_WORTH_SAYING: Final = 2.0
+"""Seconds of a pause that a user would wonder about."""
 _LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
-_UNREACHABLE: Final = "Unable to connect to the server: "
-_X509: Final = f"{_UNREACHABLE}tls: failed to verify certificate: x509: "
-# What OpenSSL calls an unknown issuer, in the places of the chain where it can be found.
-_UNKNOWN_AUTHORITY: Final = frozenset({2, 18, 19, 20, 21})
-_EXPIRED: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +37,20 @@ class Answer:
     Attributes:
         status: The HTTP status.
         content_type: The type of ``body``, or "".
-        retry_after: Seconds after which to ask again; None: the apiserver does not want that.
+        retry_after: Seconds after which to ask again; None: the apiserver does not say.
+        location: Where a redirect leads, or "".
     """
 
     status: int
     content_type: str
     body: bytes
     retry_after: float | None = None
+    location: str = ""
+
+    @property
+    def is_passing(self) -> bool:
+        """Whether another answer may be had by asking again."""
+        return retries.is_passing(self.status, self.retry_after)
 
 
 class Transport:
@@ -58,6 +63,8 @@ class Transport:
         *,
         timeout: float,
         compress: bool,
+        renew: Callable[[], ApiClient] | None = None,
+        say: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Use the server and credentials of ``client``.
 
@@ -67,124 +74,110 @@ class Transport:
             timeout: Seconds until an answer must have been read; 0: as long as it takes.
             compress: Whether to ask for compressed answers, which on one machine would only cost
                 both sides time, so that it is not done there.
+            renew: Makes a client with credentials read anew; None: they cannot have changed.
+            say: Is told why an answer takes long.
         """
         self._client = client
         self._host: str = client.configuration.host.rstrip("/")
         self._impersonation = impersonation
         self._timeout = timeout
         self._compress = compress and urlsplit(self._host).hostname not in _LOOPBACK
+        self._renew = renew
+        self._say = say
+        self._known = False
         if not client.configuration.verify_ssl:
             # The user asked for it; a warning for each request says nothing new.
             urllib3.disable_warnings(InsecureRequestWarning)
 
     def get(self, path: str, query: Mapping[str, str | int], accept: str) -> Answer:
-        """Return the answer to one request, whatever its status, repeated as the server asks.
+        """Return the answer to one request, whatever its status.
+
+        A request is repeated while its failure may pass, and once with new credentials.
 
         Raises:
-            SourceError: There is no answer.
+            ConnectionFailedError: There is no answer.
+            SourceError: There are no new credentials.
         """
-        deadline = time.monotonic() + self._timeout if self._timeout else None
         url = self._host + path + (f"?{urlencode(query)}" if query else "")
-        for _ in range(_ATTEMPTS):
-            answer = self._once(url, accept, deadline)
-            if answer.retry_after is None:
-                break
-            if deadline is not None and time.monotonic() + answer.retry_after > deadline:
-                break
-            time.sleep(min(answer.retry_after, _LONGEST_PAUSE))
+        patience = Patience(self._timeout)
+        answer = self._patiently(url, accept, patience)
+        if answer.status == _UNAUTHORIZED and self._renew:
+            self._client = self._renew()
+            answer = self._patiently(url, accept, patience)
         return answer
 
-    def _once(self, url: str, accept: str, deadline: float | None) -> Answer:
-        timeout: object = (_CONNECT_TIMEOUT, None)
-        if deadline is not None:
-            timeout = max(deadline - time.monotonic(), 0.001)
+    def _patiently(self, url: str, accept: str, patience: Patience) -> Answer:
+        said = False
+        while True:
+            try:
+                answer = self._once(url, accept, patience)
+            except ConnectionFailedError as error:
+                pause, reason = self._pause_after(error, patience), str(error)
+                if pause is None:
+                    raise
+            else:
+                pause = patience.pause(answer.retry_after) if answer.is_passing else None
+                if pause is None:
+                    return answer
+                reason = f"The server answers with HTTP status {answer.status}"
+            if pause >= _WORTH_SAYING and not said:
+                self._say(f"{reason}; trying again")
+                said = True
+            time.sleep(pause)
+
+    def _pause_after(self, error: ConnectionFailedError, patience: Patience) -> float | None:
+        if error.again is Again.NEVER or (error.again is Again.KNOWN and not self._known):
+            return None
+        return patience.pause(None, retries.RETRIES if self._known else retries.RETRIES_BEFORE_CONTACT)
+
+    def _once(self, url: str, accept: str, patience: Patience) -> Answer:
+        timeout: object = (CONNECT_TIMEOUT, None)
+        if patience.left is not None:
+            timeout = max(patience.left, 0.001)
+        client = self._client
         try:
-            response = self._client.rest_client.request(
-                "GET", url, headers=self._headers(accept), _request_timeout=timeout
-            ).response
-            body = _body(response, deadline)
-        except (HTTPError, ApiException, OSError) as error:
-            raise self._failure(error) from error
+            headers = self._headers(client, accept)
+            response = client.rest_client.request("GET", url, headers=headers, _request_timeout=timeout).response
+            with closing(response):
+                body = _body(response, patience)
+        except (HTTPError, ApiException, OSError, TooLargeError) as error:
+            raise failure(error, self._host, self._timeout) from error
+        self._known = True
         return Answer(
             status=response.status,
             content_type=response.headers.get("Content-Type", ""),
             body=body,
-            retry_after=_retry_after(response.status, response.headers.get("Retry-After")),
+            retry_after=retries.retry_after(response.headers.get("Retry-After")),
+            location=response.headers.get("Location", ""),
         )
 
-    def _headers(self, accept: str) -> urllib3.HTTPHeaderDict:
+    def _headers(self, client: ApiClient, accept: str) -> urllib3.HTTPHeaderDict:
         headers = urllib3.HTTPHeaderDict({"Accept": accept, "User-Agent": "kubectl-spread"})
         if self._compress:
             headers["Accept-Encoding"] = "gzip"
-        self._client.update_params_for_auth(headers, [], ["BearerToken"], "", "GET", None)
+        client.update_params_for_auth(headers, [], ["BearerToken"], "", "GET", None)
         for name, value in self._impersonation:
             headers.add(name, value)
         return headers
 
-    def _failure(self, error: BaseException) -> SourceError:
-        causes = list(_causes(error))
-        for cause in causes:
-            if isinstance(cause, ConnectionRefusedError):
-                host = urlsplit(self._host).netloc
-                return SourceError(
-                    f"The connection to the server {host} was refused - did you specify the right host or port?"
-                )
-            if isinstance(cause, ssl.SSLCertVerificationError):
-                return SourceError(_X509 + _certificate_problem(cause))
-            if isinstance(cause, gaierror):
-                name = urlsplit(self._host).hostname
-                return SourceError(f"{_UNREACHABLE}dial tcp: lookup {name}: no such host")
-        if any(isinstance(cause, NoAnswerError | TimeoutError) for cause in causes):
-            limit = self._timeout or _CONNECT_TIMEOUT
-            return SourceError(f"{_UNREACHABLE}no answer within {limit:g}s")
-        return SourceError(_UNREACHABLE + _describe(causes[-1]))
 
-
-def _body(response: Any, deadline: float | None) -> bytes:
-    """Read the body; a server that sends it bit by bit is held to the deadline, too."""
-    if deadline is None:
-        body: bytes = response.read()
-        return body
-    chunks = []
-    for chunk in response.stream(_CHUNK):
+def _body(response: Any, patience: Patience) -> bytes:
+    """Read the body to its end; a server that sends it bit by bit is held to the limit of time, too."""
+    # Only ``read1`` returns with what is there already.
+    read = response.read if patience.left is None else response.read1
+    chunks, size = [], 0
+    while chunk := read(_CHUNK):
         chunks.append(chunk)
-        if time.monotonic() > deadline:
+        size += len(chunk)
+        _check_size(size, response.tell())
+        if patience.left is not None and patience.left <= 0:
             raise TimeoutError
     return b"".join(chunks)
 
 
-def _retry_after(status: int, header: str | None) -> float | None:
-    """Return the pause that the apiserver asks for.
-
-    Source: kubernetes v1.37.1 client-go/rest/with_retry.go, checkWait.
-    """
-    if status != _TOO_MANY_REQUESTS and status < _SERVER_ERRORS:
-        return None
-    return float(header) if header is not None and header.isdigit() else None
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an error and what caused it, the root last."""
-    while error is not None:
-        yield error
-        nested = next((part for part in error.args if isinstance(part, BaseException)), None)
-        error = nested or error.__cause__ or error.__context__
-
-
-def _certificate_problem(error: ssl.SSLCertVerificationError) -> str:
-    if error.verify_code in _UNKNOWN_AUTHORITY:
-        return "certificate signed by unknown authority"
-    if error.verify_code == _EXPIRED:
-        return "certificate has expired or is not yet valid"
-    return error.verify_message.rstrip(".")
-
-
-def _describe(error: BaseException) -> str:
-    if isinstance(error, ssl.SSLError):
-        reason = (error.reason or str(error)).replace("_", " ").lower()
-        if reason in {"wrong version number", "record layer failure"}:
-            return "http: server gave HTTP response to HTTPS client"
-        return f"tls: {reason}"
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror.lower()
-    return " ".join(str(error).split()) or type(error).__name__
+def _check_size(size: int, sent: int) -> None:
+    """Raise before an answer fills the memory, be it by being compressed beyond measure."""
+    if size > _LARGEST:
+        raise TooLargeError(f"more than {_LARGEST >> 20} MiB (ask for fewer objects a page with --chunk-size)")
+    if size > _SUSPICIOUS and size > sent * _LARGEST_RATIO:
+        raise TooLargeError(f"{sent >> 10} KiB that are more than {size >> 20} MiB when unpacked")

@@ -19,6 +19,7 @@ from kubectl_spread.sources.answers import ExpiredError, ResourceForbiddenError
 from kubectl_spread.sources.cluster import Cluster, ServerVersion
 from kubectl_spread.sources.page import Page
 from kubectl_spread.sources.resources import NODES, PODS, WORKLOADS
+from kubectl_spread.sources.retries import RETRIES
 from tests.sources.server import Reply, connect, page, serve, status
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -137,7 +138,7 @@ def test_retries_end() -> None:
     with serve(busy) as server, pytest.raises(SourceError) as refused:
         list(connect(server).pages(PODS))
     assert str(refused.value) == "Error from server (TooManyRequests): Too many requests, please try again later."
-    assert len(server.requests) == 6
+    assert len(server.requests) == 1 + RETRIES
 
 
 def test_a_pause_beyond_the_timeout_is_not_waited_for() -> None:

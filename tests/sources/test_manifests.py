@@ -6,6 +6,7 @@ import gzip
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
 
@@ -223,8 +224,13 @@ def test_read_fills_in_the_namespace() -> None:
         ),
         pytest.param(
             '{"kind":"List","apiVersion":"v1","items":[\nnull]}',
-            "STDIN:2: expected object, got null",
+            "STDIN:2: items[0]: expected object, got null",
             id="null in a List",
+        ),
+        pytest.param(
+            '{"kind":"List","apiVersion":"v1","items":[{"apiVersion":"v1","kind":"Pod","spec":1}]}',
+            "STDIN:1: Pod: items[0].spec: expected object, got integer",
+            id="nameless in a List of one line",
         ),
     ],
 )
@@ -235,6 +241,79 @@ def test_read_reports_malformed_objects(text: str | bytes, message: str) -> None
     assert found.startswith(message) if message.endswith(": ") else found == message
     assert isinstance(reading.errors[0], DecodeError)
     assert reading.skipped == {"malformed": 1}
+
+
+INT32, INT64 = 2**31, 2**63
+REPLICATED = '{{"apiVersion":"apps/v1","kind":"Deployment","metadata":{{"name":"d"}},"spec":{{\n"replicas":{}}}}}'
+NUMBERED_POD = (
+    '{{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"p","generation":{generation}}},"spec":{{'
+    '"topologySpreadConstraints":[{{\n"maxSkew":{skew},\n"minDomains":{domains}}}],"unknown":{huge},'
+    '"affinity":{{"podAffinity":{{"preferredDuringSchedulingIgnoredDuringExecution":[{{\n"weight":{weight}}}]}}}}}}}}'
+)
+USUAL: Mapping[str, object] = {"generation": 1, "skew": 1, "domains": 1, "weight": 1, "huge": 10**30}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param(
+            NUMBERED_POD.format_map({**USUAL, "generation": INT64}),
+            "STDIN:1: Pod default/p: metadata.generation: integer is out of the range of int64",
+            id="generation",
+        ),
+        pytest.param(
+            NUMBERED_POD.format_map({**USUAL, "skew": INT32}),
+            "STDIN:2: Pod default/p: spec.topologySpreadConstraints[0].maxSkew: integer is out of the range of int32",
+            id="maxSkew",
+        ),
+        pytest.param(
+            NUMBERED_POD.format_map({**USUAL, "skew": "1e10"}),
+            "STDIN:2: Pod default/p: spec.topologySpreadConstraints[0].maxSkew: integer is out of the range of int32",
+            id="maxSkew as a float",
+        ),
+        pytest.param(
+            NUMBERED_POD.format_map({**USUAL, "domains": -INT32 - 1}),
+            "STDIN:3: Pod default/p: spec.topologySpreadConstraints[0].minDomains: "
+            "integer is out of the range of int32",
+            id="minDomains",
+        ),
+        pytest.param(
+            NUMBERED_POD.format_map({**USUAL, "weight": 10**30}),
+            "STDIN:4: Pod default/p: spec.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[0]"
+            ".weight: integer is out of the range of int32",
+            id="weight",
+        ),
+        pytest.param(
+            REPLICATED.format(3_000_000_000),
+            "STDIN:2: Deployment default/d: spec.replicas: integer is out of the range of int32",
+            id="replicas",
+        ),
+        pytest.param(
+            f"apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: d}}\nspec:\n  replicas: {INT32}\n",
+            "STDIN:5: Deployment default/d: spec.replicas: integer is out of the range of int32",
+            id="YAML",
+        ),
+    ],
+)
+def test_read_takes_no_integers_that_the_api_cannot_hold(text: str, message: str) -> None:
+    objects, reading = read_text(text)
+    assert objects == []
+    assert [str(error) for error in reading.errors] == [message]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        NUMBERED_POD.format_map(USUAL),
+        NUMBERED_POD.format_map(
+            {**USUAL, "generation": INT64 - 1, "skew": INT32 - 1, "domains": -INT32, "weight": INT32 - 1}
+        ),
+        REPLICATED.format(INT32 - 1),
+    ],
+)
+def test_read_takes_the_greatest_integers_and_any_in_unknown_fields(text: str) -> None:
+    objects, reading = read_text(text)
+    assert (len(objects), reading.errors) == (1, [])
 
 
 @pytest.mark.parametrize(

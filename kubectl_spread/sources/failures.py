@@ -1,0 +1,134 @@
+"""Why there is no answer: kubectl's words for a connection that fails, and whether to try again."""
+
+from __future__ import annotations
+
+import re
+import ssl
+from collections.abc import Iterator, Sequence
+from enum import Enum, auto
+from http.client import IncompleteRead
+from socket import gaierror
+from typing import Final
+from urllib.parse import urlsplit
+
+from urllib3.exceptions import LocationParseError, LocationValueError, ProxySchemeUnknown, URLSchemeUnknown
+from urllib3.exceptions import TimeoutError as NoAnswerError
+
+from kubectl_spread.errors import SourceError
+
+CONNECT_TIMEOUT: Final = 30.0
+"""Seconds after which a server that does not take the connection counts as gone, without ``--request-timeout``."""
+_UNREACHABLE: Final = "Unable to connect to the server: "
+_X509: Final = "tls: failed to verify certificate: x509: "
+# What OpenSSL calls an unknown issuer, in the places of the chain where it can be found.
+_UNKNOWN_AUTHORITY: Final = frozenset({2, 18, 19, 20, 21})
+_EXPIRED: Final = 10
+_USER_INFORMATION: Final = re.compile(r"//[^/?#\s]*@")
+_QUERY: Final = re.compile(r"[?#]\S*")
+_CUT_OFF: Final = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
+_NO_ADDRESS: Final = (LocationParseError, LocationValueError, URLSchemeUnknown, ProxySchemeUnknown)
+
+
+class Again(Enum):
+    """When a request that failed is worth repeating."""
+
+    NEVER = auto()
+    KNOWN = auto()
+    """Once the server has answered: before, its address may be wrong."""
+    ALWAYS = auto()
+
+
+class ConnectionFailedError(SourceError):
+    """There is no answer.
+
+    Attributes:
+        again: When the request is worth repeating.
+    """
+
+    def __init__(self, message: str, again: Again) -> None:
+        """Say why, without what only the two sides of the connection may know."""
+        super().__init__(without_secrets(message))
+        self.again = again
+
+
+class TooLargeError(Exception):
+    """An answer is larger than any real one."""
+
+
+def failure(error: BaseException, host: str, timeout: float) -> ConnectionFailedError:
+    """Return what to say about an error of urllib3.
+
+    Args:
+        error: The error.
+        host: The address of the server.
+        timeout: The seconds of ``--request-timeout``; 0: there is no limit.
+    """
+    causes = list(_causes(error))
+    for cause in causes:
+        match cause:
+            case ConnectionRefusedError():
+                text = f"The connection to the server {_address(host)} was refused"
+                return ConnectionFailedError(f"{text} - did you specify the right host or port?", Again.KNOWN)
+            case ssl.SSLCertVerificationError():
+                return ConnectionFailedError(_UNREACHABLE + _X509 + _certificate_problem(cause), Again.NEVER)
+            case gaierror():
+                text = f"dial tcp: lookup {urlsplit(host).hostname}: no such host"
+                return ConnectionFailedError(_UNREACHABLE + text, Again.KNOWN)
+            case TooLargeError():
+                return ConnectionFailedError(f"Server returned an unexpected response: {cause}", Again.NEVER)
+    if any(isinstance(cause, NoAnswerError | TimeoutError) for cause in causes):
+        text = f"no answer within {timeout or CONNECT_TIMEOUT:g}s"
+        return ConnectionFailedError(_UNREACHABLE + text, Again.KNOWN)
+    return ConnectionFailedError(_UNREACHABLE + _describe(causes[-1]), _again(causes))
+
+
+def without_secrets(text: str) -> str:
+    """Return a text without what the addresses in it say about users."""
+    return _USER_INFORMATION.sub("//", text)
+
+
+def without_query(address: str) -> str:
+    """Return an address without user, query and fragment, in which tokens may be."""
+    return _QUERY.sub("", without_secrets(address))
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and what caused it, the root last."""
+    while error is not None:
+        yield error
+        nested = next((part for part in error.args if isinstance(part, BaseException)), None)
+        error = nested or error.__cause__ or error.__context__
+
+
+def _again(causes: Sequence[BaseException]) -> Again:
+    last = causes[-1]
+    if any(isinstance(cause, _NO_ADDRESS) for cause in causes):
+        return Again.NEVER
+    # A handshake that fails does so again; one that breaks off is a connection that breaks off.
+    is_handshake = isinstance(last, ssl.SSLError) and not isinstance(last, _CUT_OFF)
+    return Again.NEVER if is_handshake else Again.ALWAYS
+
+
+def _address(host: str) -> str:
+    return urlsplit(host).netloc.rpartition("@")[2]
+
+
+def _certificate_problem(error: ssl.SSLCertVerificationError) -> str:
+    if error.verify_code in _UNKNOWN_AUTHORITY:
+        return "certificate signed by unknown authority"
+    if error.verify_code == _EXPIRED:
+        return "certificate has expired or is not yet valid"
+    return error.verify_message.rstrip(".")
+
+
+def _describe(error: BaseException) -> str:
+    if isinstance(error, ssl.SSLError):
+        reason = (error.reason or str(error)).replace("_", " ").lower()
+        if reason in {"wrong version number", "record layer failure"}:
+            return "http: server gave HTTP response to HTTPS client"
+        return f"tls: {reason}"
+    if isinstance(error, IncompleteRead):
+        return "unexpected EOF"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower()
+    return " ".join(str(error).split()) or type(error).__name__

@@ -1,0 +1,85 @@
+"""When a request that failed is sent again, and after which pause.
+
+urllib3 and the kubernetes package repeat a request until its headers have come. A page is as easily lost in its body,
+and all attempts together have to keep to ``--request-timeout``: so this is decided here, for whole answers.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import Final
+
+from urllib3.exceptions import InvalidHeader
+from urllib3.util import Retry
+
+RETRIES: Final = 10
+"""How often one request is repeated. Source: kubernetes v1.37.1 client-go/rest/request.go, maxRetries."""
+RETRIES_BEFORE_CONTACT: Final = 2
+"""How often, while the server has never answered: its address may be wrong."""
+PATIENCE: Final = 120.0
+"""Seconds after the first failure of a request in which it is repeated."""
+LONGEST_BACKOFF: Final = 8.0
+_FIRST_BACKOFF: Final = 0.5
+_PASSING: Final = frozenset({429, 500, 502, 503, 504})
+"""Statuses that may be gone a moment later."""
+_MAY_ASK_FOR_A_PAUSE: Final = 500
+_HEADER: Final = Retry(retry_after_max=24 * 3600)
+
+
+def is_passing(status: int, pause: float | None) -> bool:
+    """Tell whether an answer may be another one when the request is repeated.
+
+    Args:
+        status: The HTTP status.
+        pause: The seconds that its Retry-After asks for; None: it has none.
+
+    Source: kubernetes v1.37.1 client-go/rest/with_retry.go, checkWait.
+    Differs: the statuses of an overload are repeated without Retry-After too; proxies do not send it.
+    """
+    return status in _PASSING or (status >= _MAY_ASK_FOR_A_PAUSE and pause is not None)
+
+
+def retry_after(header: str | None) -> float | None:
+    """Return the seconds that a Retry-After header asks for, as a number or a date; None: it asks for nothing."""
+    try:
+        return None if header is None else float(_HEADER.parse_retry_after(header))
+    except (InvalidHeader, ValueError, OverflowError):
+        return None
+
+
+def backoff(retries: int, share: float) -> float:
+    """Return the pause in seconds before the retry after ``retries`` others; ``share``, 0 to 1, spreads clients."""
+    longest = min(_FIRST_BACKOFF * 2.0**retries, LONGEST_BACKOFF)
+    return longest * (0.5 + share / 2)
+
+
+class Patience:
+    """How much longer one request is worth waiting for, its retries included."""
+
+    def __init__(self, timeout: float) -> None:
+        """Begin now; the answer must have been read in ``timeout`` seconds, 0: no limit."""
+        self._deadline = time.monotonic() + timeout if timeout else None
+        self._last_start: float | None = None
+        self._retries = 0
+
+    @property
+    def left(self) -> float | None:
+        """The seconds until the answer must have been read; None: no limit."""
+        return None if self._deadline is None else self._deadline - time.monotonic()
+
+    def pause(self, asked: float | None, limit: int = RETRIES) -> float | None:
+        """Return the pause before the next retry, in seconds; None: it is not to be repeated any more.
+
+        Args:
+            asked: The pause that the server asks for; None: it asks for none.
+            limit: How many retries there may be.
+        """
+        now = time.monotonic()
+        if self._last_start is None:
+            self._last_start = now + PATIENCE
+        ends = [self._last_start] if self._deadline is None else [self._last_start, self._deadline]
+        # Never shorter than asked for: to come back early is what an overloaded server does not need.
+        pause = max(backoff(self._retries, random.random()), asked or 0)  # noqa: S311 - not a secret
+        self._retries += 1
+        return pause if self._retries <= limit and now + pause < min(ends) else None

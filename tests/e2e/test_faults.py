@@ -1,0 +1,129 @@
+"""Whatever happens between the plugin and the apiserver: the right report, or none and exit status 2."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tests.e2e.faulty import INCOMPLETE, UNEXPECTED, Faulty, assert_complete, assert_refused
+from tests.faults import steps
+from tests.faults.proxy import Step, passed
+
+pytestmark = pytest.mark.e2e
+
+
+def test_without_a_fault(behind: Faulty) -> None:
+    """The proxy itself changes nothing."""
+    answer = behind.check()
+    assert_complete(answer)
+    assert answer.stderr == ""
+    assert len(behind.proxy.asked_for("pods")) == 5
+
+
+PASSING = {
+    "429 with Retry-After": steps.answer(429, b"Too many requests, please try again later.", Retry_After="1"),
+    "429 without": steps.answer(429, b"Too many requests, please try again later."),
+    "500": steps.status(500, "InternalError", "etcdserver: leader changed"),
+    "502 with a page of HTML": steps.answer(502, b"<html><body>Bad Gateway</body></html>", "text/html"),
+    "503": steps.status(503, "ServiceUnavailable", "apiserver not ready"),
+    "503 with a date": steps.answer(503, Retry_After="Wed, 21 Oct 2015 07:28:00 GMT"),
+    "504": steps.status(504, "Timeout", "Timeout: request did not complete within the allotted timeout"),
+    "reset in the middle of a page": steps.reset,
+    "cut off in the middle of a page": steps.cut_off,
+}
+
+
+@pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING)
+@pytest.mark.parametrize("before", [0, 2], ids=["first page", "third page"])
+def test_a_fault_that_passes(behind: Faulty, fault: Step, before: int) -> None:
+    """The page is asked for again, and its pods are counted once."""
+    behind.proxy.script("pods", *[passed] * before, fault, fault)
+    assert_complete(behind.check("--request-timeout=30s"))
+    assert len(behind.proxy.asked_for("pods")) == 7
+
+
+@pytest.mark.parametrize("resource", ["version", "nodes", "replicasets"])
+def test_a_fault_of_another_request(behind: Faulty, resource: str) -> None:
+    """Every request is repeated, not only those for pods."""
+    behind.proxy.script(resource, steps.reset, PASSING["503"])
+    assert_complete(behind.check())
+    assert len(behind.proxy.asked_for(resource)) == 3
+
+
+LASTING = {
+    "429": (PASSING["429 with Retry-After"], "Error from server (TooManyRequests): Too many requests, please try"),
+    "500": (PASSING["500"], "Error from server (InternalError): etcdserver: leader changed"),
+    "502": (PASSING["502 with a page of HTML"], "Error from server: HTTP status 502"),
+    "504": (PASSING["504"], "Error from server (Timeout): Timeout: request did not complete"),
+    "reset": (steps.reset, "Unable to connect to the server: unexpected EOF"),
+    "cut off": (steps.cut_off, "Unable to connect to the server: unexpected EOF"),
+}
+
+
+@pytest.mark.parametrize(("fault", "words"), LASTING.values(), ids=LASTING)
+def test_a_fault_that_lasts(behind: Faulty, fault: Step, words: str) -> None:
+    """There is an end to it within ``--request-timeout``, and no report without the rest of the pods."""
+    behind.proxy.script("pods", passed, passed, *[fault] * 100)
+    started = time.monotonic()
+    answer = behind.check("--request-timeout=4s")
+    assert time.monotonic() - started < 15
+    assert_refused(answer, words, INCOMPLETE)
+
+
+def test_retries_are_bounded_without_a_timeout(behind: Faulty) -> None:
+    """``--request-timeout=0`` does not mean for ever; that it takes long is said."""
+    behind.proxy.script("pods", passed, *[PASSING["503"]] * 100)
+    answer = behind.check()
+    assert_refused(answer, "Error from server (ServiceUnavailable): apiserver not ready", INCOMPLETE)
+    assert len(behind.proxy.asked_for("pods")) == 12
+    assert answer.stderr.startswith("The server answers with HTTP status 503; trying again\n")
+
+
+def test_a_pause_that_nobody_waits_for(behind: Faulty) -> None:
+    """An hour is too long even without a limit of time."""
+    behind.proxy.script("pods", steps.answer(429, b"Come back later.", Retry_After="3600"))
+    assert_refused(behind.check(), "Error from server (TooManyRequests): Come back later.", INCOMPLETE)
+
+
+@pytest.mark.parametrize("step", [steps.silent(2), steps.slow(2)], ids=["silent", "slow"])
+def test_slow_answers(behind: Faulty, step: Step) -> None:
+    """Within the limit of time all is well; beyond it nothing is reported."""
+    behind.proxy.script("pods", passed, step)
+    assert_complete(behind.check("--request-timeout=20s"))
+    behind.proxy.script("pods", passed, step)
+    started = time.monotonic()
+    answer = behind.check("--request-timeout=1s")
+    assert_refused(answer, "Unable to connect to the server: no answer within 1s", INCOMPLETE)
+    assert time.monotonic() - started < 10
+
+
+FINAL = {
+    "a page of HTML with status 200": (
+        steps.answer(200, b"<html>Log in</html>", "text/html"),
+        f"{UNEXPECTED}not a Kubernetes object (text/html)",
+    ),
+    "half of a body that says it is all": (
+        steps.shortened(),
+        f"{UNEXPECTED}not a Kubernetes object (application/vnd.kubernetes.protobuf",
+    ),
+    "nothing but the first four bytes": (steps.shortened(4), f"{UNEXPECTED}not a Kubernetes object"),
+    "an empty body": (steps.shortened(0), f"{UNEXPECTED}not a Kubernetes object"),
+    "JSON that is no list": (steps.answer(200, b"{}", "application/json"), f"{UNEXPECTED}not a Kubernetes object"),
+    "a redirect": (
+        steps.answer(302, Location="https://bob:word@login.example/?token=secret"),
+        f"{UNEXPECTED}HTTP status 302, a redirect to https://login.example/ ",
+    ),
+    "not found": (steps.answer(404, b"404 page not found"), 'the server doesn\'t have a resource type "pods"'),
+}
+
+
+@pytest.mark.parametrize(("fault", "words"), FINAL.values(), ids=FINAL)
+@pytest.mark.parametrize("before", [0, 2], ids=["first page", "third page"])
+def test_an_answer_that_is_none(behind: Faulty, fault: Step, words: str, before: int) -> None:
+    """What is not a list is never taken for an empty one, and not asked for again."""
+    behind.proxy.script("pods", *[passed] * before, fault)
+    answer = behind.check()
+    assert_refused(answer, words, INCOMPLETE)
+    assert "secret" not in answer.stderr
+    assert "word" not in answer.stderr

@@ -1,0 +1,118 @@
+"""Lists whose pages do not fit together, or are no pages: read again, or refused, but never half of one reported."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable
+
+import pytest
+
+from tests.builders import Json
+from tests.controlplane.cluster import ControlPlane
+from tests.e2e.faulty import CHECK, INCOMPLETE, UNEXPECTED, Faulty, assert_complete, assert_refused
+from tests.faults import steps
+from tests.faults.proxy import passed
+
+pytestmark = pytest.mark.e2e
+
+EXPIRED = "Error from server (Expired): The provided continue parameter is too old"
+
+
+@pytest.fixture(scope="module")
+def compacted(faulty_cluster: ControlPlane) -> None:
+    """Have etcd forget the past, as the apiserver tells it to every five minutes, and the apiserver its cache of it."""
+    revision = faulty_cluster.api.get("/api/v1/pods", limit="1")["metadata"]["resourceVersion"]
+    body = json.dumps({"revision": revision, "physical": True}).encode()
+    urllib.request.urlopen(f"{faulty_cluster._etcd.url}/v3/kv/compaction", data=body, timeout=10).close()
+    faulty_cluster.restart_apiserver()
+
+
+def test_a_list_that_expires(behind: Faulty, compacted: None) -> None:
+    """The list is read again, once, from its beginning, and that is said."""
+    behind.proxy.script("pods", passed, passed, steps.expired)
+    answer = behind.check()
+    assert_complete(answer)
+    assert answer.error.startswith(EXPIRED)
+    assert answer.error.endswith(": the list of pods is read again from its beginning")
+    assert len(behind.proxy.asked_for("pods")) == 3 + 5
+
+
+def test_a_list_that_expires_twice(behind: Faulty, compacted: None) -> None:
+    behind.proxy.script("pods", passed, passed, steps.expired, passed, passed, steps.expired)
+    assert_refused(behind.check(), EXPIRED)
+
+
+def test_json_where_protobuf_was_asked_for(behind: Faulty) -> None:
+    behind.proxy.script("pods", *[steps.edited(lambda _: None)] * 5)
+    assert_complete(behind.check())
+    behind.proxy.script("pods", passed, steps.edited(lambda _: None))
+    assert_complete(behind.check())
+
+
+def test_an_empty_page_is_not_the_end(behind: Faulty) -> None:
+    """A page without objects may have a token."""
+    behind.proxy.script("pods", steps.edited(steps.no_objects))
+    assert_complete(behind.check())
+    assert len(behind.proxy.asked_for("pods")) == 6
+
+
+def test_a_list_without_end(behind: Faulty) -> None:
+    """A page whose token is its own."""
+    behind.proxy.script("pods", passed, *[_with_token(behind)] * 100)
+    assert_refused(behind.check(), f"{UNEXPECTED}a page leads back to one that was read", INCOMPLETE)
+
+
+def _with_token(behind: Faulty) -> Callable[..., None]:
+    def repeat(document: Json) -> None:
+        document["metadata"]["continue"] = behind.proxy.asked_for("pods")[1].token
+
+    return steps.edited(repeat)
+
+
+def _of_another_revision(document: Json) -> None:
+    document["metadata"]["resourceVersion"] = "1"
+
+
+def test_pages_of_two_states(behind: Faulty) -> None:
+    """A pod may be on both pages, or on none."""
+    behind.proxy.script("pods", passed, steps.edited(_of_another_revision))
+    answer = behind.check()
+    assert_complete(answer)
+    assert answer.error.startswith(f"{UNEXPECTED}pages of the revisions ")
+    behind.proxy.script("pods", *[passed, steps.edited(_of_another_revision)] * 2)
+    assert_refused(behind.check(), f"{UNEXPECTED}pages of the revisions ")
+
+
+def _wrong_type(document: Json) -> None:
+    document["items"][3]["spec"]["nodeName"] = 5
+
+
+def test_a_pod_that_is_none(behind: Faulty) -> None:
+    behind.proxy.script("pods", passed, steps.edited(_wrong_type))
+    assert_refused(behind.check(), f"{UNEXPECTED}spec.nodeName: expected string, got integer", INCOMPLETE)
+
+
+def test_a_compression_bomb(behind: Faulty) -> None:
+    """Two megabytes that become two gigabytes are refused long before they have."""
+    behind.proxy.script("pods", passed, steps.bomb(2048))
+    program = (
+        "import resource, subprocess, sys;"
+        "code = subprocess.run(sys.argv[1:]).returncode;"
+        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr); sys.exit(code)"
+    )
+    kubeconfig = behind.kubeconfig({"token": behind.token})
+    done = subprocess.run(
+        [sys.executable, "-c", program, sys.executable, "-m", "kubectl_spread", *CHECK],
+        check=False,
+        capture_output=True,
+        text=True,
+        env=behind.cluster.environment(kubeconfig),
+    )
+    line, kibibytes = done.stderr.splitlines()
+    assert (done.returncode, done.stdout) == (2, "")
+    assert line.startswith(UNEXPECTED)
+    assert line.endswith(f"when unpacked {INCOMPLETE}")
+    assert int(kibibytes) < 400 * 1024

@@ -1,0 +1,196 @@
+"""An HTTPS proxy on loopback that passes requests on to a real apiserver, or does to one what a test scripts."""
+
+from __future__ import annotations
+
+import ssl
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import urllib3
+
+from tests.controlplane.certificates import KeyPair
+from tests.controlplane.processes import LOOPBACK
+
+UNAVAILABLE = (502, b"<html>upstream is gone</html>", "text/html")
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What is sent to the client; ``length`` is the Content-Length, where it is not that of the body."""
+
+    status: int
+    body: bytes
+    content_type: str = "application/json"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    length: int | None = None
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the plugin asks for; ``target`` is the path with its query."""
+
+    target: str
+    headers: Mapping[str, str]
+
+    @property
+    def resource(self) -> str:
+        """The last part of the path, such as ``pods``."""
+        return urlsplit(self.target).path.rpartition("/")[2]
+
+    @property
+    def token(self) -> str:
+        """The continue token, or "" for the first page."""
+        return parse_qs(urlsplit(self.target).query).get("continue", [""])[0]
+
+
+class Exchange:
+    """One request: passed on, answered, or neither."""
+
+    def __init__(self, proxy: Proxy, handler: BaseHTTPRequestHandler, request: Request) -> None:
+        """Answer ``request`` by ``handler``."""
+        self.request = request
+        self._proxy = proxy
+        self._handler = handler
+
+    def forward(self, target: str = "", **headers: str) -> Reply:
+        """Return the real answer to the request, or to one with another target or other headers."""
+        passed = {key: self.request.headers[key] for key in ("Accept", "Authorization") if key in self.request.headers}
+        return self._proxy.ask(target or self.request.target, {**passed, **headers})
+
+    def send_head(self, reply: Reply) -> None:
+        """Send the status and the headers."""
+        self._handler.send_response(reply.status)
+        self._handler.send_header("Content-Type", reply.content_type)
+        self._handler.send_header("Content-Length", str(len(reply.body) if reply.length is None else reply.length))
+        for name, value in reply.headers.items():
+            self._handler.send_header(name, value)
+        self._handler.end_headers()
+
+    def send_part(self, part: bytes) -> None:
+        """Send some of the body."""
+        self._handler.wfile.write(part)
+        self._handler.wfile.flush()
+
+    def send(self, reply: Reply) -> None:
+        """Send an answer."""
+        self.send_head(reply)
+        self.send_part(reply.body)
+
+    def wait(self, seconds: float) -> None:
+        """Do nothing for a while, unless the proxy stops."""
+        self._proxy.stopped.wait(seconds)
+
+    def hang_up(self) -> None:
+        """End the connection after this request."""
+        self._handler.close_connection = True
+
+    @property
+    def socket(self) -> Any:
+        """The connection to the client."""
+        return self._handler.connection
+
+
+Step = Callable[[Exchange], None]
+"""What is done to one request."""
+
+
+def passed(exchange: Exchange) -> None:
+    """Pass a request on."""
+    exchange.send(exchange.forward())
+
+
+class Proxy:
+    """Passes requests on; those for a scripted resource meet its steps, one each, and pass when there are no more.
+
+    Attributes:
+        requests: All requests, in order.
+    """
+
+    def __init__(self, upstream: str, authority: Path, serving: KeyPair) -> None:
+        """Stand before the apiserver at ``upstream``, with the certificate ``serving``."""
+        self.requests: list[Request] = []
+        self.stopped = threading.Event()
+        self.url = ""
+        self._upstream = upstream
+        self._steps: dict[str, list[Step]] = {}
+        self._lock = threading.Lock()
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.serve_with(serving)
+        self._pool = urllib3.PoolManager(ca_certs=str(authority), retries=False, maxsize=4)
+
+    def script(self, resource: str, *steps: Step) -> None:
+        """Do ``steps`` to the next requests for ``resource``, the last part of their path."""
+        with self._lock:
+            self._steps[resource] = list(steps)
+            self.requests.clear()
+
+    def serve_with(self, serving: KeyPair) -> None:
+        """Show another certificate to new connections."""
+        self._context.load_cert_chain(serving.certificate, serving.key)
+
+    def asked_for(self, resource: str) -> list[Request]:
+        """Return the requests for a resource since it was scripted."""
+        return [request for request in self.requests if request.resource == resource]
+
+    def next(self, request: Request) -> Step:
+        """Return what to do to a request."""
+        with self._lock:
+            self.requests.append(request)
+            steps = self._steps.get(request.resource, [])
+            return steps.pop(0) if steps else passed
+
+    def ask(self, target: str, headers: Mapping[str, str]) -> Reply:
+        """Return the answer of the apiserver; without one, what proxies say then."""
+        try:
+            answer = self._pool.request("GET", f"{self._upstream}{target}", headers=headers, timeout=60)
+        except urllib3.exceptions.HTTPError:
+            return Reply(*UNAVAILABLE)
+        kept = {name: answer.headers[name] for name in ("Retry-After",) if name in answer.headers}
+        return Reply(answer.status, answer.data, answer.headers.get("Content-Type", ""), kept)
+
+    @contextmanager
+    def running(self) -> Iterator[Proxy]:
+        """Run on a free port of the loopback interface."""
+        http = _Server((LOOPBACK, 0), _handler(self))
+        http.socket = self._context.wrap_socket(http.socket, server_side=True, do_handshake_on_connect=False)
+        self.url = f"https://{LOOPBACK}:{http.server_address[1]}"
+        thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield self
+        finally:
+            self.stopped.set()
+            http.shutdown()
+            thread.join()
+            http.server_close()
+            self._pool.clear()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing: clients that go away are what is tested."""
+
+
+def _handler(proxy: Proxy) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            request = Request(self.path, {name.title(): value for name, value in self.headers.items()})
+            with suppress(OSError):
+                proxy.next(request)(Exchange(proxy, self, request))
+                return
+            self.close_connection = True
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            """Say nothing."""
+
+    return Handler

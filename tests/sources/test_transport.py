@@ -1,0 +1,155 @@
+"""Answers that do not come, or not whole; the same happens before a real apiserver in ``tests/e2e``."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+from kubectl_spread.errors import SourceError, SpreadError
+from kubectl_spread.kube.workloads import Deployment
+from kubectl_spread.sources import answers, transport
+from kubectl_spread.sources.cluster import Cluster
+from kubectl_spread.sources.connection import ConnectionFlags
+from kubectl_spread.sources.failures import Again, failure, without_query
+from kubectl_spread.sources.protobuf import Decoder
+from kubectl_spread.sources.resources import PODS
+from kubectl_spread.sources.transport import Answer
+from tests.sources.server import Reply, connect, page, serve, status
+
+
+def listed(cluster: Cluster) -> list[str]:
+    return [pod.metadata.name for found in cluster.pages(PODS) for pod in found]
+
+
+@pytest.mark.parametrize("compressed", [False, True], ids=["plain", "gzip"])
+@pytest.mark.parametrize("timeout", ["0", "30s"])
+def test_a_large_answer_is_read_whole(compressed: bool, timeout: str) -> None:
+    body = page(*(f"pod-{number}" for number in range(50_000))).body
+    packed = gzip.compress(body) if compressed else body
+    headers = {"Content-Encoding": "gzip"} if compressed else {}
+    with serve(Reply(body=packed, headers=headers)) as server:
+        assert len(listed(connect(server, request_timeout=timeout))) == 50_000
+
+
+def test_an_answer_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "_LARGEST", 1 << 20)
+    with serve(Reply(body=bytes(3 << 20))) as server, pytest.raises(SourceError) as refused:
+        connect(server).version()
+    assert str(refused.value) == (
+        "Server returned an unexpected response: more than 1 MiB (ask for fewer objects a page with --chunk-size)"
+    )
+    assert len(server.requests) == 1
+
+
+POD = b'{"kind": "Pod", "metadata": {"name": "a", "resourceVersion": "7"}}'
+NOT_UTF_8 = b'{"metadata": {"resourceVersion": "7"}, "items": [{"metadata": {"name": "\xff"}}]}'
+DEPLOYMENTS = (Path(__file__).parent / "recorded" / "deployments.pb").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"{}", b"[]", b"k8s\x00", POD, NOT_UTF_8, page("a").body[:-1]],
+    ids=["empty", "array", "nothing in protobuf", "one object", "not UTF-8", "cut off"],
+)
+def test_what_is_no_list(body: bytes) -> None:
+    with serve(Reply(body=body)) as server, pytest.raises(SourceError) as refused:
+        connect(server).fold(PODS, list[str], lambda found, pods: found.extend(map(str, pods)))
+    expected = "Server returned an unexpected response: not a Kubernetes object (application/json)"
+    assert str(refused.value) == f"{expected} (the list of pods is not complete)"
+
+
+@pytest.mark.parametrize("at", range(0, len(DEPLOYMENTS), 3))
+def test_broken_protobuf(at: int) -> None:
+    """Whatever is broken in it, there is one line or there are objects."""
+    body = DEPLOYMENTS[:at] + bytes([DEPLOYMENTS[at] ^ 0xFF]) + DEPLOYMENTS[at + 1 :]
+    try:
+        found = answers.page(Answer(200, "", body), Decoder(Deployment), Deployment)
+        assert all(isinstance(item, Deployment) for item in found)
+    except SpreadError as error:
+        assert "\n" not in str(error)  # noqa: PT017 - either is right
+
+
+def test_what_takes_long_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "_WORTH_SAYING", 0.0)
+    said: list[str] = []
+    with serve(status(503, "", ""), status(503, "", ""), page("a")) as server:
+        assert listed(Cluster.connect(ConnectionFlags(server=server.url), said.append)) == ["a"]
+    assert said == ["The server answers with HTTP status 503; trying again"]
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["that never answered", "that has answered"])
+def test_a_refused_connection_to_a_server(monkeypatch: pytest.MonkeyPatch, known: bool) -> None:
+    """An apiserver that restarts is waited for; an address that may be wrong is not."""
+    monkeypatch.setattr(transport, "_WORTH_SAYING", 0.0)
+    said: list[str] = []
+    with serve(Reply(body=b'{"major": "1", "minor": "37"}')) as server:
+        cluster = Cluster.connect(ConnectionFlags(server=server.url), said.append)
+        if known:
+            cluster.version()
+    with pytest.raises(SourceError, match="was refused"):
+        cluster.version()
+    assert len(said) == known
+
+
+def test_a_list_that_is_read_again_is_said() -> None:
+    said: list[str] = []
+    with serve(page("a", token="t"), status(410, "Expired", "too old"), page("a")) as server:
+        cluster = Cluster.connect(ConnectionFlags(server=server.url), said.append)
+        assert cluster.fold(PODS, list[str], lambda found, pods: found.extend(map(str, pods)))
+    assert said == ["Error from server (Expired): too old: the list of pods is read again from its beginning"]
+
+
+def test_credentials_are_read_anew_once(tmp_path: Path) -> None:
+    """The apiserver's 401 is taken for final only after that."""
+    credential = {"apiVersion": "v1", "kind": "ExecCredential", "status": {"token": "t"}}
+    plugin = tmp_path / "plugin"
+    plugin.write_text(f"#!/bin/sh\necho >>{tmp_path}/calls\necho '{json.dumps(credential)}'\n")
+    plugin.chmod(plugin.stat().st_mode | stat.S_IXUSR)
+    with serve(status(401, "Unauthorized", "Unauthorized")) as server:
+        config = {
+            "clusters": [{"name": "c", "cluster": {"server": server.url}}],
+            "users": [{"name": "u", "user": {"exec": {"command": str(plugin), "apiVersion": "v1"}}}],
+            "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+            "current-context": "x",
+        }
+        (tmp_path / "config").write_text(json.dumps(config))
+        cluster = Cluster.connect(ConnectionFlags(kubeconfig=str(tmp_path / "config")))
+        with pytest.raises(SourceError, match="You must be logged in"):
+            cluster.version()
+    assert len(server.requests) == 2
+    assert (tmp_path / "calls").read_text().count("\n") == 2
+
+
+@pytest.mark.parametrize(
+    ("error", "again", "message"),
+    [
+        (
+            ConnectionRefusedError(),
+            Again.KNOWN,
+            "The connection to the server c:1 was refused - did you specify the right host or port?",
+        ),
+        (TimeoutError(), Again.KNOWN, "Unable to connect to the server: no answer within 30s"),
+        (ConnectionResetError(104, "Reset"), Again.ALWAYS, "Unable to connect to the server: reset"),
+        (OSError("Tunnel to http://me:word@proxy failed"), Again.ALWAYS, "Tunnel to http://proxy failed"),
+    ],
+)
+def test_failure(error: Exception, again: Again, message: str) -> None:
+    found = failure(error, "https://user:word@c:1", 0)
+    assert found.again is again
+    assert str(found).endswith(message)
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("https://me:word@login/path?token=t#more", "https://login/path"),
+        ("/login?token=t", "/login"),
+        ("https://login/", "https://login/"),
+    ],
+)
+def test_without_query(address: str, shown: str) -> None:
+    assert without_query(address) == shown
