@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from msgspec import UNSET
 
@@ -13,7 +13,7 @@ from kubectl_spread.audit import projections, report
 from kubectl_spread.audit.clauses import path_order
 from kubectl_spread.audit.evaluate import Audit
 from kubectl_spread.audit.records import PodRecord
-from kubectl_spread.audit.scope import Target
+from kubectl_spread.audit.scope import Scope, Target
 from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject
 from kubectl_spread.rules.subjects import subjects
 
@@ -24,16 +24,69 @@ _RESTARTABLE: Final[Mapping[str, str]] = {
 }
 
 
+_UNREAD: Final = ("malformed", "unreadable")
+"""Reasons why something that may have findings was skipped."""
+
+
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which rules run and which are silenced, by code or by prefix of a code; an empty ``select`` runs all."""
+    """Which rules run and which are silenced, by code, prefix of a code or name; an empty ``select`` runs all.
+
+    Findings below ``least`` are silenced, whatever their rule.
+    """
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    least: Severity = Severity.INFO
 
     def selected(self, rules: Iterable[Rule]) -> tuple[Rule, ...]:
         """Return the rules that run at all."""
-        return tuple(rule for rule in rules if not self.select or _named(rule.code, self.select))
+        return tuple(rule for rule in rules if not self.select or named(rule, self.select))
+
+
+Identity: TypeAlias = tuple[str, str, report.Workload, str]
+"""What makes a finding the same in two reports: its code, namespace, object and path."""
+
+
+def identity(finding: report.Finding) -> Identity:
+    """Return what makes a finding the same in two reports."""
+    return (finding.code, finding.namespace, finding.object, finding.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """The findings of an earlier report: the severity of each, by its identity; several may share one."""
+
+    findings: Mapping[Identity, tuple[Severity, ...]]
+
+    def knows(self, finding: report.Finding) -> bool:
+        """Tell whether the earlier report has a finding, at its severity or a higher one."""
+        return max(self.findings.get(identity(finding), ()), default=0) >= Severity.of(finding.severity)
+
+    def gone(self, occurring: Iterable[Identity], codes: Container[str], scope: Scope) -> int:
+        """Count the earlier findings that do not occur any more, among those that could.
+
+        Args:
+            occurring: The findings of now, silenced ones included.
+            codes: The rules that were asked and could be answered.
+            scope: What is judged; a finding of another namespace is not gone.
+        """
+        now = frozenset(occurring)
+        return sum(
+            len(severities)
+            for found, severities in self.findings.items()
+            if found not in now and found[0] in codes and scope.covers(found[1])
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Sifted:
+    """What the rules found: what is shown, how much is not, and the identities of all of it."""
+
+    shown: list[report.Finding]
+    silenced: int
+    known: int
+    occurring: frozenset[Identity]
 
 
 def complete(
@@ -42,37 +95,66 @@ def complete(
     rules: Iterable[Rule],
     selection: Selection,
     skipped: Mapping[str, int],
+    *,
+    baseline: Baseline | None = None,
 ) -> report.Report:
-    """Return the report of an audit, with the findings of the selected rules."""
-    found: list[report.Finding] = []
-    silenced = 0
-    told: set[tuple[object, ...]] = set()
-    for subject in subjects(audit):
-        ignored = (*selection.ignore, *_annotated(subject))
-        for rule in selection.selected(rules):
-            for evidence in _news(rule, subject, told):
-                if _named(rule.code, ignored):
-                    silenced += 1
-                else:
-                    found.append(_finding(rule, subject, evidence))
-    found.sort(key=_finding_order)
+    """Return the report of an audit, with the findings of the selected rules that no baseline has."""
+    rules = selection.selected(rules)
+    found = _sift(_findings(audit, rules, selection), selection.least, baseline)
+    gone = None
+    if baseline is not None and _everything_is_judged(audit.snapshot.scope, skipped):
+        answered = {rule.code for rule in rules if cluster.nodes == "listed" or not rule.needs_nodes}
+        gone = baseline.gone(found.occurring, answered, audit.snapshot.scope)
     rows = [projections.constraint_row(row) for row in audit.rows]
-    counts = Counter(finding.severity for finding in found)
+    counts = Counter(finding.severity for finding in found.shown)
     return report.Report(
         cluster=cluster,
         constraints=rows,
         groups=[projections.group(group) for group in audit.groups],
         pods=projections.pods(audit),
-        findings=found,
+        findings=found.shown,
         summary=report.Summary(
             pods=len(audit.pods),
             templates=len(audit.templates) or UNSET,
             constraints=len(rows),
             findings=report.FindingCounts(error=counts["error"], warning=counts["warning"], info=counts["info"]),
-            silenced=silenced,
+            silenced=found.silenced,
+            known=UNSET if baseline is None else found.known,
+            gone=report.unset_none(gone),
             skipped={reason: number for reason, number in sorted(skipped.items()) if number},
         ),
     )
+
+
+def _sift(findings: Iterable[tuple[report.Finding, bool]], least: Severity, baseline: Baseline | None) -> _Sifted:
+    """Set apart what is to be ignored or below ``least``, then what the baseline has."""
+    occurring: set[Identity] = set()
+    loud: list[report.Finding] = []
+    silenced = 0
+    for finding, ignored in findings:
+        occurring.add(identity(finding))
+        if ignored or Severity.of(finding.severity) < least:
+            silenced += 1
+        else:
+            loud.append(finding)
+    shown = [finding for finding in loud if baseline is None or not baseline.knows(finding)]
+    shown.sort(key=_finding_order)
+    return _Sifted(shown, silenced, len(loud) - len(shown), frozenset(occurring))
+
+
+def _everything_is_judged(scope: Scope, skipped: Mapping[str, int]) -> bool:
+    """Tell whether all pods and templates of the namespaces that are asked for were read and judged."""
+    return not (scope.labels or scope.fields or scope.targets or any(skipped.get(reason) for reason in _UNREAD))
+
+
+def _findings(audit: Audit, rules: tuple[Rule, ...], selection: Selection) -> Iterator[tuple[report.Finding, bool]]:
+    """Yield what the rules find, and whether it is to be ignored."""
+    told: set[tuple[object, ...]] = set()
+    for subject in subjects(audit):
+        ignored = (*selection.ignore, *_annotated(subject))
+        for rule in rules:
+            for evidence in _news(rule, subject, told):
+                yield _finding(rule, subject, evidence), named(rule, ignored)
 
 
 def _news(rule: Rule, subject: Subject, told: set[tuple[object, ...]]) -> list[Evidence]:
@@ -86,18 +168,21 @@ def _news(rule: Rule, subject: Subject, told: set[tuple[object, ...]]) -> list[E
     return found
 
 
-def _named(code: str, prefixes: Iterable[str]) -> bool:
-    return any(code.startswith(prefix) for prefix in prefixes)
+def named(rule: Rule, words: Iterable[str]) -> bool:
+    """Tell whether one of the words is a rule's code, a prefix of it, or its name, in any case."""
+    return any(rule.code.startswith(word.upper()) or rule.name == word.lower() for word in words)
 
 
 def _annotated(subject: Subject) -> tuple[str, ...]:
     """Return the codes that the annotation on the workload, or on every one of its pods, asks to ignore."""
     if subject.template is not None:
-        return _codes(subject.template.ignored)
+        above = subject.audit.snapshot.template_owners(subject.template)
+        annotations = (subject.template.ignored, *(owner.ignored for owner in above))
+        return tuple(code for annotation in annotations for code in codes(annotation))
     pods = [pod for row in subject.rows for pod in row.pods] or _refused_pods(subject)
-    on_pods = [frozenset(_codes(pod.shape.ignored)) for pod in pods]
+    on_pods = [frozenset(codes(pod.shape.ignored)) for pod in pods]
     owners = subject.audit.snapshot.owner_chain(pods[0])
-    on_owners = (code for owner in owners for code in _codes(owner.ignored))
+    on_owners = (code for owner in owners for code in codes(owner.ignored))
     return (*sorted(frozenset.intersection(*on_pods)), *on_owners)
 
 
@@ -106,7 +191,8 @@ def _refused_pods(subject: Subject) -> list[PodRecord]:
     return [pod for pod in subject.audit.pods if pod.shape.namespace == subject.namespace and pod.name in names]
 
 
-def _codes(annotation: str) -> tuple[str, ...]:
+def codes(annotation: str) -> tuple[str, ...]:
+    """Return what the value of the annotation asks to ignore."""
     return tuple(code.strip() for code in annotation.split(",") if code.strip())
 
 
@@ -116,7 +202,7 @@ def _finding(rule: Rule, subject: Subject, evidence: Evidence) -> report.Finding
     return report.Finding(
         code=rule.code,
         name=rule.name,
-        severity=_word(severity),
+        severity=severity.word,
         namespace=subject.namespace,
         object=projections.workload(subject.workload),
         path=subject.path,
@@ -124,7 +210,18 @@ def _finding(rule: Rule, subject: Subject, evidence: Evidence) -> report.Finding
         pod_count=len(evidence.pods),
         message=rule.message.format_map(values),
         values=values,
-        fix=rule.fix.format_map({**values, "restart": restart(subject.namespace, subject.workload)}),
+        fix=(evidence.fix or rule.fix).format_map({**values, "restart": restart(subject.namespace, subject.workload)})
+        + _instead(subject),
+    )
+
+
+def _instead(subject: Subject) -> str:
+    """Return what else helps against a default constraint of the scheduler, which no pod template holds."""
+    default = any(row.clause.default for row in subject.rows)
+    return (
+        "; this is the scheduler's default, which topologySpreadConstraints in the pod template replace"
+        if default
+        else ""
     )
 
 
@@ -136,16 +233,6 @@ def restart(namespace: str, workload: Target) -> str:
     if workload.kind == "Pod":
         return "save the manifest, run it through kubectl spread unmerge, delete the pod and create it again"
     return "evict them; their owner replaces them and disruption budgets hold"
-
-
-def _word(severity: Severity) -> report.SeverityWord:
-    match severity:
-        case Severity.ERROR:
-            return "error"
-        case Severity.WARNING:
-            return "warning"
-        case Severity.INFO:
-            return "info"
 
 
 def _finding_order(finding: report.Finding) -> tuple[object, ...]:

@@ -8,9 +8,11 @@ from enum import IntEnum
 
 from kubectl_spread.audit.clauses import Clause
 from kubectl_spread.audit.evaluate import Audit, Group, Member, Row
+from kubectl_spread.audit.report import SeverityWord
 from kubectl_spread.audit.scope import Target
 from kubectl_spread.audit.templates import Refusal, Template
 from kubectl_spread.audit.verdicts import Verdict
+from kubectl_spread.kube.podtopologyspread import Spread
 
 
 class Severity(IntEnum):
@@ -20,9 +22,25 @@ class Severity(IntEnum):
     WARNING = 2
     ERROR = 3
 
+    @classmethod
+    def of(cls, word: str) -> Severity:
+        """Return the severity that a word names."""
+        return cls[word.upper()]
+
+    @property
+    def word(self) -> SeverityWord:
+        """The word that users see."""
+        match self:
+            case Severity.ERROR:
+                return "error"
+            case Severity.WARNING:
+                return "warning"
+            case Severity.INFO:
+                return "info"
+
     def __str__(self) -> str:
         """Return the word that users see."""
-        return self.name.lower()
+        return self.word
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +48,7 @@ class Subject:
     """One workload in one clause: all of its rows, which differ in what is stored; and its groups.
 
     A subject is made of the pods, or of the ``template``, which has neither; ``refusals`` go with the pods they are
-    about.
+    about. ``beside_pods`` tells of a template whether stored pods of its workload are judged as well.
     """
 
     namespace: str
@@ -41,6 +59,7 @@ class Subject:
     groups: tuple[Group, ...] = ()
     template: Template | None = None
     refusals: tuple[tuple[Refusal, tuple[str, ...]], ...] = ()
+    beside_pods: bool = False
 
     @property
     def clause_path(self) -> str:
@@ -58,6 +77,11 @@ class Subject:
         return (view.shape.clauses[row.index] for row in self.rows for view, _ in row.views)
 
     @property
+    def spreads(self) -> Iterator[tuple[Row, Spread]]:
+        """The rows that were counted, each with its count."""
+        return ((row, spread) for row in self.rows if (spread := row.spread) is not None)
+
+    @property
     def taken(self) -> Iterator[Member]:
         """The members of all rows, without manifests that the API would refuse: those are never stored."""
         return (member for row in self.rows for member in row.members if not member.pod.shape.refusals)
@@ -70,11 +94,12 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a check found: the pods, named values for the message, and a severity where it is not the rule's own."""
+    """What a check found: pods, named values for the message, severity and fix where not the rule's own."""
 
     pods: tuple[str, ...]
     values: Mapping[str, str | int] = field(default_factory=dict)
     severity: Severity | None = None
+    fix: str | None = None
 
 
 Check = Callable[[Subject], Iterator[Evidence]]
@@ -99,3 +124,8 @@ class Rule:
     source: str
     needs_nodes: bool
     check: Check
+
+    @property
+    def general_fix(self) -> str:
+        """The fix, whatever the workload."""
+        return self.fix.replace("{restart}", "restart the pods by their owner")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
+from kubectl_spread.audit import phrases
 from kubectl_spread.audit.evaluate import Member
 from kubectl_spread.audit.projections import timestamp
 from kubectl_spread.audit.templates import Template
 from kubectl_spread.audit.verdicts import BINDING_KEYS, KeyVerdict, Verdict
+from kubectl_spread.kube import labels as labelselectors
 from kubectl_spread.kube.labels import Operator
 from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject
 
@@ -32,14 +34,27 @@ def _writer(found: KeyVerdict) -> str:
     return f" ({changed.manager}, at or before {timestamp(changed.time)})"
 
 
+def _said(members: list[Member], verdict: Verdict) -> dict[str, str]:
+    """Return what is said of the keys with a verdict: the keys, and their stored values and labels on all the pods."""
+    found = [key for member in members for key in member.keys if key.verdict is verdict]
+    writers = {_writer(key) for key in found} - {""}
+    return {
+        "key": phrases.some(sorted({key.key for key in found})),
+        "stored": phrases.some(sorted({phrases.value(key.stored or "") for key in found})),
+        "label": phrases.some(sorted({phrases.value(key.label or "") for key in found})),
+        "changed": writers.pop() if len(writers) == 1 else "",
+    }
+
+
 def _effect(members: list[Member], found: KeyVerdict) -> tuple[Severity, str]:
     """Return how a selector that no longer fits the pod's labels acts, on the worst of the pods."""
     clause = members[0].clause
-    pending = [member for member in members if not member.pod.node and member.pod.shape.default_scheduler]
+    pending = [member for member in members if not member.pod.node and member.pod.shape.known_scheduler]
     if clause.spread and pending:
         removed = found.verdict is Verdict.REMOVED_LABEL
-        inert = "the pending pods are not held to the constraint"
-        return Severity.ERROR, "the pending pods are placed by the pods that still have it" if removed else inert
+        who = phrases.plural(len(pending), "pending pod")
+        how = "placed by the pods that still have it" if removed else "not held to the constraint"
+        return Severity.ERROR, f"{who} {'is' if len(pending) == 1 else 'are'} {how}"
     if clause.spread:
         return (
             Severity.WARNING,
@@ -55,13 +70,7 @@ def _stale_label(subject: Subject) -> Iterator[Evidence]:
     if members := subject.members(Verdict.STALE_LABEL):
         found = _key(members[0], Verdict.STALE_LABEL)
         severity, effect = _effect(members, found)
-        values = {
-            "key": found.key,
-            "stored": found.stored or '""',
-            "label": found.label or '""',
-            "changed": _writer(found),
-            "effect": effect,
-        }
+        values = {**_said(members, Verdict.STALE_LABEL), "effect": effect}
         yield Evidence(_names(members), values, severity)
 
 
@@ -69,12 +78,7 @@ def _removed_label(subject: Subject) -> Iterator[Evidence]:
     if members := subject.members(Verdict.REMOVED_LABEL):
         found = _key(members[0], Verdict.REMOVED_LABEL)
         severity, effect = _effect(members, found)
-        values = {
-            "key": found.key,
-            "operator": str(found.operator),
-            "stored": found.stored or '""',
-            "effect": effect,
-        }
+        values = {**_said(members, Verdict.REMOVED_LABEL), "operator": str(found.operator), "effect": effect}
         yield Evidence(_names(members), values, severity)
 
 
@@ -82,12 +86,7 @@ def _missing(subject: Subject, verdict: Verdict) -> Iterator[Evidence]:
     """Yield the pods whose selector lacks a key for one reason, with the first pod's key and evidence."""
     if members := subject.members(verdict):
         found = _key(members[0], verdict)
-        values = {
-            "key": found.key,
-            "label": found.label or '""',
-            "evidence": "; ".join(found.evidence),
-            "changed": _writer(found),
-        }
+        values = {**_said(members, verdict), "evidence": "; ".join(found.evidence)}
         yield Evidence(_names(members), values)
 
 
@@ -121,18 +120,32 @@ def _absent_key(subject: Subject) -> Iterator[Evidence]:
     found: dict[str, list[Member]] = {}
     for member in subject.taken:
         for key in member.keys:
-            if key.verdict is Verdict.ABSENT_KEY:
+            if key.verdict is Verdict.ABSENT_KEY and key.key not in BINDING_KEYS:
                 found.setdefault(key.key, []).append(member)
     if found:
         pods = sorted({member.pod.name for members in found.values() for member in members})
-        yield Evidence(tuple(pods), {"keys": ", ".join(sorted(found))})
+        yield Evidence(tuple(pods), _absent(found))
 
 
 def _absent_from_template(path: str, template: Template) -> Iterator[Evidence]:
     for clause in template.clauses:
-        keys = {*clause.match_label_keys, *clause.mismatch_label_keys} - template.labels.keys() - BINDING_KEYS
-        if clause.path == path and keys and clause.selector is not None:
-            yield Evidence((), {"keys": ", ".join(sorted(keys))})
+        if clause.path != path or clause.selector is None:
+            continue
+        authored = labelselectors.keys(clause.selector)
+        keys = {*clause.match_label_keys} - authored | {*clause.mismatch_label_keys}
+        if absent := keys - template.labels.keys() - BINDING_KEYS:
+            yield Evidence((), _absent(absent))
+
+
+def _absent(keys: Iterable[str]) -> dict[str, str]:
+    """Return what is said of keys that the pods lack."""
+    listed = sorted(keys)
+    one = len(listed) == 1
+    return {
+        "keys": ", ".join(listed),
+        "labels": f"label {listed[0]}" if one else f"labels {', '.join(listed)}",
+        "effect": "the key does nothing" if one else "the keys do nothing",
+    }
 
 
 STALE_LABEL: Final = Rule(
@@ -208,7 +221,7 @@ LATE_LABEL: Final = Rule(
     name="late-label",
     severity=Severity.INFO,
     summary="A label named by matchLabelKeys or mismatchLabelKeys was added after the pod was created",
-    message="{key}={label} came after the pod was created{changed}: {evidence}",
+    message="{key}={label} came after the pod was created{changed}, so the selector lacks it ({evidence})",
     why=(
         "The merge happens once, at creation, with the labels the pod has then. An affinity term without the "
         "requirement acts on every revision or tenant; in a spread constraint the scheduler adds the value while "
@@ -239,7 +252,7 @@ ABSENT_KEY: Final = Rule(
     name="absent-key",
     severity=Severity.WARNING,
     summary="A key to match or mismatch is not among the pod's labels and does nothing",
-    message="the pods have no label {keys}: the key does nothing",
+    message="the pods do not have the {labels}: {effect}",
     why=(
         "A key that the pod lacks is skipped without a word, by the merge and by the scheduler. A misspelt key, or "
         "one that only another controller sets, makes the clause look at every revision."

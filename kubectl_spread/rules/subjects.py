@@ -2,37 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 
 from kubectl_spread.audit.evaluate import Audit, Group, Row
+from kubectl_spread.audit.records import PodRecord
 from kubectl_spread.audit.scope import Target
 from kubectl_spread.audit.templates import Refusal, Template
 from kubectl_spread.rules.model import Subject
 
 
 def subjects(audit: Audit) -> Iterator[Subject]:
-    """Yield every workload and clause of an audit: those with pods in the report's order, then those of templates."""
+    """Yield every workload and clause of an audit: those with pods in the report's order, then those of templates.
+
+    Last of the pods' come affinity terms without keys, which have no row in the report.
+    """
     rows: dict[Place, list[Row]] = {}
     groups: dict[tuple[str, Target], list[Group]] = {}
     for row in audit.rows:
         rows.setdefault((row.namespace, row.workload, row.path), []).append(row)
     for group in audit.groups:
         groups.setdefault((group.namespace, group.workload), []).append(group)
+    without_keys = _rows_without_keys(audit)
     refusals = _refusals_of_pods(audit)
-    for place in dict.fromkeys((*rows, *refusals)):
+    for place in dict.fromkeys((*rows, *without_keys, *refusals)):
         yield Subject(
             *place,
             audit,
-            rows=tuple(rows.get(place, ())),
-            groups=tuple(groups.get(place[:2], ())),
+            rows=(*rows.get(place, ()), *without_keys.get(place, ())),
+            groups=tuple(groups.get(place[:2], ())) if place in rows else (),
             refusals=tuple(refusals.get(place, ())),
         )
+    stored = _owners_of_stored_pods(audit)
     for template in audit.templates:
-        yield from _subjects_of(template, audit)
+        yield from _subjects_of(template, audit, beside_pods=(template.namespace, template.workload) in stored)
 
 
 Place = tuple[str, Target, str]
 """Namespace, workload and field path."""
+
+
+def _rows_without_keys(audit: Audit) -> dict[Place, list[Row]]:
+    """Return the pods of each affinity term without keys: what is stored, but neither judged nor counted."""
+    found: dict[tuple[Place, int], Row] = {}
+    for _, alike in groupby(audit.pods, key=lambda pod: id(pod.shape)):
+        pods = list(alike)
+        shape = pods[0].shape
+        terms = [index for index, clause in enumerate(shape.clauses) if not (clause.spread or clause.keyed)]
+        for workload, owned in _by_workload(pods, audit) if terms else ():
+            for index in terms:
+                clause = shape.clauses[index]
+                place = (shape.namespace, workload, clause.path)
+                row = found.setdefault((place, index), Row(shape.namespace, workload, clause, index, b""))
+                row.pods += owned
+                row.views.append((audit.views.of(shape), len(owned)))
+    rows: dict[Place, list[Row]] = {}
+    for (place, _), row in found.items():
+        row.pods.sort(key=lambda pod: pod.name)
+        rows.setdefault(place, []).append(row)
+    return rows
+
+
+def _by_workload(pods: list[PodRecord], audit: Audit) -> Iterable[tuple[Target, list[PodRecord]]]:
+    """Return the workloads of pods of one shape: the owner of all of them, or each its own."""
+    if pods[0].shape.owner is not None:
+        return [(audit.snapshot.workload(pods[0]), pods)]
+    return [(Target("Pod", pod.name), [pod]) for pod in pods]
 
 
 def _refusals_of_pods(audit: Audit) -> dict[Place, list[tuple[Refusal, tuple[str, ...]]]]:
@@ -49,8 +84,14 @@ def _refusals_of_pods(audit: Audit) -> dict[Place, list[tuple[Refusal, tuple[str
     }
 
 
-def _subjects_of(template: Template, audit: Audit) -> Iterator[Subject]:
+def _owners_of_stored_pods(audit: Audit) -> frozenset[tuple[str, Target]]:
+    pods = {id(pod.shape): pod for pod in audit.pods if pod.shape.stored}
+    return frozenset((pod.shape.namespace, audit.snapshot.workload(pod)) for pod in pods.values())
+
+
+def _subjects_of(template: Template, audit: Audit, *, beside_pods: bool) -> Iterator[Subject]:
     paths = (*(clause.path for clause in template.clauses), *(refusal.path for refusal in template.refusals))
     for path in dict.fromkeys(paths):
         refusals = tuple((refusal, ()) for refusal in template.refusals if refusal.path == path)
-        yield Subject(template.namespace, template.workload, path, audit, template=template, refusals=refusals)
+        place = (template.namespace, template.workload, path)
+        yield Subject(*place, audit, template=template, refusals=refusals, beside_pods=beside_pods)

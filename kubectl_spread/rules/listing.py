@@ -1,0 +1,49 @@
+"""The list of rules that ``rules`` and ``explain CODE`` print; its JSON form is a contract (docs/json.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kubectl_spread.audit.report import API_VERSION, Part, SeverityWord
+from kubectl_spread.rules.model import Rule
+
+
+class RuleEntry(Part, frozen=True, kw_only=True):
+    """What a rule says about itself; ``message`` is a template of a finding's values."""
+
+    code: str
+    name: str
+    severity: SeverityWord
+    summary: str
+    message: str
+    why: str
+    fix: str
+    source: str
+    needs_nodes: bool
+
+
+class RuleList(Part, frozen=True, kw_only=True):
+    """Rules, in the order of the catalogue."""
+
+    api_version: str = API_VERSION
+    kind: str = "RuleList"
+    rules: list[RuleEntry]
+
+
+def listing(rules: Iterable[Rule]) -> RuleList:
+    """Return rules as a document."""
+    return RuleList(rules=[_entry(rule) for rule in rules])
+
+
+def _entry(rule: Rule) -> RuleEntry:
+    return RuleEntry(
+        code=rule.code,
+        name=rule.name,
+        severity=rule.severity.word,
+        summary=rule.summary,
+        message=rule.message,
+        why=rule.why,
+        fix=rule.general_fix,
+        source=rule.source,
+        needs_nodes=rule.needs_nodes,
+    )

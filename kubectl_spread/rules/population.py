@@ -1,0 +1,201 @@
+"""SPR3xx: which pods make a skew, and which do not count."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from kubectl_spread.audit.evaluate import Audit, Row
+from kubectl_spread.audit.phrases import plural, value
+from kubectl_spread.audit.revisions import by_revision, revision_key, revision_of, skew_with
+from kubectl_spread.kube.podtopologyspread import Spread
+from kubectl_spread.rules.counts import counted, names
+from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject
+
+_FILTERING: Final = "https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/podtopologyspread/filtering.go"
+
+
+_EXCLUDED: Final = "on nodes that node affinity excludes"
+_TAINTED: Final = "on nodes with untolerated taints"
+_UNKNOWN: Final = "on nodes that do not exist"
+_GONE: Final = "read all nodes; if these are really gone, their pods go when the garbage collector finds them"
+_LABEL: Final = "label the nodes with the topology keys of the pods' constraints"
+
+
+def _older_revision(subject: Subject) -> Iterator[Evidence]:
+    """Tell where pods of older revisions decide whether the skew is within maxSkew."""
+    revisions = subject.audit.revisions.of(subject.namespace, subject.workload)
+    if len(revisions) < 2:  # noqa: PLR2004 - one revision is never older than another
+        return
+    for row, spread in counted(subject):
+        newest = [pod for pod in row.pods if revision_of(pod.shape.labels) == revisions[-1]]
+        if not newest:
+            continue
+        older = subject.audit.revisions.older_pods(subject.namespace, subject.workload, spread)
+        without = skew_with(spread, {value: -number for value, number in older.items()})
+        limit = spread.constraint.max_skew
+        if older.total() and (spread.skew > limit) is not (without > limit):
+            values: dict[str, str | int] = {
+                "older": plural(older.total(), "pod"),
+                "skew": spread.skew,
+                "without": without,
+                "key": revision_key(newest[0].shape.labels),
+            }
+            yield Evidence(names(row), values)
+            return
+
+
+def _terminating(subject: Subject) -> Iterator[Evidence]:
+    """Tell where terminating pods, which do not count, are what is missing in a domain."""
+    for row, spread in counted(subject):
+        leaving = _leaving(spread, subject)
+        if not leaving.total():
+            continue
+        with_them, limit = skew_with(spread, leaving), spread.constraint.max_skew
+        if spread.skew > limit >= with_them or (spread.constraint.hard and _frees(spread, leaving)):
+            values: dict[str, str | int] = {
+                "terminating": plural(leaving.total(), "terminating pod"),
+                "domains": ", ".join(value(domain) for domain in sorted(leaving)),
+                "skew": spread.skew,
+                "with_them": with_them,
+            }
+            yield Evidence(names(row), values)
+            return
+
+
+def _leaving(spread: Spread, subject: Subject) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for counts in by_revision(spread, subject.audit.snapshot.leaving(subject.namespace)).values():
+        found.update(counts)
+    return found
+
+
+def _frees(spread: Spread, more: Mapping[str, int]) -> bool:
+    """Tell whether a domain that is blocked would be allowed if so many more pods counted."""
+    counts = {value: number + more.get(value, 0) for value, number in spread.match_num.items()}
+    enough = len(counts) >= spread.constraint.min_domains
+    least = min(counts.values(), default=0) if enough else 0
+    limit = spread.constraint.max_skew - spread.self_match_num + least
+    return any(not spread.allows(value) and counts[value] <= limit for value in counts)
+
+
+def _uncounted(subject: Subject) -> Iterator[Evidence]:
+    for row, spread in counted(subject):
+        matching = subject.audit.views.matching(subject.namespace, spread.constraint.selector)
+        outside = {node: number for node, number in matching.items() if node not in spread.domains.value_of}
+        if spread.match_num and any(pod.node in outside for pod in row.pods):
+            reasons = _reasons(outside, row, spread, subject.audit)
+            values: dict[str, str | int] = {
+                "uncounted": plural(sum(outside.values()), "matching pod"),
+                "where": ", ".join(f"{reasons[reason]} {reason}" for reason in sorted(reasons)),
+            }
+            yield Evidence(names(row), values, fix=_counting_fix(reasons))
+            return
+
+
+def _other_workloads(subject: Subject) -> Iterator[Evidence]:
+    """Tell where pods of other workloads hide that a workload's own pods are uneven."""
+    for row, spread in counted(subject):
+        own: Counter[str] = Counter(
+            domain
+            for pod in row.pods
+            if not pod.terminating and (domain := spread.domains.value_of.get(pod.node)) is not None
+        )
+        others = sum(spread.match_num.values()) - own.total() * spread.self_match_num
+        alone = skew_with(spread, {domain: own[domain] - number for domain, number in spread.match_num.items()})
+        if spread.self_match_num and others and alone > spread.constraint.max_skew >= spread.skew:
+            if len(subject.audit.revisions.of(subject.namespace, subject.workload)) > 1:
+                continue
+            values: dict[str, str | int] = {"others": plural(others, "pod"), "skew": spread.skew, "alone": alone}
+            yield Evidence(names(row), values)
+            return
+
+
+def _counting_fix(reasons: Counter[str]) -> str | None:
+    """Return how pods could count, by the commonest reason for which they do not; None: by the policies."""
+    commonest = max(sorted(reasons), key=lambda reason: reasons[reason])
+    if commonest in (_EXCLUDED, _TAINTED):
+        return None
+    return _GONE if commonest == _UNKNOWN else _LABEL
+
+
+def _reasons(outside: Mapping[str, int], row: Row, spread: Spread, audit: Audit) -> Counter[str]:
+    """Return why pods do not count, with the number of pods for each reason."""
+    usable = audit.nodes.usable(row.views[0][0].shape.placement)
+    labels = {node.metadata.name: node.metadata.labels for node in audit.nodes.nodes}
+    reasons: Counter[str] = Counter()
+    for node, number in outside.items():
+        if node not in labels:
+            reasons[_UNKNOWN] += number
+        elif spread.constraint.topology_key not in labels[node]:
+            reasons[f"on nodes without {spread.constraint.topology_key}"] += number
+        elif not usable[node].fits:
+            reasons[_EXCLUDED] += number
+        elif not usable[node].tolerated:
+            reasons[_TAINTED] += number
+        else:
+            reasons["on nodes without another topology key of the pod"] += number
+    return reasons
+
+
+OLDER_REVISION: Final = Rule(
+    code="SPR309",
+    name="older-revision",
+    severity=Severity.INFO,
+    summary="Pods of an older revision decide whether the skew is within maxSkew",
+    message="{older} of older revisions also counted: skew is {skew} with them and {without} without",
+    why=(
+        "Without the revision among its selector's keys a constraint counts old and new pods together during a "
+        "rollout. The scheduler places the new ones around the old, and when these are gone what is left may be uneven."
+    ),
+    fix="add matchLabelKeys: [{key}] to the constraint in the pod template",
+    source="https://github.com/kubernetes/kubernetes/issues/98215",
+    needs_nodes=True,
+    check=_older_revision,
+)
+TERMINATING: Final = Rule(
+    code="SPR310",
+    name="terminating-pods",
+    severity=Severity.INFO,
+    summary="Terminating pods no longer count, and their domain is short of them",
+    message="not counted: {terminating} in {domains}; skew is {skew}, with them it was {with_them}",
+    why=(
+        "The scheduler does not count a pod that has a deletion timestamp. A domain whose pods cannot finish, because "
+        "its nodes are gone, holds the minimum down for as long as their replacements find no place there."
+    ),
+    fix="wait until they are gone; if their nodes are dead, see kubectl spread explain for where replacements may go",
+    source="https://github.com/kubernetes/kubernetes/issues/116629",
+    needs_nodes=True,
+    check=_terminating,
+)
+UNCOUNTED: Final = Rule(
+    code="SPR312",
+    name="uncounted-pods",
+    severity=Severity.INFO,
+    summary="Matching pods run on nodes that do not count",
+    message="not counted: {uncounted} ({where})",
+    why=(
+        "Only nodes that carry all topology keys of the pod's constraints and that its node affinity and policies "
+        "admit make domains. Pods on other nodes are invisible to the constraint, however many they are."
+    ),
+    fix="set nodeAffinityPolicy or nodeTaintsPolicy: Ignore in the pod template if these nodes shall count",
+    source=_FILTERING,
+    needs_nodes=True,
+    check=_uncounted,
+)
+OTHER_WORKLOADS: Final = Rule(
+    code="SPR314",
+    name="other-workloads",
+    severity=Severity.INFO,
+    summary="Pods of other workloads make uneven pods look evenly spread",
+    message="{others} of other workloads match the selector: skew is {skew} with them and {alone} without",
+    why=(
+        "A constraint counts every pod of the namespace that its selector matches. With a label that several workloads "
+        "share, one workload's pods may stand in one domain while the others fill the rest."
+    ),
+    fix="narrow the labelSelector in the pod template to labels that only this workload has, unless this is meant",
+    source="https://kep.k8s.io/895",
+    needs_nodes=True,
+    check=_other_workloads,
+)

@@ -1,0 +1,284 @@
+"""SPR403 to SPR406: what another Kubernetes would make of the same objects (--to)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import msgspec
+
+from kubectl_spread.audit.acceptance import Acceptance, Refusals
+from kubectl_spread.audit.clauses import Clause
+from kubectl_spread.audit.comparison import Comparison
+from kubectl_spread.audit.evaluate import Row
+from kubectl_spread.audit.records import Shape
+from kubectl_spread.audit.templates import Refused, Template
+from kubectl_spread.audit.verdicts import Verdict
+from kubectl_spread.kube import podstrategy
+from kubectl_spread.kube.model import PodSpec, TopologySpreadConstraint
+from kubectl_spread.kube.podtopologyspread import Spread
+from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject
+from kubectl_spread.rules.stored import refused_pods
+
+_MERGE_PULL_REQUEST: Final = "https://github.com/kubernetes/kubernetes/pull/129874"
+_VALIDATION: Final = "https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/apis/core/validation/validation.go"
+_LAST_WITHOUT_CARE: Final = 32
+_FIRST_MERGING: Final = 34
+_LISTED_DOMAINS: Final = 6
+_EMPTY: Final = '""'
+_REPLACE: Final = "delete, eviction, status and binding go on working; after the change {restart}"
+_GATED_FIELDS: Final = ("matchLabelKeys", "minDomains", "nodeAffinityPolicy", "nodeTaintsPolicy")
+"""The fields of a spread constraint that an apiserver may drop."""
+Answers = tuple[Acceptance, Acceptance]
+"""Who may refuse, and who must not."""
+
+
+def _scheduler_skip(subject: Subject) -> Iterator[Evidence]:
+    """Name the pods that wait with keys which only the scheduler adds, where 1.33 is left out."""
+    context = subject.audit.context
+    other = context.inquiry.upgrade
+    if other is None or context.behaviour.minor > _LAST_WITHOUT_CARE or other.minor < _FIRST_MERGING:
+        return
+    waiting = {
+        member.pod.name: [found.key for found in member.keys if found.verdict is Verdict.SCHEDULER_MERGED]
+        for member in subject.taken
+        if member.pod.shape.stored and not member.pod.node and not member.pod.terminating
+    }
+    keys = {key for found in waiting.values() for key in found}
+    if keys:
+        pods = tuple(sorted(name for name, found in waiting.items() if found))
+        yield Evidence(pods, {"keys": ", ".join(sorted(keys)), "compared": f"1.{other.minor}"})
+
+
+def _stops_working(subject: Subject) -> Iterator[Evidence]:
+    """Yield what is accepted now and refused then: templates, their pods, manifests; edits are less."""
+    for comparison in _asked(subject):
+        answers = (comparison.acceptance, subject.audit.acceptance)
+        yield from _taken_in_vain(subject, comparison)
+        yield from _changed(subject, comparison, answers, Severity.ERROR, Severity.WARNING)
+
+
+def _taken_in_vain(subject: Subject, comparison: Comparison) -> Iterator[Evidence]:
+    """Yield a template that is refused now, and then is taken while all its pods are refused."""
+    template = subject.template
+    if template is None:
+        return
+    now = [refusal for refusal in subject.audit.acceptance.template(template) if refusal.refused is Refused.TEMPLATE]
+    then = [refusal for refusal in comparison.acceptance.template(template) if refusal.refused is Refused.PODS]
+    for refusal in then if now else []:
+        if refusal.path == subject.path:
+            minors = _minors(subject, comparison)
+            but = f"but takes the template, which {minors['judged']} refuses"
+            values = {"refused": str(Refused.PODS), "errors": "; ".join(refusal.messages), "but": but}
+            yield Evidence((), minors | values, Severity.WARNING)
+
+
+def _minors(subject: Subject, comparison: Comparison) -> dict[str, str]:
+    judged = f"1.{subject.audit.context.behaviour.minor}"
+    return {"judged": judged, "compared": f"1.{comparison.behaviour.minor}", "but": f"{judged} does not"}
+
+
+def _starts_working(subject: Subject) -> Iterator[Evidence]:
+    """Yield what is refused now and accepted then."""
+    for comparison in _asked(subject):
+        answers = (subject.audit.acceptance, comparison.acceptance)
+        yield from _changed(subject, comparison, answers, Severity.INFO, Severity.INFO)
+
+
+def _asked(subject: Subject) -> Iterator[Comparison]:
+    if subject.audit.comparison is not None:
+        yield subject.audit.comparison
+
+
+def _changed(
+    subject: Subject, comparison: Comparison, answers: Answers, creation: Severity, edit: Severity
+) -> Iterator[Evidence]:
+    """Yield what the first of ``answers`` refuses and the second does not.
+
+    What is said of a template is not said again of the edits of its pods.
+    """
+    minors = _minors(subject, comparison)
+    if subject.template is not None:
+        for refusal in _changed_here(subject, subject.template, answers):
+            values = {"refused": str(refusal.refused), "errors": "; ".join(refusal.messages)}
+            yield Evidence((), values | minors, creation)
+        return
+    pods, errors = refused_pods(subject, _only_first(answers, Acceptance.creations), stored=False)
+    if pods:
+        values = {"refused": str(Refused.POD), "errors": "; ".join(errors)}
+        yield Evidence(tuple(pod.name for pod in pods), values | minors, creation)
+    if not any(_changed_here(subject, template, answers) for template in _templates(subject, comparison)):
+        pods, errors = refused_pods(subject, _only_first(answers, Acceptance.edits))
+        if pods:
+            values = {"refused": str(Refused.EDIT), "errors": "; ".join(errors)}
+            fix = _REPLACE if edit is Severity.WARNING else None
+            yield Evidence(tuple(pod.name for pod in pods), values | minors, edit, fix)
+
+
+def _templates(subject: Subject, comparison: Comparison) -> list[Template]:
+    return comparison.templates(subject.namespace, subject.workload)
+
+
+def _changed_here(subject: Subject, template: Template, answers: Answers) -> Refusals:
+    """Return what is refused of a template, at the subject's clause, by the first alone."""
+    refusing, accepting = answers
+    if accepting.template(template):
+        return ()
+    path = subject.clause_path
+    return tuple(
+        refusal for refusal in refusing.template(template) if f"spec{refusal.path.removeprefix(template.path)}" == path
+    )
+
+
+def _only_first(answers: Answers, ask: Callable[[Acceptance, Shape], Refusals]) -> Callable[[Shape], Refusals]:
+    """Return what asks the first about a shape, of which the second refuses nothing."""
+    refusing, accepting = answers
+    return lambda shape: () if ask(accepting, shape) else ask(refusing, shape)
+
+
+def _counted_differently(subject: Subject) -> Iterator[Evidence]:
+    """Yield the row whose pods the other scheduler counts otherwise, or the fields that new pods get otherwise."""
+    for comparison in _asked(subject):
+        minors = _minors(subject, comparison)
+        found = [(row, *counts) for row in subject.rows for counts in _counts(row, comparison)]
+        if found:
+            _, now, then = max(found, key=lambda item: (item[1].constraint.hard, abs(item[1].skew - item[2].skew)))
+            pods = {pod.name for row, _, _ in found for pod in row.pods}
+            said = {"topology_key": now.constraint.topology_key, "now": _told(now), "then": _told(then)}
+            yield Evidence(tuple(sorted(pods)), said | minors, _weight(hard=now.constraint.hard))
+        for clause, now_stored, then_stored in () if found else _stored_differently(subject, comparison):
+            pods = {pod.name for row in subject.rows for pod in row.pods if not pod.shape.stored}
+            said = {"topology_key": clause.topology_key, "now": now_stored, "then": then_stored}
+            yield Evidence(tuple(sorted(pods)), said | minors, _weight(hard=clause.required))
+            return
+
+
+def _counts(row: Row, comparison: Comparison) -> Iterator[tuple[Spread, Spread]]:
+    """Yield both counts of each kind of the row's pods that the two schedulers count differently."""
+    for view, _ in row.views:
+        now = view.spreads[row.index]
+        then = comparison.views.of(view.shape).spreads[row.index]
+        if now is not None and then is not None and _answer(now) != _answer(then):
+            yield now, then
+
+
+def _answer(spread: Spread) -> tuple[object, ...]:
+    allowed = frozenset(value for value in spread.match_num if spread.allows(value))
+    return dict(spread.match_num), spread.min_match_num, spread.skew, allowed
+
+
+def _told(spread: Spread) -> str:
+    """Return a count in words; of many domains only how many there are."""
+    number = len(spread.match_num)
+    listed = (f"{value or _EMPTY}={pods}" for value, pods in sorted(spread.match_num.items()))
+    domains = f"{number} domains" if number > _LISTED_DOMAINS else " ".join(listed) or "no domain"
+    return f"counts {domains}, minimum {spread.min_match_num}, skew {spread.skew}"
+
+
+def _stored_differently(subject: Subject, comparison: Comparison) -> Iterator[tuple[Clause, str, str]]:
+    """Yield spread constraints that new pods of a template or manifest get with other fields, and these in words."""
+    behaviours = (subject.audit.context.behaviour, comparison.behaviour)
+    for spec, clauses in _written(subject):
+        index = next((index for index, clause in enumerate(clauses) if clause.path == subject.path), None)
+        if index is not None and clauses[index].spread and not clauses[index].default:
+            now, then = (
+                podstrategy.drop_disabled_fields(spec, behaviour).topology_spread_constraints[index]
+                for behaviour in behaviours
+            )
+            if now != then:
+                yield clauses[index], _fields(now, then), _fields(then, now)
+
+
+def _written(subject: Subject) -> Iterator[tuple[PodSpec, tuple[Clause, ...]]]:
+    if subject.template is not None:
+        yield subject.template.spec, subject.template.clauses
+    for shape in (view.shape for row in subject.rows for view, _ in row.views):
+        if not shape.stored and not shape.refusals:
+            yield shape.written, shape.clauses
+
+
+def _fields(constraint: TopologySpreadConstraint, other: TopologySpreadConstraint) -> str:
+    """Return the fields in which a constraint differs from another, as the API names them."""
+    fields: dict[str, object] = msgspec.to_builtins(constraint)
+    others: dict[str, object] = msgspec.to_builtins(other)
+    differing = [name for name in _GATED_FIELDS if fields.get(name) != others.get(name)]
+    texts = (f"{name} {_value(fields[name])}" if fields.get(name) else f"no {name}" for name in differing)
+    return f"gives new pods {', '.join(texts)}"
+
+
+def _value(found: object) -> str:
+    return f"[{', '.join(map(str, found))}]" if isinstance(found, tuple | list) else str(found)
+
+
+def _weight(*, hard: bool) -> Severity:
+    return Severity.WARNING if hard else Severity.INFO
+
+
+SCHEDULER_SKIP: Final = Rule(
+    code="SPR403",
+    name="scheduler-skip",
+    severity=Severity.INFO,
+    summary="Unscheduled pods of 1.32 or older rely on the scheduler for their keys, and 1.33 is left out (--to)",
+    message=(
+        "{keys} is in no selector of these pending pods; the release note of the merge asks that they be scheduled "
+        "before the scheduler becomes {compared}, while its code up to 1.37 still adds the keys itself"
+    ),
+    why=(
+        "With the merge in 1.34 the scheduler was to stop adding matchLabelKeys, which is why its release note says to "
+        "go from 1.32 to 1.34 by way of 1.33 and to have pods of 1.32 scheduled by then. That part never came: 1.34 "
+        "to 1.37 add the keys as ever, so a skip does not harm such pods today."
+    ),
+    fix="nothing has to be done up to 1.37; to keep to the release note, go by way of 1.33 and see the pods scheduled",
+    source=_MERGE_PULL_REQUEST,
+    needs_nodes=False,
+    check=_scheduler_skip,
+)
+STOPS_WORKING: Final = Rule(
+    code="SPR404",
+    name="stops-working",
+    severity=Severity.ERROR,
+    summary="What this Kubernetes accepts, the other one refuses (--to)",
+    message="{compared} refuses {refused}, {but}: {errors}",
+    why=(
+        "Up to 1.33 keys are held against the selector as it is written, for templates and pods alike. From 1.34 on "
+        "pods are judged after the merge: a key that stands twice in matchLabelKeys worked before, passes in the "
+        "template still, and then every new pod is refused. The way back is no better: 1.33 refuses every edit of a "
+        "merged pod. Pods that run are not touched, so this shows when the next one is created, or edited."
+    ),
+    fix="correct the field that the error names before the change",
+    source=_VALIDATION,
+    needs_nodes=False,
+    check=_stops_working,
+)
+STARTS_WORKING: Final = Rule(
+    code="SPR405",
+    name="starts-working",
+    severity=Severity.INFO,
+    summary="What this Kubernetes refuses, the other one accepts (--to)",
+    message="{judged} refuses {refused}, {compared} does not: {errors}",
+    why=(
+        "What was written down and never came to life does so after the change: a Deployment that was applied in "
+        "vain, pods that no controller could create, edits that were refused."
+    ),
+    fix="nothing to do if that is wanted; else correct the field that the error names before the change",
+    source=_VALIDATION,
+    needs_nodes=False,
+    check=_starts_working,
+)
+COUNTED_DIFFERENTLY: Final = Rule(
+    code="SPR406",
+    name="counted-differently",
+    severity=Severity.WARNING,
+    summary="The other Kubernetes counts the same pods otherwise (--to)",
+    message="{topology_key}: {judged} {now}; {compared} {then}",
+    why=(
+        "minDomains, nodeAffinityPolicy and nodeTaintsPolicy are read or ignored by feature gates that later minors "
+        "lock on: NodeInclusionPolicyInPodTopologySpread in 1.33, MinDomainsInPodTopologySpread in 1.30. A cluster "
+        "that has switched one off gets other domains or another minimum with the upgrade, and new pods go elsewhere "
+        "or nowhere."
+    ),
+    fix="decide which count is meant, and write minDomains and the policies into the pod template accordingly",
+    source="https://kep.k8s.io/3094",
+    needs_nodes=True,
+    check=_counted_differently,
+)
