@@ -9,12 +9,16 @@ from typing import Any
 
 import msgspec
 
-from kubectl_spread.audit import report
+from kubectl_spread.audit import defaults, report
 from kubectl_spread.audit.evaluate import Audit, evaluate
+from kubectl_spread.audit.explanation import explain
 from kubectl_spread.audit.scope import Scope
 from kubectl_spread.audit.snapshot import Snapshot
 from kubectl_spread.audit.verdicts import Context
+from kubectl_spread.kube.defaultconstraints import MapSelecting
 from kubectl_spread.kube.features import behaviour, gates
+from kubectl_spread.kube.model import Event, Namespace
+from kubectl_spread.kube.schedulerconfig import UNASKED, Profile
 from kubectl_spread.kube.workloads import KINDS
 from kubectl_spread.render import structured
 from kubectl_spread.rules import RULES
@@ -32,21 +36,29 @@ def audit(
     scope: Scope = EVERYTHING,
     nodes: report.NodesKnown | None = None,
     merge_since: datetime | None = None,
+    schedulers: Mapping[str, Profile] = UNASKED,
 ) -> Audit:
     """Return the audit of objects in the order given; gates count as known where there are ``overrides``."""
     values = gates(minor, overrides or {})
     served = behaviour(minor, values)
-    snapshot = Snapshot(scope, served)
+    snapshot = Snapshot(scope, served, closely=True, schedulers=schedulers)
     for found in objects:
         match found["kind"]:
             case "Pod":
-                snapshot.add_pod(decode_pod(found))
+                snapshot.add_pod(decode_pod(found, detailed=True))
             case "Node":
                 snapshot.add_node(decode_node(found))
+            case "Event":
+                snapshot.add_event(msgspec.json.decode(msgspec.json.encode(found), type=Event))
+            case "Namespace":
+                snapshot.neighbours.add_namespace(msgspec.json.decode(msgspec.json.encode(found), type=Namespace))
+            case "Service":
+                snapshot.deduction.add_service(msgspec.json.decode(msgspec.json.encode(found), type=MapSelecting))
             case kind:
                 group = found["apiVersion"].rpartition("/")[0]
                 workload = msgspec.json.decode(msgspec.json.encode(found), type=KINDS[group, kind])
                 snapshot.add_workload(kind, workload)
+    defaults.apply(snapshot)
     context = Context(served, gates_known=bool(overrides), merge_since=merge_since)
     return evaluate(snapshot, context, nodes=nodes or ("listed" if snapshot.nodes else "none"))
 
@@ -69,6 +81,12 @@ def reported(found: Audit, selection: Selection = ALL_RULES) -> report.Report:
 def as_json(found: Audit) -> Any:
     """Return the report of an audit as what its JSON says."""
     return json.loads(structured.json(reported(found)))
+
+
+def explained(found: Audit, *, replicas: int = 0) -> Any:
+    """Return the explanation of an audit, of everything in it, as what its JSON says."""
+    of_all = report.Workload(kind="Pod", name="")
+    return json.loads(structured.json(explain(found, reported(found), "default", of_all, replicas=replicas)))
 
 
 def row(found: Audit, path: str = "spec.topologySpreadConstraints[0]") -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from kubectl_spread.kube.detail import DetailedPod
 from kubectl_spread.kube.model import LabelSelector, Node, Pod
 
 ZONE = "topology.kubernetes.io/zone"
@@ -148,6 +149,6 @@ def decode_node(found: Json) -> Node:
     return msgspec.json.decode(msgspec.json.encode(found), type=Node)
 
 
-def decode_pod(found: Json) -> Pod:
-    """Return a pod as the core has it."""
-    return msgspec.json.decode(msgspec.json.encode(found), type=Pod)
+def decode_pod(found: Json, *, detailed: bool = False) -> Pod:
+    """Return a pod as the core has it, as a check or as an explanation reads it."""
+    return msgspec.json.decode(msgspec.json.encode(found), type=DetailedPod if detailed else Pod)

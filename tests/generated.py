@@ -10,13 +10,26 @@ from typing import Final
 import click
 from click.testing import CliRunner
 
+from kubectl_spread.audit.explanation import Explanation
 from kubectl_spread.cli import cli
+from kubectl_spread.render.explanation import Section
+from kubectl_spread.render.sections.causes import causes
+from kubectl_spread.render.sections.engines import engines
+from kubectl_spread.render.sections.evictions import evictions
+from kubectl_spread.render.sections.replicas import replicas
+from kubectl_spread.render.sections.rollup import rollup
+from kubectl_spread.render.sections.templates import templates
+from kubectl_spread.render.sections.waiting import waiting
+from kubectl_spread.render.terminal import Terminal
 from kubectl_spread.rules import RULES
 from kubectl_spread.rules.model import Rule
+from tests.render.uneven import crowded, uneven, unmade
+from tests.threads import cases
 
 ROOT: Final = Path(__file__).parent.parent
 SAMPLE: Final = "examples/cluster.json"
 CHECK: Final = ("check", "-f", SAMPLE, "--server-version", "1.37")
+EXPLAIN_API: Final = ("explain", "deploy/api", "-n", "shop", "-f", SAMPLE, "--server-version", "1.37")
 EXPLAIN: Final = ("explain", "deploy/cart", "-n", "shop", "-f", SAMPLE, "--server-version", "1.37")
 
 
@@ -45,23 +58,33 @@ def sample(*arguments: str) -> str:
     return f"```console\n$ kubectl spread {' '.join(arguments)}\n{run(*arguments)}```\n"
 
 
+def shown(section: Section, found: Callable[[], Explanation] = uneven) -> str:
+    """Return what a section of ``explain`` says of an uneven Deployment on a narrow terminal, as a Markdown block."""
+    return f"```\n{section(found(), Terminal(width=80))}```\n"
+
+
 def rules_page() -> str:
     """Return docs/rules.md."""
-    head = "# Rules\n\nCodes are for ever. `kubectl spread explain CODE` prints the same.\n\n"
-    table = ["| code | name | severity | summary |", "|---|---|---|---|"]
-    table += [
-        f"| [{rule.code}](#{rule.code.lower()}) | {rule.name} | {rule.severity} | {rule.summary} |" for rule in RULES
+    return run("rules", "-o", "markdown")
+
+
+def rules_list() -> str:
+    """Return the names of all rules, family by family, each linked to its page."""
+    families = {
+        "SPR1": "the stored selector against the merge",
+        "SPR2": "the constraint or template by itself",
+        "SPR3": "placement",
+        "SPR4": "cluster and upgrade",
+    }
+    lines = [
+        f"| {family}xx | {about} | {', '.join(_link(rule) for rule in RULES if rule.code.startswith(family))} |"
+        for family, about in families.items()
     ]
-    return head + "\n".join(table) + "\n" + "".join(_rule(rule) for rule in RULES)
+    return "\n".join(["| codes | about | rules |", "|---|---|---|", *lines]) + "\n"
 
 
-def _rule(rule: Rule) -> str:
-    fix = rule.fix.replace("{restart}", "restart the pods by their owner")
-    return (
-        f"\n## {rule.code}\n\n**{rule.name}** ({rule.severity}): {rule.summary}.\n\n{rule.why}\n\n"
-        f"- Message: `{rule.message}`\n- Fix: {fix}\n- Asks about nodes: {'yes' if rule.needs_nodes else 'no'}\n"
-        f"- Source: <{rule.source}>\n"
-    )
+def _link(rule: Rule) -> str:
+    return f"[{rule.name}](docs/rules.md#{rule.code.lower()})"
 
 
 def cli_page() -> str:
@@ -76,10 +99,24 @@ def _helps() -> Iterator[tuple[str, str]]:
         yield f"kubectl spread {name}", run(name, "--help")
 
 
-PAGES: Final[dict[str, Callable[[], str]]] = {"docs/rules.md": rules_page, "docs/cli.md": cli_page}
+PAGES: Final[dict[str, Callable[[], str]]] = {
+    "docs/rules.md": rules_page,
+    "docs/cli.md": cli_page,
+    "docs/threads.md": cases.page,
+}
 BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
-    "README.md": {"check": lambda: sample(*CHECK)},
+    "README.md": {"check": lambda: sample(*CHECK), "rules": rules_list},
     "docs/getting-started.md": {"explain": lambda: sample(*EXPLAIN)},
+    "docs/explain.md": {
+        "scale-down": lambda: sample(*EXPLAIN_API),
+        "owners": lambda: shown(rollup),
+        "templates": lambda: shown(templates, unmade),
+        "why": lambda: shown(causes),
+        "evictions": lambda: shown(evictions, crowded),
+        "pending": lambda: shown(waiting),
+        "replicas": lambda: shown(replicas, crowded),
+        "engines": lambda: shown(engines, crowded),
+    },
 }
 
 

@@ -11,9 +11,14 @@ import pytest
 
 from kubectl_spread import __version__
 from kubectl_spread.audit import report
+from kubectl_spread.audit.causes import Cause, CauseName
+from kubectl_spread.audit.placing import Placing, Refusal
+from kubectl_spread.audit.prospects import TemplateClause, TemplateSelectors
+from kubectl_spread.audit.rollup import Owner, Rollup, RowRollup, Share
 from kubectl_spread.audit.verdicts import Verdict
+from kubectl_spread.audit.waiting import Condition, Inert, Said, Waiting
 from kubectl_spread.cli import cli
-from kubectl_spread.rules import RULES
+from kubectl_spread.rules import RULES, listing
 from tests import generated
 
 
@@ -34,6 +39,11 @@ def test_every_verdict_is_documented(verdict: str) -> None:
     assert f"`{verdict}`" in _read("docs/verdicts.md")
 
 
+@pytest.mark.parametrize("cause", [str(cause) for cause in CauseName])
+def test_every_cause_is_documented(cause: str) -> None:
+    assert f"`{cause}`" in _read("docs/explain.md")
+
+
 def _fields(part: type[report.Part]) -> list[str]:
     return list(part.__struct_encode_fields__)
 
@@ -51,6 +61,21 @@ PARTS = (
     report.ChangedBy,
     report.Finding,
     report.Summary,
+    Cause,
+    Condition,
+    Inert,
+    Owner,
+    Placing,
+    Refusal,
+    Rollup,
+    RowRollup,
+    Said,
+    Share,
+    TemplateClause,
+    TemplateSelectors,
+    Waiting,
+    listing.RuleList,
+    listing.RuleEntry,
 )
 
 

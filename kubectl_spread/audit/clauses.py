@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from kubectl_spread.kube import labels as labelselectors
 from kubectl_spread.kube.model import (
     LabelSelector,
     PodAffinity,
@@ -22,7 +23,8 @@ _INDEX = re.compile(r"\[(\d+)\]")
 class Clause:
     """One spread constraint or affinity term; ``constraint`` is None for a term.
 
-    ``required`` tells whether the scheduler filters by it: a DoNotSchedule constraint or a required term.
+    ``required`` tells whether the scheduler filters by it: a DoNotSchedule constraint or a required term. A
+    ``default`` one is the scheduler's own, for pods that have no spread constraints.
     """
 
     path: str
@@ -32,6 +34,8 @@ class Clause:
     mismatch_label_keys: tuple[str, ...]
     required: bool
     constraint: TopologySpreadConstraint | None
+    default: bool = False
+    namespace_selector: LabelSelector | None = None
 
     @property
     def spread(self) -> bool:
@@ -42,6 +46,16 @@ class Clause:
     def keyed(self) -> bool:
         """Whether the apiserver has anything to merge into the selector."""
         return bool(self.match_label_keys or self.mismatch_label_keys)
+
+    @property
+    def parse_error(self) -> tuple[str, str] | None:
+        """The first selector that the scheduler cannot parse: its field and what is wrong with it; None: it parses all.
+
+        The API took such selectors in spread constraints before 1.27, and keeps what is stored.
+        """
+        selectors = (("labelSelector", self.selector), ("namespaceSelector", self.namespace_selector))
+        found = ((name, labelselectors.parse_error(selector)) for name, selector in selectors)
+        return next(((name, error) for name, error in found if error), None)
 
 
 def clauses(spec: PodSpec, path: str = "spec") -> tuple[Clause, ...]:
@@ -108,4 +122,5 @@ def _term_clause(path: str, term: PodAffinityTerm, *, required: bool) -> Clause:
         mismatch_label_keys=term.mismatch_label_keys,
         required=required,
         constraint=None,
+        namespace_selector=term.namespace_selector,
     )

@@ -14,7 +14,8 @@ from kubectl_spread.kube import podtopologyspread
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.labels import Labels
 from kubectl_spread.kube.model import LabelSelector
-from kubectl_spread.kube.podtopologyspread import Constraint, NodeSets, Placement, Spread
+from kubectl_spread.kube.podtopologyspread import Constraint, Domains, NodeSets, Placement, Spread
+from kubectl_spread.kube.podtopologyspread_scoring import lenient_domains
 
 ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 
@@ -28,6 +29,7 @@ class Census:
         self._snapshot = snapshot
         self._behaviour = behaviour
         self._matching: dict[tuple[str, bytes], Mapping[str, int]] = {}
+        self._lenient: dict[object, Domains] = {}
 
     def spreads(
         self, namespace: str, labels: Labels, constraints: Sequence[Constraint], placement: Placement
@@ -36,12 +38,20 @@ class Census:
         return tuple(
             podtopologyspread.count(
                 constraint,
-                self.nodes.domains(constraint, _keys_alike(constraint, constraints), placement),
+                self._domains(constraint, constraints, placement),
                 self.matching(namespace, constraint.selector),
                 labels,
             )
             for constraint in constraints
         )
+
+    def _domains(self, constraint: Constraint, constraints: Sequence[Constraint], placement: Placement) -> Domains:
+        if not constraint.lenient:
+            return self.nodes.domains(constraint, _keys_alike(constraint, constraints), placement)
+        question = (constraint.topology_key, constraint.node_affinity_policy, id(self.nodes.usable(placement)))
+        if question not in self._lenient:
+            self._lenient[question] = lenient_domains(constraint, self.nodes, placement)
+        return self._lenient[question]
 
     def matching(self, namespace: str, selector: LabelSelector | None) -> Mapping[str, int]:
         """Map a node's name to its number of pods in ``namespace`` that count for ``selector``."""

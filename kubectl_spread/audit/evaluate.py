@@ -6,9 +6,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from kubectl_spread.audit.acceptance import Acceptance
 from kubectl_spread.audit.clauses import Clause, path_order
+from kubectl_spread.audit.comparison import Comparison
 from kubectl_spread.audit.counting import ENCODER
+from kubectl_spread.audit.obstacles import Obstacles
 from kubectl_spread.audit.records import PodRecord, Shape
+from kubectl_spread.audit.revisions import Revisions
 from kubectl_spread.audit.scope import Target
 from kubectl_spread.audit.snapshot import Snapshot
 from kubectl_spread.audit.templates import Template
@@ -80,16 +84,23 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What is true about the judged pods: rows and groups in the report's order, and what they were held against."""
+    """What is true about the judged pods: rows and groups in the report's order, and what they were held against.
+
+    ``comparison`` is with another Kubernetes, where that is asked for.
+    """
 
     rows: tuple[Row, ...]
     groups: tuple[Group, ...]
     templates: tuple[Template, ...]
     pods: tuple[PodRecord, ...]
     nodes: NodeSets
+    obstacles: Obstacles
+    revisions: Revisions
     context: Context
     snapshot: Snapshot
     views: Views
+    acceptance: Acceptance
+    comparison: Comparison | None
 
 
 def evaluate(snapshot: Snapshot, context: Context, *, nodes: str) -> Audit:
@@ -104,8 +115,10 @@ def evaluate(snapshot: Snapshot, context: Context, *, nodes: str) -> Audit:
     rows: dict[object, Row] = {}
     groups: dict[object, Group] = {}
     judged: list[PodRecord] = []
+    revisions = Revisions(snapshot)
     for workload, shape, pods in _alike(snapshot):
         judged += pods
+        revisions.add(workload, pods)
         view = views.of(shape)
         for index, clause in enumerate(shape.clauses):
             if clause.spread or clause.keyed:
@@ -116,15 +129,21 @@ def evaluate(snapshot: Snapshot, context: Context, *, nodes: str) -> Audit:
             group.pods += pods
     for pods in (*(row.pods for row in rows.values()), *(group.pods for group in groups.values())):
         pods.sort(key=lambda pod: pod.name)
+    templates = _asked_templates(snapshot)
+    upgrade = context.inquiry.upgrade
     return Audit(
         rows=tuple(sorted(rows.values(), key=_row_order)),
         groups=tuple(sorted(groups.values(), key=_group_order)),
-        templates=_asked_templates(snapshot),
+        templates=templates,
         pods=tuple(judged),
         nodes=views.node_sets,
+        obstacles=Obstacles(views.node_sets, snapshot.room(), context.behaviour),
+        revisions=revisions,
         context=context,
         snapshot=snapshot,
         views=views,
+        acceptance=Acceptance(context.behaviour),
+        comparison=None if upgrade is None else Comparison(upgrade, views, templates),
     )
 
 
@@ -143,14 +162,19 @@ def _alike(snapshot: Snapshot) -> Iterator[tuple[Target, Shape, list[PodRecord]]
 
 
 def _asked_templates(snapshot: Snapshot) -> tuple[Template, ...]:
-    """Return the templates that are asked for, each under the root owner of its pods, in order."""
+    """Return the templates that are asked for, by their own or an owner's name, under the root owner of their pods."""
     targets = snapshot.scope.targets
     asked = [
         replace(template, workload=snapshot.root(template))
         for template in snapshot.templates
-        if not targets or any(target.includes(template.workload) for target in targets)
+        if not targets or any(target.includes(one) for target in targets for one in _names(template, snapshot))
     ]
     return tuple(sorted(asked, key=_template_order))
+
+
+def _names(template: Template, snapshot: Snapshot) -> tuple[Target, ...]:
+    """Return the objects by which a template may be asked for."""
+    return (template.workload, *(owner.target for owner in snapshot.template_owners(template)))
 
 
 def _template_order(template: Template) -> tuple[str, str, str]:
@@ -165,7 +189,8 @@ def _row(rows: dict[object, Row], workload: Target, view: ShapeView, index: int)
     """Return the row that pods of a workload and shape belong to, in one clause."""
     clause = view.shape.clauses[index]
     effective = ENCODER.encode(view.effective[index])
-    key = (view.shape.namespace, workload, clause.path, _row_key(view, index), effective)
+    # Pods whose revisions have more or fewer constraints hold the same term at another index.
+    key = (view.shape.namespace, workload, clause.path, index, _row_key(view, index), effective)
     return rows.setdefault(key, Row(view.shape.namespace, workload, clause, index, effective))
 
 

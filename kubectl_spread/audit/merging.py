@@ -11,7 +11,7 @@ import msgspec
 
 from kubectl_spread.audit.clauses import Clause, clauses
 from kubectl_spread.audit.tails import Key, Split, split
-from kubectl_spread.audit.templates import PRESUMED_LABELS, judge_template, pod_refusals, template_path
+from kubectl_spread.audit.templates import controller_labels, judge_template, pod_refusals, template_path
 from kubectl_spread.audit.verdicts import Context, KeyVerdict, Verdict, judge
 from kubectl_spread.kube import podstrategy, podwarnings, validation
 from kubectl_spread.kube.features import Behaviour
@@ -94,7 +94,7 @@ def judge_workload(kind: str, workload: Workload, behaviour: Behaviour) -> Outco
     return Outcome(
         errors,
         () if errors else tuple(podwarnings.pod_warnings(template, behaviour, path)),
-        pods=PodsOutcome(pod_refusals(written, labels, behaviour), PRESUMED_LABELS.get(kind, ())),
+        pods=PodsOutcome(pod_refusals(written, labels, behaviour), controller_labels(kind, workload)),
     )
 
 

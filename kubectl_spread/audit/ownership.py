@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from kubectl_spread.audit.records import EventRecord, OwnerRecord
 from kubectl_spread.audit.scope import Target
 from kubectl_spread.kube.model import Event, ObjectMeta, OwnerReference
+
+REASONS: Final = frozenset({"FailedCreate", "FailedScheduling", "ScalingReplicaSet", "SuccessfulDelete"})
+"""The reasons of the events that are kept; pods have many others."""
 
 
 class Ownership:
@@ -20,13 +25,18 @@ class Ownership:
         self._owners[namespace, record.target] = record
 
     def add_event(self, event: Event) -> None:
-        """Keep what was said about an object."""
+        """Keep what was said about an object, if it is one of what is asked for later."""
+        if event.reason not in REASONS:
+            return
         about = event.involved_object
         record = EventRecord(
             reason=event.reason,
             message=event.message,
             count=max(event.count, event.series.count, 1),
-            last=event.last_timestamp or event.event_time or event.metadata.creation_timestamp,
+            last=event.last_timestamp
+            or event.series.last_observed_time
+            or event.event_time
+            or event.metadata.creation_timestamp,
         )
         self._events.setdefault((about.namespace, Target(about.kind, about.name)), []).append(record)
 
@@ -37,12 +47,31 @@ class Ownership:
             target = Target(reference.kind, reference.name)
             record = self._owners.get((namespace, target))
             if record is None:
-                record = OwnerRecord(target, None, frozenset(), "")
+                record = OwnerRecord(target, None, {}, "")
             if any(record.target == known.target for known in chain):
                 break
             chain.append(record)
             reference = record.owner
         return tuple(chain)
+
+    def below(self, namespace: str, target: Target) -> list[OwnerRecord]:
+        """Return the workloads that were read and that ``target`` owns itself, with or without pods, by name."""
+        found = [
+            record
+            for (place, _), record in self._owners.items()
+            if place == namespace and record.owner is not None
+            if Target(record.owner.kind, record.owner.name) == target
+        ]
+        return sorted(found, key=lambda record: record.target.name)
+
+    @property
+    def owner_kinds(self) -> frozenset[str]:
+        """The kinds of what owns a workload that was read."""
+        return frozenset(record.owner.kind for record in self._owners.values() if record.owner is not None)
+
+    def record(self, namespace: str, target: Target) -> OwnerRecord | None:
+        """Return what is known about a workload that was read."""
+        return self._owners.get((namespace, target))
 
     def events(self, namespace: str, target: Target, reason: str) -> list[EventRecord]:
         """Return what was said for one reason about an object and the workloads below it, the newest first."""
@@ -54,6 +83,11 @@ class Ownership:
             if record.reason == reason
         ]
         return sorted(found, key=_newest_first)
+
+    def events_about(self, namespace: str, target: Target, reason: str) -> list[EventRecord]:
+        """Return what was said for one reason about an object itself, the newest first."""
+        found = self._events.get((namespace, target), ())
+        return sorted((record for record in found if record.reason == reason), key=_newest_first)
 
     def _belongs(self, namespace: str, about: Target, target: Target) -> bool:
         """Tell whether an object is ``target`` or has it among its owners."""

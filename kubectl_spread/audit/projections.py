@@ -55,9 +55,11 @@ def selectors(row: Row) -> report.Selectors:
     split = pod.shape.splits[row.index]
     clause = pod.shape.clauses[row.index]
     by_scheduler = Verdict.SCHEDULER_MERGED in {found.verdict for found in view.verdicts[row.index]}
+    # The apiserver never sees a default constraint, so it has nothing to merge.
+    unmerged = by_scheduler or clause.default
     return report.Selectors(
         authored=split.authored,
-        merged=UNSET if by_scheduler else merged_selector(clause, pod.shape, split.authored),
+        merged=UNSET if unmerged else merged_selector(clause, pod.shape, split.authored),
         stored=clause.selector,
         effective=view.effective[row.index],
     )
@@ -128,7 +130,7 @@ def _with_constraint(row: report.Row, source: Row) -> report.Row:
         return row
     row = msgspec.structs.replace(
         row,
-        default=False,
+        default=source.clause.default,
         when_unsatisfiable=constraint.when_unsatisfiable,
         max_skew=constraint.max_skew,
         min_domains=(constraint.min_domains or 1) if source.clause.required else UNSET,

@@ -17,10 +17,13 @@ from kubectl_spread.audit.clauses import Clause
 from kubectl_spread.audit.scope import Target
 from kubectl_spread.audit.tails import Split
 from kubectl_spread.audit.templates import Refusal
+from kubectl_spread.kube.detail import PodCondition
 from kubectl_spread.kube.labels import Labels
-from kubectl_spread.kube.managedfields import LabelOwner
+from kubectl_spread.kube.managedfields import FieldOwner, LabelOwner
 from kubectl_spread.kube.model import OwnerReference, PodSpec
 from kubectl_spread.kube.podtopologyspread import Placement
+from kubectl_spread.kube.resources import Amounts
+from kubectl_spread.kube.schedulerconfig import Profile
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 _ENCODER: Final = msgspec.json.Encoder(order="deterministic")
@@ -32,17 +35,23 @@ class Shape:
 
     ``clauses`` hold the selectors as stored (for a manifest: as they would be stored); ``splits`` go with
     them. ``unsettled_keys`` are the keys of which some clause does not hold the current value. ``pinned`` pods
-    may run on one node only. ``refusals`` are the API's on a manifest. ``spec`` is as stored, like the clauses.
+    may run on one node only. ``refusals`` are the API's on a manifest. ``spec`` is as stored, like the clauses;
+    ``requests`` are what it asks of a node, None where that is not known. ``written`` is the spec as it was read, which
+    for a manifest is before the merge. ``profile`` is what the pods' scheduler makes of spread constraints, None where
+    that is not known.
     """
 
     namespace: str
     owner: OwnerReference | None
     labels: Labels
     spec: PodSpec
+    written: PodSpec
+    requests: Amounts | None
     clauses: tuple[Clause, ...]
     splits: tuple[Split, ...]
     placement: Placement
     scheduler_name: str
+    profile: Profile | None
     unsettled_keys: frozenset[str]
     bound: bool
     stored: bool
@@ -51,14 +60,18 @@ class Shape:
     refusals: tuple[Refusal, ...]
 
     @property
-    def default_scheduler(self) -> bool:
-        """Whether the scheduler whose counting we know places these pods."""
-        return self.scheduler_name == DEFAULT_SCHEDULER
+    def known_scheduler(self) -> bool:
+        """Whether a scheduler places these pods that spreads, and of which it is known how."""
+        return self.profile is not None and self.profile.spreads
 
 
 @dataclass(frozen=True, slots=True)
 class PodRecord:
-    """What is kept of one judged pod; ``node`` is "" while it is pending, ``owners`` are those of unsettled labels."""
+    """What is kept of one judged pod; ``node`` is "" while it is pending, ``owners`` are those of unsettled labels.
+
+    ``held`` tells whether it has finalizers, so that it goes only once these are removed; ``gates`` are the names of
+    its scheduling gates. ``unscheduled`` is what its status says of why it has no node, where it was read in detail.
+    """
 
     name: str
     node: str
@@ -67,20 +80,36 @@ class PodRecord:
     created: datetime | None
     owners: tuple[LabelOwner, ...]
     terminating: bool
+    held: bool = False
+    gates: tuple[str, ...] = ()
+    unscheduled: PodCondition | None = None
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the pod."""
+        return self.shape.namespace
 
 
 @dataclass(frozen=True, slots=True)
 class OwnerRecord:
-    """What is kept of a workload: who owns it, its template's label keys, and the rules it asks to ignore.
+    """What is kept of a workload: who owns it, its template's labels, and the rules it asks to ignore.
 
-    ``created`` is None where the workload was not read.
+    ``created`` is None where the workload was not read; ``revision`` is the number that a Deployment gave its
+    ReplicaSet, or 0. ``scaled`` is who wrote ``spec.replicas`` last, where managedFields tell.
     """
 
     target: Target
     owner: OwnerReference | None
-    template_keys: frozenset[str]
+    template_labels: Labels
     ignored: str
     created: datetime | None = None
+    revision: int = 0
+    scaled: FieldOwner | None = None
+
+    @property
+    def template_keys(self) -> frozenset[str]:
+        """The keys of the template's labels."""
+        return frozenset(self.template_labels)
 
 
 @dataclass(frozen=True, slots=True)

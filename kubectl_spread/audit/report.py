@@ -13,6 +13,7 @@ from msgspec import UNSET, UnsetType
 from kubectl_spread.kube.model import LabelSelector
 
 API_VERSION: Final = "kubectl-spread/v1"
+KIND: Final = "SpreadReport"
 NodesKnown = Literal["listed", "inferred", "none"]
 GatesSource = Literal["metrics", "version", "flag"]
 SeverityWord = Literal["error", "warning", "info"]
@@ -28,6 +29,7 @@ class Cluster(Part, frozen=True, kw_only=True):
 
     server_version: str | UnsetType = UNSET
     judged_as: str
+    compared_with: str | UnsetType = UNSET
     version_source: Literal["live", "flag", "default"]
     gates: dict[str, bool]
     gates_source: GatesSource
@@ -175,13 +177,18 @@ class FindingCounts(Part, frozen=True, kw_only=True):
 
 
 class Summary(Part, frozen=True, kw_only=True):
-    """Totals; ``templates`` are those without pods; ``skipped`` maps a reason to a number of objects or lists."""
+    """Totals; ``templates`` are those without pods; ``skipped`` maps a reason to a number of objects or lists.
+
+    ``known`` findings are the baseline's and left out; ``gone`` are those of the baseline that do not occur now.
+    """
 
     pods: int
     templates: int | UnsetType = UNSET
     constraints: int
     findings: FindingCounts
     silenced: int
+    known: int | UnsetType = UNSET
+    gone: int | UnsetType = UNSET
     skipped: dict[str, int]
 
 
@@ -189,7 +196,7 @@ class Report(Part, frozen=True, kw_only=True):
     """The answer to ``check``."""
 
     api_version: str = API_VERSION
-    kind: str = "SpreadReport"
+    kind: str = KIND
     cluster: Cluster
     constraints: list[Row]
     groups: list[Group]

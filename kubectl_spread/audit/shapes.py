@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -16,6 +17,8 @@ from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.labels import Labels
 from kubectl_spread.kube.model import Affinity, Pod, PodSpec
 from kubectl_spread.kube.podtopologyspread import Placement
+from kubectl_spread.kube.resources import Amounts
+from kubectl_spread.kube.schedulerconfig import Profile
 
 IGNORE_ANNOTATION: Final = "kubectl-spread/ignore"
 _ENCODER: Final = msgspec.json.Encoder(order="deterministic")
@@ -24,13 +27,14 @@ _ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 class Shapes:
     """The shapes of the pods that were met so far."""
 
-    def __init__(self, behaviour: Behaviour) -> None:
-        """Start without any; ``behaviour`` says how manifests would be stored."""
+    def __init__(self, behaviour: Behaviour, schedulers: Mapping[str, Profile]) -> None:
+        """Start without any; ``behaviour`` says how manifests would be stored, ``schedulers`` how these spread."""
         self._behaviour = behaviour
+        self._schedulers = schedulers
         self._shapes: dict[bytes, Shape] = {}
 
-    def of(self, pod: Pod) -> Shape:
-        """Return the shape of a pod."""
+    def of(self, pod: Pod, requests: Amounts | None) -> Shape:
+        """Return the shape of a pod that asks for ``requests``."""
         spec = pod.spec
         pinned = nodeaffinity.pinned_node(spec.affinity) is not None
         affinity = _without_node_affinity(spec.affinity) if pinned else spec.affinity
@@ -47,13 +51,14 @@ class Shapes:
             bool(pod.metadata.uid),
             pinned,
             pod.metadata.annotations.get(IGNORE_ANNOTATION, ""),
+            requests,
         )
         key = _ENCODER.encode(alike)
         if key not in self._shapes:
-            self._shapes[key] = self._new_shape(pod, affinity, pinned=pinned)
+            self._shapes[key] = self._new_shape(pod, affinity, requests, pinned=pinned)
         return self._shapes[key]
 
-    def _new_shape(self, pod: Pod, affinity: Affinity | None, *, pinned: bool) -> Shape:
+    def _new_shape(self, pod: Pod, affinity: Affinity | None, requests: Amounts | None, *, pinned: bool) -> Shape:
         spec, refusals = (pod.spec, ()) if pod.metadata.uid else self._as_stored(pod)
         found = clauses(spec)
         splits = split(found)
@@ -62,10 +67,13 @@ class Shapes:
             owner=controller(pod.metadata),
             labels=pod.metadata.labels,
             spec=spec,
+            written=pod.spec,
+            requests=requests,
             clauses=found,
             splits=splits,
             placement=Placement(spec.node_selector, affinity, spec.tolerations),
             scheduler_name=spec.scheduler_name,
+            profile=self._schedulers.get(spec.scheduler_name),
             unsettled_keys=_unsettled_keys(found, splits, pod.metadata.labels),
             bound=bool(spec.node_name),
             stored=bool(pod.metadata.uid),

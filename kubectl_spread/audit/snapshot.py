@@ -8,17 +8,25 @@ from typing import Final
 
 import msgspec
 
+from kubectl_spread.audit.deduction import Deduction
+from kubectl_spread.audit.neighbours import Neighbours
 from kubectl_spread.audit.ownership import Ownership, controller
 from kubectl_spread.audit.records import EventRecord, OwnerRecord, PodRecord, Population
+from kubectl_spread.audit.room import Requests, Room
 from kubectl_spread.audit.scope import Scope, Target
 from kubectl_spread.audit.shapes import IGNORE_ANNOTATION, Shapes
 from kubectl_spread.audit.templates import Template, judge_template
-from kubectl_spread.kube import managedfields
+from kubectl_spread.kube import defaultevictor, managedfields, schedulerconfig
+from kubectl_spread.kube.descheduler import PodGroup
+from kubectl_spread.kube.detail import DetailedPod
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.model import Event, Node, ObjectMeta, OwnerReference, Pod
+from kubectl_spread.kube.resources import Amounts
+from kubectl_spread.kube.schedulerconfig import Profile
 from kubectl_spread.kube.workloads import KINDS, Workload
 
 _MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
+_REVISION_ANNOTATION: Final = "deployment.kubernetes.io/revision"
 _TEMPLATE_KINDS: Final = frozenset(kind for _, kind in KINDS)
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})
 
@@ -26,9 +34,26 @@ _FINISHED: Final = frozenset({"Succeeded", "Failed"})
 class Snapshot:
     """Pods, nodes and owners read at one moment."""
 
-    def __init__(self, scope: Scope, behaviour: Behaviour) -> None:
-        """Judge what ``scope`` selects; ``behaviour`` says how manifests would be stored."""
+    def __init__(
+        self,
+        scope: Scope,
+        behaviour: Behaviour,
+        *,
+        closely: bool = False,
+        schedulers: Mapping[str, Profile] = schedulerconfig.UNASKED,
+    ) -> None:
+        """Judge what ``scope`` selects; ``behaviour`` says how manifests would be stored.
+
+        ``schedulers`` are those of which it is known how they spread, by name; where one has default constraints,
+        ``deduction`` keeps what their selectors are deduced from.
+        ``closely`` keeps what only ``explain`` asks for, as ``neighbours``: which pods keep others away.
+        ``with_managed_fields`` counts the judged pods that have any; ``evictees`` are the pods that were read in
+        detail, as the descheduler sees them.
+        """
         self.scope = scope
+        self.with_managed_fields = 0
+        self.neighbours = Neighbours(keeps=closely)
+        self.evictees: list[PodGroup] = []
         self.pods: list[PodRecord] = []
         self.nodes: list[Node] = []
         self.templates: list[Template] = []
@@ -36,13 +61,21 @@ class Snapshot:
         self._behaviour = behaviour
         self._populations: dict[str, Population] = {}
         self._leaving: dict[str, Population] = {}
-        self._ownership = Ownership()
-        self._shapes = Shapes(behaviour)
+        self._requests = Requests()
+        self._requested: dict[str, Counter[str]] = {}
+        self.ownership = Ownership()
+        self.schedulers = schedulers
+        self.deduction = Deduction(keeps=any(profile.defaults for profile in schedulers.values()))
+        self._shapes = Shapes(behaviour, schedulers)
         self._met: set[Target] = set()
 
     def add_node(self, node: Node) -> None:
-        """Keep a node's name, labels and taints."""
-        metadata = ObjectMeta(name=node.metadata.name, labels=node.metadata.labels)
+        """Keep what is read of a node; of its metadata name, labels and age."""
+        metadata = ObjectMeta(
+            name=node.metadata.name,
+            labels=node.metadata.labels,
+            creation_timestamp=node.metadata.creation_timestamp,
+        )
         self.nodes.append(msgspec.structs.replace(node, metadata=metadata))
 
     def add_workload(self, kind: str, workload: Workload) -> None:
@@ -51,15 +84,21 @@ class Snapshot:
         owner, ignored = controller(metadata), metadata.annotations.get(IGNORE_ANNOTATION, "")
         if self.scope.covers(metadata.namespace):
             self._met.add(Target(kind, metadata.name))
+            if owner is not None and owner.kind not in _TEMPLATE_KINDS:
+                # Objects of such a kind are not read themselves.
+                self._met.add(Target(owner.kind, owner.name))
         record = OwnerRecord(
             target=Target(kind, metadata.name),
             owner=owner,
-            template_keys=frozenset(workload.template.metadata.labels),
+            template_labels=workload.template.metadata.labels,
             ignored=ignored,
             created=metadata.creation_timestamp,
+            revision=_number(metadata.annotations.get(_REVISION_ANNOTATION, "")),
+            scaled=managedfields.field_owner(metadata, "f:spec", "f:replicas") if self.neighbours.keeps else None,
         )
-        self._ownership.add(metadata.namespace, record)
-        if self._is_root(owner, workload) and self.scope.selects_template(
+        self.ownership.add(metadata.namespace, record)
+        self.deduction.add_owner(kind, workload)
+        if self._speaks(record, workload) and self.scope.selects_template(
             metadata.namespace, workload.template.metadata.labels
         ):
             self.templates.append(judge_template(kind, workload, owner, self._behaviour, ignored))
@@ -72,21 +111,34 @@ class Snapshot:
             self._pass_over(pod, "finished", asked=judged)
             return
         terminating = metadata.deletion_timestamp is not None
+        if isinstance(pod, DetailedPod):
+            self.evictees.append(_evictee(pod))
+        requests = self._requests.of(pod.spec)
         if pod.spec.node_name:
+            self._requested.setdefault(pod.spec.node_name, Counter()).update(requests or {})
             populations = self._leaving if terminating else self._populations
             populations.setdefault(metadata.namespace, Population()).add(metadata.labels, pod.spec.node_name)
+            self.neighbours.add(pod)
         if _MIRROR_ANNOTATION in metadata.annotations:
             self._pass_over(pod, "mirror", asked=judged)
             return
         if judged:
-            self._keep(pod, terminating=terminating)
+            self._keep(pod, requests, terminating=terminating)
+
+    def join(self, others: Snapshot) -> None:
+        """Take over what the pods of other namespaces take of the nodes, and whom they keep away."""
+        self._populations.update(others._populations)
+        self._leaving.update(others._leaving)
+        for node, requested in others._requested.items():
+            self._requested.setdefault(node, Counter()).update(requested)
+        self.neighbours.join(others.neighbours)
 
     def add_event(self, event: Event) -> None:
         """Keep what was said about an object."""
-        self._ownership.add_event(event)
+        self.ownership.add_event(event)
 
     def unmet(self) -> list[Target]:
-        """Return the objects that were named and that were neither read nor own a pod that was."""
+        """Return the objects that were named and that were neither read nor own what was."""
         if not self.scope.targets:
             return []
         pods = {Target("Pod", pod.name) for pod in self.pods}
@@ -103,17 +155,21 @@ class Snapshot:
         """Return the terminating pods of a namespace, which do not count."""
         return self._leaving.get(namespace, Population())
 
+    def room(self) -> Room:
+        """Return what the nodes have left."""
+        return Room(self.nodes, self._requested)
+
     def events(self, namespace: str, target: Target, reason: str) -> list[EventRecord]:
         """Return what was said for one reason about an object and the workloads below it, the newest first."""
-        return self._ownership.events(namespace, target, reason)
+        return self.ownership.events(namespace, target, reason)
 
-    def populations(self) -> Mapping[str, Population]:
-        """Return the counted pods of every namespace."""
-        return self._populations
+    def populations(self, *, leaving: bool = False) -> Mapping[str, Population]:
+        """Return the counted pods of every namespace, or those that are terminating."""
+        return self._leaving if leaving else self._populations
 
     def owner_chain(self, pod: PodRecord) -> tuple[OwnerRecord, ...]:
         """Return the known owners of a pod, the direct one first, up to the root."""
-        return self._ownership.chain(pod.shape.namespace, pod.shape.owner)
+        return self.ownership.chain(pod.shape.namespace, pod.shape.owner)
 
     @property
     def skipped(self) -> Counter[str]:
@@ -132,7 +188,7 @@ class Snapshot:
     def _passed_over(self) -> Iterator[tuple[str, list[Target]]]:
         """Yield the reason for each pod that is not judged, and the objects that it is or belongs to."""
         for reason, namespace, name, owner in self._unjudged:
-            owners = [record.target for record in self._ownership.chain(namespace, owner)]
+            owners = [record.target for record in self.ownership.chain(namespace, owner)]
             yield reason, [Target("Pod", name), *owners]
 
     def workload(self, pod: PodRecord) -> Target:
@@ -142,20 +198,26 @@ class Snapshot:
 
     def root(self, template: Template) -> Target:
         """Return the root owner of a template's pods: its workload, or what owns that."""
-        chain = self._ownership.chain(template.namespace, template.owner)
+        chain = self.template_owners(template)
         return chain[-1].target if chain else template.workload
 
-    def _is_root(self, owner: OwnerReference | None, workload: Workload) -> bool:
-        """Tell whether nothing that is read stands above a workload.
+    def template_owners(self, template: Template) -> tuple[OwnerRecord, ...]:
+        """Return the known owners of a template's workload, the direct one first, up to the root."""
+        return self.ownership.chain(template.namespace, template.owner)
 
-        Of one that an unknown kind owns (a Rollout's ReplicaSets) only a revision that has pods speaks for it.
+    def _speaks(self, record: OwnerRecord, workload: Workload) -> bool:
+        """Tell whether a workload's own template is judged: nothing that is read stands above it, or it is named.
+
+        Of one that is owned (a Rollout's ReplicaSet, or one that is named) only a revision that has pods speaks.
         """
-        if owner is None:
+        if record.owner is None:
             return True
-        return owner.kind not in _TEMPLATE_KINDS and workload.replicas != 0
+        named = any(target.includes(record.target) for target in self.scope.targets)
+        return workload.replicas != 0 and (named or record.owner.kind not in _TEMPLATE_KINDS)
 
-    def _keep(self, pod: Pod, *, terminating: bool) -> None:
-        shape = self._shapes.of(pod)
+    def _keep(self, pod: Pod, requests: Amounts | None, *, terminating: bool) -> None:
+        shape = self._shapes.of(pod, requests)
+        self.with_managed_fields += bool(pod.metadata.managed_fields)
         self.pods.append(
             PodRecord(
                 name=pod.metadata.name,
@@ -165,5 +227,33 @@ class Snapshot:
                 created=pod.metadata.creation_timestamp,
                 owners=managedfields.label_owners(pod.metadata, shape.unsettled_keys),
                 terminating=terminating,
+                held=bool(pod.metadata.finalizers),
+                gates=tuple(gate.name for gate in pod.spec.scheduling_gates),
+                unscheduled=pod.unscheduled if isinstance(pod, DetailedPod) else None,
             )
         )
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() else 0
+
+
+def _evictee(pod: DetailedPod) -> PodGroup:
+    """Return a pod as the descheduler sees it."""
+    metadata, spec = pod.metadata, pod.spec
+    terminating = metadata.deletion_timestamp is not None
+    evictee = defaultevictor.Evictee(
+        owner_kinds=[owner.kind for owner in metadata.owner_references],
+        annotations=metadata.annotations,
+        priority=spec.priority,
+        volume_kinds=[volume.kind for volume in spec.volumes],
+        terminating=terminating,
+    )
+    return PodGroup(
+        metadata.namespace,
+        metadata.labels,
+        spec.node_name,
+        evictable=defaultevictor.evictable(evictee),
+        terminating=terminating,
+        phase=pod.status.phase,
+    )

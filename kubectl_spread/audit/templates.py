@@ -17,14 +17,16 @@ from kubectl_spread.kube.labels import Labels
 from kubectl_spread.kube.model import OwnerReference, PodSpec
 from kubectl_spread.kube.workloads import Workload
 
-_PRESUMED: Final = "presumed"
+PRESUMED: Final = "presumed"
+"""The value of a label that a controller will set and that nobody knows before."""
 _JOB_LABELS: Final = (
     "batch.kubernetes.io/controller-uid",
     "batch.kubernetes.io/job-name",
     "controller-uid",
     "job-name",
 )
-PRESUMED_LABELS: Final[Mapping[str, tuple[str, ...]]] = {
+_INDEX_LABEL: Final = "batch.kubernetes.io/job-completion-index"
+_CONTROLLER_LABELS: Final[Mapping[str, tuple[str, ...]]] = {
     "Deployment": ("pod-template-hash",),
     "StatefulSet": (
         "apps.kubernetes.io/pod-index",
@@ -35,7 +37,6 @@ PRESUMED_LABELS: Final[Mapping[str, tuple[str, ...]]] = {
     "Job": _JOB_LABELS,
     "CronJob": _JOB_LABELS,
 }
-"""Maps a kind to the labels that its controller adds to the pods of the template, in key order."""
 _CLAUSE: Final = re.compile(
     r"(?:topologySpreadConstraints|requiredDuringSchedulingIgnoredDuringExecution)\[\d+\]"
     r"|preferredDuringSchedulingIgnoredDuringExecution\[\d+\](?:\.podAffinityTerm)?"
@@ -48,6 +49,7 @@ class Refused(StrEnum):
     TEMPLATE = "the workload"
     PODS = "every pod of this template"
     POD = "this pod"
+    EDIT = "every edit of the pods"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +65,13 @@ class Refusal:
 class Template:
     """A workload's pod template.
 
-    ``clauses`` have the template's paths and ``path`` is where its pod spec stands; ``labels`` are those that its pods
-    will have. ``replicas`` is None where their number is not written down; ``rolls`` tells whether old and new pods
-    stand side by side during a rollout.
+    ``kind`` is that of the object that holds it, which ``workload`` may own. ``clauses`` have the template's paths and
+    ``path`` is where its pod spec stands; ``labels`` are those that its pods will have. ``replicas`` is None where
+    their number is not written down; ``rolls`` tells whether old and new pods stand side by side during a rollout.
     """
 
     namespace: str
+    kind: str
     workload: Target
     owner: OwnerReference | None
     spec: PodSpec
@@ -81,16 +84,23 @@ class Template:
     ignored: str
 
 
+def controller_labels(kind: str, workload: Workload) -> tuple[str, ...]:
+    """Return the labels that the controller of a workload adds to the pods of its template, in key order."""
+    found = _CONTROLLER_LABELS.get(kind, ())
+    return tuple(sorted((*found, _INDEX_LABEL))) if workload.indexed else found
+
+
 def judge_template(
     kind: str, workload: Workload, owner: OwnerReference | None, behaviour: Behaviour, ignored: str
 ) -> Template:
     """Return a workload's template and what an apiserver of this behaviour says to it, or else to its pods."""
     spec = workload.template.spec
-    presumed = dict.fromkeys(PRESUMED_LABELS.get(kind, ()), _PRESUMED)
+    presumed = dict.fromkeys(controller_labels(kind, workload), PRESUMED)
     labels = {**presumed, **workload.template.metadata.labels}
     path = template_path(kind)
     return Template(
         namespace=workload.metadata.namespace,
+        kind=kind,
         workload=Target(kind, workload.metadata.name),
         owner=owner,
         spec=spec,

@@ -170,7 +170,7 @@ class _Judge:
         """Judge one key of one clause."""
         operator, name = key
         verdict, confidence, evidence = self._read(key, clause, split)
-        changed = self._changed_by(name) if verdict in _LABEL_MAY_HAVE_CHANGED else None
+        changed = self._changed_by(name) if verdict in LABEL_MAY_HAVE_CHANGED else None
         return KeyVerdict(
             key=name,
             operator=operator,
@@ -198,7 +198,7 @@ class _Judge:
         if self.bound and name in BINDING_KEYS:
             return _certain(Verdict.BIND_LABEL, "written when the pod was bound to its node")
         if not clause.spread:
-            return _certain(Verdict.LATE_LABEL, "a merged affinity term would hold it: the label came later")
+            return _certain(Verdict.LATE_LABEL, "a term that was merged at creation would hold it")
         if not self.context.behaviour.could_merge_spread_selectors:
             return _certain(Verdict.SCHEDULER_MERGED, "this server's scheduler applies the key itself")
         return self._missing_in_spread(key, split)
@@ -253,7 +253,8 @@ class _Judge:
         return max(later, key=lambda owner: (owner.time or MERGE_RELEASED, owner.manager), default=None)
 
 
-_LABEL_MAY_HAVE_CHANGED: Final = frozenset({Verdict.STALE_LABEL, Verdict.LATE_LABEL, Verdict.UNMERGED})
+LABEL_MAY_HAVE_CHANGED: Final = frozenset({Verdict.STALE_LABEL, Verdict.LATE_LABEL, Verdict.UNMERGED})
+"""Verdicts on a label that somebody may have written after the pod was created; managedFields tells who."""
 
 
 def _mentions(clause: Clause, name: str) -> int:

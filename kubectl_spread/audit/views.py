@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kubectl_spread.audit.clauses import Clause
@@ -22,11 +22,12 @@ from kubectl_spread.kube import podstrategy, podtopologyspread
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.model import LabelSelector, Node, ObjectMeta
 from kubectl_spread.kube.podtopologyspread import NodeSets, Placement, Spread
+from kubectl_spread.kube.schedulerconfig import Profile
 
 KeyVerdicts = tuple[tuple[KeyVerdict, ...], ...]
 """The verdicts on every key, one tuple a clause."""
 
-_FIXED_TEMPLATES: Final = frozenset({"ReplicaSet", "Job"})
+FIXED_TEMPLATES: Final = frozenset({"ReplicaSet", "Job"})
 """Kinds whose pod template stays what it was; a StatefulSet's may have got a label after the pod was created."""
 _SETTLED: Final = frozenset(Verdict) - {
     Verdict.STALE_LABEL,
@@ -71,11 +72,19 @@ class Views:
         self._census = Census(snapshot, self.node_sets, context.behaviour)
         self._views: dict[int, ShapeView] = {}
 
+    def judged_by(self, behaviour: Behaviour) -> Views:
+        """Return views of the same snapshot by another behaviour."""
+        return Views(self._snapshot, replace(self._context, behaviour=behaviour), nodes=self._mode)
+
     def of(self, shape: Shape) -> ShapeView:
         """Return the view of a shape, made at first use."""
         if id(shape) not in self._views:
             self._views[id(shape)] = self._make(shape)
         return self._views[id(shape)]
+
+    def matching(self, namespace: str, selector: LabelSelector | None) -> Mapping[str, int]:
+        """Map a node's name to its number of pods in ``namespace`` that count for ``selector``."""
+        return self._census.matching(namespace, selector)
 
     def verdicts(self, pod: PodRecord) -> KeyVerdicts:
         """Return the verdicts on one pod, with its own history as evidence."""
@@ -91,7 +100,7 @@ class Views:
             owners=pod.owners,
             # Not the Deployment's: it may have changed since its ReplicaSet was made.
             template_keys=chain[0].template_keys if chain else frozenset(),
-            template_fixed=bool(chain) and chain[0].target.kind in _FIXED_TEMPLATES,
+            template_fixed=bool(chain) and chain[0].target.kind in FIXED_TEMPLATES,
         )
         return judge(
             shape.clauses,
@@ -116,21 +125,29 @@ class Views:
         self, shape: Shape, effective: Sequence[LabelSelector | None]
     ) -> tuple[tuple[Spread | None, ...], podtopologyspread.Verdict | None]:
         silent = tuple(None for _ in shape.clauses)
-        if self._mode == "none" or shape.pinned or not shape.default_scheduler:
+        profile = shape.profile
+        if self._mode == "none" or shape.pinned or profile is None:
             return silent, None
         if self._mode == "inferred":
-            return self._place_by_pods(shape, effective), None
+            return _heeded(self._place_by_pods(shape, effective), profile), None
         behaviour = self._context.behaviour
         constraints = [
-            podtopologyspread.working_constraint(clause.constraint, selector, behaviour)
+            podtopologyspread.working_constraint(
+                clause.constraint, selector, behaviour, lenient=clause.default and profile.system_defaults
+            )
             for clause, selector in zip(shape.clauses, effective, strict=True)
             if clause.constraint is not None
         ]
         if not constraints:
             return silent, None
         found = self._census.spreads(shape.namespace, shape.labels, constraints, shape.placement)
-        answer = podtopologyspread.filter_nodes(found, self.node_sets)
-        return (*found, *silent[len(found) :]), answer
+        unread = [clause for clause in shape.clauses if clause.spread and clause.parse_error]
+        answers = profile.filters and not any(clause.required for clause in unread)
+        answer = podtopologyspread.filter_nodes(found, self.node_sets) if answers else None
+        counted = tuple(
+            None if clause in unread else spread for clause, spread in zip(shape.clauses, found, strict=False)
+        )
+        return _heeded((*counted, *silent[len(found) :]), profile), answer
 
     def _place_by_pods(self, shape: Shape, effective: Sequence[LabelSelector | None]) -> tuple[Spread | None, ...]:
         """Count zones and regions as the pods' own labels show them; where nodes could be excluded, not at all."""
@@ -147,6 +164,11 @@ class Views:
             (spread,) = self._census.spreads(shape.namespace, shape.labels, [constraint], anywhere)
             spreads.append(spread)
         return tuple(spreads)
+
+
+def _heeded(spreads: Iterable[Spread | None], profile: Profile) -> tuple[Spread | None, ...]:
+    """Return the counts of the constraints that a scheduler acts on; of the others nothing is claimed."""
+    return tuple(spread if spread and profile.heeds(hard=spread.constraint.hard) else None for spread in spreads)
 
 
 def merged_selector(clause: Clause, shape: Shape, authored: LabelSelector | None) -> LabelSelector | None:

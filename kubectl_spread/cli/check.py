@@ -8,6 +8,7 @@ import click
 
 from kubectl_spread.audit.report import Report
 from kubectl_spread.cli import options, output
+from kubectl_spread.cli.baseline import gone, load
 from kubectl_spread.cli.gather import gather
 from kubectl_spread.cli.gathered import Gathered
 from kubectl_spread.render import structured
@@ -30,6 +31,19 @@ _FORMATS: Final = ("json", "name", "wide", "yaml")
     show_default=True,
     help="The least severity that makes the exit status 1.",
 )
+@click.option(
+    "--severity",
+    type=click.Choice(["error", "warning", "info"]),
+    default="info",
+    show_default=True,
+    help="The least severity that is shown and counted; less is silenced.",
+)
+@click.option(
+    "--baseline",
+    default="",
+    metavar="FILE",
+    help="A report of an earlier check -o json or yaml; what it has is neither shown nor makes the exit status 1.",
+)
 @click.option("--show", type=click.Choice(["problems", "all"]), help="Rows to show. [default: all, where they are few]")
 @click.option("--no-headers", is_flag=True, help="Print the table without headers.")
 @options.color
@@ -39,8 +53,10 @@ def check(
     context: click.Context,
     /,
     *,
+    filename: tuple[str, ...],
     form: str | None,
     fail_on: str,
+    baseline: str,
     show: Literal["problems", "all"] | None,
     no_headers: bool,
     color: str,
@@ -50,9 +66,12 @@ def check(
 
     Exit status: 0 nothing at or above --fail-on, 1 findings, 2 not everything could be checked.
     """
-    question, gathered = gather(asked)
-    report = gathered.completed(question)
+    known = load(baseline, filename) if baseline else None
+    question, gathered = gather({**asked, "filename": filename})
+    report = gathered.completed(question, known)
     gathered.say()
+    if text := gone(report.summary):
+        output.note(text)
     _print(report, gathered, form, show, headers=not no_headers, color=color)
     if gathered.problems:
         context.exit(_UNANSWERED)
@@ -95,5 +114,5 @@ def _print(
 def _at_or_above(report: Report, fail_on: str) -> bool:
     if fail_on == "never":
         return False
-    limit = Severity[fail_on.upper()]
-    return any(Severity[finding.severity.upper()] >= limit for finding in report.findings)
+    limit = Severity.of(fail_on)
+    return any(Severity.of(finding.severity) >= limit for finding in report.findings)

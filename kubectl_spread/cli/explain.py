@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 import click
 
 from kubectl_spread.audit.explanation import explain as explain_audit
@@ -11,46 +14,65 @@ from kubectl_spread.cli.gather import gather
 from kubectl_spread.errors import NotFoundError, UsageError
 from kubectl_spread.render import structured
 from kubectl_spread.rules import RULES
+from kubectl_spread.rules.listing import listing
+from kubectl_spread.rules.model import Rule
 
-_UNANSWERED = 2
+_UNANSWERED: Final = 2
+_MOST_REPLICAS: Final = 1000
+_CODE: Final = re.compile(r"SPR\d+", re.IGNORECASE)
+
+
+def _number_of_replicas(_context: click.Context, _option: click.Parameter, text: str) -> int:
+    """Return a number of further pods, which is written ``+3`` or ``3``."""
+    digits = text.removeprefix("+") or "0"
+    if not (digits.isascii() and digits.isdecimal() and int(digits) <= _MOST_REPLICAS):
+        raise click.BadParameter(f'"{text}" is no number of pods (write +3; at most {_MOST_REPLICAS})')
+    return int(digits)
 
 
 @click.command()
 @click.argument("arguments", nargs=-1, required=True, metavar="NAME | TYPE/NAME | TYPE NAME | CODE")
 @options.reading
+@click.option(
+    "--replicas",
+    callback=_number_of_replicas,
+    default="",
+    metavar="+N",
+    help="Show where N more such pods may go, one after another, by spread alone.",
+)
 @click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="How to print; the default is text.")
 @options.color
 @options.connection
 @click.pass_context
-def explain(context: click.Context, /, form: str | None, color: str, **asked: object) -> None:
-    """Explain one pod or workload, or one rule by its code.
+def explain(
+    context: click.Context, /, arguments: tuple[str, ...], replicas: int, form: str | None, color: str, **asked: object
+) -> None:
+    """Explain one pod or workload, or one rule by its code or name.
 
     Shows the selectors and their diff, who changed a label, the domains, and where the next pod may go.
 
     Exit status: 0, or 2 if it could not be answered.
     """
-    from kubectl_spread.render import catalogue, explanation  # noqa: PLC0415 - rich is only for people
+    from kubectl_spread.render import explanation  # noqa: PLC0415 - rich is only for people
 
-    arguments = asked["arguments"]
-    rule = next((rule for rule in RULES if arguments in ((rule.code,), (rule.name,))), None)
-    if rule is not None:
-        output.data(catalogue.rule(rule))
+    if rule := _rule(arguments):
+        _print_rule(rule, form)
         return
-    question, gathered = gather(asked)
+    question, gathered = gather({**asked, "arguments": arguments, "explaining": True})
     targets = gathered.scope.targets
     if len(targets) != 1 or not targets[0].name:
         raise UsageError("explain takes exactly one pod, workload or rule code")
     report = gathered.completed(question)
     gathered.say()
-    if not gathered.audit.pods:
+    namespaces = sorted(gathered.namespaces)
+    if not namespaces:
         if gathered.problems:
             context.exit(_UNANSWERED)
         raise NotFoundError(f"{targets[0].kind} {targets[0].name} has no pods to explain")
-    namespaces = sorted({pod.shape.namespace for pod in gathered.audit.pods})
     if len(namespaces) > 1:
         raise UsageError(f"{targets[0].name} is in several namespaces ({', '.join(namespaces)}): choose one with -n")
     target = Workload(kind=targets[0].kind, name=targets[0].name)
-    found = explain_audit(gathered.audit, report, namespaces[0], target)
+    found = explain_audit(gathered.audit, report, namespaces[0], target, replicas=replicas)
     match form:
         case "json":
             output.data(structured.json(found))
@@ -60,3 +82,32 @@ def explain(context: click.Context, /, form: str | None, color: str, **asked: ob
             output.data(explanation.explain(found, output.terminal(color)))
     if gathered.problems:
         context.exit(_UNANSWERED)
+
+
+def _rule(arguments: tuple[str, ...]) -> Rule | None:
+    """Return the rule that a single argument names by its code or name, in any case.
+
+    Raises:
+        NotFoundError: the argument is like a code, but no rule has it.
+    """
+    if len(arguments) != 1:
+        return None
+    (argument,) = arguments
+    found = next((rule for rule in RULES if argument.lower() in (rule.code.lower(), rule.name)), None)
+    if found is None and _CODE.fullmatch(argument):
+        raise NotFoundError(
+            f'no rule has the code "{argument}": kubectl spread rules lists them (a pod of that name: pod/{argument})'
+        )
+    return found
+
+
+def _print_rule(rule: Rule, form: str | None) -> None:
+    from kubectl_spread.render import catalogue  # noqa: PLC0415 - rich is only for people
+
+    match form:
+        case "json":
+            output.data(structured.json(listing([rule])))
+        case "yaml":
+            output.data(structured.yaml(listing([rule])))
+        case _:
+            output.data(catalogue.rule(rule))

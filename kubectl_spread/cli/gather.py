@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from kubectl_spread.audit import report
-from kubectl_spread.audit.evaluate import evaluate
+from kubectl_spread.audit.evaluate import Audit, evaluate
 from kubectl_spread.audit.snapshot import Snapshot
+from kubectl_spread.audit.verdicts import LABEL_MAY_HAVE_CHANGED
+from kubectl_spread.cli import schedulers, targets
 from kubectl_spread.cli.gathered import Gathered
+from kubectl_spread.cli.hints import hints
 from kubectl_spread.cli.judging import judge_files_by
 from kubectl_spread.cli.question import Question
 from kubectl_spread.cli.targets import resource
-from kubectl_spread.kube.model import Event, Node, Pod
+from kubectl_spread.kube.defaultconstraints import MapSelecting
+from kubectl_spread.kube.model import Event, Namespace, Node, Pod
 from kubectl_spread.kube.workloads import Workload
+
+if TYPE_CHECKING:
+    from kubectl_spread.sources.manifests import Reading
+
+_NO_MANAGED_FIELDS: Final = (
+    "no managedFields in what was read: capture with --show-managed-fields to see who changed a label"
+)
 
 
 def gather(asked: Mapping[str, object]) -> tuple[Question, Gathered]:
@@ -28,11 +40,15 @@ def gather(asked: Mapping[str, object]) -> tuple[Question, Gathered]:
         SpreadError: it cannot be read at all.
     """
     question = msgspec.convert({name: asked[name] for name in Question.__struct_fields__ if name in asked}, Question)
-    if question.filename:
-        return question, from_files(question)
+    gathered = from_files(question) if question.filename else _from_cluster(question, asked)
+    gathered.notes += hints(question, gathered.audit)
+    return question, gathered
+
+
+def _from_cluster(question: Question, asked: Mapping[str, object]) -> Gathered:
     from kubectl_spread.cli.live import Live, flags  # noqa: PLC0415 - the kubernetes package takes half a second
 
-    return question, Live(question, flags(asked)).gather()
+    return Live(question, flags(asked)).gather()
 
 
 def from_files(question: Question) -> Gathered:
@@ -45,12 +61,30 @@ def from_files(question: Question) -> Gathered:
     from kubectl_spread.sources import manifests  # noqa: PLC0415 - a live check need not wait for it
 
     judgement, notes = judge_files_by(question)
-    snapshot = Snapshot(question.scope(None), judgement.behaviour)
+    snapshot = Snapshot(
+        question.scope(None), judgement.behaviour, closely=question.explaining, schedulers=schedulers.known(question)
+    )
     reading = manifests.read(
         question.filename,
         recursive=question.recursive,
         stdin=sys.stdin.buffer,
+        detailed=question.explaining,
+        services=snapshot.deduction.keeps,
     )
+    _fold(reading, snapshot)
+    targets.resolve(snapshot)
+    unknown = schedulers.apply(snapshot, schedulers.OWNER_KINDS)
+    nodes: report.NodesKnown = "listed" if snapshot.nodes else "none"
+    audit = evaluate(snapshot, judgement.context(question), nodes=nodes)
+    notes += [*_capture_hint(audit), *schedulers.hints(snapshot)]
+    problems = [*(str(error) for error in reading.errors), *unknown]
+    problems += [f'{resource(target.kind)} "{target.name}" not found in the files' for target in snapshot.unmet()]
+    skipped = snapshot.skipped + reading.skipped
+    return Gathered(audit, judgement, nodes, question.all_namespaces, skipped=skipped, problems=problems, notes=notes)
+
+
+def _fold(reading: Reading, snapshot: Snapshot) -> None:
+    """Add every object that was read to a snapshot, the first one of each name."""
     seen: set[tuple[str, str, str]] = set()
     for loaded in reading.objects:
         metadata = loaded.object.metadata
@@ -64,13 +98,21 @@ def from_files(question: Question) -> Gathered:
                 snapshot.add_pod(loaded.object)
             case Node():
                 snapshot.add_node(loaded.object)
+            case Namespace():
+                snapshot.neighbours.add_namespace(loaded.object)
             case Event():
                 snapshot.add_event(loaded.object)
+            case MapSelecting():
+                snapshot.deduction.add_service(loaded.object)
             case Workload():
                 snapshot.add_workload(loaded.kind, loaded.object)
-    nodes: report.NodesKnown = "listed" if snapshot.nodes else "none"
-    audit = evaluate(snapshot, judgement.context(question), nodes=nodes)
-    problems = [str(error) for error in reading.errors]
-    problems += [f'{resource(target.kind)} "{target.name}" not found in the files' for target in snapshot.unmet()]
-    skipped = snapshot.skipped + reading.skipped
-    return Gathered(audit, judgement, nodes, question.all_namespaces, skipped=skipped, problems=problems, notes=notes)
+
+
+def _capture_hint(audit: Audit) -> list[str]:
+    """Say that a capture lacks what some verdict needs, if it has it for no pod; a manifest never has it."""
+    if audit.snapshot.with_managed_fields:
+        return []
+    members = (member for row in audit.rows for member in row.members if member.pod.shape.stored)
+    if any(key.verdict in LABEL_MAY_HAVE_CHANGED for member in members for key in member.keys):
+        return [_NO_MANAGED_FIELDS]
+    return []

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Final
 
 from msgspec import UNSET
 
 from kubectl_spread.audit import report
 from kubectl_spread.audit.evaluate import Audit
+from kubectl_spread.audit.phrases import plural
 from kubectl_spread.audit.scope import Scope
 from kubectl_spread.cli import output
 from kubectl_spread.cli.judging import Judgement
 from kubectl_spread.cli.question import Question
 from kubectl_spread.rules import RULES, engine
+
+_PASSED_OVER: Final = ("finished", "mirror")
+"""Reasons why pods that are asked for are not judged."""
 
 
 @dataclass(slots=True)
@@ -44,9 +49,15 @@ class Gathered:
         return not (self.audit.pods or self.audit.templates)
 
     @property
+    def namespaces(self) -> frozenset[str]:
+        """The namespaces of the judged pods and templates."""
+        pods = (pod.namespace for pod in self.audit.pods)
+        return frozenset((*pods, *(template.namespace for template in self.audit.templates)))
+
+    @property
     def several_namespaces(self) -> bool:
         """Whether the judged pods are in more than one namespace, or all namespaces were asked for."""
-        return len({pod.shape.namespace for pod in self.audit.pods}) > 1 or self.all_namespaces
+        return len(self.namespaces) > 1 or self.all_namespaces
 
     def say(self) -> None:
         """Print what goes to stderr; by which Kubernetes nothing was judged is of no interest."""
@@ -57,13 +68,17 @@ class Gathered:
             output.error(text)
 
     def nothing_found(self) -> str:
-        """Return kubectl's own words for an empty answer."""
+        """Return why there is an empty answer: pods that are not judged, or else kubectl's own words."""
+        passed_over = [plural(number, f"{kind} pod") for kind in _PASSED_OVER if (number := self.skipped[kind])]
+        if passed_over:
+            return f"nothing to judge: {' and '.join(passed_over)} skipped"
         namespace = self.scope.namespace
         return "No resources found" if namespace is None else f"No resources found in {namespace} namespace."
 
-    def completed(self, question: Question) -> report.Report:
-        """Return the report, with the findings of the selected rules."""
-        return engine.complete(self.audit, self._cluster(), RULES, question.selection, self.skipped)
+    def completed(self, question: Question, baseline: engine.Baseline | None = None) -> report.Report:
+        """Return the report, with the findings of the selected rules that no baseline has."""
+        cluster, selection = self._cluster(), question.selection
+        return engine.complete(self.audit, cluster, RULES, selection, self.skipped, baseline=baseline)
 
     def _cluster(self) -> report.Cluster:
         judgement = self.judgement
@@ -71,6 +86,7 @@ class Gathered:
         return report.Cluster(
             server_version=UNSET if server is None else f"1.{server}",
             judged_as=f"1.{judgement.minor}",
+            compared_with=UNSET if judgement.upgrade is None else f"1.{judgement.upgrade.minor}",
             version_source=judgement.version_source,
             gates=dict(judgement.gates),
             gates_source=judgement.gates_source,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kubectl_spread.audit import report
+from kubectl_spread.audit.inquiry import Inquiry
 from kubectl_spread.audit.verdicts import Context
 from kubectl_spread.cli.question import Question
 from kubectl_spread.errors import UsageError
@@ -18,13 +19,14 @@ VersionSource = Literal["live", "flag", "default"]
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """By which Kubernetes pods are judged, and how that is known."""
+    """By which Kubernetes pods are judged, how that is known, and what it is compared with, if that is asked."""
 
     server_minor: int | None
     minor: int
     version_source: VersionSource
     gates: Mapping[str, bool]
     gates_source: report.GatesSource
+    upgrade: Behaviour | None = None
 
     @property
     def behaviour(self) -> Behaviour:
@@ -34,7 +36,8 @@ class Judgement:
     def context(self, question: Question) -> Context:
         """Return what verdicts may rely on."""
         known = self.gates_source != "version"
-        return Context(self.behaviour, gates_known=known, merge_since=question.merging_since)
+        inquiry = Inquiry(recreate=question.recreate, upgrade=self.upgrade, expected_domains=question.expected_domains)
+        return Context(self.behaviour, gates_known=known, merge_since=question.merging_since, inquiry=inquiry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +65,20 @@ def judge_by(
     source: VersionSource = "flag" if asked is not None else "default" if server is None else "live"
     served = None if server is None else server.emulated
     wanted = next(minor for minor in (asked, served, NEWEST_MINOR) if minor is not None)
-    minor, warning = _judged_minor(wanted)
+    minor, warning = _known_minor(wanted, "--from: " if question.from_version else "", "judged as")
+    other, note = _compared_minor(question.other_minor)
     overrides = question.gate_overrides
-    try:
-        gates = features.gates(minor, overrides)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
+    gates = _gates(minor, overrides, other)
     if served_gates is not None and asked is None:
         gates |= {name: served_gates[name] for name in gates if name in served_gates and name not in overrides}
-    gates_source: report.GatesSource = "flag" if overrides else "version" if served_gates is None else "metrics"
-    return Judgement(None if server is None else server.actual, minor, source, gates, gates_source), [
-        warning
-    ] if warning else []
+    return Judgement(
+        server_minor=None if server is None else server.actual,
+        minor=minor,
+        version_source=source,
+        gates=gates,
+        gates_source="flag" if overrides else "version" if served_gates is None else "metrics",
+        upgrade=None if other is None else _upgrade(other, minor, gates, overrides),
+    ), [text for text in (warning, note) if text]
 
 
 def judge_files_by(question: Question) -> tuple[Judgement, list[str]]:
@@ -84,21 +89,71 @@ def judge_files_by(question: Question) -> tuple[Judgement, list[str]]:
     """
     judgement, notes = judge_by(question, None)
     if judgement.version_source == "default":
-        notes.append(f"judged as Kubernetes 1.{judgement.minor}, the newest known (--server-version chooses another)")
+        chosen = f"judged as Kubernetes 1.{judgement.minor}, the newest known (--server-version chooses another)"
+        notes.insert(0, chosen)
     return judgement, notes
 
 
-def _judged_minor(minor: int) -> tuple[int, str]:
-    """Return the minor that is judged by, and a warning where it is not the one that was asked for.
+def _compared_minor(minor: int | None) -> tuple[int | None, str]:
+    """Return the minor that is compared with, and a warning where another one was asked for; None: none is compared.
+
+    Raises:
+        UsageError: the minor is older than any that is known.
+    """
+    if minor is None:
+        return None, ""
+    return _known_minor(minor, "--to: ", "compared with")
+
+
+def _known_minor(minor: int, option: str, done: str) -> tuple[int, str]:
+    """Return the minor that stands for one that was asked for, and a warning where it is not the same.
+
+    Args:
+        minor: The minor that was asked for.
+        option: What texts begin with: the option that asked.
+        done: What is done with it.
 
     Raises:
         UsageError: the minor is older than any that is known.
     """
     if minor < OLDEST_MINOR:
-        raise UsageError(f"Kubernetes 1.{minor} is too old: 1.{OLDEST_MINOR} to 1.{NEWEST_MINOR} are known")
+        raise UsageError(f"{option}Kubernetes 1.{minor} is too old: 1.{OLDEST_MINOR} to 1.{NEWEST_MINOR} are known")
     if minor > NEWEST_MINOR:
-        return (
-            NEWEST_MINOR,
-            f"Kubernetes 1.{minor} is newer than any that is known, judged as 1.{NEWEST_MINOR}",
-        )
+        newer = f"{option}Kubernetes 1.{minor} is newer than any that is known"
+        return NEWEST_MINOR, f"{newer}, {done} 1.{NEWEST_MINOR}"
     return minor, ""
+
+
+def _gates(minor: int, overrides: Mapping[str, bool], other: int | None) -> dict[str, bool]:
+    """Return the gates of the minor that is judged by; an override that only ``other`` takes is left to that.
+
+    Raises:
+        UsageError: no minor that is asked about takes a gate, or the gates contradict each other.
+    """
+
+    def is_of_other(name: str, *, value: bool) -> bool:
+        here = features.takes(minor, name, value=value)
+        return other is not None and not here and features.takes(other, name, value=value)
+
+    own = {name: value for name, value in overrides.items() if not is_of_other(name, value=value)}
+    try:
+        return features.gates(minor, own)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def _upgrade(minor: int, judged: int, gates: Mapping[str, bool], overrides: Mapping[str, bool]) -> Behaviour:
+    """Return how the minor that is compared with behaves, given the same gates where it takes them.
+
+    A gate that has the default of the minor that is judged by is not given: the other one may have another default.
+
+    Raises:
+        UsageError: no server of that minor would start with these gates.
+    """
+    usual = features.gates(judged, {})
+    given = {name: value for name, value in gates.items() if value != usual[name]} | dict(overrides)
+    taken = {name: value for name, value in given.items() if features.takes(minor, name, value=value)}
+    try:
+        return features.behaviour(minor, features.gates(minor, taken))
+    except ValueError as error:
+        raise UsageError(f"--to: no server of 1.{minor} would start with these feature gates: {error}") from None

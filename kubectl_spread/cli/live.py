@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final, TypeVar
 
 import msgspec
 
-from kubectl_spread.audit import report
+from kubectl_spread.audit import affinity, report
 from kubectl_spread.audit.evaluate import Audit, evaluate
 from kubectl_spread.audit.snapshot import Snapshot
 from kubectl_spread.audit.templates import Refused
 from kubectl_spread.audit.verdicts import Verdict
+from kubectl_spread.cli import output, schedulers, surroundings, targets
 from kubectl_spread.cli.gathered import Gathered
 from kubectl_spread.cli.judging import Judgement, ServerMinor, judge_by
 from kubectl_spread.cli.question import Question
-from kubectl_spread.errors import ForbiddenError, UsageError
+from kubectl_spread.errors import ForbiddenError, NotFoundError, UsageError
 from kubectl_spread.kube.features import OLDEST_MINOR
 from kubectl_spread.kube.model import Message, Pod
 from kubectl_spread.sources.cluster import Cluster
 from kubectl_spread.sources.connection import ConnectionFlags
 from kubectl_spread.sources.page import Page
-from kubectl_spread.sources.resources import BY_KIND, EVENTS, NODES, PODS, WORKLOADS, Resource
+from kubectl_spread.sources.resources import (
+    BY_KIND,
+    DETAILED_PODS,
+    NAMESPACES,
+    NODES,
+    PODS,
+    SERVICES,
+    WORKLOADS,
+    Resource,
+)
 
 Kind = TypeVar("Kind", bound=Message)
 _UNFINISHED: Final = "status.phase!=Succeeded,status.phase!=Failed"
@@ -45,7 +56,8 @@ class Live:
     def __init__(self, question: Question, flags: ConnectionFlags) -> None:
         """Connect; nothing is read yet but credentials."""
         self._question = question
-        self._cluster = Cluster.connect(flags)
+        self._schedulers = schedulers.known(question)
+        self._cluster = Cluster.connect(flags, output.note)
         self._scope = question.scope(self._cluster.namespace)
         if self._scope.namespace is None and any(target.name for target in self._scope.targets):
             raise UsageError("a resource cannot be retrieved by name across all namespaces")
@@ -65,10 +77,13 @@ class Live:
         judgement, warnings = judge_by(question, server)
         snapshot = self._pods(judgement)
         nodes = self._nodes(snapshot, judgement) if question.needs_nodes else "none"
-        self._owners(snapshot)
+        self._defaults(snapshot, self._owners(snapshot))
+        targets.resolve(snapshot)
         audit = evaluate(snapshot, judgement.context(question), nodes=nodes)
         if self._needs_gates(audit, judgement):
             judgement, warnings = judge_by(question, server, self._gates())
+            audit = evaluate(snapshot, judgement.context(question), nodes=nodes)
+        if question.explaining and self._surroundings(audit):
             audit = evaluate(snapshot, judgement.context(question), nodes=nodes)
         self._check_named(snapshot)
         self._events(audit)
@@ -97,10 +112,12 @@ class Live:
                 snapshot.add_pod(pod)
 
         def begin() -> Snapshot:
-            return Snapshot(self._scope, judgement.behaviour)
+            closely, known = self._question.explaining, self._schedulers
+            return Snapshot(self._scope, judgement.behaviour, closely=closely, schedulers=known)
 
         try:
-            return self._cluster.fold(PODS, begin, add, self._scope.namespace, field_selector=_UNFINISHED)
+            resource: Resource[Pod] = DETAILED_PODS if self._question.explaining else PODS
+            return self._cluster.fold(resource, begin, add, self._scope.namespace, field_selector=_UNFINISHED)
         except ForbiddenError as error:
             hint = " (name one that you may list with -n)" if self._scope.namespace is None else ""
             raise ForbiddenError(f"{error}{hint}") from None
@@ -117,11 +134,13 @@ class Live:
             return "inferred" if inferred else "none"
         return "listed"
 
-    def _owners(self, snapshot: Snapshot) -> None:
+    def _owners(self, snapshot: Snapshot) -> set[str]:
         """Read every workload: the owners of the pods, and the templates whose pods may be missing.
 
-        A Deployment's annotations are known from its ReplicaSets too, which carry them.
+        A Deployment's annotations are known from its ReplicaSets too, which carry them. Returns the kinds that may not
+        be read.
         """
+        forbidden = set()
         owning = {pod.shape.owner.kind for pod in snapshot.pods if pod.shape.owner}
         unread = []
         for resource in WORKLOADS:
@@ -129,6 +148,7 @@ class Live:
                 for workload in self._all(resource, self._scope.namespace):
                     snapshot.add_workload(resource.kind, workload)
             except ForbiddenError as error:
+                forbidden.add(resource.kind)
                 self._forbidden += 1
                 asked = any(target.kind not in ("Pod", resource.kind) for target in self._scope.targets)
                 if asked or resource.kind in owning:
@@ -140,17 +160,57 @@ class Live:
             self._notes.append(
                 f"this user may not list {', '.join(unread)}: templates and pods that are refused are missed"
             )
+        return forbidden
 
-    def _events(self, audit: Audit) -> None:
-        """Read why controllers could not create pods, where a template says that they cannot."""
-        if not any(refusal.refused is Refused.PODS for template in audit.templates for refusal in template.refusals):
+    def _defaults(self, snapshot: Snapshot, unread: set[str]) -> None:
+        """Read Services, where default constraints are asked for, and give pods theirs."""
+        if not snapshot.deduction.keeps:
             return
         try:
-            for event in self._all(EVENTS, self._scope.namespace, field_selector="reason=FailedCreate"):
+            for service in self._all(SERVICES, self._scope.namespace):
+                snapshot.deduction.add_service(service)
+        except ForbiddenError as error:
+            self._forbidden += 1
+            self._problems.append(f"{error}: default constraints are not known")
+            return
+        self._problems += schedulers.apply(snapshot, unread)
+
+    def _events(self, audit: Audit) -> None:
+        """Read what was said about the pods and their owners: to explain, or where a template cannot have pods."""
+        refused = any(one.refused is Refused.PODS for template in audit.templates for one in template.refusals)
+        if not refused and not self._question.explaining:
+            return
+        chosen = surroundings.EVENTS_BUT if self._question.explaining else "reason=FailedCreate"
+        try:
+            for event in surroundings.events(self._cluster, self._scope.namespace, chosen):
                 audit.snapshot.add_event(event)
         except ForbiddenError as error:
             self._forbidden += 1
             self._notes.append(f"{error}: the controllers' own words are not shown")
+
+    def _surroundings(self, audit: Audit) -> bool:
+        """Read what else decides where pods go; return whether anything was read that the audit has to know."""
+        snapshot, namespace = audit.snapshot, self._scope.namespace
+        snapshot.neighbours.everywhere = namespace is None
+        read = False
+        if namespace is not None and any(not pod.node for pod in audit.pods):
+            with self._not_everything():
+                snapshot.join(surroundings.pods_elsewhere(self._cluster, namespace, audit.context.behaviour))
+                snapshot.neighbours.everywhere = read = True
+        if affinity.wants_namespaces((pod.shape for pod in audit.pods), snapshot):
+            with self._not_everything():
+                for found in self._all(NAMESPACES, None):
+                    snapshot.neighbours.add_namespace(found)
+        return read
+
+    @contextmanager
+    def _not_everything(self) -> Iterator[None]:
+        """Note what the user may not read of that which decides where pods go."""
+        try:
+            yield
+        except ForbiddenError as error:
+            self._forbidden += 1
+            self._notes.append(f"{error}: not everything that decides where pods may go is known")
 
     def _all(self, resource: Resource[Kind], namespace: str | None, *, field_selector: str = "") -> list[Kind]:
         def begin() -> list[Kind]:
@@ -165,6 +225,8 @@ class Live:
     def _needs_gates(self, audit: Audit, judgement: Judgement) -> bool:
         if self._question.minor is not None:
             return False
+        if judgement.upgrade is not None:
+            return True
         uncertain = any(_GATED & row.verdicts.keys() for row in audit.rows)
         return OLDEST_MINOR <= judgement.minor < _ALL_LOCKED or uncertain
 
@@ -179,6 +241,8 @@ class Live:
         """Ask for the objects that were named and that no pod led to, so that the apiserver itself says NotFound."""
         namespace = self._scope.namespace
         for target in snapshot.unmet():
+            if target.kind not in BY_KIND:
+                raise NotFoundError(f'no pod that was read belongs to {target.kind} "{target.name}"')
             self._cluster.get(BY_KIND[target.kind], namespace, target.name)
             if target.kind == "Pod":
                 self._notes.append(f"pod {target.name} is finished and not judged")

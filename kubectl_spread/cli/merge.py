@@ -17,7 +17,8 @@ from kubectl_spread.cli.judging import judge_files_by
 from kubectl_spread.cli.question import Question
 from kubectl_spread.errors import DecodeError, Position, SourceError
 from kubectl_spread.kube.features import Behaviour
-from kubectl_spread.kube.model import Event, Node, Pod
+from kubectl_spread.kube.model import Pod
+from kubectl_spread.kube.workloads import Workload
 from kubectl_spread.render import structured
 from kubectl_spread.sources import chunks, files, manifests
 from kubectl_spread.sources.chunks import Chunk
@@ -141,7 +142,7 @@ class _Run:
     ) -> Iterator[tuple[Path, object]]:
         """Yield what becomes of the members of a chunk that do not stay as they are."""
         for member in members:
-            if member.type in (Node, Event) or (member.type is None and member.fault is None):
+            if not _is_judged(member):
                 continue
             path = member.record.path
             try:
@@ -166,10 +167,10 @@ class _Run:
         found = loaded.object
         if isinstance(found, Pod):
             outcome = self.treat(found, behaviour)
-        elif isinstance(found, Node | Event):
-            return Outcome(())
-        else:
+        elif isinstance(found, Workload):
             outcome = merging.judge_workload(loaded.kind, found, behaviour)
+        else:
+            return Outcome(())
         of_pods = outcome.pods.errors if outcome.pods and not outcome.errors else ()
         self.refused = self.refused or bool(outcome.errors or of_pods)
         again = "" if self.leaves_out else "a re-creation would be refused: "
@@ -186,3 +187,10 @@ class _Run:
     def _fail(self, error: SourceError | DecodeError) -> None:
         self.failed = True
         output.error(str(error))
+
+
+def _is_judged(member: Member) -> bool:
+    """Tell whether a member has a pod spec, or is so broken that it cannot be told; everything else stays as it is."""
+    if member.type is None:
+        return member.fault is not None
+    return issubclass(member.type, Pod | Workload)

@@ -56,6 +56,39 @@ _VERSION: Final = (
     ),
 )
 
+_QUESTIONS: Final = (
+    click.option(
+        "--recreate",
+        is_flag=True,
+        help="Ask too whether the API would take the stored pods if they were created again.",
+    ),
+    click.option(
+        "--from",
+        "from_version",
+        default="",
+        metavar="1.N",
+        help="The Kubernetes minor to judge by, as --server-version.",
+    ),
+    click.option(
+        "--to",
+        "to_version",
+        default="",
+        metavar="1.N",
+        help="Ask too what another Kubernetes minor would do otherwise.",
+    ),
+    click.option(
+        "--defaults",
+        is_flag=True,
+        help="Give pods without constraints those that kube-scheduler has by default.",
+    ),
+    click.option(
+        "--scheduler-config",
+        default="",
+        metavar="FILE",
+        help="The configuration of kube-scheduler: its profiles place pods, and their default constraints count.",
+    ),
+)
+
 _INPUT: Final = (
     click.option("-n", "--namespace", default="", metavar="NAME", help="The namespace to judge."),
     click.option(
@@ -74,6 +107,7 @@ _INPUT: Final = (
         metavar="TIME",
         help="Since when every apiserver merges spread selectors.",
     ),
+    *_QUESTIONS,
 )
 
 _MANIFESTS: Final = (
@@ -99,8 +133,14 @@ _SCOPE: Final = (
     ),
     click.option("-l", "--selector", default="", metavar="SELECTOR", help="Judge pods with these labels."),
     click.option("--field-selector", default="", metavar="SELECTOR", help="Judge pods with these fields."),
-    click.option("--select", multiple=True, metavar="CODE,…", help="Run only these rules, by code or prefix."),
-    click.option("--ignore", multiple=True, metavar="CODE,…", help="Silence these rules, by code or prefix."),
+    click.option(
+        "--expect-domains",
+        multiple=True,
+        metavar="KEY=NUMBER,…",
+        help="How many domains of a key there should be (zone=3); those without nodes are invisible otherwise.",
+    ),
+    click.option("--select", multiple=True, metavar="CODE,…", help="Run only these rules, by code, prefix or name."),
+    click.option("--ignore", multiple=True, metavar="CODE,…", help="Silence these rules, by code, prefix or name."),
 )
 
 color: Final = click.option(

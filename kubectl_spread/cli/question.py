@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from typing import Final
 
 import msgspec
 
@@ -13,12 +14,20 @@ from kubectl_spread.errors import UsageError
 from kubectl_spread.kube import labelsyntax
 from kubectl_spread.kube.features import NEWEST_MINOR
 from kubectl_spread.rules import RULES
-from kubectl_spread.rules.engine import Selection
+from kubectl_spread.rules.engine import Selection, named
+from kubectl_spread.rules.model import Severity
+
+_TOPOLOGY_KEYS: Final = {
+    "hostname": "kubernetes.io/hostname",
+    "region": "topology.kubernetes.io/region",
+    "zone": "topology.kubernetes.io/zone",
+}
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
     """The options of ``check`` and ``explain``, as click hands them over."""
 
+    explaining: bool = False
     arguments: tuple[str, ...] = ()
     filename: tuple[str, ...] = ()
     recursive: bool = False
@@ -30,19 +39,27 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     server_version: str = ""
     feature_gates: str = ""
     merge_since: str = ""
+    recreate: bool = False
+    from_version: str = ""
+    to_version: str = ""
+    defaults: bool = False
+    scheduler_config: str = ""
+    expect_domains: tuple[str, ...] = ()
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    severity: str = "info"
 
     @property
     def selection(self) -> Selection:
         """The rules that run and those that are silenced.
 
         Raises:
-            UsageError: a code is no rule's and no prefix of one.
+            UsageError: a word is no rule's code or name and no prefix of a code.
         """
-        selection = Selection(select=_split(self.select), ignore=_split(self.ignore))
+        least = Severity.of(self.severity)
+        selection = Selection(select=_split(self.select), ignore=_split(self.ignore), least=least)
         for code in (*selection.select, *selection.ignore):
-            if not any(rule.code.startswith(code) for rule in RULES):
+            if not any(named(rule, [code]) for rule in RULES):
                 raise UsageError(f'no rule has the code "{code}" (kubectl spread rules lists them)')
         return selection
 
@@ -70,20 +87,44 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
     @property
+    def expected_domains(self) -> dict[str, int]:
+        """How many domains there should be, by topology key; ``zone``, ``region`` and ``hostname`` are short for these.
+
+        Raises:
+            UsageError: an item is not KEY=NUMBER.
+        """
+        expected = {}
+        for item in _split(self.expect_domains):
+            key, _, number = item.rpartition("=")
+            if not key or not number.isdecimal() or int(number) < 1:
+                raise UsageError(f'--expect-domains: "{item}" is not KEY=NUMBER (write zone=3)')
+            expected[_TOPOLOGY_KEYS.get(key, key)] = int(number)
+        return expected
+
+    @property
     def minor(self) -> int | None:
         """The Kubernetes minor to judge by, if the user names one.
 
         Raises:
+            UsageError: it is not of the form 1.N, or two are named.
+        """
+        server = _minor("--server-version", self.server_version)
+        start = _minor("--from", self.from_version)
+        if start is not None and server not in (None, start):
+            raise UsageError(
+                f"--from {self.from_version} and --server-version {self.server_version} both name the version to judge "
+                "by: give one"
+            )
+        return server if start is None else start
+
+    @property
+    def other_minor(self) -> int | None:
+        """The Kubernetes minor to compare with, if the user names one.
+
+        Raises:
             UsageError: it is not of the form 1.N.
         """
-        if not self.server_version:
-            return None
-        parts = self.server_version.removeprefix("v").split(".")
-        if len(parts) < 2 or parts[0] != "1" or not parts[1].isdecimal():  # noqa: PLR2004 - major and minor
-            raise UsageError(
-                f'--server-version: "{self.server_version}" is no Kubernetes version (write 1.{NEWEST_MINOR})'
-            )
-        return int(parts[1])
+        return _minor("--to", self.to_version)
 
     @property
     def gate_overrides(self) -> dict[str, bool]:
@@ -125,6 +166,16 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
             fields=tuple(FieldRequirement(field, value, equal) for field, value, equal in fields),
             targets=found,
         )
+
+
+def _minor(option: str, version: str) -> int | None:
+    """Return the minor of a version that an option names; None where it is not given."""
+    if not version:
+        return None
+    parts = version.removeprefix("v").split(".")
+    if len(parts) < 2 or parts[0] != "1" or not parts[1].isdecimal():  # noqa: PLR2004 - major and minor
+        raise UsageError(f'{option}: "{version}" is no Kubernetes version (write 1.{NEWEST_MINOR})')
+    return int(parts[1])
 
 
 def _split(values: Iterable[str]) -> tuple[str, ...]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from kubectl_spread.audit.scope import Target
+from kubectl_spread.audit.snapshot import Snapshot
 from kubectl_spread.errors import UsageError
 
 KINDS: Final = {
@@ -26,8 +28,10 @@ _KIND_OF: Final = {word: kind for kind, words in KINDS.items() for word in words
 def parse(arguments: Sequence[str]) -> tuple[Target, ...]:
     """Return what the arguments name; a plain NAME is a pod, a TYPE alone every object of it.
 
+    A type that is not known may be the kind of an owner, which ``resolve`` finds once pods were read.
+
     Raises:
-        UsageError: a type is not known, a name is missing, or both forms are mixed.
+        UsageError: a name is missing, or both forms are mixed.
     """
     if not arguments:
         return ()
@@ -46,6 +50,33 @@ def resource(kind: str) -> str:
     return KINDS[kind][1] if kind in KINDS else f"{kind.lower()}s"
 
 
+def resolve(snapshot: Snapshot) -> None:
+    """Find the kinds that were named and are not known among the owners of what was read.
+
+    Raises:
+        UsageError: no owner is of such a kind.
+    """
+    kinds = {pod.shape.owner.kind for pod in snapshot.pods if pod.shape.owner is not None}
+    kinds |= snapshot.ownership.owner_kinds
+    found = tuple(_resolved(target, kinds) for target in snapshot.scope.targets)
+    snapshot.scope = replace(snapshot.scope, targets=found)
+
+
+def _resolved(target: Target, kinds: Iterable[str]) -> Target:
+    """Return a target with its kind as the API writes it; one of several groups is as good as the others."""
+    if target.kind in KINDS:
+        return target
+    word = target.kind.lower().partition(".")[0]
+    for kind in sorted(kinds):
+        if word in (kind.lower(), f"{kind.lower()}s"):
+            return Target(kind, target.name)
+    known = ", ".join(words[0] for words in KINDS.values())
+    raise UsageError(
+        f'the server doesn\'t have a resource type "{target.kind}" with pods (known: {known}, and the kinds of what '
+        "owns the pods that were read)"
+    )
+
+
 def _kind(word: str) -> str | None:
     """Return the kind that a word names; a group may follow, as in ``deployments.apps``."""
     return _KIND_OF.get(word.lower().partition(".")[0])
@@ -55,8 +86,4 @@ def _slashed(argument: str) -> Target:
     word, _, name = argument.partition("/")
     if not word or not name or "/" in name:
         raise UsageError(f'arguments in TYPE/NAME form must have a single type and name, not "{argument}"')
-    kind = _kind(word)
-    if kind is None:
-        known = ", ".join(words[0] for words in KINDS.values())
-        raise UsageError(f'the server doesn\'t have a resource type "{word}" with pods (known: {known})')
-    return Target(kind, name)
+    return Target(_kind(word) or word, name)

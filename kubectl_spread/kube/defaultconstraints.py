@@ -6,7 +6,7 @@ pkg/scheduler/framework/plugins/helper/spread.go, DefaultSelector.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final, TypeVar
 
@@ -51,6 +51,7 @@ class Selecting(Message, frozen=True):
 
 
 T = TypeVar("T", MapSelecting, Selecting)
+_NO_LABELS: Final[Labels] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,45 +78,56 @@ def constraints(
 
 
 def default_selector(pod: Pod, selectors: Selectors) -> LabelSelector:
-    """Return the requirements of all Services that select the pod and of the controller that owns it.
-
-    A Service without a selector selects nothing. Owners other than ReplicationControllers, ReplicaSets and
-    StatefulSets add nothing.
-    """
+    """Return the selector of a pod's default constraints, as ``deduce`` does, from the objects of all namespaces."""
     metadata = pod.metadata
-    found: dict[str, str] = {}
-    for service in selectors.services:
-        if service.metadata.namespace == metadata.namespace and _selects(service.spec.selector, metadata.labels):
-            found |= service.spec.selector
+    services = [one.spec.selector for one in selectors.services if one.metadata.namespace == metadata.namespace]
     owner = next((one for one in metadata.owner_references if one.controller), None)
     if owner is None:
-        return LabelSelector(match_labels=found)
+        return deduce(metadata.labels, services)
     wanted = (metadata.namespace, owner.name)
     match (owner.api_version, owner.kind):
         case ("v1", "ReplicationController"):
-            for controller in _named(selectors.replication_controllers, wanted):
-                found |= controller.spec.selector
+            controller = _named(selectors.replication_controllers, wanted)
+            return deduce(metadata.labels, services, by_labels=controller.spec.selector if controller else {})
         case ("apps/v1", "ReplicaSet"):
-            return _with_all(found, _named(selectors.replica_sets, wanted))
+            replicated = _named(selectors.replica_sets, wanted)
         case ("apps/v1", "StatefulSet"):
-            return _with_all(found, _named(selectors.stateful_sets, wanted))
-    return LabelSelector(match_labels=found)
+            replicated = _named(selectors.stateful_sets, wanted)
+        case _:
+            replicated = None
+    return deduce(metadata.labels, services, by_selector=replicated.spec.selector if replicated else None)
+
+
+def deduce(
+    labels: Labels,
+    services: Iterable[Labels],
+    *,
+    by_labels: Labels = _NO_LABELS,
+    by_selector: LabelSelector | None = None,
+) -> LabelSelector:
+    """Return the requirements of all Services that select a pod and of the controller that owns it.
+
+    A Service without a selector selects nothing.
+
+    Args:
+        labels: The pod's labels.
+        services: The selectors of the Services of its namespace, as labels.
+        by_labels: The selector of a ReplicationController that owns it; its labels replace those of Services.
+        by_selector: The selector of a ReplicaSet or StatefulSet that owns it; a label may stand in both parts.
+    """
+    found: dict[str, str] = {}
+    for service in services:
+        if _selects(service, labels):
+            found |= service
+    found |= by_labels
+    if by_selector is None or not labelselectors.valid(by_selector):
+        return LabelSelector(match_labels=found)
+    return LabelSelector(match_labels=found, match_expressions=tuple(labelselectors.requirements(by_selector)))
 
 
 def _selects(selector: Labels, labels: Labels) -> bool:
     return all(labels.get(key) == value for key, value in selector.items())
 
 
-def _named(objects: Sequence[T], wanted: tuple[str, str]) -> list[T]:
-    return [one for one in objects if (one.metadata.namespace, one.metadata.name) == wanted]
-
-
-def _with_all(found: dict[str, str], owners: Sequence[Selecting]) -> LabelSelector:
-    """Add an owner's requirements to ``found``; a label may stand in both."""
-    expressions = [
-        requirement
-        for owner in owners
-        if owner.spec.selector is not None and labelselectors.valid(owner.spec.selector)
-        for requirement in labelselectors.requirements(owner.spec.selector)
-    ]
-    return LabelSelector(match_labels=found, match_expressions=tuple(expressions))
+def _named(objects: Sequence[T], wanted: tuple[str, str]) -> T | None:
+    return next((one for one in objects if (one.metadata.namespace, one.metadata.name) == wanted), None)

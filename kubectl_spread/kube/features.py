@@ -106,6 +106,14 @@ def gates(minor: int, overrides: Mapping[str, bool]) -> dict[str, bool]:
     return values
 
 
+def takes(minor: int, name: str, *, value: bool) -> bool:
+    """Tell whether a server of ``minor`` knows a gate and lets it have a value."""
+    history = next((history for gate, history in _HISTORY.items() if gate == name), None)
+    if history is None or minor < history.since:
+        return False
+    return value or history.locked is None or minor < history.locked
+
+
 def behaviour(minor: int, gate_values: Mapping[str, bool]) -> Behaviour:
     """Return how a cluster of ``minor`` behaves with ``gate_values``; a gate that is missing is off."""
 

@@ -49,6 +49,25 @@ def label_owners(metadata: ObjectMeta, keys: Iterable[str]) -> tuple[LabelOwner,
     return tuple(owners)
 
 
+@dataclass(frozen=True, slots=True)
+class FieldOwner:
+    """Who wrote a field; ``time`` is when the manager last changed anything, so the field was written at or before."""
+
+    manager: str
+    time: datetime
+
+
+def field_owner(metadata: ObjectMeta, *path: str) -> FieldOwner | None:
+    """Return who owns a field, such as ``f:spec``, ``f:replicas``: of several owners the last one; None: nobody."""
+    *above, name = path
+    owners = [
+        FieldOwner(entry.manager, entry.time)
+        for entry in metadata.managed_fields
+        if entry.time is not None and name in _children(_fields(entry), *above)
+    ]
+    return max(owners, key=lambda owner: owner.time, default=None)
+
+
 def _fields(entry: ManagedFieldsEntry) -> dict[str, Any]:
     try:
         fields = msgspec.json.decode(entry.fields_v1)

@@ -83,7 +83,10 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """A spread constraint as the scheduler works with it: effective selector, every default filled in."""
+    """A spread constraint as the scheduler works with it: effective selector, every default filled in.
+
+    ``lenient`` ones, the system's defaults, are no less for a node that lacks a topology key.
+    """
 
     topology_key: str
     hard: bool
@@ -92,6 +95,7 @@ class Constraint:
     node_affinity_policy: NodeInclusionPolicy
     node_taints_policy: NodeInclusionPolicy
     selector: LabelSelector | None
+    lenient: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +122,7 @@ class Spread:
     @property
     def skew(self) -> int:
         """The largest skew of any eligible domain; 0 without one."""
-        return max((self.skew_of(value) for value in self.match_num), default=0)
+        return max(self.match_num.values(), default=self.min_match_num) - self.min_match_num
 
     def skew_of(self, topology_value: str) -> int:
         """Return how many pods a domain holds above the global minimum."""
@@ -158,7 +162,7 @@ def effective_selector(
 
 
 def working_constraint(
-    constraint: TopologySpreadConstraint, selector: LabelSelector | None, behaviour: Behaviour
+    constraint: TopologySpreadConstraint, selector: LabelSelector | None, behaviour: Behaviour, *, lenient: bool = False
 ) -> Constraint:
     """Return the scheduler's view of an API constraint whose effective selector is ``selector``."""
     hard = constraint.when_unsatisfiable == WhenUnsatisfiable.DO_NOT_SCHEDULE
@@ -174,6 +178,7 @@ def working_constraint(
         node_affinity_policy=NodeInclusionPolicy.HONOR if honors_affinity else NodeInclusionPolicy.IGNORE,
         node_taints_policy=NodeInclusionPolicy.HONOR if honors_taints else NodeInclusionPolicy.IGNORE,
         selector=selector,
+        lenient=lenient,
     )
 
 
@@ -197,6 +202,7 @@ class NodeSets:
         """Take the nodes in any order; ``behaviour`` says how taints are read."""
         self.nodes = tuple(sorted(nodes, key=lambda node: node.metadata.name))
         self._behaviour = behaviour
+        self._labels = {node.metadata.name: node.metadata.labels for node in self.nodes}
         self._domains: dict[object, Domains] = {}
         self._cells: dict[tuple[str, ...], Counter[tuple[str | None, ...]]] = {}
         self._placements: dict[bytes, dict[str, Usability]] = {}
@@ -242,6 +248,10 @@ class NodeSets:
             if all(key in node.metadata.labels for key in keys):
                 value_of[node.metadata.name] = node.metadata.labels[constraint.topology_key]
         return Domains(nodes=Counter(value_of.values()), value_of=value_of)
+
+    def labels_of(self, name: str) -> Labels:
+        """Return the labels of a node."""
+        return self._labels[name]
 
     def cells(self, keys: Sequence[str]) -> Mapping[tuple[str | None, ...], int]:
         """Map each combination of the nodes' values for ``keys`` (None: no such label) to its number of nodes."""

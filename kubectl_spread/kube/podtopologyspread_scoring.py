@@ -16,7 +16,8 @@ from kubectl_spread.kube.podtopologyspread import Constraint, Domains, NodeInclu
 
 MAX_NODE_SCORE: Final = 100
 _HOSTNAME: Final = "kubernetes.io/hostname"
-_NO_VALUE: Final = ""
+NO_VALUE: Final = ""
+"""The domain of nodes that lack the topology key of one of the system's default constraints."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,20 +79,24 @@ def scores(softs: Sequence[SoftConstraint], feasible: Sequence[Node], *, all_key
 
 
 def lenient_domains(constraint: Constraint, nodes: NodeSets, placement: Placement) -> Domains:
-    """Return the eligible domains of one of the system's default constraints: a missing key is no obstacle."""
+    """Return the eligible domains of one of the system's default constraints: a missing key is no obstacle.
+
+    The nodes that lack the key are one domain, ""; hosts are counted one by one, so without a name there is none.
+    """
     usable = nodes.usable(placement)
     honors = constraint.node_affinity_policy is NodeInclusionPolicy.HONOR
     value_of = {
-        node.metadata.name: node.metadata.labels.get(constraint.topology_key, _NO_VALUE)
+        node.metadata.name: node.metadata.labels.get(constraint.topology_key, NO_VALUE)
         for node in nodes.nodes
-        if usable[node.metadata.name][0] or not honors
+        if (usable[node.metadata.name].fits or not honors)
+        and (constraint.topology_key != _HOSTNAME or _HOSTNAME in node.metadata.labels)
     }
     return Domains(nodes=Counter(value_of.values()), value_of=value_of)
 
 
 def _ranking(soft: SoftConstraint, ranked: Sequence[Node]) -> _Ranking:
     key = soft.constraint.topology_key
-    match_num = {node.metadata.labels.get(key, _NO_VALUE): 0 for node in ranked}
+    match_num = {node.metadata.labels.get(key, NO_VALUE): 0 for node in ranked}
     for node, value in soft.domains.value_of.items():
         if value in match_num:
             match_num[value] += soft.matching.get(node, 0)

@@ -6,10 +6,11 @@ from typing import Annotated, Final
 
 import msgspec
 
-from kubectl_spread.kube.model import LabelSelector, Message, ObjectMeta, PodTemplateSpec
+from kubectl_spread.kube.model import Int32, LabelSelector, Message, ObjectMeta, PodTemplateSpec
 
 EMPTY: Final = PodTemplateSpec()
 _DEFAULT_REPLICAS: Final = 1
+_INDEXED: Final = "Indexed"
 
 
 class _Strategy(Message, frozen=True):
@@ -17,7 +18,7 @@ class _Strategy(Message, frozen=True):
 
 
 class _DeploymentSpec(Message, frozen=True):
-    replicas: Annotated[int | None, 1] = None
+    replicas: Annotated[Int32 | None, 1] = None
     selector: Annotated[LabelSelector | None, 2] = None
     template: Annotated[PodTemplateSpec, 3] = EMPTY
     strategy: Annotated[_Strategy, 4] = _Strategy()
@@ -26,13 +27,13 @@ class _DeploymentSpec(Message, frozen=True):
 class _ReplicatedSpec(Message, frozen=True):
     """The spec of a ReplicaSet or StatefulSet."""
 
-    replicas: Annotated[int | None, 1] = None
+    replicas: Annotated[Int32 | None, 1] = None
     selector: Annotated[LabelSelector | None, 2] = None
     template: Annotated[PodTemplateSpec, 3] = EMPTY
 
 
 class _ReplicationControllerSpec(Message, frozen=True):
-    replicas: Annotated[int | None, 1] = None
+    replicas: Annotated[Int32 | None, 1] = None
     selector: Annotated[dict[str, str], 2] = msgspec.field(default_factory=dict)
     template: Annotated[PodTemplateSpec, 3] = EMPTY
 
@@ -43,6 +44,7 @@ class _DaemonSetSpec(Message, frozen=True):
 
 class _JobSpec(Message, frozen=True):
     template: Annotated[PodTemplateSpec, 6] = EMPTY
+    completion_mode: Annotated[str, 9] = ""
 
 
 class _JobTemplateSpec(Message, frozen=True):
@@ -76,6 +78,11 @@ class Workload(Message, frozen=True):
     @property
     def rolls(self) -> bool:
         """Whether a change of the template replaces pods gradually, old and new ones side by side."""
+        return False
+
+    @property
+    def indexed(self) -> bool:
+        """Whether each of its pods has an index among the completions of a Job."""
         return False
 
 
@@ -168,6 +175,11 @@ class Job(Workload, frozen=True):
         """The pod template."""
         return self.spec.template
 
+    @property
+    def indexed(self) -> bool:
+        """Whether it runs pods by index."""
+        return self.spec.completion_mode == _INDEXED
+
 
 class CronJob(Workload, frozen=True):
     """A CronJob; its template is that of the Jobs it makes."""
@@ -178,6 +190,11 @@ class CronJob(Workload, frozen=True):
     def template(self) -> PodTemplateSpec:
         """The pod template."""
         return self.spec.job_template.spec.template
+
+    @property
+    def indexed(self) -> bool:
+        """Whether its Jobs run pods by index."""
+        return self.spec.job_template.spec.completion_mode == _INDEXED
 
 
 class PodTemplate(Workload, frozen=True):

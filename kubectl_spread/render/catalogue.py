@@ -1,4 +1,4 @@
-"""Rules as text: one rule for ``explain CODE``, all of them for ``rules``."""
+"""Rules as text: one rule for ``explain CODE``, all of them for ``rules``, and the page docs/rules.md."""
 
 from __future__ import annotations
 
@@ -14,10 +14,7 @@ def rule(found: Rule) -> str:
     sections = (
         ("Why", found.why),
         ("Message", found.message),
-        (
-            "Fix",
-            found.fix.replace("{restart}", "restart the pods by their owner"),
-        ),
+        ("Fix", found.general_fix),
         ("Source", found.source),
     )
     head = f"{found.code} {found.name} ({found.severity})\n{found.summary}\n"
@@ -32,5 +29,21 @@ def _filled(text: str) -> str:
 
 def rules(found: Sequence[Rule], terminal: Terminal) -> str:
     """Return the catalogue as a table."""
-    columns = [Column("CODE"), Column("NAME"), Column("SEVERITY"), Column("SUMMARY", shrink=True)]
+    columns = [Column("CODE"), Column("NAME"), Column("SEVERITY"), Column("SUMMARY", fit="wrap", least=18)]
     return table(columns, [(one.code, one.name, str(one.severity), one.summary) for one in found], terminal)
+
+
+def page(found: Sequence[Rule]) -> str:
+    """Return the catalogue as Markdown: docs/rules.md."""
+    head = "# Rules\n\nCodes are for ever. `kubectl spread explain CODE` prints the same.\n\n"
+    lines = ["| code | name | severity | summary |", "|---|---|---|---|"]
+    lines += [f"| [{one.code}](#{one.code.lower()}) | {one.name} | {one.severity} | {one.summary} |" for one in found]
+    return head + "\n".join(lines) + "\n" + "".join(_section(one) for one in found)
+
+
+def _section(found: Rule) -> str:
+    return (
+        f"\n## {found.code}\n\n**{found.name}** ({found.severity}): {found.summary}.\n\n{found.why}\n\n"
+        f"- Message: `{found.message}`\n- Fix: {found.general_fix}\n"
+        f"- Asks about nodes: {'yes' if found.needs_nodes else 'no'}\n- Source: <{found.source}>\n"
+    )

@@ -8,17 +8,21 @@ from typing import Final, Literal
 
 from msgspec import UnsetType
 
+from kubectl_spread.audit.phrases import plural
 from kubectl_spread.audit.report import Finding, Report, Row
 from kubectl_spread.audit.verdicts import Verdict
 from kubectl_spread.kube import labels
 from kubectl_spread.render import words
-from kubectl_spread.render.terminal import Cell, Column, Terminal, paragraph, table
+from kubectl_spread.render.folding import folded
+from kubectl_spread.render.terminal import Cell, Column, Terminal, hanging, paragraph, table
 
 SEVERITY_STYLES: Final = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 _LISTED_DOMAINS: Final = 5
 _QUIET: Final = frozenset({Verdict.MERGED, Verdict.BIND_LABEL, Verdict.SCHEDULER_MERGED, Verdict.AUTHORED})
 _LARGE: Final = 50
 _INDENT: Final = " " * 9
+_FURTHER: Final = "  "
+_SKIPPED: Final = {"unknownKind": "of other kinds"}
 _SEVERITIES: Final = ("error", "warning", "info")
 
 
@@ -38,12 +42,13 @@ def check(report: Report, layout: Layout, terminal: Terminal) -> str:
     rows = sorted(report.constraints, key=lambda row: _place(row) not in troubled)
     problems_only = layout.show == "problems" or (layout.show is None and len(rows) > _LARGE)
     shown = [row for row in rows if not problems_only or _place(row) in troubled]
-    parts = [words.judged_as(report.cluster, report.summary.pods) + "\n"] if layout.headers else []
+    judged = words.judged_as(report.cluster, report.summary.pods)
+    parts = [hanging(judged, _FURTHER, terminal)] if layout.headers else []
     if shown:
         parts.append(_rows(shown, layout, terminal))
     if report.findings:
         parts.append("".join(_finding(found, report, layout, terminal) for found in _by_severity(report.findings)))
-    parts.append(totals(report, hidden=len(rows) - len(shown)))
+    parts.append(hanging(totals(report, hidden=len(rows) - len(shown)), _FURTHER, terminal))
     return "\n".join(parts)
 
 
@@ -55,19 +60,23 @@ def totals(report: Report, *, hidden: int = 0) -> str:
         for severity in _SEVERITIES
         if (number := getattr(summary.findings, severity))
     )
-    judged = [words.plural(summary.pods, "pod"), words.plural(summary.constraints, "constraint row")]
+    judged = [plural(summary.pods, "pod"), plural(summary.constraints, "constraint row")]
     if isinstance(summary.templates, int):
-        judged.append(words.plural(summary.templates, "pod template"))
-    parts = [", ".join(judged), found or "no findings"]
+        judged.append(plural(summary.templates, "pod template"))
+    baseline = isinstance(summary.known, int)
+    parts = [", ".join(judged), found or ("no new findings" if baseline else "no findings")]
     if hidden:
-        parts.append(f"{words.plural(hidden, 'row')} without findings not shown (--show all)")
+        parts.append(f"{plural(hidden, 'row')} without findings not shown (--show all)")
     if summary.silenced:
         parts.append(f"{summary.silenced} silenced")
+    if baseline:
+        parts.append(f"{summary.known} known (baseline)")
     if report.cluster.nodes == "none":
         parts.append("placement not judged: no nodes")
     if summary.skipped:
-        parts.append("skipped: " + ", ".join(f"{number} {reason}" for reason, number in summary.skipped.items()))
-    return "; ".join(parts) + "\n"
+        skipped = (f"{number} {_SKIPPED.get(reason, reason)}" for reason, number in summary.skipped.items())
+        parts.append(f"skipped: {', '.join(skipped)}")
+    return "; ".join(parts)
 
 
 def _place(row: Row) -> tuple[str, object, str]:
@@ -80,24 +89,29 @@ def _by_severity(findings: Iterable[Finding]) -> list[Finding]:
 
 def _rows(rows: Sequence[Row], layout: Layout, terminal: Terminal) -> str:
     columns = [
-        *([Column("NAMESPACE")] if layout.namespaces else []),
-        Column("WORKLOAD", shrink=True),
-        Column("CONSTRAINT", shrink=True),
+        *([Column("NAMESPACE", fit="end", least=9)] if layout.namespaces else []),
+        Column("WORKLOAD", fit="middle", least=12),
+        Column("CONSTRAINT", fit="end", least=10),
         Column("PODS", "right"),
         Column("SELECTOR"),
-        Column("DOMAINS", shrink=True),
+        Column("DOMAINS"),
         Column("SKEW", "right"),
         Column("MAX", "right"),
     ]
     if layout.wide:
-        columns += [Column("MIN", "right"), Column("SELF", "right"), Column("PATH"), Column("EFFECTIVE")]
+        columns += [
+            Column("MIN", "right"),
+            Column("SELF", "right"),
+            Column("PATH"),
+            Column("EFFECTIVE", fit="end", least=20),
+        ]
     return table(columns, [_cells(row, layout) for row in rows], terminal, headers=layout.headers)
 
 
 def _cells(row: Row, layout: Layout) -> list[Cell | str]:
     cells: list[Cell | str] = [
         words.workload(row.workload),
-        Cell(words.clause(row), short=words.clause(row, short=True)),
+        Cell(words.clause(row), shorter=(words.clause(row, short=True), words.strictness(row))),
         str(row.pod_count),
         _selector(row),
         _domains(row),
@@ -124,15 +138,21 @@ def _selector(row: Row) -> Cell:
     return Cell(text, "" if worst in _QUIET else "yellow")
 
 
-def _domains(row: Row) -> str:
+def _domains(row: Row) -> Cell:
+    """Return the count of each domain; of many, and on narrow terminals, how many there are and their range."""
     if isinstance(row.domains, UnsetType):
-        return "-"
+        return Cell("-")
     empty = row.empty_domains if isinstance(row.empty_domains, int) else 0
     total = len(row.domains) + empty
+    if not total:
+        return Cell("<none>")
+    counts = [domain.match_num for domain in row.domains]
+    least = 0 if empty else min(counts)
+    summary = f"{total} ({least}..{max(counts, default=0)})"
     if total > _LISTED_DOMAINS:
-        counts = [domain.match_num for domain in row.domains] + [0] * bool(empty)
-        return f"{total} ({min(counts)}..{max(counts)})"
-    return " ".join(f"{words.value(domain.value)}={domain.match_num}" for domain in row.domains) or "<none>"
+        return Cell(summary)
+    text = folded([words.value(domain.value) for domain in row.domains], counts)
+    return Cell(text, shorter=(text, summary) if len(summary) < len(text) else ())
 
 
 def _skew(row: Row) -> Cell:
@@ -154,15 +174,19 @@ def _finding(found: Finding, report: Report, layout: Layout, terminal: Terminal)
     place = words.workload(found.object)
     if layout.namespaces:
         place = f"{words.safe(found.namespace)}/{place}"
-    concerned = f"{found.pod_count} of {words.plural(pods, 'pod')}" if pods or found.pods else "pod template"
+    if pods:
+        concerned = f"{found.pod_count} of {plural(pods, 'pod')}"
+    else:
+        concerned = plural(found.pod_count, "pod") if found.pods else "pod template"
     about = f"{place}  {words.short_path(found.path)}  {concerned}"
     return head(found, about, terminal) + details(found, terminal, pods=layout.wide)
 
 
 def head(found: Finding, about: str, terminal: Terminal) -> str:
     """Return the first line of a finding: severity, code, name, and what it is about."""
+    text = f"{found.severity:<8} {found.code} {found.name}  {about}"
     severity = terminal.styled(found.severity, SEVERITY_STYLES[found.severity])
-    return f"{severity}{' ' * (8 - len(found.severity))} {found.code} {found.name}  {about}\n"
+    return severity + hanging(text, _INDENT, terminal).removeprefix(found.severity)
 
 
 def details(found: Finding, terminal: Terminal, *, pods: bool) -> str:

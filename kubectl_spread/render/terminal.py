@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Final, Literal
 
 from rich.cells import cell_len, set_cell_size
@@ -12,8 +13,10 @@ from rich.color import ColorSystem
 from rich.style import Style
 
 _GAP: Final = 3
-_NARROWEST: Final = 8
+_NARROW_GAP: Final = 2
+_LEAST_GAP: Final = 1
 _READABLE: Final = 20
+_NO_BREAK: Final = "\N{NO-BREAK SPACE}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +39,46 @@ class Terminal:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table; one that may ``shrink`` is cut with an ellipsis where the terminal is narrow."""
+    """A column of a table.
+
+    Where the terminal is narrow, one with a ``fit`` gets narrower than its text, as far as ``least``: ``end`` and
+    ``middle`` put an ellipsis there, those of ``middle`` after all others; ``wrap`` goes on in the next line.
+    """
 
     title: str
     justify: Literal["left", "right"] = "left"
-    shrink: bool = False
+    fit: Literal["", "end", "middle", "wrap"] = ""
+    least: int = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Text in a table, its style, and a ``short`` form for terminals where the row does not fit."""
+    """Text in a table, its style, and ``shorter`` forms, each shorter than the last, for where rows do not fit."""
 
     text: str
     style: str = ""
-    short: str = ""
+    shorter: tuple[str, ...] = ()
+
+    def form(self, number: int) -> Cell:
+        """Return the cell with its text in one of the forms: 0 is the whole text."""
+        forms = (self.text, *self.shorter)
+        return Cell(forms[min(number, len(self.shorter))], self.style)
+
+
+Cells = list[list[Cell]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Fitted:
+    """Cells in the forms that were chosen, how wide their columns are, and how far apart."""
+
+    cells: Cells
+    widths: list[int]
+    gap: int
+
+    @property
+    def line_width(self) -> int:
+        return sum(self.widths) + self.gap * (len(self.widths) - 1)
 
 
 def table(
@@ -59,60 +88,127 @@ def table(
     *,
     headers: bool = True,
 ) -> str:
-    """Return rows in columns three spaces apart, without borders, as kubectl prints them."""
+    """Return rows in columns three spaces apart, without borders, as kubectl prints them; nearer if they must fit."""
     cells = [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in rows]
     if headers:
         cells.insert(0, [Cell(column.title) for column in columns])
-    widths = _natural_widths(cells)
-    if terminal.width is not None and _line_width(widths) > terminal.width:
-        cells = [[Cell(cell.short or cell.text, cell.style) for cell in row] for row in cells]
-        widths = _cut(columns, _natural_widths(cells), terminal.width)
-    return "".join(_line(columns, widths, row, terminal) for row in cells)
+    if not cells:
+        return ""
+    found = _fitted(columns, cells, terminal.width)
+    return "".join(_row(columns, found, row, terminal) for row in found.cells)
 
 
-def _natural_widths(rows: Sequence[Sequence[Cell]]) -> list[int]:
-    return [max(cell_len(cell.text) for cell in cells) for cells in zip(*rows, strict=True)]
+def _fitted(columns: Sequence[Column], cells: Cells, available: int | None) -> _Fitted:
+    """Return the table as it fits: with the longest forms and the widest gap that do; else its columns are cut."""
+    found = _shaped(cells, [0] * len(columns), _GAP)
+    if available is None or found.line_width <= available:
+        return found
+    for found in _narrower(cells, len(columns)):
+        if found.line_width <= available:
+            return found
+    if any(column.fit == "wrap" for column in columns):
+        wrapped = _cut(columns, _Fitted(found.cells, found.widths, _NARROW_GAP), available)
+        if wrapped.line_width <= available:
+            return wrapped
+    return _cut(columns, found, available)
 
 
-def _line_width(widths: Sequence[int]) -> int:
-    return sum(widths) + _GAP * (len(widths) - 1)
+def _narrower(cells: Cells, columns: int) -> Iterator[_Fitted]:
+    """Yield the table ever narrower, without cutting any text: short forms, smaller gaps, the shortest forms."""
+    most = [max(len(row[index].shorter) for row in cells) for index in range(columns)]
+    short = [min(number, 1) for number in most]
+    yield _shaped(cells, short, _GAP)
+    yield _shaped(cells, short, _NARROW_GAP)
+    for index, number in enumerate(most):
+        if number > 1:
+            yield _shaped(cells, [*short[:index], number, *short[index + 1 :]], _NARROW_GAP)
+    yield _shaped(cells, most, _NARROW_GAP)
+    yield _shaped(cells, most, _LEAST_GAP)
 
 
-def _cut(columns: Sequence[Column], widths: list[int], available: int) -> list[int]:
-    """Return widths that fit, or come near: columns that may shrink are cut, the right ones first."""
-    excess = _line_width(widths) - available
-    for index in reversed(range(len(columns))):
-        if columns[index].shrink and excess > 0:
-            cut = min(excess, max(widths[index] - _NARROWEST, 0))
-            widths[index] -= cut
-            excess -= cut
-    return widths
+def _shaped(cells: Cells, forms: Sequence[int], gap: int) -> _Fitted:
+    shown = [[cell.form(form) for cell, form in zip(row, forms, strict=True)] for row in cells]
+    widths = [max(cell_len(cell.text) for cell in column) for column in zip(*shown, strict=True)]
+    return _Fitted(shown, widths, gap)
 
 
-def _line(columns: Sequence[Column], widths: Sequence[int], row: Sequence[Cell], terminal: Terminal) -> str:
-    parts = []
-    for column, width, cell in zip(columns, widths, row, strict=True):
-        text = _fitted(cell.text, width)
-        padding = " " * (width - cell_len(text))
-        shown = terminal.styled(text, cell.style)
-        parts.append(padding + shown if column.justify == "right" else shown + padding)
-    return (" " * _GAP).join(parts).rstrip() + "\n"
+def _cut(columns: Sequence[Column], found: _Fitted, available: int) -> _Fitted:
+    """Return the table with widths that fit, or come near: columns are cut from the right, those of ``middle`` last."""
+    widths = list(found.widths)
+    excess = found.line_width - available
+    order = [index for index in reversed(range(len(columns))) if columns[index].fit]
+    for index in sorted(order, key=lambda index: columns[index].fit == "middle"):
+        cut = max(min(excess, widths[index] - columns[index].least), 0)
+        widths[index] -= cut
+        excess -= cut
+    return _Fitted(found.cells, widths, found.gap)
 
 
-def _fitted(text: str, width: int) -> str:
-    return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
+def _row(columns: Sequence[Column], found: _Fitted, row: Sequence[Cell], terminal: Terminal) -> str:
+    """Return a row: one line, or several where a column wraps."""
+    lines = [_lines(column, width, cell.text) for column, width, cell in zip(columns, found.widths, row, strict=True)]
+    text = ""
+    for parts in zip_longest(*lines, fillvalue=""):
+        shown = zip(columns, found.widths, parts, row, strict=True)
+        cells = [_padded(column, width, part, cell.style, terminal) for column, width, part, cell in shown]
+        text += (" " * found.gap).join(cells).rstrip() + "\n"
+    return text
+
+
+def _padded(column: Column, width: int, text: str, style: str, terminal: Terminal) -> str:
+    padding = " " * (width - cell_len(text))
+    shown = terminal.styled(text, style)
+    return padding + shown if column.justify == "right" else shown + padding
+
+
+def _lines(column: Column, width: int, text: str) -> list[str]:
+    """Return what a column shows of a text, in one line unless it wraps."""
+    if cell_len(text) <= width:
+        return [text]
+    match column.fit:
+        case "wrap":
+            return textwrap.wrap(text, width, break_on_hyphens=False)
+        case "middle":
+            tail = _tail(text, (width - 1) // 3)
+            return [set_cell_size(text, width - 1 - cell_len(tail)).rstrip() + "…" + tail]
+        case _:
+            return [set_cell_size(text, width - 1).rstrip() + "…"]
+
+
+def _tail(text: str, width: int) -> str:
+    """Return the end of a text that is no wider than ``width``."""
+    return next((text[start:] for start in range(len(text)) if cell_len(text[start:]) <= width), "")
 
 
 def paragraph(text: str, indent: str, terminal: Terminal) -> str:
     """Return text behind an indent, in lines that fit the terminal; in a pipe one line."""
+    return "".join(f"{line}\n" for line in _wrapped(text, indent, indent, terminal))
+
+
+def heading(text: str, terminal: Terminal) -> str:
+    """Return a bold heading, in lines that fit the terminal: all but the first are indented."""
+    return "".join(f"{terminal.styled(line, 'bold')}\n" for line in _in_parts(text, "  ", terminal))
+
+
+def hanging(text: str, indent: str, terminal: Terminal) -> str:
+    """Return text in lines that fit the terminal: all but the first behind an indent."""
+    return "".join(f"{line}\n" for line in _in_parts(text, indent, terminal))
+
+
+def _in_parts(text: str, indent: str, terminal: Terminal) -> list[str]:
+    """Return wrapped text whose short parts, which stand two spaces apart, stay whole."""
+    parts = (part.replace(" ", _NO_BREAK) if len(part) <= _READABLE else part for part in text.split("  "))
+    return [line.replace(_NO_BREAK, " ") for line in _wrapped("  ".join(parts), "", indent, terminal)]
+
+
+def _wrapped(text: str, first: str, indent: str, terminal: Terminal) -> list[str]:
     if terminal.width is None:
-        return f"{indent}{text}\n"
-    lines = textwrap.wrap(
+        return [f"{first}{text}"]
+    return textwrap.wrap(
         text,
         max(terminal.width, len(indent) + _READABLE),
-        initial_indent=indent,
+        initial_indent=first,
         subsequent_indent=indent,
         break_long_words=False,
         break_on_hyphens=False,
     )
-    return "".join(f"{line}\n" for line in lines)

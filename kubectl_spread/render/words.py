@@ -5,18 +5,13 @@ from __future__ import annotations
 import unicodedata
 from typing import Final
 
+from msgspec import UnsetType
+
+from kubectl_spread.audit.phrases import named, plural
 from kubectl_spread.audit.report import Cluster, Row, Workload
 
-_SHORT_KINDS: Final = {
-    "Deployment": "deploy",
-    "ReplicaSet": "rs",
-    "StatefulSet": "sts",
-    "DaemonSet": "ds",
-    "Job": "job",
-    "CronJob": "cj",
-    "ReplicationController": "rc",
-    "Pod": "po",
-}
+_HOSTNAME: Final = "kubernetes.io/hostname"
+_TERMS: Final = {"podAffinity": "affinity", "podAntiAffinity": "anti"}
 _UNSAFE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 
 
@@ -32,17 +27,12 @@ def _escape(char: str) -> str:
 
 def workload(found: Workload) -> str:
     """Return a workload as kubectl users write it: ``deploy/web``."""
-    return safe(f"{_SHORT_KINDS.get(found.kind, found.kind.lower())}/{found.name}")
+    return safe(named(found.kind, found.name))
 
 
 def value(text: str) -> str:
     """Return a label value; an empty one is shown as ``""``."""
     return safe(text) or '""'
-
-
-def plural(number: int, noun: str) -> str:
-    """Return ``1 pod``, ``2 pods``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def short_path(path: str) -> str:
@@ -53,17 +43,44 @@ def short_path(path: str) -> str:
 
 def clause(row: Row, *, short: bool = False) -> str:
     """Return what a row's clause asks for: ``topology.kubernetes.io/zone DoNotSchedule``; short: ``zone …``."""
-    key = row.topology_key.rpartition("/")[2] if short else row.topology_key
+    key = _short_key(row.topology_key) if short else row.topology_key
+    return asked(key, row.path, row.when_unsatisfiable) + (" (default)" if row.default is True else "")
+
+
+def asked(key: str, path: str, when_unsatisfiable: str | UnsetType) -> str:
+    """Return what the clause at a path asks for: a topology key, and what is done where a pod does not fit."""
+    if isinstance(when_unsatisfiable, str):
+        return safe(f"{key} {when_unsatisfiable}")
+    kind, strictly = _term(path)
+    return safe(f"{key} {kind} {strictly}")
+
+
+def strictness(row: Row) -> str:
+    """Return the shortest form of what a row's clause asks for: ``zone hard``, ``host soft``, ``zone anti hard``."""
+    key = _short_key(row.topology_key)
     if isinstance(row.when_unsatisfiable, str):
-        return safe(f"{key} {row.when_unsatisfiable}")
-    kind, _, rest = short_path(row.path).partition(".")
-    return safe(f"{key} {kind} {rest.partition('[')[0]}")
+        default = " (default)" if row.default is True else ""
+        return safe(f"{key} {'hard' if row.when_unsatisfiable == 'DoNotSchedule' else 'soft'}{default}")
+    kind, strictly = _term(row.path)
+    return safe(f"{key} {_TERMS.get(kind, kind)} {'hard' if strictly == 'required' else 'soft'}")
+
+
+def _short_key(key: str) -> str:
+    """Return a topology key without its domain."""
+    return "host" if key == _HOSTNAME else key.rpartition("/")[2]
+
+
+def _term(path: str) -> tuple[str, str]:
+    """Return of an affinity term which affinity it is in, and whether it is ``required`` or ``preferred``."""
+    kind, _, rest = short_path(path[max(path.rfind("affinity."), 0) :]).partition(".")
+    return kind, rest.partition("[")[0]
 
 
 def judged_as(cluster: Cluster, pods: int) -> str:
     """Return the line that says what the report was judged by."""
     gates = {"metrics": "gates from metrics", "version": "gates assumed", "flag": "gates from flags"}
-    parts = [f"judged as {cluster.judged_as} ({cluster.version_source})", gates[cluster.gates_source]]
+    compared = f", compared with {cluster.compared_with}" if isinstance(cluster.compared_with, str) else ""
+    parts = [f"judged as {cluster.judged_as} ({cluster.version_source}){compared}", gates[cluster.gates_source]]
     match cluster.nodes:
         case "listed":
             parts.append(plural(cluster.node_count if isinstance(cluster.node_count, int) else 0, "node"))

@@ -440,6 +440,19 @@ def test_a_manifest_proves_nothing_by_what_it_lacks(pod: Json) -> None:
     assert judged(pod, minor=37) == ("merged", "certain")
 
 
+@pytest.mark.parametrize("first", [1, 2])
+def test_the_same_term_behind_more_constraints_is_the_same_term(first: int) -> None:
+    """Revisions of one owner may differ in the number of their spread constraints."""
+    anti = affinity("podAntiAffinity", term(match=["rev"], selects=selector(WEB, REV_IN_R1)))
+    made = (constraint(), constraint(key=HOSTNAME))
+    pods = [
+        pod_json(f"web-{number}", owner="ReplicaSet/web", labels=R1, constraints=made[:number], affinity=anti)
+        for number in (first, 3 - first)
+    ]
+    rows = [row for row in as_json(audit(*pods))["constraints"] if row["path"] == A]
+    assert [(row["podCount"], row["verdicts"]) for row in rows] == [(1, {"merged": 1})] * 2
+
+
 def test_a_term_without_keys_has_no_row() -> None:
     found = as_json(audit(pod_json(affinity=affinity("podAntiAffinity", term()))))
     assert found["constraints"] == []

@@ -104,6 +104,7 @@ def test_exit_status(objects: list[Json], arguments: tuple[str, ...], status: in
         pytest.param(("--field-selector", "spec.nope=x"), "spec.nope", id="unknown field"),
         pytest.param(("--select", "SPR9"), "SPR9", id="unknown code"),
         pytest.param(("--ignore", "nope"), "nope", id="unknown code to ignore"),
+        pytest.param(("--ignore", "stale"), "stale", id="part of a name"),
         pytest.param(("svc/web",), "svc", id="unknown type"),
         pytest.param(("deploy/",), "deploy/", id="no name"),
         pytest.param(("deploy/a/b",), "deploy/a/b", id="too many slashes"),
@@ -246,6 +247,7 @@ def test_several_names_of_which_one_is_missing() -> None:
 
 
 IGNORED = {"annotations": {"kubectl-spread/ignore": "SPR101, SPR301"}}
+IGNORED_BY_NAME = {"annotations": {"kubectl-spread/ignore": "spr3,stale-label"}}
 
 
 @pytest.mark.usefixtures("folder")
@@ -258,6 +260,10 @@ IGNORED = {"annotations": {"kubectl-spread/ignore": "SPR101, SPR301"}}
         pytest.param([PENDING], ("--ignore", "SPR2", "--ignore", "SPR1"), [], 1, id="--ignore again"),
         pytest.param([PENDING], ("--select", "SPR1", "--ignore", "SPR101"), [], 1, id="selected and ignored"),
         pytest.param([PENDING], ("--select", "SPR102"), [], 0, id="what is not selected is not silenced"),
+        pytest.param([PENDING], ("--ignore", "spr1"), [], 1, id="--ignore in lower case"),
+        pytest.param([PENDING], ("--ignore", "Stale-Label"), [], 1, id="--ignore a name"),
+        pytest.param([PENDING], ("--select", "stale-label"), ["SPR101"], 0, id="--select a name"),
+        pytest.param([stale("p", node="", metadata=IGNORED_BY_NAME)], (), [], 1, id="a name in the annotation"),
         pytest.param([stale("p", node="", metadata=IGNORED)], (), [], 1, id="the annotation on a pod"),
         pytest.param(
             [

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import pytest
 from click.testing import CliRunner, Result
+from ruamel.yaml import YAML
 
 from kubectl_spread import __version__
 from kubectl_spread.cli import cli
 from kubectl_spread.rules import RULES
+from kubectl_spread.rules.model import Rule
 from tests.audits import deployment
-from tests.builders import Json, constraint, node_json, pod_json, requirement, selector
+from tests.builders import HOSTNAME, Json, affinity, constraint, node_json, pod_json, requirement, selector, term
 from tests.cli.test_check import MALFORMED, run
 
 WEB = {"app": "web"}
@@ -23,6 +26,7 @@ STALE = pod_json(
     owner="ReplicaSet/web-7",
 )
 REPLICA_SET = deployment("web-7", kind="ReplicaSet", owner="Deployment/web")
+SCALED_DOWN = {**REPLICA_SET, "spec": {**REPLICA_SET["spec"], "replicas": 0}}
 
 
 def explain(*objects: Json, arguments: tuple[str, ...]) -> Result:
@@ -61,7 +65,7 @@ def test_explain_for_programs(form: str) -> None:
     [
         pytest.param([STALE], ("gone",), id="no such pod"),
         pytest.param([STALE, REPLICA_SET], ("deploy/gone",), id="no such workload"),
-        pytest.param([REPLICA_SET], ("rs/web-7",), id="a workload without pods"),
+        pytest.param([SCALED_DOWN], ("rs/web-7",), id="a workload that wants no pods"),
         pytest.param([STALE], ("web-1", "web-2"), id="two objects"),
         pytest.param([STALE], ("pods",), id="a type without a name"),
         pytest.param([STALE], ("SPR999",), id="no such rule"),
@@ -102,3 +106,246 @@ def test_version() -> None:
 
 def test_explain_needs_an_argument() -> None:
     assert run("explain").exit_code == 2
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
+@pytest.mark.parametrize("spelt", [str.lower, str.upper])
+def test_explain_takes_codes_and_names_in_any_case(rule: Rule, spelt: Callable[[str], str]) -> None:
+    page = run("explain", rule.code).stdout
+    assert run("explain", spelt(rule.code)).stdout == page
+    assert run("explain", spelt(rule.name)).stdout == page
+
+
+@pytest.mark.parametrize("argument", ["SPR999", "spr999", "SPR1"])
+def test_a_code_of_no_rule(argument: str) -> None:
+    result = run("explain", argument)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == (
+        f'error: no rule has the code "{argument}": kubectl spread rules lists them '
+        f"(a pod of that name: pod/{argument})\n"
+    )
+
+
+def test_a_pod_that_is_called_like_a_code_or_a_rule() -> None:
+    for name in ("spr999", "stale-label"):
+        pod = {**STALE, "metadata": {**STALE["metadata"], "name": name}}
+        result = explain(pod, arguments=(f"pod/{name}",))
+        assert result.exit_code == 0
+        assert "-matchExpressions[0].values[0]: r1" in result.stdout
+
+
+def test_rules_as_json() -> None:
+    found = json.loads(run("rules", "-o", "json").stdout)
+    assert (found["apiVersion"], found["kind"]) == ("kubectl-spread/v1", "RuleList")
+    assert [entry["code"] for entry in found["rules"]] == [rule.code for rule in RULES]
+    entry, rule = found["rules"][0], RULES[0]
+    assert entry == {
+        "code": rule.code,
+        "name": rule.name,
+        "severity": str(rule.severity),
+        "summary": rule.summary,
+        "message": rule.message,
+        "why": rule.why,
+        "fix": "restart the pods by their owner",
+        "source": rule.source,
+        "needsNodes": False,
+    }
+    assert not any("{restart}" in entry["fix"] for entry in found["rules"])
+
+
+def test_rules_as_yaml_hold_the_same() -> None:
+    found = YAML(typ="safe").load(run("rules", "-o", "yaml").stdout)
+    assert found == json.loads(run("rules", "-o", "json").stdout)
+
+
+def test_rules_as_markdown_have_a_section_each() -> None:
+    text = run("rules", "-o", "markdown").stdout
+    assert text.startswith("# Rules\n")
+    assert [line.removeprefix("## ") for line in text.splitlines() if line.startswith("## ")] == [
+        rule.code for rule in RULES
+    ]
+
+
+@pytest.mark.parametrize("form", ["json", "yaml"])
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
+def test_explain_one_rule_for_programs(rule: Rule, form: str) -> None:
+    read = json.loads if form == "json" else YAML(typ="safe").load
+    found = read(run("explain", rule.code, "-o", form).stdout)
+    everything = json.loads(run("rules", "-o", "json").stdout)
+    assert found == {**everything, "rules": [entry for entry in everything["rules"] if entry["code"] == rule.code]}
+
+
+LATE: Json = {
+    "apiVersion": "v1",
+    "kind": "Event",
+    "metadata": {"name": "web-2.1", "namespace": "default"},
+    "involvedObject": {"kind": "Pod", "name": "web-2", "namespace": "default"},
+    "reason": "FailedScheduling",
+    "message": "0/1 nodes are available: 1 node(s) didn't match pod topology spread constraints.",
+    "eventTime": "2026-09-01T10:30:00.000000Z",
+    "series": {"count": 3, "lastObservedTime": "2026-09-01T10:31:00.000000Z"},
+}
+WAITS = pod_json("web-2", labels=WEB, owner="ReplicaSet/web-7")
+TEAM = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default", "labels": {"team": "x"}}}
+
+
+def test_explain_quotes_captured_events() -> None:
+    """The scheduler's own words stand beside ours, in text and in JSON."""
+    objects = [STALE, WAITS, REPLICA_SET, node_json("a1"), LATE]
+    text = explain(*objects, arguments=("deploy/web",)).stdout
+    assert "the scheduler's own words, 3 times about web-2, last at 2026-09-01T10:31:00Z:" in text
+    assert LATE["message"] in text
+    found = json.loads(explain(*objects, arguments=("deploy/web", "-o", "json")).stdout)
+    (waiting,) = found["waiting"]
+    assert (waiting["pods"], waiting["event"]["count"]) == (["web-2"], 3)
+
+
+def test_explain_reads_captured_namespaces() -> None:
+    """Anti-affinity of a pod in another namespace reaches this one by its labels."""
+    anti = affinity("podAntiAffinity", term(namespaceSelector=selector({"team": "x"})))
+    other = pod_json("db", node="a1", namespace="data", affinity=anti)
+    for objects, expected in (([], "not known: pod affinity"), ([TEAM], "required anti-affinity of a pod")):
+        text = explain(*objects, other, WAITS, node_json("a1"), arguments=("web-2", "-n", "default")).stdout
+        assert expected in text
+
+
+def test_explain_names_the_owners() -> None:
+    result = explain(STALE, REPLICA_SET, node_json("a1"), arguments=("web-1",))
+    assert "owners\n  Deployment web > ReplicaSet web-7 (1 pod)\n" in result.stdout
+
+
+def test_explain_of_one_pod_counts_its_whole_workload() -> None:
+    """The other pods of its Deployment are not pods of others."""
+    sibling = pod_json("web-3", node="a1", labels=WEB, owner="ReplicaSet/web-7")
+    plain = pod_json("web-4", node="a1", labels=WEB, owner="ReplicaSet/web-7", constraints=[constraint()])
+    found = json.loads(explain(sibling, plain, REPLICA_SET, node_json("a1"), arguments=("web-4", "-o", "json")).stdout)
+    (row,) = found["rollup"]["rows"]
+    assert "otherPods" not in row
+    assert row["counted"] == {"a": 2}
+
+
+def test_explain_quotes_the_status_without_events() -> None:
+    """Where nobody may read events, or they are gone, the pod itself still says why it was refused."""
+    condition = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "message": "0/1 nodes are available: 1 Insufficient cpu.",
+        "lastTransitionTime": "2026-09-01T10:00:05Z",
+    }
+    waits = {**WAITS, "status": {**WAITS["status"], "conditions": [condition]}}
+    text = explain(STALE, waits, REPLICA_SET, node_json("a1"), arguments=("deploy/web",)).stdout
+    assert (
+        "  no FailedScheduling event was read; the status of web-2 says PodScheduled=False (Unschedulable), since "
+        "2026-09-01T10:00:05Z:\n    0/1 nodes are available: 1 Insufficient cpu.\n"
+    ) in text
+
+
+CLONE = pod_json("sample-1", node="a1", constraints=[constraint()], owner="CloneSet/sample")
+ROLLED = [
+    pod_json("bluebird-7-1", node="a1", constraints=[constraint()], owner="ReplicaSet/bluebird-7"),
+    deployment("bluebird-7", kind="ReplicaSet", owner="Rollout/bluebird"),
+]
+
+
+@pytest.mark.parametrize("name", ["cloneset/sample", "CloneSet/sample", "clonesets.apps.kruise.io/sample"])
+def test_explain_finds_what_check_prints(name: str) -> None:
+    """Any kind of owner is good enough, as check prints it in its first column."""
+    assert explain(CLONE, node_json("a1"), arguments=(name,)).stdout.startswith("cloneset/sample in default\n")
+    result = explain(*ROLLED, node_json("a1"), arguments=("rollout/bluebird",))
+    assert result.stdout.startswith("rollout/bluebird in default\n")
+
+
+def test_check_finds_what_it_prints() -> None:
+    stdin = "\n".join(json.dumps(one) for one in [CLONE, *ROLLED, node_json("a1")])
+    found = json.loads(run("check", "cloneset/sample", "-f", "-", "-o", "json", stdin=stdin).stdout)
+    assert [row["workload"] for row in found["constraints"]] == [{"kind": "CloneSet", "name": "sample"}]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("clones/sample", 'error: the server doesn\'t have a resource type "clones" with pods (known: pod, '),
+        ("cloneset/other", 'error: clonesets "other" not found in the files\n'),
+    ],
+)
+def test_a_kind_or_a_name_that_owns_nothing(name: str, said: str) -> None:
+    result = explain(CLONE, node_json("a1"), arguments=(name,))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert said in result.stderr
+
+
+PLAIN = pod_json("plain-1", node="a1", owner="ReplicaSet/plain")
+DEFAULTS_APPLY = "own: the scheduler's defaults apply (--defaults, --scheduler-config)\n"
+
+
+@pytest.mark.parametrize(
+    ("objects", "arguments", "line"),
+    [
+        pytest.param([PLAIN], (), f"\nno constraints of its {DEFAULTS_APPLY}", id="no pod has any"),
+        pytest.param(
+            [PLAIN, pod_json("plain-2", node="a1", owner="ReplicaSet/plain", constraints=[constraint()])],
+            (),
+            f"\n1 of 2 pods: no constraints of their {DEFAULTS_APPLY}",
+            id="one of two has some",
+        ),
+        pytest.param([PLAIN], ("--defaults",), "", id="the defaults were asked for"),
+        pytest.param([{**PLAIN, "spec": {"schedulerName": "other"}}], (), "", id="another scheduler"),
+    ],
+)
+def test_pods_without_constraints(objects: list[Json], arguments: tuple[str, ...], line: str) -> None:
+    text = explain(*objects, node_json("a1"), arguments=("rs/plain", *arguments)).stdout
+    assert text.startswith("rs/plain in default\n")
+    assert (line in text) if line else ("defaults apply" not in text)
+    assert "defaults apply" not in run("check", "-f", "-", stdin=json.dumps(objects[0])).stdout
+
+
+@pytest.mark.parametrize(
+    ("objects", "said"),
+    [
+        pytest.param(
+            [deployment(constraints=[constraint()])], "0 pods; the template has 1 spread constraint\n", id="one"
+        ),
+        pytest.param(
+            [
+                deployment(
+                    constraints=[constraint(), constraint(key=HOSTNAME)],
+                    affinity=affinity("podAffinity", term(match=["pod-template-hash"])),
+                )
+            ],
+            "0 pods; the template has 2 spread constraints and 1 affinity term with keys\n",
+            id="several",
+        ),
+        pytest.param(
+            [deployment()],
+            "0 pods; the template has no spread constraint and no affinity term with keys\n",
+            id="none",
+        ),
+    ],
+)
+def test_a_workload_without_pods_is_told_by_its_template(objects: list[Json], said: str) -> None:
+    result = explain(*objects, arguments=("deploy/web",))
+    assert result.exit_code == 0
+    assert said in result.stdout
+
+
+def test_a_template_whose_pods_are_refused() -> None:
+    text = explain(deployment(constraints=[constraint(match=["app"])]), arguments=("deploy/web",)).stdout
+    assert (
+        "spec.template.spec.topologySpreadConstraints[0]  topology.kubernetes.io/zone DoNotSchedule  maxSkew 1\n"
+        "  authored   app=web\n"
+        "  merged     app=web, app In [web]\n"
+        "  API        takes the template, and refuses every pod of it: spec.topologySpreadConstraints[0]"
+    ) in text
+
+
+def test_the_set_to_evict_is_named_for_the_workload() -> None:
+    pods = [
+        pod_json(f"web-{index}", node="a1", labels=WEB, owner="Deployment/web", constraints=[constraint()])
+        for index in range(3)
+    ]
+    nodes = [node_json("a1"), node_json("b1")]
+    alone = explain(*pods, *nodes, arguments=("po/web-0",)).stdout
+    assert "\n  see kubectl spread explain deploy/web: one pod alone is not what decides\n" in alone
+    assert "no eviction is sure to help" not in alone
+    assert "\n  evict 1 pod: web-0\n" in explain(*pods, *nodes, arguments=("deploy/web",)).stdout

@@ -62,6 +62,7 @@ class ControlPlane:
         kubelet: bool = False,
         audit: bool = False,
         tokens: Mapping[str, Sequence[str]] | None = None,
+        profiles: Sequence[Object] = (),
     ) -> Self:
         """Start a control plane and return once it is ready.
 
@@ -75,10 +76,11 @@ class ControlPlane:
             kubelet: Whether pods with a node start running, and end when deleted, by themselves.
             audit: Whether the apiserver writes ``audit_log``.
             tokens: Users that authenticate with a static token, each with its groups.
+            profiles: Profiles of the scheduler, for ``scheduler_config``; none: it has no such file.
         """
         cluster = cls(folder, tokens=tokens or {}, audit=audit)
         try:
-            options = Options(version, feature_gates, extra_flags)
+            options = Options(version, feature_gates, extra_flags, profiles)
             cluster._start(options, scheduler=scheduler, controllers=controllers)
             if kubelet:
                 cluster.kubelet.start()
@@ -119,6 +121,11 @@ class ControlPlane:
     def scheduler_log(self) -> Path:
         """The log of the scheduler, which tells why it refused a node."""
         return self.folder / "kube-scheduler.log"
+
+    @property
+    def scheduler_config(self) -> Path:
+        """The configuration file of the scheduler, if started with ``profiles``."""
+        return self.folder / components.SCHEDULER_CONFIG
 
     def kubeconfig_for(
         self,

@@ -11,10 +11,12 @@ from typing import TypeVar
 
 from tests.controlplane import binaries, kubeconfigs
 from tests.controlplane.certificates import Authority, KeyPair, write_key
-from tests.controlplane.client import ApiClient
+from tests.controlplane.client import ApiClient, Object
 from tests.controlplane.processes import LOOPBACK, Process, accepts_connections, free_port
 
 T = TypeVar("T")
+
+SCHEDULER_CONFIG = "kube-scheduler.json"
 
 # On a loaded machine of two cores an apiserver may take several times its usual three seconds.
 START_TIMEOUT = 90.0
@@ -57,6 +59,7 @@ class Options:
     version: str = binaries.KUBERNETES_VERSION
     feature_gates: Mapping[str, bool] | None = None
     extra_flags: Sequence[str] = ()
+    profiles: Sequence[Object] = ()
 
 
 class Security:
@@ -199,9 +202,11 @@ class ApiServer:
 def start_scheduler(folder: Path, server: ApiServer, security: Security, options: Options) -> Process:
     """Start the kube-scheduler with a log that tells why it refuses a node."""
     pair = security.authority.client("kube-scheduler", "system:kube-scheduler")
+    kubeconfig = server.write_kubeconfig("scheduler", pair)
     command = [
         _program("kube-scheduler", options),
-        f"--kubeconfig={server.write_kubeconfig('scheduler', pair)}",
+        f"--kubeconfig={kubeconfig}",
+        *([f"--config={_scheduler_config(folder, kubeconfig, options.profiles)}"] if options.profiles else []),
         "--leader-elect=false",
         # Serves nothing itself, so it needs no port.
         "--secure-port=0",
@@ -210,6 +215,20 @@ def start_scheduler(folder: Path, server: ApiServer, security: Security, options
         *_gates(options.feature_gates),
     ]
     return Process("kube-scheduler", command, folder / "kube-scheduler.log")
+
+
+def _scheduler_config(folder: Path, kubeconfig: Path, profiles: Sequence[Object]) -> Path:
+    """Write a configuration file with these profiles; beside it the scheduler does not read some of its flags."""
+    content = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "clientConnection": {"kubeconfig": str(kubeconfig), "qps": 500, "burst": 1000},
+        "leaderElection": {"leaderElect": False},
+        "profiles": list(profiles),
+    }
+    path = folder / SCHEDULER_CONFIG
+    path.write_text(json.dumps(content, indent=2), encoding="utf-8")
+    return path
 
 
 def start_controllers(folder: Path, server: ApiServer, security: Security, options: Options) -> Process:

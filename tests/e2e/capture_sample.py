@@ -16,7 +16,8 @@ SAMPLE = Path(__file__).parents[2] / "examples" / "cluster.json"
 NAMESPACE = "shop"
 _SELECTOR_MERGE = "MatchLabelKeysInPodTopologySpreadSelectorMerge"
 _HASH = "pod-template-hash"
-_KINDS = "nodes,deployments,replicasets,pods"
+_KINDS = "nodes,deployments,replicasets,pods,events"
+_TOLD = frozenset({"FailedScheduling", "ScalingReplicaSet"})
 
 
 def main() -> None:
@@ -81,6 +82,7 @@ def _named(cluster: ControlPlane, app: str) -> list[Json]:
 
 def _without_noise(captured: Json) -> Json:
     """Drop what no reader of the sample misses."""
+    captured["items"] = [item for item in captured["items"] if item["kind"] != "Event" or item["reason"] in _TOLD]
     for item in captured["items"]:
         if item["kind"] != "Pod":
             item["metadata"].pop("managedFields", None)

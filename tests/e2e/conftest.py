@@ -8,8 +8,10 @@ import pytest
 
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.fixtures import require_built
-from tests.e2e import varied
+from tests.e2e import faulty, varied
+from tests.e2e.faulty import Faulty
 from tests.e2e.spread import Plugin, Spread
+from tests.faults.proxy import Proxy
 
 
 @pytest.fixture(scope="session")
@@ -31,3 +33,20 @@ def varied_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Control
     with ControlPlane.start(tmp_path_factory.mktemp("varied"), kubelet=True) as cluster:
         varied.build(cluster)
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def faulty_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """Return etcd and an apiserver with some pods that nothing changes."""
+    require_built()
+    with faulty.start(tmp_path_factory.mktemp("faulty")) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def behind(faulty_cluster: ControlPlane, plugin: Plugin) -> Iterator[Faulty]:
+    """Return that cluster behind a proxy of one test."""
+    security = faulty_cluster._security
+    proxy = Proxy(faulty_cluster.api.server, security.authority.certificate, security.serving)
+    with proxy.running():
+        yield Faulty(faulty_cluster, proxy, plugin)

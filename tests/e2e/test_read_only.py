@@ -55,11 +55,12 @@ def test_only_get_and_list_are_asked(events: list[Json]) -> None:
 
 
 def test_only_what_the_answer_needs_is_read(events: list[Json]) -> None:
-    """Pods, nodes, the owners of pods, the version, and the gates where a verdict depends on them; no secrets."""
+    """Pods, nodes, workloads, events to explain, the version, and gates where a verdict needs them; no secrets."""
     resources = {event["objectRef"]["resource"] for event in events if "objectRef" in event}
     paths = {event["requestURI"].partition("?")[0] for event in events if "objectRef" not in event}
     assert {"pods", "nodes", "replicasets"} <= resources
-    assert resources <= {"pods", "nodes", "replicasets", "deployments", "statefulsets", "daemonsets", "jobs"}
+    workloads = {"deployments", "statefulsets", "daemonsets", "jobs", "cronjobs", "replicationcontrollers"}
+    assert resources <= {"pods", "nodes", "replicasets", "events"} | workloads
     assert paths <= {"/version", "/metrics"}
 
 

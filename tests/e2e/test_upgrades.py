@@ -29,7 +29,7 @@ from tests.e2e.judging import (
     judged,
     look,
 )
-from tests.e2e.manifests import pod
+from tests.e2e.manifests import pod, workload
 from tests.e2e.spread import Plugin, Report, Spread
 
 pytestmark = pytest.mark.e2e
@@ -53,6 +53,7 @@ class Journey(NamedTuple):
     spread: Spread
     reports: Mapping[str, Report]
     began: str
+    refused: str
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +68,10 @@ def journey(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> Iterato
         reports = {}
         _live_on_1_33(cluster)
         reports["1.33"] = look(spread, SHOP)
+        cluster.apply(_twice())
+        reports["1.33, and then 1.34"] = look(spread, SHOP, "--to", "1.34")
         cluster.restart_apiserver(version=V1_34)
+        refused = _refused_creation(cluster)
         reports["1.34, nothing done"] = look(spread, SHOP)
         began = _live_on_1_34(cluster)
         reports["1.34"] = look(spread, SHOP)
@@ -75,10 +79,11 @@ def journey(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> Iterato
         reports["1.37, nothing done"] = look(spread, SHOP)
         _live_on_1_37(cluster)
         reports["1.37"] = look(spread, SHOP)
+        reports["1.37, and then 1.33"] = look(spread, SHOP, "--to", "1.33")
         reports["1.37, told since when"] = look(spread, SHOP, "--merge-since", began)
         cluster.restart_apiserver()
         reports["1.33 again"] = look(spread, SHOP)
-        yield Journey(cluster, spread, reports, began)
+        yield Journey(cluster, spread, reports, began, refused)
 
 
 def _web(name: str, labels: Mapping[str, str], *keys: str, **more: Json) -> Json:
@@ -121,6 +126,22 @@ def _replica_set(cluster: ControlPlane) -> Json:
         "uid": made["metadata"]["uid"],
         "controller": True,
     }
+
+
+def _twice() -> list[Json]:
+    """Return a Deployment that lists a key twice, which 1.33 takes, and a pod as it makes them."""
+    made = workload("Deployment", "twice", [constraint(match=["rev", "rev"])], labels=REV, namespace=SHOP, replicas=0)
+    return [made, _web("twice-1", REV, "rev", "rev")]
+
+
+def _refused_creation(cluster: ControlPlane) -> str:
+    """Return what is said to one more pod of the Deployment; the pod that is there can still be edited."""
+    edit(cluster, SHOP, {"team=x": ["twice-1"]})
+    with pytest.raises(ApiError) as refused:
+        cluster.api.create(_web("twice-2", REV, "rev", "rev"))
+    assert refused.value.status == UNPROCESSABLE
+    cluster.kubectl("delete", "pod", "twice-1", "-n", SHOP)
+    return str(refused.value).replace('\\"', '"')
 
 
 def _edit(cluster: ControlPlane, when: str) -> None:
@@ -328,3 +349,37 @@ def test_back_on_1_33_pods_of_its_own_are_edited_as_ever(journey: Journey) -> No
     assert after["last-kept"] == MERGED
     assert after["old-late"] == BY_SCHEDULER
     assert "new-emptied" not in after
+
+
+def test_what_stops_working_is_told_before_the_upgrade(journey: Journey) -> None:
+    """The template that 1.33 and its pods were content with: in the very words that 1.34 then has for a pod."""
+    report = journey.reports["1.33, and then 1.34"]
+    assert report["cluster"]["comparedWith"] == "1.34"
+    assert {found["code"] for found in report["findings"]}.isdisjoint({"SPR201", "SPR401", "SPR406"})
+    (found,) = (found for found in report["findings"] if found["code"] == "SPR404")
+    assert (found["severity"], found["object"]["name"], found["values"]["refused"]) == (
+        "error",
+        "twice",
+        "every pod of this template",
+    )
+    assert f'is invalid: {found["values"]["errors"]}"' in journey.refused
+
+
+def test_what_nobody_will_edit_is_told_before_going_back(journey: Journey) -> None:
+    """The pods of which 1.37 says that 1.33 refuses every edit are those of which 1.33 then says so itself."""
+    before = {
+        name: found["values"]["errors"]
+        for found in journey.reports["1.37, and then 1.33"]["findings"]
+        if found["code"] == "SPR404"
+        for name in found["pods"]
+    }
+    after = {
+        name: found["values"]["errors"]
+        for found in journey.reports["1.33 again"]["findings"]
+        if found["code"] == "SPR401"
+        for name in found["pods"]
+    }
+    assert before == after
+    assert {"new-kept", "new-changed", "new-removed", "mid-back", "new-written"} <= after.keys()
+    assert after["new-kept"] == LEGACY
+    assert not {"old-kept", "old-never", "old-late"} & after.keys()

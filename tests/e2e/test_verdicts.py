@@ -222,5 +222,6 @@ def test_a_deployment_without_a_pod_is_not_no_resources(
     control_plane.wait_for(refused, what="a pod is refused")
     answer = spread("check", "deploy/web", "-n", namespace)
     assert answer.status == 1
-    assert "SPR201 refused  deploy/web" in answer.stdout
+    assert "SPR202 pods-refused  deploy/web" in answer.stdout
     assert 'spec.topologySpreadConstraints[0][0]: Invalid value: "app"' in answer.stdout
+    assert "(FailedCreate " in answer.stdout

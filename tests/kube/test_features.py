@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_spread.kube.features import NEWEST_MINOR, OLDEST_MINOR, Gate, behaviour, gates
+from kubectl_spread.kube.features import NEWEST_MINOR, OLDEST_MINOR, Gate, behaviour, gates, takes
 
 MINORS = range(27, 38)
 DEFAULTS = {
@@ -88,3 +88,22 @@ def test_the_merge_gate_needs_its_base_gate(minor: int) -> None:
         return
     with pytest.raises(ValueError, match="depends on features that are disabled"):
         gates(minor, off)
+
+
+@pytest.mark.parametrize(
+    ("minor", "name", "value", "taken"),
+    [
+        pytest.param(33, Gate.SELECTOR_MERGE, False, False, id="not known yet"),
+        pytest.param(34, Gate.SELECTOR_MERGE, False, True, id="known"),
+        pytest.param(32, Gate.NODE_INCLUSION_POLICY, False, True, id="not locked yet"),
+        pytest.param(33, Gate.NODE_INCLUSION_POLICY, False, False, id="locked to true"),
+        pytest.param(33, Gate.NODE_INCLUSION_POLICY, True, True, id="locked to what is asked"),
+        pytest.param(37, "Nonsense", True, False, id="nobody's"),
+    ],
+)
+def test_which_gates_a_minor_takes(minor: int, name: str, value: bool, taken: bool) -> None:
+    """What it takes is what it starts with."""
+    assert takes(minor, name, value=value) is taken
+    if not taken:
+        with pytest.raises(ValueError, match=r"unrecognized|locked"):
+            gates(minor, {name: value})

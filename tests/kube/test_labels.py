@@ -84,3 +84,54 @@ def test_requirements_and_keys_cover_both_parts_of_a_selector() -> None:
     ]
     assert labels.keys(found) == {"a", "b", "rev"}
     assert not labels.is_empty(found)
+
+
+NAME = (
+    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
+    "character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+)
+VALUE = (
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and "
+    "end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
+    "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+)
+
+
+@pytest.mark.parametrize(
+    ("found", "error"),
+    [
+        pytest.param(selector({"app": "web"}), "", id="good"),
+        pytest.param(selector({"app": ""}, requirement("os", "In", "")), "", id="empty values"),
+        pytest.param(None, "", id="none"),
+        pytest.param(
+            selector(None, requirement("os=linux", "Exists")), f'key: Invalid value: "os=linux": {NAME}', id="key"
+        ),
+        pytest.param(selector({"app": "a b"}), f'values[0][app]: Invalid value: "a b": {VALUE}', id="value"),
+        pytest.param(
+            selector({"os=linux": "a b"}),
+            f'[key: Invalid value: "os=linux": {NAME}, values[0][os=linux]: Invalid value: "a b": {VALUE}]',
+            id="key and value",
+        ),
+        pytest.param(
+            selector(None, requirement("x", "In")),
+            "values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty",
+            id="no values",
+        ),
+        pytest.param(
+            selector(None, requirement("x", "Exists", "a", "b")),
+            'values: Invalid value: ["a","b"]: values set must be empty for exists and does not exist',
+            id="values",
+        ),
+        pytest.param(
+            selector(None, requirement("x", "Gt", "1")), '"Gt" is not a valid label selector operator', id="operator"
+        ),
+    ],
+)
+def test_why_a_selector_cannot_be_parsed(found: Json | None, error: str) -> None:
+    """The words are those of LabelSelectorAsSelector in k8s.io/apimachinery v0.37.1."""
+    decoded = decode_selector(found)
+    assert labels.parse_error(decoded) == error
+    assert error == "" or (
+        decoded is not None and not labels.matches(decoded, {"app": "a b", "os=linux": "a b", "x": "1"})
+    )

@@ -99,9 +99,17 @@ def hostile() -> Audit:
         owner=f"Kind{EVIL}/name{EVIL}",
         metadata={"managedFields": [{**LABELLED, "manager": f"m{EVIL}", "fieldsV1": fields}]},
     )
+    parsed = pod_json(
+        f"parsed{EVIL}",
+        node=f"node{EVIL}",
+        labels={f"k{EVIL}": f"new{EVIL}"},
+        constraints=[constraint(key=f"zone{EVIL}")],
+        namespace=f"ns{EVIL}",
+        owner=f"Kind{EVIL}/name{EVIL}",
+    )
     other = pod_json("p", constraints=[constraint(key="zone", match=["nope"])])
     taint = {"key": f"t{EVIL}", "value": f"v{EVIL}", "effect": "NoSchedule"}
-    return audit(pod, other, node_json(f"node{EVIL}", labels={f"zone{EVIL}": f"z{EVIL}"}, taints=[taint]))
+    return audit(pod, parsed, other, node_json(f"node{EVIL}", labels={f"zone{EVIL}": f"z{EVIL}"}, taints=[taint]))
 
 
 REPORTS = {

@@ -1,0 +1,62 @@
+"""Acceptance: what would apiservers of one behaviour say to the pods of each shape, and to templates?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from kubectl_spread.audit.clauses import Clause
+from kubectl_spread.audit.records import Shape
+from kubectl_spread.audit.templates import Refusal, Refused, Template, by_clause, pod_refusals, template_refusals
+from kubectl_spread.kube import validation
+from kubectl_spread.kube.features import Behaviour
+from kubectl_spread.kube.field import FieldError
+
+Refusals = tuple[Refusal, ...]
+_TERM: Final = ".podAffinityTerm"
+
+
+class Acceptance:
+    """The answers of apiservers of one behaviour, by the clauses they are about; each is worked out once."""
+
+    def __init__(self, behaviour: Behaviour) -> None:
+        """Answer as ``behaviour`` says."""
+        self.behaviour = behaviour
+        self._edits: dict[int, Refusals] = {}
+        self._creations: dict[int, Refusals] = {}
+        self._templates: dict[int, Refusals] = {}
+
+    def edits(self, shape: Shape) -> Refusals:
+        """Return why stored pods of a shape cannot be edited, not even without a change."""
+        if id(shape) not in self._edits:
+            errors = validation.pod_update_errors(shape.spec, shape.spec, self.behaviour) if shape.stored else ()
+            self._edits[id(shape)] = _of_pods(shape, errors, Refused.EDIT)
+        return self._edits[id(shape)]
+
+    def creations(self, shape: Shape) -> Refusals:
+        """Return why pods of a shape could not be created as they were read: stored ones once more."""
+        if id(shape) not in self._creations:
+            errors = pod_refusals(shape.written, shape.labels, self.behaviour)
+            self._creations[id(shape)] = _of_pods(shape, errors, Refused.POD)
+        return self._creations[id(shape)]
+
+    def template(self, template: Template) -> Refusals:
+        """Return why a template, or else its pods, could not be created."""
+        if id(template) not in self._templates:
+            found = template_refusals(template.spec, template.labels, self.behaviour, template.path)
+            self._templates[id(template)] = _at_clauses(found, template.clauses)
+        return self._templates[id(template)]
+
+
+def _of_pods(shape: Shape, errors: Iterable[FieldError], refused: Refused) -> Refusals:
+    return _at_clauses(by_clause(errors, refused, "spec"), shape.clauses)
+
+
+def _at_clauses(refusals: Iterable[Refusal], clauses: Iterable[Clause]) -> Refusals:
+    """Return refusals with the paths of the clauses they are about, each message once; a weight is its term's."""
+    paths = {clause.path.removesuffix(_TERM): clause.path for clause in clauses}
+    found: dict[tuple[str, Refused], list[str]] = {}
+    for refusal in refusals:
+        path = paths.get(refusal.path.removesuffix(_TERM), refusal.path)
+        found.setdefault((path, refusal.refused), []).extend(refusal.messages)
+    return tuple(Refusal(*place, tuple(dict.fromkeys(messages))) for place, messages in found.items())

@@ -1,0 +1,184 @@
+"""Evictions: which pods would have to go so that, once they are replaced, a skew is within maxSkew?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from msgspec import UNSET, UnsetType
+
+from kubectl_spread.audit import report
+from kubectl_spread.audit.balancing import Field, fewest, fullest_first
+from kubectl_spread.audit.evaluate import Audit, Row
+from kubectl_spread.audit.families import Families
+from kubectl_spread.audit.obstacles import Cause
+from kubectl_spread.audit.phrases import named
+from kubectl_spread.audit.records import PodRecord
+from kubectl_spread.audit.tallies import cells, tallies
+from kubectl_spread.audit.verdicts import Verdict
+from kubectl_spread.kube.podtopologyspread import Spread
+
+_NOT_REPLACED_ALIKE: Final = frozenset(
+    {Verdict.STALE_LABEL, Verdict.REMOVED_LABEL, Verdict.LATE_LABEL, Verdict.DUPLICATE}
+)
+
+_NOT_REPLACED: Final = "nothing replaces these pods: they have no owner"
+_NOWHERE: Final = "no eviction is sure to help: replacements have nowhere better to go"
+
+
+class Evictions(report.Part, frozen=True, kw_only=True):
+    """The pods to evict for one constraint, by name; or why none can be named.
+
+    ``sure`` says that this constraint alone decides where replacements go, so that the skew will be within maxSkew
+    wherever the scheduler places them, and that no smaller set does it. ``row`` is an index in the constraints.
+    """
+
+    row: int
+    path: str
+    pods: list[str] | UnsetType = UNSET
+    sure: bool | UnsetType = UNSET
+    reason: str | UnsetType = UNSET
+
+
+def evictions(audit: Audit, families: Families) -> list[Evictions]:
+    """Return, for every row whose hard constraint is above maxSkew, whom to evict, in the order of the rows."""
+    return [
+        _of_row(index, row, spread, audit, families)
+        for index, row in enumerate(audit.rows)
+        if (spread := row.spread) is not None and spread.constraint.hard and not row.lower_bound
+        if spread.skew > spread.constraint.max_skew
+    ]
+
+
+def _of_row(index: int, row: Row, spread: Spread, audit: Audit, families: Families) -> Evictions:
+    if reason := _hopeless(row, spread, audit) or _not_alone(row, audit, families):
+        return Evictions(row=index, path=row.path, reason=reason)
+    candidates = _candidates(row, spread, audit)
+    field = Field(
+        counts=spread.match_num,
+        capacity=_capacity(row, spread, audit),
+        movable={domain: len(pods) for domain, pods in candidates.items()},
+        lost={domain: sum(_loses_room(pod, audit) for pod in pods) for domain, pods in candidates.items()},
+        max_skew=spread.constraint.max_skew,
+        min_domains=spread.constraint.min_domains,
+    )
+    alone = _decides_alone(row)
+    numbers = fewest(field)
+    if numbers is not None and not alone:
+        numbers = _with_the_others(row, spread, field, candidates, audit)
+    if numbers is None:
+        return Evictions(
+            row=index, path=row.path, reason=_NOWHERE if alone else f"{_NOWHERE}, by all of their constraints"
+        )
+    return Evictions(
+        row=index, path=row.path, pods=sorted(pod.name for pod in _chosen(candidates, numbers)), sure=alone
+    )
+
+
+def _hopeless(row: Row, spread: Spread, audit: Audit) -> str:
+    """Return why no pods are named, whatever the counts are; "" where they may be."""
+    if all(pod.shape.owner is None for pod in row.pods):
+        return _NOT_REPLACED
+    if spread.self_match_num == 0 or any(member.verdict in _NOT_REPLACED_ALIKE for member in row.members):
+        return "replacements would not be like these pods: their labels or selectors differ"
+    if "" in spread.match_num:
+        return f'nodes with the empty value "" of {spread.constraint.topology_key} count as a domain: name it first'
+    if audit.revisions.superseded(row.namespace, row.workload, row.pods):
+        return "these pods are of an older revision, which a newer one replaces"
+    if audit.revisions.evens_out(row.namespace, row.workload, spread):
+        return "without the pods of older revisions it is within maxSkew: the rollout replaces these"
+    return ""
+
+
+def _not_alone(row: Row, audit: Audit, families: Families) -> str:
+    """Return whom to ask about where only some of a workload's pods are asked about; "" where all are."""
+    asked = {id(pod) for pod in audit.pods}
+    family = families[row.namespace, row.workload]
+    if all(pod.terminating or id(pod) in asked for pod in family.pods):
+        return ""
+    part = "one pod" if len(asked) == 1 else "a part of the pods"
+    workload = named(row.workload.kind, row.workload.name)
+    return f"see kubectl spread explain {workload}: {part} alone is not what decides"
+
+
+def _candidates(row: Row, spread: Spread, audit: Audit) -> dict[str, Sequence[PodRecord]]:
+    """Return the row's pods that an owner would replace, by domain: those whose room is lost first, then by name."""
+    found: dict[str, list[PodRecord]] = {}
+    for pod in row.pods:
+        domain = spread.domains.value_of.get(pod.node)
+        if domain is not None and not pod.terminating and pod.shape.owner is not None:
+            found.setdefault(domain, []).append(pod)
+    return {
+        domain: sorted(pods, key=lambda pod: (not _loses_room(pod, audit), pod.name)) for domain, pods in found.items()
+    }
+
+
+def _loses_room(pod: PodRecord, audit: Audit) -> bool:
+    """Tell whether no replacement could use the room that a pod leaves on its node."""
+    obstacle = audit.obstacles.of(pod.shape, pod.node)
+    return obstacle is not None and obstacle.cause is not Cause.FULL
+
+
+def _chosen(candidates: Mapping[str, Sequence[PodRecord]], numbers: Mapping[str, int]) -> Iterator[PodRecord]:
+    return (pod for domain, number in numbers.items() for pod in candidates[domain][:number])
+
+
+def _capacity(row: Row, spread: Spread, audit: Audit) -> dict[str, int]:
+    """Return how many replacements the free nodes of each domain take, at most as many as there are pods."""
+    found = dict.fromkeys(spread.match_num, 0)
+    for node, domain in spread.domains.value_of.items():
+        found[domain] += _takes(row, node, audit)
+    return found
+
+
+def _takes(row: Row, node: str, audit: Audit) -> int:
+    shape = row.views[0][0].shape
+    return 0 if audit.obstacles.of(shape, node) else audit.obstacles.takes(shape, node, most=len(row.pods))
+
+
+def _decides_alone(row: Row) -> bool:
+    """Tell whether the pods have no other hard constraint and no required term."""
+    return all(sum(clause.required for clause in view.shape.clauses) == 1 for view, _ in row.views)
+
+
+def _with_the_others(
+    row: Row, spread: Spread, field: Field, candidates: Mapping[str, Sequence[PodRecord]], audit: Audit
+) -> dict[str, int] | None:
+    """Return how many pods to evict from each domain if all hard constraints filter; None: no number was found.
+
+    Replacements are placed where they are worst for the constraint that is to be mended, as far as all allow it.
+    """
+    order = fullest_first(field)
+    for size in range(1, len(order) + 1):
+        numbers = dict(sorted(Counter(order[:size]).items()))
+        if _ends_well(row, spread, list(_chosen(candidates, numbers)), audit):
+            return numbers
+    return None
+
+
+def _ends_well(row: Row, spread: Spread, evicted: Sequence[PodRecord], audit: Audit) -> bool:
+    hard = [one for one in row.views[0][0].spreads if one is not None and one.constraint.hard]
+    running = tallies(hard)
+    mended = next(tally for tally in running if tally.spread.constraint.topology_key == spread.constraint.topology_key)
+    for pod in evicted:
+        for tally in running:
+            tally.add(tally.spread.domains.value_of.get(pod.node), -1)
+    nodes = Counter({node.metadata.name: _takes(row, node.metadata.name, audit) for node in audit.nodes.nodes})
+    nodes.update(pod.node for pod in evicted if not _loses_room(pod, audit))
+    found = cells(audit, nodes, [tally.spread.constraint.topology_key for tally in running])
+    left = {cell: sum(nodes[name] for name in names) for cell, names in found.items()}
+    place = running.index(mended)
+    for _ in evicted:
+        allowed = [
+            cell
+            for cell, room in left.items()
+            if room and all(tally.lets_in(domain) for tally, domain in zip(running, cell, strict=True))
+        ]
+        if not allowed:
+            return False
+        worst = min(allowed, key=lambda cell: (-mended.counts.get(cell[place] or "", 0), str(cell)))
+        left[worst] -= 1
+        for tally, domain in zip(running, worst, strict=True):
+            tally.add(domain)
+    return mended.skew <= spread.constraint.max_skew

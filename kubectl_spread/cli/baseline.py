@@ -1,0 +1,45 @@
+"""``check --baseline FILE``: the findings that an earlier report has already told."""
+
+from __future__ import annotations
+
+import sys
+
+from kubectl_spread.audit import report
+from kubectl_spread.audit.phrases import plural
+from kubectl_spread.errors import UsageError
+from kubectl_spread.rules.engine import Baseline, Identity
+from kubectl_spread.rules.model import Severity
+from kubectl_spread.sources import baseline, files
+from kubectl_spread.sources.baseline import KnownFinding
+
+
+def load(path: str, filename: tuple[str, ...]) -> Baseline:
+    """Read the report of an earlier ``check -o json`` or ``-o yaml``.
+
+    Args:
+        path: The file, or ``-``.
+        filename: The files of ``--filename``, which may not be standard input too.
+
+    Raises:
+        UsageError: Standard input is asked for twice.
+        SourceError: The file cannot be read.
+        DecodeError: It is no report.
+    """
+    if path == files.STDIN and files.STDIN in filename:
+        raise UsageError("--baseline and --filename cannot both be standard input")
+    found: dict[Identity, list[Severity]] = {}
+    for finding in baseline.read(path, sys.stdin.buffer, api_version=report.API_VERSION, kind=report.KIND):
+        found.setdefault(_identity(finding), []).append(Severity.of(finding.severity))
+    return Baseline({place: tuple(severities) for place, severities in found.items()})
+
+
+def gone(summary: report.Summary) -> str:
+    """Return what to say about findings of the baseline that do not occur any more; "" for nothing."""
+    if not isinstance(summary.gone, int) or not summary.gone:
+        return ""
+    return f"{plural(summary.gone, 'finding')} of the baseline {'is' if summary.gone == 1 else 'are'} gone"
+
+
+def _identity(finding: KnownFinding) -> Identity:
+    workload = report.Workload(kind=finding.object.kind, name=finding.object.name)
+    return (finding.code, finding.namespace, workload, finding.path)

@@ -1,0 +1,54 @@
+"""What is read of a live cluster beside the pods that are asked about, to explain them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kubectl_spread.audit.ownership import REASONS
+from kubectl_spread.audit.scope import Scope
+from kubectl_spread.audit.snapshot import Snapshot
+from kubectl_spread.kube.features import Behaviour
+from kubectl_spread.kube.model import Event, Pod
+from kubectl_spread.sources.cluster import Cluster
+from kubectl_spread.sources.page import Page
+from kubectl_spread.sources.resources import EVENTS, PODS
+
+_FREQUENT: Final = ("BackOff", "Created", "Pulled", "Pulling", "Scheduled", "Started", "SuccessfulCreate", "Unhealthy")
+EVENTS_BUT: Final = ",".join(f"reason!={reason}" for reason in _FREQUENT)
+"""A field selector that leaves out most of the events that are of no use; the API cannot be asked for several."""
+_BOUND: Final = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
+
+
+def events(cluster: Cluster, namespace: str | None, selector: str) -> list[Event]:
+    """Return the events that tell about scheduling and scaling.
+
+    Raises:
+        ForbiddenError: the user may not list events.
+        SourceError: it fails for another reason.
+    """
+
+    def begin() -> list[Event]:
+        return []
+
+    def add(found: list[Event], page: Page[Event]) -> None:
+        found.extend(event for event in page if event.reason in REASONS)
+
+    return cluster.fold(EVENTS, begin, add, namespace, field_selector=selector)
+
+
+def pods_elsewhere(cluster: Cluster, namespace: str, behaviour: Behaviour) -> Snapshot:
+    """Return a snapshot of the bound pods of all other namespaces, of which none is judged.
+
+    Raises:
+        ForbiddenError: the user may not list the pods of all namespaces.
+        SourceError: it fails for another reason.
+    """
+
+    def begin() -> Snapshot:
+        return Snapshot(Scope(namespace=namespace), behaviour, closely=True)
+
+    def add(found: Snapshot, page: Page[Pod]) -> None:
+        for pod in page:
+            found.add_pod(pod)
+
+    return cluster.fold(PODS, begin, add, field_selector=f"metadata.namespace!={namespace},{_BOUND}")

@@ -1,0 +1,1 @@
+"""The sections of ``explain``: each a pure function of the explanation, "" where it has nothing to say."""

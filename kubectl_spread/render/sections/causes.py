@@ -1,0 +1,29 @@
+"""Why a skew is there, or why no node is allowed."""
+
+from __future__ import annotations
+
+from kubectl_spread.audit.causes import Cause
+from kubectl_spread.audit.explanation import Explanation
+from kubectl_spread.kube import labels
+from kubectl_spread.render import words
+from kubectl_spread.render.terminal import Terminal, heading, paragraph
+
+
+def causes(found: Explanation, terminal: Terminal) -> str:
+    """Return the causes of each row, the strongest first."""
+    by_row: dict[int, list[Cause]] = {}
+    for cause in found.causes:
+        by_row.setdefault(cause.row, []).append(cause)
+    return "\n".join(_of_row(row, of_row, found, terminal) for row, of_row in by_row.items())
+
+
+def _of_row(row: int, of_row: list[Cause], found: Explanation, terminal: Terminal) -> str:
+    path = words.safe(words.short_path(of_row[0].path))
+    title = f"why {path}  {words.clause(found.constraints[row])}"
+    if sum(one.path == of_row[0].path for one in found.constraints) > 1:
+        title += f", selecting {words.safe(labels.describe(found.constraints[row].selector.effective))}"
+    text = heading(title, terminal)
+    for cause in of_row:
+        text += f"  {cause.cause}\n"
+        text += "".join(paragraph(words.safe(evidence), " " * 4, terminal) for evidence in cause.evidence)
+    return text

@@ -1,0 +1,121 @@
+"""The rows of ``explain``: selectors and their diff, verdicts with who changed a label, and the table of domains."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec import UnsetType
+
+from kubectl_spread.audit.explanation import Explanation
+from kubectl_spread.audit.phrases import plural
+from kubectl_spread.audit.report import Domain, Key, Pod, Row
+from kubectl_spread.kube import labels
+from kubectl_spread.kube.model import LabelSelector
+from kubectl_spread.render import words
+from kubectl_spread.render.terminal import Terminal, heading
+
+_BAR: Final = 24
+_NAMED: Final = 8
+
+
+def clauses(found: Explanation, terminal: Terminal) -> str:
+    """Return one block for every row."""
+    return "\n".join(_clause(row, found, terminal) for row in found.constraints)
+
+
+def _clause(row: Row, found: Explanation, terminal: Terminal) -> str:
+    title = f"{words.safe(row.path)}  {words.clause(row)}"
+    if isinstance(row.max_skew, int):
+        title += f"  maxSkew {row.max_skew}"
+    lines = [f"  {plural(row.pod_count, 'pod')}" + (f", {row.pending} pending" if row.pending else "")]
+    lines += _selectors(row)
+    lines += _verdicts(row, found.pods)
+    lines += _counts(row)
+    return heading(title, terminal) + "".join(f"{line}\n" for line in lines)
+
+
+def _selectors(row: Row) -> list[str]:
+    if row.default is True:
+        deduced = words.safe(labels.describe(row.selector.effective))
+        return [
+            "  the scheduler's default, as the pods have no topologySpreadConstraints",
+            f"  {'selector':<10} {deduced}",
+            "             deduced from the Services that select the pods and from their owner",
+        ]
+    chosen: list[tuple[str, LabelSelector | UnsetType | None]] = [
+        ("authored", row.selector.authored),
+        ("merged", row.selector.merged),
+        ("stored", row.selector.stored),
+        ("effective", row.selector.effective),
+    ]
+    lines = [
+        f"  {name:<10} {words.safe(labels.describe(selector))}"
+        for name, selector in chosen
+        if not isinstance(selector, UnsetType)
+    ]
+    if isinstance(row.diff, list) and row.diff:
+        lines.append("  diff       - stored, + merged")
+        lines += [f"    {words.safe(line)}" for line in row.diff]
+    return lines
+
+
+def _verdicts(row: Row, pods: Sequence[Pod]) -> list[str]:
+    lines = [f"  {'verdict':<10} {verdict}: {plural(number, 'pod')}" for verdict, number in row.verdicts.items()]
+    concerned: dict[str, list[str]] = {}
+    for pod in pods:
+        if pod.path == row.path and pod.verdict in row.verdicts:
+            for key in pod.keys:
+                if key.verdict != "merged":
+                    concerned.setdefault(_key(key), []).append(words.safe(pod.name))
+    for text, names in concerned.items():
+        shown = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+        lines += [f"    {text}", f"      {shown}"]
+    return lines
+
+
+def _key(key: Key) -> str:
+    stored = "nothing" if isinstance(key.stored, UnsetType) else words.value(key.stored)
+    label = "absent" if isinstance(key.label, UnsetType) else words.value(key.label)
+    text = f"{words.safe(key.key)} stored {stored}, label {label}: {key.verdict} ({key.confidence})"
+    if not isinstance(key.changed_by, UnsetType):
+        changed = key.changed_by
+        text += f", written by {words.safe(changed.manager)} at or before {changed.time}"
+    return "; ".join([text, *(words.safe(evidence) for evidence in key.evidence)])
+
+
+def _counts(row: Row) -> list[str]:
+    if isinstance(row.domains, UnsetType):
+        return []
+    if not row.domains:
+        return ["  no eligible domain: no node that counts has the topology key"]
+    widest = max(len(words.value(domain.value)) for domain in row.domains)
+    most = max(domain.match_num for domain in row.domains)
+    lines = [_domain(domain, row, widest, most) for domain in row.domains]
+    if isinstance(row.empty_domains, int):
+        lines.append(f"  and {row.empty_domains} domains without matching pods")
+    bound = "at least " if row.lower_bound is True else ""
+    lines.append(f"  skew {bound}{row.skew}: the fullest domain above minMatchNum {row.min_match_num}")
+    return lines
+
+
+def _domain(domain: Domain, row: Row, widest: int, most: int) -> str:
+    bar = "#" * (round(domain.match_num * _BAR / most) if most else 0)
+    text = (
+        f"  {words.value(domain.value):<{widest}}  {plural(domain.nodes, 'node'):>9}  "
+        f"{domain.match_num:>5} {bar:<{_BAR}}"
+    )
+    return f"{text} {_formula(domain, row)}".rstrip()
+
+
+def _formula(domain: Domain, row: Row) -> str:
+    """Return the Filter's comparison for one more pod, matchNum + selfMatchNum - minMatchNum against maxSkew."""
+    numbers = (row.self_match_num, row.min_match_num, row.max_skew)
+    if isinstance(row.next, UnsetType) or not all(isinstance(number, int) for number in numbers):
+        return ""
+    own, least, most = (number for number in numbers if isinstance(number, int))
+    left = domain.match_num + own - least
+    if row.when_unsatisfiable != "DoNotSchedule":
+        return f"{domain.match_num} + {own} - {least} = {left}, preferred <= {most}"
+    sign, answer = (">", "blocked") if left > most else ("<=", "allowed")
+    return f"{domain.match_num} + {own} - {least} = {left} {sign} {most} {answer}"

@@ -1,0 +1,17 @@
+"""The findings of ``explain``."""
+
+from __future__ import annotations
+
+from kubectl_spread.audit.explanation import Explanation
+from kubectl_spread.render import words
+from kubectl_spread.render.table import details, head
+from kubectl_spread.render.terminal import Terminal
+
+
+def findings(found: Explanation, terminal: Terminal) -> str:
+    """Return what the rules found, each with its fix."""
+    text = ""
+    for finding in found.findings:
+        text += head(finding, words.short_path(finding.path), terminal)
+        text += details(finding, terminal, pods=False)
+    return text

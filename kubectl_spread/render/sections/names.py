@@ -1,0 +1,33 @@
+"""Lists of names in the sections: of many only the first are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from kubectl_spread.audit.phrases import plural
+from kubectl_spread.audit.placing import Refusal
+from kubectl_spread.render import words
+from kubectl_spread.render.terminal import Terminal, paragraph
+
+NAMED: Final = 8
+
+
+def named(names: Sequence[str]) -> str:
+    """Return names, of many the first and how many there are besides."""
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(words.safe(name) for name in names[:NAMED]) + more
+
+
+def nodes(names: Sequence[str]) -> str:
+    """Return how many nodes there are, and which."""
+    return f"{plural(len(names), 'node')} ({named(names)})" if names else "no node"
+
+
+def answer(allowed: Sequence[str], refused: Sequence[Refusal], unknown: Sequence[str], terminal: Terminal) -> str:
+    """Return where a pod may go, a line for each reason that keeps it from nodes, and what is not looked at."""
+    lines = [f"may go to {nodes(allowed)}"]
+    lines += [f"not to {nodes(refusal.nodes)}: {words.safe(refusal.reason)}" for refusal in refused]
+    lines += [f"not known: {words.safe(text)}" for text in unknown]
+    lines.append("ports, volumes and other plugins are not looked at")
+    return "".join(paragraph(line, "  ", terminal) for line in lines)

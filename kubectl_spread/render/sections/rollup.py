@@ -1,0 +1,100 @@
+"""Whose the pods are: the owners, and the count of each row by revision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from msgspec import UnsetType
+
+from kubectl_spread.audit.explanation import Explanation
+from kubectl_spread.audit.phrases import plural
+from kubectl_spread.audit.rollup import Owner, RowRollup, Share
+from kubectl_spread.render import words
+from kubectl_spread.render.terminal import Column, Terminal, heading, paragraph, table
+
+_COLUMNS: Final = 6
+"""How many domains have a column of their own."""
+_INDENT: Final = "  "
+
+
+def rollup(found: Explanation, terminal: Terminal) -> str:
+    """Return the owners of the pods, and a table for each row that more than one revision or workload makes up."""
+    text = "".join(paragraph(line, _INDENT, terminal) for line in _owners(found.rollup.owners))
+    for row in found.rollup.rows:
+        if _worth_a_table(row):
+            text += paragraph(_title(row, found), _INDENT, terminal) + _table(row, terminal)
+    return f"{heading('owners', terminal)}{text}" if text else ""
+
+
+def _owners(owners: Sequence[Owner]) -> list[str]:
+    """Return a line for each chain of owners, its last links side by side."""
+    chains: dict[tuple[str, ...], list[Owner]] = {}
+    for owner in owners:
+        above = tuple(f"{one.kind} {one.name}" for one in owner.above)
+        chains.setdefault((*above, owner.kind), []).append(owner)
+    return [
+        " > ".join([*(words.safe(one) for one in above), f"{words.safe(kind)} {_links(links)}"])
+        for (*above, kind), links in chains.items()
+        if kind != "Pod"
+    ]
+
+
+def _links(links: Sequence[Owner]) -> str:
+    return ", ".join(f"{words.safe(owner.name)} ({_revision(owner)}{plural(owner.pods, 'pod')})" for owner in links)
+
+
+def _revision(owner: Owner) -> str:
+    return f"revision {owner.revision}, " if isinstance(owner.revision, int) else ""
+
+
+def _worth_a_table(row: RowRollup) -> bool:
+    """Tell whether a row is more than the pods of one revision, which its domains show already."""
+    extra = not isinstance(row.other_pods, UnsetType) or not isinstance(row.terminating, UnsetType)
+    return len(row.revisions) > 1 or extra
+
+
+def _title(row: RowRollup, found: Explanation) -> str:
+    return f"{words.safe(words.short_path(row.path))}  {words.clause(found.constraints[row.row])}"
+
+
+def _table(row: RowRollup, terminal: Terminal) -> str:
+    lines: list[tuple[str, Mapping[str, int], int | None]] = [
+        (_share(share), share.counts, share.skew) for share in row.revisions
+    ]
+    if not isinstance(row.other_pods, UnsetType):
+        lines.append(("other pods", row.other_pods, None))
+    lines.append(("counted", row.counted, row.skew))
+    if isinstance(row.terminating, dict) and isinstance(row.skew_with_terminating, int):
+        both = {value: row.counted.get(value, 0) + row.terminating.get(value, 0) for value in row.counted}
+        lines.append(("terminating", row.terminating, None))
+        lines.append(("with terminating", both, row.skew_with_terminating))
+    values = list(row.counted)
+    each = len(values) <= _COLUMNS
+    columns = [
+        Column("", fit="middle", least=12),
+        *([Column(words.value(value), "right") for value in values] if each else [Column("DOMAINS")]),
+        Column("SKEW", "right"),
+    ]
+    cells = [
+        [
+            f"{_INDENT * 2}{name}",
+            *([str(counts.get(value, 0)) for value in values] if each else [_range(counts, values)]),
+            "" if skew is None else str(skew),
+        ]
+        for name, counts, skew in lines
+    ]
+    return table(columns, cells, terminal)
+
+
+def _share(share: Share) -> str:
+    name = share.revision
+    if isinstance(name, UnsetType):
+        name = "pods" if isinstance(share.owner, UnsetType) else f"{share.owner.kind} {share.owner.name}"
+    number = f"revision {share.number} " if isinstance(share.number, int) else ""
+    return words.safe(f"{number}{name}")
+
+
+def _range(counts: Mapping[str, int], values: Sequence[str]) -> str:
+    numbers = [counts.get(value, 0) for value in values]
+    return f"{len(values)} ({min(numbers)}..{max(numbers)})"

@@ -1,0 +1,381 @@
+"""Default constraints: who gets them, which pods they select, and what the scheduler makes of them.
+
+The selectors and counts were compared with kube-scheduler v1.37.1 (tests/conformance, tests/e2e/test_defaults.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import pytest
+
+from kubectl_spread.audit.evaluate import Audit
+from kubectl_spread.kube import labels as labelselectors
+from kubectl_spread.kube.model import TopologySpreadConstraint
+from kubectl_spread.kube.schedulerconfig import SYSTEM, Profile
+from tests.audits import as_json, audit, deployment, explained, row
+from tests.builders import (
+    HOSTNAME,
+    ZONE,
+    Json,
+    affinity,
+    constraint,
+    decode_selector,
+    node_json,
+    pod_json,
+    requirement,
+    selector,
+    term,
+)
+
+HASHED = {"app": "web", "pod-template-hash": "h1"}
+ZONES = tuple(node_json(name) for name in ("a1", "b1", "c1"))
+FIRST = "defaultConstraints[0]"
+PINNED = {
+    "nodeAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": {
+            "nodeSelectorTerms": [
+                {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["a1"]}]},
+            ]
+        }
+    }
+}
+
+
+def listing(*made: Json, **fields: Any) -> Profile:
+    """Return a profile with default constraints of its own."""
+    constraints = msgspec.convert(
+        [{**one, "labelSelector": None} for one in made], tuple[TopologySpreadConstraint, ...]
+    )
+    return Profile(defaults=constraints, system_defaults=False, **fields)
+
+
+HARD = {"default-scheduler": listing(constraint())}
+
+
+def owned(kind: str, selects: Json | None, *, api_version: str = "apps/v1", name: str = "web") -> Json:
+    made = deployment(name, kind=kind)
+    return {**made, "apiVersion": api_version, "spec": {**made["spec"], "selector": selects}}
+
+
+def service(selects: Mapping[str, str] | None, name: str = "web", namespace: str = "default") -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {} if selects is None else {"selector": dict(selects)},
+    }
+
+
+def controller(name: str) -> dict[str, Any]:
+    """Return the metadata of a pod of a ReplicationController."""
+    owner = {"apiVersion": "v1", "kind": "ReplicationController", "name": name, "uid": name, "controller": True}
+    return {"metadata": {"ownerReferences": [owner]}}
+
+
+def default_rows(found: Audit) -> list[Any]:
+    return [one for one in as_json(found)["constraints"] if one["default"] is True]
+
+
+def effective(found: Audit) -> str:
+    """Return the selector of the first default row in words; "" without one."""
+    rows = [one for one in default_rows(found) if one["path"] == FIRST]
+    return labelselectors.describe(decode_selector(rows[0]["selector"]["effective"])) if rows else ""
+
+
+@pytest.mark.parametrize(
+    ("objects", "expected"),
+    [
+        pytest.param(
+            [
+                pod_json(labels=HASHED, owner="ReplicaSet/web"),
+                owned("ReplicaSet", selector(HASHED)),
+            ],
+            "app In [web], pod-template-hash In [h1]",
+            id="a ReplicaSet's, with pod-template-hash",
+        ),
+        pytest.param(
+            [
+                pod_json(owner="StatefulSet/web"),
+                owned("StatefulSet", selector({"app": "web"}, requirement("x", "DoesNotExist"))),
+            ],
+            "app In [web], x DoesNotExist",
+            id="a StatefulSet's, with expressions",
+        ),
+        pytest.param(
+            [pod_json(**controller("web")), owned("ReplicationController", {"app": "web"}, api_version="v1")],
+            "app=web",
+            id="a ReplicationController's",
+        ),
+        pytest.param(
+            [pod_json(owner="DaemonSet/web"), owned("DaemonSet", selector({"app": "web"}))], "", id="DaemonSet"
+        ),
+        pytest.param([pod_json(owner="Job/web")], "", id="Job"),
+        pytest.param([pod_json()], "", id="no owner, no Service"),
+        pytest.param([pod_json(), service({"app": "web"})], "app=web", id="a Service"),
+        pytest.param([pod_json(), service({"app": "api"})], "", id="a Service that selects others"),
+        pytest.param([pod_json(), service({"app": "web"}, namespace="other")], "", id="a Service elsewhere"),
+        pytest.param([pod_json(), service(None)], "", id="a Service without selector"),
+        pytest.param([pod_json(), service({})], "", id="a Service with an empty one"),
+        pytest.param(
+            [pod_json(labels={"app": "web", "tier": "x"}), service({"app": "web"}), service({"tier": "x"}, "tier")],
+            "app=web, tier=x",
+            id="all Services that select the pod",
+        ),
+        pytest.param(
+            [
+                pod_json(labels={**HASHED, "tier": "x"}, owner="ReplicaSet/web"),
+                service({"tier": "x", "app": "web"}),
+                owned("ReplicaSet", selector(HASHED)),
+            ],
+            "app=web, tier=x, pod-template-hash In [h1]",
+            id="a Service's and a ReplicaSet's, each requirement once",
+        ),
+        pytest.param(
+            [pod_json(owner="DaemonSet/web"), service({"app": "web"})], "app=web", id="a Service of a DaemonSet's pods"
+        ),
+        pytest.param([pod_json(owner="ReplicaSet/gone")], "", id="an owner that does not exist adds nothing"),
+        pytest.param(
+            [pod_json(owner="Deployment/web"), owned("Deployment", selector({"app": "web"}))],
+            "",
+            id="a Deployment that owns pods itself adds nothing",
+        ),
+    ],
+)
+def test_selectors(objects: list[Json], expected: str) -> None:
+    found = audit(*objects, *ZONES, schedulers=SYSTEM)
+    assert effective(found) == expected
+    # Services and owners may be read in any order.
+    assert effective(audit(*reversed(objects), *ZONES, schedulers=SYSTEM)) == expected
+
+
+def test_nothing_is_derived_unless_asked_for() -> None:
+    found = audit(pod_json(), service({"app": "web"}), *ZONES)
+    assert default_rows(found) == []
+    assert found.groups == ()
+
+
+@pytest.mark.parametrize("schedulers", [SYSTEM, HARD])
+def test_a_pod_with_any_constraint_of_its_own_gets_none(schedulers: Mapping[str, Profile]) -> None:
+    own = pod_json(constraints=[constraint(hard=False)])
+    assert default_rows(audit(own, service({"app": "web"}), *ZONES, schedulers=schedulers)) == []
+
+
+def test_a_default_row_as_a_whole() -> None:
+    pods = [pod_json(f"web-{number}", node="a1") for number in range(2)]
+    found = audit(*pods, service({"app": "web"}), *ZONES, schedulers=HARD)
+    web = {"matchLabels": {"app": "web"}}
+    first, second = default_rows(found)
+    assert first == {
+        "namespace": "default",
+        "workload": {"kind": "Pod", "name": "web-0"},
+        "podCount": 1,
+        "pending": 0,
+        "path": FIRST,
+        "default": True,
+        "topologyKey": ZONE,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "maxSkew": 1,
+        "minDomains": 1,
+        "nodeAffinityPolicy": "Honor",
+        "nodeTaintsPolicy": "Ignore",
+        "selector": {"authored": web, "stored": web, "effective": web},
+        "verdicts": {},
+        "domains": [
+            {"value": "a", "nodes": 1, "matchNum": 2, "skew": 2},
+            {"value": "b", "nodes": 1, "matchNum": 0, "skew": 0},
+            {"value": "c", "nodes": 1, "matchNum": 0, "skew": 0},
+        ],
+        "minMatchNum": 0,
+        "selfMatchNum": 1,
+        "skew": 2,
+        "next": {"allowed": ["b", "c"], "blocked": ["a"]},
+    }
+    assert second["workload"]["name"] == "web-1"
+    assert as_json(found)["groups"][0]["nodes"] == {"total": 3, "feasible": 2, "notMatching": 1, "missingLabel": 0}
+
+
+def test_default_constraints_stand_before_affinity_terms() -> None:
+    spread = affinity("podAntiAffinity", term(match=["rev"]))
+    pod = pod_json(labels={"app": "web", "rev": "r1"}, affinity=spread)
+    found = as_json(audit(pod, service({"app": "web"}), *ZONES, schedulers=SYSTEM))
+    assert [one["path"] for one in found["constraints"]] == [
+        "defaultConstraints[0]",
+        "defaultConstraints[1]",
+        "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0]",
+    ]
+    assert [one["verdicts"] for one in found["constraints"]] == [{}, {}, {"late-label": 1}]
+
+
+def test_what_a_default_says_of_match_label_keys_has_no_effect() -> None:
+    keyed = {"default-scheduler": listing(constraint(match=["rev"]))}
+    pod = pod_json(labels={"app": "web", "rev": "r1"})
+    assert effective(audit(pod, service({"app": "web"}), *ZONES, schedulers=keyed)) == "app=web"
+
+
+def test_pods_that_may_run_on_one_node_only_are_not_counted() -> None:
+    pod = pod_json(node="a1", owner="DaemonSet/web", affinity=PINNED)
+    (one,) = default_rows(audit(pod, service({"app": "web"}), *ZONES, schedulers=HARD))
+    assert "domains" not in one
+    assert "next" not in one
+
+
+BOTH = [constraint(), constraint(key=HOSTNAME, hard=False)]
+
+
+@pytest.mark.parametrize(
+    ("profile", "expected"),
+    [
+        pytest.param(listing(*BOTH), {0: True, 1: True}, id="both"),
+        pytest.param(listing(*BOTH, filters=False), {1: True}, id="nodes are not filtered"),
+        pytest.param(listing(*BOTH, scores=False), {0: True}, id="nodes are not scored"),
+        pytest.param(
+            Profile(filters=False, scores=False, defaults=(), system_defaults=False), {}, id="plugin disabled"
+        ),
+        pytest.param(listing(), {}, id="an empty list"),
+    ],
+)
+def test_what_a_second_profile_does_not_act_on_has_no_row(profile: Profile, expected: dict[int, bool]) -> None:
+    schedulers = {**SYSTEM, "other": profile}
+    found = audit(pod_json(schedulerName="other"), service({"app": "web"}), *ZONES, schedulers=schedulers)
+    rows = {int(one["path"][len("defaultConstraints[") : -1]): "domains" in one for one in default_rows(found)}
+    assert rows == expected
+
+
+@pytest.mark.parametrize(
+    ("schedulers", "hard", "soft"),
+    [
+        pytest.param({}, False, False, id="not a profile"),
+        pytest.param({"other": Profile()}, True, True, id="a profile"),
+        pytest.param({"other": listing(filters=False)}, False, True, id="nodes are not filtered"),
+        pytest.param({"other": listing(scores=False)}, True, False, id="nodes are not scored"),
+        pytest.param({"other": listing(filters=False, scores=False)}, False, False, id="disabled"),
+    ],
+)
+def test_placement_is_claimed_of_what_the_scheduler_acts_on(
+    schedulers: Mapping[str, Profile], *, hard: bool, soft: bool
+) -> None:
+    pod = pod_json(constraints=[constraint(), constraint(key=HOSTNAME, hard=False)], schedulerName="other")
+    found = as_json(audit(pod, *ZONES, schedulers=schedulers))
+    assert ["domains" in one for one in found["constraints"]] == [hard, soft]
+    assert [one["default"] for one in found["constraints"]] == [False, False]
+    assert ("nodes" in found["groups"][0]) is hard
+    unknown = [one for one in found["findings"] if one["code"] == "SPR212"]
+    assert bool(unknown) is not (hard or soft)
+
+
+def test_a_scheduler_that_the_configuration_does_not_name_is_not_known() -> None:
+    found = audit(pod_json(constraints=[constraint()]), *ZONES, schedulers={"other": Profile()})
+    assert "domains" not in row(found)
+
+
+ZONELESS = node_json("x1", without=[ZONE])
+NAMELESS = node_json("y1", without=[HOSTNAME], zone="a")
+
+
+def test_to_the_systems_defaults_nodes_without_the_key_are_a_domain() -> None:
+    pods = [pod_json(f"p{number}", node=node) for number, node in enumerate(("a1", "x1", "x1", "y1"))]
+    found = audit(pod_json("p"), *pods, service({"app": "web"}), *ZONES, ZONELESS, NAMELESS, schedulers=SYSTEM)
+    by_path = {one["path"]: one for one in default_rows(found) if one["workload"]["name"] == "p"}
+    hosts, zones = (by_path[f"defaultConstraints[{index}]"] for index in (0, 1))
+    assert {one["value"]: (one["nodes"], one["matchNum"]) for one in zones["domains"]} == {
+        "": (1, 2),
+        "a": (2, 2),
+        "b": (1, 0),
+        "c": (1, 0),
+    }
+    # Hosts are counted one by one: a node without a name is none.
+    assert {one["value"]: one["matchNum"] for one in hosts["domains"]} == {"a1": 1, "b1": 0, "c1": 0, "x1": 2}
+    assert zones["next"] == {"allowed": ["", "a", "b", "c"], "blocked": []}
+    codes = {one["code"] for one in as_json(found)["findings"]}
+    assert not {"SPR305", "SPR306"} & codes
+
+
+def test_to_listed_defaults_nodes_without_a_key_do_not_count() -> None:
+    soft = {"default-scheduler": listing(constraint(hard=False), constraint(key=HOSTNAME, hard=False))}
+    found = audit(pod_json(node="x1"), service({"app": "web"}), *ZONES, ZONELESS, schedulers=soft)
+    assert [[one["value"] for one in each["domains"]] for each in default_rows(found)] == [
+        ["a", "b", "c"],
+        ["a1", "b1", "c1"],
+    ]
+
+
+def test_node_affinity_makes_the_domains_of_system_defaults() -> None:
+    pod = pod_json(nodeSelector={ZONE: "a"})
+    found = audit(pod, service({"app": "web"}), *ZONES, ZONELESS, schedulers=SYSTEM)
+    zones = default_rows(found)[1]
+    assert [one["value"] for one in zones["domains"]] == ["a"]
+
+
+def test_without_nodes_there_are_only_selectors() -> None:
+    found = audit(pod_json(), service({"app": "web"}), schedulers=SYSTEM)
+    assert [one["default"] for one in default_rows(found)] == [True, True]
+    assert all("domains" not in one for one in default_rows(found))
+
+
+def test_inferred_zones_have_no_unknown_one() -> None:
+    pods = [pod_json("p", node="a1", labels={"app": "web", ZONE: "a"}), pod_json("q", node="n2")]
+    found = audit(*pods, service({"app": "web"}), nodes="inferred", schedulers=SYSTEM)
+    rows = [one for one in default_rows(found) if "domains" in one]
+    assert {one["topologyKey"] for one in rows} == {ZONE}
+    assert {domain["value"] for one in rows for domain in one["domains"]} == {"a"}
+
+
+def findings(profile: Mapping[str, Profile], nodes: Sequence[Json], *pods: Json) -> dict[str, str]:
+    found = as_json(audit(*pods, service({"app": "web"}), *nodes, schedulers=profile))["findings"]
+    return {one["code"]: one["severity"] for one in found if one["path"] == FIRST}
+
+
+CROWDED = [pod_json(f"p{number}", node="a1", owner="StatefulSet/web") for number in range(3)]
+TAINTED = [node_json("a1"), *(node_json(name, taints=[{"key": "x", "effect": "NoSchedule"}]) for name in ("b1", "c1"))]
+
+
+@pytest.mark.parametrize(
+    ("hard", "nodes", "expected"),
+    [
+        pytest.param(True, ZONES, {"SPR301": "warning"}, id="a hard skew is a warning"),
+        pytest.param(
+            True, TAINTED, {"SPR301": "info", "SPR303": "error", "SPR307": "warning"}, id="blocked is an error"
+        ),
+        pytest.param(False, ZONES, {"SPR302": "info"}, id="a soft skew is worth knowing"),
+        pytest.param(False, TAINTED, {"SPR302": "info", "SPR307": "info"}, id="soft defaults never block"),
+        pytest.param(
+            False,
+            [*ZONES, node_json("x1", zone="")],
+            {"SPR302": "info", "SPR306": "info"},
+            id="an empty value of a soft default",
+        ),
+        pytest.param(
+            True,
+            [*ZONES, ZONELESS],
+            {"SPR301": "warning", "SPR305": "warning"},
+            id="a hard default needs the key",
+        ),
+    ],
+)
+def test_severities(*, hard: bool, nodes: Sequence[Json], expected: dict[str, str]) -> None:
+    profile = {"default-scheduler": listing(constraint(hard=hard))}
+    assert findings(profile, nodes, *CROWDED) == expected
+
+
+def test_a_finding_says_that_own_constraints_replace_the_default() -> None:
+    found = as_json(audit(*CROWDED, service({"app": "web"}), *ZONES, schedulers=HARD))["findings"]
+    assert found[0]["fix"].endswith(
+        "; this is the scheduler's default, which topologySpreadConstraints in the pod template replace"
+    )
+
+
+def test_rules_about_what_the_author_wrote_are_silent() -> None:
+    odd = {"default-scheduler": listing(constraint(key="failure-domain.beta.kubernetes.io/zone", match=["a", "a"]))}
+    found = as_json(audit(*CROWDED, service({"app": "web"}), *ZONES, schedulers=odd))["findings"]
+    assert not [one for one in found if one["code"].startswith(("SPR1", "SPR2")) and one["path"] == FIRST]
+
+
+def test_explain_places_more_and_says_that_the_descheduler_does_not_read_them() -> None:
+    found = explained(audit(pod_json(), service({"app": "web"}), *ZONES, schedulers=HARD), replicas=2)
+    (next_pods,) = found["nextPods"]
+    assert [step["assumed"] for step in next_pods["steps"]] == ["a", "b"]
+    rules = {difference["rule"] for one in found["otherEngines"] for difference in one["differences"]}
+    assert "default-constraints-not-read" in rules

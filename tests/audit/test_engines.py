@@ -1,0 +1,100 @@
+"""How other engines see a constraint; the descheduler's count itself is held against its code in tests/conformance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.audits import audit, explained
+from tests.builders import HOSTNAME, Json, constraint, node_json, pod_json, requirement, selector
+
+A, B = node_json("a1"), node_json("b1")
+
+
+def web(name: str, node: str, **fields: Any) -> Json:
+    return pod_json(name, node=node, owner="ReplicaSet/web", **{"constraints": [constraint()], **fields})
+
+
+def made_by_karpenter(name: str, **labels: str) -> Json:
+    return node_json(name, labels={"karpenter.sh/nodepool": "default", **labels})
+
+
+def of(engine: str, *objects: Json) -> Any:
+    return [one for one in explained(audit(*objects))["otherEngines"] if one["engine"] == engine]
+
+
+def rules(found: Any) -> list[str]:
+    return [difference["rule"] for difference in found["differences"]]
+
+
+@pytest.mark.parametrize(
+    ("objects", "domains", "differences"),
+    [
+        pytest.param([web("w1", "a1"), web("w2", "a1"), A, B], {"a": 2, "b": 0}, [], id="the same count"),
+        pytest.param(
+            [web("w1", "a1"), web("w2", "a1", volumes=[{"name": "c", "emptyDir": {}}]), A, B],
+            {"a": 1, "b": 0},
+            ["only-evictable-pods-count"],
+            id="a pod with local storage",
+        ),
+        pytest.param(
+            [web("w1", "a1", constraints=[constraint(minDomains=3)]), A, B],
+            {"a": 1, "b": 0},
+            [],
+            id="minDomains without effect",
+        ),
+        pytest.param(
+            [web("w1", "a1"), A, {**B, "status": {"conditions": [{"type": "Ready", "status": "False"}]}}],
+            {"a": 1},
+            ["not-ready-nodes-out"],
+            id="a dead zone",
+        ),
+        pytest.param(
+            [web("w1", "a1", volumes=[{"name": "c", "hostPath": {"path": "/x"}}]), A],
+            None,
+            ["no-evictable-pod"],
+            id="none that it could evict",
+        ),
+        pytest.param(
+            [web("w1", "a1", constraints=[constraint(hard=False)]), A],
+            None,
+            ["soft-constraints-not-looked-at"],
+            id="a soft constraint",
+        ),
+    ],
+)
+def test_descheduler(objects: list[Json], domains: dict[str, int] | None, differences: list[str]) -> None:
+    (found,) = of("descheduler", *objects)
+    assert found.get("domains") == domains
+    assert rules(found) == differences
+
+
+def test_descheduler_looks_at_any_shape_of_a_row() -> None:
+    """A row's worst pod may be one that the descheduler does not list, and the row is looked at all the same."""
+    gone = web("w1", "a1", metadata={"deletionTimestamp": "2026-09-01T10:00:00Z"})
+    (found,) = of("descheduler", gone, web("w2", "a1", labels={"app": "web", "rev": "2"}), A, B)
+    assert found["domains"] == {"a": 1, "b": 0}
+
+
+@pytest.mark.parametrize(
+    ("made", "differences"),
+    [
+        pytest.param(constraint(), [], id="a plain constraint"),
+        pytest.param(constraint(key=HOSTNAME), ["hostname-minimum-is-zero"], id="by host"),
+        pytest.param(
+            constraint(match=["rev"], selects=selector({"app": "web"}, requirement("rev", "In", "r1"))),
+            ["keys-added-again"],
+            id="merged keys",
+        ),
+    ],
+)
+def test_karpenter(made: Json, differences: list[str]) -> None:
+    pod = web("w1", "a1", constraints=[made], labels={"app": "web", "rev": "r1"})
+    (found,) = of("karpenter", pod, made_by_karpenter("a1"))
+    assert rules(found) == ["domains-of-node-pools", *differences]
+    assert "skew" not in found
+
+
+def test_karpenter_is_not_named_where_it_is_not() -> None:
+    assert of("karpenter", web("w1", "a1"), A, B) == []

@@ -1,0 +1,178 @@
+"""Sets of pods to evict: they suffice however replacements are placed, and no smaller set does."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import pytest
+
+from kubectl_spread.audit.balancing import Field, fewest
+from kubectl_spread.audit.scope import Scope, Target
+from tests.audits import audit, deployment, explained
+from tests.builders import Json, constraint, node_json, pod_json
+
+A, B, C = node_json("a1"), node_json("b1"), node_json("c1")
+TAINT = {"key": "gpu", "effect": "NoSchedule"}
+
+
+def field(
+    *counts: int, capacity: int = 99, max_skew: int = 1, min_domains: int = 1, full: str = "", fixed: str = ""
+) -> Field:
+    domains = dict(zip("abcdef", counts, strict=False))
+    return Field(
+        counts=domains,
+        capacity={domain: 0 if domain in full else capacity for domain in domains},
+        movable={domain: 0 if domain in fixed else number for domain, number in domains.items()},
+        lost={domain: number for domain, number in domains.items() if domain in full},
+        max_skew=max_skew,
+        min_domains=min_domains,
+    )
+
+
+@pytest.mark.parametrize(
+    ("found", "numbers"),
+    [
+        pytest.param(field(5, 0, 0), {"a": 3}, id="5/0/0 -> evict 3, which end as 2/2/1"),
+        pytest.param(field(2, 1, 0), {"a": 1}, id="2/1/0 -> 1/1/1"),
+        pytest.param(field(5, 4, 3), {"a": 1}, id="5/4/3 -> 4/4/4"),
+        pytest.param(field(7, 0, 0, max_skew=3), {"a": 4}, id="with maxSkew 3 replacements may crowd one domain"),
+        pytest.param(field(3, 0, full="b"), None, id="nowhere else to go"),
+        pytest.param(field(3, 0, fixed="a"), None, id="the fullest domain's pods belong to others"),
+        pytest.param(field(2, 1, min_domains=3), None, id="below minDomains a replacement would stay pending"),
+    ],
+)
+def test_fewest(found: Field, numbers: Mapping[str, int] | None) -> None:
+    assert fewest(found) == numbers
+
+
+def holds(found: Field, gone: Mapping[str, int]) -> bool:
+    """Try every order in which the filter lets replacements be placed."""
+    domains = sorted(found.counts)
+    freed = {domain: max(0, number - found.lost.get(domain, 0)) for domain, number in gone.items()}
+    limits = tuple(found.capacity[domain] + freed.get(domain, 0) for domain in domains)
+
+    def least(counts: tuple[int, ...]) -> int:
+        return min(counts) if len(counts) >= found.min_domains else 0
+
+    @cache
+    def ends_well(counts: tuple[int, ...], left: tuple[int, ...], number: int) -> bool:
+        if not number:
+            return max(counts) - least(counts) <= found.max_skew
+        allowed = [
+            index for index, count in enumerate(counts) if left[index] and count + 1 - least(counts) <= found.max_skew
+        ]
+        return bool(allowed) and all(
+            ends_well(changed(counts, index, 1), changed(left, index, -1), number - 1) for index in allowed
+        )
+
+    start = tuple(found.counts[domain] - gone.get(domain, 0) for domain in domains)
+    return ends_well(start, limits, sum(gone.values()))
+
+
+def changed(numbers: tuple[int, ...], index: int, change: int) -> tuple[int, ...]:
+    return (*numbers[:index], numbers[index] + change, *numbers[index + 1 :])
+
+
+def smallest(found: Field) -> int | None:
+    domains = sorted(found.counts)
+    every = itertools.product(*(range(found.movable[domain] + 1) for domain in domains))
+    sizes = sorted((sum(numbers), numbers) for numbers in every if any(numbers))
+    return next((size for size, numbers in sizes if holds(found, dict(zip(domains, numbers, strict=True)))), None)
+
+
+def random_field(seed: int) -> Field:
+    chosen = random.Random(seed)
+    domains = "abcd"[: chosen.randint(2, 4)]
+    counts = {domain: chosen.choice([0, 0, 1, 2, 3, 4, 5]) for domain in domains}
+    return Field(
+        counts=counts,
+        capacity={domain: chosen.choice([0, 1, 2, 9, 9]) for domain in domains},
+        movable={domain: chosen.choice([number, number, number // 2]) for domain, number in counts.items()},
+        lost={domain: chosen.choice([0, 0, 1, 5]) for domain in domains},
+        max_skew=chosen.randint(1, 3),
+        min_domains=chosen.choice([1, 1, 1, 3, 5]),
+    )
+
+
+def test_no_smaller_set_suffices() -> None:
+    """Held against every set and every placement, on random domains."""
+    named = 0
+    for seed in range(400):
+        found = random_field(seed)
+        least = min(found.counts.values()) if len(found.counts) >= found.min_domains else 0
+        if max(found.counts.values()) - least <= found.max_skew:
+            continue
+        numbers = fewest(found)
+        assert (None if numbers is None else sum(numbers.values())) == smallest(found), found
+        if numbers is not None:
+            assert holds(found, numbers), found
+            named += 1
+    assert named > 50
+
+
+def test_many_domains_take_no_time() -> None:
+    """A thousand hosts are beyond trying every set; what is named suffices."""
+    counts = {f"host-{index:04}": index % 7 for index in range(1000)}
+    numbers = fewest(Field(counts, dict.fromkeys(counts, 99), counts, {}, 1, 1))
+    assert numbers is not None
+    assert 0 < sum(numbers.values()) < 1000
+
+
+def web(name: str, node: str, **fields: Any) -> Json:
+    return pod_json(name, node=node, owner="Deployment/web", **{"constraints": [constraint()], **fields})
+
+
+@pytest.mark.parametrize(
+    ("objects", "pods", "reason"),
+    [
+        pytest.param([web("w1", "a1"), web("w2", "a1"), A, B], ["w1"], None, id="one of two"),
+        pytest.param(
+            [web("w1", "a1"), web("w2", "a1"), A, node_json("b1", taints=[TAINT])], None, "nowhere better", id="tainted"
+        ),
+        pytest.param(
+            [web("w1", "a1", labels={"app": "x"}), pod_json("o1", node="a1"), pod_json("o2", node="a1"), A, B],
+            None,
+            "not be like these",
+            id="pods that do not count themselves",
+        ),
+        pytest.param(
+            [pod_json("w1", node="a1", constraints=[constraint()]), pod_json("o1", node="a1"), A, B],
+            None,
+            "nothing replaces these pods: they have no owner",
+            id="nobody replaces a bare pod",
+        ),
+    ],
+)
+def test_evictions_of_a_workload(objects: list[Json], pods: list[str] | None, reason: str | None) -> None:
+    (found,) = explained(audit(*objects))["evictions"][:1]
+    assert found.get("pods") == pods
+    assert (reason or "") in found.get("reason", "")
+
+
+def test_soft_constraints_decide_nothing() -> None:
+    soft = [constraint(hard=False)]
+    found = explained(audit(web("w1", "a1", constraints=soft), web("w2", "a1", constraints=soft), A, B, C))
+    assert found["evictions"] == []
+
+
+@pytest.mark.parametrize(
+    ("targets", "reason"),
+    [
+        pytest.param((Target("Pod", "w1"),), "one pod alone", id="one pod"),
+        pytest.param((Target("Pod", "w1"), Target("Pod", "w2")), "a part of the pods alone", id="two of three"),
+        pytest.param((Target("Deployment", "web"),), None, id="the whole workload"),
+        pytest.param(tuple(Target("Pod", f"w{index}") for index in (1, 2, 3)), None, id="all its pods by name"),
+    ],
+)
+def test_a_part_of_a_workload_does_not_decide(targets: tuple[Target, ...], reason: str | None) -> None:
+    leaving = web("w4", "a1")
+    leaving["metadata"]["deletionTimestamp"] = "2026-09-01T11:00:00Z"
+    pods = [web(name, "a1") for name in ("w1", "w2", "w3")]
+    found = explained(audit(deployment(), *pods, leaving, A, B, C, scope=Scope(targets=targets)))["evictions"]
+    expected = f"see kubectl spread explain deploy/web: {reason} is not what decides" if reason else None
+    assert [one.get("reason") for one in found] == [expected]
+    assert ("pods" in found[0]) is (reason is None)

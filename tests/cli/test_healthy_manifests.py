@@ -1,0 +1,47 @@
+"""The manifests of healthy workloads by themselves: nothing but what is deserved, whatever the minor."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.test_check import run
+from tests.e2e.healthy_folder import DESERVED, FOLDER, place, serious
+
+MINORS = ("1.33", "1.34", "1.37")
+
+
+def report(*arguments: str) -> Any:
+    result = run("check", "-f", str(FOLDER), *arguments, "-o", "json")
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+@pytest.mark.parametrize("minor", MINORS)
+def test_only_what_is_deserved(minor: str) -> None:
+    found = report("--server-version", minor)
+    assert serious(found["findings"]) == DESERVED.keys()
+    assert found["summary"]["templates"] >= 60
+
+
+@pytest.mark.parametrize("minor", MINORS)
+def test_one_info(minor: str) -> None:
+    """A constraint over hosts that counts all revisions; those over zones count each, or are no Deployment's."""
+    infos = [found for found in report("--server-version", minor)["findings"] if found["severity"] == "info"]
+    assert [place(found) for found in infos] == [("SPR208", "cert-manager/Deployment/cert-manager-webhook")]
+
+
+@pytest.mark.parametrize(("before", "after"), [("1.33", "1.34"), ("1.33", "1.37"), ("1.34", "1.37")])
+def test_upgrades_are_quiet(before: str, after: str) -> None:
+    assert serious(report("--from", before, "--to", after)["findings"]) == DESERVED.keys()
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.yaml")), ids=lambda path: path.stem)
+def test_each_file_stands_alone(path: Path) -> None:
+    """A chart is checked before it is installed, without its neighbours."""
+    found = json.loads(run("check", "-f", str(path), "--server-version", "1.37", "-o", "json").stdout)
+    expected = {one for one in DESERVED if one[1].rpartition("/")[2] == path.stem}
+    assert serious(found["findings"]) == expected

@@ -1,0 +1,94 @@
+"""Notes on stderr about what nothing in scope heeds, and about what is not judged."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import Result
+
+from tests.audits import deployment
+from tests.builders import ZONE, Json, constraint, node_json, pod_json, term
+from tests.cli.test_check import JUDGED, check
+
+SPREAD = pod_json("p", constraints=[constraint()])
+FINISHED: Json = {**SPREAD, "status": {"phase": "Succeeded"}}
+OTHER_FINISHED: Json = {**pod_json("q", constraints=[constraint()]), "status": {"phase": "Failed"}}
+MIRROR = pod_json("m", metadata={"annotations": {"kubernetes.io/config.mirror": "x"}})
+
+
+def notes(result: Result) -> list[str]:
+    return result.stderr.removeprefix(JUDGED).splitlines()
+
+
+def names(*objects: Json, arguments: tuple[str, ...] = ()) -> list[str]:
+    """Return the notes of a check, which succeeds."""
+    result = check(*objects, arguments=("-o", "name", "--fail-on", "never", *arguments))
+    assert result.exit_code == 0
+    return notes(result)
+
+
+@pytest.mark.parametrize(
+    ("objects", "expected", "unused"),
+    [
+        pytest.param([SPREAD], "zones=3", ["zones"], id="misspelt"),
+        pytest.param([SPREAD], "zone=3", [], id="the key of a pod"),
+        pytest.param([SPREAD], f"{ZONE}=3", [], id="written out"),
+        pytest.param([deployment(constraints=[constraint()])], "zone=3", [], id="the key of a template"),
+        pytest.param([SPREAD], "zone=3,region=1,racks=2", ["topology.kubernetes.io/region", "racks"], id="two"),
+        pytest.param(
+            [pod_json("p", affinity={"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term()]}})],
+            "hostname=3",
+            ["kubernetes.io/hostname"],
+            id="a key of affinity alone",
+        ),
+    ],
+)
+def test_expected_keys_that_no_constraint_has(objects: list[Json], expected: str, unused: list[str]) -> None:
+    said = [f'--expect-domains: no constraint has the key "{key}"' for key in unused]
+    assert names(*objects, node_json("a1"), arguments=("--expect-domains", expected)) == said
+
+
+def test_nothing_has_no_key() -> None:
+    assert names(arguments=("--expect-domains", "zones=3")) == ["No resources found"]
+
+
+def test_unknown_words_in_annotations_are_told_once() -> None:
+    def ignoring(words: str) -> Json:
+        return {"annotations": {"kubectl-spread/ignore": words}}
+
+    said = names(
+        pod_json("p", metadata=ignoring("SPR999, spr101"), constraints=[constraint()]),
+        pod_json("q", metadata=ignoring("SPR999,SPR3,stale-label"), constraints=[constraint()]),
+        pod_json("r", owner="Deployment/web", constraints=[constraint()]),
+        deployment("web", annotations={"kubectl-spread/ignore": "nope"}),
+    )
+    assert said == [
+        f'kubectl-spread/ignore: no rule has the code "{word}" (kubectl spread rules lists them)'
+        for word in ("SPR999", "nope")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("objects", "said"),
+    [
+        pytest.param([FINISHED], "nothing to judge: 1 finished pod skipped", id="finished"),
+        pytest.param([FINISHED, OTHER_FINISHED], "nothing to judge: 2 finished pods skipped", id="two"),
+        pytest.param([MIRROR], "nothing to judge: 1 mirror pod skipped", id="mirror"),
+        pytest.param(
+            [FINISHED, MIRROR], "nothing to judge: 1 finished pod and 1 mirror pod skipped", id="finished and mirror"
+        ),
+        pytest.param([node_json("a1")], "No resources found", id="none"),
+    ],
+)
+def test_nothing_to_judge(objects: list[Json], said: str) -> None:
+    assert names(*objects) == [said]
+
+
+def test_pods_that_are_not_asked_for_are_not_counted() -> None:
+    assert names(FINISHED, arguments=("sts",)) == ["No resources found"]
+
+
+def test_missing_services_matter_only_to_pods_without_constraints() -> None:
+    said = "no Services in what was read: default constraints select by the pods' owners alone"
+    assert said not in names(SPREAD, arguments=("--defaults",))
+    assert said not in names(pod_json("p", schedulerName="other"), arguments=("--defaults",))
+    assert said in names(SPREAD, pod_json("q"), arguments=("--defaults",))

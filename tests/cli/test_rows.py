@@ -1,0 +1,139 @@
+"""Which rows ``check`` shows: ``--show``, large clusters, and DaemonSets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.builders import HOSTNAME, ZONE, Json, affinity, constraint, node_json, pod_json, requirement, selector, term
+from tests.cli.test_check import healthy, run, stale
+
+NODES = [f"{zone}{index:03}" for index in range(100) for zone in "ab"]
+LOG = {"app": "log", "controller-revision-hash": "h1"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder that commands run in."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def text(objects: Sequence[Json], *arguments: str) -> str:
+    """Return what ``check`` prints of objects in a file."""
+    Path("now.json").write_text("\n".join(json.dumps(one) for one in objects))
+    return run("check", "-f", "now.json", "--server-version", "1.37", *arguments).stdout
+
+
+FEW = [healthy("fine"), stale("bad")]
+MANY = [*(healthy(f"fine-{index}") for index in range(50)), stale("bad")]
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("form", [(), ("-o", "wide")])
+@pytest.mark.parametrize(
+    ("objects", "arguments", "hidden"),
+    [
+        pytest.param(FEW, (), 0, id="few are all shown"),
+        pytest.param(FEW, ("--show", "all"), 0, id="all"),
+        pytest.param(FEW, ("--show", "problems"), 1, id="problems"),
+        pytest.param(FEW, ("--show", "problems", "--ignore", "SPR1"), 2, id="what is silenced is no problem"),
+        pytest.param(FEW, ("--show", "problems", "--severity", "error"), 2, id="nor is what is less than asked for"),
+        pytest.param(MANY, (), 50, id="of many only problems are shown"),
+        pytest.param(MANY, ("--show", "all"), 0, id="unless all are asked for"),
+        pytest.param(MANY, ("--show", "problems"), 50, id="problems of many"),
+    ],
+)
+def test_show(objects: list[Json], arguments: tuple[str, ...], hidden: int, form: tuple[str, ...]) -> None:
+    found = text(objects, *arguments, *form)
+    rows = [line for line in found.splitlines() if line.startswith("po/")]
+    assert len(rows) == len(objects) - hidden
+    if rows:
+        assert rows[0].startswith("po/bad ")
+    said = f"; {hidden} row{'' if hidden == 1 else 's'} without findings not shown (--show all)"
+    assert (said in found) is bool(hidden)
+    assert f"{len(objects)} pods, {len(objects)} constraint rows" in found
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("show", ["all", "problems"])
+def test_show_changes_only_the_table(show: str) -> None:
+    for form in ("json", "yaml", "name"):
+        assert text(MANY, "-o", form, "--show", show) == text(MANY, "-o", form)
+
+
+def daemon(index: int, *, pending: bool = False, stored: Sequence[Json] | None = None) -> Json:
+    """Return a DaemonSet's pod as its controller makes it: for one node, by a node affinity on that node's name."""
+    node = NODES[index]
+    merged = [requirement("controller-revision-hash", "In", "h1")] if stored is None else stored
+    selects = selector({"app": "log"}, *merged)
+    match = ["controller-revision-hash"]
+    field = {"key": "metadata.name", "operator": "In", "values": [node]}
+    this_node = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchFields": [field]}]}}
+    return pod_json(
+        f"log-{index:03}",
+        node="" if pending else node,
+        labels=LOG,
+        owner="DaemonSet/log",
+        constraints=[
+            constraint(selects=selects, match=match),
+            constraint(key=HOSTNAME, selects=selector({"app": "log"}), hard=False),
+        ],
+        affinity={**affinity("podAntiAffinity", term(selects=selects, match=match)), "nodeAffinity": this_node},
+    )
+
+
+ON_SOME = [daemon(index) for index in range(0, 200, 2)]
+"""A DaemonSet that runs in one of two zones, as one with a nodeSelector does."""
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_pods_of_a_daemon_set_are_a_row_a_clause() -> None:
+    pods = [daemon(index, pending=index > 190) for index in range(200)]
+    found = text([*pods, *map(node_json, NODES)])
+    assert found.splitlines()[:6] == [
+        "judged as 1.37 (flag), gates assumed, 200 nodes, 200 pods",
+        "",
+        "WORKLOAD   CONSTRAINT                                        PODS   SELECTOR   DOMAINS   SKEW   MAX",
+        "ds/log     topology.kubernetes.io/zone DoNotSchedule          200   merged     -            -     1",
+        "ds/log     kubernetes.io/hostname ScheduleAnyway              200   -          -            -     1",
+        "ds/log     kubernetes.io/hostname podAntiAffinity required    200   merged     -            -     -",
+    ]
+    assert found.splitlines()[-1].startswith("200 pods, 3 constraint rows")
+    assert "SPR3" not in found
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    "pods", [pytest.param(ON_SOME, id="running"), pytest.param([daemon(0, pending=True)], id="pending")]
+)
+def test_a_daemon_set_chooses_its_nodes_itself(pods: list[Json]) -> None:
+    """Each of its pods may run on one node only, so nobody could spread them better."""
+    found: Any = json.loads(text([*pods, *map(node_json, NODES)], "-o", "json"))
+    assert not [finding for finding in found["findings"] if finding["code"].startswith("SPR3")]
+    assert all("skew" not in row and "domains" not in row for row in found["constraints"])
+    assert all("nodes" not in group for group in found["groups"])
+
+
+@pytest.mark.usefixtures("folder")
+def test_other_pods_count_those_of_a_daemon_set() -> None:
+    web = healthy("web", node="b000", labels={"app": "log"})
+    web["spec"]["topologySpreadConstraints"][0]["labelSelector"] = selector({"app": "log"})
+    found = json.loads(text([*ON_SOME, web, *map(node_json, NODES)], "-o", "json"))
+    (row,) = [row for row in found["constraints"] if row["workload"]["kind"] == "Pod"]
+    assert row["topologyKey"] == ZONE
+    assert {domain["value"]: domain["matchNum"] for domain in row["domains"]} == {"a": 100, "b": 1}
+
+
+@pytest.mark.usefixtures("folder")
+def test_pods_of_a_daemon_set_that_differ_are_told_once() -> None:
+    pods = [daemon(index, stored=[] if index < 20 else None) for index in range(200)]
+    found = json.loads(text([*pods, *map(node_json, NODES)], "-o", "json"))
+    assert len(found["constraints"]) == 5
+    counts = {finding["code"]: finding["podCount"] for finding in found["findings"]}
+    assert (counts["SPR103"], counts["SPR105"]) == (20, 20)
+    assert len({(finding["code"], finding["path"]) for finding in found["findings"]}) == len(found["findings"])

@@ -1,0 +1,208 @@
+"""``check --from``, ``--to`` and ``--recreate``: versions, gates, notes and exit status."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from kubectl_spread.cli import cli
+from kubectl_spread.cli.judging import ServerMinor, judge_by
+from kubectl_spread.cli.question import Question
+from kubectl_spread.errors import UsageError
+from kubectl_spread.kube.features import Gate
+from tests.audits import deployment
+from tests.builders import Json, affinity, constraint, node_json, pod_json, requirement, selector, term
+
+R1 = {"app": "web", "rev": "r1"}
+MERGED = constraint(match=["rev"], selects=selector({"app": "web"}, requirement("rev", "In", "r1")))
+STORED = pod_json(labels=R1, constraints=[MERGED], node="a1")
+TWICE = deployment(labels=R1, constraints=[constraint(match=["rev", "rev"])])
+POLICY = "NodeInclusionPolicyInPodTopologySpread"
+
+
+def check(*objects: Json, arguments: tuple[str, ...] = (), command: str = "check") -> Result:
+    stdin = "\n".join(json.dumps(one) for one in objects)
+    result = CliRunner().invoke(cli, [command, "-f", "-", *arguments], input=stdin)
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+def report(*objects: Json, arguments: tuple[str, ...] = ()) -> Any:
+    return json.loads(check(*objects, arguments=("-o", "json", *arguments)).stdout)
+
+
+def codes(*objects: Json, arguments: tuple[str, ...] = ()) -> set[str]:
+    return {found["code"] for found in report(*objects, arguments=(*arguments, "--select", "SPR4"))["findings"]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        pytest.param(("--from", "1.x"), '--from: "1.x" is no Kubernetes version (write 1.37)', id="--from"),
+        pytest.param(("--to", "2.0"), '--to: "2.0" is no Kubernetes version (write 1.37)', id="--to"),
+        pytest.param(("--from", "1.26"), "--from: Kubernetes 1.26 is too old: 1.27 to 1.37 are known", id="old --from"),
+        pytest.param(("--to", "1.26"), "--to: Kubernetes 1.26 is too old: 1.27 to 1.37 are known", id="old --to"),
+        pytest.param(
+            ("--from", "1.33", "--server-version", "1.34"),
+            "--from 1.33 and --server-version 1.34 both name the version to judge by: give one",
+            id="two versions to judge by",
+        ),
+        pytest.param(
+            ("--from", "1.34", "--to", "1.37", "--feature-gates", "MatchLabelKeysInPodTopologySpread=false"),
+            "--to: no server of 1.37 would start with these feature gates: "
+            "MatchLabelKeysInPodTopologySpreadSelectorMerge is enabled, but depends on features that are disabled: "
+            "[MatchLabelKeysInPodTopologySpread]",
+            id="gates of which the other server would not start",
+        ),
+        pytest.param(
+            ("--from", "1.32", "--feature-gates", "MatchLabelKeysInPodTopologySpreadSelectorMerge=false"),
+            "unrecognized feature gate: MatchLabelKeysInPodTopologySpreadSelectorMerge",
+            id="a gate of nobody",
+        ),
+        pytest.param(
+            ("--from", "1.33", "--to", "1.34", "--feature-gates", f"{POLICY}=false"),
+            f"cannot set feature gate {POLICY} to false, feature is locked to true",
+            id="a gate that both have locked",
+        ),
+    ],
+)
+@pytest.mark.parametrize("command", ["check", "explain"])
+def test_usage_errors(arguments: tuple[str, ...], said: str, command: str) -> None:
+    result = check(STORED, arguments=(*(["web-1"] if command == "explain" else []), *arguments), command=command)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"error: {said}")
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "notes"),
+    [
+        pytest.param(("--from", "1.33", "--to", "1.34"), [], id="both"),
+        pytest.param(("--from", "1.33", "--server-version", "v1.33.4"), [], id="the same twice"),
+        pytest.param(
+            ("--to", "1.33"),
+            ["judged as Kubernetes 1.37, the newest known (--server-version chooses another)"],
+            id="--to alone, and lower",
+        ),
+        pytest.param(
+            ("--from", "1.36", "--to", "1.99"),
+            ["--to: Kubernetes 1.99 is newer than any that is known, compared with 1.37"],
+            id="--to newer than known",
+        ),
+        pytest.param(
+            ("--from", "1.99"),
+            ["--from: Kubernetes 1.99 is newer than any that is known, judged as 1.37"],
+            id="--from newer than known",
+        ),
+    ],
+)
+def test_notes(arguments: tuple[str, ...], notes: list[str]) -> None:
+    assert check(pod_json(), arguments=arguments).stderr.splitlines() == notes
+
+
+def test_the_report_says_what_was_compared() -> None:
+    cluster = report(STORED, arguments=("--from", "1.33", "--to", "1.34"))["cluster"]
+    assert (cluster["judgedAs"], cluster["comparedWith"], cluster["versionSource"]) == ("1.33", "1.34", "flag")
+    assert "comparedWith" not in report(STORED)["cluster"]
+    table = check(STORED, arguments=("--from", "1.33", "--to", "1.34")).stdout
+    assert table.startswith("judged as 1.33 (flag), compared with 1.34, gates assumed, ")
+
+
+def test_a_template_that_stops_working_is_an_error() -> None:
+    arguments = ("--from", "1.33", "--to", "1.34", "--select", "SPR404")
+    result = check(TWICE, arguments=arguments)
+    assert result.exit_code == 1
+    assert (
+        "1.34 refuses every pod of this template, 1.33 does not: spec.topologySpreadConstraints[0][1]" in result.stdout
+    )
+    assert check(TWICE, arguments=("--from", "1.33", "--select", "SPR404")).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("gates", "found"),
+    [
+        pytest.param("", {"SPR404"}, id="defaults"),
+        pytest.param("MatchLabelKeysInPodTopologySpreadSelectorMerge=false", set(), id="a gate that only 1.34 knows"),
+    ],
+)
+def test_gates_apply_to_the_other_minor(gates: str, found: set[str]) -> None:
+    assert codes(TWICE, arguments=("--from", "1.33", "--to", "1.34", "--feature-gates", gates)) == found
+
+
+def test_a_gate_that_the_other_minor_has_locked_is_left_to_this_one() -> None:
+    pods = [
+        pod_json(f"web-{node}", node=node, constraints=[constraint(nodeTaintsPolicy="Honor")]) for node in ("a1", "b1")
+    ]
+    taint = {"key": "dedicated", "value": "db", "effect": "NoSchedule"}
+    nodes = [node_json("a1"), node_json("b1"), node_json("c1", taints=[taint])]
+    asked = ("--from", "1.32", "--to", "1.33", "--feature-gates", f"{POLICY}=false")
+    assert codes(*pods, *nodes, arguments=asked) == {"SPR406"}
+    # And the other way round.
+    asked = ("--from", "1.33", "--to", "1.32", "--feature-gates", f"{POLICY}=false")
+    assert codes(*pods, *nodes, arguments=asked) == {"SPR406"}
+    assert codes(*pods, *nodes, arguments=("--from", "1.32", "--to", "1.33")) == set()
+
+
+@pytest.mark.parametrize(
+    ("minor", "to", "served", "enabled"),
+    [
+        pytest.param(32, "1.33", {POLICY: False}, True, id="locked there"),
+        pytest.param(31, "1.32", {POLICY: False}, False, id="switched off here, so there too"),
+        pytest.param(31, "1.32", {POLICY: True}, True, id="the default here"),
+    ],
+)
+def test_gates_that_were_read_apply_where_they_can(minor: int, to: str, served: dict[str, bool], enabled: bool) -> None:
+    judgement, notes = judge_by(Question(to_version=to), ServerMinor(minor, minor), served)
+    assert judgement.upgrade is not None
+    assert judgement.upgrade.node_inclusion_policies is enabled
+    assert notes == []
+
+
+def test_a_default_that_was_read_is_not_carried_over() -> None:
+    """1.34 says that the gate is off, which is its default; 1.35 has it on."""
+    judgement, _ = judge_by(Question(to_version="1.35"), ServerMinor(34, 34), {Gate.TOPOLOGY_LABELS: False})
+    assert not judgement.behaviour.binding_writes_topology_labels
+    assert judgement.upgrade is not None
+    assert judgement.upgrade.binding_writes_topology_labels
+
+
+def test_gates_that_were_read_may_keep_the_other_server_from_starting() -> None:
+    with pytest.raises(UsageError, match=r"no server of 1\.35 would start"):
+        judge_by(Question(to_version="1.35"), ServerMinor(34, 34), {Gate.MATCH_LABEL_KEYS: False})
+
+
+def test_a_bare_pod_that_is_refused_again_is_an_error() -> None:
+    assert check(STORED).exit_code == 0
+    result = check(STORED, arguments=("--recreate", "-o", "json"))
+    assert result.exit_code == 1
+    (found,) = json.loads(result.stdout)["findings"]
+    assert (found["code"], found["severity"], found["pods"]) == ("SPR207", "error", ["web-1"])
+    owned = {
+        **STORED,
+        "metadata": {**STORED["metadata"], "ownerReferences": [{"kind": "Job", "name": "x", "controller": True}]},
+    }
+    assert check(owned, arguments=("--recreate",)).exit_code == 0
+
+
+def test_pods_are_counted_where_their_term_has_no_row() -> None:
+    """The table knows no row of a term without keys, and still says how many pods a finding is about."""
+    broken = affinity("podAntiAffinity", term(selects=selector(None, requirement("app"))))
+    result = check(pod_json(affinity=broken, node="a1"), arguments=("--recreate", "--select", "SPR207"))
+    assert "SPR207 refused-again  po/web-1  podAntiAffinity.required[0]  1 pod\n" in result.stdout
+
+
+def test_the_annotation_of_a_pod_silences_a_finding_on_a_term_without_keys() -> None:
+    broken = affinity("podAntiAffinity", term(selects=selector(None, requirement("app"))))
+    ignoring = {"annotations": {"kubectl-spread/ignore": "SPR2,SPR401"}}
+    found = report(pod_json(affinity=broken, node="a1", metadata=ignoring), arguments=("--recreate",))
+    assert found["findings"] == []
+    assert found["summary"]["silenced"] > 0
+
+
+def test_explain_answers_the_same_questions() -> None:
+    result = check(STORED, arguments=("web-1", "--from", "1.34", "--to", "1.33", "--recreate"), command="explain")
+    assert result.exit_code == 0, result.output
+    assert {"SPR207", "SPR404"} <= {word for word in result.stdout.split() if word.startswith("SPR")}

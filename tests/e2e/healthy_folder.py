@@ -1,0 +1,31 @@
+"""The folder of healthy manifests, and the findings that they deserve all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from tests.builders import Json
+
+FOLDER: Final = Path(__file__).parent / "healthy"
+Place = tuple[str, str]
+"""The code of a finding and the workload, written ``namespace/Kind/name``."""
+
+DESERVED: Final[dict[Place, str]] = {
+    ("SPR204", "databases/StatefulSet/cockroachdb"): (
+        "its constraint has no labelSelector, so it selects no pod and spreads nothing"
+    ),
+}
+"""Maps each warning and error that the folder deserves to the reason."""
+
+
+def serious(findings: Iterable[Json]) -> set[Place]:
+    """Return where the findings above info are."""
+    return {place(found) for found in findings if found["severity"] != "info"}
+
+
+def place(found: Json) -> Place:
+    """Return the code and the workload of a finding."""
+    owner = found["object"]
+    return found["code"], f"{found['namespace']}/{owner['kind']}/{owner['name']}"

@@ -1,0 +1,326 @@
+"""Default constraints on a real scheduler with a configuration file of several profiles.
+
+A pod without constraints is created at a scheduling gate and explained; then the gate is lifted. What was said must be
+what the scheduler does next: the nodes that its spread plugin refuses, with its numbers, are those of the default rows,
+and it has exactly the nodes to choose from that were allowed. No controllers run, so that owners keep their pods.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from tests.builders import HOSTNAME, ZONE, Json
+from tests.controlplane.cluster import ControlPlane
+from tests.controlplane.fixtures import require_built
+from tests.e2e.manifests import pod, pod_spec
+from tests.e2e.scheduler_log import Decision, Refusal, SchedulerLog
+from tests.e2e.spread import Plugin, Spread
+from tests.e2e.test_permissions import allow
+
+pytestmark = pytest.mark.e2e
+
+ARGS = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "PodTopologySpreadArgs"}
+GATE = {"schedulingGates": [{"name": "example.com/wait"}]}
+WEB = {"app": "web"}
+
+
+def default(key: str, *, hard: bool = True, **more: Any) -> Json:
+    when = "DoNotSchedule" if hard else "ScheduleAnyway"
+    return {"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": when, **more}
+
+
+def profile(name: str, *defaults: Json, **more: Any) -> Json:
+    args = {**ARGS, "defaultingType": "List", "defaultConstraints": list(defaults)}
+    return {"schedulerName": name, "pluginConfig": [{"name": "PodTopologySpread", "args": args}], **more}
+
+
+PROFILES = (
+    profile("default-scheduler", default(ZONE)),
+    profile("hosts", default(HOSTNAME, maxSkew=2), default(ZONE, hard=False)),
+    profile("wide", default(ZONE, maxSkew=2, minDomains=5, matchLabelKeys=["rev"])),
+    {"schedulerName": "system"},
+    {
+        "schedulerName": "unfiltered",
+        "pluginConfig": profile("", default(ZONE))["pluginConfig"],
+        "plugins": {"filter": {"disabled": [{"name": "PodTopologySpread"}]}},
+    },
+)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """Return a control plane whose scheduler has profiles: two nodes in zones a and b, one in c, one in none."""
+    require_built()
+    with ControlPlane.start(tmp_path_factory.mktemp("defaults"), controllers=False, profiles=PROFILES) as found:
+        found.add_nodes(("a", "b"))
+        found.add_nodes(("c",), per_zone=1)
+        found.add_nodes(("x",), per_zone=1, labels={ZONE: None})
+        yield found
+
+
+@pytest.fixture(scope="module")
+def spread(cluster: ControlPlane, plugin: Plugin) -> Spread:
+    return plugin.on(cluster)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One pod, what else is in its namespace, and how many default rows it has.
+
+    ``bound`` are nodes with one more pod like it each; ``others`` with one of another revision.
+    """
+
+    scheduler: str = "default-scheduler"
+    owner: str = ""
+    services: Sequence[Mapping[str, str] | None] = ()
+    bound: Sequence[str] = ()
+    others: Sequence[str] = ()
+    rows: int = 1
+    spec: Json = field(default_factory=dict)
+
+
+SERVICE = (WEB,)
+CASES = {
+    "a Service": Case(services=SERVICE, bound=("a1", "a2", "b1")),
+    "several Services and one without selector": Case(
+        services=(WEB, {"rev": "r1"}, None), bound=("a1",), others=("b1",)
+    ),
+    "a ReplicaSet counts its own revision": Case(owner="ReplicaSet", bound=("a1",), others=("b1", "c1")),
+    "a ReplicaSet and a Service": Case(owner="ReplicaSet", services=SERVICE, bound=("a1", "b1"), others=("c1",)),
+    "a StatefulSet": Case(owner="StatefulSet", bound=("a1", "c1")),
+    "a ReplicationController": Case(owner="ReplicationController", bound=("b1", "b2", "b2")),
+    "a DaemonSet without a Service": Case(owner="DaemonSet", bound=("a1", "a1"), rows=0),
+    "a DaemonSet with a Service": Case(owner="DaemonSet", services=SERVICE, bound=("a1", "a1")),
+    "no Service and no owner": Case(bound=("a1", "a1"), rows=0),
+    "a Service that selects others": Case(services=({"app": "api"},), bound=("a1", "a1"), rows=0),
+    "no node is left": Case(services=SERVICE, bound=("a1", "a2"), spec={"nodeSelector": {ZONE: "a"}}),
+    "only the node without a zone is left": Case(
+        services=SERVICE, bound=("a1", "a2"), spec={"nodeSelector": {HOSTNAME: "x1"}}
+    ),
+    "an own soft constraint": Case(
+        services=SERVICE,
+        bound=("a1", "a1", "a1"),
+        rows=0,
+        spec={"topologySpreadConstraints": [default(ZONE, hard=False, labelSelector={"matchLabels": WEB})]},
+    ),
+    "the second profile": Case("hosts", services=SERVICE, bound=("a1", "a1", "b1"), rows=2),
+    "the second profile, a StatefulSet": Case("hosts", "StatefulSet", bound=("a1", "a1", "x1", "x1", "x1"), rows=2),
+    "minDomains and matchLabelKeys": Case("wide", services=SERVICE, bound=("a1", "b1", "c1"), others=("a1", "b1")),
+    "the system's": Case("system", services=SERVICE, bound=("a1", "a1", "x1", "b1"), rows=2),
+    "the system's, a ReplicaSet": Case("system", "ReplicaSet", bound=("a1", "x1", "x1"), others=("c1",), rows=2),
+    "hard ones that are not filtered by": Case("unfiltered", services=SERVICE, bound=("a1", "a1"), rows=0),
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was said of a pod while it was gated, and what the scheduler did."""
+
+    said: Json
+    done: Decision
+    nodes: Mapping[str, Mapping[str, str]]
+    counted: Counter[str]
+
+    @property
+    def defaults(self) -> list[Json]:
+        return [row for row in self.said["constraints"] if row["default"]]
+
+
+@pytest.fixture(params=CASES, scope="module")
+def case(request: pytest.FixtureRequest) -> Case:
+    return CASES[request.param]
+
+
+@pytest.fixture(scope="module")
+def outcomes() -> list[Outcome]:
+    """Return the outcomes of the cases so far."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def outcome(case: Case, cluster: ControlPlane, spread: Spread, outcomes: list[Outcome]) -> Iterator[Outcome]:
+    """Create what a case says, explain its pod, and lift the pod's gate."""
+    with cluster.namespace("defaults") as namespace:
+        outcomes.append(_outcome(case, namespace, cluster, spread))
+        yield outcomes[-1]
+
+
+def _outcome(case: Case, namespace: str, cluster: ControlPlane, spread: Spread) -> Outcome:
+    log, api = SchedulerLog(cluster), cluster.api
+    for number, selects in enumerate(case.services):
+        api.create(_service(f"web-{number}", selects, namespace))
+    made: list[tuple[str, str, str]] = [
+        *((f"bound-{number}", "r1", node) for number, node in enumerate(case.bound)),
+        *((f"other-{number}", "r2", node) for number, node in enumerate(case.others)),
+        ("next", "r1", ""),
+    ]
+    metadata = {revision: _owner(case.owner, revision, namespace, cluster) for revision in ("r1", "r2")}
+    for revision, owned in metadata.items():
+        more = {"labels": {**WEB, "rev": revision}, "namespace": namespace, "metadata": owned}
+        api.create_all([_pod(case, name, node, **more) for name, own, node in made if own == revision])
+    answer = spread(
+        "explain", "po/next", "-n", namespace, "--scheduler-config", str(cluster.scheduler_config), "-o", "json"
+    )
+    assert answer.status == 0, answer.stderr
+    api.patch(f"/api/v1/namespaces/{namespace}/pods/next", {"spec": {"schedulingGates": None}})
+    nodes = {one["metadata"]["name"]: one["metadata"]["labels"] for one in api.get("/api/v1/nodes")["items"]}
+    counted = Counter(case.bound if case.owner == "ReplicaSet" else (*case.bound, *case.others))
+    return Outcome(answer.report.document, log.decision(f"{namespace}/next"), nodes, counted)
+
+
+def _pod(case: Case, name: str, node: str, **more: Any) -> Json:
+    """Return a pod that is bound, or one at a gate that is as the case says."""
+    spec = {"nodeName": node} if node else {**GATE, **case.spec}
+    return pod(name, schedulerName=case.scheduler, **spec, **more)
+
+
+def _service(name: str, selects: Mapping[str, str] | None, namespace: str) -> Json:
+    spec: Json = {"ports": [{"port": 80}], **({} if selects is None else {"selector": dict(selects)})}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": namespace}, "spec": spec}
+
+
+def _owner(kind: str, revision: str, namespace: str, cluster: ControlPlane) -> Json:
+    """Make the owner of one revision, and return the metadata of its pods; only ReplicaSets select a revision."""
+    if not kind:
+        return {}
+    labels = {**WEB, "rev": revision}
+    selects: Json = {"matchLabels": labels if kind == "ReplicaSet" else WEB}
+    template = {"metadata": {"labels": labels}, "spec": {**pod_spec(), "restartPolicy": "Always"}}
+    api_version = "v1" if kind == "ReplicationController" else "apps/v1"
+    made = cluster.api.create(
+        {
+            "apiVersion": api_version,
+            "kind": kind,
+            "metadata": {"name": f"web-{revision}", "namespace": namespace},
+            "spec": {
+                "selector": WEB if kind == "ReplicationController" else selects,
+                "template": template,
+                **({"serviceName": "web"} if kind == "StatefulSet" else {}),
+            },
+        }
+    )
+    reference = {"name": f"web-{revision}", "uid": made["metadata"]["uid"], "controller": True}
+    return {"ownerReferences": [{"apiVersion": api_version, "kind": kind, **reference}]}
+
+
+def test_there_are_as_many_default_rows_as_said(case: Case, outcome: Outcome) -> None:
+    assert [row["path"] for row in outcome.defaults] == [f"defaultConstraints[{index}]" for index in range(case.rows)]
+
+
+def test_refused_nodes_and_their_numbers_are_those_of_the_log(case: Case, outcome: Outcome) -> None:
+    """Of the nodes that come to the spread plugin at all."""
+    wanted: Json = case.spec.get("nodeSelector", {})
+    fitting = {name: labels for name, labels in outcome.nodes.items() if wanted.items() <= labels.items()}
+    expected = {refusal for name in fitting for refusal in _refusals(name, fitting[name], outcome.defaults)}
+    assert outcome.done.refusals == expected
+
+
+def test_the_nodes_allowed_are_those_it_chooses_from(outcome: Outcome) -> None:
+    allowed = {node for placing in outcome.said.get("waiting", ()) for node in placing["allowed"]}
+    assert outcome.done.feasible == len(allowed)
+    assert (outcome.done.node or None) in (allowed or {None})
+
+
+def test_a_pod_that_no_node_takes_is_found(outcome: Outcome) -> None:
+    """An error by a hard default, and never one by a soft one."""
+    errors = [one["path"] for one in outcome.said["findings"] if one["severity"] == "error"]
+    hard = [row["path"] for row in outcome.defaults if row["whenUnsatisfiable"] == "DoNotSchedule"]
+    assert errors == ([] if outcome.done.feasible else hard)
+
+
+def test_soft_defaults_count_what_the_nodes_hold(case: Case, outcome: Outcome) -> None:
+    """To the system's defaults nodes without a zone are one domain; to listed ones they are none."""
+    for row in outcome.defaults:
+        if row["whenUnsatisfiable"] == "ScheduleAnyway":
+            lenient = case.scheduler == "system"
+            expected: Counter[str] = Counter()
+            for name, labels in outcome.nodes.items():
+                if lenient or row["topologyKey"] in labels:
+                    expected[labels.get(row["topologyKey"], "")] += outcome.counted[name]
+            assert {one["value"]: one["matchNum"] for one in row["domains"]} == dict(expected)
+
+
+def _refusals(node: str, labels: Mapping[str, str], rows: Sequence[Json]) -> Iterator[Refusal]:
+    """Yield why the first hard row that refuses a node does so, as the scheduler logs it."""
+    for row in rows:
+        key = row["topologyKey"]
+        if row["whenUnsatisfiable"] != "DoNotSchedule":
+            continue
+        if key not in labels:
+            yield Refusal(node, key)
+            return
+        if labels[key] in row["next"]["blocked"]:
+            counts = {one["value"]: one["matchNum"] for one in row["domains"]}
+            numbers = (row["selfMatchNum"], row["minMatchNum"], row["maxSkew"])
+            yield Refusal(node, key, counts[labels[key]], *numbers)
+            return
+
+
+def test_enough_was_compared(outcomes: list[Outcome]) -> None:
+    """The comparison cannot pass by comparing nothing."""
+    refusals = [refusal for one in outcomes for refusal in one.done.refusals]
+    counted = [refusal for refusal in refusals if refusal.match_num is not None]
+    rows = [row for one in outcomes for row in one.defaults]
+    bound = [one for one in outcomes if one.done.node]
+    figures = (
+        f"{len(outcomes)} pods, {len(bound)} bound; {len(rows)} default rows; {len(refusals)} refusals of nodes, "
+        f"{len(counted)} with numbers, {len(set(counted))} different"
+    )
+    print(figures)
+    assert len(outcomes) == len(CASES), figures
+    assert len(counted) >= 15, figures
+    assert len(refusals) - len(counted) >= 5, figures
+
+
+def test_system_defaults_by_option_are_those_of_the_profile(cluster: ControlPlane, spread: Spread) -> None:
+    """``--defaults`` says of a default-scheduler what the file says of a profile without arguments."""
+    with cluster.namespace("defaults") as namespace:
+        cluster.api.create(_service("web", WEB, namespace))
+        made = [("next", ""), ("p", "a1"), ("q", "x1")]
+        for scheduler in ("system", "default-scheduler"):
+            case = Case(scheduler)
+            cluster.api.create_all(
+                [_pod(case, f"{name}-{scheduler}", node, namespace=namespace) for name, node in made]
+            )
+        by_file = spread.report("-n", namespace, "--scheduler-config", str(cluster.scheduler_config))
+        by_option = spread.report("-n", namespace, "--defaults")
+        for name, _ in made:
+            one = [row for row in by_option["constraints"] if row["workload"]["name"] == f"{name}-default-scheduler"]
+            other = [row for row in by_file["constraints"] if row["workload"]["name"] == f"{name}-system"]
+            assert len(one) == 2
+            assert [{**row, "workload": None} for row in one] == [{**row, "workload": None} for row in other]
+
+
+def test_a_user_who_may_not_list_services_gets_no_defaults(cluster: ControlPlane, plugin: Plugin) -> None:
+    """Without them the answer would be wrong, so there is none, and the exit status says so."""
+    with cluster.namespace("defaults") as namespace:
+        cluster.api.create(_service("web", WEB, namespace))
+        cluster.api.create(_pod(Case(), "p", "a1", namespace=namespace))
+        allow(cluster, "some", namespace, "pods")
+        answer = plugin.on(cluster, cluster.kubeconfig_for("some"))(
+            "check", "-n", namespace, "--defaults", "-o", "json"
+        )
+        assert answer.status == 2
+        assert 'cannot list resource "services"' in answer.stderr
+        assert "default constraints are not known" in answer.stderr
+        assert answer.report["constraints"] == []
+
+
+def test_without_its_owner_a_pod_gets_no_defaults(cluster: ControlPlane, plugin: Plugin) -> None:
+    """What a Service says alone would count the pods of all revisions."""
+    with cluster.namespace("defaults") as namespace:
+        cluster.api.create(_service("web", WEB, namespace))
+        owned = {"labels": {**WEB, "rev": "r1"}, "metadata": _owner("ReplicaSet", "r1", namespace, cluster)}
+        cluster.api.create(_pod(Case(), "owned", "a1", namespace=namespace, **owned))
+        cluster.api.create(_pod(Case(), "bare", "a1", namespace=namespace))
+        allow(cluster, "other", namespace, "pods", "services")
+        spread = plugin.on(cluster, cluster.kubeconfig_for("other"))
+        answer = spread("check", "-n", namespace, "--defaults", "-o", "json")
+        assert answer.status == 2
+        assert "default constraints are not known of the pods of ReplicaSet/web-r1" in answer.stderr
+        assert {row["workload"]["name"] for row in answer.report["constraints"]} == {"bare"}

@@ -1,0 +1,171 @@
+"""``explain`` on a real control plane: what left a Deployment uneven, or keeps its pods pending, is named as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from tests.builders import ZONE, Json, constraint
+from tests.controlplane.cluster import ControlPlane
+from tests.e2e.manifests import deployment
+from tests.e2e.spread import Plugin, Report, Spread
+from tests.e2e.test_permissions import allow
+from tests.e2e.workloads import label, pods, pods_per_zone, roll_out, wait_for_rollout
+
+pytestmark = pytest.mark.e2e
+
+PATH = "spec.topologySpreadConstraints[0]"
+NOT_MATCHED = "didn't match pod topology spread constraints"
+COST = "controller.kubernetes.io/pod-deletion-cost"
+
+
+def web(namespace: str, *, replicas: int, constraints: Sequence[Json] | None = None, **more: Any) -> Json:
+    """Return a Deployment whose pods are spread over zones, whatever their revision."""
+    made = [constraint()] if constraints is None else constraints
+    return deployment("web", made, replicas=replicas, namespace=namespace, **more)
+
+
+def explained(spread: Spread, namespace: str, what: str = "deploy/web") -> Report:
+    """Return the explanation of the Deployment as JSON."""
+    answer = spread("explain", what, "-n", namespace, "-o", "json")
+    assert answer.status == 0, answer.stderr
+    return answer.report
+
+
+def scale_down_unevenly(cluster: ControlPlane, namespace: str) -> None:
+    """Scale from two pods in each zone to two, one and none: a ReplicaSet heeds deletion costs, and no constraint."""
+    cost = {"a": ["30", "30"], "b": ["20", "0"], "c": ["0", "0"]}
+    for pod in pods(cluster, namespace):
+        annotation = f"{COST}={cost[pod['spec']['nodeName'][0]].pop(0)}"
+        cluster.kubectl("annotate", "pod", pod["metadata"]["name"], "-n", namespace, annotation)
+    cluster.kubectl("scale", "deploy/web", "-n", namespace, "--replicas=3")
+    cluster.wait_for(lambda: len(pods(cluster, namespace)) == 3, what="web is scaled down")
+    wait_for_rollout(cluster, "deploy/web", namespace)
+    assert pods_per_zone(cluster, namespace) == {"a": 2, "b": 1}
+
+
+@contextmanager
+def cordoned(cluster: ControlPlane, *nodes: str) -> Iterator[None]:
+    """Cordon nodes inside a ``with`` block."""
+    cluster.kubectl("cordon", *nodes)
+    try:
+        yield
+    finally:
+        cluster.kubectl("uncordon", *nodes)
+
+        def untainted() -> bool:
+            return not any(cluster.api.get(f"/api/v1/nodes/{node}")["spec"].get("taints") for node in nodes)
+
+        cluster.wait_for(untainted, what="the nodes are as before")
+
+
+def refused(cluster: ControlPlane, namespace: str) -> list[Json]:
+    """Return the events that tell that the scheduler refused a pod for its spread."""
+    events = cluster.api.get(f"/api/v1/namespaces/{namespace}/events", fieldSelector="reason=FailedScheduling")["items"]
+    return [event for event in events if NOT_MATCHED in event["message"]]
+
+
+def the_pending_pod(cluster: ControlPlane, namespace: str) -> str:
+    """Wait for a pod that was refused for its spread, and return its name."""
+    cluster.wait_for(lambda: refused(cluster, namespace), what="the scheduler refuses a pod")
+    (name,) = (pod["metadata"]["name"] for pod in pods(cluster, namespace) if "nodeName" not in pod["spec"])
+    assert isinstance(name, str)
+    return name
+
+
+def test_a_scale_down(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
+    roll_out(control_plane, web(namespace, replicas=6))
+    scale_down_unevenly(control_plane, namespace)
+    (cause,) = explained(spread, namespace)["causes"]
+    assert (cause["cause"], cause["confidence"], cause["path"]) == ("scale-down", "certain", PATH)
+    assert "from 6 to 3" in cause["evidence"][0]
+
+
+def test_a_rollout(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
+    """The new pods even out what the old ones left uneven, and are uneven themselves once the old ones are gone."""
+    roll_out(control_plane, web(namespace, replicas=6))
+    scale_down_unevenly(control_plane, namespace)
+    manifest = web(namespace, replicas=3, terminationGracePeriodSeconds=2)
+    # All new pods are placed before the first old one goes.
+    manifest["spec"]["strategy"] = {"rollingUpdate": {"maxSurge": "100%", "maxUnavailable": 0}}
+    manifest["spec"]["minReadySeconds"] = 3
+    roll_out(control_plane, manifest)
+    assert pods_per_zone(control_plane, namespace) == {"b": 1, "c": 2}
+    found = explained(spread, namespace)
+    (cause,) = found["causes"]
+    assert (cause["cause"], cause["confidence"], cause["path"]) == ("rollout", "certain", PATH)
+    assert "created while 3 pods of the older revision still counted" in cause["evidence"][0]
+    (owner,) = found["rollup"]["owners"]
+    assert (owner["kind"], owner["revision"], owner["pods"]) == ("ReplicaSet", 2, 3)
+    assert owner["above"] == [{"kind": "Deployment", "name": "web"}]
+
+
+def test_a_cordoned_zone(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
+    roll_out(control_plane, web(namespace, replicas=3))
+    (there,) = (pod for pod in pods(control_plane, namespace) if pod["spec"]["nodeName"].startswith("c"))
+    with cordoned(control_plane, "c1", "c2"):
+        control_plane.kubectl("delete", "pod", there["metadata"]["name"], "-n", namespace)
+        pending = the_pending_pod(control_plane, namespace)
+        found = explained(spread, namespace)
+    (cause,) = found["causes"]
+    assert (cause["cause"], cause["confidence"]) == ("drained-domain", "certain")
+    assert cause["evidence"] == [f"{ZONE} c has 0 pods and cannot take one: 2 nodes: cordoned"]
+    (waiting,) = found["waiting"]
+    assert (waiting["pods"], waiting["allowed"]) == ([pending], [])
+    assert [(one["filter"], one["nodes"]) for one in waiting["refused"]] == [
+        ("cordon", ["c1", "c2"]),
+        ("spread", ["a1", "a2"]),
+        ("spread", ["b1", "b2"]),
+    ]
+    assert waiting["event"]["pod"] == pending
+    assert NOT_MATCHED in waiting["event"]["message"]
+
+
+def test_a_pending_pod_that_was_relabelled(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
+    """Its constraint selects nothing any more, and yet it is not tried again: the note says so."""
+    keyed = [constraint(match=["rev"], nodeAffinityPolicy="Ignore")]
+    labels = {"app": "web", "rev": "r1"}
+    control_plane.apply(web(namespace, replicas=2, constraints=keyed, labels=labels, nodeSelector={ZONE: "a"}))
+    pending = the_pending_pod(control_plane, namespace)
+    assert explained(spread, namespace, f"pod/{pending}")["waiting"][0]["allowed"] == []
+    label(control_plane, namespace, pending, "rev=r2")
+    found = explained(spread, namespace, f"pod/{pending}")
+    (cause,) = found["causes"]
+    assert (cause["cause"], cause["confidence"]) == ("stale-selector", "certain")
+    assert f"rev of {pending} was r1 at creation and is r2 now" in cause["evidence"][0]
+    (waiting,) = found["waiting"]
+    assert waiting["allowed"] == ["a1", "a2"]
+    assert waiting["inert"] == [{"path": PATH, "key": "rev", "stored": "r1", "label": "r2"}]
+    assert NOT_MATCHED in waiting["event"]["message"]
+    text = spread("explain", f"pod/{pending}", "-n", namespace).stdout
+    assert "is not retried for that" in text
+    assert the_pending_pod(control_plane, namespace) == pending
+
+
+def test_what_a_user_may_not_read_is_said(control_plane: ControlPlane, namespace: str, plugin: Plugin) -> None:
+    """Without events and pods of other namespaces there is an answer; what is missing for it is said."""
+    keyed = [constraint(nodeAffinityPolicy="Ignore")]
+    control_plane.apply(web(namespace, replicas=2, constraints=keyed, nodeSelector={ZONE: "a"}))
+    pending = the_pending_pod(control_plane, namespace)
+    user = f"reader-of-{namespace}"
+    allow(control_plane, user, namespace, "pods")
+    rbac = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": user}}
+    rule = {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list"]}
+    group = "rbac.authorization.k8s.io"
+    control_plane.api.create({**rbac, "kind": "ClusterRole", "rules": [rule]})
+    control_plane.api.create(
+        {
+            **rbac,
+            "kind": "ClusterRoleBinding",
+            "subjects": [{"apiGroup": group, "kind": "User", "name": user}],
+            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": user},
+        }
+    )
+    answer = plugin.on(control_plane, control_plane.kubeconfig_for(user))("explain", f"pod/{pending}", "-n", namespace)
+    assert answer.status == 0, answer.stderr
+    assert "not known: pods of other namespaces were not read" in answer.stdout
+    assert "no FailedScheduling event was read" in answer.stdout
+    assert "the controllers' own words are not shown" in answer.stderr

@@ -1,0 +1,84 @@
+"""Workloads as well-known charts write them, on a cluster as clouds have them: no false alarm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.builders import Json
+from tests.controlplane.cluster import ControlPlane
+from tests.controlplane.fixtures import require_built
+from tests.e2e import region
+from tests.e2e.healthy_folder import DESERVED, FOLDER, place, serious
+from tests.e2e.spread import Plugin, Report, Spread
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """Return a control plane with every workload of the folder placed and running."""
+    require_built()
+    with ControlPlane.start(tmp_path_factory.mktemp("healthy"), kubelet=True) as started:
+        region.build(started)
+        started.kubectl("apply", "-f", str(FOLDER / "namespaces.yaml"))
+        started.kubectl("apply", "-f", str(FOLDER))
+        started.kubectl("create", "job", "nightly-report-1", "--from=cronjob/nightly-report", "-n", "batch")
+        started.wait_for(lambda: _complete(started), timeout=180, what="every pod that is asked for runs")
+        yield started
+
+
+@pytest.fixture(scope="module")
+def spread(cluster: ControlPlane, plugin: Plugin) -> Spread:
+    return plugin.on(cluster)
+
+
+@pytest.fixture(scope="module")
+def report(spread: Spread) -> Report:
+    return spread.report("-A")
+
+
+def _complete(cluster: ControlPlane) -> bool:
+    """Tell whether no workload lacks a pod and every autoscaler has brought its target to the least it may have."""
+    for found in cluster.api.get("/apis/autoscaling/v2/horizontalpodautoscalers")["items"]:
+        if found["status"].get("desiredReplicas", 0) < found["spec"]["minReplicas"]:
+            return False
+    for kind in ("deployments", "statefulsets"):
+        for found in cluster.api.get(f"/apis/apps/v1/{kind}")["items"]:
+            if found["status"].get("readyReplicas", 0) != found["spec"]["replicas"]:
+                return False
+    for found in cluster.api.get("/apis/apps/v1/daemonsets")["items"]:
+        wanted = found["status"].get("desiredNumberScheduled", 0)
+        if not wanted or found["status"].get("numberReady", 0) != wanted:
+            return False
+    for found in cluster.api.get("/apis/batch/v1/jobs")["items"]:
+        if found["status"].get("ready", 0) != found["spec"]["parallelism"]:
+            return False
+    pods: list[Json] = cluster.api.get("/api/v1/pods")["items"]
+    return all(pod["status"]["phase"] == "Running" for pod in pods)
+
+
+def test_only_what_is_deserved(report: Report) -> None:
+    """Every warning and error has a reason, and every reason is still needed."""
+    assert serious(report["findings"]) == DESERVED.keys()
+    assert report["cluster"]["nodes"] == "listed"
+    assert not report["summary"]["skipped"]
+
+
+def test_few_infos(report: Report) -> None:
+    """What is worth a line without being wrong stays rare, and is of two kinds."""
+    infos = [place(found) for found in report["findings"] if found["severity"] == "info"]
+    uncounted = {("SPR312", f"loki/StatefulSet/loki-ingester-zone-{zone}") for zone in "abc"}
+    assert {one for one in infos if one[0] != "SPR302"} == uncounted
+    assert len(infos) <= 10
+
+
+def test_an_older_server_would_do(spread: Spread) -> None:
+    """Between minors that merge alike nothing changes for these workloads."""
+    assert serious(spread.report("-A", "--to", "1.34")["findings"]) == DESERVED.keys()
+
+
+def test_controllers_would_make_the_pods_again(spread: Spread) -> None:
+    """Merged pods would be refused as they are stored, which harms none that a controller makes."""
+    assert serious(spread.report("-A", "--recreate")["findings"]) == DESERVED.keys()

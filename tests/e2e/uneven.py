@@ -1,0 +1,214 @@
+"""Uneven workloads on the real control plane: what ``explain`` names is evicted, and what comes of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tests.builders import Json, constraint
+from tests.controlplane import nodes
+from tests.controlplane.client import STRATEGIC_PATCH, parallel
+from tests.controlplane.cluster import ControlPlane
+from tests.e2e.manifests import deployment
+from tests.e2e.spread import Spread, counts
+from tests.e2e.uneven_cases import Case, Way
+from tests.e2e.workloads import pods
+
+_CORDON: Json = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+_QUIET = 4.0
+"""For so many seconds nothing changes at the end; the scheduler's first backoff is one second, then two."""
+_GPU: Json = {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What was named, and the counts before and after."""
+
+    case: Case
+    before: Mapping[str, int]
+    named: Sequence[str] = ()
+    sure: bool = False
+    reason: str = ""
+    after: Mapping[str, int] = field(default_factory=dict)
+    skews: tuple[int, int] = (0, 0)
+    pending: int = 0
+    stuck: Sequence[str] = ()
+
+    @property
+    def even(self) -> bool:
+        """Whether the skew is within maxSkew at the end and every pod runs."""
+        return self.skews[1] <= self.case.max_skew and not self.pending
+
+    @property
+    def possible(self) -> bool:
+        """Whether all pods could be placed evenly at all, if any of them may move."""
+        most = {name: self.before[name] if name in self.stuck else self.case.room(name) for name in self.before}
+        levels = range(min(most.values()) + 1)
+        replicas, skew = self.case.replicas, self.case.max_skew
+        return any(
+            level * len(most) <= replicas <= sum(min(room, level + skew) for room in most.values()) for level in levels
+        )
+
+
+class Play:
+    """One case on a real cluster that has no other nodes."""
+
+    def __init__(self, cluster: ControlPlane, spread: Spread, case: Case, namespace: str) -> None:
+        """Say where; nothing happens yet."""
+        self._cluster = cluster
+        self._spread = spread
+        self._case = case
+        self._namespace = namespace
+        self._low = list(case.held)
+
+    def outcome(self) -> Outcome:
+        """Make the pods uneven, ask which to evict, and evict them."""
+        self._make_uneven()
+        case, before = self._case, self._row()
+        (said,) = self._explain()["evictions"]
+        named: list[str] = said.get("pods", [])
+        for name in named or self._surplus(before):
+            self._evict(name)
+        self._settle(hopeful=bool(named))
+        if not named:
+            self._stay()
+        after = self._row()
+        return Outcome(
+            case=case,
+            before=counts(before),
+            named=named,
+            sure=said.get("sure", False),
+            reason=said.get("reason", ""),
+            after=counts(after),
+            skews=(before["skew"], after["skew"]),
+            pending=sum("nodeName" not in found["spec"] for found in self._pods()),
+            stuck=self._low if case.stuck else (),
+        )
+
+    def _make_uneven(self) -> None:
+        case, api = self._case, self._cluster.api
+        for node in api.get("/api/v1/nodes")["items"]:
+            api.request("DELETE", f"/api/v1/nodes/{node['metadata']['name']}")
+        first = [domain for domain in case.domains if case.way is not Way.LATE or domain not in case.held]
+        self._add_nodes(first)
+        if case.way is Way.CORDONED:
+            self._cordon(taints=[_CORDON])
+        self._cluster.apply(self._workload(case.before))
+        self._settle(hopeful=True)
+        if case.way is Way.CORDONED:
+            self._uncordon()
+        elif case.way is Way.LATE:
+            self._add_nodes(case.held)
+        else:
+            self._scale_down()
+        if case.stuck:
+            self._cordon()
+
+    def _add_nodes(self, domains: Sequence[str]) -> None:
+        case = self._case
+        for domain in domains:
+            labels: dict[str, str | None] = {"disk": "ssd"}
+            made = [nodes.node(name, domain[0], labels) for name in case.names(domain)]
+            for node in made:
+                node["status"]["allocatable"] = {**node["status"]["allocatable"], "cpu": str(case.slots[domain])}
+            nodes.add(self._cluster.api, made, [_GPU] if domain in case.tainted else [])
+        if case.other_disk:
+            # No domain: the node selector leaves it out.
+            nodes.add(self._cluster.api, [nodes.node(f"y-{domains[0]}", "y", {"disk": "hdd"})], [])
+
+    def _cordon(self, taints: Sequence[Json] = ()) -> None:
+        for domain in self._low:
+            for name in self._case.names(domain):
+                spec = {"unschedulable": True, **({"taints": taints} if taints else {})}
+                self._cluster.api.patch(f"/api/v1/nodes/{name}", {"spec": spec}, STRATEGIC_PATCH)
+
+    def _uncordon(self) -> None:
+        for domain in self._low:
+            taints = [_GPU] if domain in self._case.tainted else []
+            for name in self._case.names(domain):
+                self._cluster.api.patch(f"/api/v1/nodes/{name}", {"spec": {"unschedulable": None, "taints": taints}})
+
+    def _workload(self, replicas: int) -> Json:
+        case = self._case
+        made = constraint(key=case.key, max_skew=case.max_skew, **case.fields)
+        asked = {"requests": {"cpu": "1"}, "limits": {"cpu": "1"}}
+        containers = [{"name": "app", "image": "registry.example/app:1", "resources": asked}]
+        return deployment(
+            constraints=[made], replicas=replicas, namespace=self._namespace, containers=containers, **case.spec
+        )
+
+    def _scale_down(self) -> None:
+        """Let the ReplicaSet begin with the pods of the domain that has the fewest."""
+        found = counts(self._row())
+        self._low = [min(sorted(found), key=lambda domain: found[domain])]
+        held = self._case.names(self._low[0])
+
+        def price(found: Json) -> None:
+            cost = "0" if found["spec"]["nodeName"] in held else "100"
+            annotations = {"controller.kubernetes.io/pod-deletion-cost": cost}
+            path = f"/api/v1/namespaces/{self._namespace}/pods/{found['metadata']['name']}"
+            self._cluster.api.patch(path, {"metadata": {"annotations": annotations}})
+
+        parallel(price, self._pods())
+        self._cluster.kubectl("scale", "deploy/web", "-n", self._namespace, f"--replicas={self._case.replicas}")
+        self._settle(hopeful=True)
+
+    def _explain(self) -> Json:
+        answer = self._spread("explain", "deploy/web", "-n", self._namespace, "-o", "json")
+        assert answer.status in (0, 1), answer.stderr
+        return answer.report.document
+
+    def _row(self) -> Json:
+        answer = self._spread("check", "-n", self._namespace, "-o", "json")
+        return answer.report.row("Deployment/web")
+
+    def _surplus(self, row: Json) -> list[str]:
+        """Return as many pods of the fullest domain as are too many, where none are named."""
+        found = counts(row)
+        fullest = max(sorted(found), key=lambda value: found[value])
+        there = [
+            pod["metadata"]["name"] for pod in self._pods() if pod["spec"]["nodeName"] in self._case.names(fullest)
+        ]
+        return sorted(there)[: row["skew"] - self._case.max_skew]
+
+    def _evict(self, name: str) -> None:
+        eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
+        self._cluster.api.request("POST", f"/api/v1/namespaces/{self._namespace}/pods/{name}/eviction", eviction)
+        if self._case.patient:
+            self._settle(hopeful=False)
+
+    def _settle(self, *, hopeful: bool) -> None:
+        """Wait until the pods are as many as asked for, and run; without hope a refused pod will do."""
+
+        def settled() -> bool:
+            found = self._pods()
+            wanted = self._cluster.api.get(f"/apis/apps/v1/namespaces/{self._namespace}/deployments/web")
+            ending = any("deletionTimestamp" in pod["metadata"] for pod in found)
+            if ending or len(found) != wanted["spec"]["replicas"]:
+                return False
+            return all(pod["status"]["phase"] == "Running" or (not hopeful and _refused(pod)) for pod in found)
+
+        self._cluster.wait_for(settled, timeout=40, what=f"the pods of {self._case} are placed")
+
+    def _stay(self) -> None:
+        """Wait until nothing has changed for a while: the scheduler tries refused pods again when others are gone."""
+        since, last = time.monotonic(), self._places()
+
+        def quiet() -> bool:
+            nonlocal since, last
+            if (now := self._places()) != last:
+                since, last = time.monotonic(), now
+            return time.monotonic() - since > _QUIET
+
+        self._cluster.wait_for(quiet, timeout=60, what="nothing changes any more")
+
+    def _places(self) -> dict[str, str]:
+        return {found["metadata"]["name"]: found["spec"].get("nodeName", "") for found in self._pods()}
+
+    def _pods(self) -> list[Json]:
+        return pods(self._cluster, self._namespace)
+
+
+def _refused(found: Json) -> bool:
+    return any(condition.get("reason") == "Unschedulable" for condition in found["status"].get("conditions", []))

@@ -1,0 +1,30 @@
+"""What ``explain`` says of a Deployment in the middle of a rollout, with a cordoned zone and pods that wait."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kubectl_spread.render import explanation
+from kubectl_spread.render.sections.causes import causes
+from kubectl_spread.render.sections.placing import placing
+from kubectl_spread.render.sections.rollup import rollup
+from kubectl_spread.render.sections.waiting import waiting
+from kubectl_spread.render.terminal import Terminal
+from tests.conftest import Golden
+from tests.render.uneven import uneven
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+@pytest.mark.parametrize(("width", "suffix"), [(None, ""), (80, ".narrow")])
+def test_sections(width: int | None, suffix: str, golden: Golden) -> None:
+    golden(GOLDEN / f"uneven{suffix}.explain.txt", explanation.explain(uneven(), Terminal(width=width)))
+
+
+@pytest.mark.parametrize("section", [rollup, causes, waiting, placing])
+def test_sections_fit_a_narrow_terminal(section: explanation.Section) -> None:
+    text = section(uneven(), Terminal(width=80))
+    titles = [line for line in text.splitlines() if not line.startswith(" ")]
+    assert all(len(line) <= 80 for line in text.splitlines() if line not in titles)

@@ -1,0 +1,88 @@
+"""A Deployment in the middle of a rollout, with a cordoned zone, pods that wait and pods that leave, explained."""
+
+from __future__ import annotations
+
+from kubectl_spread.audit.explanation import Explanation, explain
+from kubectl_spread.audit.report import Workload
+from kubectl_spread.audit.scope import Scope, Target
+from tests.audits import audit, deployment, reported
+from tests.builders import HOSTNAME, Json, affinity, constraint, node_json, pod_json, requirement, selector, term
+
+WEB = {"app": "web"}
+KEYED = constraint(key=HOSTNAME, match=["rev"], selects=selector(WEB, requirement("rev", "In", "r1")))
+REFUSED = (
+    "0/6 nodes are available: 2 node(s) were unschedulable, 4 node(s) didn't match pod topology spread constraints. "
+    "preemption: 0/6 nodes are available: 6 Preemption is not helpful for scheduling."
+)
+
+
+def replica_set(name: str, revision: int) -> Json:
+    found = deployment(name, kind="ReplicaSet", owner="Deployment/web")
+    found["metadata"]["annotations"] = {"deployment.kubernetes.io/revision": str(revision)}
+    return found
+
+
+def web(name: str, node: str, *, constraints: list[Json] | None = None, **labels: str) -> Json:
+    owner = "web-6d5f" if name.startswith("new") else "web-58c9"
+    own = {**WEB, "pod-template-hash": owner.removeprefix("web-"), "rev": "r1", **labels}
+    made = [constraint()] if constraints is None else constraints
+    return pod_json(f"{owner}-{name}", node=node, labels=own, owner=f"ReplicaSet/{owner}", constraints=made)
+
+
+def gone(pod: Json) -> Json:
+    return {**pod, "metadata": {**pod["metadata"], "deletionTimestamp": "2026-09-01T11:00:00Z"}}
+
+
+def event(pod: str) -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": f"{pod}.1", "namespace": "default"},
+        "involvedObject": {"kind": "Pod", "name": pod, "namespace": "default"},
+        "reason": "FailedScheduling",
+        "message": REFUSED,
+        "count": 4,
+        "lastTimestamp": "2026-09-01T10:31:00Z",
+    }
+
+
+def uneven() -> Explanation:
+    """Return the explanation: every new section has something to say."""
+    cordoned = [node_json(name) for name in ("c1", "c2")]
+    for node in cordoned:
+        node["spec"]["unschedulable"] = True
+    anti = affinity("podAntiAffinity", term(selects=selector({"app": "load"}), key=HOSTNAME))
+    found = audit(
+        deployment("web"),
+        replica_set("web-58c9", 1),
+        replica_set("web-6d5f", 2),
+        *(node_json(name) for name in ("a1", "a2", "b1", "b2")),
+        *cordoned,
+        *(web(f"old{number}", node) for number, node in enumerate(("a1", "b1"))),
+        *(web(f"new{number}", node) for number, node in enumerate(("a1", "a2"))),
+        gone(web("old-9", "c1")),
+        web("new-8", ""),
+        web("new-9", "", constraints=[KEYED], rev="r2"),
+        pod_json("load-1", node="b1", labels={"app": "load", "job": "x"}, owner="Job/load", affinity=anti),
+        pod_json("load-2", node="b2", owner="Job/load"),
+        event("web-6d5f-new-8"),
+        scope=Scope(targets=(Target("Deployment", "web"),)),
+    )
+    return explain(found, reported(found), "default", Workload(kind="Deployment", name="web"))
+
+
+def crowded() -> Explanation:
+    """Return the explanation of a Deployment whose pods all came up in one zone of nodes that Karpenter made."""
+    nodes = [node_json(name, labels={"karpenter.sh/nodepool": "default"}) for name in ("a1", "a2", "b1", "c1")]
+    made = [constraint(minDomains=3)]
+    pods = [web(f"new-{number}", f"a{1 + number % 2}", constraints=made) for number in range(4)]
+    pods[0]["spec"]["volumes"] = [{"name": "cache", "emptyDir": {}}]
+    found = audit(deployment("web"), replica_set("web-6d5f", 1), *nodes, *pods)
+    return explain(found, reported(found), "default", Workload(kind="Deployment", name="web"), replicas=3)
+
+
+def unmade() -> Explanation:
+    """Return the explanation of a Deployment that has no pods yet."""
+    made = [constraint(match=["pod-template-hash"]), constraint(key=HOSTNAME, hard=False, match=["app"])]
+    found = audit(deployment("web", constraints=made))
+    return explain(found, reported(found), "default", Workload(kind="Deployment", name="web"))

@@ -1,0 +1,153 @@
+"""Public threads in which people asked something, each with an input like theirs and what the tool answers.
+
+A case is a folder: ``input.yaml`` begins with a header of comments, ``answer.txt`` holds what the commands print.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from click.testing import CliRunner
+
+from kubectl_spread.cli import cli
+from kubectl_spread.rules import RULES
+
+HERE: Final = Path(__file__).parent
+INPUT: Final = "input.yaml"
+ANSWER: Final = "answer.txt"
+NAMES: Final = ("thread", "asks", "command", "exit", "answer")
+OPTIONAL: Final = ("code", "never")
+_HEADER: Final = re.compile(r"# (\w+): (.+)")
+_ISSUE: Final = re.compile(r"([\w.-]+/[\w.-]+)#(\d+)")
+_FILE: Final = re.compile(r"([\w.-]+/[\w.-]+):(\S+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One question and its answer, as the header of its input has them.
+
+    Attributes:
+        folder: The folder of the case; its commands run there.
+        threads: The public threads, as ``owner/repository#number``, or ``owner/repository:path`` of a file.
+        asks: The question, in a sentence.
+        commands: What answers it; ``a | b`` and ``a < file`` as in a shell.
+        exits: The exit status of each command.
+        answers: Phrases that must stand in the answer.
+        codes: Rules that must stand in the answer.
+        nevers: Phrases that must not stand in the answer, because they would mislead.
+    """
+
+    folder: Path
+    threads: tuple[str, ...]
+    asks: str
+    commands: tuple[str, ...]
+    exits: tuple[int, ...]
+    answers: tuple[str, ...]
+    codes: tuple[str, ...]
+    nevers: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of the folder."""
+        return self.folder.name
+
+    @property
+    def links(self) -> list[str]:
+        """The threads as Markdown links."""
+        return [f"[{thread}]({link(thread)})" for thread in self.threads]
+
+    @property
+    def answered_by(self) -> str:
+        """The rules and commands that answer, as Markdown."""
+        names = {rule.code: rule.name for rule in RULES}
+        rules = [f"[{code} {names[code]}](rules.md#{code.lower()})" for code in self.codes]
+        return ", ".join([*rules, *(f"`{command}`" for command in dict.fromkeys(self._calls()))])
+
+    def _calls(self) -> Iterator[str]:
+        """Yield the commands without what only says where the input is and what it is judged by."""
+        for command in self.commands:
+            for stage in command.split(" | "):
+                yield re.sub(r"( -f \S+| --server-version \S+| < \S+)", "", stage)
+
+
+def load() -> list[Case]:
+    """Return all cases, in the order of their names."""
+    return [_case(folder) for folder in sorted(HERE.iterdir()) if (folder / INPUT).exists()]
+
+
+def link(thread: str) -> str:
+    """Return the address of a thread; GitHub leads from ``issues`` to a pull request.
+
+    Raises:
+        ValueError: it is not written as threads are.
+    """
+    if found := _ISSUE.fullmatch(thread):
+        return f"https://github.com/{found[1]}/issues/{found[2]}"
+    if found := _FILE.fullmatch(thread):
+        return f"https://github.com/{found[1]}/blob/HEAD/{found[2]}"
+    raise ValueError(f"{thread} is neither owner/repository#number nor owner/repository:path")
+
+
+def run(command: str) -> tuple[str, int]:
+    """Run a command in the working directory; return what it prints on both streams, and its exit status."""
+    printed, said, status = "", "", 0
+    for stage in command.split(" | "):
+        arguments, _, stdin = stage.partition(" < ")
+        given = Path(stdin).read_text(encoding="utf-8") if stdin else printed
+        result = CliRunner().invoke(
+            cli, shlex.split(arguments), input=given, prog_name="kubectl spread", catch_exceptions=False
+        )
+        printed, said, status = result.stdout, said + result.stderr, result.exit_code
+    return said + printed, status
+
+
+def shown(command: str, printed: str, status: int) -> str:
+    """Return a command and its answer as a terminal shows them."""
+    called = command.replace(" | ", " | kubectl spread ")
+    return f"$ kubectl spread {called}\n{printed}{f'[exit status {status}]' if status else ''}\n"
+
+
+def page() -> str:
+    """Return docs/threads.md."""
+    head = (
+        "# Threads\n\n"
+        "Questions that people asked in public, each with an input like theirs and what this tool answers, in\n"
+        "[tests/threads](../tests/threads/).\n\n"
+        "| thread | what was asked | answered by | case |\n|---|---|---|---|\n"
+    )
+    rows = (
+        f"| {'<br>'.join(case.links)} | {case.asks} | {case.answered_by} "
+        f"| [{case.name}](../tests/threads/{case.name}/{ANSWER}) |\n"
+        for case in load()
+    )
+    return head + "".join(rows)
+
+
+def _case(folder: Path) -> Case:
+    found: dict[str, list[str]] = {name: [] for name in (*NAMES, *OPTIONAL)}
+    for line in (folder / INPUT).read_text(encoding="utf-8").splitlines():
+        header = _HEADER.fullmatch(line)
+        if header is None:
+            break
+        found.setdefault(header[1], []).append(header[2])
+    unknown = found.keys() - set(NAMES) - set(OPTIONAL)
+    missing = [name for name in NAMES if not found[name]]
+    if unknown or missing or len(found["exit"]) != len(found["command"]):
+        raise ValueError(
+            f"{folder.name}: header with {unknown or 'nothing'} unknown and {missing or 'nothing'} missing"
+        )
+    return Case(
+        folder=folder,
+        threads=tuple(thread.strip() for line in found["thread"] for thread in line.split(",")),
+        asks=" ".join(found["asks"]),
+        commands=tuple(found["command"]),
+        exits=tuple(int(status) for status in found["exit"]),
+        answers=tuple(found["answer"]),
+        codes=tuple(found["code"]),
+        nevers=tuple(found["never"]),
+    )

@@ -1,0 +1,48 @@
+"""The tool answers what people asked in public."""
+
+from __future__ import annotations
+
+import pytest
+
+from kubectl_spread.rules import RULES
+from tests.conftest import Golden
+from tests.threads import cases
+from tests.threads.cases import Case
+
+CASES = cases.load()
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_tool_answers(case: Case, golden: Golden, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(case.folder)
+    results = [cases.run(command) for command in case.commands]
+    answer = "\n".join(
+        cases.shown(command, *result).rstrip("\n") + "\n"
+        for command, result in zip(case.commands, results, strict=True)
+    )
+    assert tuple(status for _, status in results) == case.exits, answer
+    said = " ".join(answer.split())
+    assert [phrase for phrase in (*case.answers, *case.codes) if phrase not in said] == [], answer
+    assert [phrase for phrase in case.nevers if phrase in said] == [], answer
+    golden(case.folder / cases.ANSWER, answer)
+
+
+def test_every_folder_is_a_case() -> None:
+    folders = {path.name for path in cases.HERE.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert folders == {case.name for case in CASES}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_headers_name_public_threads_and_known_rules(case: Case) -> None:
+    assert all(cases.link(thread) for thread in case.threads)
+    assert set(case.codes) <= {rule.code for rule in RULES}
+    assert "|" not in case.asks
+
+
+def test_no_thread_is_answered_twice_by_one_case() -> None:
+    assert all(len(set(case.threads)) == len(case.threads) for case in CASES)
+
+
+def test_the_page_names_every_thread() -> None:
+    page = cases.page()
+    assert [thread for case in CASES for thread in case.threads if f"[{thread}](" not in page] == []
