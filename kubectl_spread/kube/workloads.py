@@ -17,19 +17,16 @@ class _Strategy(Message, frozen=True):
     type: Annotated[str, 1] = "RollingUpdate"
 
 
-class _DeploymentSpec(Message, frozen=True):
-    replicas: Annotated[Int32 | None, 1] = None
-    selector: Annotated[LabelSelector | None, 2] = None
-    template: Annotated[PodTemplateSpec, 3] = EMPTY
-    strategy: Annotated[_Strategy, 4] = _Strategy()
-
-
 class _ReplicatedSpec(Message, frozen=True):
     """The spec of a ReplicaSet or StatefulSet."""
 
     replicas: Annotated[Int32 | None, 1] = None
     selector: Annotated[LabelSelector | None, 2] = None
     template: Annotated[PodTemplateSpec, 3] = EMPTY
+
+
+class _DeploymentSpec(_ReplicatedSpec, frozen=True):
+    strategy: Annotated[_Strategy, 4] = _Strategy()
 
 
 class _ReplicationControllerSpec(Message, frozen=True):
@@ -86,32 +83,6 @@ class Workload(Message, frozen=True):
         return False
 
 
-class Deployment(Workload, frozen=True):
-    """A Deployment."""
-
-    spec: Annotated[_DeploymentSpec, 2] = _DeploymentSpec()
-
-    @property
-    def template(self) -> PodTemplateSpec:
-        """The pod template."""
-        return self.spec.template
-
-    @property
-    def replicas(self) -> int:
-        """How many pods are wanted."""
-        return _DEFAULT_REPLICAS if self.spec.replicas is None else self.spec.replicas
-
-    @property
-    def selector(self) -> LabelSelector | None:
-        """Which pods are its own."""
-        return self.spec.selector
-
-    @property
-    def rolls(self) -> bool:
-        """Whether it rolls out, and not all at once."""
-        return self.spec.strategy.type != "Recreate"
-
-
 class ReplicatedWorkload(Workload, frozen=True):
     """A ReplicaSet or StatefulSet."""
 
@@ -131,6 +102,17 @@ class ReplicatedWorkload(Workload, frozen=True):
     def selector(self) -> LabelSelector | None:
         """Which pods are its own."""
         return self.spec.selector
+
+
+class Deployment(ReplicatedWorkload, frozen=True):
+    """A Deployment."""
+
+    spec: Annotated[_DeploymentSpec, 2] = _DeploymentSpec()
+
+    @property
+    def rolls(self) -> bool:
+        """Whether it rolls out, and not all at once."""
+        return self.spec.strategy.type != "Recreate"
 
 
 class ReplicationController(Workload, frozen=True):
