@@ -58,7 +58,7 @@ def _over(case: Case) -> Proof | None:
     if not older and newest.revision <= 1:
         return None
     last = _last_created(case.counted)
-    steps = [one for one in _scaled_down(case, {record.target.name for record in older}) if _since(one[0], newest)]
+    steps = _since(list(_scaled_down(case, {record.target.name for record in older})), newest)
     if steps:
         if last is None or last > max(record.last or LONG_AGO for record, _ in steps):
             return None
@@ -117,8 +117,16 @@ def _scaled_down(case: Case, names: Iterable[str]) -> Iterator[tuple[EventRecord
             yield record, int(match[2] or 0)
 
 
-def _since(record: EventRecord, newest: OwnerRecord) -> bool:
-    return newest.created is None or (record.last or LONG_AGO) >= newest.created
+def _since(steps: list[tuple[EventRecord, int]], newest: OwnerRecord) -> list[tuple[EventRecord, int]]:
+    """Return the steps that came after the newest ReplicaSet.
+
+    Times have seconds: what was said within the second of its creation may have come before it, and is taken only
+    where nothing was said later.
+    """
+    if newest.created is None:
+        return steps
+    later = [step for step in steps if (step[0].last or LONG_AGO) > newest.created]
+    return later or [step for step in steps if step[0].last == newest.created]
 
 
 def _siblings(case: Case, newest: OwnerRecord) -> list[OwnerRecord]:

@@ -27,9 +27,11 @@ def _keyless_nodes(subject: Subject) -> Iterator[Evidence]:
             for node in subject.audit.nodes.nodes
             if key not in node.metadata.labels and _schedulable(subject.audit, shapes[0].placement, node.metadata.name)
         ]
-        if keyless:
+        all_of_them = len(keyless) == len(subject.audit.nodes.nodes)
+        # Where a hard constraint refuses every node, the pods find none: SPR303 says so.
+        if keyless and not (all_of_them and spread.constraint.hard):
             values: dict[str, str | int] = {
-                "nodes": "every node" if len(keyless) == len(subject.audit.nodes.nodes) else some(keyless),
+                "nodes": "every node" if all_of_them else some(keyless),
                 "topology_key": key,
                 "effect": "never get such a pod" if spread.constraint.hard else "score lowest for such a pod",
             }

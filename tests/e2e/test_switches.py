@@ -108,4 +108,4 @@ def test_an_emulated_version_is_the_one_judged_by(stops: Stops) -> None:
         **dict.fromkeys(("emulated-kept", "emulated-changed", "emulated-changed-later"), BY_SCHEDULER),
         "emulated-late": ABSENT,
     }
-    assert {found["code"] for found in stops.emulated["findings"]} == {"SPR101", "SPR107"}
+    assert {found["code"] for found in stops.emulated["findings"]} == {"SPR101", "SPR107", "SPR401"}
