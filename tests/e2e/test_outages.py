@@ -152,8 +152,10 @@ def test_a_plugin_that_fails_later(behind: Faulty, tmp_path: Path, tokens: list[
 def start(behind: Faulty, *arguments: str) -> subprocess.Popen[str]:
     """Start the plugin and do not wait for it."""
     environment = behind.cluster.environment(behind.kubeconfig({"token": behind.token}))
+    # A shell's background job, which this may be, ignores interrupts, and so would its children.
+    interruptible = ["env", "--default-signal=INT"]
     return subprocess.Popen(
-        [Path(sys.executable).parent / "kubectl-spread", *CHECK, *arguments],
+        [*interruptible, Path(sys.executable).parent / "kubectl-spread", *CHECK, *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
