@@ -8,9 +8,11 @@ from contextlib import contextmanager
 from typing import Final, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from kubectl_spread.audit import affinity, report
 from kubectl_spread.audit.evaluate import Audit, evaluate
+from kubectl_spread.audit.scope import Target
 from kubectl_spread.audit.snapshot import Snapshot
 from kubectl_spread.audit.templates import Refused
 from kubectl_spread.audit.verdicts import Verdict
@@ -20,7 +22,7 @@ from kubectl_spread.cli.judging import Judgement, ServerMinor, judge_by
 from kubectl_spread.cli.question import Question
 from kubectl_spread.errors import ForbiddenError, NotFoundError, UsageError
 from kubectl_spread.kube.features import OLDEST_MINOR
-from kubectl_spread.kube.model import Message, Pod
+from kubectl_spread.kube.model import Object, Pod
 from kubectl_spread.sources.cluster import Cluster
 from kubectl_spread.sources.connection import ConnectionFlags
 from kubectl_spread.sources.page import Page
@@ -35,9 +37,11 @@ from kubectl_spread.sources.resources import (
     Resource,
 )
 
-Kind = TypeVar("Kind", bound=Message)
+Kind = TypeVar("Kind", bound=Object)
 _UNFINISHED: Final = "status.phase!=Succeeded,status.phase!=Failed"
 """What the scheduler itself lists."""
+_BETWEEN: Final = {"Deployment": "ReplicaSet", "CronJob": "Job"}
+"""Maps a kind to that of the workloads between it and its pods."""
 _GATED: Final = frozenset({Verdict.UNMERGED, Verdict.PRE_UPGRADE, Verdict.MERGE_OFF})
 """Verdicts that depend on the apiserver's feature gates."""
 _ALL_LOCKED: Final = 33
@@ -50,6 +54,11 @@ def flags(asked: Mapping[str, object]) -> ConnectionFlags:
     return msgspec.convert({name: asked[name] for name in names if asked.get(name)}, ConnectionFlags)
 
 
+def _leads(kind: str, target: Target) -> bool:
+    """Tell whether workloads of a kind may stand between pods and what is named; below an unknown kind any may."""
+    return target.kind not in targets.KINDS or _BETWEEN.get(target.kind) == kind
+
+
 class Live:
     """One reading of one cluster."""
 
@@ -57,7 +66,7 @@ class Live:
         """Connect; nothing is read yet but credentials."""
         self._question = question
         self._schedulers = schedulers.known(question)
-        self._cluster = Cluster.connect(flags, output.note)
+        self._cluster = Cluster.connect(flags, output.note, output.progress)
         self._scope = question.scope(self._cluster.namespace)
         if self._scope.namespace is None and any(target.name for target in self._scope.targets):
             raise UsageError("a resource cannot be retrieved by name across all namespaces")
@@ -75,9 +84,11 @@ class Live:
         question = self._question
         server = self._server()
         judgement, warnings = judge_by(question, server)
+        self._expect()
         snapshot = self._pods(judgement)
         nodes = self._nodes(snapshot, judgement) if question.needs_nodes else "none"
-        self._defaults(snapshot, self._owners(snapshot))
+        unread = self._owners(snapshot)
+        self._defaults(snapshot, unread)
         targets.resolve(snapshot)
         audit = evaluate(snapshot, judgement.context(question), nodes=nodes)
         if self._needs_gates(audit, judgement):
@@ -85,7 +96,7 @@ class Live:
             audit = evaluate(snapshot, judgement.context(question), nodes=nodes)
         if question.explaining and self._surroundings(audit):
             audit = evaluate(snapshot, judgement.context(question), nodes=nodes)
-        self._check_named(snapshot)
+        self._check_named(snapshot, unread)
         self._events(audit)
         skipped = snapshot.skipped
         skipped["forbidden"] = self._forbidden
@@ -104,6 +115,15 @@ class Live:
         version = self._cluster.version()
         emulated = version.minor if version.emulation_minor is None else version.emulation_minor
         return ServerMinor(actual=version.minor, emulated=min(version.minor, emulated))
+
+    def _expect(self) -> None:
+        """Ask for all lists at once: to small ones the apiserver is far."""
+        namespace = self._scope.namespace
+        self._cluster.expect(PODS, namespace, field_selector=_UNFINISHED)
+        if self._question.needs_nodes:
+            self._cluster.expect(NODES)
+        for resource in WORKLOADS:
+            self._cluster.expect(resource, namespace)
 
     def _pods(self, judgement: Judgement) -> Snapshot:
         def add(snapshot: Snapshot, page: Page[Pod]) -> None:
@@ -150,12 +170,12 @@ class Live:
             except ForbiddenError as error:
                 forbidden.add(resource.kind)
                 self._forbidden += 1
-                asked = any(target.kind not in ("Pod", resource.kind) for target in self._scope.targets)
+                asked = any(_leads(resource.kind, target) for target in self._scope.targets)
                 if asked or resource.kind in owning:
                     kept = self._problems if asked else self._notes
                     kept.append(f"{error}: pods are shown under their direct owner")
                 else:
-                    unread.append(resource.plural)
+                    unread.append(resource.full_name)
         if unread:
             self._notes.append(
                 f"this user may not list {', '.join(unread)}: templates and pods that are refused are missed"
@@ -218,9 +238,14 @@ class Live:
 
         def add(found: list[Kind], page: Page[Kind]) -> None:
             self._versions[resource.plural] = page.resource_version
-            found.extend(page)
+            found.extend(map(self._kept, page))
 
         return self._cluster.fold(resource, begin, add, namespace, field_selector=field_selector)
+
+    def _kept(self, found: Kind) -> Kind:
+        """Return an object that does not hold on to its page, as managedFields do until they are decoded."""
+        fields = tuple(found.metadata.managed_fields) if self._question.explaining else ()
+        return replace(found, metadata=replace(found.metadata, managed_fields=fields))
 
     def _needs_gates(self, audit: Audit, judgement: Judgement) -> bool:
         if self._question.minor is not None:
@@ -237,12 +262,18 @@ class Live:
             self._notes.append("feature gates are assumed from the version: this user may not get /metrics")
         return gates
 
-    def _check_named(self, snapshot: Snapshot) -> None:
+    def _check_named(self, snapshot: Snapshot, unread: set[str]) -> None:
         """Ask for the objects that were named and that no pod led to, so that the apiserver itself says NotFound."""
         namespace = self._scope.namespace
         for target in snapshot.unmet():
             if target.kind not in BY_KIND:
                 raise NotFoundError(f'no pod that was read belongs to {target.kind} "{target.name}"')
-            self._cluster.get(BY_KIND[target.kind], namespace, target.name)
+            resource = BY_KIND[target.kind]
+            self._cluster.get(resource, namespace, target.name)
+            if target.kind in unread:
+                what = f'{resource.full_name} "{target.name}"'
+                self._problems.append(
+                    f"this user may not list {resource.full_name}: {what} has no pods, and its template is not judged"
+                )
             if target.kind == "Pod":
                 self._notes.append(f"pod {target.name} is finished and not judged")

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
+import certifi
 from kubernetes.client import ApiClient, Configuration
 from kubernetes.config import ConfigException, load_incluster_config
 from kubernetes.config.kube_config import KubeConfigLoader
+from urllib3.exceptions import HTTPError
 
 from kubectl_spread.errors import SourceError
 from kubectl_spread.sources.connection import ConnectionFlags, Settings
@@ -20,6 +22,8 @@ from kubectl_spread.sources.kubeconfig import Section
 
 _SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _BEARER: Final = "BearerToken"
+_NO_CREDENTIALS: Final = "Unable to connect to the server: getting credentials: "
+_ISSUER_AUTHORITIES: Final = ("idp-certificate-authority", "idp-certificate-authority-data")
 _RENEWABLE: Final = ("auth-provider", "client-certificate", "exec", "tokenFile")
 """What in a kubeconfig leads to credentials that may be others the next time."""
 
@@ -113,11 +117,13 @@ def _load(configuration: Configuration, settings: Settings) -> None:
     except (ConfigException, OSError, ValueError, KeyError) as error:
         msg = f"Error in configuration: {' '.join(str(error).split())}"
         raise SourceError(msg) from error
+    except HTTPError as error:
+        raise SourceError(f"{_NO_CREDENTIALS}{' '.join(str(error).split())}") from error
     finally:
         logger.removeHandler(complaints)
     if complaints.texts:
         text = " ".join(complaints.texts[0].split())
-        msg = f"Unable to connect to the server: getting credentials: {text}"
+        msg = f"{_NO_CREDENTIALS}{text}"
         raise SourceError(msg)
     # Credentials are renewed by ``renewal``, which does not go on with old ones when that fails.
     configuration.refresh_api_key_hook = None
@@ -139,8 +145,9 @@ def _readable(user: Section) -> Section:
         raise SourceError(msg)
     command = user.get("exec", {}).get("command")
     if command and not user.get("token") and not shutil.which(command):
-        msg = f"Unable to connect to the server: getting credentials: exec: executable {command} not found"
+        msg = f"{_NO_CREDENTIALS}exec: executable {command} not found"
         raise SourceError(msg)
+    user = _with_verified_issuer(user)
     token = user.get("token")
     if token is None and "tokenFile" in user:
         try:
@@ -154,6 +161,16 @@ def _readable(user: Section) -> Section:
     token = token.strip()
     _check_token(token)
     return {**user, "token": token}
+
+
+def _with_verified_issuer(user: Section) -> Section:
+    """Return the user with an authority for its OIDC issuer; without one the kubernetes package trusts any server."""
+    provider = user.get("auth-provider", {})
+    config = provider.get("config")
+    if not config or any(key in config for key in _ISSUER_AUTHORITIES):
+        return user
+    config = {**config, "idp-certificate-authority": certifi.where()}
+    return {**user, "auth-provider": {**provider, "config": config}}
 
 
 def _check_token(token: str) -> None:

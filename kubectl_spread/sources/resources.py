@@ -42,6 +42,11 @@ class Resource(Generic[T_co]):
     type: type[T_co]
     namespaced: bool = True
 
+    @property
+    def full_name(self) -> str:
+        """Its name and group as kubectl writes them, such as ``deployments.apps``."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
     def path(self, namespace: str | None = None, name: str | None = None) -> str:
         """Return the path of one object, or of those in ``namespace``; None: in all of them."""
         parts = ["", "apis", self.group, self.version] if self.group else ["", "api", self.version]
@@ -68,5 +73,5 @@ WORKLOADS: Final[tuple[Resource[Workload], ...]] = (
     Resource("batch", "v1", "cronjobs", "CronJob", CronJob),
     Resource("", "v1", "replicationcontrollers", "ReplicationController", ReplicationController),
 )
-BY_KIND: Final[dict[str, Resource[Message]]] = {resource.kind: resource for resource in (PODS, NODES, *WORKLOADS)}
-"""Maps a kind to its resource."""
+BY_KIND: Final[dict[str, Resource[Message]]] = {resource.kind: resource for resource in (PODS, *WORKLOADS)}
+"""Maps a kind of objects that may be named to its resource."""

@@ -19,6 +19,7 @@ R = TypeVar("R")
 
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+USER_AGENT = "tests"
 NOT_FOUND = 404
 CONFLICT = 409
 _ERRORS = 400
@@ -51,6 +52,7 @@ class ApiClient:
             ca_certs=str(authority),
             cert_file=str(pair.certificate),
             key_file=str(pair.key),
+            headers={"User-Agent": USER_AGENT},
             retries=False,
             timeout=30,
         )
@@ -66,7 +68,7 @@ class ApiClient:
             method,
             f"{self.server}{path}",
             body=None if body is None else json.dumps(body).encode(),
-            headers={"Content-Type": content_type, "Accept": "application/json"},
+            headers={**self._pool.headers, "Content-Type": content_type, "Accept": "application/json"},
         )
         if answer.status >= _ERRORS:
             raise ApiError(answer.status, answer.data.decode(errors="replace"))
@@ -75,6 +77,17 @@ class ApiClient:
     def get(self, path: str, **query: str) -> Any:
         """Read one path, such as ``/api/v1/pods``."""
         return self.request("GET", f"{path}?{urlencode(query)}" if query else path)
+
+    def raw(self, path: str, accept: str) -> bytes:
+        """Read one path in one content type, as it is sent.
+
+        Raises:
+            ApiError: The apiserver refused.
+        """
+        answer = self._pool.request("GET", f"{self.server}{path}", headers={"Accept": accept})
+        if answer.status >= _ERRORS:
+            raise ApiError(answer.status, answer.data.decode(errors="replace"))
+        return answer.data
 
     def patch(self, path: str, body: Object, content_type: str = MERGE_PATCH) -> Any:
         """Patch one object."""

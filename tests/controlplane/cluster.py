@@ -34,10 +34,9 @@ class ControlPlane:
         kubelet: The thread that stands in for kubelets, not running unless asked for.
     """
 
-    def __init__(self, folder: Path, *, tokens: Mapping[str, Sequence[str]], audit: bool) -> None:
+    def __init__(self, folder: Path, *, tokens: Mapping[str, Sequence[str]]) -> None:
         """Prepare everything; use ``ControlPlane.start``."""
         self.folder = folder
-        self._audit = audit
         self._security = Security(folder / "pki", tokens)
         self._options = Options()
         self._stack = ExitStack()
@@ -60,7 +59,6 @@ class ControlPlane:
         scheduler: bool = True,
         controllers: bool = True,
         kubelet: bool = False,
-        audit: bool = False,
         tokens: Mapping[str, Sequence[str]] | None = None,
         profiles: Sequence[Object] = (),
     ) -> Self:
@@ -74,11 +72,10 @@ class ControlPlane:
             scheduler: Whether a scheduler runs.
             controllers: Whether controllers run.
             kubelet: Whether pods with a node start running, and end when deleted, by themselves.
-            audit: Whether the apiserver writes ``audit_log``.
             tokens: Users that authenticate with a static token, each with its groups.
             profiles: Profiles of the scheduler, for ``scheduler_config``; none: it has no such file.
         """
-        cluster = cls(folder, tokens=tokens or {}, audit=audit)
+        cluster = cls(folder, tokens=tokens or {})
         try:
             options = Options(version, feature_gates, extra_flags, profiles)
             cluster._start(options, scheduler=scheduler, controllers=controllers)
@@ -114,7 +111,7 @@ class ControlPlane:
 
     @property
     def audit_log(self) -> Path:
-        """Where the apiserver writes one JSON line per request, if started with ``audit``."""
+        """Where the apiserver writes one JSON line per request of others than the control plane's own programs."""
         return self._server.audit_log
 
     @property
@@ -302,7 +299,7 @@ class ControlPlane:
         self._stack.callback(process.stop)
 
     def _apiserver(self, name: str) -> ApiServer:
-        return ApiServer(name, self.folder, self._security, self._etcd, audit=self._audit)
+        return ApiServer(name, self.folder, self._security, self._etcd)
 
     def _run_apiserver(self, server: ApiServer, options: Options) -> None:
         self._stack.callback(server.client.close)

@@ -18,6 +18,11 @@ T = TypeVar("T")
 
 SCHEDULER_CONFIG = "kube-scheduler.json"
 
+APISERVER = "system:apiserver"
+CONTROLLERS = "controllers"
+SCHEDULER = "system:kube-scheduler"
+PROGRAMS = (APISERVER, CONTROLLERS, SCHEDULER)
+
 # On a loaded machine of two cores an apiserver may take several times its usual three seconds.
 START_TIMEOUT = 90.0
 
@@ -102,6 +107,8 @@ class Etcd:
             f"--initial-cluster=default={peer}",
             # Nobody needs the data after a crash, and every write is several times faster.
             "--unsafe-no-fsync",
+            # 150,000 pods are more than the default of 2 GiB.
+            f"--quota-backend-bytes={8 << 30}",
         ]
         return Process("etcd", command, self._folder / "etcd.log")
 
@@ -113,7 +120,7 @@ class Etcd:
 class ApiServer:
     """A kube-apiserver on a port of its own, which it keeps over restarts."""
 
-    def __init__(self, name: str, folder: Path, security: Security, etcd: Etcd, *, audit: bool) -> None:
+    def __init__(self, name: str, folder: Path, security: Security, etcd: Etcd) -> None:
         """Prepare an apiserver; ``start`` starts it."""
         self.name = name
         self.log = folder / f"{name}.log"
@@ -123,7 +130,6 @@ class ApiServer:
         self._folder = folder
         self._security = security
         self._etcd = etcd
-        self._audit = audit
         self._process: Process | None = None
         self.client = self.client_with(security.admin)
         self.kubeconfig = self.write_kubeconfig("admin", security.admin)
@@ -161,7 +167,7 @@ class ApiServer:
 
     def _flags(self) -> list[str]:
         security = self._security
-        flags = [
+        return [
             f"--etcd-servers={self._etcd.url}",
             f"--bind-address={LOOPBACK}",
             # Otherwise it looks for an address of the machine, which may be offline.
@@ -183,25 +189,27 @@ class ApiServer:
             # makes a moment later, or never where no controllers run. What it adds to a pod is a
             # token that no kubelet would mount.
             "--disable-admission-plugins=ServiceAccount",
+            f"--audit-policy-file={self._audit_policy()}",
+            f"--audit-log-path={self.audit_log}",
         ]
-        return flags + (self._audit_flags() if self._audit else [])
 
-    def _audit_flags(self) -> list[str]:
+    def _audit_policy(self) -> Path:
+        """Write the policy by which every request is logged but those of the control plane's own programs."""
         policy = self._folder / "audit-policy.json"
         content = {
             "apiVersion": "audit.k8s.io/v1",
             "kind": "Policy",
             # One line per request: the one written when it is answered.
             "omitStages": ["RequestReceived", "ResponseStarted"],
-            "rules": [{"level": "Metadata"}],
+            "rules": [{"level": "None", "users": PROGRAMS}, {"level": "Metadata"}],
         }
         policy.write_text(json.dumps(content), encoding="utf-8")
-        return [f"--audit-policy-file={policy}", f"--audit-log-path={self.audit_log}"]
+        return policy
 
 
 def start_scheduler(folder: Path, server: ApiServer, security: Security, options: Options) -> Process:
     """Start the kube-scheduler with a log that tells why it refuses a node."""
-    pair = security.authority.client("kube-scheduler", "system:kube-scheduler")
+    pair = security.authority.client("kube-scheduler", SCHEDULER)
     kubeconfig = server.write_kubeconfig("scheduler", pair)
     command = [
         _program("kube-scheduler", options),
@@ -235,7 +243,7 @@ def start_controllers(folder: Path, server: ApiServer, security: Security, optio
     """Start the kube-controller-manager with every controller that works without kubelets."""
     # Not system:kube-controller-manager: that user can do little, and each controller would have
     # to get a token of its own first, which takes longer than everything else at the start.
-    pair = security.authority.client("controllers", "controllers", ["system:masters"])
+    pair = security.authority.client("controllers", CONTROLLERS, ["system:masters"])
     disabled = ",".join(f"-{name}" for name in DISABLED_CONTROLLERS)
     command = [
         _program("kube-controller-manager", options),

@@ -14,6 +14,11 @@ from tests.e2e.spread import Plugin, Spread
 from tests.faults.proxy import Proxy
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the judge of everything that was asked after all that ask."""
+    items.sort(key=lambda item: item.path.name == "test_read_only.py")
+
+
 @pytest.fixture(scope="session")
 def plugin(tmp_path_factory: pytest.TempPathFactory) -> Plugin:
     """Return the plugin, installed where kubectl finds it."""

@@ -149,9 +149,9 @@ def test_a_plugin_that_fails_later(behind: Faulty, tmp_path: Path, tokens: list[
     assert_no_secrets(answer, [behind.token, "second token"])
 
 
-def start(behind: Faulty, *arguments: str) -> subprocess.Popen[str]:
+def start(behind: Faulty, *arguments: str, **environment: str) -> subprocess.Popen[str]:
     """Start the plugin and do not wait for it."""
-    environment = behind.cluster.environment(behind.kubeconfig({"token": behind.token}))
+    environment = {**behind.cluster.environment(behind.kubeconfig({"token": behind.token})), **environment}
     # A shell's background job, which this may be, ignores interrupts, and so would its children.
     interruptible = ["env", "--default-signal=INT"]
     return subprocess.Popen(
@@ -191,6 +191,24 @@ def test_an_interrupt(behind: Faulty, resource: str, step: Step) -> None:
     assert (running.returncode, stdout) == (130, "")
     assert "Traceback" not in stderr
     assert "Error" not in stderr
+
+
+def test_a_key_is_not_left_behind(behind: Faulty, tmp_path: Path) -> None:
+    """A program that is told to end removes the files that hold what the kubeconfig embeds."""
+    written: list[list[int]] = []
+
+    def then(exchange: Exchange) -> None:
+        written.append([path.stat().st_mode & 0o777 for path in tmp_path.iterdir()])
+        steps.silent(60)(exchange)
+
+    behind.proxy.script("version", then)
+    running = start(behind, TMPDIR=str(tmp_path))
+    behind.cluster.wait_for(lambda: written, what="the plugin asks")
+    running.terminate()
+    stdout, stderr = running.communicate(timeout=10)
+    assert (running.returncode, stdout, stderr) == (143, "", "")
+    assert set(written[0]) == {0o600}
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("form", ["json", "yaml", "wide"])

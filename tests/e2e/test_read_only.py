@@ -1,14 +1,18 @@
-"""The plugin only reads: the apiserver's audit log holds nothing else of its user."""
+"""The plugin only reads: the audit logs of all apiservers hold nothing else of it.
+
+This module runs last (see ``conftest.py``), so that its last test judges what every other test made the plugin do.
+"""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 import pytest
 
+from kubectl_spread import __version__
 from tests.builders import Json, constraint
 from tests.controlplane.cluster import ControlPlane
+from tests.e2e import audit
 from tests.e2e.manifests import deployment
 from tests.e2e.spread import Plugin
 from tests.e2e.workloads import label, roll_out
@@ -25,12 +29,6 @@ COMMANDS: Sequence[Sequence[str]] = (
 )
 
 
-def events_of(cluster: ControlPlane, user: str) -> list[Json]:
-    """Return the audit events of a user."""
-    events = map(json.loads, cluster.audit_log.read_text(encoding="utf-8").splitlines())
-    return [event for event in events if event["user"]["username"] == user]
-
-
 @pytest.fixture(scope="module")
 def events(control_plane: ControlPlane, plugin: Plugin) -> list[Json]:
     """Run every command as a user who could do anything, and return what the apiserver was asked."""
@@ -45,7 +43,8 @@ def events(control_plane: ControlPlane, plugin: Plugin) -> list[Json]:
             scope = [] if "-A" in command else ["-n", namespace]
             answer = spread(*command, *scope)
             assert answer.status in (0, 1), answer.stderr
-    return events_of(control_plane, user)
+    requests = audit.requests(control_plane.folder)
+    return [event for event in requests if event["user"]["username"] == user]
 
 
 def test_only_get_and_list_are_asked(events: list[Json]) -> None:
@@ -74,4 +73,14 @@ def test_pods_are_listed_as_the_scheduler_lists_them(events: list[Json]) -> None
 
 def test_the_plugin_says_who_it_is(events: list[Json]) -> None:
     """A cluster's administrator can tell its requests from others."""
-    assert {event["userAgent"].partition("/")[0] for event in events} == {"kubectl-spread"}
+    assert {event["userAgent"] for event in events} == {f"kubectl-spread/{__version__}"}
+
+
+def test_nothing_else_is_asked_in_the_whole_session(
+    events: list[Json], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Every request is one that docs/rbac/cluster.yaml allows, and says whose it is."""
+    session = list(audit.requests(tmp_path_factory.getbasetemp()))
+    assert len(session) >= len(events) > 0
+    assert audit.not_allowed(session) == set()
+    assert {event["userAgent"] for event in session} == {f"kubectl-spread/{__version__}"}

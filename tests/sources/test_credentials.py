@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import socket
+import ssl
 import stat
+from base64 import urlsafe_b64encode
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from kubectl_spread.errors import SourceError
 from kubectl_spread.sources.cluster import Cluster
 from kubectl_spread.sources.connection import ConnectionFlags
 from kubectl_spread.sources.resources import PODS
+from tests.controlplane.certificates import Authority
 from tests.sources.server import Reply, connect, page, serve
 
 
@@ -160,3 +163,23 @@ def test_namespace(tmp_path: Path) -> None:
     path = kubeconfig(tmp_path, {})
     assert Cluster.connect(ConnectionFlags(kubeconfig=path)).namespace == "default"
     assert Cluster.connect(ConnectionFlags(kubeconfig=path, namespace="own")).namespace == "own"
+
+
+def test_an_issuer_that_is_somebody_else(tmp_path: Path) -> None:
+    """Without an authority of its own the issuer's certificate is still verified before it is told anything."""
+    pair = Authority(tmp_path / "pki").server("issuer", ["127.0.0.1"])
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pair.certificate, pair.key)
+    with serve(Reply(), tls=context) as server:
+        user = {"auth-provider": {"name": "oidc", "config": oidc(server.url)}}
+        with pytest.raises(SourceError, match=r"getting credentials: .*certificate verify failed"):
+            Cluster.connect(ConnectionFlags(kubeconfig=kubeconfig(tmp_path, user)))
+    assert server.requests == []
+
+
+def oidc(issuer: str) -> dict[str, str]:
+    """Return what a kubeconfig says of an issuer, with a token that has expired."""
+    parts = [{"alg": "none"}, {"exp": 1}, {}]
+    token = ".".join(urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts)
+    names = ("client-id", "client-secret", "refresh-token")
+    return {"idp-issuer-url": issuer, "id-token": token, **dict.fromkeys(names, "secret")}

@@ -1,0 +1,240 @@
+"""With the ready-made roles everything works; without any one permission of theirs, the message names that one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import count
+from typing import NamedTuple
+
+import pytest
+
+from tests.builders import ZONE, Json, constraint
+from tests.controlplane.cluster import ControlPlane
+from tests.e2e.manifests import deployment, pod_spec, workload
+from tests.e2e.spread import Answer, Plugin, Spread
+from tests.e2e.workloads import roll_out
+from tests.rbac import FOLDER, Permission, manifest, permissions
+
+pytestmark = pytest.mark.e2e
+
+RBAC = "rbac.authorization.k8s.io"
+SERIAL = count(1)
+DEFAULTS = ("check", "--defaults")
+TO = ("check", "--to", "1.36")
+WAITING = ("explain", "deploy/waiting")
+COMMANDS: Sequence[Sequence[str]] = (
+    ["check"],
+    DEFAULTS,
+    TO,
+    ["check", "--recreate", "-o", "json"],
+    ["check", "deploy/web"],
+    ["check", "cj/nightly"],
+    ["check", "deploy/idle"],
+    ["explain", "deploy/web"],
+    ["explain", "sts/db"],
+)
+
+
+class Lost(NamedTuple):
+    """A permission that a user lacks, a command that misses it, and how that ends."""
+
+    permission: Permission
+    command: Sequence[str]
+    status: int
+
+    def __str__(self) -> str:
+        """Return the name of the case."""
+        return f"{self.permission} in {' '.join(self.command)}"
+
+    def said(self, where: str) -> str:
+        """Return the words on stderr."""
+        verb, group, resource = self.permission
+        if resource == "/metrics" or (verb == "list" and resource in ("deployments", "cronjobs")):
+            return f"this user may not {self.permission}"
+        return f'cannot {verb} resource "{resource}" in API group "{group}" {where}'
+
+
+def lost(permission: Permission) -> Lost:
+    """Return what docs/permissions.md says of a permission that is missing."""
+    match permission:
+        case ("get", _, "/metrics"):
+            return Lost(permission, TO, 0)
+        case ("get", _, resource):
+            return Lost(permission, ("check", f"{resource}/none"), 2)
+        case (_, _, "pods" | "nodes"):
+            return Lost(permission, ("check",), 2)
+        case (_, _, "services"):
+            return Lost(permission, DEFAULTS, 2)
+        case (_, _, "events" | "namespaces"):
+            return Lost(permission, WAITING, 0)
+    return Lost(permission, ("check",), 0)
+
+
+def losses(*names: str) -> list[Lost]:
+    """Return every way of lacking one permission of these roles."""
+    deployments = Permission("list", "apps", "deployments")
+    replica_sets = Permission("list", "apps", "replicasets")
+    stateful_sets = Permission("list", "apps", "statefulsets")
+    controllers = Permission("list", "", "replicationcontrollers")
+    return [
+        *(lost(permission) for permission in permissions(*names)),
+        *(Lost(permission, DEFAULTS, 2) for permission in (replica_sets, stateful_sets, controllers)),
+        Lost(replica_sets, ("check", "deploy/web"), 2),
+        Lost(deployments, ("check", "deploy/idle"), 2),
+        Lost(deployments, ("check", "deploy/web"), 0),
+        Lost(stateful_sets, ("check", "deploy/web"), 0),
+    ]
+
+
+def bind(cluster: ControlPlane, role: Json, user: str, namespace: str) -> None:
+    """Bind a role to a user, in this namespace if it is not one of the cluster."""
+    kind, name = role["kind"], role["metadata"]["name"]
+    binding = {
+        "apiVersion": f"{RBAC}/v1",
+        "kind": f"{kind}Binding",
+        "metadata": {"name": f"{name}-{user}", "namespace": namespace},
+        "subjects": [{"apiGroup": RBAC, "kind": "User", "name": user}],
+        "roleRef": {"apiGroup": RBAC, "kind": kind, "name": name},
+    }
+    cluster.api.create(binding)
+
+
+def allow(cluster: ControlPlane, name: str, user: str, namespace: str) -> None:
+    """Give a user the role of a file as it stands there."""
+    cluster.kubectl("apply", "-n", namespace, "-f", str(FOLDER / f"{name}.yaml"))
+    bind(cluster, manifest(name), user, namespace)
+
+
+def allow_all_but(cluster: ControlPlane, permission: Permission, name: str, user: str, namespace: str) -> None:
+    """Give a user the role of a file without one permission."""
+    rules = [allowed.rule for allowed in permissions(name) if allowed != permission]
+    role = {**manifest(name), "metadata": {"name": f"{name}-{user}", "namespace": namespace}, "rules": rules}
+    cluster.api.create(role)
+    bind(cluster, role, user, namespace)
+
+
+def waiting(namespace: str) -> Json:
+    """Return a Deployment whose pod finds no node, and that must be near pods of other namespaces."""
+    anywhere = {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "Exists"}]}
+    term = {"topologyKey": ZONE, "labelSelector": {"matchLabels": {"app": "web"}}, "namespaceSelector": anywhere}
+    return deployment(
+        "waiting",
+        [constraint()],
+        replicas=1,
+        labels={"app": "waiting"},
+        namespace=namespace,
+        nodeSelector={"example.com/none": ""},
+        affinity={"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}},
+    )
+
+
+def others(namespace: str) -> list[Json]:
+    """Return a workload of every kind, none with constraints of its own."""
+    metadata = {"namespace": namespace}
+    labels = {"app": "old"}
+    template = {"metadata": {"labels": labels}, "spec": pod_spec()}
+    job = {"template": {"spec": pod_spec(restartPolicy="Never")}}
+    nightly = {"schedule": "0 0 1 1 *", "suspend": True, "jobTemplate": {"spec": job}}
+    old = {"replicas": 1, "selector": labels, "template": template}
+    return [
+        deployment("plain", replicas=1, labels={"app": "plain"}, namespace=namespace),
+        deployment("idle", replicas=0, labels={"app": "idle"}, namespace=namespace),
+        workload("StatefulSet", "db", replicas=1, labels={"app": "db"}, namespace=namespace),
+        workload("DaemonSet", "agent", labels={"app": "agent"}, namespace=namespace),
+        {"apiVersion": "batch/v1", "kind": "Job", "metadata": {**metadata, "name": "once"}, "spec": job},
+        {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {**metadata, "name": "nightly"}, "spec": nightly},
+        {"apiVersion": "v1", "kind": "ReplicationController", "metadata": {**metadata, "name": "old"}, "spec": old},
+    ]
+
+
+@pytest.fixture(scope="module")
+def shop(control_plane: ControlPlane) -> Iterator[str]:
+    """Return a namespace with pods of every kind of owner, and one that waits."""
+    with control_plane.namespace("roles") as namespace:
+        control_plane.apply([waiting(namespace), *others(namespace)])
+        roll_out(control_plane, deployment("web", [constraint(match=["rev"])], namespace=namespace))
+        yield namespace
+
+
+def missing(answer: Answer) -> list[str]:
+    """Return the lines on stderr that tell of missing permissions."""
+    assert "Traceback" not in answer.stderr
+    return [line for line in answer.stderr.splitlines() if "cannot" in line or "may not" in line]
+
+
+@pytest.fixture(scope="module")
+def auditor(control_plane: ControlPlane, plugin: Plugin, shop: str) -> Spread:
+    """Return the plugin of a user with the ClusterRole."""
+    allow(control_plane, "cluster", "auditor", shop)
+    return plugin.on(control_plane, control_plane.kubeconfig_for("auditor"))
+
+
+@pytest.fixture(scope="module")
+def developer(control_plane: ControlPlane, plugin: Plugin, shop: str) -> Spread:
+    """Return the plugin of a user with the Role and the small ClusterRole beside it."""
+    for name in ("namespace", "nodes"):
+        allow(control_plane, name, "developer", shop)
+    return plugin.on(control_plane, control_plane.kubeconfig_for("developer"))
+
+
+@pytest.mark.parametrize("user", ["auditor", "developer"])
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_the_roles_are_enough(request: pytest.FixtureRequest, shop: str, user: str, command: Sequence[str]) -> None:
+    """Each command answers, and nothing is said to be missing."""
+    spread: Spread = request.getfixturevalue(user)
+    answer = spread(*command, "-n", shop)
+    assert (answer.status, missing(answer)) == (0, [])
+    assert answer.stdout
+
+
+@pytest.mark.parametrize("command", [("check",), DEFAULTS, TO], ids=" ".join)
+def test_the_cluster_role_is_enough_for_all_namespaces(auditor: Spread, command: Sequence[str]) -> None:
+    """The same with -A."""
+    answer = auditor(*command, "-A", "--fail-on", "never")
+    assert (answer.status, missing(answer)) == (0, [])
+    assert answer.stdout
+
+
+def test_the_cluster_role_is_enough_for_pending_pods(auditor: Spread, shop: str) -> None:
+    """What pods of other namespaces take is read too."""
+    answer = auditor(*WAITING, "-n", shop)
+    assert (answer.status, missing(answer)) == (0, [])
+
+
+def test_a_role_of_one_namespace_and_pending_pods(developer: Spread, shop: str) -> None:
+    """The pods of other namespaces are none of this user's business, and that is said."""
+    answer = developer(*WAITING, "-n", shop)
+    assert answer.status == 0
+    (line,) = missing(answer)
+    assert 'cannot list resource "pods" in API group "" at the cluster scope' in line
+    assert "not everything that decides where pods may go is known" in line
+
+
+@pytest.mark.parametrize("case", losses("cluster"), ids=str)
+def test_one_permission_less_in_the_cluster(control_plane: ControlPlane, plugin: Plugin, shop: str, case: Lost) -> None:
+    """One line names it, and the exit status is the documented one."""
+    user = f"less-{next(SERIAL)}"
+    allow_all_but(control_plane, case.permission, "cluster", user, shop)
+    spread = plugin.on(control_plane, control_plane.kubeconfig_for(user))
+    everywhere = case.command in (("check",), DEFAULTS, TO)
+    scope = ["-A", "--fail-on", "never"] if everywhere else ["-n", shop]
+    answer = spread(*case.command, *scope)
+    in_cluster = everywhere or case.permission.resource == "namespaces"
+    (line,) = missing(answer)
+    assert case.said("at the cluster scope" if in_cluster else f'in the namespace "{shop}"') in line
+    assert answer.status == case.status
+
+
+@pytest.mark.parametrize("case", losses("namespace", "nodes"), ids=str)
+def test_one_permission_less_in_a_namespace(control_plane: ControlPlane, plugin: Plugin, shop: str, case: Lost) -> None:
+    """The same for the Role of one namespace and what is beside it."""
+    user = f"less-{next(SERIAL)}"
+    for name in ("namespace", "nodes"):
+        allow_all_but(control_plane, case.permission, name, user, shop)
+    spread = plugin.on(control_plane, control_plane.kubeconfig_for(user))
+    answer = spread(*case.command, "-n", shop)
+    in_cluster = case.permission in permissions("nodes")
+    elsewhere = 'resource "pods" in API group "" at the cluster scope'
+    (line,) = (line for line in missing(answer) if elsewhere not in line)
+    assert case.said("at the cluster scope" if in_cluster else f'in the namespace "{shop}"') in line
+    assert answer.status == case.status

@@ -1,0 +1,90 @@
+"""The judge of the audit logs finds what it is there to find."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.builders import Json
+from tests.e2e import audit
+from tests.rbac import Permission
+
+PLUGIN = "kubectl-spread"
+
+
+def event(verb: str, resource: str, *, group: str = "", agent: str = PLUGIN, **target: str) -> Json:
+    reference = {"resource": resource, **({"apiGroup": group} if group else {}), **target}
+    return {"verb": verb, "userAgent": agent, "requestURI": f"/api/v1/{resource}?limit=500", "objectRef": reference}
+
+
+def path(uri: str, verb: str = "get") -> Json:
+    return {"verb": verb, "userAgent": PLUGIN, "requestURI": uri}
+
+
+@pytest.mark.parametrize(
+    "allowed",
+    [
+        event("list", "pods"),
+        event("get", "pods", name="web-1", namespace="shop"),
+        event("list", "deployments", group="apps"),
+        path("/version?timeout=32s"),
+        path("/metrics"),
+    ],
+    ids=lambda found: str(audit.asked(found)),
+)
+def test_what_the_documentation_says(allowed: Json) -> None:
+    assert audit.not_allowed([allowed]) == set()
+
+
+@pytest.mark.parametrize(
+    "excess",
+    [
+        event("create", "pods"),
+        event("create", "pods", subresource="eviction"),
+        event("patch", "deployments", group="apps"),
+        event("deletecollection", "pods"),
+        event("watch", "pods"),
+        event("get", "secrets"),
+        event("list", "secrets"),
+        event("list", "configmaps"),
+        event("get", "pods", subresource="log"),
+        event("get", "pods", subresource="exec"),
+        event("get", "nodes"),
+        event("list", "nodes", group="metrics.k8s.io"),
+        event("list", "widgets", group="example.com"),
+        event("create", "selfsubjectaccessreviews", group="authorization.k8s.io"),
+        path("/api"),
+        path("/metrics", "post"),
+        path("/metrics/cadvisor"),
+    ],
+    ids=lambda found: str(audit.asked(found)),
+)
+def test_what_is_beyond_it(excess: Json) -> None:
+    assert audit.not_allowed([event("list", "pods"), excess]) == {audit.asked(excess)}
+
+
+def test_subresources_are_resources_of_their_own() -> None:
+    asked = audit.asked(event("get", "deployments", group="apps", subresource="scale"))
+    assert asked == Permission("get", "apps", "deployments/scale")
+
+
+def test_whose_requests_are_judged(tmp_path: Path) -> None:
+    """Those of all apiservers, of rotated logs too, whatever they say they are but a tool of the tests."""
+    agents = ("kubectl/v1.37.1 (linux/amd64) kubernetes/0f9b9a8", "kube-apiserver/v1.37.1", "tests")
+    mine = [event("list", "pods"), event("get", "secrets", agent="OpenAPI-Generator/36.0.0/python"), path("/version")]
+    nameless = {"verb": "get", "requestURI": "/api"}
+    logs = {
+        "a/kube-apiserver-audit.log": [*(event("create", "pods", agent=agent) for agent in agents), mine[0]],
+        "a/kube-apiserver-audit-2026-11-21T12-00-00.000.log": [mine[1]],
+        "b/c/kube-apiserver-3-audit.log": [mine[2], nameless],
+        "b/c/kube-apiserver-3.log": [],
+    }
+    for name, events in logs.items():
+        log = tmp_path / name
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text("".join(f"{json.dumps(one)}\n" for one in events), encoding="utf-8")
+    found = list(audit.requests(tmp_path))
+    assert len(found) == 4
+    assert all(one in found for one in [*mine, nameless])

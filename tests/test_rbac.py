@@ -1,0 +1,29 @@
+"""The ready-made roles allow what the plugin reads, and nothing else."""
+
+from __future__ import annotations
+
+from kubectl_spread.sources.resources import BY_KIND, EVENTS, NAMESPACES, NODES, SERVICES
+from tests.rbac import Permission, permissions
+
+METRICS = Permission("get", "", "/metrics")
+
+
+def test_the_cluster_role_is_what_is_read() -> None:
+    listed = {*BY_KIND.values(), EVENTS, NAMESPACES, NODES, SERVICES}
+    wanted = {Permission("list", resource.group, resource.plural) for resource in listed}
+    wanted |= {Permission("get", resource.group, resource.plural) for resource in BY_KIND.values()}
+    assert set(permissions("cluster")) == {*wanted, METRICS}
+
+
+def test_both_ways_allow_the_same() -> None:
+    assert permissions("namespace", "nodes") == permissions("cluster")
+
+
+def test_roles_only_read() -> None:
+    assert {permission.verb for permission in permissions("cluster")} == {"get", "list"}
+
+
+def test_a_role_of_a_namespace_has_what_is_in_namespaces() -> None:
+    unnamespaced = {Permission("list", "", resource.plural) for resource in (NAMESPACES, NODES)}
+    assert set(permissions("nodes")) == {*unnamespaced, METRICS}
+    assert not set(permissions("namespace")) & set(permissions("nodes"))
