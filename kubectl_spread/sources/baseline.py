@@ -11,7 +11,7 @@ from kubectl_spread.errors import DecodeError, Position, SourceError
 from kubectl_spread.kube.model import Message
 from kubectl_spread.sources import files, json_documents, json_objects, manifests
 from kubectl_spread.sources.json_objects import FieldError, Path
-from kubectl_spread.sources.manifests import Record
+from kubectl_spread.sources.listing import Record
 
 SEVERITIES: Final = ("error", "warning", "info")
 

@@ -14,8 +14,9 @@ import msgspec
 from kubectl_spread.errors import SourceError
 from kubectl_spread.sources import json_documents, outline
 from kubectl_spread.sources.edits import Editor, splice, without_gone
-from kubectl_spread.sources.json_objects import Path
-from kubectl_spread.sources.manifests import Record, is_json
+from kubectl_spread.sources.json_objects import Path, is_too_deep
+from kubectl_spread.sources.listing import Record
+from kubectl_spread.sources.manifests import is_json
 
 if TYPE_CHECKING:
     from ruamel.yaml.nodes import Node
@@ -60,12 +61,15 @@ class Chunk:
         """What the document says.
 
         Raises:
-            SourceError: It is JSON that cannot be read after all.
+            SourceError: It is JSON that cannot be read after all, or it is nested too deeply.
         """
         try:
-            return None if self.record is None else msgspec.json.decode(self.record.raw)
+            found = None if self.record is None else msgspec.json.decode(self.record.raw)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise SourceError(f"invalid JSON: {error}") from error
+        if is_too_deep(found):
+            raise SourceError("nested too deeply")
+        return found
 
     def at(self, path: Path) -> Any:
         """Return what stands at ``path``, which is there."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cache
@@ -10,7 +11,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from kubectl_spread.kube.model import SHARED, Message
+from kubectl_spread.kube.model import SELDOM, SHARED, Message
 from kubectl_spread.kube.quantity import Quantity
 
 
@@ -34,6 +35,7 @@ class Field:
         type: The type of one value: a ``Message``, str, int, bool, ``datetime`` or ``msgspec.Raw``.
         optional: Whether "absent" and "empty" are two answers.
         shared: Whether pods of one template have it in common.
+        seldom: Whether it is large and few objects are asked for it.
         limits: The least and the greatest integer that it takes; None: any, or it holds none.
         quantities: Whether the values of a map are quantities, which are messages in protobuf and may be numbers in
             JSON; they are text here.
@@ -46,6 +48,7 @@ class Field:
     type: type
     optional: bool
     shared: bool
+    seldom: bool
     limits: tuple[int, int] | None
     quantities: bool
 
@@ -68,7 +71,7 @@ def _field(name: str, json_name: str, hint: Any) -> Field:
     if get_origin(hint) is Annotated:
         hint, *rest = get_args(hint)
         notes += tuple(rest)
-    shape = {tuple: Shape.MANY, dict: Shape.MAP}.get(get_origin(hint), Shape.ONE)
+    shape = {tuple: Shape.MANY, Sequence: Shape.MANY, dict: Shape.MAP}.get(get_origin(hint), Shape.ONE)
     return Field(
         name=name,
         json_name=json_name,
@@ -77,6 +80,7 @@ def _field(name: str, json_name: str, hint: Any) -> Field:
         type=hint if shape is Shape.ONE else get_args(hint)[0],
         optional=optional,
         shared=SHARED in notes,
+        seldom=SELDOM in notes,
         limits=next(filter(None, map(_limits, notes)), None),
         quantities=Quantity in get_args(hint),
     )

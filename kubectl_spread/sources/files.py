@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import os
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from io import BufferedReader, FileIO, RawIOBase
+from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, cast
 
 from kubectl_spread.errors import SourceError
 
 STDIN: Final = "-"
 _EXTENSIONS: Final = (".json", ".yaml", ".yml")
+_BLOCK: Final = 1 << 20
 _GZIP: Final = b"\x1f\x8b"
 _UTF8_MARK: Final = b"\xef\xbb\xbf"
 _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
@@ -51,17 +57,45 @@ def content(path: str, stdin: BinaryIO) -> bytes:
     Raises:
         SourceError: It cannot be read.
     """
+    return b"".join(blocks(path, stdin))
+
+
+def blocks(path: str, stdin: BinaryIO) -> Generator[bytes, None, None]:
+    """Yield what ``content`` returns piece by piece, so that a large file need not fit into memory.
+
+    Raises:
+        SourceError: It cannot be read, or not to its end.
+    """
     try:
-        body = stdin.read() if path == STDIN else Path(path).read_bytes()
-        if body.startswith(_GZIP):
-            body = gzip.decompress(body)
-        if body.startswith(_UTF16_MARKS):
-            return body.decode("utf-16").encode()
+        with _opened(path, stdin) as file:
+            yield from _as_utf8(iter(partial(file.read, _BLOCK), b""))
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         msg = f"error reading {path}: {reason[:1].lower()}{reason[1:]}"
         raise SourceError(msg) from error
-    return body.removeprefix(_UTF8_MARK)
+
+
+@contextmanager
+def _opened(path: str, stdin: BinaryIO) -> Iterator[BinaryIO]:
+    """Open a file, unpacked if its first bytes say that it is gzipped."""
+    with ExitStack() as stack:
+        if path == STDIN:
+            file = BufferedReader(cast("RawIOBase", stdin))
+            # Standard input is not closed with what reads it.
+            stack.callback(file.detach)
+        else:
+            file = BufferedReader(stack.enter_context(FileIO(path)))
+        packed = file.peek(len(_GZIP)).startswith(_GZIP)
+        yield cast("BinaryIO", stack.enter_context(gzip.open(file)) if packed else file)
+
+
+def _as_utf8(found: Iterator[bytes]) -> Iterator[bytes]:
+    first = next(found, b"")
+    if first.startswith(_UTF16_MARKS):
+        yield from (text.encode() for text in codecs.iterdecode(chain([first], found), "utf-16"))
+        return
+    yield first.removeprefix(_UTF8_MARK)
+    yield from found
 
 
 def _manifests(folder: str, *, recursive: bool) -> Iterator[str]:
@@ -74,5 +108,5 @@ def _manifests(folder: str, *, recursive: bool) -> Iterator[str]:
         if entry.is_dir(follow_symlinks=False):
             if recursive:
                 yield from _manifests(entry.path, recursive=True)
-        elif entry.name.removesuffix(".gz").endswith(_EXTENSIONS) and not entry.is_dir():
+        elif entry.name.removesuffix(".gz").endswith(_EXTENSIONS) and not Path(entry.path).is_dir():
             yield entry.path

@@ -16,7 +16,9 @@ _YAML_START: Final = b"---"
 _SPACE: Final = re.compile(rb"[ \t\r\n]*")
 _BETWEEN: Final = re.compile(rb"[ \t\r\n,]*")
 _ITEMS: Final = re.compile(rb'"items"[ \t\r\n]*:[ \t\r\n]*\[[ \t\r\n]*')
-_TOKEN: Final = re.compile(rb'[{}\[\],]|"(?:[^"\\]|\\.)*"|[^\s{}\[\],":]+')
+_STRING: Final = rb'"(?:[^"\\]++|\\.)*+"'
+_BRACKET: Final = re.compile(rb"[{}\[\]]|" + _STRING)
+_TOKEN: Final = re.compile(rb'[{}\[\],]|[^\s{}\[\],":]+|' + _STRING)
 # The number counts the first of the trailing characters in.
 _TRAILING: Final = re.compile(r"trailing characters \(byte (\d+)\)")
 _BYTE: Final = re.compile(r"(?:JSON is malformed: )?(.*?)(?: \(byte (\d+)\))?")
@@ -27,12 +29,13 @@ class _Text:
     """The bytes of a file; lines are asked for in ascending order, mostly."""
 
     body: bytes
+    first: int = 1
     offset: int = 0
     line: int = 1
 
     def line_at(self, offset: int) -> int:
-        if offset < self.offset:
-            self.offset, self.line = 0, 1
+        if offset < self.offset or not self.offset:
+            self.offset, self.line = 0, self.first
         self.line += self.body.count(b"\n", self.offset, offset)
         self.offset = offset
         return self.line
@@ -74,6 +77,11 @@ class JsonRecord:
             start = end.end() if end else start
 
 
+def record(raw: bytes, line: int, path: Path = ()) -> JsonRecord:
+    """Return the record of a value that begins at ``line`` and is all that is kept of its file."""
+    return JsonRecord(raw, line, _Text(raw, line), 0, path)
+
+
 def records(body: bytes, source: str) -> Generator[JsonRecord, None, bytes]:
     """Yield the documents of ``body``, which may stand one after the other.
 
@@ -97,31 +105,63 @@ def records(body: bytes, source: str) -> Generator[JsonRecord, None, bytes]:
 
 def _end(text: _Text, view: memoryview, start: int, source: str) -> int:
     """Return where the document that begins at ``start`` ends."""
-    end = len(view)
     try:
-        msgspec.json.decode(view[start:], type=msgspec.Raw)
+        return start + length(view[start:])
     except RecursionError as error:
-        msg = f"{source}: nested too deeply"
-        raise SourceError(msg) from error
+        raise too_deep(Position(source, text.line_at(start + deepest(view[start:])))) from error
+    except msgspec.DecodeError as error:
+        problem, byte = told(error)
+        line = text.line_at(len(view) if byte is None else start + byte)
+        raise invalid(Position(source, line), problem) from error
+
+
+def length(view: memoryview) -> int:
+    """Return how many bytes the value takes with which ``view`` begins.
+
+    Raises:
+        msgspec.DecodeError: It is not JSON, or not all of it is there.
+        RecursionError: It is nested too deeply.
+    """
+    try:
+        msgspec.json.decode(view, type=msgspec.Raw)
     except msgspec.DecodeError as error:
         trailing = _TRAILING.search(str(error))
         if trailing:
-            return start + int(trailing[1]) - 1
-        found = _BYTE.fullmatch(str(error))
-        problem, byte = found.groups() if found else (str(error), None)
-        line = text.line_at(end if byte is None else start + int(byte))
-        msg = f"{Position(source, line)}: invalid JSON: {_lower(problem)}"
-        raise SourceError(msg) from error
-    return end
+            return int(trailing[1]) - 1
+        raise
+    return len(view)
+
+
+def told(error: msgspec.DecodeError) -> tuple[str, int | None]:
+    """Return what msgspec says is wrong, and at which byte; None: at the end."""
+    found = _BYTE.fullmatch(str(error))
+    problem, byte = found.groups() if found else (str(error), None)
+    return problem, None if byte is None else int(byte)
+
+
+def too_deep(position: Position) -> SourceError:
+    """Return what is said of a file that no recursion can follow."""
+    return SourceError(f"{position}: nested too deeply")
+
+
+def deepest(view: memoryview) -> int:
+    """Return where most brackets are open for the first time."""
+    depth, most, where = 0, 0, 0
+    for token in _BRACKET.finditer(view):
+        depth += {b"{": 1, b"[": 1, b"}": -1, b"]": -1}.get(token[0], 0)
+        if depth > most:
+            most, where = depth, token.start()
+    return where
+
+
+def invalid(position: Position, problem: str) -> SourceError:
+    """Return what is said of a file that is not JSON after all."""
+    return SourceError(f"{position}: invalid JSON: {problem[:1].lower()}{problem[1:]}")
 
 
 def _skip_space(body: bytes, start: int) -> int:
     found = _SPACE.match(body, start)
     return found.end() if found else start
-
-
-def _lower(problem: str) -> str:
-    return problem[:1].lower() + problem[1:]
 
 
 def _offset(raw: bytes, path: Path) -> int:
@@ -136,7 +176,7 @@ def _offset(raw: bytes, path: Path) -> int:
             # An index goes on; a key is read next.
             here[-1] = here[-1] + 1 if isinstance(here[-1], int) else None
         elif here and here[-1] is None:
-            here[-1] = _key(text)
+            here[-1] = key(text)
         else:
             if depth < len(here) and tuple(here) == path[: len(here)]:
                 offset, depth = token.start(), len(here)
@@ -147,7 +187,8 @@ def _offset(raw: bytes, path: Path) -> int:
     return offset
 
 
-def _key(text: bytes) -> str:
+def key(text: bytes) -> str:
+    """Return what the string ``text`` says; "" if it is not UTF-8."""
     try:
         return msgspec.json.decode(text, type=str)
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -18,6 +21,8 @@ Path: TypeAlias = tuple[str | int, ...]
 """Keys and indices that lead from an object to one of its fields."""
 Json: TypeAlias = bytes | memoryview | msgspec.Raw
 
+MOST_LEVELS: Final = 200
+"""How deeply lists and objects may be nested where they are followed by recursion."""
 _TYPES: Final[tuple[tuple[type, str], ...]] = (
     (bool, "boolean"),
     (int, "integer"),
@@ -62,20 +67,30 @@ def format_path(path: Path) -> str:
     return text
 
 
+def is_too_deep(value: object) -> bool:
+    """Tell whether a JSON value is nested more deeply than ``MOST_LEVELS``."""
+    level = [value]
+    for _ in range(MOST_LEVELS + 1):
+        level = [item for one in level for item in _inside(one)]
+    return bool(level)
+
+
 def decode(body: Json, type_: type[T]) -> T:
     """Decode one object; a null field is an absent one, as it is for Kubernetes.
 
     Raises:
-        FieldError: A field has the wrong JSON type.
+        FieldError: A field has the wrong JSON type, or a number that nothing can hold; or it is nested too deeply.
         msgspec.DecodeError: This is not JSON.
         UnicodeDecodeError: A string is not UTF-8.
-        RecursionError: It is nested too deeply.
     """
     try:
-        return msgspec.json.decode(body, type=type_)
-    except msgspec.ValidationError:
-        # Rare: nulls, which the fast decoder refuses, or a fault, which it does not locate in maps.
-        return _message(msgspec.json.decode(body), type_, ())
+        try:
+            return msgspec.json.decode(body, type=type_)
+        except msgspec.ValidationError:
+            # Rare: nulls, which the fast decoder refuses, or a fault, which it does not locate in maps.
+            return _message(_untyped(body), type_, ())
+    except RecursionError as error:
+        raise FieldError((), "nested too deeply") from error
 
 
 def decode_page(body: bytes, type_: type[T]) -> Page[T]:
@@ -90,6 +105,30 @@ def decode_page(body: bytes, type_: type[T]) -> Page[T]:
     if page.kind and not page.kind.endswith("List"):
         raise ValueError(page.kind)
     return Page(page.metadata, page.items, lambda item: decode(bytes(item), type_))
+
+
+def _untyped(body: Json) -> object:
+    try:
+        return msgspec.json.decode(body)
+    except msgspec.ValidationError as error:
+        # Python's own decoder makes infinity of a number that is out of range, which tells where that is.
+        path = next(_infinite(json.loads(bytes(body), parse_int=float), ()), ())
+        raise FieldError(path, "number is out of range") from error
+
+
+def _infinite(value: object, path: Path) -> Iterator[Path]:
+    """Yield the paths of infinite numbers."""
+    if isinstance(value, float) and math.isinf(value):
+        yield path
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in entries:
+        yield from _infinite(item, (*path, key))
+
+
+def _inside(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def _message(value: object, type_: type[T], path: Path) -> T:

@@ -12,6 +12,8 @@ import msgspec
 from kubectl_spread.sources import yaml_scalars
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?")
+_NUMBER: Final = re.compile(r"[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?")
+"""Kubernetes takes one that is too large for a string, other readers for infinity."""
 _TIMESTAMP: Final = re.compile(r"\d{4}-\d{1,2}-\d{1,2}")
 _LAST_OF_FOUR_DIGITS: Final = 0xFFFF
 
@@ -117,7 +119,7 @@ _INLINE: Final = Flow()
 
 def is_plain(text: str) -> bool:
     """Tell whether every reader of YAML takes ``text`` without quotes for the same string."""
-    if not _PLAIN.fullmatch(text) or _TIMESTAMP.match(text):
+    if not _PLAIN.fullmatch(text) or _TIMESTAMP.match(text) or _NUMBER.fullmatch(text):
         return False
     return isinstance(yaml_scalars.plain(text), str)
 

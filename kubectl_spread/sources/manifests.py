@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
-from typing import BinaryIO, Final, Protocol, TypeAlias
+from typing import BinaryIO, Final, TypeAlias
 
 import msgspec
 
 from kubectl_spread.errors import DecodeError, Position, SourceError
 from kubectl_spread.kube.defaultconstraints import MapSelecting
 from kubectl_spread.kube.detail import DetailedPod
-from kubectl_spread.kube.model import Event, Message, Namespace, Node, Pod
+from kubectl_spread.kube.model import Event, Namespace, Node, Pod
 from kubectl_spread.kube.workloads import KINDS, Workload
-from kubectl_spread.sources import files, json_documents, json_objects
+from kubectl_spread.sources import files, json_documents, json_objects, json_stream
 from kubectl_spread.sources.json_objects import FieldError, Json, Path
+from kubectl_spread.sources.listing import ITEMS, LIST, NOTHING, Header, Listing, Record, of_item
+from kubectl_spread.sources.window import Window
 
 Object: TypeAlias = Pod | Node | Namespace | Event | MapSelecting | Workload
 
@@ -32,8 +36,10 @@ _TYPES: Final[dict[tuple[str, str], type[Object]]] = {
     ("", "Service"): MapSelecting,
     **KINDS,
 }
+_FAULTS: Final = (FieldError, msgspec.DecodeError, UnicodeDecodeError)
+_LONGEST_PATH: Final = 32
+"""How many steps may lead to a list; each list around it is two."""
 _JSON_START: Final = re.compile(rb"[ \t\r\n]*\{")
-_LIST: Final = "List"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,28 +101,6 @@ def read(
     return Reading(reader.objects(expanded), reader.skipped, reader.errors)
 
 
-class Record(Protocol):
-    """One value of a file: its JSON, and where it and its fields are."""
-
-    @property
-    def raw(self) -> Json:
-        """Its JSON."""
-
-    @property
-    def line(self) -> int:
-        """The line where it begins, from 1."""
-
-    @property
-    def path(self) -> Path:
-        """Where it stands in its document."""
-
-    def line_of(self, path: Path) -> int:
-        """Return the line where the field at ``path``, or what of it is there, begins."""
-
-    def elements(self, items: Sequence[msgspec.Raw]) -> Iterator[Record]:
-        """Yield a record for each of ``items``, which must be those of this value, in order."""
-
-
 @dataclass(frozen=True, slots=True)
 class Member:
     """One object of a file, before it is decoded.
@@ -134,17 +118,6 @@ class Member:
     fault: Exception | None = None
 
 
-class _Header(Message, frozen=True):
-    """What tells what an object is; ``items`` stays undecoded."""
-
-    api_version: str = ""
-    kind: str = ""
-    items: msgspec.Raw = msgspec.Raw(b"null")
-
-
-_NOTHING: Final = _Header()
-
-
 @dataclass(frozen=True, slots=True)
 class _Reader:
     stdin: BinaryIO
@@ -158,29 +131,17 @@ class _Reader:
         for path in paths:
             source = source_name(path)
             try:
-                for record in self._records(files.content(path, self.stdin), source):
-                    for member in members(record):
-                        yield from self._loaded(member, source)
+                with closing(files.blocks(path, self.stdin)) as blocks:
+                    for found in _documents(Window(blocks), source):
+                        for member in _members(found):
+                            yield from self._loaded(member, source)
             except SourceError as error:
                 self._unreadable(error)
 
-    def _records(self, body: bytes, source: str) -> Iterator[Record]:
-        # By content, as kubectl does: extensions lie, and standard input has none.
-        if is_json(body):
-            body = yield from json_documents.records(body, source)
-        if body:
-            yield from self._yaml_records(body, source)
-
-    def _yaml_records(self, body: bytes, source: str) -> Iterator[Record]:
-        from kubectl_spread.sources import yaml_documents  # noqa: PLC0415 - JSON does not wait for it
-
-        for document in yaml_documents.documents(body, source):
-            try:
-                yield yaml_documents.record(document)
-            except SourceError as error:
-                self._unreadable(error)
-
-    def _loaded(self, member: Member, source: str) -> Iterator[Loaded]:
+    def _loaded(self, member: Member | SourceError, source: str) -> Iterator[Loaded]:
+        if isinstance(member, SourceError):
+            self._unreadable(member)
+            return
         passed_over = member.type is MapSelecting and not self.services
         if passed_over or (member.type is None and member.fault is None):
             self.skipped[UNKNOWN_KIND] += 1
@@ -208,21 +169,83 @@ def is_json(body: bytes) -> bool:
     return _JSON_START.match(body) is not None
 
 
-def members(record: Record, default: _Header = _NOTHING) -> Iterator[Member]:
+def _documents(window: Window, source: str) -> Iterator[Record | Listing | SourceError]:
+    # By content, as kubectl does: extensions lie, and standard input has none.
+    if json_stream.begins(window):
+        yield from json_stream.documents(window, source)
+    if window.position < len(window.body):
+        from kubectl_spread.sources import yaml_stream  # noqa: PLC0415 - JSON does not wait for it
+
+        yield from yaml_stream.documents(window, source)
+
+
+def _members(found: Record | Listing | SourceError) -> Iterator[Member | SourceError]:
+    match found:
+        case SourceError():
+            yield found
+        case Listing():
+            yield from _listed(found)
+        case _:
+            yield from members(found)
+
+
+def _listed(listing: Listing) -> Iterator[Member | SourceError]:
+    """Yield the members of a list while it is read; items that do not say what they are wait for what the list is."""
+    waiting: list[tuple[Record, Header]] = []
+    for item in listing.items:
+        if isinstance(item, SourceError):
+            yield item
+            continue
+        header = _header(item)
+        if isinstance(header, Member):
+            yield header
+        elif listing.complete or (header.kind and header.api_version):
+            yield from _of(item, header, listing.of_item)
+        else:
+            waiting.append((item, header))
+    for item, header in waiting:
+        yield from _of(item, header, listing.of_item)
+    yield from _no_list(listing)
+
+
+def _no_list(listing: Listing) -> Iterator[Member]:
+    """Yield what is wrong with what passed for a list."""
+    record = json_documents.record(msgspec.json.encode({**listing.fields, ITEMS: []}), listing.line)
+    for member in members(record):
+        yield replace(member, fault=member.fault or FieldError(("kind",), "is no list, but has items"))
+
+
+def members(record: Record, default: Header = NOTHING) -> Iterator[Member]:
     """Yield the object of a record, or those of a list, whose items may leave out what ``default`` says."""
+    header = _header(record)
+    if isinstance(header, Member):
+        yield header
+    else:
+        yield from _of(record, header, default)
+
+
+def _header(record: Record) -> Header | Member:
+    """Return what tells what a record is, or why it is nothing."""
     try:
-        header = json_objects.decode(record.raw, _Header)
+        return json_objects.decode(record.raw, Header)
+    except _FAULTS as error:
+        return Member(record, fault=error)
+
+
+def _of(record: Record, header: Header, default: Header) -> Iterator[Member]:
+    try:
         api_version, kind = _identity(header, default)
         items = _items(header, kind)
-    except (FieldError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        if items and len(record.path) > _LONGEST_PATH:
+            raise FieldError((), "nested too deeply")
+    except _FAULTS as error:
         yield Member(record, fault=error)
         return
     if items is None:
         yield Member(record, kind, _TYPES.get((api_version.rpartition("/")[0], kind)))
         return
-    of_item = _Header(api_version=api_version, kind=kind.removesuffix(_LIST))
     for element in record.elements(items):
-        yield from members(element, of_item if of_item.kind else _NOTHING)
+        yield from members(element, of_item(api_version, kind))
 
 
 def load(member: Member, source: str, namespace: str) -> Loaded:
@@ -242,7 +265,7 @@ def load(member: Member, source: str, namespace: str) -> Loaded:
             raise member.fault or FieldError(("kind",), "is not read")
         # A copy, so that an object that is kept does not keep the whole file.
         decoded = json_objects.decode(bytes(record.raw), member.type)
-    except (FieldError, msgspec.DecodeError, UnicodeDecodeError) as error:
+    except _FAULTS as error:
         raise _malformed(record, source, namespace, error) from error
     return Loaded(member.kind, _with_namespace(decoded, namespace), Position(source, record.line))
 
@@ -264,7 +287,7 @@ def _malformed(record: Record, source: str, namespace: str, error: Exception) ->
     return DecodeError(Position(source, line), _subject(record.raw, namespace), where, problem)
 
 
-def _identity(header: _Header, default: _Header) -> tuple[str, str]:
+def _identity(header: Header, default: Header) -> tuple[str, str]:
     """Return the apiVersion and kind of an object.
 
     Raises:
@@ -278,18 +301,18 @@ def _identity(header: _Header, default: _Header) -> tuple[str, str]:
     return api_version, kind
 
 
-def _items(header: _Header, kind: str) -> list[msgspec.Raw] | None:
+def _items(header: Header, kind: str) -> list[msgspec.Raw] | None:
     """Return the items of a list; None: it is not a list.
 
     Raises:
         FieldError: It is a List, but its items are not.
     """
-    if not kind.endswith(_LIST):
+    if not kind.endswith(LIST):
         return None
     is_array = bytes(memoryview(header.items)[:1]) == b"["
     if is_array:
         return msgspec.json.decode(header.items, type=list[msgspec.Raw])
-    if kind != _LIST:
+    if kind != LIST:
         # A kind of its own that happens to be called so.
         return None
     if bytes(header.items) == b"null":
@@ -300,8 +323,9 @@ def _items(header: _Header, kind: str) -> list[msgspec.Raw] | None:
 def _subject(raw: Json, namespace: str) -> str:
     """Name an object that cannot be decoded by what can be read of it, or return ""."""
     try:
-        found = msgspec.json.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+        # Unlike msgspec it takes numbers that nothing can hold.
+        found = json.loads(bytes(raw), parse_int=float)
+    except (ValueError, RecursionError):
         return ""
     kind = found.get("kind") if isinstance(found, dict) else None
     if not isinstance(kind, str):

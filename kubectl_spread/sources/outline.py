@@ -18,7 +18,7 @@ _ALIAS: Final = re.compile(rf"{_BETWEEN},?{_BETWEEN}(\*[^\s,\[\]{{}}]+)")
 _DASH: Final = re.compile(rf"{_BETWEEN}(-)")
 _COLON: Final = re.compile(rf"{_BETWEEN}:")
 _PROPERTIES: Final = re.compile(rf"(?:[&!][^\s,\[\]{{}}]*{_BETWEEN})*")
-_TOKEN: Final = re.compile(r'[{}\[\]:,]|"(?:[^"\\]|\\.)*"|[^\s{}\[\],":]+')
+_TOKEN: Final = re.compile(r'[{}\[\]:,]|"(?:[^"\\]++|\\.)*+"|[^\s{}\[\],":]+')
 
 
 class Kind(Enum):

@@ -6,15 +6,17 @@ left as bytes by the parser and decoded once for each distinct byte string.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import msgspec
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError as ProtobufError
 
+from kubectl_spread.errors import SourceError
 from kubectl_spread.kube.model import ListMeta, Message
 from kubectl_spread.sources.declaration import Field, Shape, fields
 from kubectl_spread.sources.page import Page
@@ -33,8 +35,9 @@ _SCALARS: Final = {
     int: _FieldProto.TYPE_INT64,
     bool: _FieldProto.TYPE_BOOL,
 }
-_REMEMBERED: Final = 20_000
-"""How many distinct values of one shared field are remembered."""
+_LONGEST_LABEL: Final = 63
+_REMEMBERED: Final = 2_000
+"""How many distinct values of one shared field are remembered; lists are in the order of names, templates together."""
 
 
 class Decoder(Generic[T]):
@@ -79,6 +82,8 @@ class Decoder(Generic[T]):
 def _classes(root: type[Message]) -> _Classes:
     """Return the message classes for ``root`` by name, among them the two envelopes."""
     file = descriptor_pb2.FileDescriptorProto(name=root.__name__, package=root.__name__)
+    # As proto2, but a string that is not UTF-8 is refused; proto2 would return it as bytes.
+    file.syntax, file.edition = "editions", descriptor_pb2.EDITION_2023
     messages = list(_reachable(root, {ListMeta: None, root: None}))
     file.message_type.extend(_message(message) for message in messages)
     file.message_type.append(_plain("Entry", key=(1, _SCALARS[str]), value=(2, _SCALARS[str])))
@@ -144,17 +149,19 @@ def _add(
 
 
 def _kept_as_bytes(field: Field) -> bool:
-    return field.shared or field.shape is Shape.MAP
+    return field.shared or field.seldom or field.shape is Shape.MAP
 
 
 def _class_name(type_: type) -> str:
     return {datetime: "Time", msgspec.Raw: "FieldsV1"}.get(type_, type_.__name__)
 
 
-def _converter(type_: type[Message], classes: _Classes) -> _Convert:
-    """Return what makes ``type_`` of a parsed message."""
+def _converter(type_: type[Message], classes: _Classes, *, shared: bool = False) -> _Convert:
+    """Return what makes ``type_`` of a parsed message; in a shared part every text exists once."""
     by_number = classes[type_.__name__].DESCRIPTOR.fields_by_number
-    table = {by_number[field.number]: (field.name, _field_converter(field, classes)) for field in _sent(type_)}
+    table = {
+        by_number[field.number]: (field.name, _field_converter(field, classes, shared=shared)) for field in _sent(type_)
+    }
 
     def convert(message: Any) -> Any:
         values = {}
@@ -169,7 +176,7 @@ def _converter(type_: type[Message], classes: _Classes) -> _Convert:
     return convert
 
 
-def _field_converter(field: Field, classes: _Classes) -> _Convert | None:
+def _field_converter(field: Field, classes: _Classes, *, shared: bool) -> _Convert | None:
     """Return what converts the field's parsed value.
 
     None: the value stays as it is and counts as absent when it is zero, which Go's protobuf writes
@@ -177,34 +184,65 @@ def _field_converter(field: Field, classes: _Classes) -> _Convert | None:
     """
     if field.shape is Shape.MAP:
         return _remembering(_quantities(classes) if field.quantities else _texts(classes), tuple)
-    one = _value_converter(field.type, classes)
+    one = _value_converter(field.type, classes, shared=shared or field.shared)
     if field.shared:
         parse = classes[_class_name(field.type)].FromString
         if field.shape is Shape.ONE:
             return _remembering(lambda part: one(parse(part)), bytes)
         return _remembering(lambda parts: tuple(one(parse(part)) for part in parts), tuple)
+    if field.seldom:
+        parse = classes[_class_name(field.type)].FromString
+        return lambda parts: _Undecoded(parts, lambda part: one(parse(part)))
     if field.shape is Shape.MANY:
-        return tuple if field.type in _SCALARS else lambda values: tuple(map(one, values))
-    if field.type in _SCALARS:
-        return one if field.optional else None
+        return lambda values: tuple(map(one, values))
+    if field.type in _SCALARS and not field.optional:
+        return sys.intern if shared and field.type is str else None
     return one
 
 
-def _value_converter(type_: type, classes: _Classes) -> _Convert:
+class _Undecoded(Sequence[Any]):
+    """The values of a field, each decoded when it is reached, by its index."""
+
+    def __init__(self, parts: Sequence[bytes], decode: _Convert) -> None:
+        self._parts = parts
+        self._decode = decode
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def __getitem__(self, index: Any) -> Any:
+        part = self._parts[index]
+        try:
+            return self._decode(part)
+        except (ProtobufError, ValueError, OverflowError, OSError) as error:
+            raise SourceError("Server returned an unexpected response: an object cannot be decoded") from error
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _value_converter(type_: type, classes: _Classes, *, shared: bool) -> _Convert:
     if type_ in _SCALARS:
-        return lambda value: value
+        return sys.intern if shared and type_ is str else lambda value: value
     if type_ is datetime:
         return _time
     if type_ is msgspec.Raw:
         return lambda message: msgspec.Raw(message.raw)
-    return _converter(type_, classes)
+    return _converter(type_, classes, shared=shared)
 
 
 def _time(message: Any) -> datetime | None:
     """Convert a Time to whole seconds, as in JSON; Go writes the zero time without seconds."""
     if not message.HasField("seconds"):
         return None
-    return datetime.fromtimestamp(message.seconds, UTC)
+    return _moment(message.seconds)
+
+
+@lru_cache(maxsize=1024)
+def _moment(seconds: int) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
 
 
 def _texts(classes: _Classes) -> _Convert:
@@ -212,9 +250,14 @@ def _texts(classes: _Classes) -> _Convert:
     parse = classes["Entry"].FromString
 
     def convert(parts: tuple[bytes, ...]) -> dict[str, str]:
-        return {found.key: found.value for found in map(parse, parts)}
+        return {sys.intern(found.key): _short(found.value) for found in map(parse, parts)}
 
     return convert
+
+
+def _short(text: str) -> str:
+    """Return a text that exists once if it may be the value of a label; others may be long."""
+    return sys.intern(text) if len(text) <= _LONGEST_LABEL else text
 
 
 def _quantities(classes: _Classes) -> _Convert:
@@ -222,7 +265,7 @@ def _quantities(classes: _Classes) -> _Convert:
     parse = classes["QuantityEntry"].FromString
 
     def convert(parts: tuple[bytes, ...]) -> dict[str, str]:
-        return {found.key: found.value.string or "0" for found in map(parse, parts)}
+        return {sys.intern(found.key): sys.intern(found.value.string) or "0" for found in map(parse, parts)}
 
     return convert
 

@@ -21,7 +21,7 @@ from kubectl_spread.kube.schedulerconfig import (
 )
 from kubectl_spread.sources import declaration, files, json_documents, json_objects, manifests
 from kubectl_spread.sources.json_objects import FieldError, Path
-from kubectl_spread.sources.manifests import Record
+from kubectl_spread.sources.listing import Record
 
 T = TypeVar("T", bound=Message)
 

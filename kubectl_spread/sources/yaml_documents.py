@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.events import CollectionEndEvent, CollectionStartEvent
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.resolver import VersionedResolver
@@ -17,7 +17,8 @@ from ruamel.yaml.tag import Tag
 
 from kubectl_spread.errors import Position, SourceError
 from kubectl_spread.sources import yaml_scalars
-from kubectl_spread.sources.json_objects import Path
+from kubectl_spread.sources.json_objects import MOST_LEVELS, Path
+from kubectl_spread.sources.yaml_records import YamlRecord
 
 _PLAIN: Final = Tag(suffix="plain")
 _MERGE: Final = "<<"
@@ -28,15 +29,16 @@ _BUDGET: Final = 1_000_000
 class Document:
     """One YAML document."""
 
-    def __init__(self, root: Node, source: str) -> None:
-        """Hold the nodes of a document of the file ``source``."""
+    def __init__(self, root: Node, source: str, first: int = 1) -> None:
+        """Hold the nodes of a document of the file ``source``, whose line ``first`` is the first of its text."""
         self.root = root
         self._source = source
+        self._first = first
 
     @property
     def position(self) -> Position:
         """The file, and the line of its first key or item."""
-        return Position(self._source, _line(self.root))
+        return Position(self._source, self.line_of(()))
 
     @property
     def empty(self) -> bool:
@@ -49,7 +51,7 @@ class Document:
         Raises:
             SourceError: JSON cannot say that, a key stands twice, or aliases make it too large.
         """
-        return _Builder(self._source).build(self.root)
+        return _Builder(self._source, self._first).build(self.root)
 
     def line_of(self, path: Path) -> int:
         """Return the line where the field at ``path``, or what of it is there, is written."""
@@ -59,7 +61,7 @@ class Document:
             if child is None:
                 break
             node = child
-        return _line(node)
+        return _line(node, self._first)
 
 
 class _PlainOrString(VersionedResolver):
@@ -69,35 +71,6 @@ class _PlainOrString(VersionedResolver):
         if kind is ScalarNode and implicit[0]:
             return _PLAIN
         return super().resolve(kind, value, (False, True))
-
-
-@dataclass(frozen=True, slots=True)
-class YamlRecord:
-    """One value of a document.
-
-    Attributes:
-        raw: The value as JSON.
-        document: Where it is written.
-        path: Where it stands in its document.
-    """
-
-    raw: bytes | msgspec.Raw
-    document: Document
-    path: Path = ()
-
-    @property
-    def line(self) -> int:
-        """The line where it begins, from 1."""
-        return self.document.line_of(self.path)
-
-    def line_of(self, path: Path) -> int:
-        """Return the line where the field at ``path``, or what of it is there, begins."""
-        return self.document.line_of((*self.path, *path))
-
-    def elements(self, items: Sequence[msgspec.Raw]) -> Iterator[YamlRecord]:
-        """Yield a record for each of ``items``, which must be those of this value, in order."""
-        for index, item in enumerate(items):
-            yield YamlRecord(item, self.document, (*self.path, "items", index))
 
 
 def record(document: Document) -> YamlRecord:
@@ -114,8 +87,13 @@ def record(document: Document) -> YamlRecord:
         raise SourceError(msg) from error
 
 
-def documents(body: bytes, source: str) -> Iterator[Document]:
+def documents(body: bytes, source: str, first: int = 1) -> Iterator[Document]:
     """Yield the documents of ``body`` that hold anything.
+
+    Args:
+        body: The file, or whole documents of it.
+        source: The name of the file.
+        first: The line of the file with which ``body`` begins.
 
     Raises:
         SourceError: This is not YAML, or it is nested too deeply.
@@ -123,32 +101,32 @@ def documents(body: bytes, source: str) -> Iterator[Document]:
     try:
         text = body.decode()
     except UnicodeDecodeError as error:
-        line = body.count(b"\n", 0, error.start) + 1
+        line = body.count(b"\n", 0, error.start) + first
         msg = f"{Position(source, line)}: byte 0x{body[error.start]:02x} is not UTF-8 text"
         raise SourceError(msg) from error
-    yield from _compose(text, source)
+    yield from _compose(text, source, first)
 
 
-def _compose(text: str, source: str) -> Iterator[Document]:
+def _compose(text: str, source: str, first: int) -> Iterator[Document]:
     yaml = YAML(typ="safe", pure=True)
     yaml.Resolver = _PlainOrString
     yaml.composer.warn_double_anchors = False
     try:
         for root in yaml.compose_all(text):
-            document = Document(root, source)
+            document = Document(root, source, first)
             if not document.empty:
                 yield document
     except RecursionError as error:
-        msg = f"{source}: nested too deeply"
+        msg = f"{Position(source, _too_deep(text) + first)}: nested too deeply"
         raise SourceError(msg) from error
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        line = None if mark is None else mark.line + 1
+        line = None if mark is None else mark.line + first
         problem = " ".join(str(error.problem or error.context).split())
         msg = f"{Position(source, line)}: {problem}"
         raise SourceError(msg) from error
     except ReaderError as error:
-        line = text.count("\n", 0, error.position) + 1
+        line = text.count("\n", 0, error.position) + first
         msg = f"{Position(source, line)}: character U+{error.character:04X} is not allowed"
         raise SourceError(msg) from error
     except (YAMLError, ValueError, OverflowError) as error:
@@ -156,11 +134,23 @@ def _compose(text: str, source: str) -> Iterator[Document]:
         raise SourceError(msg) from error
 
 
+def _too_deep(text: str) -> int:
+    """Return the line, from 0, where a text is first nested more deeply than is allowed."""
+    depth, line = 0, 0
+    for event in YAML(typ="safe", pure=True).parse(text):
+        depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
+        line = event.start_mark.line
+        if depth > MOST_LEVELS:
+            break
+    return line
+
+
 class _Builder:
     """Makes JSON values of nodes; aliases are spelled out, within a budget."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, first: int) -> None:
         self._source = source
+        self._first = first
         self._open: set[int] = set()
         self._seen: set[int] = set()
         self._budget = _BUDGET
@@ -208,7 +198,7 @@ class _Builder:
         value = self._scalar(node) if isinstance(node, ScalarNode) else None
         if value is None:
             raise self._error(node, "a key must be a string")
-        return _as_key(value)
+        return yaml_scalars.as_key(value)
 
     def _scalar(self, node: ScalarNode) -> yaml_scalars.Scalar:
         try:
@@ -223,6 +213,8 @@ class _Builder:
         self._spend(node)
         if id(node) in self._open:
             raise self._error(node, f"anchor '{node.anchor}' value contains itself")
+        if len(self._open) == MOST_LEVELS:
+            raise self._error(node, "nested too deeply")
         self._open.add(id(node))
 
     def _spend(self, node: Node) -> None:
@@ -235,7 +227,7 @@ class _Builder:
             raise self._error(node, "document contains excessive aliasing")
 
     def _error(self, node: Node, problem: str) -> SourceError:
-        return SourceError(f"{Position(self._source, _line(node))}: {problem}")
+        return SourceError(f"{Position(self._source, _line(node, self._first))}: {problem}")
 
 
 def is_merge_key(node: Node) -> bool:
@@ -245,7 +237,7 @@ def is_merge_key(node: Node) -> bool:
 
 def key_name(node: Node) -> str:
     """Return what a key is called in JSON; its document must have a value."""
-    return _as_key(_scalar(node)) if isinstance(node, ScalarNode) else ""
+    return yaml_scalars.as_key(_scalar(node)) if isinstance(node, ScalarNode) else ""
 
 
 def _scalar(node: ScalarNode) -> yaml_scalars.Scalar:
@@ -254,15 +246,9 @@ def _scalar(node: ScalarNode) -> yaml_scalars.Scalar:
     return yaml_scalars.tagged(node.value, str(node.tag))
 
 
-def _as_key(value: yaml_scalars.Scalar) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
-
-
-def _line(node: Node) -> int:
+def _line(node: Node, first: int) -> int:
     line: int = node.start_mark.line
-    return line + 1
+    return line + first
 
 
 def _child(node: Node, part: str | int) -> Node | None:

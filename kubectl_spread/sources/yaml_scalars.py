@@ -35,7 +35,7 @@ _WORDS: Final[dict[str, Scalar]] = {
 }
 _INTEGER: Final = re.compile(
     r"(?P<sign>[-+]?)(?:0[xX](?P<hex>[0-9a-fA-F]+)|0[bB](?P<binary>[01]+)"
-    r"|0[oO]?(?P<octal>[0-7]+)|(?P<decimal>0|[1-9][0-9]*))"
+    r"|0[oO]?(?P<octal>[0-7]+)|(?P<decimal>0|[1-9][0-9]{0,19}))"
 )
 _BASES: Final = {"hex": 16, "binary": 2, "octal": 8, "decimal": 10}
 _FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
@@ -53,7 +53,8 @@ def plain(text: str) -> Scalar:
     integer = _integer(number)
     if integer is not None:
         return integer
-    return _as_json(float(number)) if _FLOAT.fullmatch(number) else text
+    value = float(number) if _FLOAT.fullmatch(number) else math.inf
+    return _as_json(value) if math.isfinite(value) else text
 
 
 def tagged(text: str, tag: str) -> Scalar:
@@ -71,6 +72,13 @@ def tagged(text: str, tag: str) -> Scalar:
     return value
 
 
+def as_key(value: Scalar) -> str:
+    """Return what JSON calls the key that a scalar is."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
 def _integer(text: str) -> int | None:
     """Read an integer of 64 bits as Go does with base 0; None: it is not one."""
     found = _INTEGER.fullmatch(text)
@@ -83,4 +91,4 @@ def _integer(text: str) -> int | None:
 
 def _as_json(value: float) -> int | float:
     """Return an integral number as int, as Go writes it in JSON."""
-    return int(value) if math.isfinite(value) and value.is_integer() else value
+    return int(value) if value.is_integer() else value

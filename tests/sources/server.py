@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -51,8 +52,8 @@ class Server:
 
 
 @contextmanager
-def serve(*replies: Reply) -> Iterator[Server]:
-    """Run a server on a free port of the loopback interface."""
+def serve(*replies: Reply, tls: ssl.SSLContext | None = None) -> Iterator[Server]:
+    """Run a server on a free port of the loopback interface; ``tls``: its side of TLS, None for plain HTTP."""
     server = Server(list(replies))
 
     class Handler(BaseHTTPRequestHandler):
@@ -80,9 +81,11 @@ def serve(*replies: Reply) -> Iterator[Server]:
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
         http.daemon_threads = True
+        if tls:
+            http.socket = tls.wrap_socket(http.socket, server_side=True)
         thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
-        server.url = f"http://127.0.0.1:{http.server_address[1]}"
+        server.url = f"{'https' if tls else 'http'}://127.0.0.1:{http.server_address[1]}"
         try:
             yield server
         finally:

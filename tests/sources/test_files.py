@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import tracemalloc
 from io import BytesIO
 from pathlib import Path
 
@@ -46,3 +47,57 @@ def test_read_refuses_a_path_that_does_not_exist(tmp_path: Path) -> None:
     with pytest.raises(SourceError) as refused:
         read([str(tmp_path)], recursive=False, stdin=BytesIO())
     assert str(refused.value) == f"error reading [{tmp_path}]: recognized file extensions are [.json .yaml .yml]"
+
+
+PACKED = gzip.compress(pod("a").encode())
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        pytest.param(PACKED, ["a"], id="one member"),
+        pytest.param(PACKED + gzip.compress(pod("b").encode()), ["a", "b"], id="two members"),
+        pytest.param(gzip.compress(b"apiVersion: v1\nkind: Pod\nmetadata: {name: c}\n"), ["c"], id="YAML"),
+    ],
+)
+def test_gzip_is_known_by_its_first_bytes(tmp_path: Path, body: bytes, found: list[str]) -> None:
+    (tmp_path / "pods.txt").write_bytes(body)
+    assert names([tmp_path / "pods.txt"], recursive=False) == found
+    reading = read(["-"], recursive=False, stdin=BytesIO(body))
+    assert [loaded.object.metadata.name for loaded in reading.objects] == found
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        pytest.param(PACKED[:-9], "compressed file ended before the end-of-stream marker was reached", id="truncated"),
+        pytest.param(PACKED[:-8] + b"12345678", "cRC check failed", id="wrong checksum"),
+        pytest.param(PACKED[:10] + b"\xff" * 9, "error -3 while decompressing data", id="corrupt"),
+        pytest.param(PACKED + b"text", "not a gzipped file", id="text behind it"),
+    ],
+)
+def test_gzip_that_is_broken_is_told(tmp_path: Path, body: bytes, problem: str) -> None:
+    path = tmp_path / "pods.json.gz"
+    path.write_bytes(body)
+    reading = read([str(path)], recursive=False, stdin=BytesIO())
+    list(reading.objects)
+    (error,) = map(str, reading.errors)
+    assert error.startswith(f"error reading {path}: {problem}")
+    assert reading.skipped == {"unreadable": 1}
+
+
+@pytest.mark.parametrize(
+    "start", ['{"kind": "List", "apiVersion": "v1", "items": [', "kind: List\napiVersion: v1\nitems:\n"]
+)
+def test_gzip_is_never_unpacked_as_a_whole(start: str) -> None:
+    item, comma = (pod("a"), ",") if start.startswith("{") else ("- " + pod("a"), "\n")
+    end = "]}" if start.startswith("{") else "\n"
+    blank = " " * 1000 + "\n"
+    body = gzip.compress(f"{start}{comma.join([item + blank] * 10_000)}{end}".encode())
+    reading = read(["-"], recursive=False, stdin=BytesIO(body))
+    tracemalloc.start()
+    assert sum(1 for _ in reading.objects) == 10_000
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 8_000_000
+    assert not reading.errors

@@ -95,7 +95,12 @@ def test_documents_skips_empty_ones() -> None:
         pytest.param("a: &a [*a]", "f.yaml:1: anchor 'a' value contains itself", id="cycle"),
         pytest.param("&a {<<: *a}", "f.yaml:1: anchor 'a' value contains itself", id="merge cycle"),
         pytest.param("<<: 1", "f.yaml:1: map merge requires map", id="merge of a number"),
-        pytest.param("[" * 5000, "f.yaml: nested too deeply", id="deep"),
+        pytest.param("[\n" * 5000, "f.yaml:201: nested too deeply", id="deep"),
+        pytest.param(
+            "a0: &a0 1\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1, 1000)),
+            "f.yaml:2: nested too deeply",
+            id="deep by aliases",
+        ),
         pytest.param("a: .inf", "f.yaml:1: JSON has no number .inf", id="infinite"),
         pytest.param("a: !!int b", "f.yaml:1: cannot decode 'b' as a !!int", id="wrong tag"),
         pytest.param("? [a]\n: b", "f.yaml:1: a key must be a string", id="key is a list"),

@@ -1,0 +1,82 @@
+"""Values of a YAML file as JSON; where their fields are is found out when somebody asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from kubectl_spread.sources.json_objects import Path
+from kubectl_spread.sources.listing import ITEMS
+from kubectl_spread.sources.yaml_values import Plain
+
+if TYPE_CHECKING:
+    from kubectl_spread.sources.yaml_documents import Document
+
+
+class Text(Protocol):
+    """What can tell where its fields are written."""
+
+    def line_of(self, path: Path) -> int:
+        """Return the line where the field at ``path``, or what of it is there, is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class YamlRecord:
+    """One value of a document.
+
+    Attributes:
+        raw: The value as JSON.
+        text: Where it is written.
+        path: Where it stands in its document.
+        inner: Where it stands in ``text``, which may be less than the document.
+    """
+
+    raw: bytes | msgspec.Raw
+    text: Text
+    path: Path = ()
+    inner: Path = ()
+
+    @property
+    def line(self) -> int:
+        """The line where it begins, from 1."""
+        return self.text.line_of(self.inner)
+
+    def line_of(self, path: Path) -> int:
+        """Return the line where the field at ``path``, or what of it is there, begins."""
+        return self.text.line_of((*self.inner, *path))
+
+    def elements(self, items: Sequence[msgspec.Raw]) -> Iterator[YamlRecord]:
+        """Yield a record for each of ``items``, which must be those of this value, in order."""
+        for index, item in enumerate(items):
+            step = (ITEMS, index)
+            yield YamlRecord(item, self.text, (*self.path, *step), (*self.inner, *step))
+
+
+class PlainText:
+    """A document of which few lines are known; others are found by reading it again, carefully and slowly."""
+
+    def __init__(self, text: bytes, first: int, source: str, plain: Plain) -> None:
+        """Hold the document that begins in line ``first`` of the file ``source``."""
+        self._text = text
+        self._first = first
+        self._source = source
+        self._plain = plain
+
+    def line_of(self, path: Path) -> int:
+        """Return the line where the field at ``path``, or what of it is there, is written."""
+        match path:
+            case ():
+                return self._first + self._plain.line
+            case (int(index),) | ("items", int(index)):
+                return self._first + self._plain.lines[index]
+        return self._document.line_of(path)
+
+    @cached_property
+    def _document(self) -> Document:
+        from kubectl_spread.sources import yaml_documents  # noqa: PLC0415 - most files have no faults
+
+        return next(yaml_documents.documents(self._text, self._source, self._first))

@@ -1,0 +1,44 @@
+"""Help and the catalogue do not wait for what they do not need."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import click
+import pytest
+
+from kubectl_spread.cli import cli
+
+
+def imported(*arguments: str) -> set[str]:
+    """Return the modules that a command has imported when it ends."""
+    code = (
+        "import sys; from kubectl_spread.cli import cli\n"
+        "try: cli(sys.argv[1:])\n"
+        "finally: sys.stderr.write(' '.join(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *arguments], check=True, capture_output=True, text=True)
+    return set(done.stderr.split())
+
+
+def test_summaries_are_those_of_the_commands() -> None:
+    context = click.Context(cli)
+    commands = {name: cli.get_command(context, name) for name in cli.list_commands(context)}
+    told, own = click.HelpFormatter(width=1000), click.HelpFormatter(width=1000)
+    cli.format_commands(context, told)
+    click.Group(commands={name: found for name, found in commands.items() if found}).format_commands(context, own)
+    assert told.getvalue() == own.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "spared"),
+    [
+        (["--help"], ["kubectl_spread.audit", "kubectl_spread.rules", "msgspec", "rich"]),
+        (["rules"], ["kubectl_spread.sources.manifests", "ruamel", "yaml", "kubernetes", "deepdiff"]),
+        (["merge", "--help"], ["kubernetes", "ruamel", "yaml", "deepdiff"]),
+        (["check", "--help"], ["kubernetes", "ruamel", "yaml", "deepdiff", "kubectl_spread.sources.chunks"]),
+    ],
+)
+def test_commands_spare_what_they_do_not_need(arguments: list[str], spared: list[str]) -> None:
+    assert imported(*arguments).isdisjoint(spared)

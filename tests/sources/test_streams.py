@@ -1,0 +1,212 @@
+"""However a file is read, in one piece or through a window, carefully or fast: what is found is the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kubectl_spread.errors import SourceError
+from kubectl_spread.sources import json_documents, manifests, yaml_documents
+from kubectl_spread.sources.listing import Record
+from kubectl_spread.sources.manifests import Member
+from kubectl_spread.sources.window import Window
+
+HERE = Path(__file__).parents[2]
+FILES = sorted(path for folder in ("tests", "examples", "docs") for path in (HERE / folder).rglob("*.y*ml"))
+
+
+def in_blocks(body: bytes, size: int) -> Iterator[bytes]:
+    return (body[start : start + size] for start in range(0, len(body), size))
+
+
+def streamed(body: bytes, size: int) -> list[Member | SourceError]:
+    """Read as ``check -f`` does."""
+    found: list[Member | SourceError] = []
+    try:
+        for document in manifests._documents(Window(in_blocks(body, size)), "f"):
+            found += manifests._members(document)
+    except SourceError as error:
+        found.append(error)
+    return found
+
+
+def careful(body: bytes) -> list[Member | SourceError]:
+    """Read the whole file, JSON first, all YAML by what knows the place of every field."""
+    found: list[Member | SourceError] = []
+    try:
+        if manifests.is_json(body):
+            reading = json_documents.records(body, "f")
+            while True:
+                try:
+                    found += manifests.members(next(reading))
+                except StopIteration as stop:
+                    body = stop.value
+                    break
+        for document in yaml_documents.documents(body, "f"):
+            try:
+                found += manifests.members(yaml_documents.record(document))
+            except SourceError as error:
+                found.append(error)
+    except SourceError as error:
+        found.append(error)
+    return found
+
+
+def paths(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    yield path
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from paths(item, (*path, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from paths(item, (*path, index))
+
+
+def places(record: Record) -> object:
+    value = msgspec.json.decode(record.raw)
+    return value, record.path, record.line, [record.line_of(path) for path in paths(value)]
+
+
+def told(found: list[Member | SourceError]) -> list[str]:
+    return sorted(
+        str(one) if isinstance(one, SourceError) else str((one.kind, one.type, str(one.fault), places(one.record)))
+        for one in found
+    )
+
+
+def at_fault(one: Member | SourceError) -> bool:
+    """Tell whether it cannot be read, or has a header that is wrong, which of a list may be known at its end only."""
+    return isinstance(one, SourceError) or str(one.fault).startswith(("kind: ", "apiVersion: "))
+
+
+def assert_alike(body: bytes, size: int) -> None:
+    """Hold both ways of reading against each other; where a part is at fault the other parts may be read as well."""
+    whole, parts = careful(body), streamed(body, size)
+    if any(map(at_fault, whole)):
+        assert any(map(at_fault, parts))
+    elif any(map(at_fault, parts)):
+        assert [str(getattr(one, "fault", one)) for one in parts if at_fault(one)] == [
+            "kind: is no list, but has items"
+        ]
+    else:
+        assert told(parts) == told(whole)
+
+
+WORDS = [
+    "a",
+    "b c",
+    "yes",
+    "1",
+    "0x1F",
+    "~",
+    "",
+    "- x",
+    "k: v",
+    "# c",
+    "é",
+    "x\ny",
+    "word " * 30,
+    "'",
+    '"',
+    "1e3",
+    "{",
+    "[&a",
+]
+WORDS += [
+    "*a",
+    "!t",
+    "%",
+    "|",
+    ">",
+    "2001-01-01",
+    "<<",
+    "a: b\n",
+    " lead",
+    "trail ",
+    "\\",
+    ".inf",
+    "?",
+    "...",
+    "---",
+    "null",
+]
+MARKS = [
+    "\n",
+    "  ",
+    "- ",
+    "---\n",
+    "...\n",
+    "# c\n",
+    "&a ",
+    "*a",
+    "!!str ",
+    '"',
+    "'",
+    ": ",
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    "a: 1\n",
+]
+MARKS += ["\t", "|\n", ">-\n", "\r\n", "<<: ", "items:\n", "- a\n", "~", "?", "é", "\u2028", "\x85"]
+KEYS = st.sampled_from(["a", "items", "kind", "apiVersion", "metadata", "on", "1", "long key"])
+SCALARS = st.sampled_from([*WORDS, 1, 1.5, -7, True, None])
+VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3))
+OBJECTS = st.fixed_dictionaries({"apiVersion": st.just("v1"), "kind": st.sampled_from(["Pod", "Foo"]), "x": VALUES})
+LISTS = st.permutations(["apiVersion", "kind", "items", "metadata"]).flatmap(
+    lambda keys: st.fixed_dictionaries({key: LIST_FIELDS[key] for key in keys})
+)
+LIST_FIELDS: dict[str, st.SearchStrategy[Any]] = {
+    "apiVersion": st.just("v1"),
+    "kind": st.sampled_from(["List", "PodList"]),
+    "items": st.lists(OBJECTS | VALUES, max_size=3),
+    "metadata": VALUES,
+}
+SIZES = st.sampled_from([1, 3, 7, 64, 1 << 20])
+
+
+@st.composite
+def texts(draw: st.DrawFn) -> str:
+    """Documents in any style, some of them spoilt."""
+    documents = draw(st.lists(LISTS | LISTS | OBJECTS | VALUES, min_size=1, max_size=3))
+    flow, width = draw(st.sampled_from([False, None, True])), draw(st.sampled_from([20, 80, 1000]))
+    parts = [
+        json.dumps(document, indent=2) + "\n"
+        if draw(st.integers(0, 5)) == 0
+        else yaml.safe_dump(document, sort_keys=False, default_flow_style=flow, width=width, allow_unicode=True)
+        for document in documents
+    ]
+    text = "---\n".join(parts)
+    for mark in draw(st.lists(st.sampled_from(["", *MARKS]), max_size=3)):
+        place = draw(st.integers(0, len(text)))
+        text = text[:place] + mark + text[place + draw(st.integers(0, 2)) :]
+    return text
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(HERE)))
+def test_yaml_of_this_repository(path: Path) -> None:
+    assert_alike(path.read_bytes(), 1 << 20)
+
+
+@settings(max_examples=300, deadline=None)
+@given(texts(), SIZES)
+def test_any_text(text: str, size: int) -> None:
+    assert_alike(text.encode(), size)
+
+
+@settings(max_examples=200, deadline=None)
+@given(LISTS, st.sampled_from([None, 4]), SIZES)
+def test_json_lists(value: object, indent: int | None, size: int) -> None:
+    body = json.dumps(value, indent=indent).encode()
+    assert_alike(body, size)
+    assert told(careful(body)) == told(streamed(body, size))
