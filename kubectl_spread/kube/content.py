@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 _NAME_FORMAT: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
@@ -39,8 +40,13 @@ _NAME_MAX: Final = 63
 _DNS_SUBDOMAIN_MAX: Final = 253
 
 
-def label_key_problems(key: str) -> Iterator[str]:
-    """Yield what is wrong with a label key: an optional DNS subdomain prefix, "/", and a name."""
+@lru_cache(maxsize=4096)
+def label_key_problems(key: str) -> tuple[str, ...]:
+    """Return what is wrong with a label key: an optional DNS subdomain prefix, "/", and a name."""
+    return tuple(_label_key_problems(key))
+
+
+def _label_key_problems(key: str) -> Iterator[str]:
     prefix, slash, name = key.rpartition("/")
     if "/" in prefix:
         yield LABEL_KEY_HELP
@@ -60,8 +66,13 @@ def label_key_problems(key: str) -> Iterator[str]:
         yield f"name part {_NAME_HELP}"
 
 
-def label_value_problems(value: str) -> Iterator[str]:
-    """Yield what is wrong with a label value; an empty one is good."""
+@lru_cache(maxsize=4096)
+def label_value_problems(value: str) -> tuple[str, ...]:
+    """Return what is wrong with a label value; an empty one is good."""
+    return tuple(_label_value_problems(value))
+
+
+def _label_value_problems(value: str) -> Iterator[str]:
     if len(value.encode()) > _NAME_MAX:
         yield f"must be no more than {_NAME_MAX} bytes"
     if not re.fullmatch(f"({_NAME_FORMAT})?", value):

@@ -72,6 +72,7 @@ def parse_error(selector: LabelSelector | None) -> str:
     return next((error for one in requirements(selector) if (error := _requirement_error(one))), "")
 
 
+@lru_cache(maxsize=4096)
 def _requirement_error(requirement: LabelSelectorRequirement) -> str:
     if requirement.operator not in _OPERATORS:
         return f'"{requirement.operator}" is not a valid label selector operator'

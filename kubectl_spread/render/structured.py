@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import io
+import re
+from typing import Final
 
 import msgspec
 
 from kubectl_spread.audit.report import Report
-from kubectl_spread.render.words import safe, workload
+from kubectl_spread.render.words import is_unsafe, safe, workload
+
+_NOT_PRINTABLE_ASCII: Final = re.compile(r"[^\n -~]")
 
 
 def json(document: msgspec.Struct) -> str:
-    """Return a document as indented JSON."""
-    return msgspec.json.format(msgspec.json.encode(document, order="deterministic"), indent=2).decode() + "\n"
+    """Return a document as indented JSON; what could move a cursor or hide text is written as an escape."""
+    text = msgspec.json.format(msgspec.json.encode(document, order="deterministic"), indent=2).decode()
+    return _NOT_PRINTABLE_ASCII.sub(lambda found: _escaped(found[0]), text) + "\n"
+
+
+def _escaped(char: str) -> str:
+    """Return a character of a JSON string, by its UTF-16 units where it is unsafe."""
+    if not is_unsafe(char):
+        return char
+    units = char.encode("utf-16-be").hex()
+    return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
 
 
 def yaml(document: msgspec.Struct) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 from msgspec import UnsetType
 
 from kubectl_spread.audit.phrases import plural
-from kubectl_spread.audit.report import Finding, Report, Row
+from kubectl_spread.audit.report import Finding, Report, Row, Workload
 from kubectl_spread.audit.verdicts import Verdict
 from kubectl_spread.kube import labels
 from kubectl_spread.render import words
@@ -24,6 +25,8 @@ _INDENT: Final = " " * 9
 _FURTHER: Final = "  "
 _SKIPPED: Final = {"unknownKind": "of other kinds"}
 _SEVERITIES: Final = ("error", "warning", "info")
+_Place: TypeAlias = tuple[str, Workload, str]
+"""Namespace, workload and field path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,7 @@ class Layout:
 
 def check(report: Report, layout: Layout, terminal: Terminal) -> str:
     """Return the whole text: what it was judged by, rows (those with findings first), findings, totals."""
-    troubled = {(found.namespace, found.object, found.path) for found in report.findings}
+    troubled = {_place_of(found) for found in report.findings}
     rows = sorted(report.constraints, key=lambda row: _place(row) not in troubled)
     problems_only = layout.show == "problems" or (layout.show is None and len(rows) > _LARGE)
     shown = [row for row in rows if not problems_only or _place(row) in troubled]
@@ -47,7 +50,11 @@ def check(report: Report, layout: Layout, terminal: Terminal) -> str:
     if shown:
         parts.append(_rows(shown, layout, terminal))
     if report.findings:
-        parts.append("".join(_finding(found, report, layout, terminal) for found in _by_severity(report.findings)))
+        pods: Counter[_Place] = Counter()
+        for row in report.constraints:
+            pods[_place(row)] += row.pod_count
+        found = (_finding(one, pods[_place_of(one)], layout, terminal) for one in _by_severity(report.findings))
+        parts.append("".join(found))
     parts.append(hanging(totals(report, hidden=len(rows) - len(shown)), _FURTHER, terminal))
     return "\n".join(parts)
 
@@ -79,8 +86,12 @@ def totals(report: Report, *, hidden: int = 0) -> str:
     return "; ".join(parts)
 
 
-def _place(row: Row) -> tuple[str, object, str]:
+def _place(row: Row) -> _Place:
     return (row.namespace, row.workload, row.path)
+
+
+def _place_of(found: Finding) -> _Place:
+    return (found.namespace, found.object, found.path)
 
 
 def _by_severity(findings: Iterable[Finding]) -> list[Finding]:
@@ -167,10 +178,8 @@ def _number(value: int | UnsetType) -> str:
     return "-" if isinstance(value, UnsetType) else str(value)
 
 
-def _finding(found: Finding, report: Report, layout: Layout, terminal: Terminal) -> str:
-    pods = sum(
-        row.pod_count for row in report.constraints if _place(row) == (found.namespace, found.object, found.path)
-    )
+def _finding(found: Finding, pods: int, layout: Layout, terminal: Terminal) -> str:
+    """Return the text of a finding in a place that so many pods have."""
     place = words.workload(found.object)
     if layout.namespaces:
         place = f"{words.safe(found.namespace)}/{place}"

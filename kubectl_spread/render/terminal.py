@@ -9,8 +9,6 @@ from itertools import zip_longest
 from typing import Final, Literal
 
 from rich.cells import cell_len, set_cell_size
-from rich.color import ColorSystem
-from rich.style import Style
 
 _GAP: Final = 3
 _NARROW_GAP: Final = 2
@@ -34,6 +32,9 @@ class Terminal:
         """Return text in a style such as ``bold red``, where there is colour."""
         if not self.color or not style:
             return text
+        from rich.color import ColorSystem  # noqa: PLC0415 - pipes do not wait for it
+        from rich.style import Style  # noqa: PLC0415 - likewise
+
         return Style.parse(style).render(text, color_system=ColorSystem.STANDARD)
 
 

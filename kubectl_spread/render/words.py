@@ -17,7 +17,12 @@ _UNSAFE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 
 def safe(text: str) -> str:
     """Return text from an object with everything that could move a cursor or hide text written as an escape."""
-    return "".join(_escape(char) if unicodedata.category(char) in _UNSAFE else char for char in text)
+    return "".join(_escape(char) if is_unsafe(char) else char for char in text)
+
+
+def is_unsafe(char: str) -> bool:
+    """Tell whether a character could move a cursor or hide text."""
+    return unicodedata.category(char) in _UNSAFE
 
 
 def _escape(char: str) -> str:

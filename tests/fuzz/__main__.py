@@ -1,0 +1,43 @@
+"""Fuzz kubectl_spread: ``python -m tests.fuzz --minutes N``."""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import resource
+import sys
+from pathlib import Path
+
+from tests.fuzz.campaign import Campaign
+from tests.fuzz.targets import TARGETS
+
+
+def main() -> int:
+    """Run a campaign, print a table; return 1 if there are findings."""
+    asked = _parse(sys.argv[1:])
+    faulthandler.enable()
+    if asked.keep:
+        asked.keep.mkdir(parents=True, exist_ok=True)
+    targets = [target for target in TARGETS if target.name in asked.target]
+    campaign = Campaign(targets, asked.seed, sys.stdout, asked.keep)
+    print(f"seed {asked.seed}, {asked.minutes} minutes, targets {' '.join(asked.target)}", flush=True)
+    campaign.run(minutes=asked.minutes)
+    print(campaign.summary())
+    print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10} MiB")
+    return int(any(tally.findings for tally in campaign.tallies.values()))
+
+
+def _parse(arguments: list[str]) -> argparse.Namespace:
+    names = [target.name for target in TARGETS]
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=1.0, help="how long (default 1)")
+    parser.add_argument("--seed", type=int, default=1, help="which cases (default 1)")
+    parser.add_argument("--target", action="append", choices=names, help="what to try; repeatable (default all)")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="where to save the input of each finding")
+    asked = parser.parse_args(arguments)
+    asked.target = asked.target or names
+    return asked
+
+
+if __name__ == "__main__":
+    sys.exit(main())

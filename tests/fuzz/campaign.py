@@ -1,0 +1,86 @@
+"""Campaigns: many cases of several targets, by turns, each from its own seed."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TextIO
+
+from tests.fuzz.targets import Target
+from tests.fuzz.watch import LONGEST, Finding, watched
+
+
+@dataclass(slots=True)
+class Tally:
+    """What came of one target: cases, seconds, the longest case, and how often each finding was made."""
+
+    cases: int = 0
+    seconds: float = 0.0
+    longest: float = 0.0
+    findings: dict[tuple[str, str], int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Campaign:
+    """Cases by turns until time or their number is up.
+
+    Attributes:
+        targets: What is tried.
+        seed: Tells campaigns apart; the same seed gives the same cases.
+        out: Where findings are told, each kind at each place once.
+        keep: The folder for the input of each finding, and for the case that is under way.
+        longest: How many seconds a case may take.
+    """
+
+    targets: Sequence[Target]
+    seed: int
+    out: TextIO
+    keep: Path | None = None
+    longest: float = LONGEST
+    tallies: dict[str, Tally] = field(default_factory=dict)
+
+    def run(self, *, minutes: float, cases: int | None = None) -> None:
+        """Try case after case, for so many minutes and at most so many of each target."""
+        end = time.monotonic() + 60 * minutes
+        number = 0
+        while time.monotonic() < end and number != cases:
+            for target in self.targets:
+                self.case(target, number)
+            number += 1
+
+    def case(self, target: Target, number: int) -> Finding | None:
+        """Try one case."""
+        chance = random.Random(f"{self.seed} {target.name} {number}")
+        body = target.make(chance)
+        self._save("current", body)
+        tally = self.tallies.setdefault(target.name, Tally())
+        start = time.monotonic()
+        found = watched(target, body, chance, longest=self.longest)
+        seconds = time.monotonic() - start
+        tally.cases += 1
+        tally.seconds += seconds
+        tally.longest = max(tally.longest, seconds)
+        if found:
+            key = (found.kind, found.place)
+            tally.findings[key] = tally.findings.get(key, 0) + 1
+            if tally.findings[key] == 1:
+                self._save(f"{target.name}-{self.seed}-{number}", body)
+                print(f"{target.name} {number}: {found.kind}: {found.place}\n{found.text}", file=self.out, flush=True)
+        return found
+
+    def summary(self) -> str:
+        """Return a table of what was tried and found."""
+        lines = [f"{'target':<12}{'cases':>9}{'seconds':>9}{'longest':>9}{'findings':>10}{'distinct':>10}"]
+        lines += [
+            f"{name:<12}{tally.cases:>9}{tally.seconds:>9.0f}{tally.longest:>9.2f}"
+            f"{sum(tally.findings.values()):>10}{len(tally.findings):>10}"
+            for name, tally in self.tallies.items()
+        ]
+        return "\n".join(lines)
+
+    def _save(self, name: str, body: bytes) -> None:
+        if self.keep is not None:
+            (self.keep / name).write_bytes(body)

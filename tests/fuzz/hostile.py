@@ -1,0 +1,102 @@
+"""Values and pieces of text that break programs."""
+
+from __future__ import annotations
+
+from typing import Final
+
+ESCAPES: Final = (
+    "\x1b[2J\x1b[31m",
+    "\x1b]8;;http://evil.example\x07click\x1b]8;;\x07",
+    "\x1b]52;c;cm0gLXJm\x1b\\",
+    "\x9b2J\x9d0;title\x9c",
+    "a\rb\nc\td\x08\x7f",
+    "\u202egnp.exe\u2066\u2069\u200b\u200f",
+    "\u2028\u2029\ufeff",
+    "\U000e0041\U000e0042",
+    "nul\x00byte",
+)
+"""Text that moves the cursor, sets the clipboard, hides or turns around what follows."""
+
+TEXTS: Final = (
+    *ESCAPES,
+    "",
+    " ",
+    "a" * 70_000,
+    "é" * 64,
+    "\u0130\ufb01\U0001f600",
+    "k" * 254 + "/" + "v" * 64,
+    "=,!()",
+    "-1",
+    "1e400",
+    "null",
+    "%s{0}[red]",
+    "../../etc/passwd",
+    "2026-13-45T99:99:99Z",
+    "0001-01-01T00:00:00+23:59",
+    "9999-12-31T23:59:59-23:59",
+    "1" * 500 + "Ki",
+    "1e999999999",
+    "'\"`$(id)",
+)
+NUMBERS: Final = (0, -1, 1, 2, 2**31 - 1, 2**31, -(2**31) - 1, 2**63 - 1, 2**63, 2**64, 10**30, 0.5, 1.0, -0.0, 1e308)
+WRITTEN: Final = (
+    *("1e400", "-1e400", "9" * 5000, "1" + "0" * 400, "1e-400", "NaN", "-", "0x10", "01", "1_0"),
+    *("[" * levels + "]" * levels for levels in (3, 200, 470, 490, 960, 1100)),
+    *('{"a":' * levels + "1" + "}" * levels for levels in (3, 200, 470, 490, 960, 1100)),
+)
+"""Values as JSON has them, and mostly YAML too, that Python's own JSON cannot write."""
+
+TOKENS: Final = (
+    *(text.encode() for text in ESCAPES),
+    *(text.encode() for text in WRITTEN),
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b'"',
+    b"'",
+    b"\\",
+    b"\\u0000",
+    b"\\ud800",
+    b"\\udc00\\ud800",
+    b",",
+    b":",
+    b": ",
+    b"\n",
+    b"\r\n",
+    b"\t",
+    b"\n---\n",
+    b"\n...\n",
+    b"%YAML 1.1\n---\n",
+    b"%TAG ! tag:x,2000:\n---\n",
+    b"&a ",
+    b"*a",
+    b"<<: *a\n",
+    b"? ",
+    b"- ",
+    b"|\n",
+    b">-2\n",
+    b"!!binary ",
+    b"!!int ",
+    b"!!python/object:os.system ",
+    b"!<x> ",
+    b"# ",
+    b"\x00",
+    b"\xff",
+    b"\xc0\x80",
+    b"\xed\xa0\x80",
+    b"\xf4\x90\x80\x80",
+    b"\xef\xbb\xbf",
+    b"\xff\xfe",
+    b"\x1f\x8b\x08",
+    b"k8s\x00",
+    b"[" * 300,
+    b'{"a":' * 300,
+    b"[" * 20_000,
+    b"- " * 300,
+    b"items",
+    b'"items": [',
+    b'"kind": "List"',
+    b"kind: List\n",
+    b"apiVersion: v1\n",
+)

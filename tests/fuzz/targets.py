@@ -1,0 +1,227 @@
+"""Targets: ways into the program, the input that each is given, and what comes out."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from click.testing import CliRunner
+from ruamel.yaml import YAML
+
+from kubectl_spread.audit import report
+from kubectl_spread.audit.evaluate import evaluate
+from kubectl_spread.audit.explanation import explain
+from kubectl_spread.audit.scope import Scope
+from kubectl_spread.audit.snapshot import Snapshot
+from kubectl_spread.audit.verdicts import Context
+from kubectl_spread.cli import cli
+from kubectl_spread.errors import SourceError
+from kubectl_spread.kube.features import behaviour, gates
+from kubectl_spread.kube.model import Node, Pod
+from kubectl_spread.kube.workloads import Workload
+from kubectl_spread.render import explanation, structured, table
+from kubectl_spread.render.terminal import Terminal
+from kubectl_spread.sources import answers
+from kubectl_spread.sources.protobuf import Decoder
+from kubectl_spread.sources.resources import NODES, PODS, WORKLOADS
+from kubectl_spread.sources.transport import Answer
+from tests.audits import reported
+from tests.fuzz import corpus, mutation, wire
+
+Make = Callable[[random.Random], bytes]
+Run = Callable[[bytes, random.Random], "Outcome"]
+
+_NAME: Final = re.compile(rb'"?name"?: *"?([a-z0-9-]{1,40})')
+_CHECKS: Final = (
+    ("check",),
+    ("check", "-o", "wide", "--show", "all", "--recreate", "--to", "1.34"),
+    ("check", "-o", "json", "-A", "--defaults"),
+    ("check", "-o", "yaml"),
+    ("check", "-o", "name"),
+    ("merge",),
+    ("merge", "-o", "json"),
+    ("unmerge",),
+    ("unmerge", "-o", "yaml"),
+)
+_EXPLANATIONS: Final = (("explain",), ("explain", "-o", "json"), ("explain", "-o", "yaml", "--replicas", "+3"))
+_KINDS: Final = ("pod", "deploy", "rs", "sts", "job")
+_LIST: Final = '{"kind": "List", "apiVersion": "v1",\n"items": ['
+_SERVED: Final = behaviour(37, gates(37, {}))
+_RESOURCES: Final[Mapping[str, Any]] = {found.plural: found for found in (PODS, NODES, *WORKLOADS)}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run came to.
+
+    Attributes:
+        status: The exit status.
+        stdout: What it wrote.
+        stderr: What it said.
+        error: What escaped; None: nothing did.
+        command: What was run.
+        copies: Whether ``stdout`` is, in part, the input as it is.
+    """
+
+    status: int
+    stdout: bytes = b""
+    stderr: bytes = b""
+    error: BaseException | None = None
+    command: str = ""
+    copies: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One way into the program: what its input is like, and what runs it."""
+
+    name: str
+    make: Make
+    run: Run
+
+
+def command(body: bytes, chance: random.Random) -> Outcome:
+    """Run one of the commands on a file that comes by standard input."""
+    arguments = _arguments(body, chance)
+    found = CliRunner().invoke(cli, [*arguments, "-f", "-"], input=body)
+    error = None if isinstance(found.exception, SystemExit) else found.exception
+    copies = arguments[0] in ("merge", "unmerge") and "-o" not in arguments
+    return Outcome(found.exit_code, found.stdout_bytes, found.stderr_bytes, error, " ".join(arguments[:3]), copies)
+
+
+def _arguments(body: bytes, chance: random.Random) -> Sequence[str]:
+    names = _NAME.findall(body) if chance.random() < 0.4 else []
+    if not names:
+        return chance.choice(_CHECKS)
+    return (*chance.choice(_EXPLANATIONS), f"{chance.choice(_KINDS)}/{chance.choice(names).decode()}")
+
+
+def page(body: bytes, _chance: random.Random) -> Outcome:
+    """Decode a page of pods, nodes or workloads as a live check does, and report it in every form."""
+    plural, _, body = body.partition(b"\n")
+    bodies = {**corpus.pages(), plural.decode(): body}
+    snapshot = Snapshot(Scope(), _SERVED, closely=True)
+    try:
+        for name, resource in _RESOURCES.items():
+            if name in bodies:
+                _add(snapshot, resource, bodies[name])
+        return Outcome(0, "".join(_forms(snapshot)).encode())
+    except SourceError as error:
+        return Outcome(2, stderr=str(error).encode())
+    except Exception as error:  # noqa: BLE001 - whatever escapes is what is looked for
+        return Outcome(1, error=error)
+
+
+def _add(snapshot: Snapshot, resource: Any, body: bytes) -> None:
+    answer = Answer(200, "application/vnd.kubernetes.protobuf", body)
+    for found in answers.page(answer, Decoder(resource.type), resource.type):
+        match found:
+            case Pod():
+                snapshot.add_pod(found)
+            case Node():
+                snapshot.add_node(found)
+            case Workload():
+                snapshot.add_workload(resource.kind, found)
+
+
+def _forms(snapshot: Snapshot) -> list[str]:
+    audit = evaluate(snapshot, Context(_SERVED, gates_known=False), nodes="listed")
+    found = reported(audit)
+    narrow, pipe = Terminal(width=40), Terminal()
+    texts = [table.check(found, table.Layout(wide=wide, show="all"), pipe) for wide in (False, True)]
+    texts += [table.check(found, table.Layout(), narrow)]
+    texts += [structured.json(found), structured.yaml(found), structured.names(found)]
+    if audit.pods:
+        target = report.Workload(kind="Pod", name="")
+        explained = explain(audit, found, audit.pods[0].namespace, target, replicas=2)
+        texts += [
+            structured.json(explained),
+            explanation.explain(explained, pipe),
+            explanation.explain(explained, narrow),
+        ]
+    return texts
+
+
+def _some(chance: random.Random, most: int = 6) -> list[Any]:
+    """Return a few objects that belong together more often than not, at least one of them odd."""
+    known = corpus.objects()
+    start = chance.randrange(len(known))
+    found = list(known[start : start + chance.randint(1, most)])
+    index = chance.randrange(len(found))
+    found[index] = mutation.odd(found[index], chance)
+    return found
+
+
+def _json(value: Any, chance: random.Random) -> str:
+    return mutation.written(json.dumps(value, ensure_ascii=chance.random() < 0.5, indent=chance.choice((None, 1))))
+
+
+def _yaml(value: Any, chance: random.Random) -> str:
+    """Return a document in block style, or its lists and objects of texts in flow style."""
+    stream = io.StringIO()
+    dumper = YAML(typ="safe", pure=True)
+    dumper.default_flow_style = chance.choice((False, None))
+    dumper.dump(value, stream)
+    return mutation.written(stream.getvalue())
+
+
+def _maybe_damaged(text: str, chance: random.Random, often: float = 0.3) -> bytes:
+    body = text.encode("utf-8", "surrogatepass")
+    return mutation.damaged(body, chance) if chance.random() < often else body
+
+
+def json_file(chance: random.Random) -> bytes:
+    """Return objects one after another."""
+    return _maybe_damaged("\n".join(_json(one, chance) for one in _some(chance)), chance)
+
+
+def yaml_file(chance: random.Random) -> bytes:
+    """Return the text of a manifest, damaged, or an odd object written as YAML."""
+    if chance.random() < 0.5:
+        return mutation.damaged(chance.choice(corpus.texts()), chance)
+    return _maybe_damaged(_yaml(_some(chance, 1)[0], chance), chance)
+
+
+def documents(chance: random.Random) -> bytes:
+    """Return several documents, in YAML and JSON by turns."""
+    parts = [(_yaml if chance.random() < 0.4 else _json)(one, chance) for one in _some(chance, 4)]
+    return _maybe_damaged(chance.choice(("---\n", "\n---\n", "\n...\n", "\n")).join(parts), chance)
+
+
+def lists(chance: random.Random) -> bytes:
+    """Return a List, a typed list, or Lists in Lists."""
+    items = _some(chance)
+    found = {"apiVersion": "v1", "kind": chance.choice(("List", "PodList", "DeploymentList")), "items": items}
+    if chance.random() < 0.2:
+        found = mutation.odd(found, chance)
+    depth = chance.choice((0, 0, 0, 1, 5, 100, 470, 500))
+    return _maybe_damaged(_LIST * depth + _json(found, chance) + "]}" * depth, chance)
+
+
+def protobuf(chance: random.Random) -> bytes:
+    """Return the name of a resource in a line, and a page of it that is damaged or odd."""
+    plural = chance.choice([name for name in corpus.pages() if name in _RESOURCES])
+    body = corpus.pages()[plural]
+    magic, body = body[:4], body[4:]
+    fields = wire.parse(body)
+    if fields and chance.random() < 0.7:
+        for _ in range(chance.randint(1, 3)):
+            fields = wire.odd(fields, chance)
+        body = wire.encode(fields)
+    else:
+        body = mutation.damaged(body, chance)
+    return plural.encode() + b"\n" + magic + body
+
+
+TARGETS: Final = (
+    Target("json", json_file, command),
+    Target("yaml", yaml_file, command),
+    Target("documents", documents, command),
+    Target("list", lists, command),
+    Target("protobuf", protobuf, page),
+)

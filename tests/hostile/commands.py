@@ -1,0 +1,82 @@
+"""Running the commands on hostile input, in this process or, with what it took, in one of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from click.testing import CliRunner, Result
+
+from kubectl_spread.cli import cli
+from tests.builders import Json
+from tests.fuzz.targets import Outcome
+from tests.fuzz.watch import judged
+
+COMMANDS = (
+    ("check",),
+    ("check", "-o", "wide", "--show", "all"),
+    ("check", "-o", "json"),
+    ("check", "-o", "yaml"),
+    ("check", "-o", "name"),
+    ("merge", "-o", "json"),
+    ("merge", "-o", "yaml"),
+    ("unmerge", "-o", "json"),
+)
+"""Every form of output but the manifests that ``merge`` passes on as they are."""
+
+_MEASURED = """
+import atexit
+from kubectl_spread.cli import main
+atexit.register(lambda: print(next(line for line in open("/proc/self/status") if line.startswith("VmHWM:"))))
+main()
+"""
+"""Runs the plugin and tells the most memory that it had; that of getrusage would be this process's before exec."""
+
+
+def run(body: str | bytes, *arguments: str) -> Result:
+    """Run a command, by default ``check``, on what comes by standard input."""
+    return CliRunner().invoke(cli, [*(arguments or ("check",)), "-f", "-"], input=body)
+
+
+def refusal(body: str | bytes, *arguments: str) -> str:
+    """Return the one line that says why a command cannot read its input."""
+    found = run(body, *arguments)
+    assert found.exit_code == 2, found.output
+    line, *more = [line for line in found.stderr.splitlines() if line.startswith("error:")]
+    assert not more
+    return line
+
+
+def clean(found: Result) -> Result:
+    """Return a result of which no traceback and no character but printable ones came out."""
+    error = None if isinstance(found.exception, SystemExit) else found.exception
+    finding = judged(Outcome(found.exit_code, found.stdout_bytes, found.stderr_bytes, error))
+    assert finding is None, finding.text
+    return found
+
+
+def text_of(*objects: Json) -> str:
+    """Return objects as JSON documents, one a line."""
+    return "\n".join(json.dumps(found) for found in objects)
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What a process of its own came to, and the most memory that it had, in bytes."""
+
+    status: int
+    output: str
+    memory: int
+
+
+def run_alone(arguments: Sequence[str], *, stdin: Path) -> Taken:
+    """Run the plugin in a process of its own."""
+    with stdin.open("rb") as file:
+        command = [sys.executable, "-c", _MEASURED, *arguments]
+        found = subprocess.run(command, stdin=file, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    output, _, memory = found.stdout.decode().rpartition("VmHWM:")
+    return Taken(found.returncode, output, int(memory.split()[0]) << 10)

@@ -1,0 +1,70 @@
+"""What grows when it is followed - nesting, aliases, lists in lists - is refused before it does."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.hostile.commands import refusal, run
+
+LEVELS = 100_000
+HEAD = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n"
+JSON_HEAD = '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"},\n'
+LIST = '{"apiVersion": "v1", "kind": "List", "items": [\n'
+
+
+@pytest.mark.parametrize("command", ["check", "merge", "unmerge"])
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        pytest.param(JSON_HEAD + '"x":\n' + "[" * LEVELS + "]" * LEVELS + "}", "STDIN:3", id="JSON arrays"),
+        pytest.param(
+            JSON_HEAD + '"x":\n' + '{"a":\n' * LEVELS + "1" + "}" * (LEVELS + 1), "STDIN:100002", id="objects"
+        ),
+        pytest.param("[\n" * LEVELS, "STDIN:201", id="YAML in brackets"),
+        pytest.param(HEAD + "x:\n " + "- " * LEVELS + "1\n", "STDIN:5", id="YAML dashes"),
+        pytest.param(HEAD + "x: " + "[" * 300 + "]" * 300, "STDIN:4", id="no more than Python could follow"),
+        pytest.param(
+            HEAD + "a0: &a0 1\n" + "".join(f"a{level}: &a{level} [*a{level - 1}]\n" for level in range(1, 1000)),
+            "STDIN:5",
+            id="aliases of aliases",
+        ),
+    ],
+)
+def test_deep_nesting_is_refused_with_its_line(text: str, place: str, command: str) -> None:
+    assert refusal(text, command) == f"error: {place}: nested too deeply"
+
+
+def test_lists_in_lists_are_refused_with_their_line() -> None:
+    assert refusal(LIST * 100 + "]}" * 100) == f"error: STDIN:18: List: {'items[0].' * 16}items[0]: nested too deeply"
+    assert run(LIST * 10 + "]}" * 10).exit_code == 0
+
+
+def test_what_merge_cannot_follow_it_refuses() -> None:
+    """``check`` skips an unknown field, however deep; ``merge`` has to write it again."""
+    text = JSON_HEAD + '"x": ' + "[" * 700 + "]" * 700 + "}"
+    assert run(text).exit_code == 0
+    assert refusal(text, "merge", "-o", "yaml") == "error: STDIN:1: nested too deeply"
+
+
+@pytest.mark.parametrize(
+    "level",
+    [
+        pytest.param("{name}: &{name} [{nine}]\n", id="sequences"),
+        pytest.param("{name}: &{name} {{{keys}}}\n", id="mappings"),
+        pytest.param("{name}: &{name} {{<<: [{nine}], own{name}: 1}}\n", id="merge keys"),
+    ],
+)
+def test_a_billion_laughs_are_refused(level: str) -> None:
+    lines = ["a: &a {lol: lol}\n"]
+    for before, name in zip("abcdefghij", "bcdefghijk", strict=True):
+        nine = ", ".join([f"*{before}"] * 9)
+        keys = ", ".join(f"k{index}: *{before}" for index in range(9))
+        lines.append(level.format(name=name, nine=nine, keys=keys))
+    found = refusal(HEAD + "".join(lines))
+    assert found.startswith("error: STDIN:")
+    assert found.endswith("document contains excessive aliasing")
+
+
+def test_a_long_text_aliased_often_is_refused() -> None:
+    text = f"{HEAD}a: &a {'x' * 100_000}\nb: [{', '.join(['*a'] * 10_000)}]\n"
+    assert refusal(text) == "error: STDIN:4: document contains excessive aliasing"

@@ -1,0 +1,130 @@
+"""Files that cannot be read, are no text, or never end: one line that names the file, and exit status 2."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from click.testing import CliRunner
+
+from kubectl_spread.cli import cli
+from tests.builders import pod_json
+from tests.hostile.commands import clean, refusal, run, text_of
+
+NOBODY = 65534
+POD = text_of(pod_json())
+TEXT = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  labels: {a: BAD}\n"
+
+
+def check(*arguments: str) -> tuple[int, str]:
+    found = clean(CliRunner().invoke(cli, ["check", *arguments]))
+    return found.exit_code, found.stderr
+
+
+def test_links_that_lead_back_are_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "pod.json").write_text(POD)
+    (tmp_path / "loop").symlink_to(tmp_path)
+    (tmp_path / "again.yaml").symlink_to(tmp_path)
+    assert check("-R", "-f", str(tmp_path))[0] == 0
+
+
+def as_nobody(*arguments: str) -> tuple[int, str]:
+    """Check in a child that is another user if this one is root, whom nothing is forbidden."""
+    ends = os.pipe()
+    child = os.fork()
+    if not child:
+        if os.geteuid() == 0:
+            os.setuid(NOBODY)
+        status, said = check(*arguments)
+        os.write(ends[1], said.encode())
+        os._exit(status)
+    os.close(ends[1])
+    with os.fdopen(ends[0]) as reading:
+        said = reading.read()
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), said
+
+
+@pytest.mark.parametrize("target", ["self.yaml", "nowhere.yaml"])
+def test_a_link_to_nothing_is_named(tmp_path: Path, target: str) -> None:
+    (tmp_path / "self.yaml").symlink_to(tmp_path / target)
+    (tmp_path / "pod.json").write_text(POD)
+    status, said = check("-R", "-f", str(tmp_path))
+    assert status == 2
+    assert f"error: error reading {tmp_path}/self.yaml: " in said
+
+
+@pytest.mark.parametrize("name", ["secret.yaml", "secret"])
+def test_what_may_not_be_read_is_named(tmp_path: Path, name: str) -> None:
+    (tmp_path / "pod.json").write_text(POD)
+    secret = tmp_path / name
+    if secret.suffix:
+        secret.write_text(POD)
+    else:
+        secret.mkdir()
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        folder.chmod(0o755)
+    secret.chmod(0)
+    check("-f", str(tmp_path / "pod.json"))  # imports what the other user may not read
+    status, said = as_nobody("-R", "-f", str(tmp_path))
+    secret.chmod(0o700)
+    assert status == 2
+    assert f"error: error reading {secret}: permission denied" in said.lower()
+
+
+def test_a_device_and_a_pipe_that_are_named_are_read_to_their_end(tmp_path: Path) -> None:
+    assert check("-f", "/dev/null")[0] == 0
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = Thread(target=pipe.write_text, args=(POD,))
+    writer.start()
+    assert check("-f", str(pipe))[0] == 0
+    writer.join()
+
+
+def test_a_folder_without_manifests_is_refused(tmp_path: Path) -> None:
+    assert check("-f", str(tmp_path)) == (
+        2,
+        f"error: error reading [{tmp_path}]: recognized file extensions are [.json .yaml .yml]\n",
+    )
+
+
+@pytest.mark.parametrize("command", ["check", "merge"])
+@pytest.mark.parametrize(
+    ("bad", "line"),
+    [
+        pytest.param(b"\xff", "STDIN:5: byte 0xff is not UTF-8 text", id="invalid UTF-8"),
+        pytest.param(b"\xed\xa0\x80", "STDIN:5: byte 0xed is not UTF-8 text", id="surrogate in UTF-8"),
+        pytest.param(b"\xc0\x80", "STDIN:5: byte 0xc0 is not UTF-8 text", id="overlong NUL"),
+        pytest.param(b"\x00", "STDIN:5: character U+0000 is not allowed", id="NUL"),
+        pytest.param(b"\x1b[2J", "STDIN:5: character U+001B is not allowed", id="escape"),
+        pytest.param(b'"\\ud800"', "STDIN:1: invalid Unicode character escape code", id="lone surrogate"),
+    ],
+)
+def test_what_is_no_text_is_refused_in_yaml(bad: bytes, line: str, command: str) -> None:
+    assert refusal(TEXT.encode().replace(b"BAD", bad), command) == f"error: {line}"
+
+
+@pytest.mark.parametrize("bad", [b"\xff", b"\xed\xa0\x80", b"\x00", b"\x1b", b"\\ud800", b"\\udc00\\ud800"])
+@pytest.mark.parametrize("command", ["check", "merge"])
+def test_what_is_no_text_is_refused_in_json(bad: bytes, command: str) -> None:
+    body = b'{"apiVersion": "v1",\n"kind": "Pod",\n"metadata": {"name": "p", "labels": {"a": "%s"}}}' % bad
+    assert refusal(body, command).startswith("error: STDIN:")
+
+
+def test_a_nul_that_json_may_hold_is_shown_as_an_escape() -> None:
+    found = clean(run(text_of(pod_json("p\0", constraints=[{"maxSkew": 0}])), "check"))
+    assert "p\\x00" in found.stdout
+
+
+def test_utf_16_is_read_and_refused_where_it_is_broken() -> None:
+    assert run(POD.encode("utf-16")).exit_code == 0
+    assert refusal(POD.encode("utf-16")[:-1]).startswith("error: error reading -: ")
+
+
+def test_labels_in_any_script_are_shown() -> None:
+    labels = {"app": "веб", "é": "日本", "emoji": "\U0001f600"}
+    found = clean(run(text_of(pod_json("größe", labels=labels)), "merge", "-o", "json"))
+    assert '"日本"' in found.stdout
+    assert '"größe"' in found.stdout
