@@ -28,10 +28,13 @@ class Acceptance:
 
     def edits(self, shape: Shape) -> Refusals:
         """Return why stored pods of a shape cannot be edited, not even without a change."""
-        if id(shape) not in self._edits:
-            errors = validation.pod_update_errors(shape.spec, shape.spec, self.behaviour) if shape.stored else ()
-            self._edits[id(shape)] = _of_pods(shape, errors, Refused.EDIT)
-        return self._edits[id(shape)]
+        if not shape.stored:
+            return ()
+        # Labels play no part in this.
+        if id(shape.clauses) not in self._edits:
+            errors = validation.pod_update_errors(shape.spec, shape.spec, self.behaviour)
+            self._edits[id(shape.clauses)] = _of_pods(shape, errors, Refused.EDIT)
+        return self._edits[id(shape.clauses)]
 
     def creations(self, shape: Shape) -> Refusals:
         """Return why pods of a shape could not be created as they were read: stored ones once more."""

@@ -85,14 +85,13 @@ def cases(audit: Audit, families: Families) -> Iterator[Case]:
 
 def _low(row: Row, spread: Spread, audit: Audit) -> tuple[str, ...]:
     """Return the domains that are too low, in order; none where the row needs no explanation."""
-    most, limit = max(spread.match_num.values(), default=0), spread.constraint.max_skew
+    most, limit = spread.match_num.most, spread.constraint.max_skew
     if spread.skew > limit:
         least = most - limit
         return tuple(sorted(value for value, number in spread.match_num.items() if number < least))
     if row.lower_bound or not _jammed(row, spread, audit):
         return ()
-    least = min(spread.match_num.values(), default=0)
-    return tuple(sorted(value for value, number in spread.match_num.items() if number == least))
+    return tuple(sorted(value for value, number in spread.match_num.items() if number == spread.match_num.least))
 
 
 def _jammed(row: Row, spread: Spread, audit: Audit) -> bool:
@@ -113,8 +112,5 @@ def _jammed(row: Row, spread: Spread, audit: Audit) -> bool:
 
 def _frees(spread: Spread, change: Mapping[str, int]) -> bool:
     """Tell whether a domain that is blocked would be allowed after ``change``."""
-    counts = {value: number + change.get(value, 0) for value, number in spread.match_num.items()}
-    enough = len(counts) >= spread.constraint.min_domains
-    least = min(counts.values(), default=0) if enough else 0
-    most = spread.constraint.max_skew - spread.self_match_num + least
-    return any(not spread.allows(value) and counts[value] <= most for value in counts)
+    changed = spread.changed(change)
+    return any(changed.allows(value) and not spread.allows(value) for value in spread.match_num)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 
 from kubectl_spread.kube import labels as labelselectors
 from kubectl_spread.kube.model import (
@@ -19,7 +20,7 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _INDEX = re.compile(r"\[(\d+)\]")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Clause:
     """One spread constraint or affinity term; ``constraint`` is None for a term.
 
@@ -47,7 +48,7 @@ class Clause:
         """Whether the apiserver has anything to merge into the selector."""
         return bool(self.match_label_keys or self.mismatch_label_keys)
 
-    @property
+    @cached_property
     def parse_error(self) -> tuple[str, str] | None:
         """The first selector that the scheduler cannot parse: its field and what is wrong with it; None: it parses all.
 

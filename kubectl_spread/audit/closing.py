@@ -16,7 +16,7 @@ def obstacles_below(row: Row, spread: Spread, audit: Audit) -> list[Obstacle] | 
 
     That may be another hard constraint of the pods. None: some node would take one.
     """
-    most = max(spread.match_num.values(), default=0)
+    most = spread.match_num.most
     lower = (node for node, domain in spread.domains.value_of.items() if spread.match_num[domain] < most - 1)
     fullest = [pod.node for pod in row.pods if spread.match_num.get(spread.domains.value_of.get(pod.node, "")) == most]
     others = [(other, _least_without_one(other, fullest)) for other in _other_hard_constraints(row)]

@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from kubectl_spread.audit.digests import digest
 from kubectl_spread.audit.snapshot import Snapshot
 from kubectl_spread.kube import labels as labelselectors
 from kubectl_spread.kube import podtopologyspread
@@ -29,21 +30,30 @@ class Census:
         self._snapshot = snapshot
         self._behaviour = behaviour
         self._matching: dict[tuple[str, bytes], Mapping[str, int]] = {}
+        self._sums: dict[tuple[int, ...], Mapping[str, int]] = {}
         self._lenient: dict[object, Domains] = {}
+        self._spreads: dict[object, Spread] = {}
 
     def spreads(
         self, namespace: str, labels: Labels, constraints: Sequence[Constraint], placement: Placement
     ) -> tuple[Spread, ...]:
         """Count every constraint of one pod, in the pod's order."""
         return tuple(
-            podtopologyspread.count(
-                constraint,
-                self._domains(constraint, constraints, placement),
-                self.matching(namespace, constraint.selector),
-                labels,
-            )
+            self._spread(namespace, labels, constraint, self._domains(constraint, constraints, placement))
             for constraint in constraints
         )
+
+    def _spread(self, namespace: str, labels: Labels, constraint: Constraint, domains: Domains) -> Spread:
+        question = (
+            namespace,
+            digest(constraint),
+            id(domains),
+            labelselectors.matches(constraint.selector, labels),
+        )
+        if question not in self._spreads:
+            matching = self.matching(namespace, constraint.selector)
+            self._spreads[question] = podtopologyspread.count(constraint, domains, matching, labels)
+        return self._spreads[question]
 
     def _domains(self, constraint: Constraint, constraints: Sequence[Constraint], placement: Placement) -> Domains:
         if not constraint.lenient:
@@ -57,14 +67,21 @@ class Census:
         """Map a node's name to its number of pods in ``namespace`` that count for ``selector``."""
         if podtopologyspread.counts_nothing(selector, self._behaviour):
             return {}
-        question = (namespace, ENCODER.encode(selector))
+        question = (namespace, digest(selector))
         if question not in self._matching:
-            found: Counter[str] = Counter()
-            for labels, per_node in self._snapshot.population(namespace):
-                if labelselectors.matches(selector, labels):
-                    found.update(per_node)
-            self._matching[question] = found
+            selected = self._snapshot.population(namespace).selected(selector) if selector else ()
+            self._matching[question] = self._sum([per_node for _, per_node in selected])
         return self._matching[question]
+
+    def _sum(self, counts: Sequence[Mapping[str, int]]) -> Mapping[str, int]:
+        """Return counts added up; the selectors of one template select the same pods, and share the sum."""
+        key = tuple(map(id, counts))
+        if key not in self._sums:
+            found: Counter[str] = Counter()
+            for per_node in counts:
+                found.update(per_node)
+            self._sums[key] = counts[0] if len(counts) == 1 else found
+        return self._sums[key]
 
 
 def _keys_alike(constraint: Constraint, constraints: Sequence[Constraint]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from kubectl_spread.audit.acceptance import Acceptance
 from kubectl_spread.audit.clauses import Clause, path_order
 from kubectl_spread.audit.comparison import Comparison
 from kubectl_spread.audit.counting import ENCODER
+from kubectl_spread.audit.digests import digest
 from kubectl_spread.audit.obstacles import Obstacles
 from kubectl_spread.audit.records import PodRecord, Shape
 from kubectl_spread.audit.revisions import Revisions
@@ -34,8 +35,9 @@ class Member:
 
 @dataclass(slots=True)
 class Row:
-    """Pods of one workload that are alike in one clause; ``members`` are only those whose verdict is not ``merged``.
+    """Pods of one workload, by name, that are alike in one clause.
 
+    ``members`` are those whose verdict is not ``merged``.
     ``views`` maps each shape's view to its number of pods; all of them count the same domains.
     """
 
@@ -58,7 +60,7 @@ class Row:
     def representative(self) -> PodRecord:
         """The pod whose selectors are shown: of the worst verdict, the first by name."""
         worst = min(self.members, key=_member_order, default=None)
-        return min(self.pods, key=lambda pod: pod.name) if worst is None else worst.pod
+        return self.pods[0] if worst is None else worst.pod
 
     @property
     def spread(self) -> Spread | None:
@@ -72,7 +74,7 @@ class Row:
         return any(view.lower_bound for view, _ in self.views)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Group:
     """Pods that are alike in everything the spread plugin reads."""
 
@@ -82,7 +84,7 @@ class Group:
     pods: list[PodRecord] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Audit:
     """What is true about the judged pods: rows and groups in the report's order, and what they were held against.
 
@@ -215,10 +217,10 @@ def _row_key(view: ShapeView, index: int) -> bytes:
     shape, clause = view.shape, view.shape.clauses[index]
     if clause.constraint is None:
         keys = (clause.match_label_keys, clause.mismatch_label_keys)
-        return ENCODER.encode((clause.topology_key, clause.selector, keys))
+        return digest((clause.topology_key, clause.selector, keys))
     honors_taints = clause.constraint.node_taints_policy == "Honor"
     alike = [other.topology_key for other in shape.clauses if other.spread and other.required == clause.required]
-    return ENCODER.encode(
+    return digest(
         (
             clause.constraint,
             shape.placement.node_selector,
@@ -233,7 +235,7 @@ def _row_key(view: ShapeView, index: int) -> bytes:
 
 def _group_key(view: ShapeView) -> bytes:
     shape = view.shape
-    return ENCODER.encode(
+    return digest(
         (
             [(clause.constraint, clause.selector) for clause in shape.clauses],
             view.effective,

@@ -141,9 +141,8 @@ def _with_constraint(row: report.Row, source: Row) -> report.Row:
 
 
 def _with_counts(row: report.Row, spread: Spread, *, inferred: bool) -> report.Row:
-    values = sorted(spread.match_num)
-    many = len(values) > MANY_DOMAINS
-    listed = [value for value in values if spread.match_num[value]] if many else values
+    many = len(spread.match_num) > MANY_DOMAINS
+    listed = sorted(spread.match_num.occupied if many else spread.match_num)
     return msgspec.structs.replace(
         row,
         domains=[
@@ -155,18 +154,17 @@ def _with_counts(row: report.Row, spread: Spread, *, inferred: bool) -> report.R
             )
             for value in listed
         ],
-        empty_domains=len(values) - len(listed) if many else UNSET,
+        empty_domains=spread.match_num.empty if many else UNSET,
         min_match_num=spread.min_match_num,
         self_match_num=spread.self_match_num,
         skew=spread.skew,
         lower_bound=inferred or UNSET,
-        next=UNSET if inferred else _next(spread, values, many=many),
+        next=UNSET if inferred else _next(spread, many=many),
     )
 
 
-def _next(spread: Spread, values: list[str], *, many: bool) -> report.Next:
-    allowed = [value for value in values if spread.allows(value)]
-    blocked = [value for value in values if not spread.allows(value)]
+def _next(spread: Spread, *, many: bool) -> report.Next:
+    blocked = [] if spread.allows_all else sorted(value for value in spread.match_num if not spread.allows(value))
     if many:
-        return report.Next(allowed=len(allowed), blocked=len(blocked))
-    return report.Next(allowed=allowed, blocked=blocked)
+        return report.Next(allowed=len(spread.match_num) - len(blocked), blocked=len(blocked))
+    return report.Next(allowed=sorted(spread.match_num.keys() - blocked), blocked=blocked)

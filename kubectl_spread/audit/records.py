@@ -6,27 +6,26 @@ Pods that are alike in everything but name and node share one Shape, so memory g
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-import msgspec
-
 from kubectl_spread.audit.clauses import Clause
+from kubectl_spread.audit.digests import digest
 from kubectl_spread.audit.scope import Target
 from kubectl_spread.audit.tails import Split
 from kubectl_spread.audit.templates import Refusal
+from kubectl_spread.kube import labels as labelselectors
 from kubectl_spread.kube.detail import PodCondition
 from kubectl_spread.kube.labels import Labels
 from kubectl_spread.kube.managedfields import FieldOwner, LabelOwner
-from kubectl_spread.kube.model import OwnerReference, PodSpec
+from kubectl_spread.kube.model import LabelSelector, OwnerReference, PodSpec
 from kubectl_spread.kube.podtopologyspread import Placement
 from kubectl_spread.kube.resources import Amounts
 from kubectl_spread.kube.schedulerconfig import Profile
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
-_ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,14 +127,31 @@ class Population:
     def __init__(self) -> None:
         """Start without pods."""
         self._label_sets: dict[bytes, tuple[Labels, Counter[str]]] = {}
+        self._indices: dict[str, dict[str, list[tuple[Labels, Counter[str]]]]] = {}
 
     def add(self, labels: Labels, node: str) -> None:
         """Count one pod."""
-        key = _ENCODER.encode(labels)
+        key = digest(labels)
         if key not in self._label_sets:
             self._label_sets[key] = (labels, Counter())
+            self._indices.clear()
         self._label_sets[key][1][node] += 1
 
     def __iter__(self) -> Iterator[tuple[Labels, Counter[str]]]:
         """Yield each label set with its number of pods on each node."""
         return iter(self._label_sets.values())
+
+    def selected(self, selector: LabelSelector) -> Iterator[tuple[Labels, Counter[str]]]:
+        """Yield the label sets that a selector selects, each with its number of pods on each node."""
+        exact = next((one for one in selector.match_labels.items()), None)
+        among = self._label_sets.values() if exact is None else self._index(exact[0]).get(exact[1], ())
+        return (found for found in among if labelselectors.matches(selector, found[0]))
+
+    def _index(self, key: str) -> Mapping[str, Sequence[tuple[Labels, Counter[str]]]]:
+        """Return the label sets by their values of one key."""
+        if key not in self._indices:
+            index = self._indices[key] = {}
+            for found in self._label_sets.values():
+                if key in found[0]:
+                    index.setdefault(found[0][key], []).append(found)
+        return self._indices[key]

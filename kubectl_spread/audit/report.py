@@ -54,7 +54,7 @@ class Selectors(Part, frozen=True, kw_only=True):
     effective: LabelSelector | None
 
 
-class Domain(Part, frozen=True, kw_only=True):
+class Domain(Part, frozen=True, kw_only=True, gc=False):
     """An eligible domain: its topology value, its nodes, its matching pods, and how far these are above the minimum."""
 
     value: str

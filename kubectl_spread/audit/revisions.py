@@ -10,7 +10,6 @@ from typing import Final
 from kubectl_spread.audit.records import PodRecord, Population
 from kubectl_spread.audit.scope import Target
 from kubectl_spread.audit.snapshot import Snapshot
-from kubectl_spread.kube import labels as labelselectors
 from kubectl_spread.kube.labels import Labels
 from kubectl_spread.kube.podtopologyspread import Spread
 
@@ -47,13 +46,15 @@ class Revisions:
 
         A ReplicaSet of a Deployment has a number; else a revision is as old as its owner, or as its first pod.
         """
-        for pod in pods:
-            revision = revision_of(pod.shape.labels)
-            chain = self._snapshot.owner_chain(pod)
-            own = chain[0] if chain and chain[0].target != workload else None
-            age = (own.revision if own else 0, (own.created if own else pod.created) or _LONG_AGO)
-            known = self._born.setdefault((pod.shape.namespace, workload), {})
-            known[revision] = min(known.get(revision, age), age)
+        alike = list(pods)
+        shape, chain = alike[0].shape, self._snapshot.owner_chain(alike[0])
+        if chain and chain[0].target != workload:
+            age = (chain[0].revision, chain[0].created or _LONG_AGO)
+        else:
+            age = (0, min(pod.created or _LONG_AGO for pod in alike))
+        known = self._born.setdefault((shape.namespace, workload), {})
+        revision = revision_of(shape.labels)
+        known[revision] = min(known.get(revision, age), age)
 
     def of(self, namespace: str, workload: Target) -> tuple[str, ...]:
         """Return the revisions of a workload, the oldest first."""
@@ -89,9 +90,8 @@ def by_revision(spread: Spread, population: Population) -> dict[str, Counter[str
     """
     found: dict[str, Counter[str]] = {}
     value_of = spread.domains.value_of
-    for labels, per_node in population:
-        if not labelselectors.matches(spread.constraint.selector, labels):
-            continue
+    selector = spread.constraint.selector
+    for labels, per_node in population.selected(selector) if selector else ():
         counts = found.setdefault(revision_of(labels), Counter())
         for node, number in per_node.items():
             if node in value_of:
@@ -101,6 +101,4 @@ def by_revision(spread: Spread, population: Population) -> dict[str, Counter[str
 
 def skew_with(spread: Spread, change: Mapping[str, int]) -> int:
     """Return what the skew would be with so many more (or fewer) pods in each domain."""
-    counts = {value: number + change.get(value, 0) for value, number in spread.match_num.items()}
-    enough = len(counts) >= spread.constraint.min_domains
-    return max(counts.values(), default=0) - (min(counts.values(), default=0) if enough else 0)
+    return spread.changed(change).skew

@@ -10,7 +10,7 @@ from kubectl_spread.kube import resources
 from kubectl_spread.kube.model import Node, PodSpec
 from kubectl_spread.kube.resources import Amounts
 
-_REMEMBERED: Final = 10_000
+_REMEMBERED: Final = 1_000
 """For how many distinct pods what they ask for is remembered."""
 
 
@@ -26,7 +26,7 @@ class Requests:
         key = (
             *(id(container.resources) for container in spec.containers),
             *((id(one.resources), one.restart_policy) for one in spec.init_containers),
-            id(spec.overhead),
+            id(spec.overhead) if spec.overhead else None,
             id(spec.resources),
         )
         known = self._known.get(key)

@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.audit.clauses import Clause, clauses
+from kubectl_spread.audit.digests import digest
 from kubectl_spread.audit.ownership import controller
 from kubectl_spread.audit.records import Shape
 from kubectl_spread.audit.tails import Split, split
@@ -21,7 +22,6 @@ from kubectl_spread.kube.resources import Amounts
 from kubectl_spread.kube.schedulerconfig import Profile
 
 IGNORE_ANNOTATION: Final = "kubectl-spread/ignore"
-_ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 
 
 class Shapes:
@@ -32,6 +32,7 @@ class Shapes:
         self._behaviour = behaviour
         self._schedulers = schedulers
         self._shapes: dict[bytes, Shape] = {}
+        self._clauses: dict[bytes, tuple[tuple[Clause, ...], tuple[Split, ...]]] = {}
 
     def of(self, pod: Pod, requests: Amounts | None) -> Shape:
         """Return the shape of a pod that asks for ``requests``."""
@@ -53,15 +54,14 @@ class Shapes:
             pod.metadata.annotations.get(IGNORE_ANNOTATION, ""),
             requests,
         )
-        key = _ENCODER.encode(alike)
+        key = digest(alike)
         if key not in self._shapes:
             self._shapes[key] = self._new_shape(pod, affinity, requests, pinned=pinned)
         return self._shapes[key]
 
     def _new_shape(self, pod: Pod, affinity: Affinity | None, requests: Amounts | None, *, pinned: bool) -> Shape:
         spec, refusals = (pod.spec, ()) if pod.metadata.uid else self._as_stored(pod)
-        found = clauses(spec)
-        splits = split(found)
+        found, splits = self._clauses_of(spec)
         return Shape(
             namespace=pod.metadata.namespace,
             owner=controller(pod.metadata),
@@ -81,6 +81,14 @@ class Shapes:
             ignored=pod.metadata.annotations.get(IGNORE_ANNOTATION, ""),
             refusals=refusals,
         )
+
+    def _clauses_of(self, spec: PodSpec) -> tuple[tuple[Clause, ...], tuple[Split, ...]]:
+        """Return clauses and their splits, which pods of one template share even where their labels differ."""
+        key = digest((spec.topology_spread_constraints, _without_node_affinity(spec.affinity)))
+        if key not in self._clauses:
+            found = clauses(spec)
+            self._clauses[key] = (found, split(found))
+        return self._clauses[key]
 
     def _as_stored(self, pod: Pod) -> tuple[PodSpec, tuple[Refusal, ...]]:
         """Return a manifest's spec as the apiserver would store it; as written, and why, where it would refuse it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -16,7 +17,7 @@ from kubectl_spread.audit.room import Requests, Room
 from kubectl_spread.audit.scope import Scope, Target
 from kubectl_spread.audit.shapes import IGNORE_ANNOTATION, Shapes
 from kubectl_spread.audit.templates import Template, judge_template
-from kubectl_spread.kube import defaultevictor, managedfields, schedulerconfig
+from kubectl_spread.kube import defaultevictor, managedfields, resources, schedulerconfig
 from kubectl_spread.kube.descheduler import PodGroup
 from kubectl_spread.kube.detail import DetailedPod
 from kubectl_spread.kube.features import Behaviour
@@ -62,7 +63,7 @@ class Snapshot:
         self._populations: dict[str, Population] = {}
         self._leaving: dict[str, Population] = {}
         self._requests = Requests()
-        self._requested: dict[str, Counter[str]] = {}
+        self._requested: dict[str, dict[str, int]] = {}
         self.ownership = Ownership()
         self.schedulers = schedulers
         self.deduction = Deduction(keeps=any(profile.defaults for profile in schedulers.values()))
@@ -114,23 +115,25 @@ class Snapshot:
         if isinstance(pod, DetailedPod):
             self.evictees.append(_evictee(pod))
         requests = self._requests.of(pod.spec)
-        if pod.spec.node_name:
-            self._requested.setdefault(pod.spec.node_name, Counter()).update(requests or {})
+        # Thirty pods and more name the same node.
+        node = sys.intern(pod.spec.node_name)
+        if node:
+            resources.add(self._requested.setdefault(node, {}), requests or {})
             populations = self._leaving if terminating else self._populations
-            populations.setdefault(metadata.namespace, Population()).add(metadata.labels, pod.spec.node_name)
+            populations.setdefault(metadata.namespace, Population()).add(metadata.labels, node)
             self.neighbours.add(pod)
         if _MIRROR_ANNOTATION in metadata.annotations:
             self._pass_over(pod, "mirror", asked=judged)
             return
         if judged:
-            self._keep(pod, requests, terminating=terminating)
+            self._keep(pod, node, requests, terminating=terminating)
 
     def join(self, others: Snapshot) -> None:
         """Take over what the pods of other namespaces take of the nodes, and whom they keep away."""
         self._populations.update(others._populations)
         self._leaving.update(others._leaving)
         for node, requested in others._requested.items():
-            self._requested.setdefault(node, Counter()).update(requested)
+            resources.add(self._requested.setdefault(node, {}), requested)
         self.neighbours.join(others.neighbours)
 
     def add_event(self, event: Event) -> None:
@@ -215,13 +218,13 @@ class Snapshot:
         named = any(target.includes(record.target) for target in self.scope.targets)
         return workload.replicas != 0 and (named or record.owner.kind not in _TEMPLATE_KINDS)
 
-    def _keep(self, pod: Pod, requests: Amounts | None, *, terminating: bool) -> None:
+    def _keep(self, pod: Pod, node: str, requests: Amounts | None, *, terminating: bool) -> None:
         shape = self._shapes.of(pod, requests)
         self.with_managed_fields += bool(pod.metadata.managed_fields)
         self.pods.append(
             PodRecord(
                 name=pod.metadata.name,
-                node=pod.spec.node_name,
+                node=node,
                 shape=shape,
                 generation=pod.metadata.generation,
                 created=pod.metadata.creation_timestamp,

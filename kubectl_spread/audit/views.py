@@ -71,6 +71,7 @@ class Views:
         self.node_sets = NodeSets(found, context.behaviour)
         self._census = Census(snapshot, self.node_sets, context.behaviour)
         self._views: dict[int, ShapeView] = {}
+        self._verdicts: dict[KeyVerdicts, KeyVerdicts] = {}
 
     def judged_by(self, behaviour: Behaviour) -> Views:
         """Return views of the same snapshot by another behaviour."""
@@ -113,7 +114,8 @@ class Views:
 
     def _make(self, shape: Shape) -> ShapeView:
         context = self._context
-        verdicts = judge(shape.clauses, shape.splits, shape.labels, bound=shape.bound, context=context)
+        found = judge(shape.clauses, shape.splits, shape.labels, bound=shape.bound, context=context)
+        verdicts = self._verdicts.setdefault(found, found)
         effective = tuple(
             _effective(clause, keys, shape, context.behaviour)
             for clause, keys in zip(shape.clauses, verdicts, strict=True)

@@ -3,29 +3,41 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
+import signal
 import sys
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import IO, Any, Final, NoReturn
 
 import click
 from click.exceptions import NoArgsIsHelpError
 
 from kubectl_spread import __version__
 from kubectl_spread.cli import output
-from kubectl_spread.cli.check import check
-from kubectl_spread.cli.explain import explain
-from kubectl_spread.cli.merge import merge, unmerge
-from kubectl_spread.cli.rules import rules
 from kubectl_spread.errors import SpreadError
 from kubectl_spread.kube.features import NEWEST_MINOR, OLDEST_MINOR
-from kubectl_spread.render.words import safe
 
 _FAILED = 2
 _INTERRUPTED = 130
 _PIPE_CLOSED = 141
-"""As shells number the end of a program by the signals SIGINT and SIGPIPE."""
+_TERMINATED = 143
+"""As shells number the end of a program by the signals SIGINT, SIGPIPE and SIGTERM."""
+
+
+_COMMANDS: Final = {
+    "check": ("check", "Compare every pod's selectors with what the merge makes of them, and count every constraint."),
+    "explain": ("explain", "Explain one pod or workload, or one rule by its code or name."),
+    "merge": ("merge", "Write manifests as kube-apiserver would store their selectors."),
+    "rules": ("rules", "List the rules; `kubectl spread explain CODE` explains one."),
+    "unmerge": (
+        "merge",
+        "Write stored pods without what the merge put into their selectors, so that they can be created again.",
+    ),
+}
+"""Maps a command to the module that is imported when it is called, and to what help says of it."""
 
 
 class MisusedError(click.UsageError):
@@ -33,6 +45,8 @@ class MisusedError(click.UsageError):
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Say what is wrong and where help is."""
+        from kubectl_spread.render.words import safe  # noqa: PLC0415 - help does not wait for it
+
         see = f" (see {self.ctx.command_path} --help)" if self.ctx else ""
         click.echo(safe(f"error: {self.format_message().rstrip('.')}{see}"), file=file, err=True)
 
@@ -53,6 +67,23 @@ class SpreadGroup(click.Group):
             output.give_up()
             _unwritable(error.strerror or str(error))
 
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - they are always the same
+        """Return the names of the commands."""
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - likewise
+        """Import a command; None: there is no such command."""
+        if cmd_name not in _COMMANDS:
+            return None
+        module, _ = _COMMANDS[cmd_name]
+        command: click.Command = getattr(import_module(f"kubectl_spread.cli.{module}"), cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write what each command does, without importing it."""
+        told = {name: click.Command(name, help=summary) for name, (_, summary) in _COMMANDS.items()}
+        click.Group(commands=told).format_commands(ctx, formatter)
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the options before the command."""
         try:
@@ -72,6 +103,7 @@ class SpreadGroup(click.Group):
             output.error(str(error))
             ctx.exit(_FAILED)
         except KeyboardInterrupt:
+            output.wipe()
             ctx.exit(_INTERRUPTED)
         except BrokenPipeError:
             output.give_up()
@@ -100,11 +132,11 @@ def cli() -> None:
     """  # noqa: D301 - click wants the backspace character itself
 
 
-for command in (check, explain, merge, unmerge, rules):
-    cli.add_command(command)
-
-
 def main() -> None:
     """Run the command line; called as ``kubectl-spread`` it says ``kubectl spread``, as kubectl's users do."""
+    # The default action would leave the files behind that hold keys of the kubeconfig.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
+    # What one run makes it keeps until its end: looking for cycles in that takes a tenth of the time and frees nothing.
+    gc.disable()
     called = Path(sys.argv[0]).name
     cli(prog_name="kubectl spread" if called.startswith("kubectl-") else "kubectl-spread")

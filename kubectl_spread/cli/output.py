@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from kubectl_spread.render.terminal import Terminal
-from kubectl_spread.render.words import safe
+if TYPE_CHECKING:
+    from kubectl_spread.render.terminal import Terminal
 
+_WIPE: Final = "\r\x1b[K"
+"""Goes to the beginning of the line and empties it."""
 _SPOKEN: Final = (
     "Error from server",
     "Error in configuration",
@@ -23,27 +25,58 @@ _SPOKEN: Final = (
 
 def terminal(color: str) -> Terminal:
     """Return what stdout is: a terminal with its width, or a pipe."""
+    from kubectl_spread.render.terminal import Terminal  # noqa: PLC0415 - rich is only for tables
+
     interactive = sys.stdout.isatty()
     colored = color == "always" or (color == "auto" and interactive and not os.environ.get("NO_COLOR"))
     return Terminal(width=shutil.get_terminal_size().columns if interactive else None, color=colored)
 
 
+class _Line:
+    """The line on stderr that is written over."""
+
+    shown = False
+
+
+def progress(text: str) -> None:
+    """Show on a terminal how far the work is, until anything else is printed; in a pipe nothing."""
+    if sys.stderr.isatty():
+        click.echo(f"{_WIPE}{text}", err=True, nl=False, color=True)
+        _Line.shown = True
+
+
+def wipe() -> None:
+    """Take away what ``progress`` showed."""
+    if _Line.shown:
+        click.echo(_WIPE, err=True, nl=False, color=True)
+        _Line.shown = False
+
+
 def data(text: str) -> None:
     """Print what was asked for."""
+    wipe()
     click.echo(text, nl=False, color=True)
 
 
 def error(text: str) -> None:
     """Print what went wrong, on stderr, in one line; the apiserver's and kubectl's own words stand for themselves."""
-    click.echo(safe(text if text.startswith(_SPOKEN) else f"error: {text}"), err=True)
+    wipe()
+    click.echo(_safe(text if text.startswith(_SPOKEN) else f"error: {text}"), err=True)
 
 
 def note(text: str) -> None:
     """Print something beside the data, on stderr."""
-    click.echo(safe(text), err=True)
+    wipe()
+    click.echo(_safe(text), err=True)
 
 
 def give_up() -> None:
     """Print nothing more, where nobody reads it; the interpreter would complain when it writes the rest at its end."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
+
+
+def _safe(text: str) -> str:
+    from kubectl_spread.render.words import safe  # noqa: PLC0415 - help does not wait for it
+
+    return safe(text)

@@ -16,7 +16,7 @@ from kubectl_spread.kube import labels as labelselectors
 from kubectl_spread.kube import podtopologyspread
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.labels import Labels
-from kubectl_spread.kube.model import LabelSelector, Message, ObjectMeta, Pod, TopologySpreadConstraint
+from kubectl_spread.kube.model import LabelSelector, Message, Object, Pod, TopologySpreadConstraint
 from kubectl_spread.kube.podtopologyspread import Constraint
 
 SYSTEM: Final = (
@@ -36,17 +36,15 @@ class _SelectorSpec(Message, frozen=True):
     selector: Annotated[LabelSelector | None, 2] = None
 
 
-class MapSelecting(Message, frozen=True):
+class MapSelecting(Object, frozen=True):
     """A Service or ReplicationController."""
 
-    metadata: Annotated[ObjectMeta, 1] = ObjectMeta()
     spec: Annotated[_MapSelectorSpec, 2] = _MapSelectorSpec()
 
 
-class Selecting(Message, frozen=True):
+class Selecting(Object, frozen=True):
     """A ReplicaSet or StatefulSet."""
 
-    metadata: Annotated[ObjectMeta, 1] = ObjectMeta()
     spec: Annotated[_SelectorSpec, 2] = _SelectorSpec()
 
 

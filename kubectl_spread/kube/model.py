@@ -2,7 +2,7 @@
 
 A field's annotation holds its protobuf field number; its JSON name is the camelCase of its Python name.
 ``SHARED`` marks fields that pods of one template have in common, so that a decoder may decode each
-distinct byte string once.
+distinct byte string once; ``SELDOM`` marks large ones that few objects are asked for.
 
 Source: kubernetes v1.37.1, generated.proto of k8s.io/api/core/v1, apps/v1, batch/v1 and
 k8s.io/apimachinery/pkg/apis/meta/v1.
@@ -10,6 +10,7 @@ k8s.io/apimachinery/pkg/apis/meta/v1.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Final, TypeAlias
 
@@ -18,6 +19,7 @@ import msgspec
 from kubectl_spread.kube.quantity import Quantity
 
 SHARED: Final = "shared"
+SELDOM: Final = "seldom"
 
 Time: TypeAlias = Annotated[datetime, msgspec.Meta(tz=True)]
 """A time with its zone, as RFC 3339 asks for."""
@@ -170,7 +172,13 @@ class ObjectMeta(Message, frozen=True):
     annotations: Annotated[dict[str, str], 12, SHARED] = {}
     owner_references: Annotated[tuple[OwnerReference, ...], 13, SHARED] = ()
     finalizers: Annotated[tuple[str, ...], 14] = ()
-    managed_fields: Annotated[tuple[ManagedFieldsEntry, ...], 17] = ()
+    managed_fields: Annotated[Sequence[ManagedFieldsEntry], 17, SELDOM] = ()
+
+
+class Object(Message, frozen=True):
+    """What all objects have."""
+
+    metadata: Annotated[ObjectMeta, 1] = ObjectMeta()
 
 
 class ResourceRequirements(Message, frozen=True):
@@ -220,10 +228,9 @@ class PodStatus(Message, frozen=True):
     nominated_node_name: Annotated[str, 11] = ""
 
 
-class Pod(Message, frozen=True):
+class Pod(Object, frozen=True):
     """A pod."""
 
-    metadata: Annotated[ObjectMeta, 1] = ObjectMeta()
     spec: Annotated[PodSpec, 2] = PodSpec()
     status: Annotated[PodStatus, 3] = PodStatus()
 
@@ -250,10 +257,9 @@ class NodeStatus(Message, frozen=True):
     conditions: Annotated[tuple[NodeCondition, ...], 4] = ()
 
 
-class Node(Message, frozen=True):
+class Node(Object, frozen=True):
     """A node."""
 
-    metadata: Annotated[ObjectMeta, 1] = ObjectMeta()
     spec: Annotated[NodeSpec, 2] = NodeSpec()
     status: Annotated[NodeStatus, 3] = NodeStatus()
 
@@ -265,10 +271,8 @@ class PodTemplateSpec(Message, frozen=True):
     spec: Annotated[PodSpec, 2] = PodSpec()
 
 
-class Namespace(Message, frozen=True):
+class Namespace(Object, frozen=True):
     """A namespace, which is read for its labels."""
-
-    metadata: Annotated[ObjectMeta, 1] = ObjectMeta()
 
 
 class ObjectReference(Message, frozen=True):
@@ -286,10 +290,9 @@ class EventSeries(Message, frozen=True):
     last_observed_time: Annotated[Time | None, 2] = None
 
 
-class Event(Message, frozen=True):
+class Event(Object, frozen=True):
     """What a controller or the scheduler said about an object."""
 
-    metadata: Annotated[ObjectMeta, 1] = ObjectMeta()
     involved_object: Annotated[ObjectReference, 2] = ObjectReference()
     reason: Annotated[str, 3] = ""
     message: Annotated[str, 4] = ""

@@ -7,12 +7,14 @@ countPodsMatchSelector.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import msgspec
+from msgspec.structs import replace as replace_field
 
 from kubectl_spread.kube import labels as labelselectors
 from kubectl_spread.kube import nodeaffinity, taints
@@ -106,23 +108,89 @@ class Domains:
     value_of: Mapping[str, str]
 
 
+class MatchNum(Mapping[str, int]):
+    """Every eligible domain's number of matching pods, by its topology value.
+
+    Of domains that hold none only the number matters: hosts are many and a workload is on few of them.
+    """
+
+    def __init__(self, domains: Mapping[str, object], occupied: Mapping[str, int]) -> None:
+        """Take all eligible ``domains``, and the counts of those that hold pods."""
+        self._domains = domains
+        self._occupied = occupied
+
+    def __getitem__(self, value: str) -> int:
+        """Return the count of an eligible domain."""
+        number = self._occupied.get(value, 0)
+        if not number and value not in self._domains:
+            raise KeyError(value)
+        return number
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield all eligible domains."""
+        return iter(self._domains)
+
+    def __len__(self) -> int:
+        """Return the number of eligible domains."""
+        return len(self._domains)
+
+    @property
+    def occupied(self) -> Mapping[str, int]:
+        """The counts of the domains that hold pods."""
+        return self._occupied
+
+    @property
+    def empty(self) -> int:
+        """The number of domains that hold no pod."""
+        return len(self._domains) - len(self._occupied)
+
+    @cached_property
+    def most(self) -> int:
+        """The count of the fullest domain; 0 without domains."""
+        return max(self._distinct(), default=0)
+
+    @cached_property
+    def least(self) -> int:
+        """The count of the emptiest domain; 0 without domains."""
+        return min(self._distinct(), default=0)
+
+    def _distinct(self) -> set[int]:
+        return {*self._occupied.values(), *((0,) if self.empty else ())}
+
+    @property
+    def total(self) -> int:
+        """The number of pods in all domains."""
+        return sum(self._occupied.values())
+
+    def changed(self, change: Mapping[str, int]) -> MatchNum:
+        """Return the counts with so many more (or, if negative, fewer) pods in the eligible ones of some domains."""
+        counts = {value: self[value] + number for value, number in change.items() if value in self._domains}
+        kept = {**self._occupied, **counts}
+        return MatchNum(self._domains, {value: number for value, number in kept.items() if number})
+
+
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The count of one constraint, in pods.
-
-    ``match_num`` maps every eligible domain's topology value to its number of matching pods.
-    """
+    """The count of one constraint, in pods."""
 
     constraint: Constraint
     domains: Domains
-    match_num: Mapping[str, int]
-    min_match_num: int
+    match_num: MatchNum
     self_match_num: int
+
+    @property
+    def min_match_num(self) -> int:
+        """The global minimum: that of all domains, and 0 while fewer domains than minDomains are eligible."""
+        return self.match_num.least if len(self.match_num) >= self.constraint.min_domains else 0
 
     @property
     def skew(self) -> int:
         """The largest skew of any eligible domain; 0 without one."""
-        return max(self.match_num.values(), default=self.min_match_num) - self.min_match_num
+        return self.match_num.most - self.min_match_num if self.match_num else 0
+
+    def changed(self, change: Mapping[str, int]) -> Spread:
+        """Return the count with so many more (or, if negative, fewer) matching pods in some domains."""
+        return replace(self, match_num=self.match_num.changed(change))
 
     def skew_of(self, topology_value: str) -> int:
         """Return how many pods a domain holds above the global minimum."""
@@ -130,9 +198,17 @@ class Spread:
 
     def allows(self, topology_value: str) -> bool:
         """Tell whether one more such pod may go to a domain: matchNum + selfMatchNum - minMatchNum <= maxSkew."""
+        return self._allows(self.match_num.get(topology_value, 0))
+
+    @property
+    def allows_all(self) -> bool:
+        """Whether one more such pod may go to any eligible domain."""
+        return self._allows(self.match_num.most)
+
+    def _allows(self, match_num: int) -> bool:
         if not self.constraint.hard:
             return True
-        return self.skew_of(topology_value) + self.self_match_num <= self.constraint.max_skew
+        return match_num + self.self_match_num - self.min_match_num <= self.constraint.max_skew
 
 
 def effective_selector(
@@ -158,7 +234,8 @@ def effective_selector(
         if requirement not in seen:
             seen.append(requirement)
             expressions.append(requirement)
-    return msgspec.structs.replace(selector, match_expressions=tuple(expressions))
+    kept = tuple(expressions)
+    return selector if kept == selector.match_expressions else replace_field(selector, match_expressions=kept)
 
 
 def working_constraint(
@@ -204,7 +281,8 @@ class NodeSets:
         self._behaviour = behaviour
         self._labels = {node.metadata.name: node.metadata.labels for node in self.nodes}
         self._domains: dict[object, Domains] = {}
-        self._cells: dict[tuple[str, ...], Counter[tuple[str | None, ...]]] = {}
+        self._lacking: dict[str, tuple[str, ...]] = {}
+        self._cells: dict[tuple[str, ...], dict[tuple[str | None, ...], list[Node]]] = {}
         self._placements: dict[bytes, dict[str, Usability]] = {}
 
     def usable(self, placement: Placement) -> Mapping[str, Usability]:
@@ -253,11 +331,19 @@ class NodeSets:
         """Return the labels of a node."""
         return self._labels[name]
 
-    def cells(self, keys: Sequence[str]) -> Mapping[tuple[str | None, ...], int]:
-        """Map each combination of the nodes' values for ``keys`` (None: no such label) to its number of nodes."""
+    def lacking(self, key: str) -> tuple[str, ...]:
+        """Return the names of the nodes without a label."""
+        if key not in self._lacking:
+            self._lacking[key] = tuple(name for name, labels in self._labels.items() if key not in labels)
+        return self._lacking[key]
+
+    def cells(self, keys: Sequence[str]) -> Mapping[tuple[str | None, ...], Sequence[Node]]:
+        """Map each combination of the nodes' values for ``keys`` (None: no such label) to its nodes."""
         wanted = tuple(keys)
         if wanted not in self._cells:
-            self._cells[wanted] = Counter(tuple(node.metadata.labels.get(key) for key in wanted) for node in self.nodes)
+            cells = self._cells[wanted] = {}
+            for node in self.nodes:
+                cells.setdefault(tuple(node.metadata.labels.get(key) for key in wanted), []).append(node)
         return self._cells[wanted]
 
 
@@ -267,7 +353,7 @@ def count(
     matching: Mapping[str, int],
     labels: Labels,
 ) -> Spread:
-    """Count matching pods per eligible domain; the minimum is 0 while fewer domains than minDomains are eligible.
+    """Count matching pods per eligible domain.
 
     Args:
         constraint: The constraint to count for.
@@ -275,17 +361,15 @@ def count(
         matching: Maps a node's name to its number of pods that match the constraint's selector.
         labels: The incoming pod's own labels, for selfMatchNum.
     """
-    match_num = dict.fromkeys(domains.nodes, 0)
+    occupied: dict[str, int] = {}
     for node, number in matching.items():
         value = domains.value_of.get(node)
         if value is not None:
-            match_num[value] += number
-    enough = len(match_num) >= constraint.min_domains
+            occupied[value] = occupied.get(value, 0) + number
     return Spread(
         constraint=constraint,
         domains=domains,
-        match_num=match_num,
-        min_match_num=min(match_num.values(), default=0) if enough else 0,
+        match_num=MatchNum(domains.nodes, occupied),
         self_match_num=int(labelselectors.matches(constraint.selector, labels)),
     )
 
@@ -311,14 +395,22 @@ def filter_nodes(spreads: Sequence[Spread], nodes: NodeSets) -> Verdict:
     """Filter all nodes by the pod's hard constraints, in the pod's order; a node's first failure decides."""
     hard = [spread for spread in spreads if spread.constraint.hard]
     answers: Counter[str] = Counter()
-    for values, number in nodes.cells([spread.constraint.topology_key for spread in hard]).items():
-        answers[_filter(hard, values)] += number
+    for values, alike in nodes.cells([spread.constraint.topology_key for spread in hard]).items():
+        answers[_filter(hard, values)] += len(alike)
     return Verdict(
         total=len(nodes.nodes),
         feasible=answers["feasible"],
         not_matching=answers["not matching"],
         missing_label=answers["missing label"],
     )
+
+
+def let_in(spreads: Sequence[Spread], nodes: NodeSets) -> Iterator[Node]:
+    """Yield the nodes that pass all of the pod's hard constraints."""
+    hard = [spread for spread in spreads if spread.constraint.hard]
+    for values, alike in nodes.cells([spread.constraint.topology_key for spread in hard]).items():
+        if _filter(hard, values) == "feasible":
+            yield from alike
 
 
 def _filter(hard: Sequence[Spread], values: Sequence[str | None]) -> str:

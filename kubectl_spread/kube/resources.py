@@ -74,7 +74,7 @@ def pod_requests(spec: Requesting) -> dict[str, int]:
     if spec.resources is not None:
         found |= _of_pod(spec.resources, found)
     if spec.overhead:
-        _add(found, _numbers(spec.overhead))
+        add(found, _numbers(spec.overhead))
     return {**_amounts(found), POD: 1}
 
 
@@ -85,17 +85,17 @@ def _of_containers(spec: Requesting) -> dict[str, int]:
     """
     found: dict[str, int] = {}
     for container in spec.containers:
-        _add(found, _requests(container.resources))
+        add(found, _requests(container.resources))
     sidecars: dict[str, int] = {}
     starting: dict[str, int] = {}
     for container in spec.init_containers:
         asked = _requests(container.resources)
         if container.restart_policy == _ALWAYS:
-            _add(found, asked)
-            _add(sidecars, asked)
+            add(found, asked)
+            add(sidecars, asked)
             _raise(starting, sidecars)
         else:
-            _add(asked, sidecars)
+            add(asked, sidecars)
             _raise(starting, asked)
     _raise(found, starting)
     return found
@@ -133,7 +133,8 @@ def _numbers(listed: ResourceList) -> dict[str, int]:
     return found
 
 
-def _add(found: dict[str, int], more: Amounts) -> None:
+def add(found: dict[str, int], more: Amounts) -> None:
+    """Add amounts to those that were ``found``."""
     for name, amount in more.items():
         found[name] = found.get(name, 0) + amount
 
@@ -187,7 +188,7 @@ def total(pods: Iterable[Amounts]) -> dict[str, int]:
     """Return what pods take together: those bound to one node that have not finished, terminating or not."""
     found: dict[str, int] = {}
     for requests in pods:
-        _add(found, requests)
+        add(found, requests)
     return found
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 import msgspec
 
-from kubectl_spread.kube.model import Int32, LabelSelector, Message, ObjectMeta, PodTemplateSpec
+from kubectl_spread.kube.model import Int32, LabelSelector, Message, Object, PodTemplateSpec
 
 EMPTY: Final = PodTemplateSpec()
 _DEFAULT_REPLICAS: Final = 1
@@ -52,10 +52,8 @@ class _CronJobSpec(Message, frozen=True):
     job_template: Annotated[_JobTemplateSpec, 5] = _JobTemplateSpec()
 
 
-class Workload(Message, frozen=True):
+class Workload(Object, frozen=True):
     """An object with a pod template."""
-
-    metadata: Annotated[ObjectMeta, 1] = ObjectMeta()
 
     @property
     def template(self) -> PodTemplateSpec:

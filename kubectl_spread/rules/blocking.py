@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from kubectl_spread.audit.evaluate import Audit, Group
 from kubectl_spread.audit.obstacles import Cause
 from kubectl_spread.audit.phrases import plural
 from kubectl_spread.kube.model import Node
-from kubectl_spread.kube.podtopologyspread import Spread
+from kubectl_spread.kube.podtopologyspread import Spread, let_in
 from kubectl_spread.rules.counts import followed
-from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject
+from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject, literal
 
 _FILTERING: Final = "https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/podtopologyspread/filtering.go"
 
@@ -47,10 +48,10 @@ def _remedy(group: Group, jam: _Jam, audit: Audit) -> str | None:
     )
     constraint = spread.constraint
     if not spread.match_num:
-        return f"label the nodes with {constraint.topology_key}, or take a topology key that they have"
+        return f"label the nodes with {literal(constraint.topology_key)}, or take a topology key that they have"
     if len(spread.match_num) < constraint.min_domains:
         return "add nodes in another domain, or lower minDomains in the pod template"
-    least = min(spread.match_num.values())
+    least = spread.match_num.least
     lowest = [node for node, domain in spread.domains.value_of.items() if spread.match_num[domain] == least]
     causes = {one.cause for node in lowest if (one := audit.obstacles.of(group.view.shape, node)) is not None}
     if Cause.FULL in causes:
@@ -107,6 +108,7 @@ def _who(group: Group) -> str:
     return "the pending pods find" if _pending(group) else "one more such pod would find"
 
 
+@lru_cache(maxsize=16)
 def _jam(group: Group, audit: Audit) -> _Jam | None:
     """Tell how the hard constraints keep a group from every node that it could use; None: they do not.
 
@@ -120,15 +122,16 @@ def _jam(group: Group, audit: Audit) -> _Jam | None:
     ]
     if not hard or view.node_answer is None:
         return None
-    refusing: list[set[str]] = []
-    for node in audit.nodes.nodes:
+
+    def usable(node: Node) -> bool:
         obstacle = audit.obstacles.of(view.shape, node.metadata.name)
-        if obstacle is not None and (_pending(group) or obstacle.cause is not Cause.FULL):
-            continue
-        refused_by = [path for path, spread in hard if not _lets_in(spread, node)]
-        if not refused_by:
-            return None
-        refusing.append(set(refused_by))
+        return obstacle is None or (obstacle.cause is Cause.FULL and not _pending(group))
+
+    if any(usable(node) for node in let_in([spread for _, spread in hard], audit.nodes)):
+        return None
+    refusing = [
+        {path for path, spread in hard if not _lets_in(spread, node)} for node in audit.nodes.nodes if usable(node)
+    ]
     if not refusing:
         return None
     first = next(path for path, _ in hard if any(path in refused for refused in refusing))

@@ -54,7 +54,7 @@ def _seen(refusal: Refusal, events: list[EventRecord]) -> str:
 
 def _repeated_key(subject: Subject) -> Iterator[Evidence]:
     """Name keys that are listed twice where that is not refused now."""
-    found = list(holders(subject))
+    found = holders(subject)
     yield from together((holder, values) for holder in found if (values := _repeated_match(holder)))
     yield from together(((holder, values) for holder in found if (values := _repeated_mismatch(holder))), Severity.INFO)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
 from kubectl_spread.audit.evaluate import Row
@@ -14,16 +15,20 @@ _ENDING: Final = frozenset({"Pod", "Job", "CronJob"})
 """Kinds whose pods, once they run, are all there will be of them."""
 
 
-def counted(subject: Subject) -> Iterator[tuple[Row, Spread]]:
-    """Yield the rows of a subject whose domains are known from nodes, each with its count."""
-    return ((row, spread) for row, spread in subject.spreads if not row.lower_bound)
+@lru_cache(maxsize=1)
+def counted(subject: Subject) -> tuple[tuple[Row, Spread], ...]:
+    """Return the rows of a subject whose domains are known from nodes, each with its count."""
+    return tuple((row, spread) for row, spread in subject.spreads if not row.lower_bound)
 
 
-def awaiting(subject: Subject) -> Iterator[tuple[Row, Spread]]:
-    """Yield the counted rows whose pods wait for a place, or will be followed by others like them."""
-    for row, spread in counted(subject):
-        if any(not pod.node for pod in row.pods) or followed(subject, row.pods):
-            yield row, spread
+@lru_cache(maxsize=1)
+def awaiting(subject: Subject) -> tuple[tuple[Row, Spread], ...]:
+    """Return the counted rows whose pods wait for a place, or will be followed by others like them."""
+    return tuple(
+        (row, spread)
+        for row, spread in counted(subject)
+        if any(not pod.node for pod in row.pods) or followed(subject, row.pods)
+    )
 
 
 def followed(subject: Subject, pods: Iterable[PodRecord]) -> bool:

@@ -21,7 +21,7 @@ def _too_few_domains(subject: Subject) -> Iterator[Evidence]:
     for row, spread in awaiting(subject):
         wanted, found = spread.constraint.min_domains, len(spread.match_num)
         if found < wanted > 1:
-            limits = any(not spread.allows(one) for one in spread.match_num)
+            limits = not spread.allows_all
             yield Evidence(
                 names(row),
                 {

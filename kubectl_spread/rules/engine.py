@@ -12,7 +12,7 @@ from msgspec import UNSET
 from kubectl_spread.audit import projections, report
 from kubectl_spread.audit.clauses import path_order
 from kubectl_spread.audit.evaluate import Audit
-from kubectl_spread.audit.records import PodRecord
+from kubectl_spread.audit.records import Shape
 from kubectl_spread.audit.scope import Scope, Target
 from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject
 from kubectl_spread.rules.subjects import subjects
@@ -151,21 +151,23 @@ def _findings(audit: Audit, rules: tuple[Rule, ...], selection: Selection) -> It
     """Yield what the rules find, and whether it is to be ignored."""
     told: set[tuple[object, ...]] = set()
     for subject in subjects(audit):
-        ignored = (*selection.ignore, *_annotated(subject))
+        ignored: tuple[str, ...] | None = None
         for rule in rules:
-            for evidence in _news(rule, subject, told):
+            found = list(rule.check(subject))
+            if not found or _is_told(rule, subject, told):
+                continue
+            ignored = (*selection.ignore, *_annotated(subject)) if ignored is None else ignored
+            for evidence in found:
                 yield _finding(rule, subject, evidence), named(rule, ignored)
 
 
-def _news(rule: Rule, subject: Subject, told: set[tuple[object, ...]]) -> list[Evidence]:
-    """Return what a rule finds, unless it found it before: on the pods of the template that is looked at now."""
+def _is_told(rule: Rule, subject: Subject, told: set[tuple[object, ...]]) -> bool:
+    """Tell whether a rule found this before: on the pods of the template that is looked at now."""
     place = (rule.code, subject.namespace, subject.workload, subject.clause_path)
     if subject.template is not None and place in told:
-        return []
-    found = list(rule.check(subject))
-    if found:
-        told.add(place)
-    return found
+        return True
+    told.add(place)
+    return False
 
 
 def named(rule: Rule, words: Iterable[str]) -> bool:
@@ -179,16 +181,16 @@ def _annotated(subject: Subject) -> tuple[str, ...]:
         above = subject.audit.snapshot.template_owners(subject.template)
         annotations = (subject.template.ignored, *(owner.ignored for owner in above))
         return tuple(code for annotation in annotations for code in codes(annotation))
-    pods = [pod for row in subject.rows for pod in row.pods] or _refused_pods(subject)
-    on_pods = [frozenset(codes(pod.shape.ignored)) for pod in pods]
-    owners = subject.audit.snapshot.owner_chain(pods[0])
+    shapes = [view.shape for row in subject.rows for view, _ in row.views] or _refused_shapes(subject)
+    on_pods = [frozenset(codes(shape.ignored)) for shape in shapes]
+    owners = subject.audit.snapshot.ownership.chain(shapes[0].namespace, shapes[0].owner)
     on_owners = (code for owner in owners for code in codes(owner.ignored))
     return (*sorted(frozenset.intersection(*on_pods)), *on_owners)
 
 
-def _refused_pods(subject: Subject) -> list[PodRecord]:
+def _refused_shapes(subject: Subject) -> list[Shape]:
     names = {name for _, pods in subject.refusals for name in pods}
-    return [pod for pod in subject.audit.pods if pod.shape.namespace == subject.namespace and pod.name in names]
+    return [pod.shape for pod in subject.audit.pods if pod.shape.namespace == subject.namespace and pod.name in names]
 
 
 def codes(annotation: str) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from kubectl_spread.audit.clauses import Clause
 from kubectl_spread.audit.evaluate import Audit, Row
@@ -65,8 +66,13 @@ class Holder:
         return self.row is None and self.labels.get(key) == PRESUMED
 
 
-def holders(subject: Subject) -> Iterator[Holder]:
-    """Yield what has the clause of a subject; not what the API would refuse, nor the scheduler's own constraints."""
+@lru_cache(maxsize=1)
+def holders(subject: Subject) -> tuple[Holder, ...]:
+    """Return what has the clause of a subject; not what the API would refuse, nor the scheduler's own constraints."""
+    return tuple(_holders(subject))
+
+
+def _holders(subject: Subject) -> Iterator[Holder]:
     if subject.template is not None:
         yield from () if subject.refusals else _of_template(subject, subject.template)
         return

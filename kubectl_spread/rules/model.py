@@ -43,7 +43,7 @@ class Severity(IntEnum):
         return self.word
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Subject:
     """One workload in one clause: all of its rows, which differ in what is stored; and its groups.
 
@@ -90,6 +90,11 @@ class Subject:
         """Return the pods with a verdict, by name; of manifests only those that the API would take."""
         found = [member for member in self.taken if member.verdict is verdict]
         return sorted(found, key=lambda member: member.pod.name)
+
+
+def literal(text: str) -> str:
+    """Return a text from an object as it stands in a template, where braces have a meaning."""
+    return text.replace("{", "{{").replace("}", "}}")
 
 
 @dataclass(frozen=True, slots=True)

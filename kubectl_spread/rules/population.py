@@ -73,18 +73,18 @@ def _leaving(spread: Spread, subject: Subject) -> Counter[str]:
 
 def _frees(spread: Spread, more: Mapping[str, int]) -> bool:
     """Tell whether a domain that is blocked would be allowed if so many more pods counted."""
-    counts = {value: number + more.get(value, 0) for value, number in spread.match_num.items()}
-    enough = len(counts) >= spread.constraint.min_domains
-    least = min(counts.values(), default=0) if enough else 0
-    limit = spread.constraint.max_skew - spread.self_match_num + least
-    return any(not spread.allows(value) and counts[value] <= limit for value in counts)
+    changed = spread.changed(more)
+    return any(changed.allows(value) and not spread.allows(value) for value in spread.match_num)
 
 
 def _uncounted(subject: Subject) -> Iterator[Evidence]:
     for row, spread in counted(subject):
+        inside = spread.domains.value_of
+        if not spread.match_num or all(pod.node in inside for pod in row.pods):
+            continue
         matching = subject.audit.views.matching(subject.namespace, spread.constraint.selector)
-        outside = {node: number for node, number in matching.items() if node not in spread.domains.value_of}
-        if spread.match_num and any(pod.node in outside for pod in row.pods):
+        outside = {node: number for node, number in matching.items() if node not in inside}
+        if any(pod.node in outside for pod in row.pods):
             reasons = _reasons(outside, row, spread, subject.audit)
             values: dict[str, str | int] = {
                 "uncounted": plural(sum(outside.values()), "matching pod"),
@@ -102,9 +102,12 @@ def _other_workloads(subject: Subject) -> Iterator[Evidence]:
             for pod in row.pods
             if not pod.terminating and (domain := spread.domains.value_of.get(pod.node)) is not None
         )
-        others = sum(spread.match_num.values()) - own.total() * spread.self_match_num
-        alone = skew_with(spread, {domain: own[domain] - number for domain, number in spread.match_num.items()})
-        if spread.self_match_num and others and alone > spread.constraint.max_skew >= spread.skew:
+        others = spread.match_num.total - own.total() * spread.self_match_num
+        if not (spread.self_match_num and others):
+            continue
+        foreign = {domain: own[domain] - number for domain, number in spread.match_num.occupied.items()}
+        alone = skew_with(spread, {**own, **foreign})
+        if alone > spread.constraint.max_skew >= spread.skew:
             if len(subject.audit.revisions.of(subject.namespace, subject.workload)) > 1:
                 continue
             values: dict[str, str | int] = {"others": plural(others, "pod"), "skew": spread.skew, "alone": alone}

@@ -22,11 +22,8 @@ def _keyless_nodes(subject: Subject) -> Iterator[Evidence]:
         if spread.constraint.lenient:
             continue
         shapes = [view.shape for view, _ in row.views]
-        keyless = [
-            node.metadata.name
-            for node in subject.audit.nodes.nodes
-            if key not in node.metadata.labels and _schedulable(subject.audit, shapes[0].placement, node.metadata.name)
-        ]
+        lacking = subject.audit.nodes.lacking(key)
+        keyless = [node for node in lacking if _schedulable(subject.audit, shapes[0].placement, node)]
         all_of_them = len(keyless) == len(subject.audit.nodes.nodes)
         # Where a hard constraint refuses every node, the pods find none: SPR303 says so.
         if keyless and not (all_of_them and spread.constraint.hard):
@@ -46,16 +43,16 @@ def _schedulable(audit: Audit, placement: Placement, node: str) -> bool:
 def _held_down(subject: Subject) -> Iterator[Evidence]:
     """Name the domains that hold the minimum although no pod can go there, where others would give a higher one."""
     for row, spread in awaiting(subject):
-        least = min(spread.match_num.values(), default=0)
         if not spread.constraint.hard and spread.skew <= spread.constraint.max_skew:
             continue
+        least = spread.match_num.least
         holders = (node for node, one in spread.domains.value_of.items() if spread.match_num[one] == least)
         kept_away = closing.obstacles_on(row, holders, subject.audit)
         others = sum(number > least for number in spread.match_num.values()) if kept_away else 0
         if not kept_away or not others or others < spread.constraint.min_domains:
             continue
         holding = sorted(one for one, number in spread.match_num.items() if number == least)
-        limits = spread.constraint.hard and any(not spread.allows(one) for one in spread.match_num)
+        limits = not spread.allows_all
         severity = Severity.WARNING if limits else Severity.INFO
         yield Evidence(names(row), _held_values(spread, holding, kept_away), severity, _remedy(kept_away))
         return
@@ -65,7 +62,7 @@ def _held_values(spread: Spread, holding: list[str], kept_away: list[Obstacle]) 
     return {
         "domains": ", ".join(value(one) for one in holding),
         "topology_key": spread.constraint.topology_key,
-        "minimum": min(spread.match_num.values()),
+        "minimum": spread.match_num.least,
         "why": obstacles.summary(kept_away),
     }
 

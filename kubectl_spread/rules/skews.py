@@ -64,9 +64,9 @@ def _skew_evidence(
     for pod in row.pods:
         if not pod.terminating:
             own.setdefault(spread.domains.value_of.get(pod.node, ""), []).append(pod.name)
-    fullest = min(spread.match_num, key=lambda domain: (-spread.match_num[domain], domain not in own, domain))
+    fullest = min(spread.match_num.occupied, key=lambda domain: (-spread.match_num[domain], domain not in own, domain))
     pods = own.get(fullest, [])
-    total = sum(spread.match_num.values())
+    total = spread.match_num.total
     values: dict[str, str | int] = {
         "domain": value(fullest),
         "match_num": spread.match_num[fullest],

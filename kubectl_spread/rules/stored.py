@@ -22,9 +22,10 @@ def refused_pods(
     pods: list[PodRecord] = []
     errors: dict[str, None] = {}
     for row in subject.rows:
-        shapes = {id(view.shape): _messages(answer(view.shape), subject.path) for view, _ in row.views}
-        for pod in row.pods:
-            if pod.shape.stored is stored and (messages := shapes[id(pod.shape)]):
+        asked = [view.shape for view, _ in row.views if view.shape.stored is stored]
+        refused = {id(shape): found for shape in asked if (found := _messages(answer(shape), subject.path))}
+        for pod in row.pods if refused else ():
+            if messages := refused.get(id(pod.shape)):
                 pods.append(pod)
                 errors |= dict.fromkeys(messages)
     return sorted(pods, key=lambda pod: pod.name), list(errors)

@@ -31,7 +31,8 @@ _REASONS: Final = {
     504: "Timeout",
 }
 _LONGEST_TEXT: Final = 200
-_MALFORMED: Final = (msgspec.DecodeError, ProtobufError, ValueError, OverflowError, RecursionError)
+# An OSError is a time that the system cannot hold.
+_MALFORMED: Final = (msgspec.DecodeError, ProtobufError, ValueError, OverflowError, OSError, RecursionError)
 
 
 class ExpiredError(SourceError):
@@ -91,7 +92,7 @@ def one(answer: Answer, type_: type[T]) -> T:
         if answer.body.startswith(MAGIC):
             return Decoder(type_).one(answer.body)
         return json_objects.decode(answer.body, type_)
-    except _MALFORMED as error:
+    except (*_MALFORMED, FieldError) as error:
         raise _unexpected(answer) from error
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Final, Self, TypeVar
 
@@ -60,20 +61,32 @@ class Cluster:
     """
 
     def __init__(
-        self, transport: Transport, namespace: str, chunk_size: int, say: Callable[[str], None] = lambda _: None
+        self,
+        transport: Transport,
+        namespace: str,
+        chunk_size: int,
+        say: Callable[[str], None] = lambda _: None,
+        progress: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Read through ``transport``, ``chunk_size`` objects at a time; 0: all at once."""
         self.namespace = namespace
         self._transport = transport
         self._chunk_size = chunk_size
         self._say = say
+        self._progress = progress
+        self._expected: dict[tuple[str, str], Future[Answer]] = {}
 
     @classmethod
-    def connect(cls, flags: ConnectionFlags, say: Callable[[str], None] = lambda _: None) -> Self:
+    def connect(
+        cls,
+        flags: ConnectionFlags,
+        say: Callable[[str], None] = lambda _: None,
+        progress: Callable[[str], None] = lambda _: None,
+    ) -> Self:
         """Make ready to read from the cluster that ``flags`` and the kubeconfig name.
 
         Nothing is sent yet, except by a plugin that gets credentials. ``say`` is told what takes long, and what has
-        to be read again.
+        to be read again; ``progress`` how far a list of several pages is read.
 
         Raises:
             UsageError: The timeout is none.
@@ -86,7 +99,7 @@ class Cluster:
         compress = not settings.cluster.get("disable-compression", False)
         renew = credentials.renewal(settings, flags)
         transport = Transport(client, impersonation, timeout=timeout, compress=compress, renew=renew, say=say)
-        return cls(transport, namespace, flags.chunk_size, say)
+        return cls(transport, namespace, flags.chunk_size, say, progress)
 
     def version(self) -> ServerVersion:
         """Ask the apiserver for its version.
@@ -141,24 +154,35 @@ class Cluster:
                 it, and going on would mix two states of the cluster. See ``fold``.
             SourceError: It fails for another reason, or does not end.
         """
+        decoder = Decoder(resource.type)
+
+        def decode(answer: Answer) -> Page[T]:
+            return answers.page(answer, decoder, resource.type)
+
+        request = self._request(resource, namespace, field_selector)
+        first = self._expected.pop((resource.path(namespace), field_selector), None)
+        return paging.follow(request, decode, first)
+
+    def expect(self, resource: Resource[T], namespace: str | None = None, *, field_selector: str = "") -> None:
+        """Ask for the first page of a list now, so that it is there when the list is read; see ``pages``."""
+        request = self._request(resource, namespace, field_selector)
+        self._expected[resource.path(namespace), field_selector] = paging.ahead(request, "")
+
+    def _request(self, resource: Resource[T], namespace: str | None, field_selector: str) -> Callable[[str], Answer]:
+        """Return what asks for the page of a list that a token names."""
         query: dict[str, str | int] = {}
         if self._chunk_size:
             query["limit"] = self._chunk_size
         if field_selector:
             query["fieldSelector"] = field_selector
-        path = resource.path(namespace)
-        decoder = Decoder(resource.type)
 
         def request(token: str) -> Answer:
             continued = {"continue": token} if token else {}
-            answer = self._transport.get(path, {**query, **continued}, _OBJECTS)
+            answer = self._transport.get(resource.path(namespace), {**query, **continued}, _OBJECTS)
             answers.check(answer, verb="list", resource=resource.plural)
             return answer
 
-        def decode(answer: Answer) -> Page[T]:
-            return answers.page(answer, decoder, resource.type)
-
-        return paging.follow(request, decode)
+        return request
 
     def fold(
         self,
@@ -194,9 +218,14 @@ class Cluster:
         field_selector: str,
     ) -> F:
         folded = begin()
+        number = 0
         try:
             for page in self.pages(resource, namespace, field_selector=field_selector):
                 add(folded, page)
+                number += len(page)
+                if page.metadata.continue_:
+                    total = "" if page.remaining is None else f" of {number + page.remaining:,}"
+                    self._progress(f"{resource.plural}: {number:,}{total}")
         except (ExpiredError, ForbiddenError):
             raise
         except SourceError as error:

@@ -18,20 +18,23 @@ T = TypeVar("T", bound=Message)
 _UNEXPECTED: Final = "Server returned an unexpected response: "
 
 
-def follow(request: Callable[[str], Answer], decode: Callable[[Answer], Page[T]]) -> Iterator[Page[T]]:
+def follow(
+    request: Callable[[str], Answer], decode: Callable[[Answer], Page[T]], first: Future[Answer] | None = None
+) -> Iterator[Page[T]]:
     """Yield all pages of a list; one without objects is not the last one if another follows.
 
     Args:
         request: Asks for the page that a token names; "" names the first one.
         decode: Reads a page.
+        first: The first page, where it was asked for before.
 
     Raises:
         ExpiredError: A page is of another state of the cluster than those before it.
         SourceError: A page leads back to one that was read.
     """
     revision, tokens = "", {""}
-    pending: Future[Answer] | None = _ahead(request, "")
-    while pending is not None:
+    pending = first or ahead(request, "")
+    while True:
         page = decode(pending.result())
         revision = revision or page.resource_version
         if page.resource_version != revision:
@@ -40,12 +43,15 @@ def follow(request: Callable[[str], Answer], decode: Callable[[Answer], Page[T]]
         if token and token in tokens:
             raise SourceError(f"{_UNEXPECTED}a page leads back to one that was read")
         tokens.add(token)
-        pending = _ahead(request, token) if token else None
+        if not token:
+            yield page
+            return
+        pending = ahead(request, token)
         yield page
 
 
-def _ahead(request: Callable[[str], Answer], token: str) -> Future[Answer]:
-    """Start a request in a thread that does not keep an interrupted program from ending."""
+def ahead(request: Callable[[str], Answer], token: str) -> Future[Answer]:
+    """Ask for a page in a thread that does not keep an interrupted program from ending."""
     future: Future[Answer] = Future()
 
     def run() -> None:

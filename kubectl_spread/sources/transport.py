@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
@@ -14,10 +15,12 @@ from kubernetes.client import ApiClient
 from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import HTTPError, InsecureRequestWarning
 
+from kubectl_spread import __version__
 from kubectl_spread.sources import retries
 from kubectl_spread.sources.failures import CONNECT_TIMEOUT, Again, ConnectionFailedError, TooLargeError, failure
 from kubectl_spread.sources.retries import Patience
 
+_USER_AGENT: Final = f"kubectl-spread/{__version__}"
 _UNAUTHORIZED: Final = 401
 _CHUNK: Final = 1 << 20
 _LARGEST: Final = 1 << 30
@@ -83,6 +86,7 @@ class Transport:
         self._timeout = timeout
         self._compress = compress and urlsplit(self._host).hostname not in _LOOPBACK
         self._renew = renew
+        self._renewing = Lock()
         self._say = say
         self._known = False
         if not client.configuration.verify_ssl:
@@ -100,9 +104,13 @@ class Transport:
         """
         url = self._host + path + (f"?{urlencode(query)}" if query else "")
         patience = Patience(self._timeout)
+        client = self._client
         answer = self._patiently(url, accept, patience)
         if answer.status == _UNAUTHORIZED and self._renew:
-            self._client = self._renew()
+            with self._renewing:
+                # Another thread may have got new credentials meanwhile.
+                if self._client is client:
+                    self._client = self._renew()
             answer = self._patiently(url, accept, patience)
         return answer
 
@@ -152,7 +160,7 @@ class Transport:
         )
 
     def _headers(self, client: ApiClient, accept: str) -> urllib3.HTTPHeaderDict:
-        headers = urllib3.HTTPHeaderDict({"Accept": accept, "User-Agent": "kubectl-spread"})
+        headers = urllib3.HTTPHeaderDict({"Accept": accept, "User-Agent": _USER_AGENT})
         if self._compress:
             headers["Accept-Encoding"] = "gzip"
         client.update_params_for_auth(headers, [], ["BearerToken"], "", "GET", None)
