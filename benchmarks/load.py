@@ -2,43 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 
-from tests.controlplane.client import ApiClient, parallel
+from tests.controlplane.client import Object, parallel
 from tests.controlplane.cluster import ControlPlane
 
 ZONES: Final = ("europe-west1-a", "europe-west1-b", "europe-west1-c")
 PODS_A_WORKLOAD: Final = 30
+PODS_A_NODE: Final = 30
 _NAMESPACES: Final = 20
+_UNEVEN: Final = 20
+_CONDITIONS: Final = ("ContainersReady", "Initialized", "PodReadyToStartContainers", "PodScheduled", "Ready")
+_FIELDS: Final = (".", "f:lastTransitionTime", "f:observedGeneration", "f:status", "f:type")
+_REPORTED: Final[dict[str, Any]] = {name: {} for name in _FIELDS}
+_MANAGED_FIELDS: Final = [
+    {
+        "manager": "kubelet",
+        "operation": "Update",
+        "subresource": "status",
+        "apiVersion": "v1",
+        "time": "2026-11-01T09:00:07Z",
+        "fieldsType": "FieldsV1",
+        "fieldsV1": {
+            "f:status": {
+                "f:conditions": {f'k:{{"type":"{name}"}}': _REPORTED for name in _CONDITIONS},
+                "f:containerStatuses": {},
+                "f:hostIP": {},
+                "f:hostIPs": {},
+                "f:phase": {},
+                "f:podIP": {},
+                "f:podIPs": {".": {}, 'k:{"ip":"10.0.0.1"}': {".": {}, "f:ip": {}}},
+                "f:startTime": {},
+            }
+        },
+    }
+]
+"""What a kubelet writes; the apiserver adds what the creator did."""
 
 
-def fill(cluster: ControlPlane, *, pods: int, nodes: int) -> None:
-    """Create ``nodes`` nodes and ``pods`` bound pods that look as a ReplicaSet's would.
+class Load:
+    """Pods that look as those of ReplicaSets do, bound to nodes, in one control plane; more of them can be added."""
 
-    A pod has two containers, twenty environment variables, annotations, two spread constraints and one affinity term.
-    """
-    cluster.add_nodes(ZONES, per_zone=-(-nodes // len(ZONES)))
-    found = cluster.api.get("/api/v1/nodes")["items"]
-    names = [node["metadata"]["name"] for node in found][:nodes]
-    cluster.api.create_all(
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"team-{number}"}}
-        for number in range(_NAMESPACES)
-    )
-    replica_sets = cluster.api.create_all(_replica_set(number) for number in range(-(-pods // PODS_A_WORKLOAD)))
-    _create(cluster.api, _pods(replica_sets, names, pods))
+    def __init__(self, cluster: ControlPlane) -> None:
+        """Start with namespaces, and without nodes and pods."""
+        self._cluster = cluster
+        self._nodes: list[str] = []
+        self._owners: list[Object] = []
+        self._pods = 0
+        cluster.api.create_all(
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"team-{number}"}}
+            for number in range(_NAMESPACES)
+        )
 
+    def grow(self, *, pods: int, nodes: int) -> None:
+        """Add nodes and pods until there are so many.
 
-def _create(api: ApiClient, manifests: Iterator[dict[str, Any]]) -> None:
-    """Create pods a slice at a time, so that the manifests never stand in memory together."""
-    while some := [manifest for _, manifest in zip(range(2000), manifests, strict=False)]:
-        parallel(api.create, some)
+        A pod has two containers, forty environment variables, annotations, two spread constraints, one affinity term,
+        and managedFields of its controller and its kubelet.
+        """
+        per_zone = -(-(nodes - len(self._nodes)) // len(ZONES))
+        added = [self._cluster.add_nodes([zone], per_zone=max(0, per_zone)) for zone in ZONES]
+        # One of each zone in turn, so that workloads are spread as a scheduler would have done it.
+        self._nodes += [name for names in zip(*added, strict=True) for name in names]
+        workloads = range(len(self._owners), -(-pods // PODS_A_WORKLOAD))
+        self._owners += self._cluster.api.create_all(_replica_set(number) for number in workloads)
+        parallel(self._create, range(self._pods, pods))
+        self._pods = max(pods, self._pods)
 
+    def _create(self, index: int) -> None:
+        owner = self._owners[index // PODS_A_WORKLOAD]
+        self._cluster.api.create(pod(owner, index % PODS_A_WORKLOAD, self._node(index)))
 
-def _pods(replica_sets: list[dict[str, Any]], nodes: list[str], number: int) -> Iterator[dict[str, Any]]:
-    for index in range(number):
-        owner = replica_sets[index // PODS_A_WORKLOAD]
-        yield _pod(owner, index % PODS_A_WORKLOAD, nodes[index % len(nodes)])
+    def _node(self, index: int) -> str:
+        """Return the node of a pod; those of one workload in twenty are all in one zone."""
+        workload, number = divmod(index, PODS_A_WORKLOAD)
+        if workload % _UNEVEN:
+            return self._nodes[index % len(self._nodes)]
+        return self._nodes[(number * len(ZONES) + workload) % len(self._nodes)]
 
 
 def _labels(name: str) -> dict[str, str]:
@@ -64,7 +104,8 @@ def _replica_set(number: int) -> dict[str, Any]:
     }
 
 
-def _pod(owner: dict[str, Any], index: int, node: str) -> dict[str, Any]:
+def pod(owner: Object, index: int, node: str) -> dict[str, Any]:
+    """Return the manifest of a workload's pod of one number, bound to a node."""
     metadata = owner["metadata"]
     name = metadata["name"].removesuffix("-7c9d8f6b54")
     reference = {
@@ -89,6 +130,7 @@ def _pod(owner: dict[str, Any], index: int, node: str) -> dict[str, Any]:
                 "kubectl.kubernetes.io/restartedAt": "2026-11-01T09:00:00Z",
             },
             "ownerReferences": [reference],
+            "managedFields": _MANAGED_FIELDS,
         },
         "spec": {**_spec(name), "nodeName": node},
     }

@@ -58,6 +58,11 @@ def sample(*arguments: str) -> str:
     return f"```console\n$ kubectl spread {' '.join(arguments)}\n{run(*arguments)}```\n"
 
 
+def source(path: str) -> str:
+    """Return a file of YAML as a Markdown block."""
+    return f"```yaml\n{(ROOT / path).read_text(encoding='utf-8')}```\n"
+
+
 def shown(section: Section, found: Callable[[], Explanation] = uneven) -> str:
     """Return what a section of ``explain`` says of an uneven Deployment on a narrow terminal, as a Markdown block."""
     return f"```\n{section(found(), Terminal(width=80))}```\n"
@@ -106,6 +111,7 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
 }
 BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
     "README.md": {"check": lambda: sample(*CHECK), "rules": rules_list},
+    "docs/permissions.md": {"cluster": lambda: source("docs/rbac/cluster.yaml")},
     "docs/getting-started.md": {"explain": lambda: sample(*EXPLAIN)},
     "docs/explain.md": {
         "scale-down": lambda: sample(*EXPLAIN_API),

@@ -104,5 +104,11 @@ def test_links_between_pages_lead_somewhere() -> None:
             assert target.exists(), f"{page} links to {link}"
 
 
+def test_files_that_pages_name_exist() -> None:
+    for page in Path("docs").rglob("*.md"):
+        for named in re.findall(r"`((?:docs|kubectl_spread|tests)/[\w./-]+)`", page.read_text(encoding="utf-8")):
+            assert Path(named).exists(), f"{page} names {named}"
+
+
 def _read(path: str) -> str:
     return (generated.ROOT / path).read_text(encoding="utf-8")

@@ -18,6 +18,7 @@ from tests.controlplane.certificates import KeyPair
 from tests.controlplane.processes import LOOPBACK
 
 UNAVAILABLE = (502, b"<html>upstream is gone</html>", "text/html")
+_PASSED = frozenset({"Accept", "Authorization", "User-Agent"})
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Exchange:
 
     def forward(self, target: str = "", **headers: str) -> Reply:
         """Return the real answer to the request, or to one with another target or other headers."""
-        passed = {key: self.request.headers[key] for key in ("Accept", "Authorization") if key in self.request.headers}
+        passed = {key: value for key, value in self.request.headers.items() if key in _PASSED}
         return self._proxy.ask(target or self.request.target, {**passed, **headers})
 
     def send_head(self, reply: Reply) -> None:

@@ -1,0 +1,77 @@
+"""``check -A`` on a real apiserver, beside kubectl and beside the bare download of the same lists, at several sizes.
+
+Run as ``python -m benchmarks.live --pods 1000,3000,10000,30000,100000,150000``; there is a node for every 30 pods.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Final
+
+from benchmarks.download import JSON, PROTOBUF, Download
+from benchmarks.load import PODS_A_NODE, Load
+from benchmarks.sidebyside import Median, medians, table
+from tests.controlplane.cluster import ControlPlane
+
+CHECK: Final = "kubectl spread check -A"
+BARE: Final = "curl, protobuf"
+_KUBECTL_FITS: Final = 30_000
+"""Pods up to which kubectl fits the machine beside the apiserver."""
+
+
+def commands(cluster: ControlPlane, folder: Path, pods: int, page: int) -> dict[str, list[str]]:
+    """Return what is compared on a cluster of so many pods, each by its name."""
+    download = Download(cluster.api, cluster.kubeconfig, folder)
+    plugin = str(Path(sys.executable).parent / "kubectl-spread")
+    found = {
+        BARE: download.command(PROTOBUF, page),
+        CHECK: [plugin, "check", "-A", f"--chunk-size={page}"],
+        "curl, JSON": download.command(JSON, page),
+    }
+    if pods <= _KUBECTL_FITS:
+        found["kubectl get pods -A"] = ["kubectl", "get", "pods", "-A"]
+        found["kubectl get pods -A -o json"] = ["kubectl", "get", "pods", "-A", "-o", "json"]
+    return found
+
+
+def growth(checks: dict[int, Median]) -> list[str]:
+    """Return a table of what a check takes at each size, and per pod."""
+    lines = ["| pods | wall | peak memory | wall for 1,000 pods | multiple of curl, protobuf |"]
+    lines.append("|---|---|---|---|---|")
+    lines += [
+        f"| {pods:,} | {one.wall:.2f} s | {one.memory:.0f} MiB | {one.wall / pods * 1e6:.0f} ms | {one.ratio:.2f} |"
+        for pods, one in checks.items()
+    ]
+    return lines
+
+
+def main() -> None:
+    """Fill a control plane further and further, and compare at each size."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pods", default="1000,3000,10000,30000", help="sizes, ascending")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--page", type=int, default=500)
+    asked = parser.parse_args()
+    checks = {}
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        ControlPlane.start(Path(folder), scheduler=False, controllers=False) as cluster,
+    ):
+        load = Load(cluster)
+        for pods in map(int, asked.pods.split(",")):
+            begin = time.monotonic()
+            load.grow(pods=pods, nodes=-(-pods // PODS_A_NODE))
+            print(f"\n{pods:,} pods after {time.monotonic() - begin:.0f} s more\n")
+            compared = commands(cluster, Path(folder) / "curl", pods, asked.page)
+            found = medians(compared, cluster.environment(), asked.rounds, BARE)
+            print("\n".join(table(found, BARE)), flush=True)
+            checks[pods] = found[CHECK]
+    print("", *growth(checks), sep="\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""How long commands take that have little to do, beside the imports that they cannot do without, in turn.
+
+Run as ``python -m benchmarks.startup``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from benchmarks.sidebyside import medians, table
+from tests.controlplane.cluster import ControlPlane
+
+_PLUGIN: Final = str(Path(sys.executable).parent / "kubectl-spread")
+_IMPORTS: Final = "import click, msgspec"
+_CLIENT: Final = "import kubernetes"
+_POD: Final = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: web, namespace: default, labels: {app: web}}
+spec:
+  containers: [{name: web, image: web}]
+  topologySpreadConstraints:
+  - maxSkew: 1
+    topologyKey: topology.kubernetes.io/zone
+    whenUnsatisfiable: DoNotSchedule
+    labelSelector: {matchLabels: {app: web}}
+"""
+
+
+def main() -> None:
+    """Compare what needs no cluster, and then a check of a cluster without pods."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=15)
+    rounds = parser.parse_args().rounds
+    # As installed: with the modules compiled.
+    with tempfile.TemporaryDirectory() as folder:
+        compiled = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": folder}
+        environment = {**os.environ, **compiled}
+        manifest = Path(folder, "small.yaml")
+        manifest.write_text(_POD)
+        offline = {
+            _IMPORTS: [sys.executable, "-c", _IMPORTS],
+            "--help": [_PLUGIN, "--help"],
+            "rules": [_PLUGIN, "rules"],
+            "check -f small.yaml": [_PLUGIN, "check", "-f", str(manifest)],
+        }
+        print("\n".join(table(medians(offline, environment, rounds, _IMPORTS), _IMPORTS)))
+        with ControlPlane.start(Path(folder), scheduler=False, controllers=False) as cluster:
+            live = {
+                _CLIENT: [sys.executable, "-c", _CLIENT],
+                "check": [_PLUGIN, "check"],
+            }
+            print("", *table(medians(live, {**cluster.environment(), **compiled}, rounds, _CLIENT), _CLIENT), sep="\n")
+
+
+if __name__ == "__main__":
+    main()
