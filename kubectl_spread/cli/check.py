@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, Literal
 
 import click
 
 from kubectl_spread.audit.report import Report
-from kubectl_spread.cli import options, output
+from kubectl_spread.cli import formats, options, output
 from kubectl_spread.cli.baseline import gone, load
+from kubectl_spread.cli.formats import Output
 from kubectl_spread.cli.gather import gather
 from kubectl_spread.cli.gathered import Gathered
-from kubectl_spread.render import structured
 from kubectl_spread.rules.model import Severity
 
 _FINDINGS: Final = 1
 _UNANSWERED: Final = 2
-_FORMATS: Final = ("json", "name", "wide", "yaml")
 
 
 @click.command()
 @click.argument("arguments", nargs=-1, metavar="[NAME… | TYPE/NAME… | TYPE NAME…]")
 @options.scope
 @options.reading
-@click.option("-o", "--output", "form", type=click.Choice(_FORMATS), help="How to print; the default is a table.")
+@click.option(
+    "-o",
+    "--output",
+    "forms",
+    callback=formats.parsed,
+    multiple=True,
+    metavar="FORMAT[=FILE]",
+    help=f"How to print, and to which file; repeatable. One of {', '.join(formats.NAMES)}. [default: table]",
+)
+@click.option("--output-file", default="", metavar="FILE", help="The file for what would go to standard output.")
 @click.option(
     "--fail-on",
     type=click.Choice(["error", "warning", "info", "never"]),
@@ -54,7 +63,8 @@ def check(
     /,
     *,
     filename: tuple[str, ...],
-    form: str | None,
+    forms: list[Output],
+    output_file: str,
     fail_on: str,
     baseline: str,
     show: Literal["problems", "all"] | None,
@@ -66,49 +76,49 @@ def check(
 
     Exit status: 0 nothing at or above --fail-on, 1 findings, 2 not everything could be checked.
     """
+    wanted = formats.outputs(forms, output_file)
     known = load(baseline, filename) if baseline else None
     question, gathered = gather({**asked, "filename": filename})
     report = gathered.completed(question, known)
     gathered.say()
     if text := gone(report.summary):
         output.note(text)
-    _print(report, gathered, form, show, headers=not no_headers, color=color)
+    for one in wanted:
+        if one.form in formats.FOR_PEOPLE and gathered.empty:
+            _say_nothing(gathered, one)
+        else:
+            render = _table(gathered, one, show, headers=not no_headers, color=color) or formats.renderer(one.form)
+            formats.write(render(report), one.file)
     if gathered.problems:
         context.exit(_UNANSWERED)
     if _at_or_above(report, fail_on):
         context.exit(_FINDINGS)
 
 
-def _print(
-    report: Report,
-    gathered: Gathered,
-    form: str | None,
-    show: Literal["problems", "all"] | None,
-    *,
-    headers: bool,
-    color: str,
-) -> None:
-    if form in (None, "wide", "name") and gathered.empty:
-        if not gathered.problems:
-            output.note(gathered.nothing_found())
-        return
-    match form:
-        case "json":
-            output.data(structured.json(report))
-        case "yaml":
-            output.data(structured.yaml(report))
-        case "name":
-            output.data(structured.names(report))
-        case _:
-            from kubectl_spread.render import table  # noqa: PLC0415 - rich is only for people
+def _say_nothing(gathered: Gathered, one: Output) -> None:
+    """Say that there is nothing to print."""
+    if not gathered.problems:
+        output.note(gathered.nothing_found())
+    if one.file is not None:
+        formats.write("", one.file)
 
-            layout = table.Layout(
-                wide=form == "wide",
-                namespaces=gathered.scope.namespace is None and gathered.several_namespaces,
-                headers=headers,
-                show=show,
-            )
-            output.data(table.check(report, layout, output.terminal(color)))
+
+def _table(
+    gathered: Gathered, one: Output, show: Literal["problems", "all"] | None, *, headers: bool, color: str
+) -> Callable[[Report], str] | None:
+    """Return what prints a report as a table; None where another format is asked for."""
+    if one.form not in (formats.TABLE, formats.WIDE):
+        return None
+    from kubectl_spread.render import table  # noqa: PLC0415 - rich is only for people
+
+    layout = table.Layout(
+        wide=one.form == formats.WIDE,
+        namespaces=gathered.scope.namespace is None and gathered.several_namespaces,
+        headers=headers,
+        show=show,
+    )
+    terminal = output.terminal(color) if one.file is None else output.page(color)
+    return lambda report: table.check(report, layout, terminal)
 
 
 def _at_or_above(report: Report, fail_on: str) -> bool:

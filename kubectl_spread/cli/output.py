@@ -32,6 +32,13 @@ def terminal(color: str) -> Terminal:
     return Terminal(width=shutil.get_terminal_size().columns if interactive else None, color=colored)
 
 
+def page(color: str) -> Terminal:
+    """Return a file as what is written to: as wide as needed, coloured only if that is asked for."""
+    from kubectl_spread.render.terminal import Terminal  # noqa: PLC0415 - rich is only for tables
+
+    return Terminal(color=color == "always")
+
+
 class _Line:
     """The line on stderr that is written over."""
 
