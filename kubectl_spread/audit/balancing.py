@@ -9,10 +9,11 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from heapq import heapify, heappop, heapreplace
 from itertools import islice
 from typing import Final, NamedTuple
+
+import msgspec
 
 _FEW: Final = 8
 """With more domains than this, smaller sets are not looked for."""
@@ -20,8 +21,7 @@ _TRIES: Final = 5_000
 """How many sets are tried at most to find one that is smaller."""
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(msgspec.Struct, frozen=True):
     """The domains of one hard constraint, as a game of evicting and placing.
 
     Attributes:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from kubectl_spread.audit.evaluate import Audit, Row
 from kubectl_spread.audit.families import Families, Family, matcher, per_domain
@@ -16,8 +17,7 @@ from kubectl_spread.kube.podtopologyspread import Spread
 _UNGROUPED = frozenset({Verdict.STALE_LABEL, Verdict.REMOVED_LABEL})
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(msgspec.Struct, frozen=True):
     """A row that is too skewed, or where no node that is free is allowed; ``index`` is its place among the rows.
 
     ``low`` are the domains that make it so: those too far below the fullest, or those at the minimum.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cached_property
+
+import msgspec
 
 from kubectl_spread.kube import labels as labelselectors
 from kubectl_spread.kube.model import (
@@ -20,8 +21,7 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _INDEX = re.compile(r"\[(\d+)\]")
 
 
-@dataclass(frozen=True)
-class Clause:
+class Clause(msgspec.Struct, frozen=True, dict=True):
     """One spread constraint or affinity term; ``constraint`` is None for a term.
 
     ``required`` tells whether the scheduler filters by it: a DoNotSchedule constraint or a required term. A

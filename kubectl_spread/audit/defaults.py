@@ -6,7 +6,6 @@ Shapes are made while pods are read, and Services and owners are read later; so 
 from __future__ import annotations
 
 from collections.abc import Container
-from dataclasses import replace
 
 import msgspec
 
@@ -42,7 +41,8 @@ def apply(snapshot: Snapshot, unread: Container[str] = ()) -> list[Target]:
         elif not labelselectors.is_empty(selector := deduction.of(shape)):
             derived[key] = with_defaults(shape, selector)
     snapshot.pods = [
-        replace(pod, shape=derived[id(pod.shape)]) if id(pod.shape) in derived else pod for pod in snapshot.pods
+        msgspec.structs.replace(pod, shape=derived[id(pod.shape)]) if id(pod.shape) in derived else pod
+        for pod in snapshot.pods
     ]
     return sorted(missing, key=lambda target: (target.kind, target.name))
 
@@ -71,7 +71,7 @@ def with_defaults(shape: Shape, deduced: LabelSelector) -> Shape:
         if shape.profile is not None and shape.profile.heeds(hard=_is_hard(default))
     )
     splits = tuple(Split(selector, {}, frozenset()) for _ in found)
-    return replace(shape, clauses=(*found, *shape.clauses), splits=(*splits, *shape.splits))
+    return msgspec.structs.replace(shape, clauses=(*found, *shape.clauses), splits=(*splits, *shape.splits))
 
 
 def _is_hard(constraint: TopologySpreadConstraint) -> bool:

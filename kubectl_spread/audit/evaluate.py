@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+
+import msgspec
 
 from kubectl_spread.audit.acceptance import Acceptance
 from kubectl_spread.audit.clauses import Clause, path_order
@@ -23,8 +24,7 @@ from kubectl_spread.kube import nodeaffinity
 from kubectl_spread.kube.podtopologyspread import NodeSets, Spread
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(msgspec.Struct, frozen=True):
     """A judged pod in one clause, with the verdicts on its keys."""
 
     pod: PodRecord
@@ -33,8 +33,7 @@ class Member:
     keys: tuple[KeyVerdict, ...]
 
 
-@dataclass(slots=True)
-class Row:
+class Row(msgspec.Struct):
     """Pods of one workload, by name, that are alike in one clause.
 
     ``members`` are those whose verdict is not ``merged``.
@@ -46,10 +45,10 @@ class Row:
     clause: Clause
     index: int
     effective: bytes
-    pods: list[PodRecord] = field(default_factory=list)
-    members: list[Member] = field(default_factory=list)
-    verdicts: Counter[Verdict] = field(default_factory=Counter)
-    views: list[tuple[ShapeView, int]] = field(default_factory=list)
+    pods: list[PodRecord] = msgspec.field(default_factory=list)
+    members: list[Member] = msgspec.field(default_factory=list)
+    verdicts: Counter[Verdict] = msgspec.field(default_factory=Counter)
+    views: list[tuple[ShapeView, int]] = msgspec.field(default_factory=list)
 
     @property
     def path(self) -> str:
@@ -74,18 +73,16 @@ class Row:
         return any(view.lower_bound for view, _ in self.views)
 
 
-@dataclass(slots=True, eq=False)
-class Group:
+class Group(msgspec.Struct, eq=False):
     """Pods that are alike in everything the spread plugin reads."""
 
     namespace: str
     workload: Target
     view: ShapeView
-    pods: list[PodRecord] = field(default_factory=list)
+    pods: list[PodRecord] = msgspec.field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Audit:
+class Audit(msgspec.Struct, frozen=True, eq=False):
     """What is true about the judged pods: rows and groups in the report's order, and what they were held against.
 
     ``comparison`` is with another Kubernetes, where that is asked for.
@@ -167,7 +164,7 @@ def _asked_templates(snapshot: Snapshot) -> tuple[Template, ...]:
     """Return the templates that are asked for, by their own or an owner's name, under the root owner of their pods."""
     targets = snapshot.scope.targets
     asked = [
-        replace(template, workload=snapshot.root(template))
+        msgspec.structs.replace(template, workload=snapshot.root(template))
         for template in snapshot.templates
         if not targets or any(target.includes(one) for target in targets for one in _names(template, snapshot))
     ]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
+
+import msgspec
 
 from kubectl_spread.audit.evaluate import Audit
 from kubectl_spread.audit.records import OwnerRecord, PodRecord
@@ -18,8 +19,7 @@ from kubectl_spread.kube.podtopologyspread import Spread, counts_nothing
 LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 
 
-@dataclass(slots=True)
-class Revision:
+class Revision(msgspec.Struct):
     """The pods of one revision, or of one direct owner where no label tells revisions apart.
 
     ``name`` is the label's value, "" without one; ``owner`` is None where the workload owns the pods itself.
@@ -27,7 +27,7 @@ class Revision:
 
     name: str
     owner: OwnerRecord | None
-    pods: list[PodRecord] = field(default_factory=list)
+    pods: list[PodRecord] = msgspec.field(default_factory=list)
 
     @property
     def age(self) -> tuple[int, datetime, str]:
@@ -37,8 +37,7 @@ class Revision:
         return number, (self.owner.created if self.owner and self.owner.created else first), self.name
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(msgspec.Struct, frozen=True):
     """All pods of one workload that were read, terminating and pending ones too; ``revisions`` the oldest first."""
 
     namespace: str

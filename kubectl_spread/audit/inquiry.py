@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from kubectl_spread.kube.features import Behaviour
 
 
-@dataclass(frozen=True, slots=True)
-class Inquiry:
+class Inquiry(msgspec.Struct, frozen=True):
     """Questions that only some runs ask.
 
     Attributes:
@@ -20,4 +20,4 @@ class Inquiry:
 
     recreate: bool = False
     upgrade: Behaviour | None = None
-    expected_domains: Mapping[str, int] = field(default_factory=dict)
+    expected_domains: Mapping[str, int] = msgspec.field(default_factory=dict)

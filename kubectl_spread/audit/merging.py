@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -27,8 +26,7 @@ _MISSING: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """What is changed in one spread constraint or affinity term.
 
     Attributes:
@@ -44,16 +42,14 @@ class Change:
     dropped: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PodsOutcome:
+class PodsOutcome(msgspec.Struct, frozen=True):
     """What the API would say to the pods of a workload, and the labels that its controller is presumed to add."""
 
     errors: tuple[FieldError, ...]
     presumed_labels: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """What the API says to the creation of an object, and what is changed in it.
 
     Attributes:
@@ -132,8 +128,7 @@ def applied(found: Mapping[str, Any], changes: Sequence[Change]) -> dict[str, An
     return dict(changed)
 
 
-@dataclass(frozen=True, slots=True)
-class _Unmerging:
+class _Unmerging(msgspec.Struct, frozen=True):
     """One clause of a stored pod: which of its requirements are the merge's."""
 
     clause: Clause

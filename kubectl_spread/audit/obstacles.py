@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 from kubectl_spread.audit.phrases import plural
 from kubectl_spread.audit.records import Shape
@@ -26,8 +27,7 @@ class Cause(StrEnum):
     CONSTRAINED = "constrained"
 
 
-@dataclass(frozen=True, slots=True)
-class Obstacle:
+class Obstacle(msgspec.Struct, frozen=True):
     """Why one node will not take a pod: the cause, and in words what exactly."""
 
     cause: Cause

@@ -7,9 +7,9 @@ affinity. Source: kubernetes v1.37.1 pkg/scheduler/apis/config/v1/default_plugin
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 from msgspec import UNSET, UnsetType
 
 from kubectl_spread.audit import affinity, phrases, report
@@ -59,8 +59,7 @@ class Placing(report.Part, frozen=True, kw_only=True):
     unknown: list[str] | UnsetType = UNSET
 
 
-@dataclass(frozen=True, slots=True)
-class _Filters:
+class _Filters(msgspec.Struct, frozen=True):
     """What a pod of one shape is held against."""
 
     shape: Shape

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -146,12 +147,7 @@ def _with_counts(row: report.Row, spread: Spread, *, inferred: bool) -> report.R
     return msgspec.structs.replace(
         row,
         domains=[
-            report.Domain(
-                value=value,
-                nodes=spread.domains.nodes[value],
-                match_num=spread.match_num[value],
-                skew=spread.skew_of(value),
-            )
+            _domain(value, spread.domains.nodes[value], spread.match_num[value], spread.skew_of(value))
             for value in listed
         ],
         empty_domains=spread.match_num.empty if many else UNSET,
@@ -161,6 +157,12 @@ def _with_counts(row: report.Row, spread: Spread, *, inferred: bool) -> report.R
         lower_bound=inferred or UNSET,
         next=UNSET if inferred else _next(spread, many=many),
     )
+
+
+@lru_cache(maxsize=1 << 15)
+def _domain(value: str, nodes: int, match_num: int, skew: int) -> report.Domain:
+    """Return a domain as the report has it; those of thousands of workloads on one node are often alike."""
+    return report.Domain(value=value, nodes=nodes, match_num=match_num, skew=skew)
 
 
 def _next(spread: Spread, *, many: bool) -> report.Next:

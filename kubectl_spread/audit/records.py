@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
+
+import msgspec
 
 from kubectl_spread.audit.clauses import Clause
 from kubectl_spread.audit.digests import digest
@@ -28,8 +29,7 @@ from kubectl_spread.kube.schedulerconfig import Profile
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Shape:
+class Shape(msgspec.Struct, frozen=True, eq=False):
     """What pods of one template have in common; compared by identity.
 
     ``clauses`` hold the selectors as stored (for a manifest: as they would be stored); ``splits`` go with
@@ -64,8 +64,7 @@ class Shape:
         return self.profile is not None and self.profile.spreads
 
 
-@dataclass(frozen=True, slots=True)
-class PodRecord:
+class PodRecord(msgspec.Struct, frozen=True, gc=False):
     """What is kept of one judged pod; ``node`` is "" while it is pending, ``owners`` are those of unsettled labels.
 
     ``held`` tells whether it has finalizers, so that it goes only once these are removed; ``gates`` are the names of
@@ -89,8 +88,7 @@ class PodRecord:
         return self.shape.namespace
 
 
-@dataclass(frozen=True, slots=True)
-class OwnerRecord:
+class OwnerRecord(msgspec.Struct, frozen=True):
     """What is kept of a workload: who owns it, its template's labels, and the rules it asks to ignore.
 
     ``created`` is None where the workload was not read; ``revision`` is the number that a Deployment gave its
@@ -111,8 +109,7 @@ class OwnerRecord:
         return frozenset(self.template_labels)
 
 
-@dataclass(frozen=True, slots=True)
-class EventRecord:
+class EventRecord(msgspec.Struct, frozen=True):
     """What was said about an object, how often, and when last."""
 
     reason: str

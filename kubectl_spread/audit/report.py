@@ -152,8 +152,20 @@ class Pod(Part, frozen=True, kw_only=True):
     keys: list[Key]
 
 
+class Source(Part, frozen=True, kw_only=True):
+    """Where the field of a finding is written in a manifest: a file, and a line and column from 1.
+
+    ``file`` has slashes, and is ``STDIN`` for standard input. ``column`` is counted in characters; without it ``line``
+    is the one in which the object begins.
+    """
+
+    file: str
+    line: int
+    column: int | UnsetType = UNSET
+
+
 class Finding(Part, frozen=True, kw_only=True):
-    """A rule that fired for one workload and path, with the pods it is about."""
+    """A rule that fired for one workload and path, with the pods it is about; ``source`` where that is a manifest."""
 
     code: str
     name: str
@@ -166,6 +178,7 @@ class Finding(Part, frozen=True, kw_only=True):
     message: str
     values: dict[str, str | int]
     fix: str
+    source: Source | UnsetType = UNSET
 
 
 class FindingCounts(Part, frozen=True, kw_only=True):
@@ -177,7 +190,7 @@ class FindingCounts(Part, frozen=True, kw_only=True):
 
 
 class Summary(Part, frozen=True, kw_only=True):
-    """Totals; ``templates`` are those without pods; ``skipped`` maps a reason to a number of objects or lists.
+    """Totals; ``templates`` are pod templates; ``skipped`` maps a reason to a number of objects or lists.
 
     ``known`` findings are the baseline's and left out; ``gone`` are those of the baseline that do not occur now.
     """

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from kubectl_spread.kube import labels as labelselectors
 from kubectl_spread.kube.model import LabelSelectorRequirement, Pod
@@ -27,8 +28,7 @@ Source: kubernetes v1.37.1 pkg/registry/core/pod/strategy.go, ToSelectableFields
 """
 
 
-@dataclass(frozen=True, slots=True)
-class FieldRequirement:
+class FieldRequirement(msgspec.Struct, frozen=True):
     """One term of a field selector: ``field=value`` or ``field!=value``."""
 
     field: str
@@ -36,8 +36,7 @@ class FieldRequirement:
     equal: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(msgspec.Struct, frozen=True):
     """An object named on the command line; an empty name means every object of the kind."""
 
     kind: str
@@ -48,8 +47,7 @@ class Target:
         return self.kind == other.kind and self.name in ("", other.name)
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(msgspec.Struct, frozen=True):
     """Which pods are judged; ``namespace`` None means all, no targets means every pod."""
 
     namespace: str | None = None

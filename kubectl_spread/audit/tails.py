@@ -8,7 +8,6 @@ requirement was written by hand: one creation merges a key into every clause tha
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -20,8 +19,7 @@ Key = tuple[Operator, str]
 """The operator that the merge writes, and the label key."""
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
+class Split(msgspec.Struct, frozen=True):
     """A stored selector in two parts: what the author wrote, and the tail that the merge appended.
 
     ``handwritten`` holds keys that look merged here but cannot be, as the pod's other clauses show.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+import msgspec
 
 from kubectl_spread.audit.evaluate import Audit
 from kubectl_spread.audit.phrases import value
@@ -16,8 +17,7 @@ Cell: TypeAlias = tuple[str | None, ...]
 _BETWEEN_KEYS = " / "
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
+class Tally(msgspec.Struct, frozen=True):
     """One constraint while pods are added and removed; ``counts`` maps each eligible domain to its matching pods."""
 
     spread: Spread

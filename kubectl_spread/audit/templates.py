@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+import msgspec
 
 from kubectl_spread.audit.clauses import Clause, clauses
 from kubectl_spread.audit.scope import Target
@@ -52,8 +53,7 @@ class Refused(StrEnum):
     EDIT = "every edit of the pods"
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(msgspec.Struct, frozen=True):
     """The API's own words on one clause that it would not take."""
 
     path: str
@@ -61,8 +61,7 @@ class Refusal:
     messages: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
+class Template(msgspec.Struct, frozen=True):
     """A workload's pod template.
 
     ``kind`` is that of the object that holds it, which ``workload`` may own. ``clauses`` have the template's paths and

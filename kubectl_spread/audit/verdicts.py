@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Final
+
+import msgspec
 
 from kubectl_spread.audit.clauses import Clause
 from kubectl_spread.audit.inquiry import Inquiry
@@ -66,8 +67,7 @@ class Confidence(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(msgspec.Struct, frozen=True):
     """What is known about the servers: their behaviour, whether gates were read, and since when all of them merge.
 
     ``gates_known`` is False where gates are assumed from the version alone. ``inquiry`` is what is asked beside.
@@ -79,8 +79,7 @@ class Context:
     inquiry: Inquiry = NOTHING_ELSE
 
 
-@dataclass(frozen=True, slots=True)
-class Provenance:
+class Provenance(msgspec.Struct, frozen=True):
     """What one pod's metadata and its owner tell about its creation.
 
     ``template_keys`` are the label keys of the owner's pod template, which ``template_fixed`` says never changes;
@@ -95,8 +94,7 @@ class Provenance:
     template_fixed: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class KeyVerdict:
+class KeyVerdict(msgspec.Struct, frozen=True):
     """The verdict on one key of one clause; ``stored`` and ``label`` are None where there is no such value."""
 
     key: str
@@ -155,8 +153,7 @@ def _certain(verdict: Verdict, *evidence: str) -> _Reading:
     return verdict, Confidence.CERTAIN, evidence
 
 
-@dataclass(frozen=True, slots=True)
-class _Judge:
+class _Judge(msgspec.Struct, frozen=True):
     """The judge of one pod: its labels, what is known about its creation, and which keys are merged anywhere in it."""
 
     labels: Labels

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+import msgspec
 
 from kubectl_spread.audit.clauses import Clause
 from kubectl_spread.audit.counting import Census
@@ -38,8 +39,7 @@ _SETTLED: Final = frozenset(Verdict) - {
 """Verdicts that look the same on every pod of a shape; the others depend on each pod's own history."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShapeView:
+class ShapeView(msgspec.Struct, frozen=True):
     """What is true about every pod of a shape.
 
     ``effective`` holds one selector a clause; ``spreads`` one count a clause, None for affinity terms
@@ -75,7 +75,7 @@ class Views:
 
     def judged_by(self, behaviour: Behaviour) -> Views:
         """Return views of the same snapshot by another behaviour."""
-        return Views(self._snapshot, replace(self._context, behaviour=behaviour), nodes=self._mode)
+        return Views(self._snapshot, msgspec.structs.replace(self._context, behaviour=behaviour), nodes=self._mode)
 
     def of(self, shape: Shape) -> ShapeView:
         """Return the view of a shape, made at first use."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from kubectl_spread.audit import report
 from kubectl_spread.audit.inquiry import Inquiry
@@ -17,8 +18,7 @@ from kubectl_spread.kube.features import NEWEST_MINOR, OLDEST_MINOR, Behaviour
 VersionSource = Literal["live", "flag", "default"]
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(msgspec.Struct, frozen=True):
     """By which Kubernetes pods are judged, how that is known, and what it is compared with, if that is asked."""
 
     server_minor: int | None
@@ -40,8 +40,7 @@ class Judgement:
         return Context(self.behaviour, gates_known=known, merge_since=question.merging_since, inquiry=inquiry)
 
 
-@dataclass(frozen=True, slots=True)
-class ServerMinor:
+class ServerMinor(msgspec.Struct, frozen=True):
     """The minor that a server is, and the one that it behaves like."""
 
     actual: int

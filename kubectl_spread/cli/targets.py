@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Final
+
+import msgspec
 
 from kubectl_spread.audit.scope import Target
 from kubectl_spread.audit.snapshot import Snapshot
@@ -59,7 +60,7 @@ def resolve(snapshot: Snapshot) -> None:
     kinds = {pod.shape.owner.kind for pod in snapshot.pods if pod.shape.owner is not None}
     kinds |= snapshot.ownership.owner_kinds
     found = tuple(_resolved(target, kinds) for target in snapshot.scope.targets)
-    snapshot.scope = replace(snapshot.scope, targets=found)
+    snapshot.scope = msgspec.structs.replace(snapshot.scope, targets=found)
 
 
 def _resolved(target: Target, kinds: Iterable[str]) -> Target:

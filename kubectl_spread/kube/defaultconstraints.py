@@ -7,7 +7,6 @@ pkg/scheduler/framework/plugins/helper/spread.go, DefaultSelector.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Final, TypeVar
 
 import msgspec
@@ -52,8 +51,7 @@ T = TypeVar("T", MapSelecting, Selecting)
 _NO_LABELS: Final[Labels] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Selectors:
+class Selectors(msgspec.Struct, frozen=True):
     """The objects whose selectors stand for the one that a default constraint lacks."""
 
     services: Sequence[MapSelecting] = ()

@@ -6,9 +6,10 @@ Source: sigs.k8s.io/descheduler v0.36.0 pkg/framework/plugins/defaultevictor, Fi
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Self
+
+import msgspec
 
 _EVICT: Final = "descheduler.alpha.kubernetes.io/evict"
 _MIRROR: Final = "kubernetes.io/config.mirror"
@@ -42,8 +43,7 @@ class Obstacle(Explained):
     DAEMON_SET = "daemonset", "a DaemonSet owns it"
 
 
-@dataclass(frozen=True, slots=True)
-class Evictee:
+class Evictee(msgspec.Struct, frozen=True):
     """What the default evictor reads of a pod.
 
     ``owner_kinds`` are those of all ownerReferences; ``priority`` is the number that the apiserver resolved, because

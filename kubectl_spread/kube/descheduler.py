@@ -7,10 +7,8 @@ topologyIsBalanced; pkg/descheduler/pod, ListPodsOnNodes; pkg/descheduler/node, 
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -50,8 +48,7 @@ def is_ready(conditions: Iterable[tuple[str, str]]) -> bool:
     return all(status == "True" for kind, status in conditions if kind == "Ready")
 
 
-@dataclass(frozen=True, slots=True)
-class PodGroup:
+class PodGroup(msgspec.Struct, frozen=True):
     """What is read of a pod that may count, or of ``number`` pods that are alike; ``node`` is "" while pending."""
 
     namespace: str
@@ -63,8 +60,7 @@ class PodGroup:
     number: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Bearer:
+class Bearer(msgspec.Struct, frozen=True):
     """The pod that has the constraint; ``constraints`` are all it has, because the scheduler reads them together."""
 
     namespace: str
@@ -73,8 +69,7 @@ class Bearer:
     constraints: tuple[TopologySpreadConstraint, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Count:
+class Count(msgspec.Struct, frozen=True):
     """What the descheduler sees of one constraint: topology value to number of pods, and the constraint's maxSkew."""
 
     domains: Mapping[str, int]
@@ -192,10 +187,10 @@ def _count(
 
 def _with_rules(served: Behaviour, rules: Collection[Rule]) -> Behaviour:
     if Rule.GATES in rules:
-        served = dataclasses.replace(
+        served = msgspec.structs.replace(
             served, scheduler_adds_match_label_keys=True, node_inclusion_policies=True, toleration_comparison=True
         )
-    return dataclasses.replace(
+    return msgspec.structs.replace(
         served,
         min_domains=served.min_domains and Rule.MIN_DOMAINS not in rules,
         empty_selector_counts_nothing=served.empty_selector_counts_nothing and Rule.EMPTY_SELECTOR not in rules,

@@ -6,9 +6,10 @@ Source: kubernetes pkg/features/kube_features.go of v1.27 to v1.37.1.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+import msgspec
 
 OLDEST_MINOR: Final = 27
 NEWEST_MINOR: Final = 37
@@ -27,8 +28,7 @@ class Gate(StrEnum):
     TOLERATION_COMPARISON = "TaintTolerationComparisonOperators"
 
 
-@dataclass(frozen=True, slots=True)
-class _History:
+class _History(msgspec.Struct, frozen=True):
     """The minors from which a gate exists, is on by default, and can no longer be turned off."""
 
     since: int
@@ -53,8 +53,7 @@ _DEPENDENCIES: Final = 35
 """From this minor on, a gate cannot be on while one that it needs is off."""
 
 
-@dataclass(frozen=True, slots=True)
-class Behaviour:
+class Behaviour(msgspec.Struct, frozen=True):
     """How the apiserver and the scheduler of one minor with given gates behave."""
 
     minor: int

@@ -6,8 +6,9 @@ Source: kubernetes v1.37.1 staging/src/k8s.io/apimachinery/pkg/util/validation/f
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 _ESCAPES: Final = {
     '"': '\\"',
@@ -23,8 +24,7 @@ _ESCAPES: Final = {
 _LAST_OF_FOUR_DIGITS: Final = 0xFFFF
 
 
-@dataclass(frozen=True, slots=True)
-class FieldError:
+class FieldError(msgspec.Struct, frozen=True):
     """One error of the API: the field's path, and the whole text with path, type, value and detail."""
 
     path: str

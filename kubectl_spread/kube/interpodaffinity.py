@@ -6,8 +6,9 @@ Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/interpodaffinity, Pre
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 from kubectl_spread.kube import labels as labelselectors
 from kubectl_spread.kube.features import Behaviour
@@ -27,8 +28,7 @@ class Answer(StrEnum):
     UNPARSEABLE = "parsing pod"
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(msgspec.Struct, frozen=True):
     """A required term as the scheduler works with it: the namespaces where it selects pods, and a selector of more."""
 
     topology_key: str
@@ -44,8 +44,7 @@ class Term:
         return here and labelselectors.matches(self.selector, metadata.labels)
 
 
-@dataclass(frozen=True, slots=True)
-class _Domain:
+class _Domain(msgspec.Struct, frozen=True):
     """The nodes with one value of one topology key."""
 
     key: str

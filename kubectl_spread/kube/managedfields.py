@@ -6,7 +6,6 @@ Source: kubernetes v1.37.1 staging/src/k8s.io/apimachinery/pkg/util/managedfield
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -19,8 +18,7 @@ _CREATION_TOLERANCE: Final = timedelta(seconds=1)
 _IMMUTABLE: Final = ("f:topologySpreadConstraints", "f:affinity")
 
 
-@dataclass(frozen=True, slots=True)
-class LabelOwner:
+class LabelOwner(msgspec.Struct, frozen=True):
     """Who owns a label, according to one entry of managedFields.
 
     ``time`` is when the entry's manager last changed anything, so the label was written at or before it.
@@ -49,8 +47,7 @@ def label_owners(metadata: ObjectMeta, keys: Iterable[str]) -> tuple[LabelOwner,
     return tuple(owners)
 
 
-@dataclass(frozen=True, slots=True)
-class FieldOwner:
+class FieldOwner(msgspec.Struct, frozen=True):
     """Who wrote a field; ``time`` is when the manager last changed anything, so the field was written at or before."""
 
     manager: str

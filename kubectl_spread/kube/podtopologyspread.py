@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Final, NamedTuple
@@ -47,8 +46,7 @@ class NodeInclusionPolicy(StrEnum):
     IGNORE = "Ignore"
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(msgspec.Struct, frozen=True):
     """What decides which nodes a pod could use: nodeSelector, required node affinity, tolerations."""
 
     node_selector: Labels
@@ -83,8 +81,7 @@ class Placement:
         return untolerated is None
 
 
-@dataclass(frozen=True, slots=True)
-class Constraint:
+class Constraint(msgspec.Struct, frozen=True):
     """A spread constraint as the scheduler works with it: effective selector, every default filled in.
 
     ``lenient`` ones, the system's defaults, are no less for a node that lacks a topology key.
@@ -100,8 +97,7 @@ class Constraint:
     lenient: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Domains:
+class Domains(msgspec.Struct, frozen=True):
     """The eligible domains of one constraint: topology value to number of nodes, and each eligible node's value."""
 
     nodes: Mapping[str, int]
@@ -169,8 +165,7 @@ class MatchNum(Mapping[str, int]):
         return MatchNum(self._domains, {value: number for value, number in kept.items() if number})
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
+class Spread(msgspec.Struct, frozen=True):
     """The count of one constraint, in pods."""
 
     constraint: Constraint
@@ -190,7 +185,7 @@ class Spread:
 
     def changed(self, change: Mapping[str, int]) -> Spread:
         """Return the count with so many more (or, if negative, fewer) matching pods in some domains."""
-        return replace(self, match_num=self.match_num.changed(change))
+        return msgspec.structs.replace(self, match_num=self.match_num.changed(change))
 
     def skew_of(self, topology_value: str) -> int:
         """Return how many pods a domain holds above the global minimum."""
@@ -381,8 +376,7 @@ def counts_nothing(selector: LabelSelector | None, behaviour: Behaviour) -> bool
     return behaviour.empty_selector_counts_nothing and labelselectors.is_empty(selector)
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True):
     """The Filter's answer over all nodes, in nodes: feasible, not matching the skew, lacking a topology key."""
 
     total: int

@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from kubectl_spread.kube.model import Node
 from kubectl_spread.kube.podtopologyspread import Constraint, Domains, NodeInclusionPolicy, NodeSets, Placement
@@ -20,8 +21,7 @@ NO_VALUE: Final = ""
 """The domain of nodes that lack the topology key of one of the system's default constraints."""
 
 
-@dataclass(frozen=True, slots=True)
-class SoftConstraint:
+class SoftConstraint(msgspec.Struct, frozen=True):
     """A soft constraint with what it counts.
 
     ``domains`` are its eligible domains, over all nodes; ``matching`` maps a node's name to its number of matching
@@ -33,8 +33,7 @@ class SoftConstraint:
     matching: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class _Ranking:
+class _Ranking(msgspec.Struct, frozen=True):
     """A constraint among the nodes that are ranked: matching pods of each of their domains, and the domains' weight."""
 
     soft: SoftConstraint

@@ -7,7 +7,6 @@ pkg/scheduler/apis/config/validation and pkg/scheduler/apis/config/v1, setDefaul
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -106,8 +105,7 @@ class PodTopologySpreadArgs(Message, frozen=True):
     defaulting_type: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(msgspec.Struct, frozen=True):
     """What a scheduler makes of spread constraints.
 
     Attributes:

@@ -7,8 +7,9 @@ validatePodAffinityTerm.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from kubectl_spread.kube import content, field, podstrategy
 from kubectl_spread.kube.features import Behaviour
@@ -31,8 +32,7 @@ _CHARACTERS: Final = " characters"
 _MATCH_OVERLAP: Final = "exists in both matchLabelKeys and labelSelector"
 
 
-@dataclass(frozen=True, slots=True)
-class _Rules:
+class _Rules(msgspec.Struct, frozen=True):
     """What is asked of a spec.
 
     ``merged_keys``: matchLabelKeys of spread constraints are held against a selector that has been merged.

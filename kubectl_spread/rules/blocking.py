@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
+
+import msgspec
 
 from kubectl_spread.audit.evaluate import Audit, Group
 from kubectl_spread.audit.obstacles import Cause
@@ -70,8 +71,7 @@ def _conflicting(subject: Subject) -> Iterator[Evidence]:
             yield Evidence(_waiting(group), {"who": _who(group), "keys": keys})
 
 
-@dataclass(frozen=True, slots=True)
-class _Jam:
+class _Jam(msgspec.Struct, frozen=True):
     """No node that the pods could use passes their hard constraints.
 
     ``path`` is that of the first constraint that refuses one; a ``conflict`` is where every constraint alone would

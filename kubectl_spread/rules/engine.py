@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+import msgspec
 from msgspec import UNSET
 
 from kubectl_spread.audit import projections, report
@@ -28,8 +28,7 @@ _UNREAD: Final = ("malformed", "unreadable")
 """Reasons why something that may have findings was skipped."""
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(msgspec.Struct, frozen=True):
     """Which rules run and which are silenced, by code, prefix of a code or name; an empty ``select`` runs all.
 
     Findings below ``least`` are silenced, whatever their rule.
@@ -53,8 +52,7 @@ def identity(finding: report.Finding) -> Identity:
     return (finding.code, finding.namespace, finding.object, finding.path)
 
 
-@dataclass(frozen=True, slots=True)
-class Baseline:
+class Baseline(msgspec.Struct, frozen=True):
     """The findings of an earlier report: the severity of each, by its identity; several may share one."""
 
     findings: Mapping[Identity, tuple[Severity, ...]]
@@ -79,8 +77,7 @@ class Baseline:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Sifted:
+class _Sifted(msgspec.Struct, frozen=True):
     """What the rules found: what is shown, how much is not, and the identities of all of it."""
 
     shown: list[report.Finding]

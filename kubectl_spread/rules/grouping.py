@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from typing import Final
+
+import msgspec
 
 from kubectl_spread.audit.phrases import some
 from kubectl_spread.audit.records import PodRecord
@@ -36,7 +37,7 @@ def _counts_old_revisions(subject: Subject) -> Iterator[Evidence]:
     counted = _together_now(found, subject) if subject.template is None else _in_a_rollout(found, subject)
     has_keys = subject.audit.context.behaviour.scheduler_adds_match_label_keys
     for evidence in together((holder, {"revisions": revisions}) for holder, revisions in counted):
-        yield replace(evidence, fix=None if has_keys else _BY_HAND)
+        yield msgspec.structs.replace(evidence, fix=None if has_keys else _BY_HAND)
 
 
 def _in_a_rollout(found: list[Holder], subject: Subject) -> Iterator[tuple[Holder, str]]:
@@ -53,8 +54,7 @@ def _mixes(holder: Holder) -> bool:
     return not holder.clause.match_label_keys and _HASH not in labelselectors.keys(holder.effective)
 
 
-@dataclass(frozen=True, slots=True)
-class _Revision:
+class _Revision(msgspec.Struct, frozen=True):
     """Pods of one revision of one Deployment; ``number`` tells how new it is."""
 
     holder: Holder

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
+
+import msgspec
 
 from kubectl_spread.audit.clauses import Clause
 from kubectl_spread.audit.evaluate import Audit, Row
@@ -20,8 +21,7 @@ from kubectl_spread.rules.model import Evidence, Severity, Subject
 Values = dict[str, str | int]
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
+class Holder(msgspec.Struct, frozen=True):
     """Pods that are alike, or a template, and one clause as they have it.
 
     ``authored`` is the selector without its merged part, ``effective`` the one that the scheduler works with. ``kind``

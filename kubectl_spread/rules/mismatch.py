@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Final
+
+import msgspec
 
 from kubectl_spread.audit.phrases import value
 from kubectl_spread.audit.records import OwnerRecord
@@ -34,7 +35,7 @@ def _self_mismatch(subject: Subject) -> Iterator[Evidence]:
             changed.append((holder, _mismatch(holder, owner)))
             fixes.append(_FIND_THE_WRITER if owner.target.kind in FIXED_TEMPLATES else _RESTART_OR_FIND)
     yield from together(plain)
-    yield from (replace(evidence, fix=fixes[0]) for evidence in together(changed))
+    yield from (msgspec.structs.replace(evidence, fix=fixes[0]) for evidence in together(changed))
 
 
 def _owner(holder: Holder, subject: Subject) -> OwnerRecord | None:

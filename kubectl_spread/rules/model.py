@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from enum import IntEnum
+
+import msgspec
 
 from kubectl_spread.audit.clauses import Clause
 from kubectl_spread.audit.evaluate import Audit, Group, Member, Row
@@ -43,8 +44,7 @@ class Severity(IntEnum):
         return self.word
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Subject:
+class Subject(msgspec.Struct, frozen=True, eq=False):
     """One workload in one clause: all of its rows, which differ in what is stored; and its groups.
 
     A subject is made of the pods, or of the ``template``, which has neither; ``refusals`` go with the pods they are
@@ -88,6 +88,8 @@ class Subject:
 
     def members(self, verdict: Verdict) -> list[Member]:
         """Return the pods with a verdict, by name; of manifests only those that the API would take."""
+        if not any(verdict in row.verdicts for row in self.rows):
+            return []
         found = [member for member in self.taken if member.verdict is verdict]
         return sorted(found, key=lambda member: member.pod.name)
 
@@ -97,12 +99,11 @@ def literal(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(msgspec.Struct, frozen=True):
     """What a check found: pods, named values for the message, severity and fix where not the rule's own."""
 
     pods: tuple[str, ...]
-    values: Mapping[str, str | int] = field(default_factory=dict)
+    values: Mapping[str, str | int] = msgspec.field(default_factory=dict)
     severity: Severity | None = None
     fix: str | None = None
 
@@ -110,8 +111,7 @@ class Evidence:
 Check = Callable[[Subject], Iterator[Evidence]]
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(msgspec.Struct, frozen=True):
     """A rule: everything that output, catalogue and documentation say about it stands here.
 
     ``message`` and ``fix`` are templates of the evidence's values; ``fix`` may also use ``restart``, the

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
+
+import msgspec
 
 from kubectl_spread.audit.evaluate import Row
 from kubectl_spread.audit.projections import timestamp
@@ -49,12 +50,11 @@ def _of_job(pod: PodRecord) -> bool:
     return pod.shape.owner is not None and pod.shape.owner.kind == "Job"
 
 
-@dataclass(slots=True)
-class _Siblings:
+class _Siblings(msgspec.Struct):
     """Pods of one revision of one owner with the same value of a key: those it is merged in, and the others."""
 
-    merged: list[PodRecord] = field(default_factory=list)
-    unmerged: list[PodRecord] = field(default_factory=list)
+    merged: list[PodRecord] = msgspec.field(default_factory=list)
+    unmerged: list[PodRecord] = msgspec.field(default_factory=list)
 
 
 def _mixed_servers(subject: Subject) -> Iterator[Evidence]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,8 +30,7 @@ _BEGINS: Final = re.compile(r"(?:\s|#[^\r\n]*)*(?P<marker>---(?=\s|\Z)|%)?")
 _ENCODING: Final = ("utf-8", "surrogateescape")
 
 
-@dataclass(frozen=True)
-class Chunk:
+class Chunk(msgspec.Struct, frozen=True, dict=True):
     """A document and the text around it, up to the next one.
 
     Attributes:
@@ -214,7 +212,7 @@ def _alone(piece: Chunk, source: str) -> Chunk:
     try:
         found = list(yaml_documents.documents(_hidden(piece.text, piece.start, piece.end), source))
     except SourceError as error:
-        return replace(piece, fault=error)
+        return msgspec.structs.replace(piece, fault=error)
     return _document(piece, found[0]) if found else piece
 
 
@@ -227,9 +225,9 @@ def _document(piece: Chunk, document: Document) -> Chunk:
     from kubectl_spread.sources import yaml_documents  # noqa: PLC0415 - likewise
 
     try:
-        return replace(piece, record=yaml_documents.record(document), root=document.root)
+        return msgspec.structs.replace(piece, record=yaml_documents.record(document), root=document.root)
     except SourceError as error:
-        return replace(piece, fault=error)
+        return msgspec.structs.replace(piece, fault=error)
 
 
 def _starts(text: str, start: int) -> list[int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cache
 from types import NoneType, UnionType
@@ -23,8 +22,7 @@ class Shape(Enum):
     MAP = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(msgspec.Struct, frozen=True):
     """One field of a message.
 
     Attributes:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
+
+import msgspec
 
 from kubectl_spread.sources.layout import Block, Flow
 from kubectl_spread.sources.lines import Lines
@@ -39,8 +40,7 @@ def splice(text: str, edits: Iterable[Edit], start: int, end: int) -> str | None
     return "".join([*pieces, text[position:end]])
 
 
-@dataclass(frozen=True, slots=True)
-class _Style:
+class _Style(msgspec.Struct, frozen=True):
     flow: Flow
     block: Block
 
@@ -201,20 +201,20 @@ class Editor:
             unit = self._lines.margin(first.start).removeprefix(self._lines.margin(part.content)) or "  "
         colon = flow.colon
         if part.kind is Kind.MAPPING:
-            flow = replace(flow, quoted=self._text[first.start] == '"')
+            flow = msgspec.structs.replace(flow, quoted=self._text[first.start] == '"')
             space = self._text[first.lead : first.value.start]
             colon = f":{space}" if not space.strip() and not self._lines.several(space) else colon
         comma = self._text[first.end : rest[0].start] if rest and unit is None else ""
         if comma.strip() != "," or self._lines.several(comma):
             comma = ", " if colon != ":" else ","
-        return replace(style, flow=replace(flow, colon=colon, comma=comma, unit=unit))
+        return msgspec.structs.replace(style, flow=msgspec.structs.replace(flow, colon=colon, comma=comma, unit=unit))
 
     def _entry_style(self, entry: Entry, style: _Style) -> _Style:
         """Return the style inside an entry: lists of lines are indented as this one is, if it is one."""
         value = entry.value
         if value.kind is not Kind.SEQUENCE or value.flow:
             return style
-        return replace(style, block=replace(style.block, step=self._step(entry)))
+        return msgspec.structs.replace(style, block=msgspec.structs.replace(style.block, step=self._step(entry)))
 
     def _item_style(self, part: Part, block: Block) -> Block:
         """Return the style of an item that is added to a sequence, that of the items that are there."""
@@ -227,7 +227,7 @@ class Editor:
             if entry.value.kind is Kind.SEQUENCE and entry.value.entries
         ]
         steps = [self._step(entry) for entry in lists if not entry.value.flow]
-        return replace(
+        return msgspec.structs.replace(
             block,
             gap=gap if gap and not gap.strip(" ") else " ",
             flow_items=all(item.value.flow and item.value.kind is Kind.MAPPING for item in part.entries),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Final
 
 import msgspec
@@ -18,8 +17,7 @@ _TIMESTAMP: Final = re.compile(r"\d{4}-\d{1,2}-\d{1,2}")
 _LAST_OF_FOUR_DIGITS: Final = 0xFFFF
 
 
-@dataclass(frozen=True, slots=True)
-class Flow:
+class Flow(msgspec.Struct, frozen=True):
     """How values in brackets are written.
 
     Attributes:
@@ -69,8 +67,7 @@ class Flow:
         return f"{opening}{start}{f',{start}'.join(members)}{self.newline}{indent}{closing}"
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(msgspec.Struct, frozen=True):
     """How values on lines of their own are written.
 
     Attributes:
@@ -100,7 +97,7 @@ class Block:
         if isinstance(value, dict) and value:
             return [f"{name}:", *(f"  {line}" for line in self._mapping(value))]
         if isinstance(value, list) and value and not (self.flow_values and not isinstance(value[0], dict)):
-            below = replace(self, gap=" ")
+            below = msgspec.structs.replace(self, gap=" ")
             return [f"{name}:", *(line for item in value for line in below.item(item, self.step).split(self.newline))]
         return [f"{name}: {_INLINE.write(value)}"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Final
 
@@ -34,8 +33,7 @@ class Kind(Enum):
     """A JSON value that nobody wants to change."""
 
 
-@dataclass(slots=True, eq=False)
-class Part:
+class Part(msgspec.Struct, eq=False):
     """One value.
 
     Attributes:
@@ -56,11 +54,10 @@ class Part:
     flow: bool = True
     identity: int = 0
     lead: int = 0
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[Entry] = msgspec.field(default_factory=list)
 
 
-@dataclass(slots=True, eq=False)
-class Entry:
+class Entry(msgspec.Struct, eq=False):
     """An entry of a mapping, or an item of a sequence.
 
     Attributes:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 from urllib.parse import quote
+
+import msgspec
 
 from kubectl_spread.kube.defaultconstraints import MapSelecting
 from kubectl_spread.kube.detail import DetailedPod
@@ -22,8 +23,7 @@ from kubectl_spread.kube.workloads import (
 T_co = TypeVar("T_co", bound=Message, covariant=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Resource(Generic[T_co]):
+class Resource(msgspec.Struct, Generic[T_co], frozen=True):
     """A resource of the API.
 
     Attributes:

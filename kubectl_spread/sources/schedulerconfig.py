@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import BinaryIO, Final, TypeVar
 
 import msgspec
@@ -30,8 +29,7 @@ _NULL: Final = b"null"
 _PART: Final = re.compile(r"([A-Za-z]+)|\[([0-9]+)\]")
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(msgspec.Struct, frozen=True):
     """What a configuration file says.
 
     Attributes:
@@ -78,13 +76,12 @@ def _records(body: bytes, source: str) -> Iterator[Record]:
             yield yaml_documents.record(document)
 
 
-@dataclass(frozen=True, slots=True)
-class _Reader:
+class _Reader(msgspec.Struct, frozen=True):
     """Reads one document; faults are kept, and what they leave is read on."""
 
     record: Record
     source: str
-    errors: list[DecodeError] = field(default_factory=list)
+    errors: list[DecodeError] = msgspec.field(default_factory=list)
 
     def profiles(self) -> dict[str, Profile]:
         """Return the profiles by name; of a document with faults, anything."""

@@ -1,0 +1,210 @@
+"""What the page shows of a report, as plain records: texts are safe to show, a field that does not apply is None."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final, TypeVar
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from kubectl_spread.audit.phrases import plural
+from kubectl_spread.audit.report import Cluster, Domain, Finding, Report, Row, Summary, Workload
+from kubectl_spread.audit.verdicts import Verdict
+from kubectl_spread.kube import labels
+from kubectl_spread.kube.model import LabelSelector
+from kubectl_spread.render import words
+from kubectl_spread.render.html.compact import Value
+
+Record = dict[str, Value]
+_NAMED: Final = 10
+"""How many pods of a finding are named."""
+_QUIET: Final = frozenset({Verdict.MERGED, Verdict.BIND_LABEL, Verdict.SCHEDULER_MERGED, Verdict.AUTHORED})
+_SEVERITIES: Final = ("error", "warning", "info")
+_GATES: Final = {"metrics": "from metrics", "version": "assumed by version", "flag": "from flags"}
+_SKIPPED: Final = {"unknownKind": "of other kinds"}
+_T = TypeVar("_T")
+
+
+def facts(cluster: Cluster) -> list[tuple[str, str]]:
+    """Return how the report was judged: names and values; what is not known is left out."""
+    nodes = {"listed": str(_known(cluster.node_count) or 0), "inferred": "domains from pod labels", "none": "none"}
+    found = [
+        ("Server", _known(cluster.server_version)),
+        ("Judged as", f"{cluster.judged_as} ({cluster.version_source})"),
+        ("Compared with", _known(cluster.compared_with)),
+        ("Feature gates", _GATES[cluster.gates_source]),
+        ("Nodes", nodes[cluster.nodes]),
+        ("Revision of pods", cluster.resource_versions.get("pods")),
+    ]
+    return [(name, words.safe(value)) for name, value in found if value]
+
+
+def totals(report: Report) -> list[tuple[str, str]]:
+    """Return numbers and what they are of; findings by severity are the template's."""
+    summary = report.summary
+    above = sum(_above(row) for row in report.constraints)
+    found = [("pods", summary.pods), ("constraint rows", summary.constraints), ("above maxSkew", above)]
+    if isinstance(summary.templates, int):
+        found.append(("pod templates", summary.templates))
+    counts = [(word, getattr(summary.findings, word)) for word in _SEVERITIES]
+    return [(name, f"{number:,}") for name, number in (*counts, *found)]
+
+
+def _above(row: Row) -> bool:
+    return isinstance(row.skew, int) and isinstance(row.max_skew, int) and row.skew > row.max_skew
+
+
+def notes(summary: Summary) -> list[str]:
+    """Return what was left out, as phrases."""
+    skipped = [f"{number} {words.safe(_SKIPPED.get(why, why))}" for why, number in summary.skipped.items()]
+    found = [
+        f"{summary.silenced} silenced" if summary.silenced else "",
+        f"{summary.known} known by the baseline" if isinstance(summary.known, int) else "",
+        f"{summary.gone} of the baseline gone" if isinstance(summary.gone, int) else "",
+        f"skipped: {', '.join(skipped)}" if skipped else "",
+    ]
+    return [note for note in found if note]
+
+
+def findings(report: Report) -> list[Record]:
+    """Return the findings, by severity, then in the report's order."""
+    pods: Counter[tuple[str, Workload, str]] = Counter()
+    for row in report.constraints:
+        pods[row.namespace, row.workload, row.path] += row.pod_count
+    ordered = sorted(report.findings, key=lambda found: _SEVERITIES.index(found.severity))
+    return [_finding(found, pods[found.namespace, found.object, found.path]) for found in ordered]
+
+
+def _finding(found: Finding, pods: int) -> Record:
+    """Return a finding in a place that so many pods have."""
+    if pods:
+        concerned = f"{found.pod_count} of {plural(pods, 'pod')}"
+    else:
+        concerned = plural(found.pod_count, "pod") if found.pods else "pod template"
+    return {
+        "code": found.code,
+        "name": found.name,
+        "severity": found.severity,
+        "namespace": words.safe(found.namespace),
+        "object": words.workload(found.object),
+        "path": words.safe(words.short_path(found.path)),
+        "concerned": concerned,
+        "podCount": found.pod_count,
+        "pods": [words.safe(name) for name in found.pods[:_NAMED]],
+        "message": words.safe(found.message),
+        "fix": words.safe(found.fix),
+    }
+
+
+class Rows(msgspec.Struct):
+    """Rows beside what they share: a row names its workload and its domains by index.
+
+    Attributes:
+        rows: One record a row, in the report's order.
+        workloads: Namespace and name.
+        domains: Topology values and the nodes of each.
+    """
+
+    rows: list[Record] = msgspec.field(default_factory=list)
+    workloads: list[Record] = msgspec.field(default_factory=list)
+    domains: list[Record] = msgspec.field(default_factory=list)
+    _workloads: dict[tuple[str, Workload], int] = msgspec.field(default_factory=dict)
+    _domains: dict[tuple[tuple[str, int], ...], int] = msgspec.field(default_factory=dict)
+
+    def add(self, row: Row) -> None:
+        """Add a row."""
+        domains = _known(row.domains)
+        shared: Record = {
+            "workload": self._workload(row),
+            "domains": None if domains is None else self._set_of(domains),
+            "counts": None if domains is None else [domain.match_num for domain in domains],
+            "allowed": _pattern(row),
+        }
+        self.rows.append({**shared, **_clause(row), **_counted(row), **_selectors(row)})
+
+    def _workload(self, row: Row) -> int:
+        key = (row.namespace, row.workload)
+        if key not in self._workloads:
+            self._workloads[key] = len(self.workloads)
+            self.workloads.append({"namespace": words.safe(row.namespace), "name": words.workload(row.workload)})
+        return self._workloads[key]
+
+    def _set_of(self, domains: Sequence[Domain]) -> int:
+        key = tuple((domain.value, domain.nodes) for domain in domains)
+        if key not in self._domains:
+            self._domains[key] = len(self.domains)
+            values = [words.value(domain.value) for domain in domains]
+            self.domains.append({"values": values, "nodes": [domain.nodes for domain in domains]})
+        return self._domains[key]
+
+
+def rows(found: Sequence[Row]) -> Rows:
+    """Return the rows of a report as records."""
+    made = Rows()
+    for row in found:
+        made.add(row)
+    return made
+
+
+def _pattern(row: Row) -> str | None:
+    """Return for each domain ``1`` if the next pod may go there, else ``0``; None if that is not told by name."""
+    following, domains = _known(row.next), _known(row.domains)
+    if following is None or domains is None or isinstance(following.allowed, int):
+        return None
+    allowed = frozenset(following.allowed)
+    return "".join("1" if domain.value in allowed else "0" for domain in domains)
+
+
+def _clause(row: Row) -> Record:
+    return {
+        "clause": words.clause(row),
+        "key": words.safe(row.topology_key),
+        "path": words.safe(words.short_path(row.path)),
+        "maxSkew": _known(row.max_skew),
+        "minDomains": _known(row.min_domains),
+        "nodeAffinityPolicy": _shown(row.node_affinity_policy),
+        "nodeTaintsPolicy": _shown(row.node_taints_policy),
+    }
+
+
+def _counted(row: Row) -> Record:
+    following = _known(row.next)
+    return {
+        "pods": row.pod_count,
+        "pending": row.pending,
+        "terminating": _known(row.terminating),
+        "emptyDomains": _known(row.empty_domains),
+        "minMatchNum": _known(row.min_match_num),
+        "selfMatchNum": _known(row.self_match_num),
+        "skew": _known(row.skew),
+        "lowerBound": _known(row.lower_bound),
+        "allowedNumber": following.allowed if following and isinstance(following.allowed, int) else None,
+    }
+
+
+def _selectors(row: Row) -> Record:
+    selector, diff = row.selector, _known(row.diff)
+    return {
+        "authored": _described(selector.authored),
+        "merged": _described(selector.merged),
+        "stored": _described(selector.stored),
+        "effective": _described(selector.effective),
+        "diff": [words.safe(line) for line in diff or ()],
+        "verdicts": [f"{verdict} {number}" for verdict, number in row.verdicts.items()],
+        "doubted": bool(row.verdicts) and next(iter(row.verdicts)) not in _QUIET,
+    }
+
+
+def _described(selector: LabelSelector | UnsetType | None) -> str | None:
+    return None if selector is UNSET else words.safe(labels.describe(selector))
+
+
+def _shown(text: str | UnsetType) -> str | None:
+    return words.safe(text) if isinstance(text, str) else None
+
+
+def _known(value: _T | UnsetType) -> _T | None:
+    """Return None for a field that does not apply."""
+    return None if isinstance(value, UnsetType) else value
