@@ -6,6 +6,9 @@ Run as ``python -m benchmarks.live --pods 1000,3000,10000,30000,100000,150000``;
 from __future__ import annotations
 
 import argparse
+import json
+import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -38,6 +41,25 @@ def commands(cluster: ControlPlane, folder: Path, pods: int, page: int) -> dict[
     return found
 
 
+def phases(cluster: ControlPlane, rounds: int, page: int) -> dict[str, float]:
+    """Return the median seconds of each phase of a check."""
+    command = [sys.executable, "-m", "benchmarks.phases", "check", "-A", f"--chunk-size={page}"]
+    runs = []
+    for _ in range(rounds):
+        done = subprocess.run(command, env=cluster.environment(), check=False, capture_output=True, text=True)
+        runs.append(json.loads(done.stderr.splitlines()[-1]))
+    return {name: statistics.median(run[name] for run in runs) for name in runs[0]}
+
+
+def by_phase(found: dict[int, dict[str, float]]) -> list[str]:
+    """Return a table of where the wall time of a check goes at each size."""
+    names = list(next(iter(found.values())))
+    lines = [f"| pods | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|"]
+    return lines + [
+        f"| {pods:,} | {' | '.join(f'{seconds[name]:.2f} s' for name in names)} |" for pods, seconds in found.items()
+    ]
+
+
 def growth(checks: dict[int, Median]) -> list[str]:
     """Return a table of what a check takes at each size, and per pod."""
     lines = ["| pods | wall | peak memory | wall for 1,000 pods | multiple of curl, protobuf |"]
@@ -56,7 +78,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--page", type=int, default=500)
     asked = parser.parse_args()
-    checks = {}
+    checks, seconds = {}, {}
     with (
         tempfile.TemporaryDirectory() as folder,
         ControlPlane.start(Path(folder), scheduler=False, controllers=False) as cluster,
@@ -70,7 +92,8 @@ def main() -> None:
             found = medians(compared, cluster.environment(), asked.rounds, BARE)
             print("\n".join(table(found, BARE)), flush=True)
             checks[pods] = found[CHECK]
-    print("", *growth(checks), sep="\n")
+            seconds[pods] = phases(cluster, asked.rounds, asked.page)
+    print("", *growth(checks), "", *by_phase(seconds), sep="\n")
 
 
 if __name__ == "__main__":

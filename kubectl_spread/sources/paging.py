@@ -1,11 +1,12 @@
-"""The pages of one list, one after another, each requested while the one before it is worked on."""
+"""The pages of one list, one after another, each requested while those before it are worked on."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from typing import Final, TypeVar
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias, TypeVar
 
 from kubectl_spread.errors import SourceError
 from kubectl_spread.kube.model import Message
@@ -14,51 +15,119 @@ from kubectl_spread.sources.page import Page
 from kubectl_spread.sources.transport import Answer
 
 T = TypeVar("T", bound=Message)
+R = TypeVar("R")
+Request: TypeAlias = Callable[[str, Callable[[bytes], None]], Answer]
+"""Asks for the page that a token names ("": the first one), and hands over how its body begins as soon as it does."""
 
 _UNEXPECTED: Final = "Server returned an unexpected response: "
+_AHEAD: Final = 2
+"""How many pages may be there or on their way, beside the one that is worked on."""
 
 
 def follow(
-    request: Callable[[str], Answer], decode: Callable[[Answer], Page[T]], first: Future[Answer] | None = None
+    request: Request, decode: Callable[[Answer], Page[T]], token_in: Callable[[bytes], str | None]
 ) -> Iterator[Page[T]]:
     """Yield all pages of a list; one without objects is not the last one if another follows.
 
     Args:
-        request: Asks for the page that a token names; "" names the first one.
+        request: Asks for a page.
         decode: Reads a page.
-        first: The first page, where it was asked for before.
+        token_in: Returns the token of the next page that stands in the beginning of a body; None: it cannot be told.
 
     Raises:
         ExpiredError: A page is of another state of the cluster than those before it.
         SourceError: A page leads back to one that was read.
     """
     revision, tokens = "", {""}
-    pending = first or ahead(request, "")
-    while True:
-        page = decode(pending.result())
-        revision = revision or page.resource_version
-        if page.resource_version != revision:
-            raise ExpiredError(f"{_UNEXPECTED}pages of the revisions {revision} and {page.resource_version}")
-        token = page.metadata.continue_
-        if token and token in tokens:
-            raise SourceError(f"{_UNEXPECTED}a page leads back to one that was read")
-        tokens.add(token)
-        if not token:
+    reader = Reader(request, token_in)
+    asked = reader.ask("")
+    try:
+        while True:
+            page = decode(reader.take(asked))
+            revision = revision or page.resource_version
+            if page.resource_version != revision:
+                raise ExpiredError(f"{_UNEXPECTED}pages of the revisions {revision} and {page.resource_version}")
+            token = page.metadata.continue_
+            if token and token in tokens:
+                raise SourceError(f"{_UNEXPECTED}a page leads back to one that was read")
+            tokens.add(token)
+            if not token:
+                yield page
+                return
+            asked = reader.after(asked, token)
             yield page
-            return
-        pending = ahead(request, token)
-        yield page
+    finally:
+        reader.stop()
 
 
-def ahead(request: Callable[[str], Answer], token: str) -> Future[Answer]:
-    """Ask for a page in a thread that does not keep an interrupted program from ending."""
-    future: Future[Answer] = Future()
+@dataclass(slots=True, eq=False)
+class _Asked:
+    """A page that was asked for, and the one that is asked for because of how it begins."""
 
-    def run() -> None:
-        try:
-            future.set_result(request(token))
-        except BaseException as error:  # noqa: BLE001 - it is raised where the result is asked for
-            future.set_exception(error)
+    token: str
+    answer: Future[Answer] = field(default_factory=Future)
+    next: _Asked | None = None
 
-    threading.Thread(target=run, daemon=True).start()
+
+class Reader:
+    """Asks for pages before they are needed, the next one as soon as a page begins to arrive.
+
+    Most of the time that an apiserver takes for a page passes before its first byte.
+    """
+
+    def __init__(self, request: Request, token_in: Callable[[bytes], str | None]) -> None:
+        self._request = request
+        self._token_in = token_in
+        self._room = threading.Semaphore(_AHEAD)
+        self._stopped = False
+
+    def ask(self, token: str) -> _Asked:
+        """Ask for a page when there is room for it."""
+        asked = _Asked(token)
+        threading.Thread(target=self._run, args=(asked,), daemon=True).start()
+        return asked
+
+    def take(self, asked: _Asked) -> Answer:
+        """Wait for a page; it makes room for another one."""
+        answer = asked.answer.result()
+        self._room.release()
+        return answer
+
+    def after(self, asked: _Asked, token: str) -> _Asked:
+        """Return what was asked for after a page, or ask for it now."""
+        if asked.next is None:
+            return self.ask(token)
+        if asked.next.token == token:
+            return asked.next
+        # The page was sent twice, and the second time another one followed; nobody will take the first.
+        self._room.release()
+        return self.ask(token)
+
+    def stop(self) -> None:
+        """Ask for nothing more."""
+        self._stopped = True
+        self._room.release()
+
+    def _run(self, asked: _Asked) -> None:
+        def begun(start: bytes) -> None:
+            token = self._token_in(start)
+            if token and asked.next is None:
+                asked.next = self.ask(token)
+
+        self._room.acquire()
+        if not self._stopped:
+            _settle(asked.answer, lambda: self._request(asked.token, begun))
+
+
+def background(work: Callable[[], R]) -> Future[R]:
+    """Work in a thread that does not keep an interrupted program from ending."""
+    future: Future[R] = Future()
+    threading.Thread(target=_settle, args=(future, work), daemon=True).start()
     return future
+
+
+def _settle(future: Future[R], work: Callable[[], R]) -> None:
+    try:
+        future.set_result(work())
+    except BaseException as error:  # noqa: BLE001 - it is raised where the result is asked for
+        future.set_exception(error)

@@ -6,6 +6,7 @@ left as bytes by the parser and decoded once for each distinct byte string.
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 import msgspec
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError as ProtobufError
+from google.protobuf.proto import parse_length_prefixed
 
 from kubectl_spread.errors import SourceError
 from kubectl_spread.kube.model import ListMeta, Message
@@ -28,6 +30,11 @@ _FieldProto = descriptor_pb2.FieldDescriptorProto
 
 MAGIC: Final = b"k8s\x00"
 """What an answer in protobuf begins with; a runtime.Unknown that holds the object follows."""
+
+_FIRST: Final = b"\x0a"
+_SECOND: Final = b"\x12"
+"""The tags of fields 1 and 2, where they have a length."""
+_VARINT_GOES_ON: Final = 0x80
 
 _SCALARS: Final = {
     str: _FieldProto.TYPE_STRING,
@@ -45,6 +52,7 @@ class Decoder(Generic[T]):
 
     def __init__(self, type_: type[T]) -> None:
         """Make the message classes of ``type_``, unless that was done before."""
+        self._type = type_
         self._classes = _classes(type_)
         self._metadata = _converter(ListMeta, self._classes)
         self._object = _converter(type_, self._classes)
@@ -58,6 +66,25 @@ class Decoder(Generic[T]):
         page = self._parse("UnknownList", body)
         return Page(self._metadata(page.metadata), page.items, self._object)
 
+    def continue_token(self, start: bytes) -> str | None:
+        """Return the token of the next page of a list that begins like this; None: it cannot be told, or is none."""
+        stream = io.BytesIO(start)
+        try:
+            # Magic, typeMeta, the length of the list, its metadata: as every apiserver writes them.
+            if stream.read(len(MAGIC) + 1) != MAGIC + _FIRST:
+                return None
+            parse_length_prefixed(self._classes["Entry"], stream)
+            if stream.read(1) != _SECOND:
+                return None
+            while stream.read(1)[0] & _VARINT_GOES_ON:
+                pass
+            if stream.read(1) != _FIRST:
+                return None
+            metadata = parse_length_prefixed(self._classes["ListMeta"], stream)
+        except (ProtobufError, ValueError, IndexError):
+            return None
+        return None if metadata is None else self._metadata(metadata).continue_
+
     def one(self, body: bytes) -> T:
         """Decode a single object.
 
@@ -65,6 +92,15 @@ class Decoder(Generic[T]):
             ValueError: This is not an object in protobuf.
         """
         decoded: T = self._object(self._parse("Unknown", body))
+        return decoded
+
+    def bare(self, body: bytes) -> T:
+        """Decode a message that stands in no envelope.
+
+        Raises:
+            google.protobuf.message.DecodeError: This is no such message.
+        """
+        decoded: T = self._object(self._classes[self._type.__name__].FromString(body))
         return decoded
 
     def _parse(self, envelope: str, body: bytes) -> Any:

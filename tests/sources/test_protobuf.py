@@ -45,6 +45,23 @@ def test_page() -> None:
     assert first.spec.affinity is not None
 
 
+@pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.plural)
+def test_the_next_page_is_told_by_how_a_body_begins(resource: Resource[Any]) -> None:
+    body = (RECORDED / f"{resource.plural}.pb").read_bytes()
+    token = page(resource).metadata.continue_
+    told = [Decoder(resource.type).continue_token(body[:size]) for size in range(min(400, len(body)))]
+    # Nothing while the metadata is not there, and then no other token than that of the whole.
+    assert told == [None] * told.index(token) + [token] * (len(told) - told.index(token))
+
+
+@pytest.mark.parametrize(
+    "start",
+    [b"", b"{", b'{"kind":"PodList"', MAGIC, MAGIC + b"\x0a", MAGIC + b"\x0a\x00\x12\xff", MAGIC + b"\x12\x02\x0a\x00"],
+)
+def test_how_something_else_begins_tells_no_page(start: bytes) -> None:
+    assert Decoder(Pod).continue_token(start) is None
+
+
 def test_remaining_is_unknown_with_a_field_selector() -> None:
     text = json_objects.decode_page(b'{"metadata":{"continue":"x"},"items":[]}', Pod)
     assert text.remaining is None

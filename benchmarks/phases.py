@@ -1,0 +1,78 @@
+"""``check`` with a clock at its phases: where the wall time of a check goes.
+
+Run as ``python -m benchmarks.phases check -A`` it prints the seconds of each as JSON, the last line on stderr. What is
+read in the background counts where it is waited for.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any, Final
+
+_BEGIN: Final = time.perf_counter()
+
+
+class Clock:
+    """Seconds of each phase; a phase inside another one counts for itself alone."""
+
+    def __init__(self) -> None:
+        """Start without any."""
+        self.seconds: defaultdict[str, float] = defaultdict(float)
+        self._inner = [0.0]
+
+    def at(self, owner: Any, name: str, phase: str) -> None:
+        """Count the time in a function, which is an attribute of a module or class, as that of a phase."""
+        plain = getattr(owner, name)
+        function: Callable[..., Any] = getattr(plain, "__func__", plain)
+
+        def timed(*arguments: Any, **options: Any) -> Any:
+            if threading.current_thread() is not threading.main_thread():
+                return function(*arguments, **options)
+            self._inner.append(0.0)
+            begin = time.perf_counter()
+            try:
+                return function(*arguments, **options)
+            finally:
+                took = time.perf_counter() - begin
+                self.seconds[phase] += took - self._inner.pop()
+                self._inner[-1] += took
+
+        setattr(owner, name, classmethod(timed) if function is not plain else timed)
+
+
+def main() -> None:
+    """Run the command line with the clock at its phases."""
+    from kubectl_spread.audit.snapshot import Snapshot  # noqa: PLC0415 - imports are a phase
+    from kubectl_spread.cli import formats, live  # noqa: PLC0415
+    from kubectl_spread.cli import main as command  # noqa: PLC0415
+    from kubectl_spread.cli.gathered import Gathered  # noqa: PLC0415
+    from kubectl_spread.render import table  # noqa: PLC0415
+    from kubectl_spread.sources import answers, paging  # noqa: PLC0415
+
+    clock = Clock()
+    clock.seconds["start"] = time.perf_counter() - _BEGIN
+    clock.at(live.Live, "__init__", "connect")
+    clock.at(live.Live, "_server", "connect")
+    clock.at(live.Live, "_pods", "decode")
+    clock.at(paging.Reader, "take", "list")
+    clock.at(answers, "page", "parse")
+    clock.at(Snapshot, "add_pod", "group")
+    clock.at(live.Live, "_nodes", "owners and nodes")
+    clock.at(live.Live, "_owners", "owners and nodes")
+    clock.at(live, "evaluate", "evaluate")
+    clock.at(Gathered, "completed", "rules")
+    clock.at(table, "check", "render")
+    clock.at(formats, "write", "render")
+    try:
+        command()
+    finally:
+        print(json.dumps(clock.seconds), file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,141 @@
+"""Pages that are asked for before they are needed: in order, few at a time, and never a wrong one."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Generator
+from typing import Final
+
+import pytest
+
+from kubectl_spread.errors import SourceError
+from kubectl_spread.kube.model import ListMeta, Pod
+from kubectl_spread.sources import paging
+from kubectl_spread.sources.answers import ExpiredError
+from kubectl_spread.sources.page import Page
+from kubectl_spread.sources.transport import Answer
+
+_PATIENCE: Final = 5.0
+
+
+class Server:
+    """Serves ``last`` + 1 pages, whose bodies are ``revision number next``; the first bytes tell the next one."""
+
+    def __init__(self, last: int) -> None:
+        self.last = last
+        self.asked: list[str] = []
+        self.begun = True
+        self.revision = "7"
+        self.broken: set[str] = set()
+
+    def request(self, token: str, begun: Callable[[bytes], None]) -> Answer:
+        self.asked.append(token)
+        number = int(token or 0)
+        body = f"{self.revision} {number} {number + 1 if number < self.last else ''}".encode()
+        if self.begun:
+            begun(body)
+        if token in self.broken:
+            raise SourceError(f"page {token} is broken")
+        return Answer(200, "", body)
+
+    def pages(self) -> Generator[int | None, None, None]:
+        for page in paging.follow(self.request, decode, token_in):
+            yield page.metadata.remaining_item_count
+
+
+def token_in(start: bytes) -> str | None:
+    return start.decode().split(" ")[2] or None
+
+
+def decode(answer: Answer) -> Page[Pod]:
+    revision, number, token = answer.body.decode().split(" ")
+    metadata = ListMeta(resource_version=revision, continue_=token, remaining_item_count=int(number))
+    return Page(metadata, [], lambda _: Pod())
+
+
+def eventually(done: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _PATIENCE
+    while not done():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+@pytest.mark.parametrize("begun", [True, False], ids=["told early", "told late"])
+def test_pages_come_in_order_each_once(begun: bool) -> None:
+    server = Server(last=20)
+    server.begun = begun
+    assert list(server.pages()) == list(range(21))
+    assert server.asked == ["", *map(str, range(1, 21))]
+
+
+def test_the_next_page_is_asked_for_before_the_first_one_has_arrived() -> None:
+    both = threading.Barrier(2, timeout=_PATIENCE)
+
+    def request(token: str, begun: Callable[[bytes], None]) -> Answer:
+        body = b"7 1 " if token else b"7 0 1"
+        begun(body)
+        both.wait()
+        return Answer(200, "", body)
+
+    assert len(list(paging.follow(request, decode, token_in))) == 2
+
+
+def test_no_more_pages_wait_than_there_is_room_for() -> None:
+    server = Server(last=50)
+    pages = server.pages()
+    assert next(pages) == 0
+    eventually(lambda: len(server.asked) == 3)
+    time.sleep(0.05)
+    assert server.asked == ["", "1", "2"]
+    assert next(pages) == 1
+    eventually(lambda: len(server.asked) == 4)
+
+
+def test_a_page_that_is_sent_again_may_lead_elsewhere() -> None:
+    """The first page of a list that broke off is read anew, from a later state of the cluster."""
+    asked = []
+
+    def request(token: str, begun: Callable[[bytes], None]) -> Answer:
+        asked.append(token)
+        if not token:
+            begun(b"7 0 1")
+            begun(b"8 0 2")
+            return Answer(200, "", b"8 0 2")
+        number = int(token)
+        body = f"{'7' if number == 1 else '8'} {number} {number + 1 if 1 < number < 9 else ''}".encode()
+        begun(body)
+        return Answer(200, "", body)
+
+    found = [page.metadata.remaining_item_count for page in paging.follow(request, decode, token_in)]
+    assert found == [0, *range(2, 10)]
+    assert sorted(asked) == ["", *map(str, range(1, 10))]
+
+
+def test_what_is_wrong_with_a_page_is_raised_in_its_place() -> None:
+    server = Server(last=9)
+    server.broken = {"2"}
+    pages = server.pages()
+    assert [next(pages), next(pages)] == [0, 1]
+    with pytest.raises(SourceError, match="page 2 is broken"):
+        next(pages)
+
+
+def test_pages_of_two_states_are_no_list() -> None:
+    server = Server(last=9)
+    pages = server.pages()
+    next(pages)
+    server.revision = "8"
+    with pytest.raises(ExpiredError, match="pages of the revisions 7 and 8"):
+        list(pages)
+
+
+def test_nothing_is_asked_for_once_nobody_listens() -> None:
+    server = Server(last=50)
+    pages = server.pages()
+    next(pages)
+    eventually(lambda: len(server.asked) == 3)
+    before = threading.active_count()
+    pages.close()
+    eventually(lambda: threading.active_count() < before)
+    assert server.asked == ["", "1", "2"]
