@@ -11,6 +11,7 @@ import msgspec
 
 from kubectl_spread.errors import Position, SourceError
 from kubectl_spread.sources.json_objects import Json, Path
+from kubectl_spread.sources.listing import Place
 
 _YAML_START: Final = b"---"
 _SPACE: Final = re.compile(rb"[ \t\r\n]*")
@@ -26,12 +27,17 @@ _BYTE: Final = re.compile(r"(?:JSON is malformed: )?(.*?)(?: \(byte (\d+)\))?")
 
 @dataclass(slots=True)
 class _Text:
-    """The bytes of a file; lines are asked for in ascending order, mostly."""
+    """The bytes of a file; lines and columns are asked for in ascending order, mostly.
+
+    ``column`` is that of the byte ``mark``.
+    """
 
     body: bytes
     first: int = 1
     offset: int = 0
     line: int = 1
+    mark: int = 0
+    column: int = 1
 
     def line_at(self, offset: int) -> int:
         if offset < self.offset or not self.offset:
@@ -39,6 +45,15 @@ class _Text:
         self.line += self.body.count(b"\n", self.offset, offset)
         self.offset = offset
         return self.line
+
+    def place_at(self, offset: int) -> Place:
+        since = self.mark if offset >= self.mark else 0
+        newline = self.body.rfind(b"\n", since, offset)
+        if newline >= 0 or not since:
+            since, self.column = newline + 1, 1
+        self.column += len(self.body[since:offset].decode(errors="replace"))
+        self.mark = offset
+        return Place(self.line_at(offset), self.column)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +76,10 @@ class JsonRecord:
     def line_of(self, path: Path) -> int:
         """Return the line where the field at ``path``, or what of it is there, begins."""
         return self._text.line_at(self.start + _offset(bytes(self.raw), path))
+
+    def place_of(self, path: Path) -> Place:
+        """Return where the field at ``path``, or what of it is there, begins."""
+        return self._text.place_at(self.start + _offset(bytes(self.raw), path))
 
     def elements(self, items: Sequence[msgspec.Raw]) -> Iterator[JsonRecord]:
         """Yield a record for each of ``items``, which must be those of this value, in order."""
@@ -165,7 +184,7 @@ def _skip_space(body: bytes, start: int) -> int:
 
 
 def _offset(raw: bytes, path: Path) -> int:
-    """Return where the value at ``path``, or the deepest that is there, begins in ``raw``."""
+    """Return where the field at ``path``, or the deepest that is there, begins in ``raw``: its key, or the item."""
     offset, depth = 0, 0
     here: list[str | int | None] = []
     for token in _TOKEN.finditer(raw):
@@ -175,12 +194,13 @@ def _offset(raw: bytes, path: Path) -> int:
         elif text == b",":
             # An index goes on; a key is read next.
             here[-1] = here[-1] + 1 if isinstance(here[-1], int) else None
-        elif here and here[-1] is None:
-            here[-1] = key(text)
         else:
+            is_key = bool(here) and here[-1] is None
+            if is_key:
+                here[-1] = key(text)
             if depth < len(here) and tuple(here) == path[: len(here)]:
                 offset, depth = token.start(), len(here)
-            if text in b"{[":
+            if text in b"{[" and not is_key:
                 here.append(None if text == b"{" else 0)
         if depth == len(path):
             break

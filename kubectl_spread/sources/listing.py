@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
@@ -14,6 +14,13 @@ from kubectl_spread.sources.json_objects import Json, Path
 
 LIST: Final = "List"
 ITEMS: Final = "items"
+
+
+class Place(NamedTuple):
+    """Where something begins: its line, and its column in characters, both from 1."""
+
+    line: int
+    column: int
 
 
 class Record(Protocol):
@@ -33,6 +40,12 @@ class Record(Protocol):
 
     def line_of(self, path: Path) -> int:
         """Return the line where the field at ``path``, or what of it is there, begins."""
+
+    def place_of(self, path: Path) -> Place:
+        """Return where the field at ``path``, or what of it is there, begins: at its key, or at the item.
+
+        The column is right in a record of a file that is all there, and in YAML.
+        """
 
     def elements(self, items: Sequence[msgspec.Raw]) -> Iterator[Record]:
         """Yield a record for each of ``items``, which must be those of this value, in order."""

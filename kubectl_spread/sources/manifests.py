@@ -12,7 +12,7 @@ from typing import BinaryIO, Final, TypeAlias
 
 import msgspec
 
-from kubectl_spread.errors import DecodeError, Position, SourceError
+from kubectl_spread.errors import STDIN, DecodeError, Position, SourceError
 from kubectl_spread.kube.defaultconstraints import MapSelecting
 from kubectl_spread.kube.detail import DetailedPod
 from kubectl_spread.kube.model import Event, Namespace, Node, Pod
@@ -24,6 +24,8 @@ from kubectl_spread.sources.window import Window
 
 Object: TypeAlias = Pod | Node | Namespace | Event | MapSelecting | Workload
 
+NAMESPACE: Final = "default"
+"""That of objects that name none, unless somebody says otherwise."""
 UNKNOWN_KIND: Final = "unknownKind"
 MALFORMED: Final = "malformed"
 UNREADABLE: Final = "unreadable"
@@ -78,7 +80,7 @@ def read(
     *,
     recursive: bool,
     stdin: BinaryIO,
-    namespace: str = "default",
+    namespace: str = NAMESPACE,
     detailed: bool = False,
     services: bool = False,
 ) -> Reading:
@@ -133,7 +135,7 @@ class _Reader:
             try:
                 with closing(files.blocks(path, self.stdin)) as blocks:
                     for found in _documents(Window(blocks), source):
-                        for member in _members(found):
+                        for member in contents(found):
                             yield from self._loaded(member, source)
             except SourceError as error:
                 self._unreadable(error)
@@ -161,7 +163,7 @@ class _Reader:
 
 def source_name(path: str) -> str:
     """Return what a file is called in messages."""
-    return "STDIN" if path == files.STDIN else path
+    return STDIN if path == files.STDIN else path
 
 
 def is_json(body: bytes) -> bool:
@@ -179,7 +181,8 @@ def _documents(window: Window, source: str) -> Iterator[Record | Listing | Sourc
         yield from yaml_stream.documents(window, source)
 
 
-def _members(found: Record | Listing | SourceError) -> Iterator[Member | SourceError]:
+def contents(found: Record | Listing | SourceError) -> Iterator[Member | SourceError]:
+    """Yield the objects of what a reader found: those of a list, or the only one, or what is wrong."""
     match found:
         case SourceError():
             yield found

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import Any, Protocol
 
 import msgspec
 
+from kubectl_spread.sources import yaml_places, yaml_values
 from kubectl_spread.sources.json_objects import Path
-from kubectl_spread.sources.listing import ITEMS
+from kubectl_spread.sources.listing import ITEMS, Place
 from kubectl_spread.sources.yaml_values import Plain
-
-if TYPE_CHECKING:
-    from kubectl_spread.sources.yaml_documents import Document
 
 
 class Text(Protocol):
@@ -22,6 +20,9 @@ class Text(Protocol):
 
     def line_of(self, path: Path) -> int:
         """Return the line where the field at ``path``, or what of it is there, is written."""
+
+    def place_of(self, path: Path) -> Place:
+        """Return where the field at ``path``, or what of it is there, begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,10 @@ class YamlRecord:
         """Return the line where the field at ``path``, or what of it is there, begins."""
         return self.text.line_of((*self.inner, *path))
 
+    def place_of(self, path: Path) -> Place:
+        """Return where the field at ``path``, or what of it is there, begins."""
+        return self.text.place_of((*self.inner, *path))
+
     def elements(self, items: Sequence[msgspec.Raw]) -> Iterator[YamlRecord]:
         """Yield a record for each of ``items``, which must be those of this value, in order."""
         for index, item in enumerate(items):
@@ -57,13 +62,12 @@ class YamlRecord:
 
 
 class PlainText:
-    """A document of which few lines are known; others are found by reading it again, carefully and slowly."""
+    """A document of which few lines are known; other places are found by reading it again."""
 
-    def __init__(self, text: bytes, first: int, source: str, plain: Plain) -> None:
-        """Hold the document that begins in line ``first`` of the file ``source``."""
+    def __init__(self, text: bytes, first: int, plain: Plain) -> None:
+        """Hold the document that begins in line ``first`` of its file."""
         self._text = text
         self._first = first
-        self._source = source
         self._plain = plain
 
     def line_of(self, path: Path) -> int:
@@ -73,10 +77,12 @@ class PlainText:
                 return self._first + self._plain.line
             case (int(index),) | ("items", int(index)):
                 return self._first + self._plain.lines[index]
-        return self._document.line_of(path)
+        return self.place_of(path).line
+
+    def place_of(self, path: Path) -> Place:
+        """Return where the field at ``path``, or what of it is there, begins."""
+        return yaml_places.place_of(self._root, path, self._first)
 
     @cached_property
-    def _document(self) -> Document:
-        from kubectl_spread.sources import yaml_documents  # noqa: PLC0415 - most files have no faults
-
-        return next(yaml_documents.documents(self._text, self._source, self._first))
+    def _root(self) -> Any:
+        return yaml_values.nodes(self._text)

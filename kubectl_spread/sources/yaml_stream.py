@@ -130,7 +130,7 @@ class _Reader:
             return self._careful_item(piece, index)
         match plain.value:
             case [value]:
-                text = PlainText(*piece, self._source, plain)
+                text = PlainText(*piece, plain)
                 return YamlRecord(msgspec.json.encode(value), text, (ITEMS, index), (0,))
         raise NotPlainError
 
@@ -172,7 +172,7 @@ class _Reader:
             yield from self._carefully(piece)
             return
         if plain.value is not None:
-            yield YamlRecord(msgspec.json.encode(plain.value), PlainText(*piece, self._source, plain))
+            yield YamlRecord(msgspec.json.encode(plain.value), PlainText(*piece, plain))
 
     def _carefully(self, piece: Piece) -> Iterator[Found]:
         from kubectl_spread.sources import yaml_documents  # noqa: PLC0415 - likewise

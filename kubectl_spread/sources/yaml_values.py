@@ -62,6 +62,11 @@ def read(text: bytes) -> Plain:
         raise NotPlainError from error
 
 
+def nodes(text: bytes) -> Any:
+    """Return the root node of the one document of ``text``, which ``read`` takes; it tells where everything is."""
+    return yaml.compose(text, Loader=yaml.CSafeLoader)
+
+
 class _Loader:
     """Makes JSON values of events."""
 

@@ -18,6 +18,7 @@ from kubectl_spread.sources import json_documents, manifests, yaml_documents
 from kubectl_spread.sources.listing import Record
 from kubectl_spread.sources.manifests import Member
 from kubectl_spread.sources.window import Window
+from kubectl_spread.sources.yaml_records import YamlRecord
 
 HERE = Path(__file__).parents[2]
 FILES = sorted(path for folder in ("tests", "examples", "docs") for path in (HERE / folder).rglob("*.y*ml"))
@@ -32,7 +33,7 @@ def streamed(body: bytes, size: int) -> list[Member | SourceError]:
     found: list[Member | SourceError] = []
     try:
         for document in manifests._documents(Window(in_blocks(body, size)), "f"):
-            found += manifests._members(document)
+            found += manifests.contents(document)
     except SourceError as error:
         found.append(error)
     return found
@@ -72,7 +73,8 @@ def paths(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | 
 
 def places(record: Record) -> object:
     value = msgspec.json.decode(record.raw)
-    return value, record.path, record.line, [record.line_of(path) for path in paths(value)]
+    place_of = record.place_of if isinstance(record, YamlRecord) else record.line_of
+    return value, record.path, record.line, [place_of(path) for path in paths(value)]
 
 
 def told(found: list[Member | SourceError]) -> list[str]:

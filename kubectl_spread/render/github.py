@@ -1,0 +1,47 @@
+"""Workflow commands of GitHub Actions: annotations on the lines of manifests.
+
+Of one kind GitHub shows the first ten of a step, so the severest come first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from kubectl_spread.audit.report import Finding, Report
+from kubectl_spread.render import ci
+from kubectl_spread.render.words import safe
+
+_COMMANDS: Final = {"error": "error", "warning": "warning", "info": "notice"}
+_DATA: Final = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+_PROPERTY: Final = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"})
+
+
+def github(report: Report) -> str:
+    """Return a report as workflow commands, one a line; "" where there is nothing to annotate."""
+    lost = (
+        _command("error", {"title": "kubectl-spread"}, f"could not be judged: {number} {reason}")
+        for reason, number in ci.unanswered(report).items()
+    )
+    return "".join((*lost, *map(_annotation, ci.severest_first(report.findings))))
+
+
+def _annotation(finding: Finding) -> str:
+    message = f"{safe(finding.message)}\n{safe(finding.path)}\nfix: {safe(finding.fix)}"
+    return _command(_COMMANDS[finding.severity], dict(_properties(finding)), message)
+
+
+def _properties(finding: Finding) -> Iterator[tuple[str, str]]:
+    source = ci.in_file(finding)
+    if source is not None:
+        yield "file", safe(source.file)
+        yield "line", str(source.line)
+        column = ci.column(source)
+        if column is not None:
+            yield "col", str(column)
+    yield "title", f"{ci.rule(finding)} {ci.place(finding)}"
+
+
+def _command(name: str, properties: Mapping[str, str], data: str) -> str:
+    written = ",".join(f"{key}={value.translate(_PROPERTY)}" for key, value in properties.items())
+    return f"::{name} {written}::{data.translate(_DATA)}\n"

@@ -1,0 +1,121 @@
+"""Positions: where the fields of manifests are written, which is found by reading their files again.
+
+So nobody pays for it who does not ask, and a file of which nobody asks is read once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from io import BytesIO
+from pathlib import Path as File
+from typing import Final, TypeAlias
+
+import msgspec
+
+from kubectl_spread.errors import STDIN, Position, SourceError
+from kubectl_spread.kube.model import Object
+from kubectl_spread.sources import files, json_documents, json_objects, manifests
+from kubectl_spread.sources.json_objects import FieldError, Path
+from kubectl_spread.sources.listing import Listing, Record
+from kubectl_spread.sources.manifests import Member
+from kubectl_spread.sources.window import Window
+
+Name: TypeAlias = tuple[str, str, str]
+"""The kind, namespace and name of an object."""
+Field: TypeAlias = tuple[Name, str]
+"""An object and a field path in it, such as ``spec.topologySpreadConstraints[0]``."""
+
+MOST_BYTES: Final = 64 << 20
+"""A larger file is not read again: whole JSON files are held in memory for that."""
+_STEP: Final = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
+
+
+def fields(wanted: Iterable[Field], written: Mapping[Name, Position]) -> dict[Field, Position]:
+    """Return where fields of manifests begin: at the field, or the innermost around it that is there.
+
+    Where a file cannot be read again (standard input, a pipe, a large file, one that has changed) it is where the
+    object begins, without a column.
+
+    Args:
+        wanted: Objects, which must be in ``written``, and paths in them.
+        written: The file and line of objects, as ``manifests.read`` has them.
+    """
+    found: dict[Field, Position] = {}
+    by_file: dict[str, dict[Name, list[str]]] = {}
+    for name, path in wanted:
+        found[name, path] = written[name]
+        by_file.setdefault(written[name].source, {}).setdefault(name, []).append(path)
+    for source, names in by_file.items():
+        for name, record in _records(source, {name: written[name].line for name in names}):
+            for path in names[name]:
+                place = record.place_of(_steps(path))
+                found[name, path] = Position(source, place.line, place.column)
+    return found
+
+
+def _records(source: str, lines: Mapping[Name, int | None]) -> Iterator[tuple[Name, Record]]:
+    """Yield the objects of a file that stand where they stood before, as far as it can be read."""
+    left = dict(lines)
+    beginnings = frozenset(lines.values())
+    try:
+        for member in _members(source):
+            line = member.record.line
+            name = _name(member) if line in beginnings else None
+            if name in left and left[name] == line:
+                del left[name]
+                yield name, member.record
+            if not left:
+                return
+    except SourceError:
+        # It was read a moment ago, and told then what is wrong with it.
+        return
+
+
+def _members(source: str) -> Iterator[Member]:
+    for document in _documents(source):
+        for member in manifests.contents(document):
+            if isinstance(member, Member):
+                yield member
+
+
+def _documents(source: str) -> Iterator[Record | Listing | SourceError]:
+    body = _content(source)
+    if manifests.is_json(body):
+        # Not as a stream, which does not know the columns.
+        body = yield from json_documents.records(body, source)
+    if body:
+        from kubectl_spread.sources import yaml_stream  # noqa: PLC0415 - JSON does not wait for it
+
+        yield from yaml_stream.documents(Window([body]), source)
+
+
+def _content(source: str) -> bytes:
+    """Return what is in a file; nothing where it cannot be read a second time or is too large."""
+    if source == STDIN or not File(source).is_file():
+        return b""
+    parts: list[bytes] = []
+    size = 0
+    with closing(files.blocks(source, BytesIO())) as blocks:
+        for block in blocks:
+            parts.append(block)
+            size += len(block)
+            if size > MOST_BYTES:
+                return b""
+    return b"".join(parts)
+
+
+def _name(member: Member) -> Name | None:
+    """Return the name of an object that can be read."""
+    if member.type is None:
+        return None
+    try:
+        metadata = json_objects.decode(bytes(member.record.raw), Object).metadata
+    except (FieldError, msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return member.kind, metadata.namespace or manifests.NAMESPACE, metadata.name
+
+
+def _steps(path: str) -> Path:
+    return tuple(int(index) if index else key for index, key in _STEP.findall(path))

@@ -1,0 +1,146 @@
+"""The place of a field in a manifest: file, line and column, whatever the manifest looks like."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+from kubectl_spread.errors import Position
+from kubectl_spread.sources import positions
+from tests.cli.manifests import BLOCK, CLAUSE, CONFIG, SHAPES, WEB, place, sources
+from tests.cli.test_startup import imported
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_place_of_a_field(shape: str, folder: Path) -> None:
+    text, (line, column) = place(SHAPES[shape])
+    (folder / "web.yaml").write_bytes(text.encode())
+    assert sources("-f", "web.yaml") == [{"file": "web.yaml", "line": line, "column": column}]
+
+
+def test_places_by_numbers(folder: Path) -> None:
+    """What the marks above stand for, written out."""
+    (folder / "web.yaml").write_text(f"{CONFIG}---\n{WEB}        - {BLOCK}\n", encoding="utf-8")
+    assert sources("-f", "web.yaml") == [{"file": "web.yaml", "line": 14, "column": 11}]
+
+
+@pytest.mark.parametrize(
+    "encoded",
+    [
+        pytest.param(gzip.compress, id="gzip"),
+        pytest.param(lambda body: body.decode().encode("utf-16"), id="UTF-16"),
+        pytest.param(lambda body: b"\xef\xbb\xbf" + body, id="a byte order mark"),
+    ],
+)
+@pytest.mark.parametrize("shape", ["brackets behind what is not ASCII", "JSON in one line"])
+def test_files_that_are_encoded(shape: str, encoded: Callable[[bytes], bytes], folder: Path) -> None:
+    text, (line, column) = place(SHAPES[shape])
+    (folder / "web").write_bytes(encoded(text.encode()))
+    assert sources("-f", "web") == [{"file": "web", "line": line, "column": column}]
+
+
+def test_folders(folder: Path) -> None:
+    for name in ("a", "b/c"):
+        (folder / name).mkdir(parents=True)
+        text, _ = place(SHAPES["one document"].replace("name: web", f"name: web-{name[0]}"))
+        (folder / name / "web.yaml").write_text(text, encoding="utf-8")
+    expected = [{"file": f"{name}/web.yaml", "line": 9, "column": 9} for name in ("a", "b/c")]
+    assert sources("-f", ".", "-R") == expected
+    assert sources("-f", "./a", "-f", "b//c") == expected
+    absolute = f"{folder}/a/web.yaml"
+    assert sources("-f", absolute) == [{"file": absolute, "line": 9, "column": 9}]
+
+
+def test_standard_input_cannot_be_read_again() -> None:
+    text, _ = place(SHAPES["the second document"])
+    assert sources("-f", "-", stdin=text) == [{"file": "STDIN", "line": 8}]
+
+
+def test_neither_can_a_pipe() -> None:
+    text, _ = place(SHAPES["the second document"])
+    reader, writer = os.pipe()
+    os.write(writer, text.encode())
+    os.close(writer)
+    try:
+        assert sources("-f", f"/dev/fd/{reader}") == [{"file": f"/dev/fd/{reader}", "line": 8}]
+    finally:
+        os.close(reader)
+
+
+def test_large_files_are_not_read_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text, _ = place(SHAPES["the second document"])
+    (folder / "f").write_text(text, encoding="utf-8")
+    monkeypatch.setattr(positions, "MOST_BYTES", len(text) - 1)
+    assert sources("-f", "f") == [{"file": "f", "line": 8}]
+
+
+FIELD = (("Deployment", "default", "web"), "spec.template.spec.topologySpreadConstraints[0]")
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        pytest.param("", id="empty"),
+        pytest.param("a: [", id="YAML that breaks off"),
+        pytest.param('{"a": ', id="JSON that breaks off"),
+        pytest.param(f"# one line more\n{CONFIG}---\n{WEB}", id="moved"),
+        pytest.param(f"{CONFIG}---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: 7}}\n", id="malformed"),
+        pytest.param(None, id="gone"),
+    ],
+)
+def test_a_file_that_has_changed(now: str | None, folder: Path) -> None:
+    """The line is what it was; a column of another text would be wrong."""
+    if now is not None:
+        (folder / "f").write_text(now, encoding="utf-8")
+    was = Position("f", 6)
+    assert positions.fields([FIELD], {FIELD[0]: was}) == {FIELD: was}
+
+
+@pytest.mark.parametrize(
+    ("written", "place", "begins"),
+    [
+        (f"{WEB}      - {{{CLAUSE}}}\n", (9, 9), "{"),
+        (f"{WEB.rstrip()} []\n", (8, 7), '"topologySpreadConstraints"'),
+        (f"{WEB.rstrip()} {{maxSkew: 1}}\n", (8, 7), '"topologySpreadConstraints"'),
+        (f"{WEB.rstrip()} none\n", (8, 7), '"topologySpreadConstraints"'),
+        (WEB.removesuffix("      topologySpreadConstraints:\n") + "      nodeName: a\n", (7, 5), '"spec"'),
+        (WEB.partition("  template:")[0] + "  replicas: 1\n", (4, 1), '"spec"'),
+        (WEB.partition("spec:")[0], (1, 1), "{"),
+    ],
+)
+def test_what_of_a_field_is_written(written: str, place: tuple[int, int], begins: str, folder: Path) -> None:
+    """Without the field it is the innermost around it, at its key; in JSON as in YAML."""
+    before = {FIELD[0]: Position("f", 1)}
+    (folder / "f").write_text(written, encoding="utf-8")
+    assert positions.fields([FIELD], before) == {FIELD: Position("f", *place)}
+    text = json.dumps(YAML(typ="safe").load(written), indent=2)
+    (folder / "f").write_text(text, encoding="utf-8")
+    found = positions.fields([FIELD], before)[FIELD]
+    assert found.line
+    assert found.column
+    assert text.splitlines()[found.line - 1][found.column - 1 :].startswith(begins)
+
+
+def test_a_file_whose_name_is_no_text(folder: Path) -> None:
+    text, _ = place(SHAPES["one document"])
+    Path(os.fsdecode(os.fsencode(folder) + b"/\xff.yaml")).write_text(text, encoding="utf-8")
+    assert sources("-f", ".") == [{"file": "\\xff.yaml", "line": 9, "column": 9}]
+
+
+def test_tables_do_not_wait_for_places(folder: Path) -> None:
+    text, _ = place(SHAPES["one document"])
+    (folder / "f").write_text(text, encoding="utf-8")
+    for form, located in (("table", False), ("name", False), ("json", True)):
+        assert ("kubectl_spread.sources.positions" in imported("check", "-f", "f", "-o", form)) == located

@@ -1,0 +1,79 @@
+"""Workflow commands, read as the runner of GitHub Actions reads them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from kubectl_spread.render.github import github
+from tests.audits import reported
+from tests.conftest import Golden
+from tests.render import locations
+from tests.render.test_render import REPORTS
+
+GOLDEN = Path(__file__).parent / "golden"
+_COMMAND = re.compile(r"::([a-z]+)(?: ([^:]*))?::(.*)")
+
+
+def unescaped(text: str, *also: tuple[str, str]) -> str:
+    for code, char in (*also, ("%0D", "\r"), ("%0A", "\n"), ("%25", "%")):
+        text = text.replace(code, char)
+    return text
+
+
+def commands(text: str) -> list[tuple[str, dict[str, str], str]]:
+    """Return name, properties and message of each line."""
+    found = []
+    for line in text.splitlines():
+        command = _COMMAND.fullmatch(line)
+        assert command, line
+        pairs = (pair.partition("=") for pair in command[2].split(","))
+        properties = {key: unescaped(value, ("%3A", ":"), ("%2C", ",")) for key, _, value in pairs}
+        found.append((command[1], properties, unescaped(command[3])))
+    return found
+
+
+@pytest.mark.parametrize("cluster", REPORTS)
+def test_reports(cluster: str, golden: Golden) -> None:
+    golden(GOLDEN / f"{cluster}.github.txt", github(reported(REPORTS[cluster]())))
+
+
+def test_places(golden: Golden) -> None:
+    text = github(locations.several())
+    golden(GOLDEN / "located.github.txt", text)
+    places = [{key: found[key] for key in ("file", "line", "col") if key in found} for _, found, _ in commands(text)]
+    assert {"file": "manifests/web.yaml", "line": "12", "col": "9"} in places
+    assert {"file": "a b/100%,ö:#1?.yaml", "line": "3"} in places
+    assert places.count({}) == 3
+
+
+@pytest.mark.parametrize("cluster", REPORTS)
+def test_each_finding_is_a_command_and_errors_come_first(cluster: str) -> None:
+    report = reported(REPORTS[cluster]())
+    found = commands(github(report))
+    names = [name for name, _, _ in found]
+    assert names == sorted(names, key=["error", "warning", "notice"].index)
+    assert len(found) == len(report.findings)
+    assert all(message.splitlines()[-1].startswith("fix: ") for _, _, message in found)
+
+
+def test_nothing_can_begin_another_command() -> None:
+    report = reported(REPORTS["several"]())
+    evil = "a\r\n::error::b%0A::c, file=/etc/passwd::%25"
+    finding = msgspec.structs.replace(report.findings[0], message=evil, namespace=evil, path=evil, fix=evil)
+    ((name, properties, message),) = commands(github(locations.with_findings(report, [finding])))
+    assert (name, list(properties)) == ("warning", ["title"])
+    shown = evil.replace("\r\n", "\\r\\n")
+    assert message.split("\n") == [shown, shown, f"fix: {shown}"]
+    assert f" {shown}/" in properties["title"]
+
+
+def test_what_could_not_be_judged_is_an_error() -> None:
+    found = commands(github(locations.unanswered(reported(REPORTS["nothing"]()))))
+    assert [(name, message) for name, _, message in found] == [
+        ("error", "could not be judged: 2 malformed"),
+        ("error", "could not be judged: 1 unreadable"),
+    ]

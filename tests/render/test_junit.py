@@ -1,0 +1,135 @@
+"""JUnit reports are valid by Jenkins' schema, and another program reads in them what is in the report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import msgspec
+import pytest
+import xmlschema
+from junit2htmlreport import parser
+
+from kubectl_spread.audit.report import Report
+from kubectl_spread.render.junit import junit
+from tests.audits import audit, deployment, reported
+from tests.builders import constraint
+from tests.conftest import Golden
+from tests.render import locations
+from tests.render.test_render import REPORTS
+
+HERE = Path(__file__).parent
+GOLDEN = HERE / "golden"
+SCHEMA = xmlschema.XMLSchema10(HERE / "schemas" / "junit-10.xsd")
+PLACE = ("file", "line")
+"""Attributes of a case that GitLab and others read, and that Jenkins' schema does not have."""
+
+
+def read(report: Report) -> parser.Junit:
+    """Return what junit2html reads, of a document that is valid."""
+    text = junit(report)
+    root = ET.fromstring(text)
+    for case in root.iter("testcase"):
+        for attribute in PLACE:
+            case.attrib.pop(attribute, None)
+    SCHEMA.validate(root)
+    return parser.Junit(xmlstring=text)
+
+
+def cases(report: Report) -> list[tuple[str, str, str, parser.Case]]:
+    """Return suite, class, name and case."""
+    return [
+        (suite.name, name, case.name or "", case)
+        for suite in read(report)
+        for name, found in suite.classes.items()
+        for case in found.cases
+    ]
+
+
+@pytest.mark.parametrize("cluster", REPORTS)
+def test_reports(cluster: str, golden: Golden) -> None:
+    golden(GOLDEN / f"{cluster}.junit.xml", junit(reported(REPORTS[cluster]())))
+
+
+def test_places(golden: Golden) -> None:
+    golden(GOLDEN / "located.junit.xml", junit(locations.several()))
+
+
+@pytest.mark.parametrize("cluster", REPORTS)
+def test_each_workload_and_constraint_is_a_case(cluster: str) -> None:
+    report = reported(REPORTS[cluster]())
+    found = cases(report)
+    failed = {(name, case_name.split(" ")[0]) for _, name, case_name, case in found if case.failed()}
+    rows = {(row.namespace, row.workload.kind, row.workload.name, row.path) for row in report.constraints}
+    about = {(one.namespace, one.object.kind, one.object.name, one.path) for one in report.findings}
+    assert len(found) == len(rows | about)
+    assert len({(name, case_name) for _, name, case_name, _ in found}) == len(found)
+    wrong = {(one.object, one.path) for one in report.findings if one.severity != "info"}
+    assert len(failed) == len(wrong)
+
+
+def test_what_is_only_worth_knowing_does_not_fail() -> None:
+    report = reported(REPORTS["several"]())
+    infos = [msgspec.structs.replace(finding, severity="info") for finding in report.findings]
+    found = cases(locations.with_findings(report, infos))
+    assert not any(case.failed() for *_, case in found)
+    told = "\n".join(case.stdout for *_, case in found if case.stdout)
+    assert all(f"info {finding.code} {finding.name}: {finding.message}" in told for finding in report.findings)
+
+
+def test_the_worst_finding_names_the_failure() -> None:
+    report = reported(REPORTS["several"]())
+    first = report.findings[0]
+    warning, error = (
+        msgspec.structs.replace(first, severity=severity, code=code, source=place)
+        for severity, code, place in (
+            ("warning", "SPR998", locations.PLACES[0]),
+            ("error", "SPR999", locations.PLACES[1]),
+        )
+    )
+    text = junit(locations.with_findings(report, [warning, error]))
+    (case,) = (one for one in ET.fromstring(text).iter("testcase") if one.find("failure") is not None)
+    failure = case.find("failure")
+    assert failure is not None
+    assert failure.attrib["type"] == "error"
+    assert failure.attrib["message"] == f"SPR999 {first.name}: {first.message} (and 1 more finding)"
+    assert [case.attrib[attribute] for attribute in PLACE] == ["a b/100%,ö:#1?.yaml", "3"]
+    lines = (failure.text or "").splitlines()
+    assert lines[0].startswith("error SPR999 ")
+    assert "manifests/web.yaml:12:9" in lines
+
+
+def test_templates_have_cases_of_their_own() -> None:
+    found = cases(reported(audit(deployment(constraints=[constraint(max_skew=0)]))))
+    assert [(suite, name, case, one.failed()) for suite, name, case, one in found] == [
+        ("default", "default/Deployment/web", "spec.template.spec.topologySpreadConstraints[0]", True)
+    ]
+
+
+def test_cases_of_two_namespaces_are_told_apart() -> None:
+    """GitLab looks at class and name alone."""
+    made = [deployment(constraints=[constraint(max_skew=0)], namespace=namespace) for namespace in ("b", "a")]
+    found = cases(reported(audit(*made)))
+    assert [(suite, name) for suite, name, _, _ in found] == [("a", "a/Deployment/web"), ("b", "b/Deployment/web")]
+
+
+def test_what_xml_cannot_hold_is_an_escape() -> None:
+    report = reported(REPORTS["several"]())
+    evil = "\x00\x1b\x0b\ufffe\uffff\u202e]]><!-- & \"'"
+    finding = msgspec.structs.replace(report.findings[0], message=evil, namespace=evil, path=evil, fix=evil)
+    found = cases(locations.with_findings(report, [finding]))
+    shown = "\\x00\\x1b\\x0b\\ufffe\\uffff\\u202e]]><!-- & \"'"
+    (case,) = (case for suite, _, _, case in found if suite == shown)
+    assert case.name == shown
+    assert case.failure_msg is not None
+    assert case.failure_msg.endswith(f": {shown}")
+
+
+def test_what_could_not_be_judged_is_an_error() -> None:
+    text = junit(locations.unanswered(reported(REPORTS["nothing"]())))
+    root = ET.fromstring(text)
+    assert root.attrib["errors"] == "2"
+    assert [error.attrib["message"] for error in root.iter("error")] == [
+        "could not be judged: 2 malformed",
+        "could not be judged: 1 unreadable",
+    ]

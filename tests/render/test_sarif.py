@@ -1,0 +1,153 @@
+"""SARIF logs are valid by the schema of SARIF, and hold what GitHub code scanning asks for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import jsonschema
+import msgspec
+import pytest
+
+from kubectl_spread import __version__
+from kubectl_spread.audit.report import Report, Source
+from kubectl_spread.render.sarif import MOST_RESULTS, sarif
+from kubectl_spread.rules import RULES
+from tests.audits import reported
+from tests.conftest import Golden
+from tests.render import locations
+from tests.render.test_render import EVIL, REPORTS
+
+HERE = Path(__file__).parent
+GOLDEN = HERE / "golden"
+SCHEMA = json.loads((HERE / "schemas" / "sarif-2.1.0-rtm.5.json").read_text(encoding="utf-8"))
+VALIDATOR = jsonschema.Draft4Validator(SCHEMA, format_checker=jsonschema.FormatChecker())
+
+
+def run(report: Report) -> Any:
+    """Return the only run of a report's log, which is valid."""
+    log = json.loads(sarif(report))
+    VALIDATOR.validate(log)
+    (only,) = log["runs"]
+    return only
+
+
+def test_the_schema_refuses_what_is_wrong() -> None:
+    VALIDATOR.check_schema(SCHEMA)
+    log = json.loads(sarif(locations.several()))
+    log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["region"]["startLine"] = 0
+    with pytest.raises(jsonschema.ValidationError, match="less than the minimum"):
+        VALIDATOR.validate(log)
+
+
+@pytest.mark.parametrize("cluster", REPORTS)
+def test_reports(cluster: str, golden: Golden) -> None:
+    """Of the rules, which are the same in every log, there is one golden file."""
+    found = run(reported(REPORTS[cluster]()))
+    del found["tool"]
+    golden(GOLDEN / f"{cluster}.sarif.json", json.dumps(found, indent=2) + "\n")
+
+
+def test_the_rules(golden: Golden) -> None:
+    driver = run(reported(REPORTS["nothing"]()))["tool"]["driver"]
+    assert (driver["name"], driver["version"]) == ("kubectl-spread", __version__)
+    assert [rule["id"] for rule in driver["rules"]] == [rule.code for rule in RULES]
+    for rule in driver["rules"]:
+        texts = (rule["shortDescription"]["text"], rule["fullDescription"]["text"])
+        assert all(0 < len(text) <= 1024 for text in texts), rule["id"]
+        assert len(rule["properties"]["tags"]) <= 10
+    first = json.dumps(driver["rules"][0], indent=2) + "\n"
+    golden(GOLDEN / "rule.sarif.json", first.replace(f"v{__version__}", "vVERSION"))
+
+
+def test_places(golden: Golden) -> None:
+    found = run(locations.several())
+    places = [result["locations"][0].get("physicalLocation") for result in found["results"]]
+    assert [place and (place["artifactLocation"]["uri"], place["region"]) for place in places] == [
+        ("manifests/web.yaml", {"startLine": 12, "startColumn": 9}),
+        ("a%20b/100%25%2C%C3%B6%3A%231%3F.yaml", {"startLine": 3}),
+        ("file:///srv/web.yaml", {"startLine": 4, "startColumn": 1}),
+        None,
+        None,
+        None,
+    ]
+    del found["tool"]
+    golden(GOLDEN / "located.sarif.json", json.dumps(found, indent=2) + "\n")
+
+
+@pytest.mark.parametrize(
+    ("file", "uri"),
+    [
+        ("../web.yaml", "../web.yaml"),
+        ("a:b/c.yaml", "a%3Ab/c.yaml"),
+        ("C:/work/a b.yaml", "file:///C:/work/a%20b.yaml"),
+        ("//server/share/a.yaml", "file://server/share/a.yaml"),
+    ],
+)
+def test_addresses(file: str, uri: str) -> None:
+    report = reported(REPORTS["several"]())
+    finding = locations.moved(report.findings[0], Source(file=file, line=1))
+    (result,) = run(locations.with_findings(report, [finding]))["results"]
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == uri
+    assert unquote(urlsplit(uri).path) in f"/{file}"
+
+
+@pytest.mark.parametrize("cluster", REPORTS)
+def test_results(cluster: str) -> None:
+    report = reported(REPORTS[cluster]())
+    found = run(report)
+    rules = found["tool"]["driver"]["rules"]
+    for finding, result in zip(report.findings, found["results"], strict=True):
+        assert result["ruleId"] == finding.code == rules[result["ruleIndex"]]["id"]
+        assert result["level"] == {"info": "note"}.get(finding.severity, finding.severity)
+        assert result["properties"] == {"podCount": finding.pod_count, "values": finding.values}
+        assert result["locations"][0]["logicalLocations"]
+    assert found["invocations"] == [{"executionSuccessful": True, "toolExecutionNotifications": []}]
+
+
+def test_fingerprints_stay_when_lines_move() -> None:
+    report = locations.several()
+    moved = [
+        locations.moved(finding, Source(file="other.yaml", line=1000 + number))
+        for number, finding in enumerate(report.findings)
+    ]
+    before, after = run(report)["results"], run(locations.with_findings(report, moved))["results"]
+    fingerprints = [json.dumps(result["partialFingerprints"]) for result in before]
+    assert fingerprints == [json.dumps(result["partialFingerprints"]) for result in after]
+    assert len(set(fingerprints)) == len(fingerprints)
+
+
+def test_texts_hold_no_placeholders_and_no_links() -> None:
+    report = reported(REPORTS["several"]())
+    finding = msgspec.structs.replace(report.findings[0], message=f"{{0}} [x](http://evil) [y\\](1) {EVIL}")
+    (result,) = run(locations.with_findings(report, [finding]))["results"]
+    text = result["message"]["text"]
+    assert "{{0}} [x] (http://evil) [y\\] (1) " in text
+    assert all(char.isprintable() or char == "\n" for char in text)
+    assert text.count("\n") == 1
+
+
+def test_of_too_many_results_the_severest_are_kept() -> None:
+    """GitHub refuses a log with more."""
+    report = reported(REPORTS["several"]())
+    severest = max(report.findings, key=lambda finding: finding.severity == "error")
+    least = next(finding for finding in report.findings if finding.severity != "error")
+    log = json.loads(sarif(locations.with_findings(report, [*[least] * MOST_RESULTS, severest])))
+    (only,) = log["runs"]
+    assert len(only["results"]) == MOST_RESULTS
+    assert only["results"][0]["ruleId"] == severest.code
+    (said,) = only["invocations"][0]["toolExecutionNotifications"]
+    assert said == {"level": "warning", "message": {"text": "1 finding left out: no log may have more results"}}
+
+
+def test_what_could_not_be_judged_is_said() -> None:
+    (invocation,) = run(locations.unanswered(reported(REPORTS["nothing"]())))["invocations"]
+    assert invocation == {
+        "executionSuccessful": False,
+        "toolExecutionNotifications": [
+            {"level": "error", "message": {"text": "could not be judged: 2 malformed"}},
+            {"level": "error", "message": {"text": "could not be judged: 1 unreadable"}},
+        ],
+    }
