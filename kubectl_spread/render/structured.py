@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from typing import Final
 
@@ -20,6 +19,12 @@ def json(document: msgspec.Struct) -> str:
     return _NOT_PRINTABLE_ASCII.sub(lambda found: _escaped(found[0]), text) + "\n"
 
 
+def json_line(document: msgspec.Struct) -> str:
+    """Return a document as JSON in one line; what could move a cursor or hide text is written as an escape."""
+    text = msgspec.json.encode(document, order="deterministic").decode()
+    return _NOT_PRINTABLE_ASCII.sub(lambda found: _escaped(found[0]), text) + "\n"
+
+
 def _escaped(char: str) -> str:
     """Return a character of a JSON string, by its UTF-16 units where it is unsafe."""
     if not is_unsafe(char):
@@ -30,16 +35,9 @@ def _escaped(char: str) -> str:
 
 def yaml(document: msgspec.Struct) -> str:
     """Return a document as YAML."""
-    from ruamel.yaml import YAML  # noqa: PLC0415 - only this format needs it
+    from kubectl_spread.render import yaml_text  # noqa: PLC0415 - only this format needs it
 
-    stream = io.StringIO()
-    dumper = YAML(typ="safe", pure=True)
-    dumper.default_flow_style = False
-    dumper.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
-    dumper.width = 2**16
-    dumper.allow_unicode = False
-    dumper.dump(msgspec.to_builtins(document, order="deterministic"), stream)
-    return stream.getvalue()
+    return yaml_text.dump([msgspec.to_builtins(document, order="deterministic")])
 
 
 def names(report: Report) -> str:

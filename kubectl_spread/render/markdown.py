@@ -1,0 +1,125 @@
+"""Markdown: for job summaries and merge requests, short enough for GitHub to show it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from msgspec import UnsetType
+
+from kubectl_spread.audit.phrases import plural
+from kubectl_spread.audit.report import Finding, Report, Row, Workload
+from kubectl_spread.render import words
+from kubectl_spread.render.table import totals
+
+MOST_BYTES: Final = 1_000_000
+"""GitHub shows a summary of up to 1 MiB; a little is left to other steps."""
+_ROOM: Final = 500
+"""Bytes for the head of a table, and for the line that counts what is left out of it."""
+_LISTED_DOMAINS: Final = 5
+_SEVERITIES: Final = ("error", "warning", "info")
+_FINDING: Final = ("Severity", "Rule", "Workload", "Path", "Pods", "Message", "Fix")
+_ROW: Final = ("Workload", "Constraint", "Pods", "Selector", "Domains", "Skew", "maxSkew")
+_SPECIAL: Final = re.compile(r"[\\`*_\[\]~$&<>|\u200b]")
+_ENTITIES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;", "\u200b": "&#8203;"}
+_LINKED: Final = re.compile(r"[@#!%~$&](?=\w)|:(?=//|[a-z+-][\w+-]*:)|\bwww(?=\.)", re.IGNORECASE)
+"""Where GitHub or GitLab would link a person, an issue, a label or an address, or draw an emoji."""
+
+
+def markdown(report: Report) -> str:
+    """Return a report as GitHub's Markdown: totals, findings by severity, rows with findings.
+
+    What would exceed ``MOST_BYTES`` bytes is left out and counted.
+    """
+    several = len({row.namespace for row in report.constraints} | {one.namespace for one in report.findings}) > 1
+    findings = sorted(report.findings, key=lambda finding: _SEVERITIES.index(finding.severity))
+    troubled = {(one.namespace, one.object, one.path) for one in findings}
+    rows = [row for row in report.constraints if (row.namespace, row.workload, row.path) in troubled]
+    judged = words.judged_as(report.cluster, report.summary.pods)
+    text = f"### kubectl spread check\n\n**{_escaped(totals(report))}**\n\n{_escaped(judged)}\n"
+    text += _table("finding", _FINDING, [_finding(one, several=several) for one in findings], _left(text) - _ROOM)
+    return text + _table("constraint row", _ROW, [_row(row, several=several) for row in rows], _left(text))
+
+
+def _left(text: str) -> int:
+    return MOST_BYTES - len(text.encode())
+
+
+def _table(noun: str, columns: Sequence[str], rows: Iterable[Sequence[str]], most: int) -> str:
+    """Return a table below its title, "" for no rows; rows that do not fit into so many bytes are counted."""
+    lines = [_line(row) for row in rows]
+    if not lines:
+        return ""
+    text = f"\n#### {noun.capitalize()}s\n\n{_line(columns)}{_line(['---'] * len(columns))}"
+    size = _ROOM
+    for index, line in enumerate(lines):
+        size += len(line.encode())
+        if size > most:
+            left = plural(len(lines) - index, f"more {noun}")
+            return f"{text}{''.join(lines[:index])}\n{left} left out; `-o json` has all.\n"
+    return text + "".join(lines)
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _finding(found: Finding, *, several: bool) -> tuple[str, ...]:
+    return (
+        f"**{found.severity}**" if found.severity == "error" else found.severity,
+        f"{found.code} {found.name}",
+        _workload(found.namespace, found.object, several=several),
+        _escaped(words.short_path(found.path)),
+        str(found.pod_count),
+        _escaped(found.message),
+        _escaped(found.fix),
+    )
+
+
+def _row(row: Row, *, several: bool) -> tuple[str, ...]:
+    verdicts = ", ".join(f"{verdict} {number}" for verdict, number in row.verdicts.items())
+    return (
+        _workload(row.namespace, row.workload, several=several),
+        _escaped(words.clause(row)),
+        str(row.pod_count),
+        verdicts or "-",
+        _escaped(_domains(row)),
+        _skew(row),
+        "-" if isinstance(row.max_skew, UnsetType) else str(row.max_skew),
+    )
+
+
+def _workload(namespace: str, workload: Workload, *, several: bool) -> str:
+    name = words.workload(workload)
+    return _escaped(f"{namespace}/{name}" if several else name)
+
+
+def _domains(row: Row) -> str:
+    """Return the count of each domain; of many, how many there are and their range."""
+    if isinstance(row.domains, UnsetType):
+        return "-"
+    empty = 0 if isinstance(row.empty_domains, UnsetType) else row.empty_domains
+    total = len(row.domains) + empty
+    if total <= _LISTED_DOMAINS:
+        return " ".join(f"{words.value(domain.value)}={domain.match_num}" for domain in row.domains) or "none"
+    counts = [domain.match_num for domain in row.domains]
+    return f"{total} ({0 if empty else min(counts)} to {max(counts, default=0)})"
+
+
+def _skew(row: Row) -> str:
+    """Return the skew; one that is above maxSkew is bold and says so."""
+    if isinstance(row.skew, UnsetType):
+        return "-"
+    text = f"at least {row.skew}" if row.lower_bound is True else str(row.skew)
+    over = isinstance(row.max_skew, int) and row.skew > row.max_skew
+    return f"**{text}, above**" if over else text
+
+
+def _escaped(text: str) -> str:
+    """Return text from an object as Markdown that shows it: no markup, no HTML, no link, no mention, no emoji.
+
+    A space of no width stands in what would be linked: GitHub looks for that in the text that Markdown has become.
+    """
+    apart = _LINKED.sub(lambda found: f"{found[0]}\u200b", words.safe(text))
+    return _SPECIAL.sub(lambda found: _ENTITIES.get(found[0], f"\\{found[0]}"), apart)

@@ -1,0 +1,130 @@
+"""CSV: a line for each constraint row, with the worst finding on it, for spreadsheets."""
+
+from __future__ import annotations
+
+import csv as comma_separated
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, TypeAlias
+
+from msgspec import UnsetType
+
+from kubectl_spread.audit.report import Finding, Report, Row, Workload
+from kubectl_spread.kube import labels
+from kubectl_spread.render.words import safe
+
+COLUMNS: Final = (
+    "namespace",
+    "kind",
+    "workload",
+    "path",
+    "topology_key",
+    "when_unsatisfiable",
+    "pods",
+    "pending",
+    "terminating",
+    "verdict",
+    "verdicts",
+    "max_skew",
+    "skew",
+    "lower_bound",
+    "domains",
+    "min_match",
+    "effective_selector",
+    "findings",
+    "codes",
+    "severity",
+    "code",
+    "name",
+    "message",
+    "fix",
+)
+_FORMULA: Final = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
+"""What begins a formula in a spreadsheet: these signs, and their wide forms."""
+_SEVERITIES: Final = ("error", "warning", "info")
+_Place: TypeAlias = tuple[str, Workload, str]
+"""Namespace, workload and field path."""
+_Cells: TypeAlias = Mapping[str, str | int | bool | UnsetType]
+
+
+def csv(report: Report) -> str:
+    """Return a report as CSV (RFC 4180) with a head; what is not applicable is empty.
+
+    Findings are told on every row of their workload and path; those of templates without rows have lines of their own.
+    """
+    findings: dict[_Place, list[Finding]] = {}
+    for finding in report.findings:
+        findings.setdefault((finding.namespace, finding.object, finding.path), []).append(finding)
+    text = io.StringIO()
+    writer = comma_separated.DictWriter(text, COLUMNS, restval="")
+    writer.writeheader()
+    for row in report.constraints:
+        found = findings.get((row.namespace, row.workload, row.path), [])
+        writer.writerow(_cells({**_row(row), **_found(found)}))
+    places = {(row.namespace, row.workload, row.path) for row in report.constraints}
+    for place, found in findings.items():
+        if place not in places:
+            writer.writerow(_cells({**_at(*place), **_found(found)}))
+    return text.getvalue()
+
+
+def _cells(found: _Cells) -> dict[str, str]:
+    """Return the texts of cells that have one."""
+    return {name: _cell(content) for name, content in found.items() if not isinstance(content, UnsetType)}
+
+
+def _cell(content: str | int | bool) -> str:
+    """Return the text of a cell; a spreadsheet takes none for a formula."""
+    if isinstance(content, str):
+        text = safe(content)
+        return f"'{text}" if text.startswith(_FORMULA) else text
+    return str(content).lower()
+
+
+def _at(namespace: str, workload: Workload, path: str) -> _Cells:
+    return {"namespace": namespace, "kind": workload.kind, "workload": workload.name, "path": path}
+
+
+def _row(row: Row) -> _Cells:
+    return {
+        **_at(row.namespace, row.workload, row.path),
+        "topology_key": row.topology_key,
+        "when_unsatisfiable": row.when_unsatisfiable,
+        "pods": row.pod_count,
+        "pending": row.pending,
+        "terminating": row.terminating,
+        "verdict": next(iter(row.verdicts), ""),
+        "verdicts": " ".join(f"{verdict}={number}" for verdict, number in row.verdicts.items()),
+        "max_skew": row.max_skew,
+        "skew": row.skew,
+        "lower_bound": row.lower_bound,
+        "domains": _domains(row),
+        "min_match": row.min_match_num,
+        "effective_selector": labels.describe(row.selector.effective),
+    }
+
+
+def _domains(row: Row) -> int | UnsetType:
+    if isinstance(row.domains, UnsetType):
+        return row.domains
+    return len(row.domains) + (0 if isinstance(row.empty_domains, UnsetType) else row.empty_domains)
+
+
+def _found(findings: Sequence[Finding]) -> _Cells:
+    """Return how many findings there are, their codes, and all of the worst."""
+    if not findings:
+        return {"findings": 0}
+    worst = min(findings, key=lambda finding: _SEVERITIES.index(finding.severity))
+    return {
+        "findings": len(findings),
+        "codes": " ".join(_distinct(finding.code for finding in findings)),
+        "severity": worst.severity,
+        "code": worst.code,
+        "name": worst.name,
+        "message": worst.message,
+        "fix": worst.fix,
+    }
+
+
+def _distinct(codes: Iterable[str]) -> list[str]:
+    return sorted(set(codes))

@@ -1,0 +1,157 @@
+"""The programs that read metrics, as Debian packages them: promtool, Prometheus and node_exporter, on loopback."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any, Final, TypeVar
+
+import pytest
+import urllib3
+
+from tests.controlplane.processes import LOOPBACK, Process, free_port
+
+PACKAGES: Final[Mapping[str, str]] = {
+    "promtool": "prometheus",
+    "prometheus": "prometheus",
+    "prometheus-node-exporter": "prometheus-node-exporter",
+}
+"""The Debian package of each program."""
+Page = tuple[str, str]
+"""A content type and a text."""
+T = TypeVar("T")
+
+
+def program(name: str) -> str:
+    """Return the path of a program; skip the test where it is not installed, on CI fail."""
+    found = shutil.which(name)
+    if found is None:
+        reason = f"{name} is not installed: apt-get install {PACKAGES[name]}"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return found
+
+
+def promtool(*arguments: str, given: str = "") -> str:
+    """Return what promtool says; it must have no complaint."""
+    command = [program("promtool"), *arguments]
+    done = subprocess.run(command, input=given, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+@contextmanager
+def serving(pages: Mapping[str, Page]) -> Iterator[str]:
+    """Serve pages by their paths and yield the address, ``127.0.0.1:PORT``."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            content_type, text = pages[self.path]
+            body = text.encode()
+            self.send_response(200)
+            self.send_header("Content-Type", content_type)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            with suppress(ConnectionError):
+                # Prometheus may stop in the middle of a scrape.
+                self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as the base class calls it
+            """Say nothing."""
+
+    with ThreadingHTTPServer((LOOPBACK, 0), Handler) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"{LOOPBACK}:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+class Prometheus:
+    """A running Prometheus, asked by its HTTP API."""
+
+    def __init__(self, address: str, process: Process) -> None:
+        """Keep where it listens."""
+        self._address = address
+        self._process = process
+
+    def query(self, expression: str) -> list[dict[str, Any]]:
+        """Return the samples of an instant query: ``metric`` (labels) and ``value`` (time, text)."""
+        answer = urllib3.request("GET", f"http://{self._address}/api/v1/query", fields={"query": expression})
+        found: list[dict[str, Any]] = answer.json()["data"]["result"]
+        return found
+
+    def targets(self) -> dict[str, str]:
+        """Map the job of each target to what went wrong when it was last scraped."""
+        answer = urllib3.request("GET", f"http://{self._address}/api/v1/targets")
+        return {found["labels"]["job"]: found["lastError"] for found in answer.json()["data"]["activeTargets"]}
+
+    def wait_until(self, condition: Callable[[], T]) -> T:
+        """Return the first truthy answer of a condition."""
+        return wait_until(condition, self._process)
+
+
+@contextmanager
+def prometheus(folder: Path, jobs: Mapping[str, Mapping[str, Any]]) -> Iterator[Prometheus]:
+    """Run Prometheus on scrape configs by name, asking every five seconds."""
+    scraped = [{"job_name": name, "honor_labels": True, **job} for name, job in jobs.items()]
+    settings = {"global": {"scrape_interval": "5s", "scrape_timeout": "5s"}, "scrape_configs": scraped}
+    config = folder / "prometheus.yml"
+    config.write_text(json.dumps(settings), encoding="utf-8")
+    flags = [f"--config.file={config}", f"--storage.tsdb.path={folder / 'data'}"]
+    with _running("prometheus", flags, folder) as (address, process):
+        yield Prometheus(address, process)
+
+
+def node_exporter(folder: Path, textfiles: Path) -> str:
+    """Return the metrics of node_exporter with nothing but its textfile collector."""
+    flags = ["--collector.disable-defaults", "--collector.textfile", f"--collector.textfile.directory={textfiles}"]
+    with _running("prometheus-node-exporter", flags, folder) as (address, _):
+        return urllib3.request("GET", f"http://{address}/metrics").data.decode()
+
+
+@contextmanager
+def _running(name: str, flags: list[str], folder: Path) -> Iterator[tuple[str, Process]]:
+    """Run a program that serves HTTP, and yield its address when it does."""
+    address = f"{LOOPBACK}:{free_port()}"
+    command = [program(name), *flags, f"--web.listen-address={address}"]
+    process = Process(name, command, folder / f"{name}.log")
+    try:
+        wait_until(lambda: _answers(address), process)
+        yield address, process
+    finally:
+        process.stop()
+
+
+def _answers(address: str) -> bool:
+    try:
+        return urllib3.request("GET", f"http://{address}/metrics", retries=False).status == 200
+    except urllib3.exceptions.HTTPError:
+        return False
+
+
+def wait_until(condition: Callable[[], T], process: Process, timeout: float = 60) -> T:
+    """Return the first truthy answer of a condition while a process runs.
+
+    Raises:
+        TimeoutError: There was none in time.
+        ProcessDiedError: The process ended.
+    """
+    end = time.monotonic() + timeout
+    while time.monotonic() < end:
+        if found := condition():
+            return found
+        process.check()
+        time.sleep(0.1)
+    raise TimeoutError(f"{process.name} did not get there, see {process.log}")

@@ -1,0 +1,158 @@
+"""What ``check -o openmetrics`` prints is read by promtool, Prometheus and node_exporter themselves.
+
+None of these tests needs a control plane.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families as parse
+
+from tests.builders import Json
+from tests.e2e import consumers
+from tests.e2e.consumers import Page, Prometheus
+from tests.generated import ROOT
+
+pytestmark = pytest.mark.e2e
+
+GOLDEN: Final = ROOT / "tests/render/golden"
+RULES: Final = ROOT / "docs/prometheus/alerts.yaml"
+TYPES: Final = {
+    "text": "text/plain; version=0.0.4; charset=utf-8",
+    "openmetrics": "application/openmetrics-text; version=1.0.0; charset=utf-8",
+}
+"""The content types that Prometheus tells its two parsers by."""
+PLACE: Final = {
+    "namespace": "shop",
+    "workload_kind": "Deployment",
+    "workload": "web",
+    "path": "spec.topologySpreadConstraints[0]",
+    "topology_key": "zone",
+    "when_unsatisfiable": "DoNotSchedule",
+}
+
+
+def written(folder: Path) -> Path:
+    """Return the file that the plugin writes about the sample cluster, as a cron job on a node would have it."""
+    target = folder / "kubectl_spread.prom"
+    plugin, cluster = Path(sys.executable).parent / "kubectl-spread", ROOT / "examples/cluster.json"
+    command = [str(plugin), "check", "-f", str(cluster), "--server-version", "1.37"]
+    subprocess.run([*command, "-o", "openmetrics", "--output-file", str(target)], check=True)
+    return target
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the metrics of the sample cluster."""
+    return written(tmp_path_factory.mktemp("sample")).read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def scraped(sample: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+    """Return a Prometheus that scrapes the sample and a hostile cluster, each in both formats."""
+    texts = {"sample": sample, "hostile": (GOLDEN / "hostile.prom").read_text(encoding="utf-8")}
+    pages: dict[str, Page] = {
+        f"/{name}/{form}": (content_type, text) for name, text in texts.items() for form, content_type in TYPES.items()
+    }
+    with consumers.serving(pages) as address:
+        jobs = {path: {"metrics_path": path, "static_configs": [{"targets": [address]}]} for path in pages}
+        with consumers.prometheus(tmp_path_factory.mktemp("prometheus"), jobs) as running:
+            yield running
+
+
+@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.prom")), ids=lambda path: path.name)
+def test_promtool_has_no_complaint(path: Path) -> None:
+    assert consumers.promtool("check", "metrics", given=path.read_text(encoding="utf-8")) == ""
+
+
+@pytest.mark.parametrize("form", TYPES)
+@pytest.mark.parametrize("cluster", ["sample", "hostile"])
+def test_prometheus_scrapes_it(scraped: Prometheus, sample: str, cluster: str, form: str) -> None:
+    """Every series arrives with its labels and value, by either of its parsers."""
+    job = f"/{cluster}/{form}"
+    text = sample if cluster == "sample" else (GOLDEN / "hostile.prom").read_text(encoding="utf-8")
+    expected = {
+        frozenset({("__name__", one.name), *((name, text) for name, text in one.labels.items() if text)}): one.value
+        for family in parse(text)
+        for one in family.samples
+    }
+    assert scraped.wait_until(lambda: stored(scraped, job)) == expected
+    assert (scraped.query(f'up{{job="{job}"}}')[0]["value"][1], scraped.targets()[job]) == ("1", "")
+
+
+def stored(scraped: Prometheus, job: str) -> dict[frozenset[tuple[str, str]], float]:
+    """Return the values of all our series that Prometheus has of a job, by name and labels."""
+    samples = scraped.query(f'{{__name__=~"kube_spread_.+",job="{job}"}}')
+    return {
+        frozenset(item for item in one["metric"].items() if item[0] not in ("job", "instance")): float(one["value"][1])
+        for one in samples
+    }
+
+
+def test_the_skewed_constraint_can_be_asked_for(scraped: Prometheus) -> None:
+    scraped.wait_until(lambda: scraped.query('kube_spread_skew{job="/sample/text"}'))
+    (above,) = scraped.query('kube_spread_skew{job="/sample/text"} > kube_spread_max_skew')
+    assert (above["metric"]["namespace"], above["metric"]["workload"], above["value"][1]) == ("shop", "api", "2")
+
+
+@pytest.mark.parametrize("source", ["sample", "hostile"])
+def test_node_exporter_reads_the_file(tmp_path: Path, source: str) -> None:
+    """Its textfile collector finds no fault, and hands all series on."""
+    textfiles = tmp_path / "textfiles"
+    textfiles.mkdir()
+    target = written(textfiles)
+    if source == "hostile":
+        target.write_text((GOLDEN / "hostile.prom").read_text(encoding="utf-8"), encoding="utf-8")
+    served = {family.name: family for family in parse(consumers.node_exporter(tmp_path, textfiles))}
+    assert [one.value for one in served["node_textfile_scrape_error"].samples] == [0]
+    (modified,) = served["node_textfile_mtime_seconds"].samples
+    assert modified.labels["file"].endswith("kubectl_spread.prom")
+    for family in parse(target.read_text(encoding="utf-8")):
+        values = {frozenset(one.labels.items()): one.value for one in family.samples}
+        assert {frozenset(one.labels.items()): one.value for one in served[family.name].samples} == values
+
+
+def test_the_documented_alerts_are_rules() -> None:
+    assert "3 rules found" in consumers.promtool("check", "rules", str(RULES))
+
+
+def test_the_documented_alerts_fire(tmp_path: Path) -> None:
+    """On a skew that stays, on an error, and on a file that nobody writes any more; and not before."""
+    labels = ",".join(f'{name}="{text}"' for name, text in PLACE.items())
+    finding = {"code": "SPR303", "name": "blocked", "namespace": "shop"}
+    file = {"file": "/var/lib/kubectl_spread.prom", "instance": "n"}
+    values = {
+        f"kube_spread_skew{{{labels}}}": "2x120",
+        f"kube_spread_max_skew{{{labels}}}": "1x120",
+        'kube_spread_findings{code="SPR303",name="blocked",namespace="shop",severity="error"}': "1x120",
+        'node_textfile_mtime_seconds{file="/var/lib/kubectl_spread.prom",instance="n"}': "0x120",
+    }
+    told = {
+        "PodsNotSpread": alert(
+            PLACE, "web in shop has skew 2 over zone", description="kubectl spread explain Deployment/web -n shop"
+        ),
+        "SpreadErrors": alert(finding, "SPR303 blocked in shop"),
+        "SpreadNotChecked": alert(file, "kubectl_spread.prom on n was not written for an hour"),
+    }
+    cases: list[Json] = [{"eval_time": "5m", "alertname": name, "exp_alerts": []} for name in told]
+    cases += [{"eval_time": "90m", "alertname": name, "exp_alerts": [found]} for name, found in told.items()]
+    series = [{"series": name, "values": found} for name, found in values.items()]
+    test = {"interval": "1m", "input_series": series, "alert_rule_test": cases}
+    path = tmp_path / "test.json"
+    path.write_text(json.dumps({"rule_files": [str(RULES)], "tests": [test]}), encoding="utf-8")
+    assert "SUCCESS" in consumers.promtool("test", "rules", str(path))
+
+
+def alert(labels: Mapping[str, str], summary: str, **annotations: str) -> Json:
+    """Return an alert as it is expected to fire."""
+    return {
+        "exp_labels": {**labels, "severity": "warning"},
+        "exp_annotations": {"summary": summary, **annotations},
+    }

@@ -1,0 +1,76 @@
+"""CSV has a line for each row, and nothing in it that a spreadsheet would run."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kubectl_spread.audit.report import Report
+from kubectl_spread.render import spreadsheet, words
+from kubectl_spread.render.spreadsheet import COLUMNS
+from tests.audits import audit, deployment, reported
+from tests.builders import constraint, pod_json
+from tests.conftest import Golden
+from tests.render.test_openmetrics import found
+from tests.render.test_openreports import only_finding
+from tests.render.test_render import GOLDEN, REPORTS, hostile
+
+
+def lines(report: Report) -> list[dict[str, str]]:
+    """Return what a reader of CSV makes of a report."""
+    return list(csv.DictReader(io.StringIO(spreadsheet.csv(report), newline=""), strict=True))
+
+
+@pytest.mark.parametrize("cluster", REPORTS)
+def test_golden(cluster: str, golden: Golden) -> None:
+    report = reported(REPORTS[cluster]())
+    golden(GOLDEN / f"{cluster}.csv", spreadsheet.csv(report).replace("\r\n", "\n"))
+    assert all(tuple(line) == COLUMNS and None not in line.values() for line in lines(report))
+
+
+@pytest.mark.parametrize("cluster", REPORTS)
+def test_lines_end_as_the_standard_says(cluster: str) -> None:
+    text = spreadsheet.csv(reported(REPORTS[cluster]()))
+    assert text.endswith("\r\n")
+    assert text.count("\n") == text.count("\r") == text.count("\r\n")
+
+
+def test_each_row_has_its_numbers_and_the_worst_finding() -> None:
+    stale, merged, soft, bare, anti = lines(found())
+    assert (stale["verdict"], merged["verdict"], soft["verdict"]) == ("stale-label", "merged", "")
+    assert [merged[name] for name in ("pods", "pending", "skew", "max_skew", "domains", "min_match")] == list("512121")
+    assert (merged["severity"], merged["code"]) == ("error", "SPR303")
+    assert merged["codes"] == "SPR101 SPR301 SPR303 SPR305 SPR307"
+    assert anti["when_unsatisfiable"] == anti["skew"] == ""
+    assert (bare["findings"], bare["code"], bare["message"]) == ("0", "", "")
+
+
+def test_findings_on_templates_have_lines_of_their_own() -> None:
+    found = lines(reported(audit(deployment(constraints=[constraint(match=["app"])]))))
+    (line,) = found
+    assert (line["workload"], line["code"], line["pods"], line["skew"]) == ("web", "SPR202", "", "")
+    assert line["path"] == "spec.template.spec.topologySpreadConstraints[0]"
+
+
+@pytest.mark.parametrize("sign", ["=", "+", "-", "@", "\uff1d"])
+def test_no_cell_is_a_formula(sign: str) -> None:
+    formula = f"{sign}cmd|' C'!A1"
+    pod = pod_json("p", constraints=[constraint()], owner=f"{formula}/{formula}", namespace=formula)
+    (line,) = lines(reported(audit(pod)))
+    assert [line[name] for name in ("namespace", "kind", "workload")] == [f"'{formula}"] * 3
+
+
+@given(st.text())
+def test_texts_arrive_in_one_cell(message: str) -> None:
+    (line,) = lines(only_finding(found(), message=message))
+    assert line["message"] in (words.safe(message), f"'{words.safe(message)}")
+
+
+def test_nothing_of_a_hostile_cluster_is_printed_raw() -> None:
+    text = spreadsheet.csv(reported(hostile()))
+    assert all(char.isprintable() or char in "\r\n" for char in text)
+    assert words.safe("\x1b") in text
