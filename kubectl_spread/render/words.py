@@ -17,6 +17,8 @@ _UNSAFE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 
 def safe(text: str) -> str:
     """Return text from an object with everything that could move a cursor or hide text written as an escape."""
+    if text.isprintable():
+        return text
     return "".join(_escape(char) if is_unsafe(char) else char for char in text)
 
 

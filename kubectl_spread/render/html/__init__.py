@@ -1,0 +1,79 @@
+"""One page that shows a report in a browser: it asks for nothing else, and what it may run is named by its hash."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from typing import Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from kubectl_spread.audit.report import Report
+from kubectl_spread.render.html import records
+from kubectl_spread.render.html.compact import Texts
+from kubectl_spread.rules import RULES
+
+_FIRST: Final = 50
+"""How many findings can be read without JavaScript."""
+_SCRIPTS: Final = ("report.js", "elements.js", "findings.js", "bars.js", "workloads.js", "heatmap.js", "page.js")
+_LOADER: Final = PackageLoader("kubectl_spread.render", "html")
+_PAGES: Final = Environment(
+    loader=_LOADER, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+)
+_PAGES.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
+
+
+def page(report: Report) -> str:
+    """Return a report as an HTML document: totals, the first findings, and the data that its script draws."""
+    style, script = _source("page.css"), "\n".join(map(_source, _SCRIPTS))
+    findings = records.findings(report)
+    codes = {found.code for found in report.findings}
+    return _PAGES.get_template("page.html").render(
+        policy=_policy(style, script),
+        style=style,
+        script=script,
+        facts=records.facts(report.cluster),
+        totals=records.totals(report),
+        notes=records.notes(report.summary),
+        findings=findings[:_FIRST],
+        number=len(findings),
+        rules=[rule for rule in RULES if rule.code in codes],
+        data=_data(report, findings),
+    )
+
+
+def _source(name: str) -> str:
+    return _LOADER.get_source(_PAGES, name)[0]
+
+
+def _policy(style: str, script: str) -> str:
+    """Return the Content-Security-Policy: nothing but this style, this script and the icon that stands in the page."""
+    return "; ".join(
+        (
+            "default-src 'none'",
+            f"style-src {_hash(style)}",
+            f"script-src {_hash(script)}",
+            "img-src data:",
+            "base-uri 'none'",
+            "form-action 'none'",
+            "require-trusted-types-for 'script'",
+            "trusted-types 'none'",
+        )
+    )
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _data(report: Report, findings: list[records.Record]) -> dict[str, object]:
+    """Return what the script draws, with every text in it once."""
+    texts = Texts()
+    rows = records.rows(report.constraints)
+    return {
+        "findings": texts.columns(findings),
+        "rows": texts.columns(rows.rows),
+        "workloads": texts.columns(rows.workloads),
+        "domains": texts.columns(rows.domains),
+        "texts": texts.found,
+    }

@@ -1,0 +1,84 @@
+/* Elements. Text only ever becomes text: nothing here reads markup. */
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function element(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  made.append(...children);
+  return made;
+}
+
+/** Copies a template and returns its root and its slots by name. */
+function copy(id) {
+  const root = document.getElementById(id).content.firstElementChild.cloneNode(true);
+  const slots = Object.fromEntries([...root.querySelectorAll("[data-slot]")].map((slot) => [slot.dataset.slot, slot]));
+  return { root, slots };
+}
+
+const addressOf = (item) => `#${encodeURIComponent(item.id)}`;
+
+function icon(severity) {
+  const made = document.createElementNS(SVG, "svg");
+  made.setAttribute("class", `icon ${severity}`);
+  made.setAttribute("aria-hidden", "true");
+  const use = document.createElementNS(SVG, "use");
+  use.setAttribute("href", `#icon-${severity}`);
+  made.append(use);
+  return made;
+}
+
+/** Appends pairs to a definition list; what does not apply is left out. */
+function define(list, pairs) {
+  for (const [name, value] of pairs) {
+    if (value !== null) list.append(element("div", {}, element("dt", {}, name), element("dd", {}, value)));
+  }
+}
+
+const plural = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
+
+/** A list of which a part is drawn, and more on demand. */
+class Listing {
+  constructor(section, list, draw, step) {
+    this.section = document.getElementById(section);
+    this.list = document.getElementById(list);
+    this.more = this.section.querySelector(".more");
+    this.empty = this.section.querySelector(".empty");
+    this.draw = draw;
+    this.step = step;
+    this.more.addEventListener("click", () => this.growFromHere());
+  }
+
+  /** Draws the first of some items in place of what was there. */
+  show(items) {
+    this.items = items;
+    this.drawn = 0;
+    this.list.replaceChildren();
+    this.grow(this.step);
+  }
+
+  grow(number) {
+    const next = this.items.slice(this.drawn, this.drawn + number);
+    this.list.append(...next.map(this.draw));
+    this.drawn += next.length;
+    const left = this.items.length - this.drawn;
+    this.more.hidden = !left;
+    this.more.textContent = `Show ${Math.min(left, this.step)} more of ${this.items.length.toLocaleString("en")}`;
+    this.empty.hidden = this.items.length > 0;
+  }
+
+  /** Draws more, and goes on with the keyboard at the first that is new. */
+  growFromHere() {
+    const before = this.list.children.length;
+    this.grow(this.step);
+    const first = this.list.children[before];
+    const target = first?.matches("[tabindex]") ? first : first?.querySelector("a");
+    target?.focus({ preventScroll: true });
+  }
+
+  /** Draws up to an item. */
+  reveal(item) {
+    const missing = this.items.indexOf(item) + 1 - this.drawn;
+    if (missing > 0) this.grow(Math.ceil(missing / this.step) * this.step);
+  }
+}

@@ -1,0 +1,70 @@
+"""The Chromium of the machine, driven by Playwright, and a page in it that notes what it must not do."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, Page, Route, sync_playwright
+
+_PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+PAINTED = "() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))"
+"""Waits until what the script has drawn by now is on the screen."""
+
+
+def program() -> str | None:
+    """Return where Chromium is; None where it is not installed."""
+    return next((found for name in _PROGRAMS if (found := shutil.which(name))), None)
+
+
+@contextmanager
+def launched(path: str) -> Iterator[Browser]:
+    """Run a Chromium without a window."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path)
+        yield browser
+        browser.close()
+
+
+@dataclass(slots=True)
+class Opened:
+    """A page that is open, what it asked for besides itself, and what it complained of."""
+
+    page: Page
+    requests: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def opened(browser: Browser, file: Path, fragment: str = "", **settings: Any) -> Iterator[Opened]:
+    """Open a file in a browser profile of its own; requests for anything else end there.
+
+    Args:
+        browser: The browser.
+        file: The file.
+        fragment: What follows ``#`` in the address; "" for none.
+        settings: Settings of the browser's profile, as Playwright calls them.
+    """
+    context = browser.new_context(**settings)
+    found = Opened(context.new_page())
+    address = file.as_uri()
+
+    def judge(route: Route) -> None:
+        if route.request.url.partition("#")[0] == address:
+            route.continue_()
+        else:
+            found.requests.append(route.request.url)
+            route.abort()
+
+    found.page.route("**/*", judge)
+    found.page.on("console", lambda message: found.complaints.append(message.text))
+    found.page.on("pageerror", lambda error: found.complaints.append(str(error)))
+    found.page.goto(f"{address}#{fragment}" if fragment else address)
+    if settings.get("java_script_enabled", True):
+        found.page.evaluate(PAINTED)
+    yield found
+    context.close()

@@ -1,0 +1,35 @@
+"""Write docs/html.png, the page of the sample cluster; run as a module (``make screenshot``)."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import expect
+
+from tests import generated
+from tests.browser.chromium import launched, opened, program
+
+_TARGET = generated.ROOT / "docs" / "html.png"
+_SHOWN = "deploy/api"
+_WIDTH, _HEIGHT = 1120, 990
+
+
+def main() -> None:
+    """Open the page of the sample cluster, show one workload, and keep what is in the window."""
+    path = program()
+    if path is None:
+        raise SystemExit("there is no Chromium")
+    with tempfile.TemporaryDirectory() as folder, launched(path) as browser:
+        file = Path(folder, "report.html")
+        file.write_text(generated.run(*generated.CHECK, "-o", "html"), encoding="utf-8")
+        size = {"width": _WIDTH, "height": _HEIGHT}
+        with opened(browser, file, viewport=size, color_scheme="light") as found:
+            found.page.fill("#text", _SHOWN)
+            expect(found.page.locator("#finding-list > li")).to_have_count(1)
+            found.page.evaluate("document.activeElement.blur()")
+            found.page.screenshot(path=_TARGET)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""The page breaks no rule of axe-core, in either theme, folded and unfolded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from kubectl_spread.audit.evaluate import Audit
+from kubectl_spread.audit.report import Report
+from tests.audits import reported
+from tests.browser.conftest import Open
+from tests.render.test_render import hostile, nothing, several
+
+pytestmark = pytest.mark.browser
+_RUN = """
+async () => (await axe.run(document, { resultTypes: ["violations"] })).violations.map(
+    ({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map(({ html }) => html).join(" ")}`)
+"""
+
+
+def violations(open_page: Open, axe: str, report: Report, **settings: object) -> list[str]:
+    """Return what axe-core finds wrong with the page of a report."""
+    with open_page(report, **settings) as found:
+        found.page.evaluate(axe)
+        broken: list[str] = found.page.evaluate(_RUN)
+    return broken
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("make", [several, hostile, nothing])
+def test_nothing_is_wrong(open_page: Open, axe: str, make: Callable[[], Audit], theme: str) -> None:
+    assert violations(open_page, axe, reported(make()), color_scheme=theme) == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_nothing_is_wrong_with_a_folded_page(open_page: Open, axe: str, large: Report, theme: str) -> None:
+    assert violations(open_page, axe, large, color_scheme=theme, viewport={"width": 400, "height": 800}) == []
+
+
+def test_the_checker_finds_what_is_wrong(open_page: Open, axe: str) -> None:
+    with open_page(reported(several())) as found:
+        found.page.evaluate("document.body.append(document.createElement('input'))")
+        found.page.evaluate(axe)
+        assert any(text.startswith("label:") for text in found.page.evaluate(_RUN))

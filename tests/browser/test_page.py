@@ -1,0 +1,218 @@
+"""The page in a browser: what is shown, found, sorted and reached, by mouse and by keyboard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from kubectl_spread.audit.evaluate import Audit
+from kubectl_spread.audit.report import Report
+from tests.audits import reported
+from tests.browser import synthetic
+from tests.browser.conftest import Open
+from tests.render.test_render import hostile, nothing, several, without_nodes
+
+pytestmark = pytest.mark.browser
+FINDING = "#finding-list > .finding"
+WORKLOAD = "#workload-list > .workload"
+_FOCUSED = "(({ innerText, id, value }) => innerText || id || value)(document.activeElement)"
+
+
+def texts(page: Page, selector: str) -> list[str]:
+    """Return the texts of the elements that are shown."""
+    return [text.strip() for text in page.locator(selector).all_inner_texts()]
+
+
+@pytest.mark.parametrize("make", [several, nothing, without_nodes, hostile])
+def test_nothing_is_asked_for_and_nothing_refused(open_page: Open, make: Callable[[], Audit]) -> None:
+    """Neither requests, nor errors, nor what the Content-Security-Policy would refuse."""
+    with open_page(reported(make())) as found:
+        found.page.pdf()
+        assert (found.requests, found.complaints) == ([], [])
+
+
+def test_the_policy_refuses_scripts_styles_and_requests(open_page: Open) -> None:
+    with open_page(reported(several())) as found:
+        found.page.evaluate(
+            """async () => {
+                const script = document.createElement("script");
+                try { script.textContent = "window.ran = true"; } catch {}
+                document.body.append(script, document.createElement("style"));
+                document.querySelector("style:last-of-type").append("body { color: red }");
+                document.body.setAttribute("style", "color: red");
+                await fetch("http://127.0.0.1:9/").catch(() => {});
+            }"""
+        )
+        assert found.page.evaluate("window.ran") is None
+        assert found.page.evaluate("getComputedStyle(document.body).color") != "rgb(255, 0, 0)"
+        assert found.requests == []
+        assert len([text for text in found.complaints if "Content Security Policy" in text]) >= 3
+
+
+def test_findings_are_filtered(open_page: Open, large: Report) -> None:
+    with open_page(large) as found:
+        page = found.page
+        expect(page.locator("#found")).to_have_text("100 findings, 400 workloads")
+        page.fill("#text", "SERVICE-00004 warning-is-nowhere")
+        expect(page.locator("#found")).to_have_text("0 findings, 0 workloads")
+        expect(page.locator("#findings .empty")).to_be_visible()
+        page.fill("#text", "service-00004 team-04")
+        expect(page.locator("#found")).to_have_text("1 finding, 1 workload")
+        assert texts(page, f"{WORKLOAD} h3") == ["deploy/checkout-service-00004"]
+        page.press("#text", "Escape")
+        expect(page.locator("#found")).to_have_text("100 findings, 400 workloads")
+        page.select_option("#namespace", "team-04")
+        assert set(texts(page, f"{FINDING} [data-slot=namespace]")) == {"team-04"}
+        page.select_option("#namespace", "")
+        for severity in ("error", "info"):
+            page.locator(f"input[value={severity}]").uncheck()
+        assert set(texts(page, f"{FINDING} .severity")) == {"warning"}
+
+
+def test_findings_and_workloads_are_sorted(open_page: Open, large: Report) -> None:
+    with open_page(large) as found:
+        page = found.page
+        words = texts(page, f"{FINDING} .severity")
+        assert words == sorted(words, key=["error", "warning", "info"].index)
+        page.select_option("#sort-findings", "rule")
+        codes = texts(page, f"{FINDING} .code")
+        assert codes == sorted(codes)
+        page.select_option("#sort-findings", "workload")
+        namespaces, objects = texts(page, f"{FINDING} [data-slot=namespace]"), texts(page, f"{FINDING} .object")
+        places = list(zip(namespaces, objects, strict=True))
+        assert places == sorted(places)
+        page.select_option("#sort-workloads", "skew")
+        skews = texts(page, f"{WORKLOAD} .brief:first-child")
+        assert skews == sorted(skews, key=lambda text: -int(text.split()[2].partition("/")[0]))
+
+
+def test_more_is_drawn_on_demand(open_page: Open, large: Report) -> None:
+    with open_page(large) as found:
+        page = found.page
+        assert page.locator(FINDING).count() == 50
+        page.click("#findings .more")
+        assert page.locator(FINDING).count() == 100
+        expect(page.locator("#findings .more")).to_be_hidden()
+        assert page.evaluate("document.activeElement.id") == "finding-51"
+        assert page.locator(f"{WORKLOAD} .constraint").count() == 0
+        page.click(f"{WORKLOAD}:nth-child(3) > summary")
+        assert page.locator(f"{WORKLOAD} .constraint").count() == 2
+
+
+def test_addresses_lead_to_findings_workloads_and_rules(open_page: Open, large: Report) -> None:
+    with open_page(large, "finding-90") as found:
+        expect(found.page.locator("#finding-90")).to_be_in_viewport()
+        expect(found.page.locator("#finding-90")).to_be_focused()
+        found.page.fill("#text", "service-00396")
+        expect(found.page.locator("#found")).to_have_text("1 finding, 1 workload")
+        found.page.evaluate("location.hash = encodeURIComponent('workload/team-49/deploy/checkout-service-00399')")
+        target = found.page.locator("[id='workload/team-49/deploy/checkout-service-00399']")
+        expect(target).to_be_in_viewport()
+        expect(target).to_have_attribute("open", "")
+        expect(found.page.locator("#text")).to_have_value("")
+        found.page.evaluate("location.hash = '%'")
+        found.page.evaluate("scrollTo(0, 0)")
+        found.page.click(f"{FINDING} .rule >> nth=0")
+        expect(found.page.locator(found.page.evaluate("location.hash"))).to_be_in_viewport()
+        assert found.complaints == []
+
+
+def test_the_bars_are_the_counts_and_the_lines_the_limits(open_page: Open) -> None:
+    with open_page(reported(several()), "workload/default/deploy/web") as found:
+        bars = found.page.locator(".constraint", has_text="merged 5").filter(has_text="DoNotSchedule").locator(".bars")
+        assert [text.split() for text in bars.locator("tbody tr").all_inner_texts()] == [
+            ["a", "3", "above", "the", "limit"],
+            ["b", "1", "+1"],
+        ]
+        box = bars.evaluate(
+            """table => {
+                const bar = table.querySelector(".bar"), width = bar.clientWidth, line = bar.firstChild;
+                const at = (side) => Math.round(parseFloat(getComputedStyle(bar, side).left) / width * 100);
+                return [at("::before"), at("::after"), Math.round(line.clientWidth / width * 100)];
+            }"""
+        )
+        assert box == [33, 67, 100]
+
+
+def test_many_domains_are_bars_by_count(open_page: Open) -> None:
+    with open_page(synthetic.report(1, pods_each=6, hosts=300, finding_each=1)) as found:
+        bars = found.page.locator(".bars").last
+        assert [text.split() for text in bars.locator("tbody tr").all_inner_texts()] == [
+            ["6", "domains", "1"],
+            ["294", "domains", "0"],
+        ]
+        assert "one more pod may go to 300 domains" in found.page.locator(".legend").last.inner_text()
+
+
+def test_the_heat_map(open_page: Open) -> None:
+    with open_page(reported(several())) as found:
+        page = found.page
+        assert texts(page, "#heat-head th") == ["Workload", "a", "b"]
+        assert page.locator("#heat-list tr", has_text="po/bare").locator("td").all_inner_texts() == ["1", "0"]
+        page.select_option("#key", "kubernetes.io/hostname")
+        assert texts(page, "#heat-head th") == ["Workload", "a1", "a2", "b1", "x1"]
+
+
+def test_the_theme_is_the_systems_until_it_is_chosen(open_page: Open) -> None:
+    paper = "getComputedStyle(document.body).backgroundColor"
+    with open_page(reported(several()), color_scheme="dark") as found:
+        dark = found.page.evaluate(paper)
+        found.page.get_by_role("button", name="Light theme").click()
+        assert found.page.evaluate(paper) != dark
+        found.page.get_by_role("button", name="Dark theme").click()
+        assert found.page.evaluate(paper) == dark
+        found.page.get_by_role("button", name="Light theme").click()
+        found.page.emulate_media(media="print", color_scheme="dark")
+        assert found.page.evaluate(paper) == "rgb(255, 255, 255)"
+
+
+def test_all_of_it_can_be_used_by_keyboard(open_page: Open, large: Report) -> None:
+    with open_page(large) as found:
+        page = found.page
+        order = []
+        for _ in range(11):
+            page.keyboard.press("Tab")
+            order.append(page.evaluate(_FOCUSED))
+            assert page.evaluate("document.activeElement.matches(':focus-visible')")
+        assert order[:7] == ["Skip to the findings", "Dark theme", "Findings", "Workloads", "Heat map", "Rules", "text"]
+        assert order[7:10] == ["error", "warning", "info"]
+        page.keyboard.press("Shift+Tab")
+        page.keyboard.press("Space")
+        expect(page.locator("input[value=info]")).not_to_be_checked()
+        page.locator(f"{WORKLOAD} > summary").first.focus()
+        page.keyboard.press("Enter")
+        expect(page.locator(f"{WORKLOAD} .constraint").first).to_be_visible()
+
+
+def test_the_skip_link_comes_into_sight_and_skips(open_page: Open) -> None:
+    with open_page(reported(several())) as found:
+        found.page.keyboard.press("Tab")
+        expect(found.page.locator(".skip")).to_be_in_viewport()
+        found.page.keyboard.press("Enter")
+        expect(found.page.locator("#findings")).to_be_focused()
+
+
+def test_print_has_it_unfolded(open_page: Open, large: Report) -> None:
+    with open_page(large) as found:
+        found.page.pdf()
+        assert found.page.locator(FINDING).count() == 100
+        assert found.page.locator(f"{WORKLOAD}[open] .constraint").count() == 200
+
+
+def test_narrow_windows_are_not_scrolled_sideways(open_page: Open) -> None:
+    for make in (several, hostile):
+        with open_page(reported(make()), viewport={"width": 400, "height": 800}) as found:
+            assert found.page.evaluate("document.documentElement.scrollWidth") == 400
+
+
+def test_it_can_be_read_without_javascript(open_page: Open, large: Report) -> None:
+    with open_page(large, java_script_enabled=False) as found:
+        page = found.page
+        assert page.locator(FINDING).count() == 50
+        expect(page.locator(".notice")).to_contain_text("the first 50 of 100 findings")
+        expect(page.locator(".totals")).to_contain_text("2,400")
+        expect(page.locator("#filter")).to_be_hidden()
+        expect(page.locator("#workloads")).to_be_hidden()
+        assert found.requests == []

@@ -1,0 +1,175 @@
+"""The HTML page as text: what it holds, and that nothing in it is taken for markup; tests/browser opens it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubectl_spread.audit.report import Cluster, Report
+from kubectl_spread.render import html
+from kubectl_spread.render.html.compact import Texts, Value
+from tests.audits import audit, reported
+from tests.builders import constraint, node_json, pod_json
+from tests.conftest import Golden
+from tests.render.test_render import GOLDEN, hostile, nothing, several, without_nodes
+
+_DATA = re.compile(r'(<script type="application/json" id="data">)(.*?)(</script>)', re.DOTALL)
+_MARKUP = "</script><!--<img src=x onerror=alert(1)>'\"&{{ 7 * 7 }}"
+
+
+class Elements(HTMLParser):
+    """The elements of a page: tag and attributes of each, and all text that is not within script or style."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self._raw = False
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+        self._raw = tag in ("script", "style")
+
+    def handle_endtag(self, tag: str) -> None:  # noqa: ARG002 - the parser names its arguments
+        self._raw = False
+
+    def handle_data(self, data: str) -> None:
+        if not self._raw:
+            self.texts.append(data)
+
+
+def data_of(page: str) -> Any:
+    """Return the data that a page holds."""
+    found = _DATA.search(page)
+    assert found
+    return json.loads(found[2])
+
+
+def reviewed(page: str) -> str:
+    """Return a page as it is reviewed: without style and script, the data column by column."""
+    data = data_of(page)
+    lines = [f"{index}: {text}" for index, text in enumerate(data.pop("texts"))]
+    lines += [
+        f"{table}.{name}: {json.dumps(column)}" for table, columns in data.items() for name, column in columns.items()
+    ]
+    page = _DATA.sub(lambda found: "\n".join((found[1], *lines, found[3])), page)
+    page = re.sub(r"(<style>|<script>)(.*?)(</style>|</script>)", r"\1\3", page, flags=re.DOTALL)
+    return re.sub(r"sha256-[\w+/]{43}=", "sha256-HASH", page)
+
+
+@pytest.mark.parametrize("make", [several, hostile], ids=lambda make: make.__name__)
+def test_pages(make: Any, golden: Golden) -> None:
+    golden(GOLDEN / f"{make.__name__}.html", reviewed(html.page(reported(make()))))
+
+
+@pytest.mark.parametrize("make", [several, nothing, without_nodes, hostile])
+def test_the_same_report_is_the_same_page_without_hidden_characters(make: Any) -> None:
+    page = html.page(reported(make()))
+    assert page == html.page(reported(make()))
+    assert all(char.isprintable() or char == "\n" for char in page)
+
+
+def test_the_policy_names_the_style_and_the_script_that_stand_in_the_page() -> None:
+    page = html.page(reported(several()))
+    (policy,) = [
+        str(attributes["content"])
+        for tag, attributes in Elements(page).found
+        if tag == "meta" and attributes.get("http-equiv") == "Content-Security-Policy"
+    ]
+    rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+    assert rules["default-src"] == "'none'"
+    assert "unsafe" not in policy
+    for tag in ("style", "script"):
+        (text,) = re.findall(f"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert rules[f"{tag}-src"] == f"'sha256-{digest}'"
+
+
+def test_nothing_in_the_page_lies_outside_it() -> None:
+    """No address is loaded; those of sources are links."""
+    for tag, attributes in Elements(html.page(reported(several()))).found:
+        assert "src" not in attributes
+        assert not [name for name in attributes if name.startswith("on") or name == "style"]
+        if tag != "a":
+            assert str(attributes.get("href", "#")).startswith(("#", "data:"))
+
+
+def marked() -> Report:
+    """Return a report in which what an object can name holds markup."""
+    pod = pod_json(
+        _MARKUP,
+        namespace=_MARKUP,
+        node="a1",
+        labels={"app": _MARKUP},
+        owner=f"Deployment/{_MARKUP}",
+        constraints=[constraint(key=_MARKUP, match=[_MARKUP])],
+    )
+    return reported(audit(pod, node_json("a1", labels={_MARKUP: _MARKUP})))
+
+
+def test_markup_in_names_is_text() -> None:
+    page = html.page(marked())
+    assert page.count("</script>") == 2
+    assert "<img" not in page
+    assert f"deploy/{_MARKUP}" in Elements(page).texts
+    data = data_of(page)
+    assert f"deploy/{_MARKUP}" in data["texts"]
+    assert not set("<>&'") & set(json.dumps(_DATA.search(page)[2])[1:-1])  # type: ignore[index]
+
+
+def test_what_is_not_known_of_the_cluster_is_left_out() -> None:
+    report = reported(several())
+    assert "Server" not in Elements(html.page(report)).texts
+    cluster = Cluster(
+        server_version="1.36",
+        judged_as="1.36",
+        compared_with="1.37",
+        version_source="live",
+        gates={},
+        gates_source="metrics",
+        nodes="none",
+        resource_versions={"pods": "42"},
+    )
+    known = Report(
+        cluster=cluster,
+        constraints=report.constraints,
+        groups=report.groups,
+        pods=report.pods,
+        findings=report.findings,
+        summary=report.summary,
+    )
+    texts = Elements(html.page(known)).texts
+    assert [texts[texts.index(name) + 1] for name in ("Server", "Judged as", "Compared with", "Revision of pods")] == [
+        "1.36",
+        "1.36 (live)",
+        "1.37",
+        "42",
+    ]
+
+
+def test_texts_are_written_once() -> None:
+    texts = Texts()
+    records: list[dict[str, Value]] = [
+        {"a": "x", "b": ["y", "x"], "c": 1, "d": None},
+        {"a": None, "b": [], "c": 2, "d": None},
+    ]
+    assert texts.columns(records) == {"a$": [0, None], "b$": [[1, 0], []], "c": [1, 2], "d": [None, None]}
+    assert texts.columns([{"a": "y"}]) == {"a$": [1]}
+    assert texts.columns([]) == {}
+    assert texts.found == ["x", "y"]
+
+
+def test_scripts_and_templates_are_part_of_the_package() -> None:
+    folder = Path(html.__file__).parent
+    page = html.page(reported(nothing()))
+    for file in folder.glob("*.js"):
+        assert file.read_text(encoding="utf-8") in page, f"{file.name} is not in the page"
