@@ -1,0 +1,62 @@
+"""A copy of what this checkout ships, as a git repository of its own, and how it is installed without a network."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+from typing import Final
+
+from tests.generated import ROOT
+
+_SHIPPED: Final = (".pre-commit-hooks.yaml", "CHANGELOG.md", "LICENSE", "README.md", "action.yml", "pyproject.toml")
+_NOT_BORROWED: Final = ("kubectl_spread", "pip")
+OFFLINE: Final = {
+    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    "PIP_NO_BUILD_ISOLATION": "0",
+    "PIP_NO_DEPS": "1",
+    "PIP_NO_INDEX": "1",
+}
+"""Has pip install the plugin itself, with the build backend that is there; a value of 0 is how pip spells this flag."""
+_NOBODY: Final = {
+    "GIT_AUTHOR_NAME": "tests",
+    "GIT_AUTHOR_EMAIL": "tests@localhost",
+    "GIT_COMMITTER_NAME": "tests",
+    "GIT_COMMITTER_EMAIL": "tests@localhost",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_SYSTEM": os.devnull,
+}
+
+
+def copied(folder: Path) -> Path:
+    """Copy what ships into a new folder, and return it."""
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "kubectl_spread", folder / "kubectl_spread", ignore=ignored)
+    for name in _SHIPPED:
+        shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of programs that are to see nothing of the user's git."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "PIP_", "PRE_COMMIT"))}
+    return {**kept, **_NOBODY}
+
+
+def commit(folder: Path) -> str:
+    """Make a folder a git repository, if it is none, with all its files in a commit; return the commit."""
+    for command in (["init", "--quiet"], ["add", "--all"], ["commit", "--quiet", "--message", "as it is"]):
+        subprocess.run(["git", *command], cwd=folder, env=environment(), check=True)
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=folder, env=environment(), check=True, capture_output=True)
+    return head.stdout.decode().strip()
+
+
+def borrowed(folder: Path) -> Path:
+    """Fill a folder with links to what is installed here beside the plugin, for an environment without a network."""
+    folder.mkdir()
+    for found in Path(sysconfig.get_path("purelib")).iterdir():
+        if found.suffix != ".pth" and not found.name.startswith(_NOT_BORROWED):
+            (folder / found.name).symlink_to(found)
+    return folder

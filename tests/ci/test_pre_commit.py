@@ -1,0 +1,129 @@
+"""The hooks, run by the real pre-commit from a repository that has what this checkout ships."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from tests.ci import checkout
+from tests.generated import ROOT
+
+HEALTHY = ROOT / "tests" / "e2e" / "healthy"
+REFUSED = ROOT / "tests" / "threads" / "08-error-path-with-two-indices" / "input.yaml"
+EXAMPLE = ROOT / "docs" / "ci" / "pre-commit-config.yaml"
+PRE_COMMIT = str(Path(sys.executable).parent / "pre-commit")
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """The repository that hooks are taken from, its commit, and the environment of pre-commit."""
+
+    repository: Path
+    commit: str
+    environment: dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def hooks(tmp_path_factory: pytest.TempPathFactory) -> Hooks:
+    folder = tmp_path_factory.mktemp("pre-commit")
+    repository = checkout.copied(folder / "kubectl-spread")
+    paths = {"PRE_COMMIT_HOME": str(folder / "home"), "PYTHONPATH": str(checkout.borrowed(folder / "installed"))}
+    return Hooks(repository, checkout.commit(repository), {**checkout.environment(), **checkout.OFFLINE, **paths})
+
+
+@dataclass(frozen=True)
+class Project:
+    """A git repository with manifests, and a configuration of pre-commit."""
+
+    folder: Path
+    hooks: Hooks
+
+    def add(self, path: Path, name: str) -> None:
+        """Add a manifest, in the folder ``manifests``."""
+        target = self.folder / "manifests" / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, target)
+
+    def configure(self, config: Any) -> None:
+        """Write a configuration that takes the hooks from the copy of this checkout."""
+        for one in config["repos"]:
+            one.update(repo=str(self.hooks.repository), rev=self.hooks.commit)
+        with (self.folder / ".pre-commit-config.yaml").open("w", encoding="utf-8") as file:
+            YAML(typ="safe").dump(config, file)
+
+    def run(self, *arguments: str) -> tuple[int, str]:
+        """Commit what there is, run pre-commit, and return its exit status and what it printed."""
+        checkout.commit(self.folder)
+        done = subprocess.run(
+            [PRE_COMMIT, *arguments],
+            cwd=self.folder,
+            env=self.hooks.environment,
+            check=False,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        return done.returncode, done.stdout
+
+
+@pytest.fixture
+def project(tmp_path: Path, hooks: Hooks) -> Project:
+    """Return a project with one healthy manifest, and the configuration that docs/ci.md shows."""
+    made = Project(tmp_path, hooks)
+    made.configure(YAML(typ="safe").load(EXAMPLE))
+    made.add(HEALTHY / "coredns.yaml", "coredns.yaml")
+    return made
+
+
+def in_folders() -> Any:
+    hook = {"id": "kubectl-spread-folders", "args": ["-f", "manifests", "-R", "--server-version=1.37"]}
+    return {"repos": [{"hooks": [hook]}]}
+
+
+def test_healthy_manifests_pass(project: Project) -> None:
+    (project.folder / "values.yaml").write_text("replicas: 3\n")
+    status, printed = project.run("run", "--all-files")
+    assert (status, "Passed" in printed) == (0, True), printed
+
+
+def test_what_the_api_would_refuse_fails(project: Project) -> None:
+    project.add(REFUSED, "web shop/refused.yaml")
+    status, printed = project.run("run", "--all-files")
+    assert status == 1
+    assert "exit code: 1" in printed
+    assert "SPR202 pods-refused" in printed
+
+
+def test_only_the_files_that_are_passed_are_read(project: Project) -> None:
+    project.add(REFUSED, "refused.yaml")
+    status, printed = project.run("run", "--files", "manifests/coredns.yaml")
+    assert (status, "Passed" in printed) == (0, True), printed
+
+
+def test_a_file_that_cannot_be_read_fails(project: Project) -> None:
+    (project.folder / "manifests" / "chart.yaml").write_text("kind: {{ .Values.kind }}\n")
+    status, printed = project.run("run", "--all-files")
+    assert status == 1
+    assert "exit code: 2" in printed
+    assert "error: manifests/chart.yaml:1" in printed
+
+
+def test_folders_are_read_whatever_changes(project: Project) -> None:
+    project.configure(in_folders())
+    assert project.run("run", "--all-files")[0] == 0
+    project.add(REFUSED, "deeper/refused.yaml")
+    status, printed = project.run("run", "--files", "manifests/coredns.yaml")
+    assert (status, "SPR202 pods-refused" in printed) == (1, True), printed
+
+
+def test_the_repository_can_be_tried(project: Project) -> None:
+    named = ("kubectl-spread", "--files", "manifests/coredns.yaml")
+    status, printed = project.run("try-repo", str(project.hooks.repository), *named)
+    assert (status, "Passed" in printed) == (0, True), printed

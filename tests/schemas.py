@@ -1,0 +1,101 @@
+"""The JSON Schemas that ship with the package: made of the types, and of what the pages say about their fields."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from kubectl_spread.audit.explanation import Explanation
+from kubectl_spread.audit.mergereport import MergeReport
+from kubectl_spread.audit.report import API_VERSION, Part, Report
+from kubectl_spread.rules.listing import RuleList
+
+ROOT: Final = Path(__file__).parent.parent
+FOLDER: Final = "kubectl_spread/schemas"
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+HOME: Final = "https://raw.githubusercontent.com/kubectl-spread/kubectl-spread/main"
+KINDS: Final[Mapping[str, tuple[type[Part], str]]] = {
+    "MergeReport": (MergeReport, "docs/merge.md"),
+    "RuleList": (RuleList, "docs/json.md"),
+    "SpreadExplanation": (Explanation, "docs/json.md"),
+    "SpreadReport": (Report, "docs/json.md"),
+}
+"""Maps a kind to its type, and to the page with a table of fields for each of its types."""
+
+_SECTION: Final = re.compile(r"^##+ (\w+)\n(.*?)(?=^##|\Z)", re.DOTALL | re.MULTILINE)
+_ROW: Final = re.compile(r"^\| `(\w+)` \| (.*) \|$", re.MULTILINE)
+_LINK: Final = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+_NULL: Final = re.compile(r"\bNone\b")
+"""As the docstrings of Python call it."""
+
+
+def path(kind: str) -> str:
+    """Return the file of a kind's schema, in the checkout."""
+    return f"{FOLDER}/{kind}.json"
+
+
+def text(kind: str) -> str:
+    """Return the schema of a kind as the package has it."""
+    return json.dumps(schema(kind), indent=2, sort_keys=True) + "\n"
+
+
+def schema(kind: str) -> dict[str, Any]:
+    """Return the schema of a kind, closed: it refuses fields that the types do not have."""
+    root, page = KINDS[kind]
+    parts = parts_of(root)
+    tables = {**documented(page), root.__name__: documented(page)[kind]}
+    found = {name: _described(part, tables[name]) for name, part in parts.items()}
+    own = found.pop(root.__name__)
+    own["properties"]["apiVersion"]["const"] = API_VERSION
+    own["properties"]["kind"]["const"] = kind
+    return {**own, "$schema": DIALECT, "$id": f"{HOME}/{path(kind)}", "title": kind, "$defs": found}
+
+
+def parts_of(root: type[Part]) -> dict[str, dict[str, Any]]:
+    """Return the schema of every type that a document is made of, by name, as msgspec has it.
+
+    A field of a part that has a default is always written, unless the default is UNSET, of which msgspec says nothing;
+    a message of the Kubernetes API leaves defaults out.
+    """
+    found: dict[str, dict[str, Any]] = msgspec.json.schema(root)["$defs"]
+    ours = {one.__name__ for one in _subclasses(Part)}
+    for name, part in found.items():
+        fields = part["properties"].items()
+        if name in ours:
+            part["required"] += [field for field, one in fields if "default" in one]
+        part["required"].sort()
+        for _, field in fields:
+            field.pop("default", None)
+    return found
+
+
+def documented(page: str) -> dict[str, dict[str, str]]:
+    """Return what a page says about fields: by the title of the section, field to text."""
+    content = (ROOT / page).read_text(encoding="utf-8")
+    return {
+        title: {field: _LINK.sub(r"\1", about) for field, about in _ROW.findall(body)}
+        for title, body in _SECTION.findall(content)
+    }
+
+
+def _described(part: dict[str, Any], table: Mapping[str, str]) -> dict[str, Any]:
+    """Return the schema of a type with the descriptions of its fields, closed.
+
+    Raises:
+        KeyError: the page does not say what a field is.
+    """
+    properties = {name: {**field, "description": table[name]} for name, field in part["properties"].items()}
+    about = _NULL.sub("null", inspect.cleandoc(part["description"])).replace("``", "`")
+    return {**part, "description": about, "properties": properties, "additionalProperties": False}
+
+
+def _subclasses(of: type[Part]) -> Iterator[type[Part]]:
+    for one in of.__subclasses__():
+        yield one
+        yield from _subclasses(one)
