@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kubectl_spread.sources.resources import BY_KIND, EVENTS, NAMESPACES, NODES, SERVICES
+from kubectl_spread.sources.watch import WATCHED
 from tests.rbac import Permission, permissions
 
 METRICS = Permission("get", "", "/metrics")
@@ -12,6 +13,7 @@ def test_the_cluster_role_is_what_is_read() -> None:
     listed = {*BY_KIND.values(), EVENTS, NAMESPACES, NODES, SERVICES}
     wanted = {Permission("list", resource.group, resource.plural) for resource in listed}
     wanted |= {Permission("get", resource.group, resource.plural) for resource in BY_KIND.values()}
+    wanted |= {Permission("watch", resource.group, resource.plural) for resource in WATCHED}
     assert set(permissions("cluster")) == {*wanted, METRICS}
 
 
@@ -20,10 +22,11 @@ def test_both_ways_allow_the_same() -> None:
 
 
 def test_roles_only_read() -> None:
-    assert {permission.verb for permission in permissions("cluster")} == {"get", "list"}
+    assert {permission.verb for permission in permissions("cluster")} == {"get", "list", "watch"}
 
 
 def test_a_role_of_a_namespace_has_what_is_in_namespaces() -> None:
     unnamespaced = {Permission("list", "", resource.plural) for resource in (NAMESPACES, NODES)}
+    unnamespaced.add(Permission("watch", "", "nodes"))
     assert set(permissions("nodes")) == {*unnamespaced, METRICS}
     assert not set(permissions("namespace")) & set(permissions("nodes"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,8 @@ from kubectl_spread.audit.phrases import plural
 from kubectl_spread.audit.report import Finding, Report, Row, Workload
 from kubectl_spread.audit.verdicts import Verdict
 from kubectl_spread.kube import labels
-from kubectl_spread.render import words
+from kubectl_spread.render import bars, words
+from kubectl_spread.render.changes import Changes
 from kubectl_spread.render.folding import folded
 from kubectl_spread.render.terminal import Cell, Column, Terminal, hanging, paragraph, table
 
@@ -22,6 +24,8 @@ _LISTED_DOMAINS: Final = 5
 _QUIET: Final = frozenset({Verdict.MERGED, Verdict.BIND_LABEL, Verdict.SCHEDULER_MERGED, Verdict.AUTHORED})
 _LARGE: Final = 50
 _INDENT: Final = " " * 9
+_GUTTER: Final = 2
+"""How wide a mark and the space behind it are."""
 _FURTHER: Final = "  "
 _SKIPPED: Final = {"unknownKind": "of other kinds"}
 _SEVERITIES: Final = ("error", "warning", "info")
@@ -31,12 +35,16 @@ _Place: TypeAlias = tuple[str, Workload, str]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How much is shown: ``show`` None lists the healthy rows too unless there are many."""
+    """How much is shown: ``show`` None lists the healthy rows too unless there are many.
+
+    ``changes`` are marked left of rows and findings; None: there is no room for marks.
+    """
 
     wide: bool = False
     namespaces: bool = False
     headers: bool = True
     show: Literal["problems", "all"] | None = None
+    changes: Changes | None = None
 
 
 def check(report: Report, layout: Layout, terminal: Terminal) -> str:
@@ -100,11 +108,11 @@ def _by_severity(findings: Iterable[Finding]) -> list[Finding]:
 
 def _rows(rows: Sequence[Row], layout: Layout, terminal: Terminal) -> str:
     columns = [
-        *([Column("NAMESPACE", fit="end", least=9)] if layout.namespaces else []),
-        Column("WORKLOAD", fit="middle", least=12),
+        *([Column("NAMESPACE", fit="end", least=6)] if layout.namespaces else []),
+        Column("WORKLOAD", fit="middle", least=10),
         Column("CONSTRAINT", fit="end", least=10),
         Column("PODS", "right"),
-        Column("SELECTOR"),
+        Column("SELECTOR", fit="middle", least=8),
         Column("DOMAINS"),
         Column("SKEW", "right"),
         Column("MAX", "right"),
@@ -113,13 +121,20 @@ def _rows(rows: Sequence[Row], layout: Layout, terminal: Terminal) -> str:
         columns += [
             Column("MIN", "right"),
             Column("SELF", "right"),
+            Column("BARS"),
             Column("PATH"),
             Column("EFFECTIVE", fit="end", least=20),
         ]
-    return table(columns, [_cells(row, layout) for row in rows], terminal, headers=layout.headers)
+    changes = layout.changes
+    cells = [_cells(row, layout, terminal) for row in rows]
+    if changes is None:
+        return table(columns, cells, terminal, headers=layout.headers)
+    text = table(columns, cells, terminal.narrower(_GUTTER), headers=layout.headers)
+    marks = [*([" "] if layout.headers else []), *(changes.mark(row) for row in rows)]
+    return "".join(f"{mark} {line}\n" for mark, line in zip(marks, text.splitlines(), strict=True))
 
 
-def _cells(row: Row, layout: Layout) -> list[Cell | str]:
+def _cells(row: Row, layout: Layout, terminal: Terminal) -> list[Cell | str]:
     cells: list[Cell | str] = [
         words.workload(row.workload),
         Cell(words.clause(row), shorter=(words.clause(row, short=True), words.strictness(row))),
@@ -135,6 +150,7 @@ def _cells(row: Row, layout: Layout) -> list[Cell | str]:
         cells += [
             _number(row.min_match_num),
             _number(row.self_match_num),
+            bars.side_by_side(row, ascii_only=terminal.ascii) or "-",
             words.short_path(row.path),
             words.safe(labels.describe(row.selector.effective)),
         ]
@@ -188,7 +204,11 @@ def _finding(found: Finding, pods: int, layout: Layout, terminal: Terminal) -> s
     else:
         concerned = plural(found.pod_count, "pod") if found.pods else "pod template"
     about = f"{place}  {words.short_path(found.path)}  {concerned}"
-    return head(found, about, terminal) + details(found, terminal, pods=layout.wide)
+    if layout.changes is None:
+        return head(found, about, terminal) + details(found, terminal, pods=layout.wide)
+    narrower = terminal.narrower(_GUTTER)
+    text = head(found, about, narrower) + details(found, narrower, pods=layout.wide)
+    return f"{layout.changes.mark(found)} " + textwrap.indent(text, " " * _GUTTER).removeprefix(" " * _GUTTER)
 
 
 def head(found: Finding, about: str, terminal: Terminal) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Final, Literal
 
@@ -22,11 +22,21 @@ class Terminal:
     """Where text goes.
 
     ``width`` is in columns, None for a pipe, whose lines are never cut; ``color`` adds to words, it never
-    replaces them.
+    replaces them; ``ascii`` keeps to characters that every terminal has.
     """
 
     width: int | None = None
     color: bool = False
+    ascii: bool = False
+
+    @property
+    def ellipsis(self) -> str:
+        """What stands for text that was cut."""
+        return "~" if self.ascii else "…"
+
+    def narrower(self, columns: int) -> Terminal:
+        """Return what is left of the terminal beside so many columns."""
+        return self if self.width is None else replace(self, width=self.width - columns)
 
     def styled(self, text: str, style: str) -> str:
         """Return text in a style such as ``bold red``, where there is colour."""
@@ -147,7 +157,8 @@ def _cut(columns: Sequence[Column], found: _Fitted, available: int) -> _Fitted:
 
 def _row(columns: Sequence[Column], found: _Fitted, row: Sequence[Cell], terminal: Terminal) -> str:
     """Return a row: one line, or several where a column wraps."""
-    lines = [_lines(column, width, cell.text) for column, width, cell in zip(columns, found.widths, row, strict=True)]
+    fitting = zip(columns, found.widths, row, strict=True)
+    lines = [_lines(column, width, cell.text, terminal) for column, width, cell in fitting]
     text = ""
     for parts in zip_longest(*lines, fillvalue=""):
         shown = zip(columns, found.widths, parts, row, strict=True)
@@ -162,7 +173,7 @@ def _padded(column: Column, width: int, text: str, style: str, terminal: Termina
     return padding + shown if column.justify == "right" else shown + padding
 
 
-def _lines(column: Column, width: int, text: str) -> list[str]:
+def _lines(column: Column, width: int, text: str, terminal: Terminal) -> list[str]:
     """Return what a column shows of a text, in one line unless it wraps."""
     if cell_len(text) <= width:
         return [text]
@@ -171,9 +182,9 @@ def _lines(column: Column, width: int, text: str) -> list[str]:
             return textwrap.wrap(text, width, break_on_hyphens=False)
         case "middle":
             tail = _tail(text, (width - 1) // 3)
-            return [set_cell_size(text, width - 1 - cell_len(tail)).rstrip() + "…" + tail]
+            return [set_cell_size(text, width - 1 - cell_len(tail)).rstrip() + terminal.ellipsis + tail]
         case _:
-            return [set_cell_size(text, width - 1).rstrip() + "…"]
+            return [set_cell_size(text, width - 1).rstrip() + terminal.ellipsis]
 
 
 def _tail(text: str, width: int) -> str:

@@ -21,6 +21,9 @@ RBAC = "rbac.authorization.k8s.io"
 SERIAL = count(1)
 DEFAULTS = ("check", "--defaults")
 TO = ("check", "--to", "1.36")
+WATCH = ("check", "--watch")
+WATCH_DEFAULTS = ("check", "--watch", "--defaults")
+EVERYWHERE = (("check",), DEFAULTS, TO, WATCH, WATCH_DEFAULTS)
 WAITING = ("explain", "deploy/waiting")
 COMMANDS: Sequence[Sequence[str]] = (
     ["check"],
@@ -61,6 +64,8 @@ def lost(permission: Permission) -> Lost:
             return Lost(permission, TO, 0)
         case ("get", _, resource):
             return Lost(permission, ("check", f"{resource}/none"), 2)
+        case ("watch", _, resource):
+            return Lost(permission, WATCH_DEFAULTS if resource == "services" else WATCH, 2)
         case (_, _, "pods" | "nodes"):
             return Lost(permission, ("check",), 2)
         case (_, _, "services"):
@@ -216,7 +221,7 @@ def test_one_permission_less_in_the_cluster(control_plane: ControlPlane, plugin:
     user = f"less-{next(SERIAL)}"
     allow_all_but(control_plane, case.permission, "cluster", user, shop)
     spread = plugin.on(control_plane, control_plane.kubeconfig_for(user))
-    everywhere = case.command in (("check",), DEFAULTS, TO)
+    everywhere = case.command in EVERYWHERE
     scope = ["-A", "--fail-on", "never"] if everywhere else ["-n", shop]
     answer = spread(*case.command, *scope)
     in_cluster = everywhere or case.permission.resource == "namespaces"

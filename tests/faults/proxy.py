@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -49,6 +49,11 @@ class Request:
         """The continue token, or "" for the first page."""
         return parse_qs(urlsplit(self.target).query).get("continue", [""])[0]
 
+    @property
+    def watches(self) -> bool:
+        """Whether the answer goes on until one side ends it."""
+        return "watch" in parse_qs(urlsplit(self.target).query)
+
 
 class Exchange:
     """One request: passed on, answered, or neither."""
@@ -83,6 +88,27 @@ class Exchange:
         self.send_head(reply)
         self.send_part(reply.body)
 
+    def pass_on(self, target: str = "", until: threading.Event | None = None) -> None:
+        """Send the parts of the real answer as they come, until it ends, or until an event is set."""
+        passed = {key: value for key, value in self.request.headers.items() if key in _PASSED}
+        answer = self._proxy.opened(target or self.request.target, passed)
+        self._handler.send_response(answer.status)
+        self._handler.send_header("Content-Type", answer.headers.get("Content-Type", ""))
+        self._handler.end_headers()
+        self._handler.wfile.flush()
+        ended = until or threading.Event()
+        threading.Thread(target=self._copy, args=(answer, ended), daemon=True).start()
+        while not (ended.wait(0.05) or self._proxy.stopped.is_set()):
+            pass
+        self.hang_up()
+
+    def _copy(self, answer: Any, ended: threading.Event) -> None:
+        # Either side may go away.
+        with closing(answer), suppress(OSError, ValueError, urllib3.exceptions.HTTPError):
+            while part := answer.read1(1 << 16):
+                self.send_part(part)
+        ended.set()
+
     def wait(self, seconds: float) -> None:
         """Do nothing for a while, unless the proxy stops."""
         self._proxy.stopped.wait(seconds)
@@ -103,7 +129,10 @@ Step = Callable[[Exchange], None]
 
 def passed(exchange: Exchange) -> None:
     """Pass a request on."""
-    exchange.send(exchange.forward())
+    if exchange.request.watches:
+        exchange.pass_on()
+    else:
+        exchange.send(exchange.forward())
 
 
 class Proxy:
@@ -154,6 +183,11 @@ class Proxy:
             return Reply(*UNAVAILABLE)
         kept = {name: answer.headers[name] for name in ("Retry-After",) if name in answer.headers}
         return Reply(answer.status, answer.data, answer.headers.get("Content-Type", ""), kept)
+
+    def opened(self, target: str, headers: Mapping[str, str]) -> Any:
+        """Return an answer of the apiserver that is read part by part."""
+        url = f"{self._upstream}{target}"
+        return self._pool.request("GET", url, headers=headers, preload_content=False)
 
     @contextmanager
     def running(self) -> Iterator[Proxy]:

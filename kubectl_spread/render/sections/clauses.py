@@ -12,16 +12,18 @@ from kubectl_spread.audit.phrases import plural
 from kubectl_spread.audit.report import Domain, Key, Pod, Row
 from kubectl_spread.kube import labels
 from kubectl_spread.kube.model import LabelSelector
-from kubectl_spread.render import words
-from kubectl_spread.render.terminal import Terminal, heading
+from kubectl_spread.render import bars, words
+from kubectl_spread.render.terminal import Terminal, hanging, heading
 
-_BAR: Final = 24
 _NAMED: Final = 8
 
 
 def clauses(found: Explanation, terminal: Terminal) -> str:
-    """Return one block for every row."""
-    return "\n".join(_clause(row, found, terminal) for row in found.constraints)
+    """Return one block for every row, and below them what their bars mean."""
+    text = "\n".join(_clause(row, found, terminal) for row in found.constraints)
+    if any(isinstance(row.domains, list) and row.domains for row in found.constraints):
+        text += "\n" + hanging(f"bars: {bars.legend(ascii_only=terminal.ascii)}", "  ", terminal)
+    return text
 
 
 def _clause(row: Row, found: Explanation, terminal: Terminal) -> str:
@@ -31,7 +33,7 @@ def _clause(row: Row, found: Explanation, terminal: Terminal) -> str:
     lines = [f"  {plural(row.pod_count, 'pod')}" + (f", {row.pending} pending" if row.pending else "")]
     lines += _selectors(row)
     lines += _verdicts(row, found.pods)
-    lines += _counts(row)
+    lines += _counts(row, terminal)
     return heading(title, terminal) + "".join(f"{line}\n" for line in lines)
 
 
@@ -84,14 +86,16 @@ def _key(key: Key) -> str:
     return "; ".join([text, *(words.safe(evidence) for evidence in key.evidence)])
 
 
-def _counts(row: Row) -> list[str]:
+def _counts(row: Row, terminal: Terminal) -> list[str]:
     if isinstance(row.domains, UnsetType):
         return []
     if not row.domains:
         return ["  no eligible domain: no node that counts has the topology key"]
     widest = max(len(words.value(domain.value)) for domain in row.domains)
     most = max(domain.match_num for domain in row.domains)
-    lines = [_domain(domain, row, widest, most) for domain in row.domains]
+    drawn = [bars.lengthwise(domain.match_num, row, most, ascii_only=terminal.ascii) for domain in row.domains]
+    longest = max(map(len, drawn))
+    lines = [_domain(domain, row, widest, f"{bar:<{longest}}") for domain, bar in zip(row.domains, drawn, strict=True)]
     if isinstance(row.empty_domains, int):
         lines.append(f"  and {row.empty_domains} domains without matching pods")
     bound = "at least " if row.lower_bound is True else ""
@@ -99,13 +103,9 @@ def _counts(row: Row) -> list[str]:
     return lines
 
 
-def _domain(domain: Domain, row: Row, widest: int, most: int) -> str:
-    bar = "#" * (round(domain.match_num * _BAR / most) if most else 0)
-    text = (
-        f"  {words.value(domain.value):<{widest}}  {plural(domain.nodes, 'node'):>9}  "
-        f"{domain.match_num:>5} {bar:<{_BAR}}"
-    )
-    return f"{text} {_formula(domain, row)}".rstrip()
+def _domain(domain: Domain, row: Row, widest: int, bar: str) -> str:
+    text = f"  {words.value(domain.value):<{widest}}  {plural(domain.nodes, 'node'):>9}  {domain.match_num:>5} {bar}"
+    return f"{text}  {_formula(domain, row)}".rstrip()
 
 
 def _formula(domain: Domain, row: Row) -> str:

@@ -1,0 +1,85 @@
+"""Bars of domains: how many pods each has, beside the minimum and what maxSkew allows above it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from kubectl_spread.audit.report import Row
+
+WIDTH: Final = 24
+"""The most characters of a bar."""
+_ASCII_HEIGHTS: Final = "_.:-=+*oO"
+_BLOCK_HEIGHTS: Final = "·▁▂▃▄▅▆▇█"
+
+
+class _Shades(NamedTuple):
+    """Characters for pods up to the minimum, up to maxSkew above it, and beyond; and for pods that would be allowed."""
+
+    common: str
+    allowed: str
+    excess: str
+    free: str
+
+
+_BLOCKS: Final = _Shades("▒", "▓", "█", "·")
+_ASCII: Final = _Shades("=", "+", "#", ".")
+
+
+def lengthwise(count: int, row: Row, most: int, *, ascii_only: bool) -> str:
+    """Return a bar of one domain, a character a pod, or less where ``most``, the largest domain, is too long."""
+    shades = _ASCII if ascii_only else _BLOCKS
+    limit = _limit(row, most)
+    scale = min(WIDTH / max(most, limit or 0, 1), 1)
+    length = _length(count, scale)
+    if limit is None or not isinstance(row.min_match_num, int):
+        return shades.excess * length
+    common = min(_length(row.min_match_num, scale), length)
+    allowed = min(_length(limit, scale), length) - common
+    free = max(_length(limit, scale) - length, 0)
+    return (
+        shades.common * common
+        + shades.allowed * allowed
+        + shades.excess * (length - common - allowed)
+        + shades.free * free
+    )
+
+
+def legend(*, ascii_only: bool) -> str:
+    """Return what the characters of ``lengthwise`` mean."""
+    shades = _ASCII if ascii_only else _BLOCKS
+    return (
+        f"{shades.common} up to minMatchNum, {shades.allowed} up to maxSkew above it, {shades.excess} more, "
+        f"{shades.free} free"
+    )
+
+
+def side_by_side(row: Row, *, ascii_only: bool) -> str:
+    """Return a character a domain, and behind ``|`` how high maxSkew lets it be; "" where that is too long."""
+    if not isinstance(row.domains, list) or isinstance(row.empty_domains, int) or len(row.domains) > WIDTH:
+        return ""
+    counts = [domain.match_num for domain in row.domains]
+    most = max(counts, default=0)
+    limit = _limit(row, most)
+    if limit is None or not counts:
+        return _heights(counts, most, ascii_only=ascii_only)
+    bars = _heights([*counts, limit], max(most, limit), ascii_only=ascii_only)
+    return f"{bars[:-1]}|{bars[-1]}"
+
+
+def _heights(counts: Sequence[int], most: int, *, ascii_only: bool) -> str:
+    heights = _ASCII_HEIGHTS if ascii_only else _BLOCK_HEIGHTS
+    return "".join(heights[math.ceil(count * (len(heights) - 1) / max(most, 1))] for count in counts)
+
+
+def _limit(row: Row, most: int) -> int | None:
+    """Return how many pods a domain may have by maxSkew, no more than can be shown beside ``most``; None: unknown."""
+    if isinstance(row.min_match_num, int) and isinstance(row.max_skew, int):
+        return min(row.min_match_num + row.max_skew, 2 * max(most, 1))
+    return None
+
+
+def _length(count: int, scale: float) -> int:
+    """Return how long a bar is; no domain with pods looks empty."""
+    return max(round(count * scale), 1) if count else 0

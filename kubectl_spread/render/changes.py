@@ -1,0 +1,82 @@
+"""What has changed from one report to the next: marks beside rows and findings, and a line that counts them."""
+
+from __future__ import annotations
+
+from typing import Final, TypeVar
+
+import msgspec
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from kubectl_spread.audit.report import Finding, Report, Row
+
+NEW: Final = "+"
+CHANGED: Final = "*"
+_SAME: Final = " "
+_Part = TypeVar("_Part", Row, Finding)
+
+
+def lasting(report: Report) -> Report:
+    """Return a report without what changes though nothing that is shown does: the revisions of the lists."""
+    return replace(report, cluster=replace(report.cluster, resource_versions={}))
+
+
+class Changes:
+    """What is new in a report, or other than it was."""
+
+    def __init__(self, before: Report | None, now: Report) -> None:
+        """Compare two reports; ``before`` None: there was none, and nothing is new."""
+        self._before, self._now = before or now, now
+        parts: list[Row | Finding] = [*self._before.constraints, *self._before.findings]
+        self._parts = {_encoded(part) for part in parts}
+        self._names = {_encoded(_name(part)) for part in parts}
+
+    def mark(self, part: Row | Finding) -> str:
+        """Return ``+`` for a row or finding that was not there before, ``*`` for one that was otherwise, or a space."""
+        if _encoded(part) in self._parts:
+            return _SAME
+        return CHANGED if _encoded(_name(part)) in self._names else NEW
+
+    def summary(self) -> str:
+        """Return how much has changed: ``pods 18 -> 19; rows: 1 new, 2 changed; findings: 1 gone``; "": nothing."""
+        before, now = self._before, self._now
+        numbers = [
+            ("pods", before.summary.pods, now.summary.pods),
+            ("nodes", before.cluster.node_count, now.cluster.node_count),
+        ]
+        texts = [f"{what} {was} -> {is_}" for what, was, is_ in numbers if was != is_ and UNSET not in (was, is_)]
+        texts += self._counted("rows", before.constraints, now.constraints)
+        texts += self._counted("findings", before.findings, now.findings)
+        return "; ".join(texts)
+
+    def _counted(self, what: str, before: list[_Part], now: list[_Part]) -> list[str]:
+        marks = [self.mark(part) for part in now]
+        names = {_encoded(_name(part)) for part in now}
+        gone = sum(_encoded(_name(part)) not in names for part in before)
+        numbers = [(marks.count(NEW), "new"), (marks.count(CHANGED), "changed"), (gone, "gone")]
+        found = ", ".join(f"{number} {how}" for number, how in numbers if number)
+        return [f"{what}: {found}"] if found else []
+
+
+def _encoded(part: Row | Finding) -> bytes:
+    return msgspec.json.encode(part, order="deterministic")
+
+
+def _name(part: Row | Finding) -> Row | Finding:
+    """Return of a row what it is about, and of a finding what it says of what, without any number."""
+    if isinstance(part, Finding):
+        return replace(part, pods=[], pod_count=0, message="", values={}, fix="", severity="info")
+    return replace(
+        part,
+        pod_count=0,
+        pending=0,
+        terminating=UNSET,
+        diff=UNSET,
+        verdicts={},
+        domains=UNSET,
+        empty_domains=UNSET,
+        min_match_num=UNSET,
+        self_match_num=UNSET,
+        skew=UNSET,
+        next=UNSET,
+    )

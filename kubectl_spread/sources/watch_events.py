@@ -1,0 +1,121 @@
+"""What a watch sends: one event after the other, in protobuf or JSON, without an end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Final, Generic, TypeVar
+
+import msgspec
+
+from kubectl_spread.errors import SourceError
+from kubectl_spread.kube.model import Message, Object
+from kubectl_spread.sources import answers, json_objects
+from kubectl_spread.sources.answers import ExpiredError
+from kubectl_spread.sources.json_objects import FieldError
+from kubectl_spread.sources.protobuf import Decoder
+from kubectl_spread.sources.transport import Answer
+
+T = TypeVar("T", bound=Object)
+
+ACCEPT: Final = "application/vnd.kubernetes.protobuf;stream=watch,application/json"
+DELETED: Final = "DELETED"
+BOOKMARK: Final = "BOOKMARK"
+_ABOUT_OBJECTS: Final = frozenset({"ADDED", "MODIFIED", DELETED})
+_LENGTH: Final = 4
+"""Bytes before each event in protobuf; they are its length."""
+_LARGEST: Final = 64 << 20
+"""Bytes of an event; etcd takes objects of one or two millions."""
+
+
+class _Event(Message, frozen=True):
+    """A WatchEvent; in protobuf its object is a RawExtension, which has the one field of ``msgspec.Raw``."""
+
+    type: Annotated[str, 1] = ""
+    object: Annotated[msgspec.Raw, 2] = msgspec.Raw(b"{}")
+
+
+class _Revision(Message, frozen=True):
+    resource_version: Annotated[str, 6] = ""
+
+
+class _Revised(Message, frozen=True):
+    metadata: Annotated[_Revision, 1] = _Revision()
+
+
+@dataclass(frozen=True, slots=True)
+class Event(Generic[T]):
+    """One event.
+
+    Attributes:
+        type: ``ADDED``, ``MODIFIED``, ``DELETED`` or ``BOOKMARK``.
+        object: The object as it is now, or was last; of a bookmark it has no meaning.
+        version: From where to watch on when the connection ends after this event.
+    """
+
+    type: str
+    object: T
+    version: str
+
+
+class EventReader(Generic[T]):
+    """Reads the events about objects of one type, and remembers the parts that these share."""
+
+    def __init__(self, type_: type[T]) -> None:
+        """Prepare for objects of ``type_``."""
+        self._type = type_
+        self._events = Decoder(_Event)
+        self._revised = Decoder(_Revised)
+        self._objects = Decoder(type_)
+
+    def read(self, head: Answer, parts: Iterable[bytes]) -> Iterator[Event[T]]:
+        """Yield the events of an answer, each as soon as it is there whole.
+
+        Raises:
+            ExpiredError: The apiserver cannot go on from where the watch began, or tells of another error.
+            SourceError: This is no watch.
+        """
+        binary = "protobuf" in head.content_type
+        decode = self._events.bare if binary else partial(json_objects.decode, type_=_Event)
+        for body in (_frames if binary else _lines)(parts):
+            yield self._event(head, body, decode)
+
+    def _event(self, head: Answer, body: bytes, decode: Callable[[bytes], _Event]) -> Event[T]:
+        try:
+            event = decode(body)
+        except (*answers.MALFORMED, FieldError) as error:
+            raise SourceError("Server returned an unexpected response: not an event of a watch") from error
+        content = Answer(head.status, head.content_type, bytes(event.object))
+        if event.type == BOOKMARK or event.type in _ABOUT_OBJECTS:
+            revised = answers.one(content, _Revised, self._revised)
+            return Event(event.type, answers.one(content, self._type, self._objects), revised.metadata.resource_version)
+        raise ExpiredError(answers.one(content, answers.Status).message or "the watch has failed")
+
+
+def _frames(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield what stands behind each length."""
+    buffer = bytearray()
+    for part in parts:
+        buffer += part
+        while len(buffer) >= _LENGTH:
+            end = _LENGTH + int.from_bytes(buffer[:_LENGTH], "big")
+            _check_size(end)
+            if len(buffer) < end:
+                break
+            yield bytes(buffer[_LENGTH:end])
+            del buffer[:end]
+
+
+def _lines(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield lines."""
+    rest = b""
+    for part in parts:
+        *lines, rest = (rest + part).split(b"\n")
+        yield from filter(None, lines)
+        _check_size(len(rest))
+
+
+def _check_size(size: int) -> None:
+    if size > _LARGEST:
+        raise SourceError(f"Server returned an unexpected response: an event of more than {_LARGEST >> 20} MiB")

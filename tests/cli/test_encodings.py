@@ -1,0 +1,51 @@
+"""``kubectl spread`` where the locale has few characters: bars are in ASCII, and nothing fails."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests import generated
+
+
+@pytest.mark.parametrize(
+    ("environment", "blocks"),
+    [
+        ({"PYTHONIOENCODING": "utf-8"}, True),
+        ({"PYTHONIOENCODING": "ascii"}, False),
+        ({"PYTHONIOENCODING": "latin-1"}, False),
+        ({"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, False),
+    ],
+    ids=["UTF-8", "ASCII", "Latin 1", "locale C"],
+)
+@pytest.mark.parametrize(
+    "arguments", [(*generated.CHECK, "-o", "wide"), generated.EXPLAIN_API], ids=["check", "explain"]
+)
+def test_characters_that_the_locale_does_not_have(
+    environment: dict[str, str], arguments: tuple[str, ...], *, blocks: bool
+) -> None:
+    """Bars are in ASCII there."""
+    done = run_in(environment, *arguments)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert ("\N{FULL BLOCK}".encode() in done.stdout) is blocks
+    if not blocks:
+        assert done.stdout.isascii()
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_help_in_other_encodings(encoding: str) -> None:
+    """It has an ellipsis, which latin-1 has not."""
+    done = run_in({"PYTHONIOENCODING": encoding}, "check", "--help")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"--all-namespaces" in done.stdout
+
+
+def run_in(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    """Return what a command prints in an environment."""
+    command = [sys.executable, "-m", "kubectl_spread", *arguments]
+    return subprocess.run(
+        command, check=False, capture_output=True, cwd=generated.ROOT, env={**os.environ, **environment}
+    )

@@ -1,0 +1,49 @@
+"""``check --watch``: what cannot be watched; what can be is in ``tests/e2e/test_watch.py``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from kubectl_spread.cli import cli
+from kubectl_spread.cli.formats import NAMES
+
+WATCHED = {"json", "name", "table", "wide"}
+ONE_FORMAT = "error: --watch prints one format to standard output, and writes no files\n"
+
+
+def watch(*arguments: str) -> tuple[int, str, str]:
+    """Return exit status, stdout and stderr of a watch of no server."""
+    result = CliRunner().invoke(cli, ["check", "--watch", "--server", "http://127.0.0.1:1", *arguments])
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_files_do_not_change(tmp_path: Path) -> None:
+    (tmp_path / "pod.yaml").write_text("kind: Pod")
+    assert watch("-f", str(tmp_path)) == (2, "", "error: --watch: only a cluster can be watched, not files (-f)\n")
+
+
+@pytest.mark.parametrize("form", sorted(set(NAMES) - WATCHED))
+def test_formats_that_cannot_be_watched(form: str) -> None:
+    said = f"error: --watch: -o {form} cannot be watched: choose json, name, table, wide\n"
+    assert watch("-o", form) == (2, "", said)
+
+
+@pytest.mark.parametrize(
+    "arguments", [("-o", "json=a.json"), ("-o", "wide", "--output-file", "a"), ("--output-file", "a")]
+)
+def test_no_files_are_written(arguments: tuple[str, ...]) -> None:
+    assert watch(*arguments) == (2, "", ONE_FORMAT)
+
+
+def test_one_format(tmp_path: Path) -> None:
+    assert watch("-o", "wide", "-o", f"json={tmp_path / 'a'}") == (2, "", ONE_FORMAT)
+
+
+@pytest.mark.parametrize("form", sorted(WATCHED))
+def test_a_server_that_does_not_answer_at_the_beginning(form: str) -> None:
+    status, stdout, stderr = watch("-o", form)
+    assert (status, stdout) == (2, "")
+    assert stderr == "The connection to the server 127.0.0.1:1 was refused - did you specify the right host or port?\n"

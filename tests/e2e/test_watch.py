@@ -1,0 +1,387 @@
+"""``check --watch`` on a real control plane: what changes is seen, and what goes wrong on the way is got over."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator
+from datetime import datetime
+from itertools import count, pairwise
+from typing import Any, Self
+
+import pytest
+
+from kubectl_spread.cli import watch
+from kubectl_spread.cli.displays import Picture
+from kubectl_spread.cli.formats import Output
+from tests.controlplane.client import MERGE_PATCH
+from tests.controlplane.cluster import ControlPlane
+from tests.e2e import faulty
+from tests.e2e.faulty import Faulty
+from tests.e2e.watching import COMMAND, OnTerminal, Piped, piped
+from tests.faults import steps
+from tests.faults.proxy import Exchange, Step, passed
+
+pytestmark = pytest.mark.e2e
+
+NAMESPACE = "watched"
+JSON = ("-n", NAMESPACE, "-o", "json")
+LOST = "the connection is lost"
+AGAIN = "the connection is there again"
+NUMBERS = count()
+
+
+@pytest.fixture
+def cluster(faulty_cluster: ControlPlane) -> Iterator[ControlPlane]:
+    """Return a control plane where nothing but the tests changes anything, with a namespace for one test."""
+    namespaces = [found["metadata"]["name"] for found in faulty_cluster.api.get("/api/v1/namespaces")["items"]]
+    if NAMESPACE not in namespaces:
+        faulty_cluster.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+    yield faulty_cluster
+    faulty_cluster.api.request("DELETE", f"/api/v1/namespaces/{NAMESPACE}/pods?gracePeriodSeconds=0")
+
+
+def create(cluster: ControlPlane, name: str, node: str = "a1") -> None:
+    cluster.api.create(faulty.bound(name, node, NAMESPACE))
+
+
+def patch(cluster: ControlPlane, name: str, body: dict[str, Any], subresource: str = "") -> None:
+    cluster.api.patch(f"/api/v1/namespaces/{NAMESPACE}/pods/{name}{subresource}", body, MERGE_PATCH)
+
+
+def relabel(cluster: ControlPlane, name: str, revision: str = "r2") -> None:
+    patch(cluster, name, {"metadata": {"labels": {"rev": revision}}})
+
+
+def delete(cluster: ControlPlane, name: str) -> None:
+    cluster.api.request("DELETE", f"/api/v1/namespaces/{NAMESPACE}/pods/{name}?gracePeriodSeconds=0")
+
+
+def said(watching: Piped, *words: str) -> int:
+    """Count the lines on stderr that begin with one of these."""
+    return sum(line.startswith(words) for line in watching.errors)
+
+
+def test_pods_come_change_and_go(cluster: ControlPlane) -> None:
+    """Each within seconds, each report on one line, and none twice."""
+    with piped(cluster.environment(), *JSON) as watching:
+        watching.until(lambda: watching.lines and watching.last["summary"]["pods"] == 0)
+        create(cluster, "one")
+        create(cluster, "two", "b1")
+        watching.until(watching.sees(merged=2), patience=10)
+        relabel(cluster, "one")
+        watching.until(watching.sees(merged=1, stale_label=1), patience=10)
+        delete(cluster, "two")
+        watching.until(watching.sees(stale_label=1), patience=10)
+        delete(cluster, "one")
+        watching.until(watching.sees(), patience=10)
+        assert watching.end() == 130
+    reports = [json.loads(line) for line in watching.lines]
+    for report in reports:
+        report["cluster"]["resourceVersions"].clear()
+    assert all(before != after for before, after in pairwise(reports))
+    assert watching.errors == []
+
+
+def test_what_is_not_in_the_report_is_not_printed(cluster: ControlPlane) -> None:
+    create(cluster, "one")
+    with piped(cluster.environment(), *JSON) as watching:
+        watching.until(watching.sees(merged=1))
+        before = len(watching.lines)
+        patch(cluster, "one", {"metadata": {"annotations": {"example.com/nothing": "new"}}})
+        patch(cluster, "one", {"status": {"phase": "Running", "podIP": "10.0.0.9"}}, "/status")
+        cluster.api.patch("/api/v1/nodes/c1", {"metadata": {"annotations": {"example.com/nothing": "new"}}})
+        # What comes after it is seen, and so would it have been.
+        relabel(cluster, "one")
+        watching.until(watching.sees(stale_label=1))
+        assert len(watching.lines) == before + 1
+
+
+def test_nodes_and_workloads_are_watched_too(cluster: ControlPlane) -> None:
+    create(cluster, "one")
+    with piped(cluster.environment(), *JSON) as watching:
+        watching.until(watching.sees(merged=1))
+        nodes = watching.last["cluster"]["nodeCount"]
+        cluster.add_nodes(["d"], 1)
+        watching.until(lambda: watching.last["cluster"]["nodeCount"] == nodes + 1, patience=10)
+        cluster.api.request("DELETE", "/api/v1/nodes/d1")
+        watching.until(lambda: watching.last["cluster"]["nodeCount"] == nodes, patience=10)
+
+
+def test_a_table_in_a_pipe(cluster: ControlPlane) -> None:
+    """A line with the time stands before each table, and marks show what is new and what has changed."""
+    create(cluster, "one")
+    create(cluster, "two", "b1")
+    with piped(cluster.environment(), "-n", NAMESPACE) as watching:
+        watching.until(lambda: any("no findings" in line for line in watching.lines))
+        relabel(cluster, "one")
+        watching.until(lambda: any("1 warning" in line for line in watching.lines))
+        assert watching.end() == 130
+    first, second = "".join(watching.lines).split("--- ")[1:]
+    assert datetime.fromisoformat(first.splitlines()[0]).tzinfo
+    assert second.splitlines()[0].endswith("rows: 1 new, 1 changed; findings: 1 new")
+    assert not any(line.startswith(("+", "*")) for line in first.splitlines())
+    marked = [line for line in second.splitlines() if line.startswith(("+", "*"))]
+    assert [line[0] for line in marked] == ["+", "*", "+"]
+    assert all(word in line for line, word in zip(marked, ("stale-label", "merged", "SPR101"), strict=True))
+
+
+def test_names_in_a_pipe(cluster: ControlPlane) -> None:
+    create(cluster, "one")
+    with piped(cluster.environment(), "-n", NAMESPACE, "-o", "name") as watching:
+        watching.until(lambda: watching.lines == ["\n"])
+        relabel(cluster, "one")
+        watching.until(lambda: watching.lines == ["\n", "rs/web\n", "\n"])
+
+
+def test_a_named_workload_that_goes(cluster: ControlPlane) -> None:
+    """It must be there at the beginning; later it may go and come again."""
+    create(cluster, "one")
+    with piped(cluster.environment(), "po/one", *JSON) as watching:
+        watching.until(watching.sees(merged=1))
+        delete(cluster, "one")
+        watching.until(watching.sees())
+        watching.until(lambda: said(watching, "Error from server (NotFound)") == 1)
+        create(cluster, "one")
+        watching.until(watching.sees(merged=1))
+        assert said(watching, "Error from server (NotFound)") == 1
+    with piped(cluster.environment(), "po/nobody", *JSON) as watching:
+        assert watching.process.wait(60) == 2
+
+
+def before_all(watch_step: Step) -> list[Step]:
+    """Return steps: the list passes, and ``watch_step`` happens to its watch."""
+    return [passed, watch_step]
+
+
+def test_a_watch_that_the_proxy_closes(behind: Faulty, cluster: ControlPlane) -> None:
+    """It is begun again where it ended; nothing is lost, and nothing is said."""
+    closing = threading.Event()
+    behind.proxy.script("pods", *before_all(lambda exchange: exchange.pass_on(until=closing)))
+    create(cluster, "one")
+    environment = cluster.environment(behind.kubeconfig({"token": behind.token}))
+    with piped(environment, *JSON) as watching:
+        watching.until(watching.sees(merged=1))
+        closing.set()
+        relabel(cluster, "one")
+        watching.until(watching.sees(stale_label=1), patience=15)
+        assert watching.errors == []
+    listed, first, again, *_ = behind.proxy.asked_for("pods")
+    assert [request.watches for request in (listed, first, again)] == [False, True, True]
+
+
+def from_the_beginning(exchange: Exchange) -> None:
+    """Ask for what happened since a revision that the apiserver has forgotten, and pass on what it says."""
+    target = "&".join(
+        "resourceVersion=1" if part.startswith("resourceVersion=") else part
+        for part in exchange.request.target.split("&")
+    )
+    exchange.pass_on(target)
+
+
+FORGOTTEN: dict[str, Step] = {
+    "by the apiserver": from_the_beginning,
+    "as a status": steps.status(410, "Expired", "too old resource version: 1 (2)"),
+}
+
+
+@pytest.mark.parametrize("step", FORGOTTEN.values(), ids=FORGOTTEN)
+def test_a_watch_of_what_is_forgotten(behind: Faulty, cluster: ControlPlane, step: Step) -> None:
+    """The list is read again, and what has happened meanwhile is seen."""
+
+    def late(exchange: Exchange) -> None:
+        relabel(cluster, "one")
+        step(exchange)
+
+    # Its memory begins anew.
+    cluster.restart_apiserver()
+    create(cluster, "one")
+    behind.proxy.script("pods", *before_all(late))
+    environment = cluster.environment(behind.kubeconfig({"token": behind.token}))
+    with piped(environment, *JSON) as watching:
+        watching.until(watching.sees(stale_label=1), patience=15)
+        assert watching.errors == []
+    asked = [request.watches for request in behind.proxy.asked_for("pods")]
+    assert asked[:4] == [False, True, False, True]
+
+
+def test_an_apiserver_that_restarts(cluster: ControlPlane) -> None:
+    """It is said once that the connection is lost, and once that it is there again."""
+    create(cluster, "one")
+    with piped(cluster.environment(), *JSON) as watching:
+        watching.until(watching.sees(merged=1))
+        os.kill(cluster._server.process.pid, signal.SIGKILL)
+        watching.until(lambda: said(watching, LOST))
+        cluster.restart_apiserver()
+        watching.until(lambda: said(watching, AGAIN))
+        relabel(cluster, "one")
+        watching.until(watching.sees(stale_label=1), patience=20)
+        assert watching.end() == 130
+    assert (said(watching, LOST), said(watching, AGAIN), len(watching.errors)) == (1, 1, 2)
+
+
+def test_without_permission_to_watch(cluster: ControlPlane) -> None:
+    """One line names the verb."""
+    rules = [
+        {"apiGroups": ["", "apps", "batch"], "resources": ["*"], "verbs": ["get", "list"]},
+        {"nonResourceURLs": ["/version", "/metrics"], "verbs": ["get"]},
+    ]
+    role = {"kind": "ClusterRole", "apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": "no-watch"}}
+    binding = {
+        "kind": "ClusterRoleBinding",
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "metadata": {"name": "no-watch"},
+        "subjects": [{"kind": "User", "name": "no-watch", "apiGroup": "rbac.authorization.k8s.io"}],
+        "roleRef": {"kind": "ClusterRole", "name": "no-watch", "apiGroup": "rbac.authorization.k8s.io"},
+    }
+    cluster.api.create({**role, "rules": rules})
+    cluster.api.create(binding)
+    with piped(cluster.environment(cluster.kubeconfig_for("no-watch")), *JSON) as watching:
+        assert watching.process.wait(60) == 2
+    (line,) = watching.errors
+    assert line.startswith("Error from server (Forbidden): ")
+    assert "cannot watch resource" in line
+
+
+def test_nobody_reads_any_more(cluster: ControlPlane) -> None:
+    """``| head`` closes the pipe, which is seen with the next answer."""
+    create(cluster, "one")
+    ours, theirs = os.pipe()
+    process = subprocess.Popen(
+        [*COMMAND, *JSON], stdout=theirs, stderr=subprocess.PIPE, text=True, env=cluster.environment()
+    )
+    os.close(theirs)
+    assert os.read(ours, 1)
+    os.close(ours)
+    relabel(cluster, "one")
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (141, "")
+
+
+class _Enough(Exception):  # noqa: N818 - it is no error
+    """The watch was looked at often enough."""
+
+
+class _Driver:
+    """A display that changes the cluster whenever it is shown something, and counts what is in memory."""
+
+    def __init__(self, cluster: ControlPlane, rounds: int) -> None:
+        self.objects: list[int] = []
+        self._cluster = cluster
+        self._rounds = rounds
+
+    def __call__(self, *_: object) -> Self:
+        return self
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Leave nothing behind."""
+
+    def show(self, picture: Picture) -> None:
+        assert picture.text()
+        self.objects.append(len(gc.get_objects()))
+        if len(self.objects) > self._rounds:
+            raise _Enough
+        # Nothing is like anything before: another pod, another label, another value.
+        number = next(NUMBERS)
+        delete(self._cluster, f"pod-{number - 1}")
+        create(self._cluster, f"pod-{number}")
+        relabel(self._cluster, f"pod-{number}", f"r{number}")
+
+    def lose(self, reason: str) -> None:
+        raise AssertionError(reason)
+
+    def regain(self) -> None:
+        raise AssertionError
+
+    def fit(self) -> None:
+        """A test has no size."""
+
+
+def test_memory_does_not_grow(cluster: ControlPlane, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As ``main`` does, nobody collects garbage; after many rounds there is no more than after a few."""
+    rounds, warm = 150, 50
+    create(cluster, f"pod-{next(NUMBERS)}")
+    driver = _Driver(cluster, rounds)
+    monkeypatch.setattr(watch, "_PAUSE", 0.0)
+    monkeypatch.setattr(watch, "_TICK", 0.01)
+    monkeypatch.setattr(watch, "Pipe", driver)
+    gc.disable()
+    try:
+        with pytest.raises(_Enough):
+            watch.watch(
+                {"kubeconfig": str(cluster.kubeconfig), "namespace": NAMESPACE},
+                watch.View([Output("json")], lambda *_: None, "never", None),
+            )
+    finally:
+        gc.enable()
+    assert max(driver.objects[-20:]) < max(driver.objects[warm : warm + 20]) + 1000
+
+
+def test_a_terminal(cluster: ControlPlane) -> None:
+    """The screen is drawn over in place, in the size of the window, and left as it was."""
+    create(cluster, "one")
+    create(cluster, "two", "b1")
+    seen = OnTerminal(cluster.environment(), 100, 24, ["-n", NAMESPACE])
+    try:
+        seen.until(lambda: "no findings" in seen.text)
+        assert seen.lines[0].startswith("20")
+        first = len(seen.raw)
+        relabel(cluster, "one")
+        seen.until(lambda: "1 warning" in seen.text, patience=10)
+        assert sum(line.startswith("+") for line in seen.lines) == 2
+        assert not any("no findings" in line for line in seen.lines)
+        drawn = seen.raw[first:]
+        assert drawn.startswith(b"\x1b[H")
+        assert b"\x1b[2J" not in seen.raw
+        seen.resize(60, 10)
+        seen.until(lambda: any("more lines" in line for line in seen.lines), patience=10)
+        assert "1 warning" in seen.text
+        assert seen.lines[-1] == ""
+        seen.resize(120, 40)
+        seen.until(lambda: not any("more lines" in line for line in seen.lines), patience=10)
+        assert seen.interrupt() == 130
+    finally:
+        seen.close()
+    end = seen.raw[seen.raw.rindex(b"\x1b[?1049l") :]
+    assert b"1 warning" in end
+    assert b"\x1b[?25h" in seen.raw
+    assert b"Traceback" not in seen.raw
+
+
+def test_a_terminal_shows_a_lost_connection(cluster: ControlPlane) -> None:
+    create(cluster, "one")
+    seen = OnTerminal(cluster.environment(), 100, 24, ["-n", NAMESPACE])
+    try:
+        seen.until(lambda: "no findings" in seen.text)
+        cluster._server.stop()
+        seen.until(lambda: LOST in seen.text)
+        assert "deploy" in seen.text or "rs/web" in seen.text
+        cluster.restart_apiserver()
+        seen.until(lambda: LOST not in seen.text)
+        assert seen.interrupt() == 130
+    finally:
+        seen.close()
+
+
+def test_a_dumb_terminal_is_a_pipe(cluster: ControlPlane) -> None:
+    ours, theirs = os.openpty()
+    environment = {**cluster.environment(), "TERM": "dumb"}
+    process = subprocess.Popen([*COMMAND, "-n", NAMESPACE], stdout=theirs, env=environment)
+    os.close(theirs)
+    create(cluster, "one")
+    text = b""
+    try:
+        while b"no findings" not in text:
+            text += os.read(ours, 4096)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+    assert b"\x1b[H" not in text

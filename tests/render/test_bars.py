@@ -1,0 +1,69 @@
+"""Bars show the minimum and what maxSkew allows above it, in blocks or in ASCII."""
+
+from __future__ import annotations
+
+import pytest
+
+from kubectl_spread.audit.report import Row
+from kubectl_spread.render import bars
+from tests.audits import audit, reported
+from tests.builders import HOSTNAME, constraint, node_json, pod_json
+
+
+def row(counts: list[int], max_skew: int = 1) -> Row:
+    made = constraint(key=HOSTNAME, maxSkew=max_skew)
+    nodes = [node_json(f"n{index:02}") for index in range(len(counts))]
+    pods = [
+        pod_json(f"p{index}-{number}", node=f"n{index:02}", constraints=[made], owner="Deployment/web")
+        for index, count in enumerate(counts)
+        for number in range(count)
+    ]
+    (found,) = reported(audit(*nodes, *pods)).constraints
+    return found
+
+
+def drawn(found: Row, *, ascii_only: bool = False) -> list[str]:
+    assert isinstance(found.domains, list)
+    counts = [domain.match_num for domain in found.domains]
+    return [bars.lengthwise(count, found, max(counts), ascii_only=ascii_only) for count in counts]
+
+
+@pytest.mark.parametrize(
+    ("counts", "max_skew", "blocks", "plain"),
+    [
+        ([2, 1, 0], 1, ["▓█", "▓", "·"], ["+#", "+", "."]),
+        ([3, 1, 1], 1, ["▒▓█", "▒·", "▒·"], ["=+#", "=.", "=."]),
+        ([2, 2, 2], 1, ["▒▒·"] * 3, ["==."] * 3),
+        ([5, 2, 3], 2, ["▒▒▓▓█", "▒▒··", "▒▒▓·"], ["==++#", "==..", "==+."]),
+    ],
+)
+def test_a_character_is_a_pod(counts: list[int], max_skew: int, blocks: list[str], plain: list[str]) -> None:
+    found = row(counts, max_skew)
+    assert drawn(found) == blocks
+    assert drawn(found, ascii_only=True) == plain
+
+
+def test_long_bars_are_scaled_to_the_largest() -> None:
+    assert drawn(row([96, 48, 1]), ascii_only=True) == ["=" + "#" * 23, "=" + "#" * 11, "="]
+    assert max(map(len, drawn(row([3, 2, 1], 1000)))) <= bars.WIDTH
+
+
+def test_a_large_max_skew_does_not_flatten_bars() -> None:
+    assert drawn(row([3, 2, 1], 1000), ascii_only=True) == ["=++...", "=+....", "=....."]
+    assert bars.side_by_side(row([4, 2, 1], 1000), ascii_only=True) == "=:.|O"
+
+
+@pytest.mark.parametrize(
+    ("counts", "blocks", "plain"),
+    [
+        ([2, 1, 0], "█▄·|▄", "O=_|="),
+        ([1, 1, 1], "▄▄▄|█", "===|O"),
+        ([8, 1], "█▁|▂", "O.|:"),
+        ([1] * 24, "▄" * 24 + "|█", "=" * 24 + "|O"),
+        ([1] * 25, "", ""),
+    ],
+)
+def test_a_character_is_a_domain(counts: list[int], blocks: str, plain: str) -> None:
+    found = row(counts)
+    assert bars.side_by_side(found, ascii_only=False) == blocks
+    assert bars.side_by_side(found, ascii_only=True) == plain

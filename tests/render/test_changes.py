@@ -1,0 +1,104 @@
+"""What is marked in an answer that follows another, and how it is drawn over it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from kubectl_spread.audit.report import Report
+from kubectl_spread.render import screen, table
+from kubectl_spread.render.changes import Changes, lasting
+from kubectl_spread.render.table import Layout
+from kubectl_spread.render.terminal import Terminal
+from tests.audits import audit, reported
+from tests.builders import Json, constraint, node_json, pod_json
+
+NODES = [node_json(f"{zone}1", zone=zone) for zone in "abc"]
+
+
+def web(zones: str, name: str = "web") -> list[Json]:
+    owner = f"Deployment/{name}"
+    return [
+        pod_json(f"{name}-{index}", node=f"{zone}1", constraints=[constraint()], owner=owner)
+        for index, zone in enumerate(zones)
+    ]
+
+
+def report(*pods: Json, nodes: int = 3) -> Report:
+    return reported(audit(*NODES[:nodes], *pods))
+
+
+EVEN = report(*web("abc"))
+UNEVEN = report(*web("aab"))
+
+
+def marks(before: Report | None, now: Report, width: int | None = None) -> dict[str, str]:
+    text = table.check(now, Layout(changes=Changes(before, now)), Terminal(width=width))
+    found = [line for line in text.splitlines() if re.match(r"[ +*] (deploy/|warning)", line)]
+    return {line[2:].split()[0]: line[0] for line in found}
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "found", "summary"),
+    [
+        (None, UNEVEN, {"deploy/web": " ", "warning": " "}, ""),
+        (UNEVEN, UNEVEN, {"deploy/web": " ", "warning": " "}, ""),
+        (EVEN, UNEVEN, {"deploy/web": "*", "warning": "+"}, "rows: 1 changed; findings: 1 new"),
+        (UNEVEN, EVEN, {"deploy/web": "*"}, "rows: 1 changed; findings: 1 gone"),
+        (
+            UNEVEN,
+            report(*web("aaab")),
+            {"deploy/web": "*", "warning": "*"},
+            "pods 3 -> 4; rows: 1 changed; findings: 1 changed",
+        ),
+        (
+            EVEN,
+            report(*web("abc"), *web("abc", "api")),
+            {"deploy/api": "+", "deploy/web": "*"},
+            "pods 3 -> 6; rows: 1 new, 1 changed",
+        ),
+        (EVEN, report(), {}, "pods 3 -> 0; rows: 1 gone"),
+        (report(*web("ab"), nodes=2), report(*web("ab")), {"deploy/web": "*"}, "nodes 2 -> 3; rows: 1 changed"),
+    ],
+    ids=["first", "same", "worse", "better", "more", "another", "gone", "node"],
+)
+def test_marks(before: Report | None, now: Report, found: dict[str, str], summary: str) -> None:
+    assert marks(before, now) == found
+    assert marks(before, now, width=60) == found
+    assert Changes(before, now).summary() == summary
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_marks_need_no_more_room_than_there_is(width: int) -> None:
+    text = table.check(UNEVEN, Layout(changes=Changes(EVEN, UNEVEN)), Terminal(width=width))
+    assert max(map(len, text.splitlines())) <= width
+
+
+def test_a_marked_table_is_the_table_two_columns_to_the_right() -> None:
+    plain = table.check(UNEVEN, Layout(), Terminal()).splitlines()
+    marked = table.check(UNEVEN, Layout(changes=Changes(None, UNEVEN)), Terminal()).splitlines()
+    moved = [line.removeprefix("  ") for line in marked]
+    assert [line.lstrip() for line in moved] == [line.lstrip() for line in plain]
+
+
+def test_revisions_are_no_change() -> None:
+    assert lasting(EVEN).cluster.resource_versions == {}
+    assert lasting(EVEN).constraints == EVEN.constraints
+
+
+@pytest.mark.parametrize(
+    ("height", "shown"),
+    [
+        (6, ["0", "1", "2", "3", "4", "5"]),
+        (5, ["0", "1", "2", "... 2 more lines", "5"]),
+        (4, ["0", "1", "... 3 more lines", "5"]),
+        (1, ["0", "1", "... 3 more lines", "5"]),
+    ],
+)
+def test_what_does_not_fit_is_counted(height: int, shown: list[str]) -> None:
+    assert screen.fitted([str(number) for number in range(6)], height) == shown
+
+
+def test_a_frame_empties_nothing_before_it_is_drawn() -> None:
+    assert screen.frame(["one", "two"], 24) == "\x1b[Hone\x1b[K\ntwo\x1b[K\n\x1b[J"
