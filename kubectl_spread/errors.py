@@ -11,6 +11,10 @@ SpreadError            printed as one line on stderr, exit status 2
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+STDIN: Final = "STDIN"
+"""What standard input is called where a file would be named."""
 
 
 class SpreadError(Exception):
@@ -35,10 +39,11 @@ class ForbiddenError(SourceError):
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where an object was read: the source's name and, when known, its line (from 1)."""
+    """Where an object or a field was read: the source's name and, when known, its line and column (from 1)."""
 
     source: str
     line: int | None = None
+    column: int | None = None
 
     def __str__(self) -> str:
         """Return ``file:line``, as compilers print it."""

@@ -12,12 +12,13 @@ from kubectl_spread.audit import report
 from kubectl_spread.audit.evaluate import Audit, evaluate
 from kubectl_spread.audit.snapshot import Snapshot
 from kubectl_spread.audit.verdicts import LABEL_MAY_HAVE_CHANGED
-from kubectl_spread.cli import schedulers, targets
+from kubectl_spread.cli import output, schedulers, targets
 from kubectl_spread.cli.gathered import Gathered
 from kubectl_spread.cli.hints import hints
 from kubectl_spread.cli.judging import judge_files_by
 from kubectl_spread.cli.question import Question
 from kubectl_spread.cli.targets import resource
+from kubectl_spread.errors import Position
 from kubectl_spread.kube.defaultconstraints import MapSelecting
 from kubectl_spread.kube.model import Event, Namespace, Node, Pod
 from kubectl_spread.kube.workloads import Workload
@@ -39,16 +40,23 @@ def gather(asked: Mapping[str, object]) -> tuple[Question, Gathered]:
     Raises:
         SpreadError: it cannot be read at all.
     """
-    question = msgspec.convert({name: asked[name] for name in Question.__struct_fields__ if name in asked}, Question)
+    question = asked_in(asked)
     gathered = from_files(question) if question.filename else _from_cluster(question, asked)
     gathered.notes += hints(question, gathered.audit)
     return question, gathered
 
 
-def _from_cluster(question: Question, asked: Mapping[str, object]) -> Gathered:
-    from kubectl_spread.cli.live import Live, flags  # noqa: PLC0415 - the kubernetes package takes half a second
+def asked_in(asked: Mapping[str, object]) -> Question:
+    """Return what a command's options ask for, without those of the connection."""
+    return msgspec.convert({name: asked[name] for name in Question.__struct_fields__ if name in asked}, Question)
 
-    return Live(question, flags(asked)).gather()
+
+def _from_cluster(question: Question, asked: Mapping[str, object]) -> Gathered:
+    # The kubernetes package takes half a second.
+    from kubectl_spread.cli.live import Live, flags  # noqa: PLC0415
+    from kubectl_spread.sources.cluster import Cluster  # noqa: PLC0415
+
+    return Live(question, Cluster.connect(flags(asked), output.note, output.progress)).gather()
 
 
 def from_files(question: Question) -> Gathered:
@@ -71,7 +79,7 @@ def from_files(question: Question) -> Gathered:
         detailed=question.explaining,
         services=snapshot.deduction.keeps,
     )
-    _fold(reading, snapshot)
+    written = _fold(reading, snapshot)
     targets.resolve(snapshot)
     unknown = schedulers.apply(snapshot, schedulers.OWNER_KINDS)
     nodes: report.NodesKnown = "listed" if snapshot.nodes else "none"
@@ -80,12 +88,26 @@ def from_files(question: Question) -> Gathered:
     problems = [*(str(error) for error in reading.errors), *unknown]
     problems += [f'{resource(target.kind)} "{target.name}" not found in the files' for target in snapshot.unmet()]
     skipped = snapshot.skipped + reading.skipped
-    return Gathered(audit, judgement, nodes, question.all_namespaces, skipped=skipped, problems=problems, notes=notes)
+    return Gathered(
+        audit,
+        judgement,
+        nodes,
+        question.all_namespaces,
+        skipped=skipped,
+        problems=problems,
+        notes=notes,
+        written=written,
+    )
 
 
-def _fold(reading: Reading, snapshot: Snapshot) -> None:
-    """Add every object that was read to a snapshot, the first one of each name."""
+def _fold(reading: Reading, snapshot: Snapshot) -> dict[tuple[str, str, str], Position]:
+    """Add every object that was read to a snapshot, the first one of each name.
+
+    Returns:
+        Where manifests were read, by kind, namespace and name; captured objects have a uid, and nobody edits them.
+    """
     seen: set[tuple[str, str, str]] = set()
+    written: dict[tuple[str, str, str], Position] = {}
     for loaded in reading.objects:
         metadata = loaded.object.metadata
         identity = (loaded.kind, metadata.namespace, metadata.name)
@@ -93,6 +115,8 @@ def _fold(reading: Reading, snapshot: Snapshot) -> None:
             reading.skipped["repeated"] += 1
             continue
         seen.add(identity)
+        if not metadata.uid:
+            written.setdefault(identity, loaded.position)
         match loaded.object:
             case Pod():
                 snapshot.add_pod(loaded.object)
@@ -106,6 +130,7 @@ def _fold(reading: Reading, snapshot: Snapshot) -> None:
                 snapshot.deduction.add_service(loaded.object)
             case Workload():
                 snapshot.add_workload(loaded.kind, loaded.object)
+    return written
 
 
 def _capture_hint(audit: Audit) -> list[str]:

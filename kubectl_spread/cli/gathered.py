@@ -15,6 +15,7 @@ from kubectl_spread.audit.scope import Scope
 from kubectl_spread.cli import output
 from kubectl_spread.cli.judging import Judgement
 from kubectl_spread.cli.question import Question
+from kubectl_spread.errors import Position
 from kubectl_spread.rules import RULES, engine
 
 _PASSED_OVER: Final = ("finished", "mirror")
@@ -26,7 +27,7 @@ class Gathered:
     """An audit and what the report says beside it.
 
     ``problems`` are questions that could not be answered: they go to stderr and make the exit status 2.
-    ``notes`` only go to stderr.
+    ``notes`` only go to stderr. ``written`` is where manifests were read, by kind, namespace and name.
     """
 
     audit: Audit
@@ -37,6 +38,7 @@ class Gathered:
     skipped: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    written: dict[tuple[str, str, str], Position] = field(default_factory=dict)
 
     @property
     def scope(self) -> Scope:
@@ -79,6 +81,14 @@ class Gathered:
         """Return the report, with the findings of the selected rules that no baseline has."""
         cluster, selection = self._cluster(), question.selection
         return engine.complete(self.audit, cluster, RULES, selection, self.skipped, baseline=baseline)
+
+    def located(self, found: report.Report) -> report.Report:
+        """Return a report whose findings on manifests say where these are; for that the files are read again."""
+        if not (self.written and found.findings):
+            return found
+        from kubectl_spread.cli import located  # noqa: PLC0415 - tables do not wait for it
+
+        return located.located(found, self.written)
 
     def _cluster(self) -> report.Cluster:
         judgement = self.judgement

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager
-from typing import Final, TypeVar
+from functools import partial
+from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -16,7 +18,7 @@ from kubectl_spread.audit.scope import Target
 from kubectl_spread.audit.snapshot import Snapshot
 from kubectl_spread.audit.templates import Refused
 from kubectl_spread.audit.verdicts import Verdict
-from kubectl_spread.cli import output, schedulers, surroundings, targets
+from kubectl_spread.cli import schedulers, surroundings, targets
 from kubectl_spread.cli.gathered import Gathered
 from kubectl_spread.cli.judging import Judgement, ServerMinor, judge_by
 from kubectl_spread.cli.question import Question
@@ -26,6 +28,7 @@ from kubectl_spread.kube.model import Object, Pod
 from kubectl_spread.sources.cluster import Cluster
 from kubectl_spread.sources.connection import ConnectionFlags
 from kubectl_spread.sources.page import Page
+from kubectl_spread.sources.paging import background
 from kubectl_spread.sources.resources import (
     BY_KIND,
     DETAILED_PODS,
@@ -62,14 +65,16 @@ def _leads(kind: str, target: Target) -> bool:
 class Live:
     """One reading of one cluster."""
 
-    def __init__(self, question: Question, flags: ConnectionFlags) -> None:
-        """Connect; nothing is read yet but credentials."""
+    def __init__(self, question: Question, cluster: Cluster, *, again: bool = False) -> None:
+        """Prepare to read; ``again``: what is named was there before, and may be gone now."""
         self._question = question
         self._schedulers = schedulers.known(question)
-        self._cluster = Cluster.connect(flags, output.note, output.progress)
+        self._cluster = cluster
+        self._again = again
         self._scope = question.scope(self._cluster.namespace)
         if self._scope.namespace is None and any(target.name for target in self._scope.targets):
             raise UsageError("a resource cannot be retrieved by name across all namespaces")
+        self._expected: dict[str, Future[list[Any]]] = {}
         self._versions: dict[str, str] = {}
         self._problems: list[str] = []
         self._notes: list[str] = []
@@ -96,7 +101,12 @@ class Live:
             audit = evaluate(snapshot, judgement.context(question), nodes=nodes)
         if question.explaining and self._surroundings(audit):
             audit = evaluate(snapshot, judgement.context(question), nodes=nodes)
-        self._check_named(snapshot, unread)
+        try:
+            self._check_named(snapshot, unread)
+        except NotFoundError as error:
+            if not self._again:
+                raise
+            self._problems.append(str(error))
         self._events(audit)
         skipped = snapshot.skipped
         skipped["forbidden"] = self._forbidden
@@ -117,13 +127,12 @@ class Live:
         return ServerMinor(actual=version.minor, emulated=min(version.minor, emulated))
 
     def _expect(self) -> None:
-        """Ask for all lists at once: to small ones the apiserver is far."""
+        """Begin to read all lists at once: pods take the apiserver most of the time, and this program little of it."""
         namespace = self._scope.namespace
-        self._cluster.expect(PODS, namespace, field_selector=_UNFINISHED)
         if self._question.needs_nodes:
-            self._cluster.expect(NODES)
+            self._expected[NODES.plural] = background(lambda: self._read(NODES, None))
         for resource in WORKLOADS:
-            self._cluster.expect(resource, namespace)
+            self._expected[resource.plural] = background(partial(self._read, resource, namespace))
 
     def _pods(self, judgement: Judgement) -> Snapshot:
         def add(snapshot: Snapshot, page: Page[Pod]) -> None:
@@ -232,7 +241,12 @@ class Live:
             self._forbidden += 1
             self._notes.append(f"{error}: not everything that decides where pods may go is known")
 
-    def _all(self, resource: Resource[Kind], namespace: str | None, *, field_selector: str = "") -> list[Kind]:
+    def _all(self, resource: Resource[Kind], namespace: str | None) -> list[Kind]:
+        """Return all objects of a list, which may have been begun before."""
+        expected = self._expected.pop(resource.plural, None)
+        return self._read(resource, namespace) if expected is None else expected.result()
+
+    def _read(self, resource: Resource[Kind], namespace: str | None) -> list[Kind]:
         def begin() -> list[Kind]:
             return []
 
@@ -240,7 +254,7 @@ class Live:
             self._versions[resource.plural] = page.resource_version
             found.extend(map(self._kept, page))
 
-        return self._cluster.fold(resource, begin, add, namespace, field_selector=field_selector)
+        return self._cluster.fold(resource, begin, add, namespace)
 
     def _kept(self, found: Kind) -> Kind:
         """Return an object that does not hold on to its page, as managedFields do until they are decoded."""

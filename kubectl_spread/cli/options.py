@@ -7,23 +7,63 @@ from typing import Final, TypeVar
 
 import click
 
+from kubectl_spread.cli import values
+
 Command = TypeVar("Command", bound=Callable[..., object])
 
 _CONNECTION: Final = (
-    click.option("--kubeconfig", default="", metavar="FILE", help="Path to the kubeconfig file to use."),
-    click.option("--context", default="", metavar="NAME", help="The kubeconfig context to use."),
-    click.option("--cluster", default="", metavar="NAME", help="The kubeconfig cluster to use."),
-    click.option("--user", default="", metavar="NAME", help="The kubeconfig user to use."),
+    click.option(
+        "--kubeconfig",
+        default="",
+        metavar="FILE",
+        shell_complete=values.files,
+        help="Path to the kubeconfig file to use.",
+    ),
+    click.option(
+        "--context", default="", metavar="NAME", shell_complete=values.contexts, help="The kubeconfig context to use."
+    ),
+    click.option(
+        "--cluster", default="", metavar="NAME", shell_complete=values.clusters, help="The kubeconfig cluster to use."
+    ),
+    click.option("--user", default="", metavar="NAME", shell_complete=values.users, help="The kubeconfig user to use."),
     click.option("-s", "--server", default="", metavar="URL", help="Address of the apiserver."),
     click.option("--token", default="", metavar="TOKEN", help="Bearer token for the apiserver."),
+    click.option("--username", default="", metavar="NAME", help="Username for basic authentication."),
+    click.option("--password", default="", metavar="PASSWORD", help="Password for basic authentication."),
     click.option("--as", "as_user", default="", metavar="USER", help="User to impersonate."),
     click.option("--as-group", "as_groups", multiple=True, metavar="GROUP", help="Group to impersonate; repeatable."),
     click.option("--as-uid", default="", metavar="UID", help="UID to impersonate."),
-    click.option("--certificate-authority", default="", metavar="FILE", help="Certificate of the authority to trust."),
-    click.option("--client-certificate", default="", metavar="FILE", help="Client certificate for TLS."),
-    click.option("--client-key", default="", metavar="FILE", help="Client key for TLS."),
+    click.option(
+        "--as-user-extra",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Extra of the user to impersonate; repeatable, also for one key.",
+    ),
+    click.option(
+        "--certificate-authority",
+        default="",
+        metavar="FILE",
+        shell_complete=values.files,
+        help="Certificate of the authority to trust.",
+    ),
+    click.option(
+        "--client-certificate",
+        default="",
+        metavar="FILE",
+        shell_complete=values.files,
+        help="Client certificate for TLS.",
+    ),
+    click.option("--client-key", default="", metavar="FILE", shell_complete=values.files, help="Client key for TLS."),
     click.option("--insecure-skip-tls-verify", is_flag=True, help="Do not check the apiserver's certificate."),
     click.option("--tls-server-name", default="", metavar="NAME", help="Name to expect in the certificate."),
+    click.option("--proxy-url", default="", metavar="URL", help="Proxy on the way to the apiserver."),
+    click.option("--disable-compression", is_flag=True, help="Do not ask the apiserver for compressed answers."),
+    click.option(
+        "--cache-dir",
+        metavar="FOLDER",
+        shell_complete=values.folders,
+        help="Taken as kubectl takes it; nothing is cached.",
+    ),
     click.option(
         "--request-timeout",
         default="0",
@@ -46,6 +86,7 @@ _VERSION: Final = (
         "--server-version",
         default="",
         metavar="1.N",
+        shell_complete=values.minors,
         help="The Kubernetes minor to judge by. [default: the server's; with -f the newest known]",
     ),
     click.option(
@@ -67,6 +108,7 @@ _QUESTIONS: Final = (
         "from_version",
         default="",
         metavar="1.N",
+        shell_complete=values.minors,
         help="The Kubernetes minor to judge by, as --server-version.",
     ),
     click.option(
@@ -74,6 +116,7 @@ _QUESTIONS: Final = (
         "to_version",
         default="",
         metavar="1.N",
+        shell_complete=values.minors,
         help="Ask too what another Kubernetes minor would do otherwise.",
     ),
     click.option(
@@ -85,17 +128,26 @@ _QUESTIONS: Final = (
         "--scheduler-config",
         default="",
         metavar="FILE",
+        shell_complete=values.files,
         help="The configuration of kube-scheduler: its profiles place pods, and their default constraints count.",
     ),
 )
 
 _INPUT: Final = (
-    click.option("-n", "--namespace", default="", metavar="NAME", help="The namespace to judge."),
+    click.option(
+        "-n",
+        "--namespace",
+        default="",
+        metavar="NAME",
+        shell_complete=values.namespaces,
+        help="The namespace to judge.",
+    ),
     click.option(
         "-f",
         "--filename",
         multiple=True,
         metavar="FILE",
+        shell_complete=values.files,
         help="Read manifests or captured objects instead of a cluster: a file, a folder, or - for standard "
         "input; repeatable.",
     ),
@@ -117,6 +169,7 @@ _MANIFESTS: Final = (
         multiple=True,
         required=True,
         metavar="FILE",
+        shell_complete=values.files,
         help="Read manifests: a file, a folder, or - for standard input; repeatable.",
     ),
     _RECURSIVE,
@@ -129,18 +182,38 @@ _SCOPE: Final = (
         "--exclude-namespace",
         multiple=True,
         metavar="NAME,…",
+        shell_complete=values.several_namespaces,
         help="Namespaces that are not judged; repeatable.",
     ),
     click.option("-l", "--selector", default="", metavar="SELECTOR", help="Judge pods with these labels."),
-    click.option("--field-selector", default="", metavar="SELECTOR", help="Judge pods with these fields."),
+    click.option(
+        "--field-selector",
+        default="",
+        metavar="SELECTOR",
+        shell_complete=values.fields,
+        help="Judge pods with these fields.",
+    ),
     click.option(
         "--expect-domains",
         multiple=True,
         metavar="KEY=NUMBER,…",
+        shell_complete=values.domains,
         help="How many domains of a key there should be (zone=3); those without nodes are invisible otherwise.",
     ),
-    click.option("--select", multiple=True, metavar="CODE,…", help="Run only these rules, by code, prefix or name."),
-    click.option("--ignore", multiple=True, metavar="CODE,…", help="Silence these rules, by code, prefix or name."),
+    click.option(
+        "--select",
+        multiple=True,
+        metavar="CODE,…",
+        shell_complete=values.several_rules,
+        help="Run only these rules, by code, prefix or name.",
+    ),
+    click.option(
+        "--ignore",
+        multiple=True,
+        metavar="CODE,…",
+        shell_complete=values.several_rules,
+        help="Silence these rules, by code, prefix or name.",
+    ),
 )
 
 color: Final = click.option(

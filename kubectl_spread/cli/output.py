@@ -29,7 +29,8 @@ def terminal(color: str) -> Terminal:
 
     interactive = sys.stdout.isatty()
     colored = color == "always" or (color == "auto" and interactive and not os.environ.get("NO_COLOR"))
-    return Terminal(width=shutil.get_terminal_size().columns if interactive else None, color=colored)
+    width = shutil.get_terminal_size().columns if interactive else None
+    return Terminal(width=width, color=colored, ascii=not _writes_unicode())
 
 
 def page(color: str) -> Terminal:
@@ -37,6 +38,10 @@ def page(color: str) -> Terminal:
     from kubectl_spread.render.terminal import Terminal  # noqa: PLC0415 - rich is only for tables
 
     return Terminal(color=color == "always")
+
+
+def _writes_unicode() -> bool:
+    return (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
 
 
 class _Line:
@@ -68,13 +73,18 @@ def data(text: str) -> None:
 def error(text: str) -> None:
     """Print what went wrong, on stderr, in one line; the apiserver's and kubectl's own words stand for themselves."""
     wipe()
-    click.echo(_safe(text if text.startswith(_SPOKEN) else f"error: {text}"), err=True)
+    click.echo(safe(problem(text)), err=True)
+
+
+def problem(text: str) -> str:
+    """Return what went wrong as ``error`` words it."""
+    return text if text.startswith(_SPOKEN) else f"error: {text}"
 
 
 def note(text: str) -> None:
     """Print something beside the data, on stderr."""
     wipe()
-    click.echo(_safe(text), err=True)
+    click.echo(safe(text), err=True)
 
 
 def give_up() -> None:
@@ -83,7 +93,8 @@ def give_up() -> None:
     os.dup2(nowhere, sys.stdout.fileno())
 
 
-def _safe(text: str) -> str:
-    from kubectl_spread.render.words import safe  # noqa: PLC0415 - help does not wait for it
+def safe(text: str) -> str:
+    """Return text with what could move a cursor or hide text written as an escape."""
+    from kubectl_spread.render import words  # noqa: PLC0415 - help does not wait for it
 
-    return safe(text)
+    return words.safe(text)

@@ -32,18 +32,22 @@ _REASONS: Final = {
 }
 _LONGEST_TEXT: Final = 200
 # An OSError is a time that the system cannot hold.
-_MALFORMED: Final = (msgspec.DecodeError, ProtobufError, ValueError, OverflowError, OSError, RecursionError)
+MALFORMED: Final = (msgspec.DecodeError, ProtobufError, ValueError, OverflowError, OSError, RecursionError)
 
 
 class ExpiredError(SourceError):
     """The rest of a list cannot be read any more, because too much time has passed."""
 
 
+class UnauthorizedError(SourceError):
+    """The apiserver does not take the credentials, the newest ones either."""
+
+
 class ResourceForbiddenError(ForbiddenError):
     """The apiserver does not let this user read a resource.
 
     Attributes:
-        verb: What was tried: ``list`` or ``get``.
+        verb: What was tried: ``list``, ``get`` or ``watch``.
         resource: What it was tried on, such as ``pods``, or a path such as ``/metrics``.
     """
 
@@ -75,24 +79,24 @@ def page(answer: Answer, decoder: Decoder[T], type_: type[T]) -> Page[T]:
             found = decoder.page(answer.body)
         else:
             found = json_objects.decode_page(answer.body, type_)
-    except (*_MALFORMED, FieldError) as error:
+    except (*MALFORMED, FieldError) as error:
         raise _unexpected(answer) from error
     if not found.resource_version:
         raise _unexpected(answer)
     return found.through(partial(_guarded, answer))
 
 
-def one(answer: Answer, type_: type[T]) -> T:
-    """Return the object that an answer holds.
+def one(answer: Answer, type_: type[T], decoder: Decoder[T] | None = None) -> T:
+    """Return the object that an answer holds; a ``decoder`` remembers what several share.
 
     Raises:
         SourceError: It holds none.
     """
     try:
         if answer.body.startswith(MAGIC):
-            return Decoder(type_).one(answer.body)
+            return (decoder or Decoder(type_)).one(answer.body)
         return json_objects.decode(answer.body, type_)
-    except (*_MALFORMED, FieldError) as error:
+    except (*MALFORMED, FieldError) as error:
         raise _unexpected(answer) from error
 
 
@@ -101,12 +105,13 @@ def check(answer: Answer, *, verb: str, resource: str) -> None:
 
     Args:
         answer: The answer.
-        verb: ``list`` or ``get``.
+        verb: ``list``, ``get`` or ``watch``.
         resource: The resource in the plural, or a path.
 
     Raises:
         NotFoundError: There is no such object.
         ResourceForbiddenError: The user may not read it.
+        UnauthorizedError: The credentials are not taken.
         ExpiredError: The list has to be read from its beginning again.
         SourceError: Anything else.
     """
@@ -121,7 +126,7 @@ def check(answer: Answer, *, verb: str, resource: str) -> None:
     match answer.status:
         case 401:
             msg = f"You must be logged in to the server ({status.message or 'Unauthorized'})"
-            raise SourceError(msg)
+            raise UnauthorizedError(msg)
         case 403:
             raise ResourceForbiddenError(message, verb=verb, resource=resource)
         case 404 if verb == "get":
@@ -142,7 +147,7 @@ def _guarded(answer: Answer, decode: Callable[[Any], T]) -> Callable[[Any], T]:
             return decode(record)
         except FieldError as error:
             raise SourceError(f"Server returned an unexpected response: {error}") from error
-        except _MALFORMED as error:
+        except MALFORMED as error:
             raise _unexpected(answer) from error
 
     return guarded

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Final, Self, TypeVar
 
 from kubectl_spread.errors import ForbiddenError, SourceError
-from kubectl_spread.kube.model import Message
+from kubectl_spread.kube.model import Message, ObjectMeta
 from kubectl_spread.sources import answers, connection, credentials, durations, paging
 from kubectl_spread.sources.answers import ExpiredError
 from kubectl_spread.sources.connection import ConnectionFlags
@@ -24,6 +23,7 @@ F = TypeVar("F")
 
 _OBJECTS: Final = "application/vnd.kubernetes.protobuf,application/json"
 _JSON: Final = "application/json"
+_METADATA: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 _TEXT: Final = "text/plain"
 _GATE: Final = re.compile(rb'^kubernetes_feature_enabled\{[^}\n]*\bname="(\w+)"[^}\n]*\} ([01])\b', re.MULTILINE)
 _DIGITS: Final = re.compile(r"\d+")
@@ -53,6 +53,14 @@ class _Version(Message, frozen=True):
     git_version: str = ""
 
 
+class _Named(Message, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
+
+
+class _Names(Message, frozen=True):
+    items: tuple[_Named, ...] = ()
+
+
 class Cluster:
     """A connection to one apiserver, which is only ever read from.
 
@@ -74,7 +82,6 @@ class Cluster:
         self._chunk_size = chunk_size
         self._say = say
         self._progress = progress
-        self._expected: dict[tuple[str, str], Future[Answer]] = {}
 
     @classmethod
     def connect(
@@ -94,12 +101,15 @@ class Cluster:
         """
         timeout = durations.seconds(flags.request_timeout)
         settings = connection.settings(flags, os.environ)
-        client, namespace = credentials.client(settings, flags)
-        impersonation = credentials.impersonation(settings.user)
-        compress = not settings.cluster.get("disable-compression", False)
-        renew = credentials.renewal(settings, flags)
-        transport = Transport(client, impersonation, timeout=timeout, compress=compress, renew=renew, say=say)
-        return cls(transport, namespace, flags.chunk_size, say, progress)
+        transport = Transport(
+            credentials.login(settings, say),
+            credentials.impersonation(settings.user),
+            timeout=timeout,
+            compress=not settings.cluster.get("disable-compression", False),
+            renew=credentials.renewal(settings, say),
+            say=say,
+        )
+        return cls(transport, settings.namespace, flags.chunk_size, say, progress)
 
     def version(self) -> ServerVersion:
         """Ask the apiserver for its version.
@@ -138,6 +148,17 @@ class Cluster:
         answers.check(answer, verb="get", resource=resource.plural)
         return answers.one(answer, resource.type)
 
+    def names(self, resource: Resource[T], namespace: str | None, most: int) -> list[str]:
+        """Return the names of some objects, at most so many, without reading the objects.
+
+        Raises:
+            ForbiddenError: The user may not list them.
+            SourceError: It fails for another reason.
+        """
+        answer = self._transport.get(resource.path(namespace), {"limit": most}, _METADATA)
+        answers.check(answer, verb="list", resource=resource.plural)
+        return [item.metadata.name for item in answers.one(answer, _Names).items]
+
     def pages(
         self, resource: Resource[T], namespace: str | None = None, *, field_selector: str = ""
     ) -> Iterator[Page[T]]:
@@ -160,15 +181,9 @@ class Cluster:
             return answers.page(answer, decoder, resource.type)
 
         request = self._request(resource, namespace, field_selector)
-        first = self._expected.pop((resource.path(namespace), field_selector), None)
-        return paging.follow(request, decode, first)
+        return paging.follow(request, decode, decoder.continue_token)
 
-    def expect(self, resource: Resource[T], namespace: str | None = None, *, field_selector: str = "") -> None:
-        """Ask for the first page of a list now, so that it is there when the list is read; see ``pages``."""
-        request = self._request(resource, namespace, field_selector)
-        self._expected[resource.path(namespace), field_selector] = paging.ahead(request, "")
-
-    def _request(self, resource: Resource[T], namespace: str | None, field_selector: str) -> Callable[[str], Answer]:
+    def _request(self, resource: Resource[T], namespace: str | None, field_selector: str) -> paging.Request:
         """Return what asks for the page of a list that a token names."""
         query: dict[str, str | int] = {}
         if self._chunk_size:
@@ -176,9 +191,9 @@ class Cluster:
         if field_selector:
             query["fieldSelector"] = field_selector
 
-        def request(token: str) -> Answer:
+        def request(token: str, begun: Callable[[bytes], None]) -> Answer:
             continued = {"continue": token} if token else {}
-            answer = self._transport.get(resource.path(namespace), {**query, **continued}, _OBJECTS)
+            answer = self._transport.get(resource.path(namespace), {**query, **continued}, _OBJECTS, begun)
             answers.check(answer, verb="list", resource=resource.plural)
             return answer
 

@@ -2,21 +2,22 @@
 
 Source: kubernetes v1.37.1 client-go/tools/clientcmd/client_config.go. The kubernetes package loads
 what stands in a context, but lets no flag override it.
+Differs: a context that names a cluster or a user that does not exist is an error; kubectl goes on without.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from kubectl_spread.errors import SourceError
-from kubectl_spread.sources import kubeconfig
+from kubectl_spread.errors import SourceError, UsageError
+from kubectl_spread.sources import incluster, kubeconfig, usable
 from kubectl_spread.sources.kubeconfig import Context, Kubeconfig, Section
 
 _DEFAULT_SERVER: Final = "http://localhost:8080"
-_CREDENTIALS: Final = ("auth-provider", "exec", "username", "password", "tokenFile")
+_BETA: Final = "client.authentication.k8s.io/v1beta1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,7 @@ class ConnectionFlags:
     Attributes:
         as_user: ``--as``.
         as_groups: ``--as-group``, each time it was given.
+        as_user_extra: ``--as-user-extra``, ``KEY=VALUE`` each time it was given.
         request_timeout: Seconds, or a Go duration such as ``1m30s``; ``0``: as long as it takes.
         chunk_size: How many objects a page of a list holds; 0: all of them.
     """
@@ -37,14 +39,19 @@ class ConnectionFlags:
     namespace: str = ""
     server: str = ""
     token: str = field(default="", repr=False)
+    username: str = ""
+    password: str = field(default="", repr=False)
     as_user: str = ""
     as_groups: tuple[str, ...] = ()
     as_uid: str = ""
+    as_user_extra: tuple[str, ...] = ()
     certificate_authority: str = ""
     client_certificate: str = ""
     client_key: str = ""
     insecure_skip_tls_verify: bool | None = None
     tls_server_name: str = ""
+    proxy_url: str = field(default="", repr=False)
+    disable_compression: bool = False
     request_timeout: str = "0"
     chunk_size: int = 500
 
@@ -56,36 +63,37 @@ class Settings:
     Attributes:
         cluster: The server and how to know it.
         user: The credentials and whom to impersonate.
-        namespace: The namespace of ``--namespace`` or of the context; "": neither names one.
-        configured: Whether a kubeconfig or a flag named a server.
+        namespace: The namespace to use: of ``--namespace``, of the context, of the pod that we run in, or ``default``.
     """
 
-    cluster: Section
+    cluster: Section = field(repr=False)
     user: Section = field(repr=False)
     namespace: str
-    configured: bool
 
 
 def settings(flags: ConnectionFlags, environment: Mapping[str, str]) -> Settings:
     """Return the settings of the connection that ``flags`` and the kubeconfig files ask for.
 
+    Where neither names a server, they are those of the pod that we run in.
+
     Raises:
-        SourceError: A file cannot be read, or what a flag or the context names does not exist.
+        UsageError: A flag has a value that means nothing.
+        SourceError: A file cannot be read, what a flag or the context names does not exist, or what stands there
+            makes no connection.
     """
     merged = kubeconfig.load(flags.kubeconfig, environment)
     context = _context(flags, merged)
     cluster = _section(merged.clusters, "cluster", flags.cluster, context.cluster)
     user = _section(merged.users, "auth info", flags.user, context.user)
-    named = bool(cluster.get("server") or flags.server)
-    default_server = environment.get("KUBERNETES_MASTER", _DEFAULT_SERVER)
-    user = _override_user(user, flags)
-    cluster = _override_cluster({"server": default_server, **cluster}, flags)
-    return Settings(
-        cluster=_with_scheme(cluster, user),
-        user=user,
-        namespace=flags.namespace or context.namespace or "",
-        configured=named or bool(merged.contexts),
-    )
+    inside = incluster.available(environment)
+    if inside and not (cluster.get("server") or flags.server):
+        # A token that is given replaces the one of the pod, which kubectl would prefer in a kubeconfig.
+        cluster, user = incluster.cluster(environment), {} if flags.token else incluster.user()
+    cluster = _override_cluster({"server": environment.get("KUBERNETES_MASTER", _DEFAULT_SERVER), **cluster}, flags)
+    user = _override_user(_with_mode(user), flags)
+    usable.confirm(cluster, flags.cluster or context.cluster or "", user, flags.user or context.user or "")
+    otherwise = incluster.namespace(environment) if inside else "default"
+    return Settings(_with_scheme(cluster), user, flags.namespace or context.namespace or otherwise)
 
 
 def _context(flags: ConnectionFlags, merged: Kubeconfig) -> Context:
@@ -128,44 +136,52 @@ def _override_cluster(cluster: Section, flags: ConnectionFlags) -> Section:
         cluster = _without(cluster, *authority)
     if flags.insecure_skip_tls_verify is not None:
         cluster = {**cluster, "insecure-skip-tls-verify": flags.insecure_skip_tls_verify}
-    if cluster.get("insecure-skip-tls-verify") and any(cluster.get(key) for key in authority):
-        msg = "specifying a root certificates file with the insecure flag is not allowed"
-        raise SourceError(msg)
+    if flags.proxy_url:
+        cluster = {**cluster, "proxy-url": flags.proxy_url}
+    if flags.disable_compression:
+        cluster = {**cluster, "disable-compression": True}
     return cluster
 
 
-def _with_scheme(cluster: Section, user: Section) -> Section:
-    """Complete a server such as ``localhost:8080``: https if anything speaks for TLS."""
+def _with_scheme(cluster: Section) -> Section:
+    """Complete a server such as ``localhost:8080``: it is http, even where something else speaks for TLS."""
     server = cluster["server"]
-    if "://" in server:
-        return cluster
-    names = ("certificate-authority", "certificate-authority-data", "insecure-skip-tls-verify")
-    secure = any(cluster.get(name) for name in names) or any(
-        user.get(name) for name in ("client-certificate", "client-certificate-data")
-    )
-    return {**cluster, "server": f"{'https' if secure else 'http'}://{server}"}
+    return cluster if "://" in server else {**cluster, "server": f"http://{server}"}
+
+
+def _with_mode(user: Section) -> Section:
+    """Return a user whose plugin of the older API, which knows no mode, has the one that it meant."""
+    plugin = user.get("exec", {})
+    if plugin.get("apiVersion") != _BETA or plugin.get("interactiveMode"):
+        return user
+    return {**user, "exec": {**plugin, "interactiveMode": "IfAvailable"}}
 
 
 def _override_user(user: Section, flags: ConnectionFlags) -> Section:
-    if flags.token:
-        user = {**_without(user, *_CREDENTIALS), "token": flags.token}
-    for key, value in (
-        ("client-certificate", flags.client_certificate),
-        ("client-key", flags.client_key),
-    ):
+    """Return the user with what the flags give; only a certificate and its key replace what was said otherwise."""
+    for key, value in (("client-certificate", flags.client_certificate), ("client-key", flags.client_key)):
         if value:
             user = {**_without(user, f"{key}-data"), key: str(Path(value).absolute())}
-    for key, given in (
-        ("as", flags.as_user),
-        ("as-groups", list(flags.as_groups)),
-        ("as-uid", flags.as_uid),
-    ):
-        if given:
-            user = {**user, key: given}
-    if not user.get("as") and any(user.get(f"as-{key}") for key in ("uid", "groups", "user-extra")):
-        msg = "requesting uid, groups or user-extra without impersonating a user"
-        raise SourceError(msg)
-    return user
+    given = {
+        "token": flags.token,
+        "username": flags.username,
+        "password": flags.password,
+        "as": flags.as_user,
+        "as-groups": list(flags.as_groups),
+        "as-uid": flags.as_uid,
+        "as-user-extra": _extra(flags.as_user_extra),
+    }
+    return {**user, **{key: value for key, value in given.items() if value}}
+
+
+def _extra(pairs: Sequence[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for pair in pairs:
+        key, separator, value = pair.partition("=")
+        if not (separator and key):
+            raise UsageError(f'invalid extra "{pair}" of --as-user-extra: write KEY=VALUE')
+        found.setdefault(key, []).append(value)
+    return found
 
 
 def _without(section: Section, *keys: str) -> Section:

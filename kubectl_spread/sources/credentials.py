@@ -2,78 +2,90 @@
 
 from __future__ import annotations
 
-import logging
+import math
 import os
-import shutil
+import time
+from base64 import b64encode
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-import certifi
 from kubernetes.client import ApiClient, Configuration
-from kubernetes.config import ConfigException, load_incluster_config
+from kubernetes.config import ConfigException
 from kubernetes.config.kube_config import KubeConfigLoader
-from urllib3.exceptions import HTTPError
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.sources.connection import ConnectionFlags, Settings
+from kubectl_spread.sources import execplugin, oidc, proxies
+from kubectl_spread.sources.connection import Settings
 from kubectl_spread.sources.kubeconfig import Section
 
-_SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-_BEARER: Final = "BearerToken"
-_NO_CREDENTIALS: Final = "Unable to connect to the server: getting credentials: "
-_ISSUER_AUTHORITIES: Final = ("idp-certificate-authority", "idp-certificate-authority-data")
+_AUTHORIZATION: Final = "BearerToken"
+_CERTIFICATE: Final = ("client-certificate", "client-certificate-data", "client-key", "client-key-data")
 _RENEWABLE: Final = ("auth-provider", "client-certificate", "exec", "tokenFile")
 """What in a kubeconfig leads to credentials that may be others the next time."""
+_TOKEN_FILE_LASTS: Final = 50.0
+"""Seconds after which a token's file is read again. Source: kubernetes v1.37.1 client-go/transport/token_source.go."""
+_IN_A_HEADER: Final = "!#$&'*+-.^_`|~"
+_REMOVED: Final = {"azure": "kubelogin", "gcp": "gke-gcloud-auth-plugin"}
+"""Maps an auth provider that kubectl had once to the credential plugin that took its place."""
 
 
-class _Complaints(logging.Handler):
-    """Keeps what the kubernetes package logs where we need it to fail."""
+@dataclass(frozen=True, slots=True)
+class Login:
+    """A client, and until when its credentials are good.
 
-    def __init__(self, level: int) -> None:
-        super().__init__(level)
-        self.texts: list[str] = []
+    Attributes:
+        client: A client of the kubernetes package.
+        expires: Seconds since 1970; infinite: nobody knows of an end.
+    """
 
-    def emit(self, record: logging.LogRecord) -> None:
-        self.texts.append(record.getMessage())
+    client: ApiClient
+    expires: float = math.inf
+
+    @property
+    def expired(self) -> bool:
+        """Whether the credentials have come to their end."""
+        return time.time() > self.expires
 
 
-def client(settings: Settings, flags: ConnectionFlags) -> tuple[ApiClient, str]:
-    """Return a client and the namespace to use when the user names none.
+@dataclass(frozen=True, slots=True)
+class _Identity:
+    """What is sent: a user with nothing but a certificate, and the value of the Authorization header or ""."""
+
+    user: Section = field(repr=False)
+    authorization: str = field(default="", repr=False)
+    expires: float = math.inf
+
+
+def login(settings: Settings, say: Callable[[str], None] = lambda _: None) -> Login:
+    """Return a client with credentials that are got now.
 
     Raises:
         SourceError: The credentials cannot be had.
     """
+    # kubectl sends no credentials that anybody on the way could read, and asks nobody for them then.
+    secure = settings.cluster["server"].startswith("https://")
+    identity = _identity(settings, say) if secure else _Identity({})
     configuration = Configuration()
     # Requests are repeated by us, who know what the apiserver asks for.
     configuration.retries = False
-    namespace = settings.namespace or "default"
-    if settings.configured or not _in_cluster():
-        _load(configuration, settings)
-    else:
-        try:
-            load_incluster_config(client_configuration=configuration)
-        except (ConfigException, OSError) as error:
-            raise SourceError(f"Error in configuration: {error}") from error
-        if flags.token:
-            configuration.refresh_api_key_hook = None
-            configuration.api_key[_BEARER] = f"Bearer {flags.token}"
-        if flags.certificate_authority:
-            configuration.ssl_ca_cert = flags.certificate_authority
-        namespace = settings.namespace or _own_namespace()
-    return ApiClient(configuration), namespace
+    _load(configuration, settings.cluster, identity.user)
+    if identity.authorization:
+        configuration.api_key[_AUTHORIZATION] = identity.authorization
+    proxy = proxies.find(settings.cluster["server"], settings.cluster.get("proxy-url", ""), os.environ)
+    configuration.no_proxy = None
+    configuration.proxy = proxy.url if proxy else None
+    configuration.proxy_headers = proxy.headers if proxy else None
+    return Login(ApiClient(configuration), identity.expires)
 
 
-def renewal(settings: Settings, flags: ConnectionFlags) -> Callable[[], ApiClient] | None:
+def renewal(settings: Settings, say: Callable[[str], None] = lambda _: None) -> Callable[[], Login] | None:
     """Return what makes a client with the credentials read anew; None: they would be the same."""
-    if settings.configured and not any(settings.user.get(key) for key in _RENEWABLE):
+    if not any(settings.user.get(key) for key in _RENEWABLE):
         return None
-
-    def renew() -> ApiClient:
-        return client(settings, flags)[0]
-
-    return renew
+    return lambda: login(settings, say)
 
 
 def impersonation(user: Section) -> list[tuple[str, str]]:
@@ -87,7 +99,7 @@ def impersonation(user: Section) -> list[tuple[str, str]]:
         headers.append(("Impersonate-Uid", user["as-uid"]))
     headers += [("Impersonate-Group", group) for group in user.get("as-groups", ())]
     for key, values in user.get("as-user-extra", {}).items():
-        name = f"Impersonate-Extra-{quote(key.lower(), safe='')}"
+        name = f"Impersonate-Extra-{quote(key, safe=_IN_A_HEADER)}"
         headers += [(name, value) for value in values]
     return [(name, _header_value(value)) for name, value in headers]
 
@@ -100,105 +112,73 @@ def _header_value(text: str) -> str:
     return text.encode().decode("latin-1")
 
 
-def _load(configuration: Configuration, settings: Settings) -> None:
-    user = _readable(settings.user)
+def _load(configuration: Configuration, cluster: Section, user: Section) -> None:
     name = "kubectl-spread"
     config = {
-        "clusters": [{"name": name, "cluster": settings.cluster}],
+        "clusters": [{"name": name, "cluster": cluster}],
         "users": [{"name": name, "user": user}] if user else [],
         "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
         "current-context": name,
     }
-    complaints = _Complaints(logging.ERROR)
-    logger = logging.getLogger()
-    logger.addHandler(complaints)
     try:
         KubeConfigLoader(config, config_base_path="").load_and_set(configuration)
-    except (ConfigException, OSError, ValueError, KeyError) as error:
+    except (ConfigException, OSError, ValueError) as error:
         msg = f"Error in configuration: {' '.join(str(error).split())}"
         raise SourceError(msg) from error
-    except HTTPError as error:
-        raise SourceError(f"{_NO_CREDENTIALS}{' '.join(str(error).split())}") from error
-    finally:
-        logger.removeHandler(complaints)
-    if complaints.texts:
-        text = " ".join(complaints.texts[0].split())
-        msg = f"{_NO_CREDENTIALS}{text}"
-        raise SourceError(msg)
-    # Credentials are renewed by ``renewal``, which does not go on with old ones when that fails.
-    configuration.refresh_api_key_hook = None
-    _check_token(configuration.api_key.get(_BEARER, ""))
-    if not configuration.host.startswith("https"):
-        # kubectl sends no credentials that anybody on the way could read.
-        configuration.api_key.clear()
 
 
-def _readable(user: Section) -> Section:
-    """Return the user with its token read from its file, and nothing in it that cannot work.
+def _identity(settings: Settings, say: Callable[[str], None]) -> _Identity:
+    """Return who we are; of several ways to say it the first one that kubectl asks, and a certificate beside it."""
+    user = settings.user
+    certificate = {key: user[key] for key in _CERTIFICATE if user.get(key)}
+    if not (certificate.get("client-certificate") or certificate.get("client-certificate-data")):
+        certificate = {}
+    if user.get("tokenFile"):
+        return _Identity(certificate, _bearer(_token_in_file(user)), time.time() + _TOKEN_FILE_LASTS)
+    if user.get("token"):
+        return _Identity(certificate, _bearer(user["token"]))
+    if user.get("username"):
+        who = f"{user['username']}:{user.get('password', '')}"
+        return _Identity(certificate, f"Basic {b64encode(who.encode()).decode()}")
+    if "exec" in user and not certificate:
+        found = execplugin.credentials(user["exec"], settings.cluster)
+        return _Identity(found.user, _bearer(found.token) if found.token else "", found.expires)
+    if "auth-provider" in user:
+        token, expires = _provided(user["auth-provider"], say)
+        return _Identity(certificate, _bearer(token), expires)
+    return _Identity(certificate)
+
+
+def _provided(provider: Section, say: Callable[[str], None]) -> tuple[str, float]:
+    name = provider.get("name") or ""
+    if name in _REMOVED:
+        raise SourceError(f"The {name} auth plugin has been removed: use the credential plugin {_REMOVED[name]}")
+    if name != "oidc":
+        raise SourceError(f'no Auth Provider found for name "{name}"')
+    return oidc.id_token(provider.get("config") or {}, os.environ, say)
+
+
+def _token_in_file(user: Section) -> str:
+    """Return the token in the file; one that stands in the kubeconfig too is for when the file has none."""
+    otherwise: str = user.get("token", "")
+    try:
+        return Path(user["tokenFile"]).read_text().strip() or otherwise
+    except (OSError, UnicodeDecodeError) as error:
+        if otherwise:
+            return otherwise
+        reason = (getattr(error, "strerror", None) or "not text").lower()
+        msg = f"error reading {user['tokenFile']}: {reason}"
+        raise SourceError(msg) from error
+
+
+def _bearer(token: str) -> str:
+    """Return the header of a token.
 
     Raises:
-        SourceError: The kubernetes package would fail here without saying why.
+        SourceError: It would fail, and be printed, where it is put into a header.
     """
-    provider = user.get("auth-provider", {}).get("name", "oidc")
-    if provider != "oidc":
-        msg = f'no Auth Provider found for name "{provider}"'
-        raise SourceError(msg)
-    command = user.get("exec", {}).get("command")
-    if command and not user.get("token") and not shutil.which(command):
-        msg = f"{_NO_CREDENTIALS}exec: executable {command} not found"
-        raise SourceError(msg)
-    user = _with_verified_issuer(user)
-    token = user.get("token")
-    if token is None and "tokenFile" in user:
-        try:
-            token = Path(user["tokenFile"]).read_text()
-        except (OSError, UnicodeDecodeError) as error:
-            reason = (getattr(error, "strerror", None) or "not text").lower()
-            msg = f"error reading {user['tokenFile']}: {reason}"
-            raise SourceError(msg) from error
-    if token is None:
-        return user
     token = token.strip()
-    _check_token(token)
-    return {**user, "token": token}
-
-
-def _with_verified_issuer(user: Section) -> Section:
-    """Return the user with an authority for its OIDC issuer; without one the kubernetes package trusts any server."""
-    provider = user.get("auth-provider", {})
-    config = provider.get("config")
-    if not config or any(key in config for key in _ISSUER_AUTHORITIES):
-        return user
-    config = {**config, "idp-certificate-authority": certifi.where()}
-    return {**user, "auth-provider": {**provider, "config": config}}
-
-
-def _check_token(token: str) -> None:
-    """Refuse what would fail, and be printed, where it is put into a header.
-
-    Raises:
-        SourceError: It cannot be sent.
-    """
     if not (token.isascii() and token.isprintable()):
         msg = "the bearer token holds characters that cannot be sent"
         raise SourceError(msg)
-
-
-def _in_cluster() -> bool:
-    """Tell whether we run in a pod that has a service account."""
-    return bool(
-        os.environ.get("KUBERNETES_SERVICE_HOST")
-        and os.environ.get("KUBERNETES_SERVICE_PORT")
-        and (_SERVICE_ACCOUNT / "token").is_file()
-    )
-
-
-def _own_namespace() -> str:
-    """Return the namespace of the pod that we run in."""
-    named = os.environ.get("POD_NAMESPACE")
-    if named:
-        return named
-    try:
-        return (_SERVICE_ACCOUNT / "namespace").read_text().strip() or "default"
-    except OSError:
-        return "default"
+    return f"Bearer {token}"

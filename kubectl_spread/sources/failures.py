@@ -11,7 +11,13 @@ from socket import gaierror
 from typing import Final
 from urllib.parse import urlsplit
 
-from urllib3.exceptions import LocationParseError, LocationValueError, ProxySchemeUnknown, URLSchemeUnknown
+from urllib3.exceptions import (
+    LocationParseError,
+    LocationValueError,
+    NewConnectionError,
+    ProxySchemeUnknown,
+    URLSchemeUnknown,
+)
 from urllib3.exceptions import TimeoutError as NoAnswerError
 
 from kubectl_spread.errors import SourceError
@@ -76,10 +82,15 @@ def failure(error: BaseException, host: str, timeout: float) -> ConnectionFailed
                 return ConnectionFailedError(_UNREACHABLE + text, Again.KNOWN)
             case TooLargeError():
                 return ConnectionFailedError(f"Server returned an unexpected response: {cause}", Again.NEVER)
-    if any(isinstance(cause, NoAnswerError | TimeoutError) for cause in causes):
+    if any(map(_is_late, causes)):
         text = f"no answer within {timeout or CONNECT_TIMEOUT:g}s"
         return ConnectionFailedError(_UNREACHABLE + text, Again.KNOWN)
     return ConnectionFailedError(_UNREACHABLE + _describe(causes[-1]), _again(causes))
+
+
+def _is_late(error: BaseException) -> bool:
+    """Tell whether time ran out; to urllib3 a connection that cannot be made is a kind of that."""
+    return isinstance(error, NoAnswerError | TimeoutError) and not isinstance(error, NewConnectionError)
 
 
 def without_secrets(text: str) -> str:
@@ -126,6 +137,8 @@ def _describe(error: BaseException) -> str:
         reason = (error.reason or str(error)).replace("_", " ").lower()
         if reason in {"wrong version number", "record layer failure"}:
             return "http: server gave HTTP response to HTTPS client"
+        if "pem lib" in reason:
+            return "the client certificate or its key is no PEM"
         return f"tls: {reason}"
     if isinstance(error, IncompleteRead):
         return "unexpected EOF"

@@ -46,6 +46,7 @@ class _Exec(_Part, frozen=True):
     env: list[dict[str, str]] | None = None
     provide_cluster_info: bool | None = msgspec.field(default=None, name="provideClusterInfo")
     install_hint: str | None = msgspec.field(default=None, name="installHint")
+    interactive_mode: str | None = msgspec.field(default=None, name="interactiveMode")
 
 
 class _AuthProvider(_Part, frozen=True):
@@ -94,6 +95,8 @@ class _NamedUser(_Part, frozen=True):
 
 
 class _File(_Part, frozen=True):
+    api_version: str | None = msgspec.field(default=None, name="apiVersion")
+    kind: str | None = None
     clusters: tuple[_NamedCluster, ...] | None = None
     users: tuple[_NamedUser, ...] | None = None
     contexts: tuple[_NamedContext, ...] | None = None
@@ -163,7 +166,8 @@ def _read(path: Path) -> _File:
     try:
         body = path.read_bytes()
         found = [document.value() for document in yaml_documents.documents(body, str(path))]
-        return msgspec.convert(found[0], _File) if found and found[0] is not None else _File()
+        file = msgspec.convert(found[0], _File) if found and found[0] is not None else _File()
+        _check(file, path)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         msg = f"error loading config file {path}: {reason}"
@@ -174,6 +178,24 @@ def _read(path: Path) -> _File:
     except msgspec.ValidationError as error:
         msg = f"error loading config file {path}: {_words(error)}"
         raise SourceError(msg) from error
+    return file
+
+
+def _check(file: _File, path: Path) -> None:
+    """Refuse what is no kubeconfig, and a name that stands for two things.
+
+    Raises:
+        SourceError: Says so, after the path.
+    """
+    kind, version = file.kind or "Config", file.api_version or "v1"
+    if (kind, version) != ("Config", "v1"):
+        raise SourceError(f'{path}: no kind "{kind}" is registered for version "{version}"')
+    for section in (file.clusters, file.users, file.contexts):
+        seen = set()
+        for named in section or ():
+            if named.name in seen:
+                raise SourceError(f'{path}: duplicate name "{named.name}" in list')
+            seen.add(named.name)
 
 
 def _words(error: msgspec.ValidationError) -> str:

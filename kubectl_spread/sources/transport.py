@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from threading import Lock
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
@@ -17,11 +18,12 @@ from urllib3.exceptions import HTTPError, InsecureRequestWarning
 
 from kubectl_spread import __version__
 from kubectl_spread.sources import retries
+from kubectl_spread.sources.credentials import Login
 from kubectl_spread.sources.failures import CONNECT_TIMEOUT, Again, ConnectionFailedError, TooLargeError, failure
 from kubectl_spread.sources.retries import Patience
 
 _USER_AGENT: Final = f"kubectl-spread/{__version__}"
-_UNAUTHORIZED: Final = 401
+_BEGINNING: Final = 4 << 10
 _CHUNK: Final = 1 << 20
 _LARGEST: Final = 1 << 30
 """Bytes of an answer. 500 pods, the default page, have a few millions."""
@@ -61,18 +63,18 @@ class Transport:
 
     def __init__(
         self,
-        client: ApiClient,
+        login: Login,
         impersonation: Sequence[tuple[str, str]],
         *,
         timeout: float,
         compress: bool,
-        renew: Callable[[], ApiClient] | None = None,
+        renew: Callable[[], Login] | None = None,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Use the server and credentials of ``client``.
+        """Use the server and credentials of ``login``.
 
         Args:
-            client: A client of the kubernetes package.
+            login: A client with its credentials.
             impersonation: Headers that ask to act as somebody else.
             timeout: Seconds until an answer must have been read; 0: as long as it takes.
             compress: Whether to ask for compressed answers, which on one machine would only cost
@@ -80,8 +82,8 @@ class Transport:
             renew: Makes a client with credentials read anew; None: they cannot have changed.
             say: Is told why an answer takes long.
         """
-        self._client = client
-        self._host: str = client.configuration.host.rstrip("/")
+        self._login = login
+        self._host: str = login.client.configuration.host.rstrip("/")
         self._impersonation = impersonation
         self._timeout = timeout
         self._compress = compress and urlsplit(self._host).hostname not in _LOOPBACK
@@ -89,14 +91,22 @@ class Transport:
         self._renewing = Lock()
         self._say = say
         self._known = False
-        if not client.configuration.verify_ssl:
+        if not login.client.configuration.verify_ssl:
             # The user asked for it; a warning for each request says nothing new.
             urllib3.disable_warnings(InsecureRequestWarning)
 
-    def get(self, path: str, query: Mapping[str, str | int], accept: str) -> Answer:
+    def get(
+        self,
+        path: str,
+        query: Mapping[str, str | int],
+        accept: str,
+        begun: Callable[[bytes], None] = lambda _: None,
+    ) -> Answer:
         """Return the answer to one request, whatever its status.
 
-        A request is repeated while its failure may pass, and once with new credentials.
+        A request is repeated while its failure may pass, and once with new credentials; those that have expired are
+        replaced before. How the body of a good answer
+        begins is told to ``begun`` as soon as it is there, again where the rest of it does not come.
 
         Raises:
             ConnectionFailedError: There is no answer.
@@ -104,21 +114,63 @@ class Transport:
         """
         url = self._host + path + (f"?{urlencode(query)}" if query else "")
         patience = Patience(self._timeout)
-        client = self._client
-        answer = self._patiently(url, accept, patience)
-        if answer.status == _UNAUTHORIZED and self._renew:
-            with self._renewing:
-                # Another thread may have got new credentials meanwhile.
-                if self._client is client:
-                    self._client = self._renew()
-            answer = self._patiently(url, accept, patience)
+        login = self._current()
+        answer = self._patiently(url, accept, patience, begun)
+        if answer.status == HTTPStatus.UNAUTHORIZED and self._renewed(login):
+            answer = self._patiently(url, accept, patience, begun)
         return answer
 
-    def _patiently(self, url: str, accept: str, patience: Patience) -> Answer:
+    @contextmanager
+    def stream(
+        self, path: str, query: Mapping[str, str | int], accept: str, silence: float
+    ) -> Iterator[tuple[Answer, Iterator[bytes]]]:
+        """Yield the head of an answer that goes on, and the parts of its body as they come; nothing is repeated.
+
+        An answer of another status than 200 is a whole one, without parts. ``silence`` are the seconds without any
+        part after which the connection counts as broken.
+
+        Raises:
+            ConnectionFailedError: There is no answer, or it breaks off.
+            SourceError: There are no new credentials.
+        """
+        url, login = f"{self._host}{path}?{urlencode(query)}", self._current()
+        try:
+            response = self._opened(url, accept, silence)
+            if response.status == HTTPStatus.UNAUTHORIZED and self._renewed(login):
+                response.close()
+                response = self._opened(url, accept, silence)
+            with closing(response):
+                goes_on = response.status == HTTPStatus.OK
+                body = b"" if goes_on else _body(response, Patience(silence), lambda _: None)
+                yield _answer(response, body), iter(lambda: response.read1(_CHUNK), b"") if goes_on else iter(())
+        except (HTTPError, ApiException, OSError, TooLargeError) as error:
+            raise failure(error, self._host, self._timeout) from error
+
+    def _opened(self, url: str, accept: str, silence: float) -> Any:
+        client, timeout = self._login.client, (self._timeout or CONNECT_TIMEOUT, silence)
+        headers = self._headers(client, accept)
+        return client.rest_client.request("GET", url, headers=headers, _request_timeout=timeout).response
+
+    def _current(self) -> Login:
+        """Return the credentials to use now: new ones where the last have expired."""
+        login = self._login
+        return self._login if login.expired and self._renewed(login) else login
+
+    def _renewed(self, login: Login) -> bool:
+        """Replace credentials that are no good any more; tell whether there are others."""
+        if self._renew is None:
+            return False
+        with self._renewing:
+            # Another thread may have got new credentials meanwhile.
+            if self._login is login:
+                self._login = self._renew()
+        return True
+
+    def _patiently(self, url: str, accept: str, patience: Patience, begun: Callable[[bytes], None]) -> Answer:
         said = False
         while True:
             try:
-                answer = self._once(url, accept, patience)
+                answer = self._once(url, accept, patience, begun)
             except ConnectionFailedError as error:
                 pause, reason = self._pause_after(error, patience), str(error)
                 if pause is None:
@@ -138,26 +190,20 @@ class Transport:
             return None
         return patience.pause(None, retries.RETRIES if self._known else retries.RETRIES_BEFORE_CONTACT)
 
-    def _once(self, url: str, accept: str, patience: Patience) -> Answer:
+    def _once(self, url: str, accept: str, patience: Patience, begun: Callable[[bytes], None]) -> Answer:
         timeout: object = (CONNECT_TIMEOUT, None)
         if patience.left is not None:
             timeout = max(patience.left, 0.001)
-        client = self._client
+        client = self._login.client
         try:
             headers = self._headers(client, accept)
             response = client.rest_client.request("GET", url, headers=headers, _request_timeout=timeout).response
             with closing(response):
-                body = _body(response, patience)
+                body = _body(response, patience, begun)
         except (HTTPError, ApiException, OSError, TooLargeError) as error:
             raise failure(error, self._host, self._timeout) from error
         self._known = True
-        return Answer(
-            status=response.status,
-            content_type=response.headers.get("Content-Type", ""),
-            body=body,
-            retry_after=retries.retry_after(response.headers.get("Retry-After")),
-            location=response.headers.get("Location", ""),
-        )
+        return _answer(response, body)
 
     def _headers(self, client: ApiClient, accept: str) -> urllib3.HTTPHeaderDict:
         headers = urllib3.HTTPHeaderDict({"Accept": accept, "User-Agent": _USER_AGENT})
@@ -169,12 +215,25 @@ class Transport:
         return headers
 
 
-def _body(response: Any, patience: Patience) -> bytes:
+def _answer(response: Any, body: bytes) -> Answer:
+    return Answer(
+        status=response.status,
+        content_type=response.headers.get("Content-Type", ""),
+        body=body,
+        retry_after=retries.retry_after(response.headers.get("Retry-After")),
+        location=response.headers.get("Location", ""),
+    )
+
+
+def _body(response: Any, patience: Patience, begun: Callable[[bytes], None]) -> bytes:
     """Read the body to its end; a server that sends it bit by bit is held to the limit of time, too."""
     # Only ``read1`` returns with what is there already.
     read = response.read if patience.left is None else response.read1
-    chunks, size = [], 0
-    while chunk := read(_CHUNK):
+    chunks: list[bytes] = []
+    size = 0
+    while chunk := read(_CHUNK if chunks else _BEGINNING):
+        if not chunks and response.status == HTTPStatus.OK:
+            begun(chunk)
         chunks.append(chunk)
         size += len(chunk)
         _check_size(size, response.tell())

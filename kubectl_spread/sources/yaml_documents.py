@@ -16,8 +16,9 @@ from ruamel.yaml.resolver import VersionedResolver
 from ruamel.yaml.tag import Tag
 
 from kubectl_spread.errors import Position, SourceError
-from kubectl_spread.sources import yaml_scalars
+from kubectl_spread.sources import yaml_places, yaml_scalars
 from kubectl_spread.sources.json_objects import MOST_LEVELS, Path
+from kubectl_spread.sources.listing import Place
 from kubectl_spread.sources.yaml_records import YamlRecord
 
 _PLAIN: Final = Tag(suffix="plain")
@@ -55,13 +56,11 @@ class Document:
 
     def line_of(self, path: Path) -> int:
         """Return the line where the field at ``path``, or what of it is there, is written."""
-        node = self.root
-        for part in path:
-            child = _child(node, part)
-            if child is None:
-                break
-            node = child
-        return _line(node, self._first)
+        return self.place_of(path).line
+
+    def place_of(self, path: Path) -> Place:
+        """Return where the field at ``path``, or what of it is there, begins: at its key, or at the item."""
+        return yaml_places.place_of(self.root, path, self._first)
 
 
 class _PlainOrString(VersionedResolver):
@@ -249,12 +248,3 @@ def _scalar(node: ScalarNode) -> yaml_scalars.Scalar:
 def _line(node: Node, first: int) -> int:
     line: int = node.start_mark.line
     return line + first
-
-
-def _child(node: Node, part: str | int) -> Node | None:
-    if isinstance(part, int):
-        is_there = isinstance(node, SequenceNode) and part < len(node.value)
-        return node.value[part] if is_there else None
-    if not isinstance(node, MappingNode):
-        return None
-    return next((value for key, value in node.value if key.value == part), None)

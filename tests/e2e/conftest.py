@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.fixtures import require_built
 from tests.e2e import faulty, varied
+from tests.e2e.both import Both
 from tests.e2e.faulty import Faulty
+from tests.e2e.recorder import Recorder, record
 from tests.e2e.spread import Plugin, Spread
 from tests.faults.proxy import Proxy
 
@@ -55,3 +58,16 @@ def behind(faulty_cluster: ControlPlane, plugin: Plugin) -> Iterator[Faulty]:
     proxy = Proxy(faulty_cluster.api.server, security.authority.certificate, security.serving)
     with proxy.running():
         yield Faulty(faulty_cluster, proxy, plugin)
+
+
+@pytest.fixture
+def both(tmp_path: Path, plugin: Plugin) -> Both:
+    """Return kubectl and the plugin, with a home folder of their own."""
+    return Both(tmp_path, plugin)
+
+
+@pytest.fixture
+def recorder(tmp_path: Path) -> Iterator[Recorder]:
+    """Return a server with a certificate for loopback and for ``apiserver.test``, which only proxies know."""
+    with record(tmp_path, "apiserver.test") as server:
+        yield server

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests import contract
 from tests.controlplane import binaries
 from tests.controlplane.cluster import ControlPlane
 
@@ -36,7 +36,7 @@ class Answer:
     @property
     def report(self) -> Report:
         """The report that ``-o json`` printed."""
-        return Report(json.loads(self.stdout))
+        return Report(contract.loaded(self.stdout))
 
     @property
     def error(self) -> str:
@@ -78,11 +78,11 @@ class Plugin:
 
     def __init__(self, folder: Path) -> None:
         """Install it into ``folder``."""
-        self._folder = install(folder)
+        self.folder = install(folder)
 
     def on(self, cluster: ControlPlane, kubeconfig: Path | None = None) -> Spread:
         """Return ``kubectl spread`` on a cluster, as the user with all rights unless given a kubeconfig."""
-        return Spread(self._folder, cluster.environment(kubeconfig))
+        return Spread(self.folder, cluster.environment(kubeconfig))
 
 
 class Report:

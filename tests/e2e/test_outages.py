@@ -8,12 +8,13 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.controlplane.certificates import Authority
-from tests.e2e.faulty import CHECK, INCOMPLETE, Faulty, assert_complete, assert_no_secrets, assert_refused
+from tests.e2e.faulty import CHECK, INCOMPLETE, NAMESPACE, Faulty, assert_complete, assert_no_secrets, assert_refused
 from tests.faults import steps
 from tests.faults.proxy import Exchange, Step, passed
 
@@ -56,8 +57,10 @@ def test_the_apiserver_is_gone(behind: Faulty) -> None:
     assert_refused(gone, "Error from server: HTTP status 502")
 
 
-def test_a_certificate_that_changes(behind: Faulty, tmp_path: Path) -> None:
+def test_a_certificate_that_changes(behind: Faulty, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody else answers in the middle of the list: it is not spoken to."""
+    # A connection to the first one would do for the rest.
+    monkeypatch.setattr(behind.proxy, "keeps_alive", False)
     stranger = Authority(tmp_path).server("stranger", ["127.0.0.1"])
 
     def change(exchange: Exchange) -> None:
@@ -149,13 +152,13 @@ def test_a_plugin_that_fails_later(behind: Faulty, tmp_path: Path, tokens: list[
     assert_no_secrets(answer, [behind.token, "second token"])
 
 
-def start(behind: Faulty, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+def start(behind: Faulty, arguments: Sequence[str] = CHECK, **environment: str) -> subprocess.Popen[str]:
     """Start the plugin and do not wait for it."""
     environment = {**behind.cluster.environment(behind.kubeconfig({"token": behind.token})), **environment}
     # A shell's background job, which this may be, ignores interrupts, and so would its children.
     interruptible = ["env", "--default-signal=INT"]
     return subprocess.Popen(
-        [*interruptible, Path(sys.executable).parent / "kubectl-spread", *CHECK, *arguments],
+        [*interruptible, Path(sys.executable).parent / "kubectl-spread", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -214,7 +217,7 @@ def test_a_key_is_not_left_behind(behind: Faulty, tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", ["json", "yaml", "wide"])
 def test_nobody_reads(behind: Faulty, form: str) -> None:
     """``| head`` closes the pipe."""
-    running = start(behind, "-o", form)
+    running = start(behind, ["check", "-n", NAMESPACE, "-o", form])
     assert running.stdout
     running.stdout.close()
     assert running.wait(60) == 141

@@ -140,11 +140,13 @@ class Proxy:
 
     Attributes:
         requests: All requests, in order.
+        keeps_alive: Whether a connection takes another request.
     """
 
     def __init__(self, upstream: str, authority: Path, serving: KeyPair) -> None:
         """Stand before the apiserver at ``upstream``, with the certificate ``serving``."""
         self.requests: list[Request] = []
+        self.keeps_alive = True
         self.stopped = threading.Event()
         self.url = ""
         self._upstream = upstream
@@ -222,6 +224,7 @@ def _handler(proxy: Proxy) -> type[BaseHTTPRequestHandler]:
             request = Request(self.path, {name.title(): value for name, value in self.headers.items()})
             with suppress(OSError):
                 proxy.next(request)(Exchange(proxy, self, request))
+                self.close_connection |= not proxy.keeps_alive
                 return
             self.close_connection = True
 

@@ -9,11 +9,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from kubectl_spread.sources.cluster import Cluster
 from kubectl_spread.sources.connection import ConnectionFlags
+from tests.controlplane.certificates import Authority
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class Request:
     path: str
     query: dict[str, list[str]]
     headers: list[tuple[str, str]]
+    body: str = ""
 
 
 class Server:
@@ -60,9 +63,13 @@ def serve(*replies: Reply, tls: ssl.SSLContext | None = None) -> Iterator[Server
         def do_GET(self) -> None:
             self.answer("GET")
 
+        def do_POST(self) -> None:
+            self.answer("POST")
+
         def answer(self, method: str) -> None:
             url = urlsplit(self.path)
-            reply = server.next(Request(method, url.path, parse_qs(url.query), self.headers.items()))
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
+            reply = server.next(Request(method, url.path, parse_qs(url.query), self.headers.items(), body))
             server.stopped.wait(reply.delay)
             self.send_response(reply.status)
             self.send_header("Content-Type", reply.content_type)
@@ -92,6 +99,14 @@ def serve(*replies: Reply, tls: ssl.SSLContext | None = None) -> Iterator[Server
             server.stopped.set()
             http.shutdown()
             thread.join()
+
+
+def serving(folder: Path) -> ssl.SSLContext:
+    """Return the side of TLS of a server on loopback; its authority is ``pki/ca.crt`` in the folder."""
+    pair = Authority(folder / "pki").server("server", ["127.0.0.1"])
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pair.certificate, pair.key)
+    return context
 
 
 def connect(server: Server, **flags: Any) -> Cluster:

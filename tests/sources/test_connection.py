@@ -12,6 +12,9 @@ from kubectl_spread.errors import SourceError, UsageError
 from kubectl_spread.sources import durations
 from kubectl_spread.sources.connection import ConnectionFlags, Settings, settings
 
+BETA = "client.authentication.k8s.io/v1beta1"
+PLUGIN = {"apiVersion": BETA, "interactiveMode": "IfAvailable"}
+
 
 def config(**changes: Any) -> str:
     base: dict[str, Any] = {
@@ -24,7 +27,7 @@ def config(**changes: Any) -> str:
         ],
         "users": [
             {"name": "u", "user": {"client-certificate": "u.pem", "client-key-data": "AA=="}},
-            {"name": "v", "user": {"exec": {"command": "./plugin", "apiVersion": "v1", "env": None}}},
+            {"name": "v", "user": {"exec": {"command": "./plugin", "apiVersion": BETA, "env": None}}},
         ],
         "contexts": [
             {"name": "x", "context": {"cluster": "c", "user": "u", "namespace": "team"}},
@@ -40,6 +43,8 @@ def config(**changes: Any) -> str:
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "config"
     path.write_text(config())
+    for name in ("ca", "own", "u", "c", "k"):
+        (tmp_path / f"{name}.pem").touch()
     return path
 
 
@@ -56,7 +61,6 @@ def test_settings_of_the_current_context(file: Path) -> None:
         },
         user={"client-certificate": str(file.parent / "u.pem"), "client-key-data": "AA=="},
         namespace="team",
-        configured=True,
     )
 
 
@@ -87,28 +91,35 @@ def test_settings_of_the_current_context(file: Path) -> None:
     ],
 )
 def test_cluster_flags(file: Path, flags: dict[str, Any], cluster: dict[str, Any]) -> None:
-    expected = {key: str(file.parent / "ca.pem") if value == "/ca.pem" else value for key, value in cluster.items()}
-    assert found(file, **flags).cluster == expected
+    assert found(file, **placed(file, flags)).cluster == placed(file, cluster)
+
+
+def placed(file: Path, values: dict[str, Any]) -> dict[str, Any]:
+    """Return values with their files beside the kubeconfig."""
+    return {
+        key: str(file.parent / value[1:]) if str(value).endswith(".pem") else value for key, value in values.items()
+    }
 
 
 @pytest.mark.parametrize(
     ("flags", "user"),
     [
-        pytest.param({"user": "v", "token": "t"}, {"token": "t"}, id="token replaces the plugin"),
+        pytest.param({"user": "v", "token": "t"}, {"token": "t"}, id="token beside the plugin"),
         pytest.param(
             {"client_certificate": "/c.pem", "client_key": "/k.pem"},
             {"client-certificate": "/c.pem", "client-key": "/k.pem"},
             id="certificate replaces data",
         ),
         pytest.param(
-            {"user": "v", "token": "t", "as_user": "bob", "as_groups": ("a", "b"), "as_uid": "1"},
-            {"token": "t", "as": "bob", "as-groups": ["a", "b"], "as-uid": "1"},
+            {"user": "v", "as_user": "bob", "as_groups": ("a", "b"), "as_uid": "1", "as_user_extra": ("k=1", "k=2=3")},
+            {"as": "bob", "as-groups": ["a", "b"], "as-uid": "1", "as-user-extra": {"k": ["1", "2=3"]}},
             id="impersonation",
         ),
     ],
 )
 def test_user_flags(file: Path, flags: dict[str, Any], user: dict[str, Any]) -> None:
-    assert found(file, **flags).user == user
+    plugin = {"exec": {**PLUGIN, "command": str(file.parent / "plugin")}} if "user" in flags else {}
+    assert found(file, **placed(file, flags)).user == {**plugin, **placed(file, user)}
 
 
 def test_a_plugin_given_as_a_path_is_relative_to_its_file(file: Path) -> None:
@@ -118,7 +129,7 @@ def test_a_plugin_given_as_a_path_is_relative_to_its_file(file: Path) -> None:
 
 def test_namespace(file: Path) -> None:
     assert found(file, namespace="own").namespace == "own"
-    assert found(file, context="y").namespace == ""
+    assert found(file, context="y").namespace == "default"
 
 
 def test_the_first_of_several_files_wins(file: Path, tmp_path: Path) -> None:
@@ -142,12 +153,10 @@ def test_the_first_of_several_files_wins(file: Path, tmp_path: Path) -> None:
 
 def test_without_any_file(tmp_path: Path) -> None:
     environment = {"KUBECONFIG": str(tmp_path / "missing")}
-    assert settings(ConnectionFlags(), environment) == Settings(
-        {"server": "http://localhost:8080"}, {}, "", configured=False
-    )
+    assert settings(ConnectionFlags(), environment) == Settings({"server": "http://localhost:8080"}, {}, "default")
     assert settings(ConnectionFlags(server="localhost:1"), environment).cluster == {"server": "http://localhost:1"}
-    insecure = ConnectionFlags(server="localhost:1", insecure_skip_tls_verify=True)
-    assert settings(insecure, environment).cluster["server"] == "https://localhost:1"
+    environment["KUBERNETES_MASTER"] = "https://m"
+    assert settings(ConnectionFlags(), environment).cluster == {"server": "https://m"}
 
 
 @pytest.mark.parametrize(
@@ -157,15 +166,24 @@ def test_without_any_file(tmp_path: Path) -> None:
         ({"cluster": "z"}, 'cluster "z" does not exist'),
         ({"user": "z"}, 'auth info "z" does not exist'),
         ({"context": "broken"}, 'Error in configuration: cluster "gone" was not found for the context'),
-        ({"as_groups": ("a",)}, "requesting uid, groups or user-extra without impersonating a user"),
+        ({"as_groups": ("a",)}, "requesting uid, groups or user-extra for u without impersonating a user"),
         (
-            {"insecure_skip_tls_verify": True, "certificate_authority": "/ca"},
+            {"context": "y", "username": "a", "token": "b"},
+            "more than one authentication method found for v; found [token basicAuth], only one is allowed",
+        ),
+        (
+            {"proxy_url": "secret.example:1"},
+            "invalid 'proxy-url' for cluster \"c\": unsupported scheme, must be http, https, or socks5",
+        ),
+        (
+            {"insecure_skip_tls_verify": True, "certificate_authority": "own.pem"},
             "specifying a root certificates file with the insecure flag is not allowed",
         ),
         ({"kubeconfig": "/no/where"}, "error loading config file /no/where: no such file or directory"),
     ],
 )
-def test_settings_refuses(file: Path, flags: dict[str, Any], message: str) -> None:
+def test_settings_refuses(file: Path, flags: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(file.parent)
     with pytest.raises(SourceError) as refused:
         found(file, **flags)
     assert str(refused.value) == message
@@ -199,7 +217,19 @@ def test_malformed_files(tmp_path: Path, text: str, message: str) -> None:
 def test_empty_files(tmp_path: Path, text: str) -> None:
     path = tmp_path / "config"
     path.write_text(text)
-    assert not found(path).configured
+    assert found(path).cluster == {"server": "http://localhost:8080"}
+
+
+def test_all_that_is_wrong_is_one_line(tmp_path: Path) -> None:
+    user = {"client-certificate": "gone", "client-key": "gone", "client-key-data": "AA=="}
+    path = tmp_path / "config"
+    path.write_text(config(users=[{"name": "u", "user": user}]))
+    with pytest.raises(SourceError) as refused:
+        found(path)
+    message = str(refused.value)
+    assert message.startswith("Error in configuration: client-key-data and client-key are both specified for u; ")
+    assert message.count("; unable to read ") == 3
+    assert "\n" not in message
 
 
 def test_flags_keep_the_token_to_themselves() -> None:

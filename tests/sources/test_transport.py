@@ -18,7 +18,7 @@ from kubectl_spread.sources.failures import Again, failure, without_query
 from kubectl_spread.sources.protobuf import Decoder
 from kubectl_spread.sources.resources import PODS
 from kubectl_spread.sources.transport import Answer
-from tests.sources.server import Reply, connect, page, serve, status
+from tests.sources.server import Reply, connect, page, serve, serving, status
 
 
 def listed(cluster: Cluster) -> list[str]:
@@ -103,16 +103,23 @@ def test_a_list_that_is_read_again_is_said() -> None:
     assert said == ["Error from server (Expired): too old: the list of pods is read again from its beginning"]
 
 
-def test_credentials_are_read_anew_once(tmp_path: Path) -> None:
-    """The apiserver's 401 is taken for final only after that."""
-    credential = {"apiVersion": "v1", "kind": "ExecCredential", "status": {"token": "t"}}
+API = "client.authentication.k8s.io/v1"
+
+
+@pytest.mark.parametrize(("ends", "calls"), [(None, 2), ("2020-01-01T00:00:00Z", 3)])
+def test_credentials_are_read_anew_once(tmp_path: Path, ends: str | None, calls: int) -> None:
+    """The apiserver's 401 is taken for final only after that; those that have ended are not even tried."""
+    given = {"token": "t"} if ends is None else {"token": "t", "expirationTimestamp": ends}
+    credential = {"apiVersion": API, "kind": "ExecCredential", "status": given}
     plugin = tmp_path / "plugin"
     plugin.write_text(f"#!/bin/sh\necho >>{tmp_path}/calls\necho '{json.dumps(credential)}'\n")
     plugin.chmod(plugin.stat().st_mode | stat.S_IXUSR)
-    with serve(status(401, "Unauthorized", "Unauthorized")) as server:
+    with serve(status(401, "Unauthorized", "Unauthorized"), tls=serving(tmp_path)) as server:
+        user = {"exec": {"command": str(plugin), "apiVersion": API, "interactiveMode": "Never"}}
+        authority = str(tmp_path / "pki" / "ca.crt")
         config = {
-            "clusters": [{"name": "c", "cluster": {"server": server.url}}],
-            "users": [{"name": "u", "user": {"exec": {"command": str(plugin), "apiVersion": "v1"}}}],
+            "clusters": [{"name": "c", "cluster": {"server": server.url, "certificate-authority": authority}}],
+            "users": [{"name": "u", "user": user}],
             "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
             "current-context": "x",
         }
@@ -121,7 +128,7 @@ def test_credentials_are_read_anew_once(tmp_path: Path) -> None:
         with pytest.raises(SourceError, match="You must be logged in"):
             cluster.version()
     assert len(server.requests) == 2
-    assert (tmp_path / "calls").read_text().count("\n") == 2
+    assert (tmp_path / "calls").read_text().count("\n") == calls
 
 
 @pytest.mark.parametrize(

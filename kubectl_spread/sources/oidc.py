@@ -1,0 +1,138 @@
+"""The ID token of an OpenID Connect issuer, refreshed when it has expired.
+
+Source: kubernetes v1.37.1 client-go/plugin/pkg/client/auth/oidc/oidc.go. The kubernetes package has this too, but
+trusts any server as an issuer for which the kubeconfig names no authority, and goes on with the expired token when the
+issuer gives no other.
+Differs: new tokens are not written to the kubeconfig.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import ssl
+import time
+from base64 import b64decode, urlsafe_b64decode
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import quote_plus, urlencode
+
+import certifi
+import urllib3
+from urllib3.exceptions import HTTPError
+
+from kubectl_spread.errors import SourceError
+from kubectl_spread.sources.failures import failure
+from kubectl_spread.sources.proxies import find, pool
+
+_LEEWAY: Final = 10.0
+"""Seconds before its end in which a token counts as expired."""
+_TIMEOUT: Final = 30.0
+_FAILED: Final = "Unable to connect to the server: "
+_ROTATED: Final = (
+    "the OIDC issuer gave a new refresh token, not written to the kubeconfig: log in again if kubectl is refused"
+)
+
+
+def id_token(
+    config: Mapping[str, str], environment: Mapping[str, str], say: Callable[[str], None]
+) -> tuple[str, float]:
+    """Return a token, and when it ends, in seconds since 1970.
+
+    Args:
+        config: The ``config`` of an ``auth-provider``.
+        environment: The environment variables; they may name a proxy.
+        say: Is told when the kubeconfig has become outdated.
+
+    Raises:
+        SourceError: There is no token, and the issuer gives none.
+    """
+    for key in ("idp-issuer-url", "client-id"):
+        if not config.get(key):
+            raise SourceError(f"Must provide {key}")
+    token = config.get("id-token", "")
+    expires = _end(token) if token else -math.inf
+    if time.time() + _LEEWAY < expires:
+        return token, expires - _LEEWAY
+    if not config.get("refresh-token"):
+        raise SourceError(f"{_FAILED}No valid id-token, and cannot refresh without refresh-token")
+    answer = _refreshed(config, environment)
+    if answer.get("refresh_token") not in (None, "", config["refresh-token"]):
+        say(_ROTATED)
+    token = answer.get("id_token", "")
+    if not isinstance(token, str) or not token:
+        raise SourceError(f"{_FAILED}token response did not contain an id_token")
+    return token, _end(token) - _LEEWAY
+
+
+def _end(token: str) -> float:
+    """Return when a token ends.
+
+    Raises:
+        SourceError: It is no JSON Web Token.
+    """
+    parts = token.split(".")
+    try:
+        _, payload, _ = parts
+        claims = json.loads(urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+        return float(claims.get("exp", 0))
+    except (ValueError, TypeError, AttributeError):
+        raise SourceError(f"{_FAILED}ID Token is not a valid JWT") from None
+
+
+def _refreshed(config: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, Any]:
+    """Return what the issuer answers to the refresh token.
+
+    Who we are stands in a header, or, for an issuer that does not read it there, in the form.
+    """
+    asker = pool(find(config["idp-issuer-url"], "", environment), ssl_context=_context(config), retries=False)
+    issuer = config["idp-issuer-url"].removesuffix("/")
+    found = _ask(asker, "GET", f"{issuer}/.well-known/openid-configuration")
+    if found is None:
+        raise SourceError(f"{_FAILED}oidc: failed to query metadata endpoint")
+    endpoint = found.get("token_endpoint")
+    if not isinstance(endpoint, str) or not endpoint:
+        raise SourceError(f"{_FAILED}oidc: discovery object doesn't contain a token_endpoint")
+    client, secret = config["client-id"], config.get("client-secret", "")
+    form = {"grant_type": "refresh_token", "refresh_token": config["refresh-token"]}
+    header = urllib3.make_headers(basic_auth=f"{quote_plus(client)}:{quote_plus(secret)}")
+    answer = _ask(asker, "POST", endpoint, header, form)
+    if answer is None:
+        answer = _ask(asker, "POST", endpoint, {}, {**form, "client_id": client, "client_secret": secret})
+    if answer is None:
+        raise SourceError(f"{_FAILED}failed to refresh token: the issuer refuses the refresh token")
+    return answer
+
+
+def _ask(
+    asker: urllib3.PoolManager,
+    method: str,
+    url: str,
+    headers: Mapping[str, str] | None = None,
+    form: Mapping[str, str] | None = None,
+) -> dict[str, Any] | None:
+    """Return what the issuer answers; None: no, or nothing that can be read."""
+    body = urlencode(form).encode() if form else None
+    kind = {"Content-Type": "application/x-www-form-urlencoded"} if form else {}
+    try:
+        answer = asker.request(
+            method, url, body=body, headers={**kind, **(headers or {})}, redirect=False, timeout=_TIMEOUT
+        )
+        found = json.loads(answer.data) if answer.status == HTTPStatus.OK else None
+    except (HTTPError, OSError) as error:
+        raise failure(error, url, _TIMEOUT) from error
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _context(config: Mapping[str, str]) -> ssl.SSLContext:
+    """Return what verifies the issuer: the authority that the kubeconfig names, else the usual ones."""
+    data = config.get("idp-certificate-authority-data")
+    try:
+        if data:
+            return ssl.create_default_context(cadata=b64decode(data).decode())
+        return ssl.create_default_context(cafile=config.get("idp-certificate-authority") or certifi.where())
+    except (OSError, ValueError) as error:
+        raise SourceError(f"the certificate authority of the OIDC issuer cannot be read: {error}") from error

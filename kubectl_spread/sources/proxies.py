@@ -1,0 +1,142 @@
+"""The proxy on the way to a server.
+
+Source: golang.org/x/net/http/httpproxy, which Go's HTTP client and so kubectl use; kubernetes v1.37.1
+client-go/tools/clientcmd/client_config.go for ``proxy-url``. The kubernetes package asks the environment as well, but
+sends loopback addresses through the proxy, heeds ``ALL_PROXY``, lets ``NO_PROXY`` overrule ``proxy-url``, and sends no
+credentials to a proxy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from ipaddress import ip_address, ip_network
+from typing import Any, Final
+from urllib.parse import unquote, urlsplit
+
+import urllib3
+
+from kubectl_spread.errors import SourceError
+
+_PORTS: Final = {"http": 80, "https": 443}
+_SCHEMES: Final = frozenset({"http", "https", "socks5", "socks5h"})
+
+
+@dataclass(frozen=True, slots=True)
+class Proxy:
+    """A proxy; a name of a server is looked up by it, not here.
+
+    Attributes:
+        url: Its address, as urllib3 wants it.
+        headers: What says who asks; with SOCKS the address does.
+    """
+
+    url: str
+    headers: dict[str, str]
+
+
+def find(server: str, configured: str, environment: Mapping[str, str]) -> Proxy | None:
+    """Return the proxy for a server; None: there is none.
+
+    Args:
+        server: The address of the server.
+        configured: The ``proxy-url`` of its cluster, which neither ``NO_PROXY`` nor loopback overrules; "": none.
+        environment: The environment variables.
+
+    Raises:
+        SourceError: An address of a proxy is none.
+    """
+    if configured:
+        return _proxy(configured)
+    scheme = urlsplit(server).scheme
+    if scheme == "http" and environment.get("REQUEST_METHOD"):
+        # In a CGI program HTTP_PROXY is what a client sent as a header.
+        return None
+    address = _either(environment, f"{scheme}_proxy")
+    if not address or _is_direct(server, _either(environment, "no_proxy")):
+        return None
+    return _proxy(address if "://" in address else f"http://{address}")
+
+
+def pool(proxy: Proxy | None, **arguments: Any) -> urllib3.PoolManager:
+    """Return what sends requests on this way; ``arguments`` are those of ``urllib3.PoolManager``."""
+    if proxy is None:
+        return urllib3.PoolManager(**arguments)
+    if proxy.url.startswith("socks"):
+        from urllib3.contrib.socks import SOCKSProxyManager  # noqa: PLC0415 - few have such a proxy
+
+        return SOCKSProxyManager(proxy.url, **arguments)
+    return urllib3.ProxyManager(proxy.url, proxy_headers=proxy.headers, **arguments)
+
+
+def _either(environment: Mapping[str, str], name: str) -> str:
+    return environment.get(name.upper(), "") or environment.get(name, "")
+
+
+def _proxy(address: str) -> Proxy:
+    try:
+        parts = urlsplit(address)
+        known = parts.scheme in _SCHEMES and bool(parts.hostname)
+        port = parts.port
+    except ValueError:
+        known = False
+    if not known:
+        raise SourceError("the address of the proxy is none (http://, https:// or socks5://, a host and a port)")
+    if parts.scheme.startswith("socks"):
+        # As Go: the proxy looks up the name. ``h`` asks for that.
+        return Proxy(f"socks5h://{parts.netloc}", {})
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    url = f"{parts.scheme}://{host}:{port or _PORTS[parts.scheme]}"
+    if parts.username is None:
+        return Proxy(url, {})
+    who = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+    return Proxy(url, urllib3.make_headers(proxy_basic_auth=who))
+
+
+def _is_direct(server: str, exceptions: str) -> bool:
+    """Tell whether no proxy of the environment is asked for a server: it is here, or among the exceptions."""
+    parts = urlsplit(server)
+    host = (parts.hostname or "").lower()
+    port = str(parts.port or _PORTS.get(parts.scheme) or "")
+    if host == "localhost" or _in_network(host, "127.0.0.0/8") or host == "::1":
+        return True
+    return any(_matches(entry.strip().lower(), host, port) for entry in exceptions.split(","))
+
+
+def _matches(entry: str, host: str, port: str) -> bool:
+    """Tell whether an entry of ``NO_PROXY`` names a host: an address, a network, a domain, or ``*`` for all."""
+    if entry == "*":
+        return True
+    if "/" in entry:
+        return _in_network(host, entry)
+    named, wanted = _split(entry)
+    if not named or wanted not in ("", port):
+        return False
+    if _is_address(named):
+        return _is_address(host) and ip_address(host) == ip_address(named)
+    named = named.removeprefix("*")
+    # ``.example.org`` is what is below it; ``example.org`` also itself.
+    return host.endswith(named) if named.startswith(".") else host == named or host.endswith(f".{named}")
+
+
+def _split(entry: str) -> tuple[str, str]:
+    """Return the host and the port of an entry; "": any port."""
+    if _is_address(entry):
+        return entry, ""
+    host, separator, port = entry.rpartition(":")
+    return (host.strip("[]"), port) if separator else (entry.strip("[]"), "")
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _in_network(host: str, network: str) -> bool:
+    try:
+        return ip_address(host) in ip_network(network, strict=False)
+    except ValueError:
+        return False

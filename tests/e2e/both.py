@@ -1,0 +1,132 @@
+"""The real kubectl and the plugin, side by side: the same kubeconfig, flags and environment."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.builders import Json
+from tests.controlplane import binaries
+from tests.e2e.recorder import Recorder, Seen
+from tests.e2e.spread import Answer, Plugin, Spread
+
+_AMBIENT = ("KUBECONFIG", "KUBERNETES_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "REQUEST_METHOD")
+ASK = ("get", "--raw", "/version")
+"""What kubectl asks; the plugin's ``check`` begins with the same request."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What both did."""
+
+    kubectl: Answer
+    spread: Answer
+
+    @property
+    def complaints(self) -> tuple[str, str]:
+        """The last line that each wrote on stderr, without full stops at its end; the plugin's whole error is one."""
+        assert self.kubectl.status == 1
+        assert (self.spread.status, self.spread.stdout) == (2, "")
+        assert "Traceback" not in self.spread.stderr
+        first, second = (answer.stderr.splitlines()[-1].rstrip(".") for answer in (self.kubectl, self.spread))
+        return first, second
+
+
+class Both:
+    """Both programs, with a home folder of their own.
+
+    Attributes:
+        folder: That folder; the kubeconfig is ``config`` in it.
+        path: Where programs are looked for.
+        spread: The plugin alone.
+    """
+
+    def __init__(self, folder: Path, plugin: Plugin) -> None:
+        """Write kubeconfigs into ``folder``."""
+        self.folder = folder
+        kept = {name: value for name, value in os.environ.items() if not name.upper().startswith(_AMBIENT)}
+        self.path = f"{plugin.folder}{os.pathsep}{kept['PATH']}"
+        self._environment = {**kept, "HOME": str(folder), "PATH": self.path, "KUBECONFIG": str(folder / "config")}
+        self.spread = Spread(plugin.folder, self._environment)
+
+    def write(self, content: Json | str, name: str = "config") -> Path:
+        """Write a kubeconfig."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+        return path
+
+    def run(
+        self,
+        *flags: str,
+        environment: Mapping[str, str] | None = None,
+        wrapper: Sequence[str] = (),
+        stdin: int = subprocess.DEVNULL,
+        asking: Sequence[str] = ASK,
+    ) -> Pair:
+        """Run both with these flags.
+
+        Args:
+            flags: Flags that both know.
+            environment: Variables that differ from those of the tests.
+            wrapper: A command that runs them.
+            stdin: An open file.
+            asking: What kubectl is asked; the plugin checks.
+        """
+        given = {**self._environment, **(environment or {})}
+        kubectl = str(binaries.kubectl())
+        answers = []
+        for command in ([kubectl, *asking], [kubectl, "spread", "check"]):
+            done = subprocess.run(
+                [*wrapper, *command, *flags],
+                check=False,
+                capture_output=True,
+                text=True,
+                stdin=stdin,
+                env=given,
+                timeout=120,
+            )
+            answers.append(Answer(done.returncode, done.stdout, done.stderr))
+        return Pair(*answers)
+
+    def ask(self, content: Json | str, *flags: str, **options: Any) -> Pair:
+        """Write the kubeconfig and run both."""
+        self.write(content)
+        return self.run(*flags, **options)
+
+
+def config(server: str, authority: Path | None, user: Json, **cluster: object) -> Json:
+    """Return a kubeconfig with one context; a ``cluster`` field is written with ``_`` for ``-``."""
+    fields = {name.replace("_", "-"): value for name, value in cluster.items()}
+    trusted = {} if authority is None else {"certificate-authority": str(authority)}
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "c", "cluster": {"server": server, **trusted, **fields}}],
+        "users": [{"name": "u", "user": user}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+    }
+
+
+def asked_alike(recorder: Recorder) -> Seen:
+    """Return the plugin's request: both programs asked once, said the same of who they are, and none knows more."""
+    (ours,) = [seen for seen in recorder.requests if seen.by_plugin]
+    theirs = list(_of_kubectl(recorder))
+    assert len(theirs) == 1, recorder.requests
+    assert ours.target == theirs[0].target
+    assert ours.who == theirs[0].who
+    recorder.requests.clear()
+    return ours
+
+
+def _of_kubectl(recorder: Recorder) -> Iterator[Seen]:
+    """Yield the requests of kubectl, without those of one that looks for another kubectl to run."""
+    for seen in recorder.requests:
+        if not seen.by_plugin and not seen.header("User-Agent").startswith("kubectl-dispatcher/"):
+            yield seen

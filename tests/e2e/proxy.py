@@ -1,0 +1,147 @@
+"""A proxy on loopback that speaks SOCKS5, CONNECT, or CONNECT inside TLS; names that only it knows lead somewhere."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from socketserver import StreamRequestHandler, ThreadingTCPServer
+from typing import Literal
+
+from tests.controlplane.certificates import KeyPair
+from tests.controlplane.processes import LOOPBACK
+
+_SOCKS5, _NO_AUTHENTICATION, _PASSWORD, _CONNECT, _NAME = 5, 0, 2, 1, 3
+_REFUSED = b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n"
+
+
+class Proxy:
+    """What went through it.
+
+    Attributes:
+        asked: The ``host:port`` of every connection, as the client named it.
+        scheme: What its address begins with.
+    """
+
+    def __init__(self, scheme: Literal["http", "https", "socks5"], routes: Mapping[str, int], who: str) -> None:
+        """Lead each name of ``routes`` to a port of loopback; ``who``: the user that may, ``name:password`` or ""."""
+        self.scheme = scheme
+        self.asked: list[str] = []
+        self.port = 0
+        self.routes = routes
+        self.who = who
+
+    @property
+    def url(self) -> str:
+        """The address, without credentials."""
+        return f"{self.scheme}://{LOOPBACK}:{self.port}"
+
+    @property
+    def url_with_credentials(self) -> str:
+        """The address, with those that it wants."""
+        return f"{self.scheme}://{self.who}@{LOOPBACK}:{self.port}"
+
+    def connect(self, host: str, port: int) -> socket.socket:
+        """Connect to what a client asks for."""
+        self.asked.append(f"{host}:{port}")
+        return socket.create_connection((LOOPBACK, self.routes[host]), timeout=10)
+
+
+@contextmanager
+def running(
+    scheme: Literal["http", "https", "socks5"],
+    routes: Mapping[str, int],
+    *,
+    who: str = "",
+    pair: KeyPair | None = None,
+) -> Iterator[Proxy]:
+    """Run a proxy; ``pair`` is its certificate where it speaks TLS."""
+    proxy = Proxy(scheme, routes, who)
+
+    class Handler(StreamRequestHandler):
+        def handle(self) -> None:
+            with suppress(OSError, KeyError):
+                wanted = _socks(self, proxy) if scheme == "socks5" else _http(self, proxy)
+                if wanted:
+                    with wanted:
+                        _pass_on(self.connection, wanted)
+
+    class Server(ThreadingTCPServer):
+        daemon_threads = True
+
+        def handle_error(self, request: object, client_address: object) -> None:
+            """Say nothing: clients that do not trust it break off."""
+
+    with Server((LOOPBACK, 0), Handler) as server:
+        proxy.port = server.server_address[1]
+        if pair:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(pair.certificate, pair.key)
+            server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield proxy
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def _http(handler: StreamRequestHandler, proxy: Proxy) -> socket.socket | None:
+    """Answer CONNECT; None: the client may not."""
+    _, target, _ = handler.rfile.readline().decode().split()
+    headers = {}
+    while line := handler.rfile.readline().decode().strip():
+        name, _, value = line.partition(":")
+        headers[name.lower()] = value.strip()
+    expected = f"Basic {b64encode(proxy.who.encode()).decode()}"
+    if proxy.who and headers.get("proxy-authorization") != expected:
+        handler.wfile.write(_REFUSED)
+        return None
+    host, _, port = target.rpartition(":")
+    wanted = proxy.connect(host, int(port))
+    handler.wfile.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+    return wanted
+
+
+def _socks(handler: StreamRequestHandler, proxy: Proxy) -> socket.socket | None:
+    """Answer a SOCKS5 client (RFC 1928, RFC 1929); None: it may not."""
+    read, write = handler.rfile.read, handler.wfile.write
+    _, number = read(2)
+    method = _PASSWORD if proxy.who else _NO_AUTHENTICATION
+    if method not in read(number):
+        write(bytes([_SOCKS5, 0xFF]))
+        return None
+    write(bytes([_SOCKS5, method]))
+    if proxy.who:
+        read(1)
+        name, word = (read(read(1)[0]).decode() for _ in range(2))
+        refused = f"{name}:{word}" != proxy.who
+        write(bytes([1, refused]))
+        if refused:
+            return None
+    _, _, _, kind = read(4)
+    host = read(read(1)[0]).decode() if kind == _NAME else socket.inet_ntoa(read(4))
+    port = int.from_bytes(read(2))
+    wanted = proxy.connect(host, port)
+    write(bytes([_SOCKS5, 0, 0, 1]) + bytes(6))
+    return wanted
+
+
+def _pass_on(client: socket.socket, server: socket.socket) -> None:
+    """Pass bytes in both directions until both sides have ended."""
+    thread = threading.Thread(target=_copy, args=(client, server), daemon=True)
+    thread.start()
+    _copy(server, client)
+    thread.join(timeout=10)
+
+
+def _copy(source: socket.socket, target: socket.socket) -> None:
+    with suppress(OSError):
+        while part := source.recv(1 << 16):
+            target.sendall(part)
+    with suppress(OSError):
+        target.shutdown(socket.SHUT_WR)

@@ -1,0 +1,231 @@
+"""A real bash, zsh and fish complete ``kubectl spread`` through the real kubectl, with names of a real cluster."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import pexpect
+import pytest
+
+from tests.builders import constraint
+from tests.controlplane import binaries
+from tests.controlplane.cluster import ControlPlane
+from tests.e2e.faulty import NAMESPACE, OWNER
+from tests.e2e.manifests import pod
+
+pytestmark = pytest.mark.e2e
+
+BIN = Path(sys.executable).parent
+BASH_COMPLETION = Path("/usr/share/bash-completion/bash_completion")
+_ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*[a-zA-Z]|\][^\x07]*\x07|[=>])|[\r\x07\x08]")
+
+
+@pytest.fixture(scope="module")
+def cluster(faulty_cluster: ControlPlane) -> ControlPlane:
+    """Return a cluster with two Deployments, some pods and the nodes that it has anyway."""
+    for name in ("web", "website", "api"):
+        labels = {"app": name}
+        template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+        faulty_cluster.api.create(
+            {
+                "apiVersion": "apps/v1",
+                "kind": "Deployment",
+                "metadata": {"name": name, "namespace": NAMESPACE},
+                "spec": {"selector": {"matchLabels": labels}, "template": template},
+            }
+        )
+    return faulty_cluster
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder of PATH with kubectl, the plugin and what completes it."""
+    found = tmp_path_factory.mktemp("path")
+    for name in ("kubectl-spread", "kubectl_complete-spread"):
+        (found / name).symlink_to(BIN / name)
+    (found / "kubectl").symlink_to(binaries.kubectl())
+    return found
+
+
+@pytest.fixture
+def environment(cluster: ControlPlane, folder: Path, tmp_path: Path) -> dict[str, str]:
+    """Return the environment of a shell."""
+    given = {**cluster.environment(), "HOME": str(tmp_path), "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
+    return {**given, "PS1": "$ ", "TERM": "dumb", "INPUTRC": "/dev/null", "ZDOTDIR": str(tmp_path)}
+
+
+def need(program: str) -> None:
+    """Skip where a shell is not installed; on CI, fail."""
+    missing = shutil.which(program) is None or (program == "bash" and not BASH_COMPLETION.exists())
+    if missing and os.environ.get("CI"):
+        pytest.fail(f"{program}, or its completion, is not installed")
+    if missing:
+        pytest.skip(f"{program}, or its completion, is not installed")
+
+
+class Shell:
+    """An interactive shell, and a user who presses TAB."""
+
+    def __init__(self, command: str, setup: list[str], environment: Mapping[str, str]) -> None:
+        """Start it and make it complete."""
+        program, *arguments = shlex.split(command)
+        self._child = pexpect.spawn(
+            program, arguments, env=dict(environment), encoding="utf-8", timeout=60, dimensions=(200, 200)
+        )
+        self._child.delaybeforesend = None
+        for line in setup:
+            self._child.sendline(line)
+        self._child.sendline("echo ready-$((1+1))")
+        self._child.expect("ready-2")
+
+    def press(self, text: str, expected: Sequence[str]) -> str:
+        """Type a text, press TAB again and again, and return what is shown once all that is expected is."""
+        self._child.send(f"{text}\t")
+        shown, end = "", time.monotonic() + 20
+        again = time.monotonic() + 3
+        while time.monotonic() < end and not all(words in shown for words in expected):
+            with suppress(pexpect.TIMEOUT):
+                shown = _ESCAPES.sub("", shown + self._child.read_nonblocking(4096, timeout=0.5))
+            if time.monotonic() > again:
+                # Of several candidates bash writes what they have in common first, and shows them at the third TAB.
+                self._child.send("\t")
+                again += 3
+        self._child.send("\x15")
+        return shown
+
+    def close(self) -> None:
+        """End it."""
+        self._child.close(force=True)
+
+
+@pytest.fixture(params=["bash", "zsh"])
+def shell(request: pytest.FixtureRequest, environment: dict[str, str]) -> Iterator[Shell]:
+    """Return an interactive shell with kubectl's own completion, and ours for the program itself."""
+    need(request.param)
+    begin = [f"source {BASH_COMPLETION}"] if request.param == "bash" else ["autoload -U compinit", "compinit -u"]
+    setup = [f"source <({program} completion {request.param})" for program in ("kubectl", "kubectl-spread")]
+    command = "bash --norc --noprofile -i" if request.param == "bash" else "zsh -f -i"
+    found = Shell(command, [*begin, *setup], environment)
+    yield found
+    found.close()
+
+
+PRESSED: Mapping[str, list[str]] = {
+    "kubectl spread ch": ["kubectl spread check "],
+    "kubectl spread check --name": ["kubectl spread check --namespace"],
+    f"kubectl spread explain -n {NAMESPACE} deploy/we": ["deploy/web", "deploy/website"],
+    f"kubectl spread check -n {NAMESPACE} deployment ap": [f"-n {NAMESPACE} deployment api "],
+    "kubectl spread check -n sho": [f"kubectl spread check -n {NAMESPACE} "],
+    "kubectl spread check --fail-on=war": ["--fail-on=warning"],
+    "kubectl-spread ch": ["kubectl-spread check "],
+    f"kubectl-spread check -n {NAMESPACE} deployment ap": [f"-n {NAMESPACE} deployment api "],
+}
+
+
+def test_pressing_tab(shell: Shell) -> None:
+    """Commands, flags, names of the cluster and values, through kubectl and without it."""
+    for text, expected in PRESSED.items():
+        shown = shell.press(text, expected)
+        assert all(words in shown for words in expected), (text, shown)
+
+
+def test_files_are_the_shells(shell: Shell, tmp_path: Path) -> None:
+    """What follows ``-f`` is completed as for any other command."""
+    (tmp_path / "manifest.yaml").touch()
+    assert "manifest.yaml" in shell.press(f"kubectl spread check -f {tmp_path}/mani", ["manifest.yaml"])
+
+
+def test_fish(environment: dict[str, str]) -> None:
+    """It tells its candidates without a terminal."""
+    need("fish")
+    for text, expected in PRESSED.items():
+        word = text.rpartition(" ")[2]
+        program = text.partition(" ")[0]
+        line = f"{program} completion fish | source; complete -C {shlex.quote(text)}"
+        done = subprocess.run(
+            ["fish", "--no-config", "-c", line], check=True, capture_output=True, text=True, env=environment
+        )
+        found = [candidate.partition("\t")[0] for candidate in done.stdout.splitlines()]
+        wanted = [words.split()[-1] for words in expected]
+        assert [words for words in found if words.startswith(word)], (text, done.stdout)
+        assert set(wanted) <= set(found), (text, done.stdout)
+
+
+def through_kubectl(environment: Mapping[str, str], *words: str) -> tuple[list[str], int]:
+    """Return the candidates that kubectl gives a shell, and its directive."""
+    done = subprocess.run(
+        ["kubectl", "__complete", "spread", *words],
+        check=True,
+        capture_output=True,
+        text=True,
+        env=dict(environment),
+        timeout=60,
+    )
+    *lines, last = done.stdout.splitlines()
+    # Those are kubectl's own words for whoever calls it like this; nothing of ours is among them.
+    assert all(line.startswith(("[Debug] ", "Completion ended ")) for line in done.stderr.splitlines()), done.stderr
+    return [line.partition("\t")[0] for line in lines], int(last.removeprefix(":"))
+
+
+LIVE: Mapping[str, list[str]] = {
+    f"check -n {NAMESPACE} deploy/": ["deploy/api", "deploy/web", "deploy/website"],
+    f"check -n {NAMESPACE} deploy/web deploy/": ["deploy/api", "deploy/website"],
+    f"check -n {NAMESPACE} deployment web web": ["website"],
+    f"check -n {NAMESPACE} web-0": [f"web-0{number}" for number in range(10)],
+    f"explain -n {NAMESPACE} pod/web-29": ["pod/web-29"],
+    "check -n sho": [NAMESPACE],
+    f"check --exclude-namespace default,{NAMESPACE[:2]}": [f"default,{NAMESPACE}"],
+    "check --field-selector spec.nodeName=a": ["spec.nodeName=a1", "spec.nodeName=a2"],
+    "check -A deploy/": [],
+    "check -f x.yaml deploy/": [],
+    "check --context nowhere deploy/": [],
+    "check --as nobody -n sho": [],
+}
+
+
+@pytest.mark.parametrize("line", LIVE)
+def test_names_of_the_cluster(environment: dict[str, str], line: str) -> None:
+    """They are asked for as the options say, and nothing is said where there is no answer."""
+    found, directive = through_kubectl(environment, *line.split(" "))
+    assert found == LIVE[line]
+    assert directive == 4
+
+
+def test_no_more_names_than_anybody_reads(cluster: ControlPlane, environment: dict[str, str]) -> None:
+    """The list is cut off by the apiserver, and asked for once, without the objects."""
+    names = [f"many-{number:03}" for number in range(520)]
+    with cluster.namespace() as namespace:
+        spread = [constraint(match=["rev"])]
+        cluster.api.create_all(
+            pod(name, spread, labels={"app": "many"}, namespace=namespace, metadata={"ownerReferences": [OWNER]})
+            for name in names
+        )
+        before = cluster.audit_log.stat().st_size
+        found, _ = through_kubectl(environment, "check", "-n", namespace, "many-")
+    assert found == names[:500]
+    with cluster.audit_log.open("rb") as log:
+        log.seek(before)
+        asked = [line for line in log.read().decode().splitlines() if "kubectl-spread/" in line]
+    assert len(asked) == 1
+    assert "limit=500" in asked[0]
+
+
+def test_a_server_that_is_silent(environment: dict[str, str]) -> None:
+    """The shell is not kept waiting for long."""
+    import socket  # noqa: PLC0415 - only here
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        begin = time.monotonic()
+        address = f"https://127.0.0.1:{server.getsockname()[1]}"
+        found, _ = through_kubectl(environment, "check", "--server", address, "deploy/")
+    assert found == []
+    assert time.monotonic() - begin < 15

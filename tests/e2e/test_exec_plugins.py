@@ -1,0 +1,237 @@
+"""Credential plugins are run as the real kubectl runs them, and what they say means the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.builders import Json
+from tests.controlplane.cluster import ControlPlane
+from tests.e2e.both import Both, asked_alike, config
+from tests.e2e.recorder import Recorder, Seen
+
+pytestmark = pytest.mark.e2e
+
+V1 = "client.authentication.k8s.io/v1"
+BETA = "client.authentication.k8s.io/v1beta1"
+GETTING = "Unable to connect to the server: getting credentials: "
+
+
+def credential(version: str = V1, **status: str) -> str:
+    """Return what a plugin prints."""
+    return json.dumps({"apiVersion": version, "kind": "ExecCredential", "status": status})
+
+
+def says(text: str) -> str:
+    """Return a script that prints a text."""
+    return f"printf '%s' {shlex.quote(text)}"
+
+
+class Desk:
+    """A plugin in a file beside the kubeconfig, and both programs that run it."""
+
+    def __init__(self, both: Both, recorder: Recorder) -> None:
+        """Ask the recorder."""
+        self.both = both
+        self.recorder = recorder
+        self.calls = both.folder / "calls"
+
+    def user(self, script: str, **changes: object) -> Json:
+        """Write the plugin, which notes what it is told, and return who runs it."""
+        note = f"printf '%s' \"$KUBERNETES_EXEC_INFO\" | tr -d '\\n' >>{self.calls}; echo >>{self.calls}"
+        self.both.write(f"#!/bin/sh\n{note}\n{script}\n", "plugin").chmod(0o755)
+        plugin = {"command": "./plugin", "apiVersion": V1, "interactiveMode": "IfAvailable", **changes}
+        return {"exec": {key: value for key, value in plugin.items() if value is not None}}
+
+    def config(self, user: Json, **cluster: object) -> Json:
+        """Return a kubeconfig for the recorder."""
+        return config(self.recorder.url, self.recorder.authority.certificate, user, **cluster)
+
+    def ask(self, script: str, **changes: object) -> Seen:
+        """Run both, and return the plugin's request, which says the same as kubectl's."""
+        self.both.ask(self.config(self.user(script, **changes)))
+        return asked_alike(self.recorder)
+
+    @property
+    def told(self) -> list[Json]:
+        """What the plugin was told, each time it was run."""
+        return [json.loads(line) for line in self.calls.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.fixture
+def desk(both: Both, recorder: Recorder) -> Desk:
+    """Return both programs, a plugin and the recorder."""
+    return Desk(both, recorder)
+
+
+@pytest.mark.parametrize("version", [V1, BETA])
+def test_a_token(desk: Desk, version: str) -> None:
+    """Of either version of the API; the older one needs no interactiveMode. YAML is as good as JSON."""
+    mode = "IfAvailable" if version == V1 else None
+    script = says(credential(version, token="abc"))
+    assert desk.ask(script, apiVersion=version, interactiveMode=mode).header("Authorization") == "Bearer abc"
+    script = says(f"apiVersion: {version}\nkind: ExecCredential\nstatus: {{token: yaml}}\n")
+    assert desk.ask(script, apiVersion=version, interactiveMode=mode).header("Authorization") == "Bearer yaml"
+
+
+def test_a_certificate(desk: Desk) -> None:
+    """By itself and beside a token."""
+    pair = desk.recorder.authority.client("bob", "bob")
+    status = {"clientCertificateData": pair.certificate.read_text(), "clientKeyData": pair.key.read_text()}
+    assert desk.ask(says(credential(**status))).certificate == "bob"
+    seen = desk.ask(says(credential(token="abc", **status)))
+    assert (seen.certificate, seen.header("Authorization")) == ("bob", "Bearer abc")
+
+
+def test_arguments_and_environment(desk: Desk) -> None:
+    """Both are given; what the kubeconfig says of a variable goes before the environment."""
+    script = f"printf '%s' {shlex.quote(credential(token='TOKEN'))} | sed \"s/TOKEN/$1-$HOME-$EXTRA/\""
+    given = [{"name": "HOME", "value": "home"}, {"name": "EXTRA", "value": "more"}]
+    assert desk.ask(script, args=["first"], env=given).header("Authorization") == "Bearer first-home-more"
+
+
+@pytest.mark.parametrize("provided", [False, True])
+def test_what_a_plugin_is_told(desk: Desk, provided: bool) -> None:
+    """The cluster only where it is asked for, with the authority in full and the plugin's own configuration."""
+    extension = {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "x"}}
+    user = desk.user(says(credential(token="abc")), provideClusterInfo=provided)
+    others = {"tls_server_name": "apiserver.test", "disable_compression": True, "extensions": [extension]}
+    desk.both.ask(desk.config(user, **others))
+    asked_alike(desk.recorder)
+    assert len(desk.told) >= 2
+    assert all(told == desk.told[0] for told in desk.told)
+    assert ("cluster" in desk.told[-1]["spec"]) == provided
+
+
+def test_a_plugin_that_is_not_asked(desk: Desk) -> None:
+    """A token, a password or a certificate goes before it."""
+    pair = desk.recorder.authority.client("bob", "bob")
+    certificate = {"client-certificate": str(pair.certificate), "client-key": str(pair.key)}
+    plugin = desk.user("exit 1")
+    for other in ({"token": "a"}, {"username": "a", "password": "b"}, certificate):
+        desk.both.ask(desk.config({**plugin, **other}))
+        asked_alike(desk.recorder)
+    assert not desk.calls.exists()
+
+
+@pytest.mark.parametrize("mode", ["Never", "IfAvailable", "Always"])
+def test_a_terminal(desk: Desk, mode: str) -> None:
+    """A plugin may read what the user types, unless it says that it never does."""
+    script = f'read typed || typed=nothing; {says(credential(token="TOKEN"))} | sed "s/TOKEN/$typed/"'
+    desk.both.write(desk.config(desk.user(script, interactiveMode=mode)))
+    master, terminal = pty.openpty()
+    try:
+        os.write(master, b"typed\n" * 3)
+        desk.both.run(stdin=terminal)
+    finally:
+        os.close(master)
+        os.close(terminal)
+    expected = "nothing" if mode == "Never" else "typed"
+    assert asked_alike(desk.recorder).header("Authorization") == f"Bearer {expected}"
+    assert {told["spec"]["interactive"] for told in desk.told} == {mode != "Never"}
+
+
+def test_no_terminal(desk: Desk) -> None:
+    """A plugin that needs one is not run."""
+    theirs, ours = desk.both.ask(desk.config(desk.user("exit 1", interactiveMode="Always"))).complaints
+    assert ours == theirs
+    assert not desk.calls.exists()
+
+
+REFUSED: Mapping[str, tuple[str, Json]] = {
+    "no mode": ("", {"interactiveMode": None}),
+    "unknown mode": ("", {"interactiveMode": "Sometimes"}),
+    "no version": ("", {"apiVersion": None}),
+    "removed version": ("", {"apiVersion": "client.authentication.k8s.io/v1alpha1"}),
+    "no command": ("", {"command": None}),
+    "variable without a name": ("", {"env": [{"name": "", "value": "x"}]}),
+    "other version": (says(credential(BETA, token="SECRET")), {}),
+    "no status": (says(json.dumps({"apiVersion": V1, "kind": "ExecCredential"})), {}),
+    "nothing in it": (says(credential()), {}),
+    "certificate alone": (says(credential(clientCertificateData="SECRET")), {}),
+    "fails": ("echo broken >&2; exit 3", {}),
+    "not executable": ("", {"command": "./config"}),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused(desk: Desk, name: str) -> None:
+    """In kubectl's words; what the plugin itself says on standard error stands before."""
+    script, changes = REFUSED[name]
+    pair = desk.both.ask(desk.config(desk.user(script, **changes)))
+    theirs, ours = pair.complaints
+    assert ours == theirs
+    lines = pair.spread.stderr.splitlines()
+    assert lines[:-1] == (["broken"] if name == "fails" else [])
+    assert "SECRET" not in pair.spread.stderr
+
+
+UNREADABLE: Mapping[str, str] = {
+    "text": "SECRET",
+    "half": '{"status": {"token": "SECRET',
+    "other kind": json.dumps({"apiVersion": V1, "kind": "SECRET", "status": {"token": "SECRET"}}),
+    "wrong type": json.dumps({"apiVersion": V1, "kind": "ExecCredential", "status": {"token": ["SECRET"]}}),
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_an_answer_that_is_none(desk: Desk, name: str) -> None:
+    """Both refuse it while they decode it; the plugin says less, since what was decoded may be a secret."""
+    pair = desk.both.ask(desk.config(desk.user(says(UNREADABLE[name]))))
+    theirs, _ = pair.complaints
+    assert theirs.startswith(f"{GETTING}decoding stdout: ")
+    assert pair.spread.error.startswith(f"{GETTING}decoding stdout: ")
+    if name != "other kind":
+        assert "SECRET" not in pair.spread.stderr
+
+
+def test_a_certificate_that_is_none(desk: Desk) -> None:
+    """Both say so, the plugin where it is used."""
+    pair = desk.both.ask(desk.config(desk.user(says(credential(clientCertificateData="x", clientKeyData="y")))))
+    assert "failed parsing client key/certificate" in pair.kubectl.stderr
+    assert pair.spread.error == "Unable to connect to the server: the client certificate or its key is no PEM"
+
+
+def test_a_plugin_that_is_not_installed(desk: Desk) -> None:
+    """With the kubeconfig's word on how to install it, in one line and without what would move the cursor."""
+    hint = "get it:\n  brew install \x1b[1mgizmo"
+    user = desk.user("", command="no-such-plugin", installHint=hint)
+    pair = desk.both.ask(desk.config(user))
+    assert pair.kubectl.stderr.startswith(f"{GETTING}exec: executable no-such-plugin not found\n")
+    assert pair.kubectl.stderr.endswith("brew install U+001B[1mgizmo\n")
+    assert pair.spread.error == (
+        f"{GETTING}exec: executable no-such-plugin not found (get it: brew install \\x1b[1mgizmo)"
+    )
+
+
+def test_a_plugin_in_the_path(desk: Desk, tmp_path: Path) -> None:
+    """A bare name is looked up there, not beside the kubeconfig."""
+    user = desk.user(says(credential(token="abc")), command="gizmo-login")
+    (tmp_path / "plugin").rename(desk.both.folder / "gizmo-login")
+    assert "gizmo-login not found" in desk.both.ask(desk.config(user)).spread.error
+    path = f"{desk.both.folder}{os.pathsep}{desk.both.path}"
+    desk.both.ask(desk.config(user), environment={"PATH": path})
+    assert asked_alike(desk.recorder).header("Authorization") == "Bearer abc"
+
+
+@pytest.mark.parametrize("ends", ["", "2020-01-01T00:00:00Z", "2199-01-01T00:00:00+01:00"])
+def test_credentials_are_kept_until_they_end(
+    faulty_cluster: ControlPlane, both: Both, recorder: Recorder, ends: str
+) -> None:
+    """Of many requests of one run the plugin is asked for one, unless what it gave has ended."""
+    desk = Desk(both, recorder)
+    token = faulty_cluster._security.tokens["first"]
+    status = {"token": token} | ({"expirationTimestamp": ends} if ends else {})
+    user = desk.user(says(credential(**status)))
+    pair = both.ask(config(faulty_cluster.api.server, faulty_cluster._security.authority.certificate, user))
+    assert (pair.kubectl.status, pair.spread.status) == (0, 0), pair.spread.stderr
+    before = len(desk.told)
+    answer = both.spread("check", "-A")
+    assert answer.status == 0, answer.stderr
+    assert (len(desk.told) - before == 1) == (not ends.startswith("2020"))

@@ -1,0 +1,233 @@
+"""Who asks: tokens, passwords, certificates and impersonation reach the server as from the real kubectl."""
+
+from __future__ import annotations
+
+import json
+import time
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from kubectl_spread.sources.cluster import Cluster
+from kubectl_spread.sources.connection import ConnectionFlags
+from tests.builders import Json
+from tests.controlplane.cluster import ControlPlane
+from tests.e2e.both import Both, asked_alike, config
+from tests.e2e.faulty import Faulty
+from tests.e2e.recorder import PLUGIN, Recorder, Seen
+
+pytestmark = pytest.mark.e2e
+
+
+def ask(both: Both, recorder: Recorder, user: Json, *flags: str) -> Seen:
+    """Return the plugin's request, which says the same as kubectl's."""
+    both.ask(config(recorder.url, recorder.authority.certificate, user), *flags)
+    return asked_alike(recorder)
+
+
+def test_a_token(both: Both, recorder: Recorder) -> None:
+    """In the kubeconfig or as a flag."""
+    assert ask(both, recorder, {"token": "abc"}).header("Authorization") == "Bearer abc"
+    assert ask(both, recorder, {}, "--token", "abc").header("Authorization") == "Bearer abc"
+
+
+def test_a_token_file_goes_before_a_token(both: Both, recorder: Recorder) -> None:
+    """Even before ``--token``: that surprises, but it is what kubectl does."""
+    path = both.write("in-file\n", "token")
+    for user, flags in (({}, []), ({"token": "a"}, []), ({}, ["--token", "flag"])):
+        seen = ask(both, recorder, {"tokenFile": str(path), **user}, *flags)
+        assert seen.header("Authorization") == "Bearer in-file"
+
+
+def test_a_token_file_that_rotates(both: Both, recorder: Recorder) -> None:
+    """The next run reads the next token; one that is refused within a run is read again at once."""
+    path = both.write("first", "token")
+    user = {"tokenFile": str(path)}
+    assert ask(both, recorder, user).header("Authorization") == "Bearer first"
+    path.write_text("second", encoding="utf-8")
+    assert ask(both, recorder, user).header("Authorization") == "Bearer second"
+
+    def rotate(seen: Seen) -> int:
+        path.write_text("third", encoding="utf-8")
+        return 401 if seen.header("Authorization") == "Bearer second" else 403
+
+    recorder.answer = rotate
+    file = both.write(config(recorder.url, recorder.authority.certificate, user))
+    with pytest.raises(Exception, match="Forbidden"):
+        Cluster.connect(ConnectionFlags(kubeconfig=str(file))).version()
+    assert [seen.header("Authorization") for seen in recorder.requests] == ["Bearer second", "Bearer third"]
+
+
+def test_basic_authentication(both: Both, recorder: Recorder) -> None:
+    """In the kubeconfig or as flags; no apiserver has taken it since 1.19."""
+    expected = f"Basic {b64encode('jörg:b:c'.encode()).decode()}"
+    user = {"username": "jörg", "password": "b:c"}
+    assert ask(both, recorder, user).header("Authorization") == expected
+    assert ask(both, recorder, {}, "--username", "jörg", "--password", "b:c").header("Authorization") == expected
+    assert ask(both, recorder, {"username": "a", "password": "b"}, "--password", "c").header("Authorization") == (
+        f"Basic {b64encode(b'a:c').decode()}"
+    )
+
+
+def test_a_client_certificate(both: Both, recorder: Recorder) -> None:
+    """Of files or of data, as flags, and beside a token."""
+    pair, other = (recorder.authority.client(name, name) for name in ("bob", "eve"))
+    files = {"client-certificate": str(pair.certificate), "client-key": str(pair.key)}
+    data = {f"{key}-data": b64encode(Path(path).read_bytes()).decode() for key, path in files.items()}
+    flags = ["--client-certificate", str(other.certificate), "--client-key", str(other.key)]
+    assert ask(both, recorder, files).certificate == "bob"
+    assert ask(both, recorder, data).certificate == "bob"
+    assert ask(both, recorder, files, *flags).certificate == "eve"
+    # kubectl refused that until 1.33, as if the flags stood in the file.
+    both.ask(config(recorder.url, recorder.authority.certificate, data), *flags)
+    assert {seen.certificate for seen in recorder.requests} == {"eve"}
+    recorder.requests.clear()
+    assert ask(both, recorder, {**files, "token": "a"}).who["headers"] == [("Authorization", "Bearer a")]
+
+
+def test_nothing_is_said_without_tls(both: Both, tmp_path: Path) -> None:
+    """Nobody on the way shall read it, and a plugin is not even asked; whom to impersonate is no secret."""
+    from tests.e2e.recorder import record  # noqa: PLC0415 - only here without TLS
+
+    ran = tmp_path / "ran"
+    plugin = both.write(f"#!/bin/sh\ntouch {ran}\n", "plugin")
+    plugin.chmod(0o755)
+    command = {"command": "./plugin", "apiVersion": "client.authentication.k8s.io/v1", "interactiveMode": "Never"}
+    with record(tmp_path, tls=False) as recorder:
+        for user in ({"token": "abc"}, {"username": "a", "password": "b"}, {"exec": command}):
+            both.ask(config(recorder.url, None, {**user, "as": "bob"}))
+            assert asked_alike(recorder).who["headers"] == [("Impersonate-User", "bob")]
+    assert not ran.exists()
+
+
+IMPERSONATED: Mapping[str, tuple[Json, list[str]]] = {
+    "user": ({"as": "bob"}, []),
+    "everything": ({"as": "Jörg", "as-uid": "1", "as-groups": ["a", "b"], "as-user-extra": {"k": ["1", "2"]}}, []),
+    "odd key": ({"as": "bob", "as-user-extra": {"Example.com/A key!%": ["x"]}}, []),
+    "flags": ({}, ["--as", "bob", "--as-uid", "1", "--as-group", "a", "--as-group", "b"]),
+    "flags before the file": (
+        {"as": "eve", "as-groups": ["a", "b"], "as-uid": "1"},
+        ["--as", "bob", "--as-group", "c"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", IMPERSONATED)
+def test_impersonation(both: Both, recorder: Recorder, name: str) -> None:
+    """Headers are alike, in the order of a name's values."""
+    user, flags = IMPERSONATED[name]
+    seen = ask(both, recorder, {"token": "abc", **user}, *flags)
+    assert any(header == "Impersonate-User" for header, _ in seen.who["headers"])
+
+
+def test_extras_as_flags(both: Both, recorder: Recorder) -> None:
+    """As kubectl has them since 1.36: they are what the same extras in a kubeconfig are."""
+    user = {"token": "abc", "as": "bob"}
+    file = {"as-user-extra": {"k": ["1", "2=3"]}}
+    expected = ask(both, recorder, {**user, **file}).who
+    both.ask(config(recorder.url, recorder.authority.certificate, user), "--as-user-extra=k=1", "--as-user-extra=k=2=3")
+    assert next(seen for seen in recorder.requests if seen.by_plugin).who == expected
+    answer = both.run("--as-user-extra", "k").spread
+    assert answer.error == 'error: invalid extra "k" of --as-user-extra: write KEY=VALUE'
+
+
+def test_the_apiserver_knows_both_alike(control_plane: ControlPlane, both: Both) -> None:
+    """By its audit log: certificate, token, and each of them as somebody else."""
+    as_bob = ["--as", "bob", "--as-uid", "7", "--as-group", "system:authenticated", "--as-group", "shop"]
+    admin = control_plane.kubeconfig_for("carol", ["system:masters"])
+    token = control_plane.token_kubeconfig("token-user")
+    for file, flags in ((admin, []), (admin, as_bob), (token, [])):
+        control_plane.audit_log.touch()
+        before = control_plane.audit_log.stat().st_size
+        both.run("--kubeconfig", str(file), *flags)
+        found = [(event["user"], event.get("impersonatedUser")) for event in _versions(control_plane, before)]
+        assert len(found) >= 2
+        assert all(who == found[0] for who in found)
+
+
+def _versions(cluster: ControlPlane, offset: int) -> list[Json]:
+    """Return the requests for the version since an offset in the audit log; both programs are among them."""
+    with cluster.audit_log.open("rb") as lines:
+        lines.seek(offset)
+        events = [json.loads(line) for line in lines]
+    found = [event for event in events if event["requestURI"].startswith("/version")]
+    assert {event["userAgent"].startswith(PLUGIN) for event in found} == {True, False}
+    # Of the user, the id of the credential is one of the certificate; the rest must be alike, too.
+    return found
+
+
+def test_the_namespace_of_the_context(faulty_cluster: ControlPlane, both: Both) -> None:
+    """Without ``-n`` both read the namespace that the context names, and with it the other."""
+    content = json.loads(faulty_cluster.kubeconfig.read_text(encoding="utf-8"))
+    content["contexts"][0]["context"]["namespace"] = "nothing-here"
+    both.write(content)
+    for flags, where in (([], "nothing-here"), (["-n", "nor-here"], "nor-here")):
+        pair = both.run(*flags, asking=("get", "pods"))
+        assert pair.kubectl.stderr == pair.spread.stderr == f"No resources found in {where} namespace.\n"
+
+
+def jwt(lifetime: float) -> str:
+    """Return a token that says when it ends, signed by nobody."""
+    parts: list[Json] = [{"alg": "none"}, {"exp": int(time.time() + lifetime)}, {}]
+    return ".".join(urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts)
+
+
+def oidc(**settings: str) -> Json:
+    """Return a user of an OIDC issuer that nobody can reach."""
+    usual = {"idp-issuer-url": "https://127.0.0.1:1", "client-id": "kubernetes"}
+    return {"auth-provider": {"name": "oidc", "config": {**usual, **settings}}}
+
+
+def test_an_oidc_token(both: Both, recorder: Recorder) -> None:
+    """One that has not expired is sent; kubectl still has this provider, and only this one."""
+    token = jwt(3600)
+    assert ask(both, recorder, oidc(**{"id-token": token})).header("Authorization") == f"Bearer {token}"
+    assert ask(both, recorder, {**oidc(), "token": "a"}).header("Authorization") == "Bearer a"
+
+
+NO_TOKEN: Mapping[str, Json] = {
+    "expired": oidc(**{"id-token": jwt(-60)}),
+    "none": oidc(),
+    "no client": oidc(**{"client-id": ""}),
+    "no issuer": oidc(**{"idp-issuer-url": ""}),
+    "unknown provider": {"auth-provider": {"name": "keystone"}},
+}
+
+
+@pytest.mark.parametrize("name", NO_TOKEN)
+def test_no_oidc_token(both: Both, recorder: Recorder, name: str) -> None:
+    """In kubectl's words."""
+    theirs, ours = both.ask(config(recorder.url, recorder.authority.certificate, NO_TOKEN[name])).complaints
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("name", ["azure", "gcp"])
+def test_providers_that_were_removed(both: Both, recorder: Recorder, name: str) -> None:
+    """Both say what took their place; the plugin in one line."""
+    user = {"auth-provider": {"name": name}}
+    pair = both.ask(config(recorder.url, recorder.authority.certificate, user))
+    instead = {"azure": "kubelogin", "gcp": "gke-gcloud-auth-plugin"}[name]
+    first = f"error: The {name} auth plugin has been removed"
+    assert pair.kubectl.stderr.startswith(first)
+    assert instead in pair.kubectl.stderr
+    assert pair.spread.error == f"{first}: use the credential plugin {instead}"
+
+
+def test_nobody(both: Both, recorder: Recorder) -> None:
+    """Where kubectl would ask for a name and a password, the plugin asks the server as nobody."""
+    pair = both.ask(config(recorder.url, recorder.authority.certificate, {}))
+    assert pair.kubectl.stdout == "Please enter Username: "
+    assert [seen.who["headers"] for seen in recorder.requests if seen.by_plugin] == [[]]
+
+
+def test_what_the_apiserver_refuses(behind: Faulty, both: Both) -> None:
+    """A token that it does not know, and any password: to it the user is nobody."""
+    server, authority = behind.cluster.api.server, behind.authority.certificate
+    pair = both.ask(config(server, authority, {"token": "unknown-secret"}))
+    assert pair.complaints == ("error: You must be logged in to the server (Unauthorized)",) * 2
+    pods = ("get", "--raw", "/api/v1/namespaces/default/pods")
+    pair = both.ask(config(server, authority, {"username": "a", "password": "word"}), asking=pods)
+    assert pair.complaints[0] == pair.complaints[1]
+    assert 'User "system:anonymous" cannot list resource "pods"' in pair.spread.error

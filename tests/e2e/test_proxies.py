@@ -1,0 +1,162 @@
+"""The way to the server: proxies of the kubeconfig and of the environment, as the real kubectl takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Literal
+
+import pytest
+
+from tests.builders import Json
+from tests.controlplane.processes import LOOPBACK, free_port
+from tests.e2e import proxy
+from tests.e2e.both import Both, asked_alike, config
+from tests.e2e.proxy import Proxy
+from tests.e2e.recorder import Recorder
+
+pytestmark = pytest.mark.e2e
+
+Scheme = Literal["http", "https", "socks5"]
+SCHEMES: tuple[Scheme, ...] = ("http", "https", "socks5")
+NAME = "apiserver.test"
+SERVER = f"https://{NAME}:6443"
+"""An address that nobody but the proxy can look up."""
+
+
+@contextmanager
+def through(recorder: Recorder, scheme: Scheme, who: str = "") -> Iterator[Proxy]:
+    """Run a proxy that leads to the recorder."""
+    pair = recorder.authority.server("proxy", [LOOPBACK]) if scheme == "https" else None
+    with proxy.running(scheme, {NAME: recorder.port, LOOPBACK: recorder.port}, who=who, pair=pair) as found:
+        yield found
+
+
+def named(recorder: Recorder, server: str = SERVER, **cluster: object) -> Json:
+    """Return a kubeconfig for an address of the recorder."""
+    return config(server, recorder.authority.certificate, {"token": "abc"}, **cluster)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_proxy_url(both: Both, recorder: Recorder, scheme: Scheme) -> None:
+    """The proxy looks up the name; neither NO_PROXY nor a loopback address goes around it."""
+    with through(recorder, scheme) as passed:
+        for server in (SERVER, recorder.url):
+            both.ask(named(recorder, server, proxy_url=passed.url), environment={"NO_PROXY": f"{NAME},{LOOPBACK}"})
+            assert asked_alike(recorder).header("Authorization") == "Bearer abc"
+            assert len(passed.asked) >= 2
+            assert set(passed.asked) == {server.removeprefix("https://")}
+            passed.asked.clear()
+
+
+@pytest.mark.parametrize("scheme", ["http", "socks5"])
+def test_credentials_of_a_proxy(both: Both, recorder: Recorder, scheme: Scheme) -> None:
+    """They stand in its address, and are not printed when it refuses them."""
+    with through(recorder, scheme, "me:word") as passed:
+        both.ask(named(recorder, proxy_url=passed.url_with_credentials))
+        asked_alike(recorder)
+        refused = passed.url_with_credentials.replace("me:word", "me:secret")
+        pair = both.ask(named(recorder, proxy_url=refused))
+    words = "Proxy Authentication Required" if scheme == "http" else "authentication failed"
+    assert all(line.startswith("Unable to connect to the server: ") and words in line for line in pair.complaints)
+    assert "secret" not in pair.spread.stderr
+
+
+def test_a_flag_names_the_proxy(both: Both, recorder: Recorder) -> None:
+    """``--proxy-url``, which kubectl has since 1.36, means what it means in the kubeconfig."""
+    with through(recorder, "http") as passed:
+        both.ask(named(recorder), "--proxy-url", passed.url)
+        assert [seen.header("Authorization") for seen in recorder.requests if seen.by_plugin] == ["Bearer abc"]
+
+
+@pytest.mark.parametrize("variable", ["HTTPS_PROXY", "https_proxy"])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_proxy_of_the_environment(both: Both, recorder: Recorder, scheme: Scheme, variable: str) -> None:
+    """In either case of letters; the proxy may be anything that proxy-url may be."""
+    with through(recorder, scheme) as passed:
+        both.ask(named(recorder), environment={variable: passed.url})
+        asked_alike(recorder)
+        assert set(passed.asked) == {f"{NAME}:6443"}
+
+
+def test_a_proxy_without_a_scheme(both: Both, recorder: Recorder) -> None:
+    """In the environment it is http."""
+    with through(recorder, "http") as passed:
+        both.ask(named(recorder), environment={"HTTPS_PROXY": passed.url.removeprefix("http://")})
+        asked_alike(recorder)
+
+
+def test_loopback_needs_no_proxy(both: Both, recorder: Recorder) -> None:
+    """Of the environment: kubectl goes there directly, and so does the plugin."""
+    with through(recorder, "http") as passed:
+        both.ask(named(recorder, recorder.url), environment={"HTTPS_PROXY": passed.url})
+        asked_alike(recorder)
+        assert passed.asked == []
+
+
+def test_other_variables_are_not_heeded(both: Both, recorder: Recorder) -> None:
+    """HTTP_PROXY is for plain HTTP, and ALL_PROXY is nobody's."""
+    with through(recorder, "http") as passed:
+        pair = both.ask(named(recorder), environment={"HTTP_PROXY": passed.url, "ALL_PROXY": passed.url})
+        assert all("no such host" in line for line in pair.complaints)
+        assert passed.asked == []
+
+
+EXCEPTIONS: Mapping[str, bool] = {
+    "apiserver.test": True,
+    "test": True,
+    ".test": True,
+    "*.test": True,
+    "apiserver.test:6443": True,
+    "*": True,
+    "other.test, APISERVER.TEST": True,
+    ".apiserver.test": False,
+    "apiserver.test:443": False,
+    "server.test": False,
+    "10.0.0.0/8": False,
+}
+
+
+@pytest.mark.parametrize("exceptions", EXCEPTIONS)
+def test_no_proxy(both: Both, recorder: Recorder, exceptions: str) -> None:
+    """Where it names the server, both ask for the name themselves, and nobody knows it."""
+    with through(recorder, "http") as passed:
+        pair = both.ask(named(recorder), environment={"HTTPS_PROXY": passed.url, "NO_PROXY": exceptions})
+        if EXCEPTIONS[exceptions]:
+            assert all("no such host" in line for line in pair.complaints)
+        else:
+            asked_alike(recorder)
+        assert bool(passed.asked) != EXCEPTIONS[exceptions]
+
+
+@pytest.mark.parametrize("scheme", ["http", "socks5"])
+def test_a_proxy_that_is_gone(both: Both, recorder: Recorder, scheme: str) -> None:
+    """Both name the server, not the proxy."""
+    theirs, ours = both.ask(named(recorder, proxy_url=f"{scheme}://{LOOPBACK}:{free_port()}")).complaints
+    assert ours == theirs
+
+
+def test_an_address_that_is_none(both: Both, recorder: Recorder) -> None:
+    """Both refuse it; the plugin does not print it, since it may hold a password."""
+    pair = both.ask(named(recorder, proxy_url="ftp://me:secret@127.0.0.1:1"))
+    theirs, ours = pair.complaints
+    assert theirs.endswith("must be http, https, or socks5")
+    assert ours == "error: invalid 'proxy-url' for cluster \"c\": unsupported scheme, must be http, https, or socks5"
+    assert "secret" not in pair.spread.stderr
+
+
+@pytest.mark.parametrize("how", ["flag", "kubeconfig", "not at all"])
+def test_compression(both: Both, recorder: Recorder, how: str) -> None:
+    """Both ask for gzip, unless they are told not to. On loopback the plugin never does."""
+    with through(recorder, "http") as passed:
+        content = named(recorder, proxy_url=passed.url, disable_compression=how == "kubeconfig")
+        both.ask(content, *(["--disable-compression"] if how == "flag" else []))
+    asked = {
+        "gzip" in seen.header("Accept-Encoding") for seen in recorder.requests if _is_real(seen.header("User-Agent"))
+    }
+    assert asked == {how == "not at all"}
+
+
+def _is_real(agent: str) -> bool:
+    """Tell whether this is not a kubectl that looks for another kubectl to run."""
+    return not agent.startswith("kubectl-dispatcher/")

@@ -1,0 +1,124 @@
+"""The ID token of an OIDC issuer: sent while it is good, refreshed once it is not."""
+
+from __future__ import annotations
+
+import json
+import time
+from base64 import b64encode, urlsafe_b64encode
+from pathlib import Path
+from urllib.parse import parse_qs
+
+import pytest
+
+from kubectl_spread.errors import SourceError
+from kubectl_spread.sources import oidc
+from tests.sources.server import Reply, Server, serve, serving
+
+
+def jwt(lifetime: float) -> str:
+    parts = [{"alg": "none"}, {"exp": time.time() + lifetime}, {}]
+    return ".".join(urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts)
+
+
+def config(server: Server, folder: Path, **changes: str) -> dict[str, str]:
+    usual = {
+        "idp-issuer-url": f"{server.url}/",
+        "client-id": "kube/1",
+        "client-secret": "word",
+        "refresh-token": "old-refresh",
+        "id-token": jwt(5),
+        "idp-certificate-authority": str(folder / "pki" / "ca.crt"),
+    }
+    return {**usual, **changes}
+
+
+def says(**fields: str) -> Reply:
+    return Reply(body=json.dumps(fields).encode())
+
+
+def never(text: str) -> None:
+    pytest.fail(text)
+
+
+def test_a_token_that_is_good_asks_nobody() -> None:
+    token = jwt(3600)
+    found, expires = oidc.id_token({"idp-issuer-url": "https://x", "client-id": "c", "id-token": token}, {}, never)
+    assert found == token
+    assert 3580 < expires - time.time() < 3600
+
+
+@pytest.mark.parametrize("data", [False, True], ids=["file", "data"])
+def test_an_expired_token_is_refreshed(tmp_path: Path, data: bool) -> None:
+    token = jwt(3600)
+    with serve(says(), says(id_token=token, refresh_token="old-refresh"), tls=serving(tmp_path)) as server:
+        server.replies[0] = says(token_endpoint=f"{server.url}/token")
+        given = config(server, tmp_path)
+        if data:
+            authority = Path(given.pop("idp-certificate-authority")).read_bytes()
+            given["idp-certificate-authority-data"] = b64encode(authority).decode()
+        assert oidc.id_token(given, {}, never)[0] == token
+    discovery, refresh = server.requests
+    assert (discovery.method, discovery.path) == ("GET", "/.well-known/openid-configuration")
+    assert "Authorization" not in {name.title() for name, _ in discovery.headers}
+    assert (refresh.method, refresh.path) == ("POST", "/token")
+    assert parse_qs(refresh.body) == {"grant_type": ["refresh_token"], "refresh_token": ["old-refresh"]}
+    assert dict(refresh.headers)["authorization"] == f"Basic {b64encode(b'kube%2F1:word').decode()}"
+
+
+def test_an_issuer_that_wants_the_client_in_the_form(tmp_path: Path) -> None:
+    token = jwt(3600)
+    with serve(says(), Reply(401), says(id_token=token), tls=serving(tmp_path)) as server:
+        server.replies[0] = says(token_endpoint=f"{server.url}/token")
+        assert oidc.id_token(config(server, tmp_path), {}, never)[0] == token
+    form = parse_qs(server.requests[2].body)
+    assert (form["client_id"], form["client_secret"]) == (["kube/1"], ["word"])
+    assert "authorization" not in dict(server.requests[2].headers)
+
+
+def test_another_refresh_token_is_said(tmp_path: Path) -> None:
+    """That is what kubectl would write down."""
+    said: list[str] = []
+    with serve(says(), says(id_token=jwt(60), refresh_token="new-secret"), tls=serving(tmp_path)) as server:
+        server.replies[0] = says(token_endpoint=f"{server.url}/token")
+        oidc.id_token(config(server, tmp_path), {}, said.append)
+    (line,) = said
+    assert "not written to the kubeconfig" in line
+    assert "secret" not in line
+
+
+@pytest.mark.parametrize(
+    ("replies", "message"),
+    [
+        ([Reply(404)], "failed to query metadata endpoint"),
+        ([Reply(body=b"<html>")], "failed to query metadata endpoint"),
+        ([Reply(302, headers={"Location": "http://127.0.0.1:1"})], "failed to query metadata endpoint"),
+        ([says()], "discovery object doesn't contain a token_endpoint"),
+        ([says(token_endpoint="/token"), Reply(400, b"old-refresh is over")], "the issuer refuses the refresh token"),
+        ([says(token_endpoint="/token"), says(access_token="x")], "token response did not contain an id_token"),
+        ([says(token_endpoint="/token"), says(id_token="x")], "ID Token is not a valid JWT"),
+    ],
+)
+def test_an_issuer_that_gives_nothing(tmp_path: Path, replies: list[Reply], message: str) -> None:
+    with serve(*replies, tls=serving(tmp_path)) as server:
+        server.replies = [
+            Reply(
+                reply.status, reply.body.replace(b'"/token"', f'"{server.url}/token"'.encode()), headers=reply.headers
+            )
+            for reply in server.replies
+        ]
+        with pytest.raises(SourceError, match=message) as refused:
+            oidc.id_token(config(server, tmp_path), {}, never)
+    assert "old-refresh" not in str(refused.value)
+
+
+@pytest.mark.parametrize("token", ["a", "a.b.c", "a.%.c", f"a.{b64encode(b'[]').decode()}.c"])
+def test_what_is_no_token(token: str) -> None:
+    with pytest.raises(SourceError, match="ID Token is not a valid JWT"):
+        oidc.id_token({"idp-issuer-url": "https://x", "client-id": "c", "id-token": token}, {}, never)
+
+
+def test_an_authority_that_cannot_be_read(tmp_path: Path) -> None:
+    with serve(says(), tls=serving(tmp_path)) as server:
+        given = config(server, tmp_path, **{"idp-certificate-authority": str(tmp_path / "gone")})
+        with pytest.raises(SourceError, match="authority of the OIDC issuer cannot be read"):
+            oidc.id_token(given, {}, never)
