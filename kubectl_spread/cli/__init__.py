@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import errno
 import gc
+import io
 import os
 import signal
 import sys
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import IO, Any, Final, NoReturn
+from typing import IO, TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 from click.exceptions import NoArgsIsHelpError
@@ -20,6 +21,12 @@ from kubectl_spread.cli import output
 from kubectl_spread.errors import SpreadError
 from kubectl_spread.kube.features import NEWEST_MINOR, OLDEST_MINOR
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+PROGRAM: Final = "kubectl-spread"
+VARIABLE: Final = "_KUBECTL_SPREAD_COMPLETE"
+"""Set by a shell that asks for candidates."""
 _FAILED = 2
 _INTERRUPTED = 130
 _PIPE_CLOSED = 141
@@ -29,9 +36,11 @@ _TERMINATED = 143
 
 _COMMANDS: Final = {
     "check": ("check", "Compare every pod's selectors with what the merge makes of them, and count every constraint."),
+    "completion": ("completion", "Print a script that makes a shell complete commands, options and names."),
     "explain": ("explain", "Explain one pod or workload, or one rule by its code or name."),
     "merge": ("merge", "Write manifests as kube-apiserver would store their selectors."),
     "rules": ("rules", "List the rules; `kubectl spread explain CODE` explains one."),
+    "schema": ("schema", "Print the JSON Schema of what `-o json` prints."),
     "unmerge": (
         "merge",
         "Write stored pods without what the merge put into their selectors, so that they can be created again.",
@@ -78,6 +87,14 @@ class SpreadGroup(click.Group):
         module, _ = _COMMANDS[cmd_name]
         command: click.Command = getattr(import_module(f"kubectl_spread.cli.{module}"), cmd_name)
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        """Return the commands and options that begin so, without importing a command."""
+        from click.shell_completion import CompletionItem  # noqa: PLC0415 - only shells ask
+
+        found = [CompletionItem(name, help=summary) for name, (_, summary) in _COMMANDS.items()]
+        options = click.Command.shell_complete(self, ctx, incomplete)
+        return [item for item in found if item.value.startswith(incomplete)] + options
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write what each command does, without importing it."""
@@ -138,5 +155,12 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
     # What one run makes it keeps until its end: looking for cycles in that takes a tenth of the time and frees nothing.
     gc.disable()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # Characters that the locale does not have become escapes, not an error.
+        sys.stdout.reconfigure(errors="backslashreplace")
     called = Path(sys.argv[0]).name
-    cli(prog_name="kubectl spread" if called.startswith("kubectl-") else "kubectl-spread")
+    if VARIABLE in os.environ:
+        from kubectl_spread.cli import completion  # noqa: PLC0415 - only shells ask
+
+        completion.silence()
+    cli(prog_name="kubectl spread" if called.startswith("kubectl-") else PROGRAM, complete_var=VARIABLE)

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, Literal
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final, Literal, NoReturn
 
 import click
 
-from kubectl_spread.audit.report import Report
-from kubectl_spread.cli import formats, options, output
-from kubectl_spread.cli.baseline import gone, load
+from kubectl_spread.cli import formats, options, output, values
 from kubectl_spread.cli.formats import Output
-from kubectl_spread.cli.gather import gather
-from kubectl_spread.cli.gathered import Gathered
-from kubectl_spread.rules.model import Severity
+from kubectl_spread.errors import UsageError
+
+if TYPE_CHECKING:
+    from kubectl_spread.audit.report import Report
+    from kubectl_spread.cli.gathered import Gathered
+    from kubectl_spread.render.table import Layout
+    from kubectl_spread.rules.engine import Baseline
 
 _FINDINGS: Final = 1
 _UNANSWERED: Final = 2
 
 
 @click.command()
-@click.argument("arguments", nargs=-1, metavar="[NAME… | TYPE/NAME… | TYPE NAME…]")
+@click.argument("arguments", nargs=-1, metavar="[NAME… | TYPE/NAME… | TYPE NAME…]", shell_complete=values.objects)
 @options.scope
 @options.reading
+@click.option("--manifests", is_flag=True, help="The arguments are files to read, as if -f stood before each.")
 @click.option(
     "-o",
     "--output",
@@ -30,9 +34,16 @@ _UNANSWERED: Final = 2
     callback=formats.parsed,
     multiple=True,
     metavar="FORMAT[=FILE]",
+    shell_complete=values.formats,
     help=f"How to print, and to which file; repeatable. One of {', '.join(formats.NAMES)}. [default: table]",
 )
-@click.option("--output-file", default="", metavar="FILE", help="The file for what would go to standard output.")
+@click.option(
+    "--output-file",
+    default="",
+    metavar="FILE",
+    shell_complete=values.files,
+    help="The file for what would go to standard output.",
+)
 @click.option(
     "--fail-on",
     type=click.Choice(["error", "warning", "info", "never"]),
@@ -51,10 +62,12 @@ _UNANSWERED: Final = 2
     "--baseline",
     default="",
     metavar="FILE",
+    shell_complete=values.files,
     help="A report of an earlier check -o json or yaml; what it has is neither shown nor makes the exit status 1.",
 )
 @click.option("--show", type=click.Choice(["problems", "all"]), help="Rows to show. [default: all, where they are few]")
 @click.option("--no-headers", is_flag=True, help="Print the table without headers.")
+@click.option("-w", "--watch", is_flag=True, help="Print the answer again whenever it has changed, until Ctrl-C.")
 @options.color
 @options.connection
 @click.pass_context
@@ -62,13 +75,16 @@ def check(
     context: click.Context,
     /,
     *,
+    arguments: tuple[str, ...],
     filename: tuple[str, ...],
+    manifests: bool,
     forms: list[Output],
     output_file: str,
     fail_on: str,
     baseline: str,
     show: Literal["problems", "all"] | None,
     no_headers: bool,
+    watch: bool,
     color: str,
     **asked: object,
 ) -> None:
@@ -76,10 +92,20 @@ def check(
 
     Exit status: 0 nothing at or above --fail-on, 1 findings, 2 not everything could be checked.
     """
+    from kubectl_spread.cli.baseline import gone, load  # noqa: PLC0415 - completion of flags does not wait for the rules
+    from kubectl_spread.cli.gather import gather  # noqa: PLC0415 - likewise
+
     wanted = formats.outputs(forms, output_file)
+    if manifests:
+        filename, arguments = _files(filename, arguments), ()
     known = load(baseline, filename) if baseline else None
-    question, gathered = gather({**asked, "filename": filename})
+    asked |= {"arguments": arguments, "filename": filename}
+    if watch:
+        _watch(asked, wanted, known, partial(_layout, show=show, headers=not no_headers), color)
+    question, gathered = gather(asked)
     report = gathered.completed(question, known)
+    if any(one.form not in formats.FOR_PEOPLE for one in wanted):
+        report = gathered.located(report)
     gathered.say()
     if text := gone(report.summary):
         output.note(text)
@@ -87,12 +113,20 @@ def check(
         if one.form in formats.FOR_PEOPLE and gathered.empty:
             _say_nothing(gathered, one)
         else:
-            render = _table(gathered, one, show, headers=not no_headers, color=color) or formats.renderer(one.form)
+            layout = _layout(gathered, one.form, show=show, headers=not no_headers)
+            render = _table(layout, one, color) if layout else formats.renderer(one.form)
             formats.write(render(report), one.file)
     if gathered.problems:
         context.exit(_UNANSWERED)
     if _at_or_above(report, fail_on):
         context.exit(_FINDINGS)
+
+
+def _files(filename: tuple[str, ...], arguments: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the files that ``-f`` and the arguments name; without any the cluster would be asked instead."""
+    if not filename and not arguments:
+        raise UsageError("--manifests: no file is named")
+    return (*filename, *arguments)
 
 
 def _say_nothing(gathered: Gathered, one: Output) -> None:
@@ -103,25 +137,43 @@ def _say_nothing(gathered: Gathered, one: Output) -> None:
         formats.write("", one.file)
 
 
-def _table(
-    gathered: Gathered, one: Output, show: Literal["problems", "all"] | None, *, headers: bool, color: str
-) -> Callable[[Report], str] | None:
-    """Return what prints a report as a table; None where another format is asked for."""
-    if one.form not in (formats.TABLE, formats.WIDE):
+def _watch(
+    asked: Mapping[str, object],
+    wanted: Sequence[Output],
+    known: Baseline | None,
+    layout: Callable[[Gathered, str], Layout | None],
+    color: str,
+) -> NoReturn:
+    from kubectl_spread.cli import watch  # noqa: PLC0415 - it needs the kubernetes package, which takes half a second
+
+    watch.watch(asked, watch.View(wanted, layout, color, known))
+
+
+def _layout(gathered: Gathered, form: str, *, show: Literal["problems", "all"] | None, headers: bool) -> Layout | None:
+    """Return how a table is laid out; None where another format is asked for."""
+    if form not in (formats.TABLE, formats.WIDE):
         return None
     from kubectl_spread.render import table  # noqa: PLC0415 - rich is only for people
 
-    layout = table.Layout(
-        wide=one.form == formats.WIDE,
+    return table.Layout(
+        wide=form == formats.WIDE,
         namespaces=gathered.scope.namespace is None and gathered.several_namespaces,
         headers=headers,
         show=show,
     )
+
+
+def _table(layout: Layout, one: Output, color: str) -> Callable[[Report], str]:
+    """Return what prints a report as a table."""
+    from kubectl_spread.render import table  # noqa: PLC0415 - rich is only for people
+
     terminal = output.terminal(color) if one.file is None else output.page(color)
     return lambda report: table.check(report, layout, terminal)
 
 
 def _at_or_above(report: Report, fail_on: str) -> bool:
+    from kubectl_spread.rules.model import Severity  # noqa: PLC0415 - as above
+
     if fail_on == "never":
         return False
     limit = Severity.of(fail_on)

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from kubectl_spread.audit.explanation import explain as explain_audit
-from kubectl_spread.audit.report import Workload
-from kubectl_spread.cli import options, output
-from kubectl_spread.cli.gather import gather
+from kubectl_spread.cli import options, output, values
 from kubectl_spread.errors import NotFoundError, UsageError
-from kubectl_spread.render import structured
-from kubectl_spread.rules import RULES
-from kubectl_spread.rules.listing import listing
-from kubectl_spread.rules.model import Rule
+
+if TYPE_CHECKING:
+    from kubectl_spread.rules.model import Rule
 
 _UNANSWERED: Final = 2
 _MOST_REPLICAS: Final = 1000
@@ -31,7 +27,13 @@ def _number_of_replicas(_context: click.Context, _option: click.Parameter, text:
 
 
 @click.command()
-@click.argument("arguments", nargs=-1, required=True, metavar="NAME | TYPE/NAME | TYPE NAME | CODE")
+@click.argument(
+    "arguments",
+    nargs=-1,
+    required=True,
+    metavar="NAME | TYPE/NAME | TYPE NAME | CODE",
+    shell_complete=values.objects_or_rules,
+)
 @options.reading
 @click.option(
     "--replicas",
@@ -53,7 +55,10 @@ def explain(
 
     Exit status: 0, or 2 if it could not be answered.
     """
-    from kubectl_spread.render import explanation  # noqa: PLC0415 - rich is only for people
+    from kubectl_spread.audit.explanation import explain as explain_audit  # noqa: PLC0415 - completion spares it
+    from kubectl_spread.audit.report import Workload  # noqa: PLC0415 - likewise
+    from kubectl_spread.cli.gather import gather  # noqa: PLC0415 - likewise
+    from kubectl_spread.render import explanation, structured  # noqa: PLC0415 - rich is only for people
 
     if rule := _rule(arguments):
         _print_rule(rule, form)
@@ -63,6 +68,8 @@ def explain(
     if len(targets) != 1 or not targets[0].name:
         raise UsageError("explain takes exactly one pod, workload or rule code")
     report = gathered.completed(question)
+    if form:
+        report = gathered.located(report)
     gathered.say()
     namespaces = sorted(gathered.namespaces)
     if not namespaces:
@@ -90,6 +97,8 @@ def _rule(arguments: tuple[str, ...]) -> Rule | None:
     Raises:
         NotFoundError: the argument is like a code, but no rule has it.
     """
+    from kubectl_spread.rules import RULES  # noqa: PLC0415 - completion of flags does not wait for the rules
+
     if len(arguments) != 1:
         return None
     (argument,) = arguments
@@ -102,7 +111,8 @@ def _rule(arguments: tuple[str, ...]) -> Rule | None:
 
 
 def _print_rule(rule: Rule, form: str | None) -> None:
-    from kubectl_spread.render import catalogue  # noqa: PLC0415 - rich is only for people
+    from kubectl_spread.render import catalogue, structured  # noqa: PLC0415 - rich is only for people
+    from kubectl_spread.rules.listing import listing  # noqa: PLC0415 - as above
 
     match form:
         case "json":

@@ -22,8 +22,16 @@ WIDE: Final = "wide"
 FOR_PEOPLE: Final = frozenset({TABLE, WIDE, "name"})
 """Formats that say nothing where there is nothing to say, as kubectl's."""
 _RENDERERS: Final = {
+    "csv": "spreadsheet:csv",
+    "github": "github:github",
+    "html": "html:page",
     "json": "structured:json",
+    "junit": "junit:junit",
+    "markdown": "markdown:markdown",
     "name": "structured:names",
+    "openmetrics": "openmetrics:openmetrics",
+    "openreports": "openreports:openreports",
+    "sarif": "sarif:sarif",
     "yaml": "structured:yaml",
 }
 """Maps a format to the module in ``kubectl_spread.render`` and the function in it that takes a report to text."""

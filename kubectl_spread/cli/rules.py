@@ -5,9 +5,6 @@ from __future__ import annotations
 import click
 
 from kubectl_spread.cli import options, output
-from kubectl_spread.render import structured
-from kubectl_spread.rules import RULES
-from kubectl_spread.rules.listing import listing
 
 
 @click.command()
@@ -21,7 +18,9 @@ from kubectl_spread.rules.listing import listing
 @options.color
 def rules(form: str | None, color: str) -> None:
     """List the rules; `kubectl spread explain CODE` explains one."""
-    from kubectl_spread.render import catalogue  # noqa: PLC0415 - rich is only for people
+    from kubectl_spread.render import catalogue, structured  # noqa: PLC0415 - rich is only for people
+    from kubectl_spread.rules import RULES  # noqa: PLC0415 - completion of flags does not wait for the rules
+    from kubectl_spread.rules.listing import listing  # noqa: PLC0415 - likewise
 
     match form:
         case "json":

@@ -245,7 +245,7 @@ HEAD = "apiVersion: kubectl-spread/v1\nkind: SpreadReport\n"
         pytest.param(
             '{"apiVersion": "kubectl-spread/v1", "kind": "SpreadReport", "findings": [\n {"code": "SPR101",\n'
             '  "severity": "warning", "object":\n   7}]}',
-            "bad:4: findings[0].object: expected object, got integer",
+            "bad:3: findings[0].object: expected object, got integer",
             id="an object of another type, in JSON",
         ),
         pytest.param(

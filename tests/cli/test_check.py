@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kubectl_spread.cli import cli
+from tests import contract
 from tests.audits import deployment
 from tests.builders import Json, constraint, node_json, pod_json, requirement, selector
 from tests.generated import ROOT, SAMPLE
@@ -51,7 +52,7 @@ def check(*objects: Json, arguments: tuple[str, ...] = ()) -> Result:
 
 
 def report(*objects: Json, arguments: tuple[str, ...] = ()) -> Any:
-    return json.loads(check(*objects, arguments=("-o", "json", *arguments)).stdout)
+    return contract.loaded(check(*objects, arguments=("-o", "json", *arguments)).stdout)
 
 
 MALFORMED = {**healthy("broken"), "spec": {"topologySpreadConstraints": [{"maxSkew": "1"}]}}

@@ -2,37 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-import pty
-import struct
-import subprocess
-import sys
-import termios
-
 import pytest
 
 from tests import generated
-
-_WITHOUT_SIZE = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "LINES")}
-
-
-def on_terminal(columns: int, *arguments: str) -> list[str]:
-    """Return the lines that a command prints on a terminal."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
-    command = [sys.executable, "-m", "kubectl_spread", *arguments, "--color=never"]
-    process = subprocess.Popen(command, stdout=theirs, cwd=generated.ROOT, env=_WITHOUT_SIZE)
-    os.close(theirs)
-    text = b""
-    try:
-        while part := os.read(ours, 65536):
-            text += part
-    except OSError:  # Linux says so where the other side is closed.
-        pass
-    os.close(ours)
-    process.wait(timeout=60)
-    return text.decode().splitlines()
+from tests.terminals import printed
 
 
 @pytest.mark.parametrize(
@@ -43,12 +16,12 @@ def on_terminal(columns: int, *arguments: str) -> list[str]:
     ],
 )
 def test_the_sample_fits(columns: int, row: str) -> None:
-    lines = on_terminal(columns, *generated.CHECK)
+    lines = printed(columns, *generated.CHECK, "--color=never").splitlines()
     assert row in lines
     assert max(map(len, lines)) <= columns
 
 
 def test_the_rules_fit() -> None:
-    lines = on_terminal(60, "rules")
+    lines = printed(60, "rules", "--color=never").splitlines()
     assert max(map(len, lines)) <= 60
     assert not any("…" in line for line in lines)

@@ -22,6 +22,7 @@ COMMANDS = (
     ("check", "-o", "json"),
     ("check", "-o", "yaml"),
     ("check", "-o", "name"),
+    ("check", "-o", "html"),
     ("merge", "-o", "json"),
     ("merge", "-o", "yaml"),
     ("unmerge", "-o", "json"),

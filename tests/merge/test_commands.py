@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from kubectl_spread.audit import mergereport
 from kubectl_spread.cli import cli
+from tests import contract
 from tests.builders import Json, constraint, pod_json, requirement, selector
 from tests.merge.running import constrained, out, run
 
@@ -47,7 +48,7 @@ def made(name: str = "web", *expressions: Json, **fields: Any) -> Json:
 
 def report(command: str, text: str, *options: str) -> tuple[Result, Any]:
     found = run(command, text, "-o", "json", *options)
-    return found, json.loads(found.stdout)
+    return found, contract.loaded(found.stdout)
 
 
 def files(folder: Path, *options: str, command: str = "merge", **texts: str) -> Result:

@@ -5,7 +5,6 @@ A case is a file of manifests; its first line may hold options after ``# options
 
 from __future__ import annotations
 
-import json
 import re
 import string
 from pathlib import Path
@@ -17,6 +16,7 @@ from click.testing import CliRunner
 from kubectl_spread.cli import cli
 from kubectl_spread.rules import RULES
 from kubectl_spread.rules.model import Rule, Severity
+from tests import contract
 from tests.conftest import Golden
 
 HERE = Path(__file__).parent
@@ -34,7 +34,7 @@ def findings(path: Path) -> Any:
     arguments = ["check", "-f", str(path), "-o", "json", "--fail-on", "never", *(options[1].split() if options else [])]
     result = CliRunner().invoke(cli, arguments)
     assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)["findings"]
+    return contract.loaded(result.stdout)["findings"]
 
 
 def told(finding: Any) -> str:

@@ -1,0 +1,135 @@
+"""What the shell may complete the value of an option or argument to; each is a ``shell_complete`` of click.
+
+Help and flags do not wait for what only these need: every import is late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, TypeAlias
+
+import click
+from click.shell_completion import CompletionItem
+
+Item: TypeAlias = "CompletionItem[str]"
+Completer: TypeAlias = Callable[[click.Context, click.Parameter, str], list[Item]]
+_KEYS: Final = ("zone", "region", "hostname")
+_ON_NODE: Final = ("spec.nodeName=", "spec.nodeName!=")
+
+
+def files(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
+    """Leave it to the shell, which knows files."""
+    return [CompletionItem(incomplete, type="file")]
+
+
+def folders(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
+    """Leave it to the shell, which knows folders."""
+    return [CompletionItem(incomplete, type="dir")]
+
+
+def contexts(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
+    """Complete the name of a context of the kubeconfig."""
+    from kubectl_spread.cli import candidates  # noqa: PLC0415
+
+    return _matching(candidates.kubeconfig(context.params, "contexts"), incomplete)
+
+
+def clusters(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
+    """Complete the name of a cluster of the kubeconfig."""
+    from kubectl_spread.cli import candidates  # noqa: PLC0415
+
+    return _matching(candidates.kubeconfig(context.params, "clusters"), incomplete)
+
+
+def users(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
+    """Complete the name of a user of the kubeconfig."""
+    from kubectl_spread.cli import candidates  # noqa: PLC0415
+
+    return _matching(candidates.kubeconfig(context.params, "users"), incomplete)
+
+
+def namespaces(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
+    """Complete the name of a namespace of the cluster."""
+    from kubectl_spread.cli import candidates  # noqa: PLC0415
+
+    return _matching(candidates.live(context.params, "Namespace"), incomplete)
+
+
+def several_namespaces(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Item]:
+    """Complete the last name of a list."""
+    return _last(namespaces, context, parameter, incomplete)
+
+
+def rules(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
+    """Complete the code or the name of a rule, in any case; names once something of one is written."""
+    from kubectl_spread.cli import candidates  # noqa: PLC0415
+
+    return _matching(candidates.rules(incomplete), incomplete)
+
+
+def several_rules(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Item]:
+    """Complete the last code of a list."""
+    return _last(rules, context, parameter, incomplete)
+
+
+def minors(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
+    """Complete a minor version of Kubernetes, the newest first."""
+    from kubectl_spread.kube.features import NEWEST_MINOR, OLDEST_MINOR  # noqa: PLC0415
+
+    return _matching([f"1.{minor}" for minor in range(NEWEST_MINOR, OLDEST_MINOR - 1, -1)], incomplete)
+
+
+def domains(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
+    """Complete the short name of a topology key; a number follows."""
+    return _matching([f"{key}=" for key in _KEYS], incomplete)
+
+
+def fields(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
+    """Complete a field of pods, and the node of ``spec.nodeName``."""
+    from kubectl_spread.audit.scope import FIELDS  # noqa: PLC0415
+    from kubectl_spread.cli import candidates  # noqa: PLC0415
+
+    if incomplete.startswith(_ON_NODE):
+        prefix = incomplete[: incomplete.index("=") + 1]
+        return _matching([f"{prefix}{name}" for name in candidates.live(context.params, "Node")], incomplete)
+    return _matching([f"{field}=" for field in FIELDS], incomplete)
+
+
+def formats(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
+    """Complete a format, and the file after it."""
+    from kubectl_spread.cli.formats import NAMES  # noqa: PLC0415
+
+    return [CompletionItem(incomplete, type="file")] if "=" in incomplete else _matching(NAMES, incomplete)
+
+
+def objects(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
+    """Complete NAME, TYPE/NAME or TYPE NAME; with ``--manifests`` files, and with ``-f`` nothing of a cluster."""
+    from kubectl_spread.cli import candidates  # noqa: PLC0415
+
+    if context.params.get("manifests"):
+        return [CompletionItem(incomplete, type="file")]
+    return _matching(candidates.objects(context.params, incomplete), incomplete)
+
+
+def objects_or_rules(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Item]:
+    """Complete an object, or as the first argument a rule."""
+    found = objects(context, parameter, incomplete)
+    return found if context.params.get("arguments") else found + rules(context, parameter, incomplete)
+
+
+def _last(complete: Completer, context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Item]:
+    """Complete what stands after the last comma, by what completes one value, without what the list has already."""
+    before, comma, last = incomplete.rpartition(",")
+    given = set(before.split(","))
+    found = complete(context, parameter, last)
+    return [CompletionItem(f"{before}{comma}{item.value}", help=item.help) for item in found if item.value not in given]
+
+
+def _matching(found: Iterable[str | tuple[str, str]], incomplete: str) -> list[Item]:
+    """Return what begins as the incomplete word, with a description where there is one."""
+    return [CompletionItem(value, help=about) for value, about in _described(found) if value.startswith(incomplete)]
+
+
+def _described(found: Iterable[str | tuple[str, str]]) -> Iterator[tuple[str, str | None]]:
+    for one in found:
+        yield (one, None) if isinstance(one, str) else one

@@ -1,0 +1,282 @@
+"""What a shell, or kubectl for a shell, is told to complete a word to; live names are in ``tests/e2e``."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from kubectl_spread.cli import cli, values
+from kubectl_spread.rules import RULES
+
+BIN = Path(sys.executable).parent
+NOWHERE = {"KUBECONFIG": "/no/where", "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
+
+
+def asked(
+    *words: str, environment: Mapping[str, str] | None = None, program: str = "kubectl_complete-spread"
+) -> tuple[list[str], int]:
+    """Return the lines for the last of these words, and the directive."""
+    done = subprocess.run(
+        [BIN / program, *words], check=True, capture_output=True, text=True, env={**NOWHERE, **(environment or {})}
+    )
+    assert done.stderr == ""
+    *lines, last = done.stdout.splitlines()
+    assert last.startswith(":")
+    return lines, int(last[1:])
+
+
+def candidates(*words: str, environment: Mapping[str, str] | None = None) -> list[str]:
+    """Return the candidates without their descriptions."""
+    return [line.partition("\t")[0] for line in asked(*words, environment=environment)[0]]
+
+
+def test_commands() -> None:
+    lines, directive = asked("ch")
+    assert directive == 4
+    (line,) = lines
+    assert line.startswith("check\tCompare every pod's selectors")
+    assert candidates("") == cli.list_commands(click.Context(cli))
+
+
+@pytest.mark.parametrize("words", [(), ("no-such-command", ""), ("check", "--no-such-flag", "")])
+def test_what_cannot_be_understood_is_no_error(words: tuple[str, ...]) -> None:
+    assert asked(*words)[1] == 4
+
+
+def test_flags_have_descriptions() -> None:
+    lines, _ = asked("check", "--name")
+    assert lines == ["--namespace\tThe namespace to judge."]
+    assert "--namespace" not in candidates("check", "--namespace", "shop", "--na")
+    assert {"--context", "--select", "-n"} <= set(candidates("check", "-"))
+
+
+VALUES: Mapping[str, list[str]] = {
+    "check --fail-on w": ["warning"],
+    "check --fail-on=w": ["warning"],
+    "check -o j": ["json", "junit"],
+    "check --color a": ["auto", "always"],
+    "check --to 1.3": [f"1.{minor}" for minor in range(37, 29, -1)],
+    "check --expect-domains z": ["zone="],
+    "check --field-selector spec.n": ["spec.nodeName="],
+    "check --select SPR101,SPR10": [f"SPR101,SPR10{number}" for number in range(2, 10)],
+    "check --ignore spr10": [f"spr10{number}" for number in range(1, 10)],
+    "check --select stale": ["stale-label"],
+    "explain SPR30": [f"SPR30{number}" for number in range(1, 10)],
+    "explain stale": ["stale-label"],
+    "check statef": ["statefulset"],
+    "check ReplicaS": [],
+    "merge --o": ["--output"],
+    "rules -o m": ["markdown"],
+    "completion p": ["powershell"],
+}
+
+
+@pytest.mark.parametrize(("line", "expected"), VALUES.items(), ids=VALUES)
+def test_values(line: str, expected: list[str]) -> None:
+    assert candidates(*line.split()) == expected
+
+
+def test_rules_have_their_summaries() -> None:
+    lines, _ = asked("explain", "SPR101")
+    assert lines == [f"SPR101\t{next(rule.summary for rule in RULES if rule.code == 'SPR101')}"]
+
+
+DIRECTIVES: Mapping[str, int] = {
+    "check -f ": 0,
+    "check --kubeconfig ": 0,
+    "check --baseline x": 0,
+    "check -o json=": 0,
+    "check --manifests ": 0,
+    "check --cache-dir ": 16,
+    "check --expect-domains z": 6,
+    "check --context ": 4,
+    "check --fail-on ": 4,
+}
+
+
+@pytest.mark.parametrize(("line", "expected"), DIRECTIVES.items(), ids=DIRECTIVES)
+def test_what_the_shell_is_to_do(line: str, expected: int) -> None:
+    """Files and folders are its own; a value that ends in ``=`` goes on."""
+    lines, directive = asked(*line.split(" "))
+    assert directive == expected
+    assert bool(lines) == (line in {"check --expect-domains z", "check --fail-on "})
+
+
+@pytest.fixture
+def kubeconfig(tmp_path: Path) -> Path:
+    names = [f"{stem}-{number}" for stem in ("kind", "prod") for number in range(2)]
+    content = {
+        "clusters": [{"name": f"{name}-cluster", "cluster": {"server": "https://127.0.0.1:1"}} for name in names],
+        "users": [{"name": f"{name}-user", "user": {"token": "secret"}} for name in names],
+        "contexts": [{"name": name} for name in [*names, "bad\tname\n"]],
+    }
+    path = tmp_path / "config"
+    path.write_text(json.dumps(content))
+    return path
+
+
+@pytest.mark.parametrize(("option", "suffix"), [("--context", ""), ("--cluster", "-cluster"), ("--user", "-user")])
+def test_names_of_the_kubeconfig(kubeconfig: Path, option: str, suffix: str) -> None:
+    """Of the environment or of a flag; a name that does not fit in a line is left out."""
+    expected = [f"kind-{number}{suffix}" for number in range(2)]
+    assert candidates("check", option, "ki", environment={"KUBECONFIG": str(kubeconfig)}) == expected
+    assert candidates("check", "--kubeconfig", str(kubeconfig), option, "ki") == expected
+    assert len(candidates("explain", "--kubeconfig", str(kubeconfig), option, "")) == 4
+
+
+@pytest.mark.parametrize("broken", [True, False])
+@pytest.mark.parametrize("line", ["check -n ", "check deploy/", "check deploy ", "check --context "])
+def test_errors_are_silent(tmp_path: Path, broken: bool, line: str) -> None:
+    """Neither a kubeconfig that is none nor a server that is gone is worth a word; nor is a plugin that says one."""
+    path = tmp_path / "config"
+    plugin = {"command": "/bin/sh", "args": ["-c", "echo disturbing >&2; exit 1"], "interactiveMode": "IfAvailable"}
+    api = {"apiVersion": "client.authentication.k8s.io/v1"}
+    content = {
+        "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}],
+        "users": [{"name": "u", "user": {"exec": {**plugin, **api}}}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+    }
+    path.write_text("{" if broken else json.dumps(content))
+    lines, directive = asked(*line.split(" "), environment={"KUBECONFIG": str(path)})
+    assert (lines, directive) == (["x"] if "--context" in line and not broken else [], 4)
+
+
+def imported(*words: str) -> set[str]:
+    """Return the modules that are imported when the candidates for these words are there."""
+    code = (
+        "import sys; from kubectl_spread.cli import completion as c\n"
+        "found = c.KubectlComplete(c.cli, {}, 'kubectl-spread', 'X').complete()\n"
+        "sys.stdout.write(found.splitlines()[0] + '\\n' + ' '.join(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], check=True, capture_output=True, text=True, env=dict(NOWHERE)
+    )
+    first, modules = done.stdout.split("\n")
+    assert not first.startswith(":")
+    return set(modules.split())
+
+
+HEAVY = {"kubernetes", "kubectl_spread.rules", "kubectl_spread.audit.snapshot", "ruamel", "rich", "deepdiff"}
+
+
+@pytest.mark.parametrize("line", ["ch", "check --", "explain --", "merge --", "unmerge --", "rules --", "schema --"])
+def test_commands_and_flags_are_fast(line: str) -> None:
+    """They wait neither for the rules nor for the kubernetes package."""
+    assert imported(*line.split()).isdisjoint(HEAVY)
+
+
+@pytest.mark.parametrize("line", ["check --fail-on ", "check -o j", "check --to "])
+def test_so_are_values_that_are_written_here(line: str) -> None:
+    assert imported(*line.split(" ")).isdisjoint(HEAVY)
+
+
+def test_rules_do_not_wait_for_a_cluster() -> None:
+    assert "kubernetes" not in imported("check", "--select", "SPR")
+    assert "kubernetes" not in imported("explain", "SPR")
+
+
+def script(shell: str) -> str:
+    """Return what ``completion`` prints."""
+    result = CliRunner().invoke(cli, ["completion", shell])
+    assert (result.exit_code, result.stderr) == (0, "")
+    return result.stdout
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
+def test_scripts_ask_this_program(shell: str) -> None:
+    assert "_KUBECTL_SPREAD_COMPLETE" in script(shell)
+    assert f"{shell}_complete" in script(shell)
+
+
+def test_another_shell() -> None:
+    result = CliRunner().invoke(cli, ["completion", "tcsh"])
+    assert result.exit_code == 2
+    assert "'tcsh' is not one of" in result.stderr
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_scripts_can_be_read(shell: str) -> None:
+    if shutil.which(shell) is None and not os.environ.get("CI"):
+        pytest.skip(f"no {shell} here")
+    subprocess.run([shell, "-n"], input=script(shell), check=True, text=True)
+
+
+@pytest.mark.parametrize(
+    ("shell", "expected"),
+    [
+        ("bash", "plain,json\nplain,junit\n"),
+        ("zsh", "plain\njson\n_\nplain\njunit\n_\n"),
+        ("fish", "plain,json\nplain,junit\n"),
+        ("powershell", "plain\njson\n_\nplain\njunit\n_\n"),
+    ],
+)
+def test_what_the_scripts_are_answered(shell: str, expected: str) -> None:
+    """The words come in variables, as click's scripts have it. PowerShell's own side was never run."""
+    words = "kubectl-spread check -o j"
+    variables = {"_KUBECTL_SPREAD_COMPLETE": f"{shell}_complete", "COMP_WORDS": words, "COMP_CWORD": "3"}
+    if shell == "fish":
+        variables["COMP_CWORD"] = "j"
+    done = subprocess.run(
+        [BIN / "kubectl-spread"], check=True, capture_output=True, text=True, env={**NOWHERE, **variables}
+    )
+    assert (done.stdout, done.stderr) == (expected, "")
+
+
+def test_the_executable_for_kubectl(tmp_path: Path) -> None:
+    """What krew's users save on PATH does what the installed one does."""
+    path = tmp_path / "kubectl_complete-spread"
+    path.write_text(script("kubectl"))
+    path.chmod(0o755)
+    done = subprocess.run([path, "check", "-o", "j"], check=True, capture_output=True, text=True, env=dict(NOWHERE))
+    assert done.stdout.splitlines() == ["json", "junit", ":4"]
+
+
+def test_every_option_with_a_value_has_candidates_or_none_on_purpose() -> None:
+    """Whoever adds an option decides; those without are what only the user can know."""
+    free = set()
+    context = click.Context(cli)
+    for name in cli.list_commands(context):
+        command = cli.get_command(context, name)
+        assert command is not None
+        for option in command.params:
+            known = option._custom_shell_complete or isinstance(option.type, click.Choice)
+            if isinstance(option, click.Option) and not (option.is_flag or known):
+                free.add(option.opts[-1])
+    assert free == FREE
+
+
+FREE = {
+    "--as",
+    "--as-group",
+    "--as-uid",
+    "--as-user-extra",
+    "--chunk-size",
+    "--feature-gates",
+    "--merge-since",
+    "--password",
+    "--proxy-url",
+    "--replicas",
+    "--request-timeout",
+    "--selector",
+    "--server",
+    "--tls-server-name",
+    "--token",
+    "--username",
+}
+
+
+def test_values_know_what_they_complete() -> None:
+    parameter = click.Option(["--x"])
+    context = click.Context(cli)
+    assert [item.type for item in values.folders(context, parameter, "a")] == ["dir"]
+    assert [item.type for item in values.files(context, parameter, "a")] == ["file"]
