@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -21,9 +22,9 @@ from kubectl_spread.render.sections.rollup import rollup
 from kubectl_spread.render.sections.templates import templates
 from kubectl_spread.render.sections.waiting import waiting
 from kubectl_spread.render.terminal import Terminal
-from kubectl_spread.rules import RULES
-from kubectl_spread.rules.model import Rule
+from tests import schemas
 from tests.render.uneven import crowded, uneven, unmade
+from tests.terminals import picture
 from tests.threads import cases
 
 ROOT: Final = Path(__file__).parent.parent
@@ -73,25 +74,6 @@ def rules_page() -> str:
     return run("rules", "-o", "markdown")
 
 
-def rules_list() -> str:
-    """Return the names of all rules, family by family, each linked to its page."""
-    families = {
-        "SPR1": "the stored selector against the merge",
-        "SPR2": "the constraint or template by itself",
-        "SPR3": "placement",
-        "SPR4": "cluster and upgrade",
-    }
-    lines = [
-        f"| {family}xx | {about} | {', '.join(_link(rule) for rule in RULES if rule.code.startswith(family))} |"
-        for family, about in families.items()
-    ]
-    return "\n".join(["| codes | about | rules |", "|---|---|---|", *lines]) + "\n"
-
-
-def _link(rule: Rule) -> str:
-    return f"[{rule.name}](docs/rules.md#{rule.code.lower()})"
-
-
 def cli_page() -> str:
     """Return docs/cli.md."""
     head = "# Commands\n\nWhat `--help` prints, for every command.\n"
@@ -108,11 +90,20 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     "docs/rules.md": rules_page,
     "docs/cli.md": cli_page,
     "docs/threads.md": cases.page,
+    "docs/check.svg": lambda: picture(110, *CHECK),
+    **{schemas.path(kind): partial(schemas.text, kind) for kind in schemas.KINDS},
 }
 BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
-    "README.md": {"check": lambda: sample(*CHECK), "rules": rules_list},
+    "docs/ci.md": {
+        "pre-commit": lambda: source("docs/ci/pre-commit-config.yaml"),
+        "kustomize": lambda: source("docs/ci/pre-commit-kustomize.yaml"),
+        "github": lambda: source("docs/ci/github.yml"),
+        "gitlab": lambda: source("docs/ci/gitlab-ci.yml"),
+        "cronjob": lambda: source("docs/ci/cronjob.yaml"),
+    },
+    "docs/formats.md": {"alerts": lambda: source("docs/prometheus/alerts.yaml")},
     "docs/permissions.md": {"cluster": lambda: source("docs/rbac/cluster.yaml")},
-    "docs/getting-started.md": {"explain": lambda: sample(*EXPLAIN)},
+    "docs/getting-started.md": {"check": lambda: sample(*CHECK), "explain": lambda: sample(*EXPLAIN)},
     "docs/explain.md": {
         "scale-down": lambda: sample(*EXPLAIN_API),
         "owners": lambda: shown(rollup),

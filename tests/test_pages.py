@@ -61,7 +61,7 @@ def commands(page: Path) -> Iterator[list[str]]:
     for line in [*lines, *INLINE.findall(prose(page))]:
         for part in _parts(line):
             call = CALL.fullmatch(" ".join(part))
-            if call and not call[1].startswith(" --version") and "…" not in line:
+            if call and not call[1].startswith(" --version") and not any(mark in line for mark in ("…", "<TAB>")):
                 yield shlex.split(call[1])
 
 

@@ -1,0 +1,51 @@
+"""Fixtures of what is released."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from release.environments import ROOT
+from release.platforms import here
+from tests.builders import constraint
+from tests.controlplane.cluster import ControlPlane
+from tests.controlplane.fixtures import require_built
+from tests.e2e.manifests import deployment
+from tests.e2e.workloads import roll_out
+from tests.install.krew import Krew
+
+
+@pytest.fixture(scope="session")
+def dist() -> Path:
+    """Return the folder that ``make dist`` wrote."""
+    folder = ROOT / "dist"
+    assert (folder / "spread.yaml").exists(), "run `make dist` first"
+    return folder
+
+
+@pytest.fixture(scope="session")
+def archive(dist: Path) -> Path:
+    """Return the archive of this platform."""
+    return dist / here().archive
+
+
+@pytest.fixture(scope="session")
+def krew(dist: Path, archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Krew:
+    """Return a krew that has installed the plugin from its manifest and archive."""
+    krew = Krew(tmp_path_factory.mktemp("krew"))
+    krew("install", f"--manifest={dist / 'spread.yaml'}", f"--archive={archive}")
+    return krew
+
+
+@pytest.fixture(scope="session")
+def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """Return a control plane with a Deployment that spreads, for users with client certificates and with tokens."""
+    require_built()
+    tokens = {"token-user": ["token-users"]}
+    with ControlPlane.start(tmp_path_factory.mktemp("web"), kubelet=True, tokens=tokens) as cluster:
+        cluster.add_nodes()
+        cluster.kubectl("create", "clusterrolebinding", "all", "--clusterrole=cluster-admin", "--group=token-users")
+        roll_out(cluster, deployment(constraints=[constraint(match=["pod-template-hash"])], replicas=3))
+        yield cluster

@@ -1,0 +1,88 @@
+"""The real krew with a folder of its own, and the real kubectl that finds what it installs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from tests.controlplane import binaries
+from tests.e2e.spread import Spread
+from tests.install.programs import program
+
+
+class Krew:
+    """``kubectl krew``, and the plugins that it has installed."""
+
+    def __init__(self, folder: Path, index: str = "no-such-index") -> None:
+        """Use a folder that is there; ``index`` is a git repository of manifests."""
+        (folder / "kubectl-krew").symlink_to(program("krew"))
+        self.root = folder / "krew"
+        self._folder = folder
+        self._settings = {"KREW_ROOT": str(self.root), "KREW_DEFAULT_INDEX_URI": index, "KREW_NO_UPGRADE_CHECK": "1"}
+
+    def __call__(self, *arguments: str) -> str:
+        """Run ``kubectl krew`` and return what it says on stderr."""
+        path = f"{self._folder}{os.pathsep}{os.environ['PATH']}"
+        done = subprocess.run(
+            [binaries.kubectl(), "krew", *arguments],
+            env={**os.environ, **self._settings, "PATH": path},
+            stdin=subprocess.DEVNULL,
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stderr
+
+    def spread(self, environment: Mapping[str, str] = os.environ) -> Spread:
+        """Return ``kubectl spread`` as krew has installed it."""
+        return Spread(self.root / "bin", environment)
+
+    @property
+    def program(self) -> Path:
+        """What the link that krew made leads to."""
+        return (self.root / "bin" / "kubectl-spread").resolve()
+
+
+class Index:
+    """A git repository of manifests, as krew-index is one, whose archives come from a server on loopback."""
+
+    def __init__(self, folder: Path) -> None:
+        """Make an empty repository."""
+        self.folder = folder
+        (folder / "plugins").mkdir(parents=True)
+        self._git("init", "--quiet", "--initial-branch=master")
+
+    def publish(self, manifest: str) -> None:
+        """Commit the manifest of the plugin."""
+        (self.folder / "plugins" / "spread.yaml").write_text(manifest, encoding="utf-8")
+        self._git("add", "--all")
+        self._git("-c", "user.name=index", "-c", "user.email=index@example.com", "commit", "--quiet", "-m", "publish")
+
+    def _git(self, *arguments: str) -> None:
+        subprocess.run(["git", "-C", self.folder, *arguments], check=True)
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: Any) -> None:
+        """Say nothing of requests."""
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """Serve a folder by HTTP on loopback and yield its address."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder))) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()

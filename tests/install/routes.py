@@ -1,0 +1,42 @@
+"""The ways in which users of Python install a program; each returns the folder of the programs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
+
+TOOLS = Path(sys.executable).parent
+_UV = ("tool", "install", "--quiet", "--no-python-downloads")
+Route: TypeAlias = Callable[[Path, Path, Path], Path]
+"""Takes the interpreter, the package and the folder."""
+
+
+def pip(python: Path, package: Path, folder: Path) -> Path:
+    """Install into a virtual environment."""
+    subprocess.run([python, "-m", "venv", folder / "venv"], check=True)
+    subprocess.run([folder / "venv" / "bin" / "pip", "install", "--quiet", package], check=True)
+    return folder / "venv" / "bin"
+
+
+def pipx(python: Path, package: Path, folder: Path) -> Path:
+    """Install as an application of pipx."""
+    settings = {
+        "PIPX_HOME": str(folder / "home"),
+        "PIPX_BIN_DIR": str(folder / "bin"),
+        "PIPX_MAN_DIR": str(folder / "man"),
+    }
+    command = [str(TOOLS / "pipx"), "install", "--quiet", "--python", str(python), str(package)]
+    subprocess.run(command, env={**os.environ, **settings}, check=True, capture_output=True)
+    return folder / "bin"
+
+
+def uv(python: Path, package: Path, folder: Path) -> Path:
+    """Install as a tool of uv."""
+    settings = {"UV_TOOL_DIR": str(folder / "tools"), "UV_TOOL_BIN_DIR": str(folder / "bin")}
+    command = [str(TOOLS / "uv"), *_UV, "--python", str(python), str(package)]
+    subprocess.run(command, env={**os.environ, **settings}, check=True, capture_output=True)
+    return folder / "bin"

@@ -1,0 +1,95 @@
+"""The archive: what krew and its users may rely on."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from kubectl_spread.cli import formats
+from release.environments import ROOT
+from tests.install.krew import Krew
+
+pytestmark = pytest.mark.install
+
+_LARGEST = 30 << 20
+_SAMPLE = ("-f", "examples/cluster.json", "--server-version", "1.37")
+
+
+def test_it_holds_plain_files_of_nobody(archive: Path) -> None:
+    """For krew: it takes folders and files alone; sorted, of one time and of root they are the same bytes each time."""
+    with tarfile.open(archive) as opened:
+        entries = opened.getmembers()
+    assert all(entry.isreg() or entry.isdir() for entry in entries)
+    assert {(entry.uid, entry.gid, entry.uname, entry.gname) for entry in entries} == {(0, 0, "", "")}
+    assert len({entry.mtime for entry in entries}) == 1
+    assert {entry.mode for entry in entries if entry.isdir()} == {0o755}
+    assert not [entry.name for entry in entries if ".." in entry.name or not entry.name.startswith("kubectl-spread")]
+    programs = {path.name for path in (Path(sys.executable).parent).glob("kubectl*spread")}
+    assert {Path(entry.name).name for entry in entries if entry.isreg() and entry.mode & 0o111} == programs
+
+
+def test_it_is_small(archive: Path) -> None:
+    assert archive.stat().st_size < _LARGEST
+
+
+def test_it_says_whose_all_parts_are(krew: Krew) -> None:
+    """Every package whose modules it holds has its licence in the notices."""
+    notices = (krew.program.parent / "THIRD-PARTY-NOTICES.txt").read_text()
+    for name in ("Python", "libcrypto", "kubernetes", "PyYAML", "rich", "protobuf", "certifi"):
+        assert f"\n{name}" in notices, name
+    assert "Mozilla Public License" in notices
+
+
+def test_it_searches_no_folder_of_its_builder(krew: Krew) -> None:
+    """Libraries are looked for in the archive and where the system has them."""
+    for library in krew.program.parent.rglob("*.so*"):
+        tags = subprocess.run(["objdump", "-p", library], check=True, capture_output=True, text=True).stdout
+        searched = [line for line in tags.splitlines() if "PATH" in line]
+        assert all("$ORIGIN" in line for line in searched), (library, searched)
+
+
+def test_it_is_the_same_twice(dist: Path, archive: Path, tmp_path: Path) -> None:
+    """Another folder, another process, and every byte as before."""
+    again = ["-m", "release", "--output", str(tmp_path / "dist"), "--work", str(tmp_path / "work")]
+    subprocess.run([sys.executable, *again], cwd=ROOT, check=True, capture_output=True)
+    for path in (tmp_path / "dist").iterdir():
+        assert path.read_bytes() == (dist / path.name).read_bytes(), path.name
+
+
+@pytest.mark.parametrize("output", formats.NAMES)
+def test_it_writes_every_format(output: str, krew: Krew, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No module that is imported late is missing."""
+    monkeypatch.chdir(ROOT)
+    expected, found = _both(["check", *_SAMPLE, "-o", output], krew)
+    assert found.stdout
+    assert (found.returncode, found.stdout, found.stderr) == (expected.returncode, expected.stdout, expected.stderr)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["rules", "-o", "json"],
+        ["explain", "SPR101"],
+        ["explain", "deploy/cart", "-n", "shop", *_SAMPLE],
+        ["merge", "-f", "examples/cluster.json"],
+        ["check", "--no-such-flag"],
+    ],
+    ids=" ".join,
+)
+def test_its_commands_answer_as_those_of_the_checkout(
+    command: list[str], krew: Krew, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    expected, found = _both(command, krew)
+    assert (found.returncode, found.stdout, found.stderr) == (expected.returncode, expected.stdout, expected.stderr)
+    assert found.stdout or found.stderr
+
+
+def _both(command: list[str], krew: Krew) -> list[subprocess.CompletedProcess[str]]:
+    """Return what the checkout's program makes of a command, and what that of the archive does."""
+    programs = [Path(sys.executable).parent / "kubectl-spread", krew.program]
+    return [subprocess.run([one, *command], check=False, capture_output=True, text=True) for one in programs]

@@ -1,0 +1,60 @@
+"""The archive's programs log in as the plugin does elsewhere, and give what they start the user's environment."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.controlplane.cluster import ControlPlane
+from tests.e2e.spread import Spread, install
+from tests.install.krew import Krew
+
+pytestmark = pytest.mark.install
+
+_EXEC = "client.authentication.k8s.io/v1"
+
+
+def _with_exec_plugin(kubeconfig: Path, folder: Path) -> Path:
+    """Return a kubeconfig whose token comes from a plugin that keeps its environment in ``folder``."""
+    config = yaml.safe_load(kubeconfig.read_text())
+    token = config["users"][0]["user"]["token"]
+    credential = {"apiVersion": _EXEC, "kind": "ExecCredential", "status": {"token": token}}
+    (folder / "credential.json").write_text(json.dumps(credential))
+    plugin = folder / "credential-plugin"
+    plugin.write_text(f"#!/bin/sh\nenv >{folder}/environment\ncat {folder}/credential.json\n")
+    plugin.chmod(0o700)
+    asked = {"command": str(plugin), "apiVersion": _EXEC, "interactiveMode": "Never"}
+    config["users"][0]["user"] = {"exec": asked}
+    written = folder / "kubeconfig"
+    written.write_text(yaml.safe_dump(config))
+    return written
+
+
+def _seen(folder: Path) -> set[str]:
+    return {line for line in (folder / "environment").read_text().splitlines() if not line.startswith(("PATH=", "_="))}
+
+
+def test_a_token_is_sent(web: ControlPlane, krew: Krew) -> None:
+    kubeconfig = web.token_kubeconfig("token-user")
+    assert krew.spread(web.environment(kubeconfig)).report().row("Deployment/web")["verdicts"] == {"merged": 3}
+
+
+@pytest.mark.parametrize("libraries", ["/opt/users/own", None], ids=["LD_LIBRARY_PATH", "without"])
+def test_an_exec_plugin_gets_the_environment_of_the_user(
+    libraries: str | None, web: ControlPlane, krew: Krew, tmp_path: Path
+) -> None:
+    """It sees what it sees when a pip-installed plugin starts it."""
+    kubeconfig = _with_exec_plugin(web.token_kubeconfig("token-user"), tmp_path)
+    environment = web.environment(kubeconfig)
+    environment.pop("LD_LIBRARY_PATH", None)
+    if libraries:
+        environment["LD_LIBRARY_PATH"] = libraries
+    answers = []
+    for spread in (krew.spread(environment), Spread(install(tmp_path / "plugins"), environment)):
+        answers.append((spread.report().row("Deployment/web")["verdicts"], _seen(tmp_path)))
+        (tmp_path / "environment").unlink()
+    assert answers[0] == answers[1]
+    assert (f"LD_LIBRARY_PATH={libraries}" in answers[0][1]) == bool(libraries)

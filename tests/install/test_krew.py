@@ -1,0 +1,91 @@
+"""What krew installs from the manifest and the archive, and what kubectl makes of it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kubectl_spread import __version__
+from release import manifest
+from tests.controlplane.cluster import ControlPlane
+from tests.e2e.spread import Plugin
+from tests.install.krew import Index, Krew, served
+from tests.install.programs import program
+
+pytestmark = pytest.mark.install
+
+_DOWNLOADS = "https://github.com/kubectl-spread/kubectl-spread/releases/download"
+
+
+def test_the_index_would_take_the_manifest(dist: Path) -> None:
+    """krew-index's own check, but for installing all platforms' archives from the addresses of a release."""
+    checked = [str(program("validate-krew-manifest")), "-manifest", str(dist / "spread.yaml"), "-skip-install"]
+    done = subprocess.run(checked, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "all spec.platform[] items are used" in done.stderr
+
+
+def test_kubectl_finds_what_krew_installed(krew: Krew) -> None:
+    answer = krew.spread()("--version")
+    assert answer.stdout.startswith(f"kubectl-spread {__version__} ")
+    assert {"LICENSE", "THIRD-PARTY-NOTICES.txt"} <= {path.name for path in krew.program.parent.iterdir()}
+
+
+def test_krew_installs_upgrades_and_uninstalls_from_an_index(dist: Path, tmp_path: Path) -> None:
+    """As users type it, with an index and downloads on loopback in the place of GitHub's."""
+    index = Index(tmp_path / "index")
+    krew = Krew(tmp_path, str(index.folder))
+    digests = manifest.digests(dist)
+    with served(dist) as address:
+        for version in ("0.0.9", __version__):
+            published = manifest.text(digests, version).replace(f"{_DOWNLOADS}/v{version}", address)
+            index.publish(published)
+            krew("update")
+            krew("install" if version == "0.0.9" else "upgrade", "spread")
+            assert krew.program.parent == krew.root / "store" / "spread" / f"v{version}"
+            assert krew.spread()("rules").status == 0
+    assert [path.name for path in (krew.root / "store" / "spread").iterdir()] == [f"v{__version__}"]
+    krew("uninstall", "spread")
+    assert not (krew.root / "store" / "spread").exists()
+    assert not (krew.root / "bin" / "kubectl-spread").is_symlink()
+
+
+def test_krew_refuses_another_archive(dist: Path, tmp_path: Path, archive: Path) -> None:
+    """The manifest's sha256 is that of the archive, not of anything."""
+    other = tmp_path / archive.name
+    other.write_bytes(archive.read_bytes() + b"\0")
+    with pytest.raises(AssertionError, match="checksum does not match"):
+        Krew(tmp_path)("install", f"--manifest={dist / 'spread.yaml'}", f"--archive={other}")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("check",),
+        ("check", "-A", "-o", "json"),
+        ("explain", "deploy/web"),
+        ("check", "-o", "wide"),
+        ("check", "nothing"),
+    ],
+    ids=" ".join,
+)
+def test_it_answers_as_the_checkout_does(
+    arguments: tuple[str, ...], web: ControlPlane, krew: Krew, tmp_path: Path
+) -> None:
+    """Of the same cluster, the same text and exit status, by client certificate."""
+    expected = Plugin(tmp_path).on(web)(*arguments)
+    found = krew.spread(web.environment())(*arguments)
+    assert (found.status, _settled(found.stdout), found.stderr) == (
+        expected.status,
+        _settled(expected.stdout),
+        expected.stderr,
+    )
+    assert found.stdout or found.stderr
+
+
+def _settled(text: str) -> str:
+    """Return what was printed without the cluster's revision, which its own programs move on."""
+    return re.sub(r'(resourceVersion"?:? "?)\d+', r"\1N", text)

@@ -1,0 +1,50 @@
+"""The lock files pin what the project asks for; `make lock` writes them."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from itertools import chain
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from release.environments import ROOT
+
+
+def _project() -> Any:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def _pinned(lock: str) -> dict[str, list[str]]:
+    """Map each package of a lock file to the versions that it pins, one for each environment."""
+    text = (ROOT / "release" / "locks" / lock).read_text()
+    found: dict[str, list[str]] = {}
+    for name, version in re.findall(r"^([\w.-]+)(?:\[[\w,]+\])?==(\S+)", text, flags=re.MULTILINE):
+        found.setdefault(canonicalize_name(name), []).append(version)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("lock", "groups"), [("archive.txt", ()), ("development.txt", ("dev",)), ("release.txt", ("release",))]
+)
+def test_what_the_project_asks_for_is_pinned(lock: str, groups: tuple[str, ...]) -> None:
+    """If this fails, run ``make lock``."""
+    project = _project()
+    asked = [] if lock == "release.txt" else project["project"]["dependencies"]
+    pinned = _pinned(lock)
+    for text in chain(asked, *(project["dependency-groups"][group] for group in groups)):
+        requirement = Requirement(text)
+        versions = pinned.get(canonicalize_name(requirement.name), [])
+        assert versions, f"{lock} does not pin {text}"
+        assert all(requirement.specifier.contains(version) for version in versions), f"{lock}: {versions} for {text}"
+
+
+@pytest.mark.parametrize("lock", ["archive.txt", "development.txt", "release.txt"])
+def test_every_package_is_known_by_its_bytes(lock: str) -> None:
+    """Installers refuse what has another hash."""
+    text = (ROOT / "release" / "locks" / lock).read_text()
+    for entry in re.split(r"\n(?=[\w.-]+(?:\[[\w,]+\])?==)", text):
+        assert "--hash=sha256:" in entry

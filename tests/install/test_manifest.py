@@ -1,0 +1,102 @@
+"""The krew manifest by krew's rules, from the file that is kept; needs nothing but Python."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kubectl_spread import __version__
+from release import archiving, manifest
+from release.environments import ROOT
+from release.platforms import PLATFORMS, Platform
+
+_KNOWN = {
+    "windows": {"386", "amd64", "arm64"},
+    "linux": {"386", "amd64", "arm", "arm64", "ppc64le"},
+    "darwin": {"386", "amd64", "arm64"},
+}
+_SEMVER = r"v(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?"
+
+
+@pytest.fixture
+def kept() -> Any:
+    """Return the manifest that is kept."""
+    return yaml.safe_load(manifest.MANIFEST.read_text())
+
+
+def test_the_kept_manifest_is_the_template_of_this_version() -> None:
+    """Only a sha256 may differ, which is that of an archive that was built; if this fails, run `make dist`."""
+    kept = re.sub(r'sha256: "[0-9a-f]{64}"', f'sha256: "{manifest.UNBUILT}"', manifest.MANIFEST.read_text())
+    assert kept == manifest.text({})
+
+
+def test_it_is_a_plugin_as_krew_reads_it(kept: Any) -> None:
+    """No field that krew would skip, and those that it wants, as it wants them."""
+    assert set(kept) == {"apiVersion", "kind", "metadata", "spec"}
+    assert (kept["apiVersion"], kept["kind"]) == ("krew.googlecontainertools.github.com/v1alpha2", "Plugin")
+    assert kept["metadata"] == {"name": "spread"}
+    spec = kept["spec"]
+    assert set(spec) == {"version", "homepage", "shortDescription", "description", "caveats", "platforms"}
+    assert re.fullmatch(_SEMVER, spec["version"])
+    assert spec["version"] == f"v{__version__}"
+    assert 0 < len(spec["shortDescription"]) <= 50
+    assert "\n" not in spec["shortDescription"]
+
+
+def test_its_platforms_are_as_krew_wants_them(kept: Any) -> None:
+    """Each is known, matched once, and moves files from inside the archive to inside its folder."""
+    matched = []
+    for entry in kept["spec"]["platforms"]:
+        assert set(entry) == {"selector", "uri", "sha256", "files", "bin"}
+        labels = entry["selector"]["matchLabels"]
+        assert set(labels) == {"os", "arch"}
+        assert labels["arch"] in _KNOWN[labels["os"]]
+        matched.append((labels["os"], labels["arch"]))
+        assert entry["uri"].startswith("https://")
+        assert entry["uri"].endswith((".tar.gz", ".zip"))
+        assert re.fullmatch("[0-9a-f]{64}", entry["sha256"])
+        assert entry["files"] == [{"from": "kubectl-spread/*", "to": "."}]
+        assert entry["bin"] == ("kubectl-spread.exe" if labels["os"] == "windows" else "kubectl-spread")
+    assert sorted(matched) == sorted(set(matched))
+    assert len(matched) == len(PLATFORMS)
+
+
+def test_each_archive_stands_with_its_own_digest() -> None:
+    digests = {platform.archive: f"{number}" * 64 for number, platform in enumerate(PLATFORMS)}
+    entries = yaml.safe_load(manifest.text(digests, "1.2.3"))["spec"]["platforms"]
+    for entry in entries:
+        folder, _, name = entry["uri"].rpartition("/")
+        assert folder.endswith("/v1.2.3")
+        assert entry["sha256"] == digests[name]
+
+
+@pytest.mark.parametrize("platform", PLATFORMS, ids=lambda platform: platform.archive)
+def test_the_release_builds_it(platform: Platform) -> None:
+    """The workflow has a runner for each archive of the manifest."""
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text())
+    built = workflow["jobs"]["archive"]["strategy"]["matrix"]["include"]
+    assert [entry["platform"] for entry in built].count(f"{platform.system}-{platform.machine}") == 1
+
+
+@pytest.mark.parametrize("name", ["made.tar.gz", "made.zip"])
+def test_archives_depend_on_nothing_but_names_and_content(name: str, tmp_path: Path) -> None:
+    """Neither on the files' times and modes nor on links."""
+    written = []
+    for run in ("one", "two"):
+        folder = tmp_path / run / "kubectl-spread"
+        (folder / "lib").mkdir(parents=True)
+        (folder / "kubectl-spread").write_text("program")
+        (folder / "lib" / "a").write_text("a")
+        if run == "one":
+            (folder / "lib" / "b").symlink_to("a")
+            (folder / "lib" / "a").chmod(0o600)
+        else:
+            (folder / "lib" / "b").write_text("a")
+        target = tmp_path / run / name
+        archiving.write(target, folder, frozenset({"kubectl-spread"}), 1_700_000_000)
+        written.append(target.read_bytes())
+    assert written[0] == written[1]

@@ -1,0 +1,70 @@
+"""The wheel and the sdist, installed by pip, pipx and uv as users install them."""
+
+from __future__ import annotations
+
+import subprocess
+from importlib.metadata import distribution
+from pathlib import Path
+
+import pytest
+
+from kubectl_spread import __version__
+from release.environments import ROOT
+from tests.controlplane.cluster import ControlPlane
+from tests.e2e.spread import Spread
+from tests.install import routes
+from tests.install.pythons import oldest_and_newest
+
+pytestmark = pytest.mark.install
+
+_SAMPLE = ("check", "-f", str(ROOT / "examples" / "cluster.json"), "--server-version", "1.37")
+
+
+@pytest.mark.parametrize("python", oldest_and_newest(), ids=str)
+@pytest.mark.parametrize(
+    ("install", "package"),
+    [(routes.pip, "*.whl"), (routes.pip, "kubectl_spread-*.tar.gz"), (routes.pipx, "*.whl"), (routes.uv, "*.whl")],
+    ids=["pip", "pip, sdist", "pipx", "uv"],
+)
+def test_kubectl_finds_what_is_installed(
+    *, install: routes.Route, package: str, python: Path, dist: Path, web: ControlPlane, tmp_path: Path
+) -> None:
+    """All programs are on PATH, kubectl runs the plugin, on files and on the real cluster."""
+    (built,) = dist.glob(package)
+    programs = install(python, built, tmp_path)
+    declared = distribution("kubectl-spread").entry_points.select(group="console_scripts")
+    assert {point.name for point in declared} <= {path.name for path in programs.iterdir()}
+    spread = Spread(programs, web.environment())
+    assert spread("--version").stdout.startswith(f"kubectl-spread {__version__} ")
+    assert "18 pods, " in spread(*_SAMPLE).stdout
+    assert spread.report().row("Deployment/web")["verdicts"] == {"merged": 3}
+
+
+def test_the_index_would_take_them(dist: Path) -> None:
+    """PyPI renders the README and knows every classifier."""
+    packages = [*dist.glob("*.whl"), *dist.glob("kubectl_spread-*.tar.gz")]
+    command = [str(routes.TOOLS / "twine"), "check", "--strict", *map(str, packages)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.count("PASSED") == len(packages) == 2
+
+
+@pytest.mark.parametrize(
+    ("resolution", "python"), [("lowest-direct", oldest_and_newest()[0]), ("highest", oldest_and_newest()[-1])], ids=str
+)
+def test_it_works_with_all_releases_that_it_allows(resolution: str, python: Path, dist: Path, tmp_path: Path) -> None:
+    """The tests that need no Kubernetes pass with the oldest releases of what the wheel names, and with the newest."""
+    (wheel,) = dist.glob("*.whl")
+    chosen, pins = str(tmp_path / "bin" / "python"), str(tmp_path / "pins.txt")
+    _uv("venv", "--allow-existing", "--python", str(python), str(tmp_path))
+    _uv("pip", "compile", "--python", chosen, "pyproject.toml", "--resolution", resolution, "--output-file", pins)
+    _uv("pip", "install", "--python", chosen, "--group", "dev", "--constraint", pins, str(wheel))
+    folders = [f"tests/{name}" for name in ("audit", "cli", "kube", "merge", "render", "rules", "sources")]
+    command = [chosen, "-m", "pytest", "--quiet", "-p", "no:cacheprovider", *folders]
+    done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-5000:]
+
+
+def _uv(*arguments: str) -> None:
+    command = [str(routes.TOOLS / "uv"), "--quiet", "--no-python-downloads", *arguments]
+    subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)

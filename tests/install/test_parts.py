@@ -1,0 +1,62 @@
+"""The parts of a release that can be tried without building one."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from importlib.metadata import Distribution, distribution
+from pathlib import Path
+
+import pytest
+
+from release import notices, pruning
+from release.environments import ROOT
+
+
+def _package(folder: Path, *names: str) -> None:
+    for name in names:
+        path = folder / "kubernetes" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("from . import everything\n")
+
+
+def test_pruning_leaves_what_the_plugin_imports(tmp_path: Path) -> None:
+    """Packages that would import the rest are emptied, and the rest is gone."""
+    _package(
+        tmp_path, *pruning.KEPT, *pruning.EMPTIED, "config/kube_config.py", "client/models/v1_pod.py", "aio/stream.py"
+    )
+    pruning.prune(tmp_path)
+    left = {path.relative_to(tmp_path / "kubernetes").as_posix(): path.read_text() for path in tmp_path.rglob("*.py")}
+    assert set(left) == {*pruning.KEPT, *pruning.EMPTIED, "config/kube_config.py"}
+    assert {name for name, text in left.items() if not text} == pruning.EMPTIED
+
+
+def test_pruning_refuses_a_package_of_another_layout(tmp_path: Path) -> None:
+    _package(tmp_path, "__init__.py", "client/__init__.py")
+    with pytest.raises(FileNotFoundError, match="laid out in another way"):
+        pruning.prune(tmp_path)
+
+
+def test_notices_hold_the_licences_of_distributions() -> None:
+    text = notices.text([distribution("certifi")], [])
+    assert "\nPython 3." in text
+    assert "Mozilla Public License" in text
+
+
+def test_what_has_no_licence_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "METADATA").write_text("Metadata-Version: 2.1\nName: unlicensed\nVersion: 1\n")
+    with pytest.raises(notices.UnlicensedError, match="unlicensed has neither"):
+        notices.text([Distribution.at(tmp_path)], [])
+
+
+@pytest.mark.parametrize("given", ["/users/own", None])
+def test_the_environment_of_the_user_is_restored(given: str | None) -> None:
+    """As PyInstaller's loader leaves it: its own folder, and the user's value under another name, if there was one."""
+    loaded = {"LD_LIBRARY_PATH": "/archive", "_PYI_ARCHIVE_FILE": "x", "KEPT": "yes"}
+    if given:
+        loaded["LD_LIBRARY_PATH_ORIG"] = given
+    script = (ROOT / "release" / "user_environment.py").read_text() + "\nprint(sorted(os.environ.items()))"
+    done = subprocess.run([sys.executable, "-I", "-c", script], env=loaded, check=True, capture_output=True, text=True)
+    expected = {"KEPT": "yes", **({"LD_LIBRARY_PATH": given} if given else {})}
+    assert [item for item in ast.literal_eval(done.stdout) if item[0] != "LC_CTYPE"] == sorted(expected.items())
