@@ -4,14 +4,24 @@ VENV := .venv
 BIN := $(VENV)/bin
 SAMPLE := examples/cluster.json
 N := 2000
+AXE := tests/browser/node_modules/axe-core/axe.min.js
 
-.PHONY: demo test lint types imports unit e2e conformance control-plane cluster docs golden sample clean
+.PHONY: demo test dist test-install lock lint types imports unit browser screenshot e2e conformance control-plane cluster docs golden sample clean
 
 demo: $(VENV)/installed ## show check and explain on the sample cluster
 	$(BIN)/kubectl-spread check -f $(SAMPLE) --server-version 1.37 || test $$? -eq 1
 	$(BIN)/kubectl-spread explain deploy/cart -n shop -f $(SAMPLE) --server-version 1.37
 
 test: lint types imports unit ## everything that needs no Kubernetes
+
+dist: $(VENV)/installed ## wheel, sdist, and the archive for krew on this platform
+	$(BIN)/python -m release
+
+test-install: $(VENV)/developed ## install what dist built with krew, pip, pipx and uv
+	$(BIN)/pytest -m install
+
+lock: $(VENV)/developed ## pin the newest releases of what development, the archive and its build need
+	$(BIN)/python -m release.locking
 
 lint: $(VENV)/developed
 	$(BIN)/ruff format --check --quiet
@@ -25,6 +35,12 @@ imports: $(VENV)/developed
 
 unit: $(VENV)/developed
 	$(BIN)/pytest --quiet
+
+browser: $(VENV)/developed $(AXE) ## the HTML page in Chromium
+	$(BIN)/pytest -m browser
+
+screenshot: $(VENV)/developed ## write docs/html.png
+	$(BIN)/python -m tests.browser.screenshot
 
 e2e: $(VENV)/developed ## the suites against a real control plane
 	$(BIN)/pytest -m e2e
@@ -58,6 +74,10 @@ $(VENV)/installed: pyproject.toml $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --editable .
 	touch $@
 
-$(VENV)/developed: pyproject.toml $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --group dev
+$(VENV)/developed: release/locks/development.txt $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement $<
+	touch $@
+
+$(AXE): tests/browser/package-lock.json
+	npm ci --prefix tests/browser --ignore-scripts --no-audit --no-fund --silent
 	touch $@

@@ -1,0 +1,108 @@
+"""What each way to install the plugin costs: on disk, at the first start and at later ones, beside kubectl itself.
+
+Run as ``python -m benchmarks.install`` after ``make dist``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from benchmarks.sidebyside import Median, medians, run
+from release.environments import ROOT
+from release.platforms import here
+from tests.builders import constraint
+from tests.controlplane import binaries
+from tests.controlplane.cluster import ControlPlane
+from tests.e2e.manifests import deployment
+from tests.e2e.workloads import roll_out
+from tests.install import routes
+from tests.install.krew import Krew
+
+_DIST: Final = ROOT / "dist"
+_HELP: Final = ("--help",)
+_FILE: Final = ("check", "-f", str(ROOT / "examples" / "cluster.json"))
+_LIVE: Final = ("check",)
+
+
+def main() -> None:
+    """Install in every way, and print two tables: wall and, in brackets, processor time, and peak memory."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=15)
+    rounds = parser.parse_args().rounds
+    with tempfile.TemporaryDirectory() as folder, ControlPlane.start(Path(folder, "cluster"), kubelet=True) as cluster:
+        cluster.add_nodes()
+        roll_out(cluster, deployment(constraints=[constraint(match=["pod-template-hash"])], replicas=3))
+        # As installed: with the modules compiled, where the installer or the first start compiles them.
+        environment = {**cluster.environment(), "PYTHONDONTWRITEBYTECODE": ""}
+        installed = _install(Path(folder))
+        print("| installed by | on disk | first start | second |", "|---|---|---|---|", sep="\n")
+        for name, (place, program) in installed.items():
+            print(_first(name, place, program, environment))
+        print("", *_later({name: program for name, (_, program) in installed.items()}, environment, rounds), sep="\n")
+
+
+def _install(folder: Path) -> dict[str, tuple[Path, Path]]:
+    """Map each way to the folder that it filled and the program in it."""
+    (wheel,) = _DIST.glob("*.whl")
+    # Not the one of this environment, which would hand its packages on.
+    python = Path(sys.executable).resolve()
+    found = {}
+    for name, route in (("pip", routes.pip), ("pipx", routes.pipx), ("uv", routes.uv)):
+        place = folder / name
+        place.mkdir()
+        found[name] = (place, route(python, wheel, place) / "kubectl-spread")
+    place = folder / "krew"
+    place.mkdir()
+    krew = Krew(place)
+    krew("install", f"--manifest={_DIST / 'spread.yaml'}", f"--archive={_DIST / here().archive}")
+    found["krew"] = (krew.root / "store", krew.root / "bin" / "kubectl-spread")
+    return found
+
+
+def _first(name: str, place: Path, program: Path, environment: Mapping[str, str]) -> str:
+    """Return a line of the first table: the first start finds none of the plugin's files in memory."""
+    files = [path for path in place.rglob("*") if path.is_file() and not path.is_symlink()]
+    size = sum(path.stat().st_size for path in files)
+    os.sync()
+    for path in files:
+        with path.open("rb") as opened:
+            os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    first, second = (run([str(program), *_HELP], environment).wall for _ in range(2))
+    return f"| {name} | {size / 2**20:.0f} MiB | {first:.2f} s | {second:.2f} s |"
+
+
+def _later(programs: Mapping[str, Path], environment: Mapping[str, str], rounds: int) -> list[str]:
+    """Return the lines of the second table: medians of all commands, run in turn."""
+    kubectl = str(binaries.kubectl())
+    commands = {
+        "kubectl version --client": [kubectl, "version", "--client"],
+        "kubectl get pods": [kubectl, "get", "pods"],
+    }
+    for name, program in programs.items():
+        for arguments in (_HELP, _FILE, _LIVE):
+            commands[_named(name, arguments)] = [str(program), *arguments]
+    found = medians(commands, environment, rounds, "kubectl get pods")
+    lines = ["| installed by | `--help` | `check -f` | live `check` |", "|---|---|---|---|"]
+    for name in programs:
+        cells = (_cell(found[_named(name, arguments)]) for arguments in (_HELP, _FILE, _LIVE))
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    beside = ("kubectl version --client", "kubectl get pods")
+    return [*lines, "", *(f"`{name}`: {_cell(found[name])}" for name in beside)]
+
+
+def _named(name: str, arguments: tuple[str, ...]) -> str:
+    return f"{name} {' '.join(arguments[:2])}"
+
+
+def _cell(found: Median) -> str:
+    return f"{found.wall:.2f} s ({found.processor:.2f} s), {found.memory:.0f} MiB"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""Archives of the same bytes for the same files: sorted, of one time, of nobody, without links."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import tarfile
+import time
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+_PROGRAM: Final = 0o755
+_FILE: Final = 0o644
+_UNIX: Final = 3
+"""What a zip says of the system that made it, without which it has no modes."""
+
+
+def write(target: Path, folder: Path, programs: frozenset[str], moment: int) -> None:
+    """Write all files of ``folder`` to a ``.tar.gz`` or ``.zip``, below the folder's name.
+
+    Args:
+        target: The archive to write.
+        folder: What goes into it; links are followed.
+        programs: The names of the files in ``folder`` that can be run.
+        moment: The time that every file gets, in seconds since 1970.
+    """
+    entries = [
+        (path, path.relative_to(folder.parent).as_posix(), _mode(path, folder, programs)) for path in _all(folder)
+    ]
+    if target.suffix == ".zip":
+        target.write_bytes(_zip(entries, moment))
+    else:
+        # The time in gzip's own header is not that of any file.
+        target.write_bytes(gzip.compress(_tar(entries, moment), mtime=0))
+
+
+def _all(folder: Path) -> Iterator[Path]:
+    for parent, folders, files in os.walk(folder, followlinks=True):
+        folders.sort()
+        yield Path(parent)
+        yield from (Path(parent, name) for name in sorted(files))
+
+
+def _mode(path: Path, folder: Path, programs: frozenset[str]) -> int:
+    runs = path.is_dir() or (path.parent == folder and path.name in programs)
+    return _PROGRAM if runs else _FILE
+
+
+def _tar(entries: list[tuple[Path, str, int]], moment: int) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for path, name, mode in entries:
+            entry = tarfile.TarInfo(name)
+            entry.mode, entry.mtime = mode, moment
+            if path.is_dir():
+                entry.type = tarfile.DIRTYPE
+                archive.addfile(entry)
+            else:
+                content = path.read_bytes()
+                entry.size = len(content)
+                archive.addfile(entry, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+def _zip(entries: list[tuple[Path, str, int]], moment: int) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for path, name, mode in entries:
+            if path.is_dir():
+                continue
+            entry = zipfile.ZipInfo(name, time.gmtime(moment)[:6])
+            entry.create_system, entry.external_attr = _UNIX, mode << 16
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(entry, path.read_bytes())
+    return buffer.getvalue()

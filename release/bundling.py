@@ -1,0 +1,105 @@
+"""The folder of an archive: the programs, and all that they need, beside them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from importlib.metadata import Distribution, EntryPoint, distributions
+from pathlib import Path
+from typing import Final
+
+from release import notices
+from release.environments import ROOT, Environment
+from release.pruning import prune
+
+_CONTENTS: Final = "_internal"
+_PROGRAM: Final = "import sys\n\nfrom {module} import {attribute}\n\nsys.exit({attribute}())\n"
+
+
+def bundle(tools: Environment, environment: Environment, work: Path) -> Path:
+    """Return the folder ``kubectl-spread``, made of what is installed in ``environment``, which is pruned."""
+    prune(environment.packages)
+    scripts = [str(_script(point, work)) for point in programs(environment.packages)]
+    settled = {**os.environ, "PYTHONHASHSEED": "0", "PYINSTALLER_CONFIG_DIR": str(work / "cache")}
+    folders = ("--distpath", str(work / "bundle"), "--workpath", str(work / "analysis"))
+    spec = str(ROOT / "release" / "bundle.spec")
+    # Left to itself it tells of hundreds of modules that others import if they are there.
+    quiet = ("--noconfirm", "--log-level", "ERROR")
+    inputs = ("--", str(environment.packages), *scripts)
+    tools.run("-m", "PyInstaller", *quiet, *folders, spec, *inputs, variables=settled)
+    folder = work / "bundle" / "kubectl-spread"
+    _refuse_strangers(folder / _CONTENTS, environment)
+    if sys.platform == "linux":
+        _forget_the_builder(folder, tools)
+    shutil.copy(ROOT / "LICENSE", folder / "LICENSE")
+    parts = held(environment, folder)
+    forget_others(folder / _CONTENTS, parts)
+    text = notices.text(parts, _libraries(folder / _CONTENTS, parts))
+    (folder / "THIRD-PARTY-NOTICES.txt").write_text(text, encoding="utf-8", newline="\n")
+    return folder
+
+
+def programs(packages: Path) -> list[EntryPoint]:
+    """Return the programs that installing the project puts on PATH."""
+    (project,) = distributions(name="kubectl-spread", path=[str(packages)])
+    return sorted(project.entry_points.select(group="console_scripts"), key=lambda point: point.name)
+
+
+def held(environment: Environment, folder: Path) -> list[Distribution]:
+    """Return the distributions that the folder holds modules of, the project itself left out, by name."""
+    installed = distributions(path=[str(environment.packages)])
+    found = [one for one in installed if one.name != "kubectl-spread" and _is_held(one, folder / _CONTENTS)]
+    return sorted(found, key=lambda one: one.name.lower())
+
+
+def _libraries(contents: Path, parts: Sequence[Distribution]) -> list[str]:
+    """Return the names of libraries that are of the machine and its Python, not of a distribution."""
+    own = {file.name for one in parts for file in one.files or ()}
+    found = [path for path in contents.iterdir() if ".so" in path.name or path.suffix in {".dll", ".dylib"}]
+    return sorted(path.name for path in found if path.name not in own)
+
+
+def forget_others(packages: Path, parts: Sequence[Distribution]) -> None:
+    """Remove what a folder of packages says of distributions that are not among ``parts``, nor the project."""
+    names = {one.name for one in parts} | {"kubectl-spread"}
+    for information in packages.glob("*.dist-info"):
+        if Distribution.at(information).name not in names:
+            shutil.rmtree(information)
+
+
+def _is_held(distribution: Distribution, contents: Path) -> bool:
+    modules = (Path(file) for file in distribution.files or () if file.suffix in {".py", ".so", ".pyd"})
+    return any((contents / path).exists() or (contents / path).with_suffix(".pyc").exists() for path in modules)
+
+
+def _refuse_strangers(contents: Path, environment: Environment) -> None:
+    """Raise where the folder has modules that are neither Python's nor of what the lock file names.
+
+    Raises:
+        LookupError: It has; nobody would know their versions and licences.
+    """
+    files = [file for one in distributions(path=[str(environment.packages)]) for file in one.files or ()]
+    known = {file.parts[0].partition(".")[0] for file in files} | sys.stdlib_module_names
+    modules = {path.stem for path in contents.iterdir() if path.suffix == ".pyc" or next(path.rglob("*.pyc"), None)}
+    strangers = sorted(name for name in modules - known if not name.startswith("_sysconfigdata"))
+    if strangers:
+        raise LookupError(f"not pinned, but found by the bundler: {', '.join(strangers)}")
+
+
+def _script(point: EntryPoint, work: Path) -> Path:
+    script = work / f"{point.name}.py"
+    script.write_text(_PROGRAM.format(module=point.module, attribute=point.attr), encoding="utf-8")
+    return script
+
+
+def _forget_the_builder(folder: Path, tools: Environment) -> None:
+    """Remove from libraries where the machine that builds them keeps others: elsewhere that is anybody's folder."""
+    patchelf = tools.programs / "patchelf"
+    for library in sorted(folder.rglob("*.so*")):
+        asked = [str(patchelf), "--print-rpath", str(library)]
+        searched = subprocess.run(asked, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+        if searched.startswith("/"):
+            subprocess.run([patchelf, "--remove-rpath", library], check=True)

@@ -1,0 +1,55 @@
+"""The platforms that archives are built for, by krew's names."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from dataclasses import dataclass
+from typing import Final
+
+_SYSTEMS: Final = {"linux": "linux", "darwin": "darwin", "win32": "windows"}
+_MACHINES: Final = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """An operating system and a processor, as krew and Go call them."""
+
+    system: str
+    machine: str
+
+    @property
+    def suffix(self) -> str:
+        """What programs are called after their name."""
+        return ".exe" if self.system == "windows" else ""
+
+    @property
+    def stem(self) -> str:
+        """The name of the archive without its ending."""
+        return f"kubectl-spread-{self.system}-{self.machine}"
+
+    @property
+    def archive(self) -> str:
+        """The name of the archive."""
+        return self.stem + (".zip" if self.system == "windows" else ".tar.gz")
+
+
+PLATFORMS: Final = (
+    Platform("linux", "amd64"),
+    Platform("linux", "arm64"),
+    Platform("darwin", "amd64"),
+    Platform("darwin", "arm64"),
+    Platform("windows", "amd64"),
+)
+
+
+def here() -> Platform:
+    """Return the platform that this runs on.
+
+    Raises:
+        LookupError: No archives are built for it.
+    """
+    found = Platform(_SYSTEMS.get(sys.platform, sys.platform), _MACHINES.get(platform.machine().lower(), ""))
+    if found not in PLATFORMS:
+        raise LookupError(f"no archive is built for {sys.platform} on {platform.machine()}")
+    return found
