@@ -53,10 +53,11 @@ def main() -> None:
     from kubectl_spread.cli.gathered import Gathered  # noqa: PLC0415
     from kubectl_spread.render import table  # noqa: PLC0415
     from kubectl_spread.sources import answers, paging  # noqa: PLC0415
+    from kubectl_spread.sources.cluster import Cluster  # noqa: PLC0415
 
     clock = Clock()
     clock.seconds["start"] = time.perf_counter() - _BEGIN
-    clock.at(live.Live, "__init__", "connect")
+    clock.at(Cluster, "connect", "connect")
     clock.at(live.Live, "_server", "connect")
     clock.at(live.Live, "_pods", "decode")
     clock.at(paging.Reader, "take", "list")
