@@ -19,6 +19,8 @@ from kubectl_spread.kube.podtopologyspread import Spread
 
 MANY_DOMAINS: Final = 200
 """With more domains than this, those without pods are counted instead of listed."""
+_ALIKE: Final = 1 << 15
+"""How many parts of a report are remembered, because workloads by the thousand have the same ones."""
 
 
 def timestamp(moment: datetime) -> str:
@@ -26,6 +28,7 @@ def timestamp(moment: datetime) -> str:
     return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
+@lru_cache(maxsize=_ALIKE)
 def workload(target: Target) -> report.Workload:
     """Return a workload as the report names it."""
     return report.Workload(kind=target.kind, name=target.name)
@@ -44,9 +47,15 @@ def constraint_row(row: Row) -> report.Row:
         topology_key=row.clause.topology_key,
         selector=selector,
         diff=UNSET if isinstance(selector.merged, UnsetType) else differences.lines(selector.stored, selector.merged),
-        verdicts={str(verdict): row.verdicts[verdict] for verdict in Verdict if row.verdicts[verdict]},
+        verdicts=_verdicts(tuple(row.verdicts.items())),
     )
     return _with_constraint(common, row)
+
+
+@lru_cache(maxsize=_ALIKE)
+def _verdicts(found: tuple[tuple[Verdict, int], ...]) -> dict[str, int]:
+    numbers = dict(found)
+    return {str(verdict): numbers[verdict] for verdict in Verdict if numbers.get(verdict)}
 
 
 def selectors(row: Row) -> report.Selectors:
@@ -57,10 +66,10 @@ def selectors(row: Row) -> report.Selectors:
     clause = pod.shape.clauses[row.index]
     by_scheduler = Verdict.SCHEDULER_MERGED in {found.verdict for found in view.verdicts[row.index]}
     # The apiserver never sees a default constraint, so it has nothing to merge.
-    unmerged = by_scheduler or clause.default
+    merged = UNSET if by_scheduler or clause.default else merged_selector(clause, pod.shape, split.authored)
     return report.Selectors(
         authored=split.authored,
-        merged=UNSET if unmerged else merged_selector(clause, pod.shape, split.authored),
+        merged=clause.selector if merged == clause.selector else merged,
         stored=clause.selector,
         effective=view.effective[row.index],
     )
@@ -159,9 +168,8 @@ def _with_counts(row: report.Row, spread: Spread, *, inferred: bool) -> report.R
     )
 
 
-@lru_cache(maxsize=1 << 15)
+@lru_cache(maxsize=_ALIKE)
 def _domain(value: str, nodes: int, match_num: int, skew: int) -> report.Domain:
-    """Return a domain as the report has it; those of thousands of workloads on one node are often alike."""
     return report.Domain(value=value, nodes=nodes, match_num=match_num, skew=skew)
 
 

@@ -208,6 +208,8 @@ def _effective(clause: Clause, keys: Sequence[KeyVerdict], shape: Shape, behavio
         return clause.selector
     at_binding = {found.key for found in keys if found.verdict is Verdict.BIND_LABEL}
     added = clause.match_label_keys if behaviour.scheduler_adds_match_label_keys else ()
-    return podtopologyspread.effective_selector(
+    found = podtopologyspread.effective_selector(
         clause.selector, [key for key in added if key not in at_binding], shape.labels
     )
+    # Of two alike one is enough to keep.
+    return clause.selector if found == clause.selector else found

@@ -54,8 +54,10 @@ def asked_in(asked: Mapping[str, object]) -> Question:
 def _from_cluster(question: Question, asked: Mapping[str, object]) -> Gathered:
     # The kubernetes package takes half a second.
     from kubectl_spread.cli.live import Live, flags  # noqa: PLC0415
+    from kubectl_spread.sources import buffers  # noqa: PLC0415
     from kubectl_spread.sources.cluster import Cluster  # noqa: PLC0415
 
+    buffers.keep_apart()
     return Live(question, Cluster.connect(flags(asked), output.note, output.progress)).gather()
 
 
