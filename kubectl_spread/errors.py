@@ -10,8 +10,9 @@ SpreadError            printed as one line on stderr, exit status 2
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 STDIN: Final = "STDIN"
 """What standard input is called where a file would be named."""
@@ -37,8 +38,7 @@ class ForbiddenError(SourceError):
     """The apiserver does not let this user read a resource."""
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(msgspec.Struct, frozen=True):
     """Where an object or a field was read: the source's name and, when known, its line and column (from 1)."""
 
     source: str

@@ -6,16 +6,16 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from textwrap import wrap
 from typing import Protocol, Self
+
+import msgspec
 
 from kubectl_spread.cli import output
 from kubectl_spread.render import screen
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
+class Picture(msgspec.Struct, frozen=True):
     """One answer.
 
     Attributes:

@@ -6,12 +6,12 @@ import os
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Final
 
 import click
+import msgspec
 
 from kubectl_spread.audit.report import Report
 from kubectl_spread.cli import output
@@ -38,8 +38,7 @@ _RENDERERS: Final = {
 NAMES: Final = tuple(sorted((TABLE, WIDE, *_RENDERERS)))
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(msgspec.Struct, frozen=True):
     """One way in which a report is printed.
 
     Attributes:

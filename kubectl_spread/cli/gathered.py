@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import Final
 
+import msgspec
 from msgspec import UNSET
 
 from kubectl_spread.audit import report
@@ -22,8 +22,7 @@ _PASSED_OVER: Final = ("finished", "mirror")
 """Reasons why pods that are asked for are not judged."""
 
 
-@dataclass(slots=True)
-class Gathered:
+class Gathered(msgspec.Struct):
     """An audit and what the report says beside it.
 
     ``problems`` are questions that could not be answered: they go to stderr and make the exit status 2.
@@ -34,11 +33,11 @@ class Gathered:
     judgement: Judgement
     nodes: report.NodesKnown
     all_namespaces: bool
-    resource_versions: dict[str, str] = field(default_factory=dict)
-    skipped: Counter[str] = field(default_factory=Counter)
-    problems: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    written: dict[tuple[str, str, str], Position] = field(default_factory=dict)
+    resource_versions: dict[str, str] = msgspec.field(default_factory=dict)
+    skipped: Counter[str] = msgspec.field(default_factory=Counter)
+    problems: list[str] = msgspec.field(default_factory=list)
+    notes: list[str] = msgspec.field(default_factory=list)
+    written: dict[tuple[str, str, str], Position] = msgspec.field(default_factory=dict)
 
     @property
     def scope(self) -> Scope:

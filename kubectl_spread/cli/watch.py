@@ -5,9 +5,10 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, NoReturn
+
+import msgspec
 
 from kubectl_spread.audit.report import Report
 from kubectl_spread.cli import formats, output
@@ -35,8 +36,7 @@ _TICK: Final = 0.25
 """Seconds until a change of the window's size, or a lost connection, is noticed."""
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(msgspec.Struct, frozen=True):
     """How answers are shown.
 
     Attributes:
@@ -138,7 +138,7 @@ class _Watch:
         plain = ("" if silent else _text(lasting(report), form, layout, Terminal()), messages)
         if self._shown is None or plain != self._plain:
             changes = Changes(self._shown, report)
-            marked, color = layout and replace(layout, changes=changes), self._view.color
+            marked, color = layout and msgspec.structs.replace(layout, changes=changes), self._view.color
             head = f"{datetime.now().astimezone().isoformat(timespec='seconds')}  {changes.summary()}".rstrip()
             self._display.show(
                 Picture(

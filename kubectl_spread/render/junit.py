@@ -8,9 +8,9 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
+import msgspec
 from junitparser import Attr, Error, Failure, IntAttr, JUnitXml, SystemOut, TestCase, TestSuite
 
 from kubectl_spread.audit.phrases import plural, some
@@ -33,12 +33,11 @@ class _Case(TestCase):
     line = IntAttr()
 
 
-@dataclass(slots=True)
-class _Clause:
+class _Clause(msgspec.Struct):
     """A workload and path: its topology keys, and what was found about it."""
 
-    keys: dict[str, None] = field(default_factory=dict)
-    findings: list[Finding] = field(default_factory=list)
+    keys: dict[str, None] = msgspec.field(default_factory=dict)
+    findings: list[Finding] = msgspec.field(default_factory=list)
 
 
 def junit(report: Report) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+import msgspec
 from msgspec import UnsetType
 
 from kubectl_spread.audit.phrases import plural
@@ -33,8 +33,7 @@ _Place: TypeAlias = tuple[str, Workload, str]
 """Namespace, workload and field path."""
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(msgspec.Struct, frozen=True):
     """How much is shown: ``show`` None lists the healthy rows too unless there are many.
 
     ``changes`` are marked left of rows and findings; None: there is no room for marks.

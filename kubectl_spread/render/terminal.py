@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Final, Literal
 
+import msgspec
 from rich.cells import cell_len, set_cell_size
 
 _GAP: Final = 3
@@ -17,8 +17,7 @@ _READABLE: Final = 20
 _NO_BREAK: Final = "\N{NO-BREAK SPACE}"
 
 
-@dataclass(frozen=True, slots=True)
-class Terminal:
+class Terminal(msgspec.Struct, frozen=True):
     """Where text goes.
 
     ``width`` is in columns, None for a pipe, whose lines are never cut; ``color`` adds to words, it never
@@ -36,7 +35,7 @@ class Terminal:
 
     def narrower(self, columns: int) -> Terminal:
         """Return what is left of the terminal beside so many columns."""
-        return self if self.width is None else replace(self, width=self.width - columns)
+        return self if self.width is None else msgspec.structs.replace(self, width=self.width - columns)
 
     def styled(self, text: str, style: str) -> str:
         """Return text in a style such as ``bold red``, where there is colour."""
@@ -48,8 +47,7 @@ class Terminal:
         return Style.parse(style).render(text, color_system=ColorSystem.STANDARD)
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(msgspec.Struct, frozen=True):
     """A column of a table.
 
     Where the terminal is narrow, one with a ``fit`` gets narrower than its text, as far as ``least``: ``end`` and
@@ -62,8 +60,7 @@ class Column:
     least: int = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(msgspec.Struct, frozen=True):
     """Text in a table, its style, and ``shorter`` forms, each shorter than the last, for where rows do not fit."""
 
     text: str
@@ -79,8 +76,7 @@ class Cell:
 Cells = list[list[Cell]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Fitted:
+class _Fitted(msgspec.Struct, frozen=True):
     """Cells in the forms that were chosen, how wide their columns are, and how far apart."""
 
     cells: Cells

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final, Self, TypeVar
+
+import msgspec
 
 from kubectl_spread.errors import ForbiddenError, SourceError
 from kubectl_spread.kube.model import Message, ObjectMeta
@@ -29,8 +30,7 @@ _GATE: Final = re.compile(rb'^kubernetes_feature_enabled\{[^}\n]*\bname="(\w+)"[
 _DIGITS: Final = re.compile(r"\d+")
 
 
-@dataclass(frozen=True, slots=True)
-class ServerVersion:
+class ServerVersion(msgspec.Struct, frozen=True):
     """What the apiserver says it is.
 
     Attributes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
@@ -25,8 +24,7 @@ _TRAILING: Final = re.compile(r"trailing characters \(byte (\d+)\)")
 _BYTE: Final = re.compile(r"(?:JSON is malformed: )?(.*?)(?: \(byte (\d+)\))?")
 
 
-@dataclass(slots=True)
-class _Text:
+class _Text(msgspec.Struct):
     """The bytes of a file; lines and columns are asked for in ascending order, mostly.
 
     ``column`` is that of the byte ``mark``.
@@ -56,8 +54,7 @@ class _Text:
         return Place(self.line_at(offset), self.column)
 
 
-@dataclass(frozen=True, slots=True)
-class JsonRecord:
+class JsonRecord(msgspec.Struct, frozen=True):
     """One JSON value of a file.
 
     Attributes:
@@ -69,7 +66,7 @@ class JsonRecord:
 
     raw: Json
     line: int
-    _text: _Text = field(repr=False)
+    _text: _Text
     start: int
     path: Path = ()
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -103,8 +102,7 @@ class _File(_Part, frozen=True):
     current_context: str | None = None
 
 
-@dataclass(slots=True)
-class Kubeconfig:
+class Kubeconfig(msgspec.Struct):
     """All files as one: what an earlier file says of a name holds.
 
     Attributes:
@@ -114,9 +112,9 @@ class Kubeconfig:
         current_context: The name of the context to use; "": none.
     """
 
-    clusters: dict[str, Section] = field(default_factory=dict)
-    users: dict[str, Section] = field(default_factory=dict)
-    contexts: dict[str, Context] = field(default_factory=dict)
+    clusters: dict[str, Section] = msgspec.field(default_factory=dict)
+    users: dict[str, Section] = msgspec.field(default_factory=dict)
+    contexts: dict[str, Context] = msgspec.field(default_factory=dict)
     current_context: str = ""
 
     def add(self, file: _File, folder: Path) -> None:

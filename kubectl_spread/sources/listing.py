@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
 import msgspec
@@ -63,8 +62,7 @@ NOTHING: Final = Header()
 HEADER: Final = ("apiVersion", "kind")
 
 
-@dataclass(slots=True)
-class Listing:
+class Listing(msgspec.Struct):
     """A document with ``items``, which are gone once they are iterated over.
 
     Attributes:

@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
 from typing import BinaryIO, Final, TypeAlias
 
 import msgspec
@@ -44,8 +43,7 @@ _LONGEST_PATH: Final = 32
 _JSON_START: Final = re.compile(rb"[ \t\r\n]*\{")
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(msgspec.Struct, frozen=True):
     """An object and where it was read.
 
     Attributes:
@@ -59,8 +57,7 @@ class Loaded:
     position: Position
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(msgspec.Struct, frozen=True):
     """What a run over manifests finds; all of it is known when ``objects`` is exhausted.
 
     Attributes:
@@ -103,8 +100,7 @@ def read(
     return Reading(reader.objects(expanded), reader.skipped, reader.errors)
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(msgspec.Struct, frozen=True):
     """One object of a file, before it is decoded.
 
     Attributes:
@@ -120,14 +116,13 @@ class Member:
     fault: Exception | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Reader:
+class _Reader(msgspec.Struct, frozen=True):
     stdin: BinaryIO
     namespace: str
     pod: type[Pod]
     services: bool
-    skipped: Counter[str] = field(default_factory=Counter)
-    errors: list[DecodeError | SourceError] = field(default_factory=list)
+    skipped: Counter[str] = msgspec.field(default_factory=Counter)
+    errors: list[DecodeError | SourceError] = msgspec.field(default_factory=list)
 
     def objects(self, paths: Sequence[str]) -> Iterator[Loaded]:
         for path in paths:
@@ -149,7 +144,7 @@ class _Reader:
             self.skipped[UNKNOWN_KIND] += 1
             return
         if member.type is Pod:
-            member = replace(member, type=self.pod)
+            member = msgspec.structs.replace(member, type=self.pod)
         try:
             yield load(member, source, self.namespace)
         except DecodeError as error:
@@ -215,7 +210,7 @@ def _no_list(listing: Listing) -> Iterator[Member]:
     """Yield what is wrong with what passed for a list."""
     record = json_documents.record(msgspec.json.encode({**listing.fields, ITEMS: []}), listing.line)
     for member in members(record):
-        yield replace(member, fault=member.fault or FieldError(("kind",), "is no list, but has items"))
+        yield msgspec.structs.replace(member, fault=member.fault or FieldError(("kind",), "is no list, but has items"))
 
 
 def members(record: Record, default: Header = NOTHING) -> Iterator[Member]:

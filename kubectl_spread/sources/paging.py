@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from dataclasses import dataclass, field
 from typing import Final, TypeAlias, TypeVar
+
+import msgspec
 
 from kubectl_spread.errors import SourceError
 from kubectl_spread.kube.model import Message
@@ -60,12 +61,11 @@ def follow(
         reader.stop()
 
 
-@dataclass(slots=True, eq=False)
-class _Asked:
+class _Asked(msgspec.Struct, eq=False):
     """A page that was asked for, and the one that is asked for because of how it begins."""
 
     token: str
-    answer: Future[Answer] = field(default_factory=Future)
+    answer: Future[Answer] = msgspec.field(default_factory=Future)
     next: _Asked | None = None
 
 

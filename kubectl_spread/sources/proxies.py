@@ -9,11 +9,11 @@ credentials to a proxy.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
+import msgspec
 import urllib3
 
 from kubectl_spread.errors import SourceError
@@ -22,8 +22,7 @@ _PORTS: Final = {"http": 80, "https": 443}
 _SCHEMES: Final = frozenset({"http", "https", "socks5", "socks5h"})
 
 
-@dataclass(frozen=True, slots=True)
-class Proxy:
+class Proxy(msgspec.Struct, frozen=True):
     """A proxy; a name of a server is looked up by it, not here.
 
     Attributes:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from http import HTTPStatus
 from threading import Lock
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
+import msgspec
 import urllib3
 from kubernetes.client import ApiClient
 from kubernetes.client.exceptions import ApiException
@@ -35,8 +35,7 @@ _WORTH_SAYING: Final = 2.0
 _LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """What the apiserver answered.
 
     Attributes:

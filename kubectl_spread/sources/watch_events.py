@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Final, Generic, TypeVar
 
@@ -44,8 +43,7 @@ class _Revised(Message, frozen=True):
     metadata: Annotated[_Revision, 1] = _Revision()
 
 
-@dataclass(frozen=True, slots=True)
-class Event(Generic[T]):
+class Event(msgspec.Struct, Generic[T], frozen=True):
     """One event.
 
     Attributes:

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, Generic, TypeVar
 
@@ -27,11 +26,10 @@ T = TypeVar("T", bound=Object)
 _LABELS: Final = b'"f:labels"'
 
 
-@dataclass(slots=True)
-class Listed(Generic[T]):
+class Listed(msgspec.Struct, Generic[T]):
     """The objects of a list by uid, and the revision that they are of."""
 
-    objects: dict[str, T] = field(default_factory=dict)
+    objects: dict[str, T] = msgspec.field(default_factory=dict)
     version: str = ""
 
     def add(self, page: Page[T]) -> None:

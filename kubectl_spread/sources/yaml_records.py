@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -25,8 +24,7 @@ class Text(Protocol):
         """Return where the field at ``path``, or what of it is there, begins."""
 
 
-@dataclass(frozen=True, slots=True)
-class YamlRecord:
+class YamlRecord(msgspec.Struct, frozen=True):
     """One value of a document.
 
     Attributes:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, Final
 
+import msgspec
 import yaml
 from yaml import MappingEndEvent, MappingStartEvent, ScalarEvent, SequenceEndEvent, StreamEndEvent
 
@@ -32,8 +32,7 @@ class AnchorError(NotPlainError):
     """There is an anchor or an alias: what it means depends on the rest of the document."""
 
 
-@dataclass(slots=True)
-class Plain:
+class Plain(msgspec.Struct):
     """A document that is plain YAML.
 
     Attributes:
@@ -44,7 +43,7 @@ class Plain:
 
     value: object = None
     line: int = 0
-    lines: list[int] = field(default_factory=list)
+    lines: list[int] = msgspec.field(default_factory=list)
 
 
 def read(text: bytes) -> Plain:
