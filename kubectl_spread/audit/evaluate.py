@@ -197,8 +197,9 @@ def _add_to_row(row: Row, view: ShapeView, pods: list[PodRecord], views: Views) 
     row.pods += pods
     row.views.append((view, len(pods)))
     clause = view.shape.clauses[row.index]
-    if view.settled and clause_verdict(clause, view.verdicts[row.index]) is Verdict.MERGED:
-        row.verdicts[Verdict.MERGED] += len(pods)
+    if view.settled and (alike := clause_verdict(clause, view.verdicts[row.index])) in (None, Verdict.MERGED):
+        if alike is not None:
+            row.verdicts[alike] += len(pods)
         return
     for pod in pods:
         keys = views.verdicts(pod)[row.index]

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.audit.clauses import Clause
-from kubectl_spread.audit.digests import digest
+from kubectl_spread.audit.digests import Digests
 from kubectl_spread.audit.scope import Target
 from kubectl_spread.audit.tails import Split
 from kubectl_spread.audit.templates import Refusal
@@ -123,12 +123,13 @@ class Population:
 
     def __init__(self) -> None:
         """Start without pods."""
+        self._digests = Digests()
         self._label_sets: dict[bytes, tuple[Labels, Counter[str]]] = {}
         self._indices: dict[str, dict[str, list[tuple[Labels, Counter[str]]]]] = {}
 
     def add(self, labels: Labels, node: str) -> None:
         """Count one pod."""
-        key = digest(labels)
+        key = self._digests.of(labels)
         if key not in self._label_sets:
             self._label_sets[key] = (labels, Counter())
             self._indices.clear()

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.audit.clauses import Clause, clauses
-from kubectl_spread.audit.digests import digest
+from kubectl_spread.audit.digests import Digests, digest
 from kubectl_spread.audit.ownership import controller
 from kubectl_spread.audit.records import Shape
 from kubectl_spread.audit.tails import Split, split
@@ -31,6 +31,7 @@ class Shapes:
         """Start without any; ``behaviour`` says how manifests would be stored, ``schedulers`` how these spread."""
         self._behaviour = behaviour
         self._schedulers = schedulers
+        self._digests = Digests()
         self._shapes: dict[bytes, Shape] = {}
         self._clauses: dict[bytes, tuple[tuple[Clause, ...], tuple[Split, ...]]] = {}
 
@@ -54,7 +55,7 @@ class Shapes:
             pod.metadata.annotations.get(IGNORE_ANNOTATION, ""),
             requests,
         )
-        key = digest(alike)
+        key = self._digests.of(alike)
         if key not in self._shapes:
             self._shapes[key] = self._new_shape(pod, affinity, requests, pinned=pinned)
         return self._shapes[key]

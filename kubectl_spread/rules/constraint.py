@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kubectl_spread.audit.phrases import plural
@@ -69,9 +69,11 @@ def _repeated_mismatch(holder: Holder) -> Values:
     return _repeated("mismatchLabelKeys", holder.clause.mismatch_label_keys, "the second one adds nothing")
 
 
-def _repeated(field: str, keys: Iterable[str], effect: str) -> Values:
+def _repeated(field: str, keys: Sequence[str], effect: str) -> Values:
+    if len(keys) == len(set(keys)):
+        return {}
     twice = [key for key, number in Counter(keys).items() if number > 1]
-    return {"field": field, "keys": ", ".join(twice), "effect": effect} if twice else {}
+    return {"field": field, "keys": ", ".join(twice), "effect": effect}
 
 
 def _null_selector(subject: Subject) -> Iterator[Evidence]:
