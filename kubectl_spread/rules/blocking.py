@@ -163,6 +163,7 @@ BLOCKED: Final = Rule(
     ),
     source=_FILTERING,
     needs_nodes=True,
+    of_templates=False,
     check=_blocked,
 )
 
@@ -182,5 +183,6 @@ CONFLICTING: Final = Rule(
     ),
     source=_FILTERING,
     needs_nodes=True,
+    of_templates=False,
     check=_conflicting,
 )

@@ -114,6 +114,7 @@ TOO_FEW_DOMAINS: Final = Rule(
     fix="add nodes in another domain, or lower minDomains in the pod template",
     source="https://kep.k8s.io/3022",
     needs_nodes=True,
+    of_templates=False,
     check=_too_few_domains,
 )
 
@@ -130,6 +131,7 @@ EMPTY_VALUE: Final = Rule(
     fix="set the right value on these nodes, or remove the label",
     source="https://github.com/Azure/karpenter-provider-azure/issues/1384",
     needs_nodes=True,
+    of_templates=False,
     check=_empty_value,
 )
 
@@ -146,6 +148,7 @@ MISSING_DOMAINS: Final = Rule(
     fix="bring nodes up in the missing domains; minDomains in the pod template keeps pods waiting for them",
     source="https://kep.k8s.io/3022",
     needs_nodes=True,
+    of_templates=False,
     check=_missing_domains,
 )
 
@@ -162,5 +165,6 @@ SINGLE_DOMAIN: Final = Rule(
     fix="add nodes in other domains, or set minDomains if the pods must not start without them",
     source=_SPREAD_DOCS,
     needs_nodes=True,
+    of_templates=False,
     check=_single_domain,
 )

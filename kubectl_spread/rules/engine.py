@@ -147,9 +147,10 @@ def _everything_is_judged(scope: Scope, skipped: Mapping[str, int]) -> bool:
 def _findings(audit: Audit, rules: tuple[Rule, ...], selection: Selection) -> Iterator[tuple[report.Finding, bool]]:
     """Yield what the rules find, and whether it is to be ignored."""
     told: set[tuple[object, ...]] = set()
+    of_templates = tuple(rule for rule in rules if rule.of_templates)
     for subject in subjects(audit):
         ignored: tuple[str, ...] | None = None
-        for rule in rules:
+        for rule in rules if subject.template is None else of_templates:
             found = list(rule.check(subject))
             if not found or _is_told(rule, subject, told):
                 continue

@@ -116,7 +116,7 @@ class Rule(msgspec.Struct, frozen=True):
 
     ``message`` and ``fix`` are templates of the evidence's values; ``fix`` may also use ``restart``, the
     safe way to replace the pods of the workload. ``needs_nodes`` tells whether the check asks where pods
-    are or may go.
+    are or may go, ``of_templates`` whether it has anything to say of a template.
     """
 
     code: str
@@ -129,6 +129,7 @@ class Rule(msgspec.Struct, frozen=True):
     source: str
     needs_nodes: bool
     check: Check
+    of_templates: bool = True
 
     @property
     def general_fix(self) -> str:

@@ -155,6 +155,7 @@ OLDER_REVISION: Final = Rule(
     fix="add matchLabelKeys: [{key}] to the constraint in the pod template",
     source="https://github.com/kubernetes/kubernetes/issues/98215",
     needs_nodes=True,
+    of_templates=False,
     check=_older_revision,
 )
 TERMINATING: Final = Rule(
@@ -170,6 +171,7 @@ TERMINATING: Final = Rule(
     fix="wait until they are gone; if their nodes are dead, see kubectl spread explain for where replacements may go",
     source="https://github.com/kubernetes/kubernetes/issues/116629",
     needs_nodes=True,
+    of_templates=False,
     check=_terminating,
 )
 UNCOUNTED: Final = Rule(
@@ -185,6 +187,7 @@ UNCOUNTED: Final = Rule(
     fix="set nodeAffinityPolicy or nodeTaintsPolicy: Ignore in the pod template if these nodes shall count",
     source=_FILTERING,
     needs_nodes=True,
+    of_templates=False,
     check=_uncounted,
 )
 OTHER_WORKLOADS: Final = Rule(
@@ -200,5 +203,6 @@ OTHER_WORKLOADS: Final = Rule(
     fix="narrow the labelSelector in the pod template to labels that only this workload has, unless this is meant",
     source="https://kep.k8s.io/895",
     needs_nodes=True,
+    of_templates=False,
     check=_other_workloads,
 )

@@ -90,6 +90,7 @@ KEYLESS_NODES: Final = Rule(
     fix="label the nodes, or take a topology key that every node has",
     source=_FILTERING,
     needs_nodes=True,
+    of_templates=False,
     check=_keyless_nodes,
 )
 
@@ -106,5 +107,6 @@ HELD_DOWN: Final = Rule(
     fix="bring the domain back, or set nodeTaintsPolicy: Honor in the pod template, so that it does not count",
     source="https://github.com/kubernetes/kubernetes/issues/80921",
     needs_nodes=True,
+    of_templates=False,
     check=_held_down,
 )

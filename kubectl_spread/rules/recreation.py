@@ -42,5 +42,6 @@ REFUSED_AGAIN: Final = Rule(
     fix="run the saved manifest through kubectl spread unmerge before it is created; correct by hand what that leaves",
     source="https://github.com/loft-sh/vcluster/issues/3684",
     needs_nodes=False,
+    of_templates=False,
     check=_refused_again,
 )

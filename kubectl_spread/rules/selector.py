@@ -164,6 +164,7 @@ STALE_LABEL: Final = Rule(
     fix="{restart}",
     source=_MERGE_SOURCE,
     needs_nodes=False,
+    of_templates=False,
     check=_stale_label,
 )
 REMOVED_LABEL: Final = Rule(
@@ -180,6 +181,7 @@ REMOVED_LABEL: Final = Rule(
     fix="{restart}",
     source=_MERGE_SOURCE,
     needs_nodes=False,
+    of_templates=False,
     check=_removed_label,
 )
 PRE_UPGRADE: Final = Rule(
@@ -196,6 +198,7 @@ PRE_UPGRADE: Final = Rule(
     fix="nothing to do; the next rollout creates merged pods",
     source=_MERGE_SOURCE,
     needs_nodes=False,
+    of_templates=False,
     check=_pre_upgrade,
 )
 MERGE_OFF: Final = Rule(
@@ -214,6 +217,7 @@ MERGE_OFF: Final = Rule(
     ),
     source=_STRATEGY_SOURCE,
     needs_nodes=False,
+    of_templates=False,
     check=_merge_off,
 )
 LATE_LABEL: Final = Rule(
@@ -230,6 +234,7 @@ LATE_LABEL: Final = Rule(
     fix="put the label into the pod template, then {restart}",
     source="https://kep.k8s.io/3633",
     needs_nodes=False,
+    of_templates=False,
     check=_late_label,
 )
 DUPLICATE: Final = Rule(
@@ -245,6 +250,7 @@ DUPLICATE: Final = Rule(
     fix="find out what wrote the pod; then {restart}",
     source=_STRATEGY_SOURCE,
     needs_nodes=False,
+    of_templates=False,
     check=_duplicate,
 )
 ABSENT_KEY: Final = Rule(
@@ -275,5 +281,6 @@ UNMERGED: Final = Rule(
     fix="nothing to do for running pods; {restart} to have the selector merged",
     source=_MERGE_SOURCE,
     needs_nodes=False,
+    of_templates=False,
     check=_unmerged,
 )

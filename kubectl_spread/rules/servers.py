@@ -169,6 +169,7 @@ UNEDITABLE: Final = Rule(
     fix="make edits through a kube-apiserver that merges (1.34 or newer, gates on), or {restart}",
     source="https://kep.k8s.io/3243",
     needs_nodes=False,
+    of_templates=False,
     check=_uneditable,
 )
 MIXED_SERVERS: Final = Rule(
@@ -189,6 +190,7 @@ MIXED_SERVERS: Final = Rule(
     fix="bring every kube-apiserver to one version with the same feature gates; then {restart}",
     source="https://github.com/kubernetes/kubernetes/pull/129874",
     needs_nodes=False,
+    of_templates=False,
     check=_mixed_servers,
 )
 NAMESPACE_SELECTOR_TWICE: Final = Rule(

@@ -110,6 +110,7 @@ HARD_SKEW: Final = Rule(
     fix="evict pods of the named domain; their owner replaces them where the constraint allows",
     source=_FILTERING,
     needs_nodes=True,
+    of_templates=False,
     check=_hard_skew,
 )
 
@@ -126,5 +127,6 @@ SOFT_SKEW: Final = Rule(
     fix="use DoNotSchedule if the spread must hold; else evict pods of the named domain when convenient",
     source="https://kep.k8s.io/895",
     needs_nodes=True,
+    of_templates=False,
     check=_soft_skew,
 )

@@ -231,6 +231,7 @@ SCHEDULER_SKIP: Final = Rule(
     fix="nothing has to be done up to 1.37; to keep to the release note, go by way of 1.33 and see the pods scheduled",
     source=_MERGE_PULL_REQUEST,
     needs_nodes=False,
+    of_templates=False,
     check=_scheduler_skip,
 )
 STOPS_WORKING: Final = Rule(

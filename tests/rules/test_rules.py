@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import re
 import string
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+from kubectl_spread.audit.evaluate import Audit
 from kubectl_spread.cli import cli
-from kubectl_spread.rules import RULES
-from kubectl_spread.rules.model import Rule, Severity
+from kubectl_spread.rules import RULES, engine
+from kubectl_spread.rules.model import Rule, Severity, Subject
+from kubectl_spread.rules.subjects import subjects
 from tests import contract
 from tests.conftest import Golden
 
@@ -98,3 +101,19 @@ def test_templates_name_values_that_every_piece_of_evidence_holds(rule: Rule) ->
         found = [finding for finding in findings(path) if finding["code"] == rule.code]
         assert all(fields <= finding["values"].keys() for finding in found)
         assert all("{" not in finding["message"].replace("{topologyKey, whenUnsatisfiable}", "") for finding in found)
+
+
+def test_rules_that_say_something_of_templates_are_those_that_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rule that is wrongly not asked about templates would be silent, and nobody would see why."""
+    speaking: set[str] = set()
+
+    def watched(audit: Audit) -> Iterator[Subject]:
+        for subject in subjects(audit):
+            if subject.template is not None:
+                speaking.update(rule.code for rule in RULES if any(rule.check(subject)))
+            yield subject
+
+    monkeypatch.setattr(engine, "subjects", watched)
+    for path in (*BAD, *GOOD):
+        findings(path)
+    assert speaking == {rule.code for rule in RULES if rule.of_templates}
