@@ -80,7 +80,7 @@ def test_a_client_certificate(both: Both, recorder: Recorder) -> None:
     assert ask(both, recorder, files).certificate == "bob"
     assert ask(both, recorder, data).certificate == "bob"
     assert ask(both, recorder, files, *flags).certificate == "eve"
-    # kubectl refused that until 1.33, as if the flags stood in the file.
+    # kubectl 1.32 refuses that, as if the flags stood in the file.
     both.ask(config(recorder.url, recorder.authority.certificate, data), *flags)
     assert {seen.certificate for seen in recorder.requests} == {"eve"}
     recorder.requests.clear()
@@ -123,7 +123,7 @@ def test_impersonation(both: Both, recorder: Recorder, name: str) -> None:
 
 
 def test_extras_as_flags(both: Both, recorder: Recorder) -> None:
-    """As kubectl has them since 1.36: they are what the same extras in a kubeconfig are."""
+    """As kubectl has them since 1.35: they are what the same extras in a kubeconfig are."""
     user = {"token": "abc", "as": "bob"}
     file = {"as-user-extra": {"k": ["1", "2=3"]}}
     expected = ask(both, recorder, {**user, **file}).who

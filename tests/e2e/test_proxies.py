@@ -63,7 +63,7 @@ def test_credentials_of_a_proxy(both: Both, recorder: Recorder, scheme: Scheme) 
 
 
 def test_a_flag_names_the_proxy(both: Both, recorder: Recorder) -> None:
-    """``--proxy-url``, which kubectl has since 1.36, means what it means in the kubeconfig."""
+    """``--proxy-url``, which kubectl has since 1.37, means what it means in the kubeconfig."""
     with through(recorder, "http") as passed:
         both.ask(named(recorder), "--proxy-url", passed.url)
         assert [seen.header("Authorization") for seen in recorder.requests if seen.by_plugin] == ["Bearer abc"]

@@ -158,9 +158,13 @@ class Proxy:
 
     def script(self, resource: str, *steps: Step) -> None:
         """Do ``steps`` to the next requests for ``resource``, the last part of their path."""
+        self.add(resource, *steps)
+        self.requests.clear()
+
+    def add(self, resource: str, *steps: Step) -> None:
+        """Do ``steps`` to the next requests for one more resource."""
         with self._lock:
             self._steps[resource] = list(steps)
-            self.requests.clear()
 
     def serve_with(self, serving: KeyPair) -> None:
         """Show another certificate to new connections."""

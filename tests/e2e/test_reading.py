@@ -1,0 +1,55 @@
+"""How lists are read: side by side, and on a terminal with a line that tells how far."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.faulty import CHECK, PODS, Faulty, assert_complete
+from tests.faults.proxy import Exchange, passed
+
+pytestmark = pytest.mark.e2e
+
+
+def test_nodes_and_workloads_are_read_beside_the_pods(behind: Faulty) -> None:
+    """The first page of pods comes only when all other lists have been asked for."""
+    beside = {"nodes", "replicasets", "deployments", "statefulsets", "daemonsets", "jobs", "cronjobs"}
+    asked: set[str] = set()
+    all_asked = threading.Event()
+    in_time: list[bool] = []
+
+    def tell(exchange: Exchange) -> None:
+        asked.add(exchange.request.resource)
+        if beside <= asked:
+            all_asked.set()
+        passed(exchange)
+
+    def wait(exchange: Exchange) -> None:
+        in_time.append(all_asked.wait(10))
+        passed(exchange)
+
+    behind.proxy.script("pods", wait)
+    for resource in beside:
+        behind.proxy.add(resource, tell)
+    assert_complete(behind.check())
+    assert in_time == [True]
+
+
+def test_a_terminal_sees_how_far_it_is(behind: Faulty) -> None:
+    """The line is taken away before the answer; in a pipe there is none (see ``test_without_a_fault``)."""
+    terminal, stderr = pty.openpty()
+    command = [str(Path(sys.executable).parent / "kubectl-spread"), *CHECK]
+    environment = behind.cluster.environment(behind.kubeconfig({"token": behind.token}))
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=stderr, env=environment, check=False, timeout=60)
+    os.close(stderr)
+    shown = os.read(terminal, 1 << 16).decode()
+    os.close(terminal)
+    assert json.loads(done.stdout)["summary"]["pods"] == PODS
+    assert shown.split("\r\x1b[K") == ["", *(f"pods: {number}" for number in (7, 14, 21, 28)), ""]
