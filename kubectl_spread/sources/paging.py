@@ -61,10 +61,37 @@ def follow(
         reader.stop()
 
 
+class _Room:
+    """Space for as many pages as may be there or on their way; once it is closed nobody enters."""
+
+    def __init__(self) -> None:
+        self._free = threading.Semaphore(_AHEAD)
+        self._closed = False
+
+    def enter(self) -> bool:
+        """Wait for space; tell whether it was given."""
+        self._free.acquire()
+        closed = self._closed
+        if closed:
+            # For the next one that waits.
+            self._free.release()
+        return not closed
+
+    def leave(self) -> None:
+        """Make space for another page."""
+        self._free.release()
+
+    def close(self) -> None:
+        """Send away whoever waits."""
+        self._closed = True
+        self._free.release()
+
+
 class _Asked(msgspec.Struct, eq=False):
     """A page that was asked for, and the one that is asked for because of how it begins."""
 
     token: str
+    room: _Room
     answer: Future[Answer] = msgspec.field(default_factory=Future)
     next: _Asked | None = None
 
@@ -78,19 +105,16 @@ class Reader:
     def __init__(self, request: Request, token_in: Callable[[bytes], str | None]) -> None:
         self._request = request
         self._token_in = token_in
-        self._room = threading.Semaphore(_AHEAD)
-        self._stopped = False
+        self._room = _Room()
 
     def ask(self, token: str) -> _Asked:
         """Ask for a page when there is room for it."""
-        asked = _Asked(token)
-        threading.Thread(target=self._run, args=(asked,), daemon=True).start()
-        return asked
+        return self._ask(token, self._room)
 
     def take(self, asked: _Asked) -> Answer:
         """Wait for a page; it makes room for another one."""
         answer = asked.answer.result()
-        self._room.release()
+        asked.room.leave()
         return answer
 
     def after(self, asked: _Asked, token: str) -> _Asked:
@@ -99,23 +123,28 @@ class Reader:
             return self.ask(token)
         if asked.next.token == token:
             return asked.next
-        # The page was sent twice, and the second time another one followed; nobody will take the first.
-        self._room.release()
+        # The page was sent twice, and the second time another one followed. Nobody will take the first, nor those
+        # after it, which would keep their room for ever.
+        self._room.close()
+        self._room = _Room()
         return self.ask(token)
 
     def stop(self) -> None:
         """Ask for nothing more."""
-        self._stopped = True
-        self._room.release()
+        self._room.close()
+
+    def _ask(self, token: str, room: _Room) -> _Asked:
+        asked = _Asked(token, room)
+        threading.Thread(target=self._run, args=(asked,), daemon=True).start()
+        return asked
 
     def _run(self, asked: _Asked) -> None:
         def begun(start: bytes) -> None:
             token = self._token_in(start)
             if token and asked.next is None:
-                asked.next = self.ask(token)
+                asked.next = self._ask(token, asked.room)
 
-        self._room.acquire()
-        if not self._stopped:
+        if asked.room.enter():
             _settle(asked.answer, lambda: self._request(asked.token, begun))
 
 

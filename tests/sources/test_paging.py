@@ -112,6 +112,31 @@ def test_a_page_that_is_sent_again_may_lead_elsewhere() -> None:
     assert sorted(asked) == ["", *map(str, range(1, 10))]
 
 
+def test_pages_that_nobody_will_take_need_no_room() -> None:
+    """What was asked for because of a page that broke off may lead on and on, and holds up nothing."""
+    astray: list[str] = []
+
+    def request(token: str, begun: Callable[[bytes], None]) -> Answer:
+        if token.startswith("-"):
+            astray.append(token)
+            body = f"7 {token} {token}1".encode()
+        elif token:
+            body = f"8 {token} {int(token) + 1 if int(token) < 9 else ''}".encode()
+        else:
+            begun(b"7 0 -1")
+            eventually(lambda: bool(astray))
+            body = b"8 0 1"
+        begun(body)
+        return Answer(200, "", body)
+
+    pages = paging.follow(request, decode, token_in)
+    reading = paging.background(lambda: [page.metadata.remaining_item_count for page in pages])
+    assert reading.result(_PATIENCE) == [*range(10)]
+    few = len(astray)
+    time.sleep(0.05)
+    assert len(astray) == few < 5
+
+
 def test_what_is_wrong_with_a_page_is_raised_in_its_place() -> None:
     server = Server(last=9)
     server.broken = {"2"}
