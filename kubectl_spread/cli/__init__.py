@@ -17,7 +17,7 @@ import click
 from click.exceptions import NoArgsIsHelpError
 
 from kubectl_spread import __version__
-from kubectl_spread.cli import output
+from kubectl_spread.cli import leaving, output
 from kubectl_spread.errors import SpreadError
 from kubectl_spread.kube.features import NEWEST_MINOR, OLDEST_MINOR
 
@@ -163,4 +163,5 @@ def main() -> None:
         from kubectl_spread.cli import completion  # noqa: PLC0415 - only shells ask
 
         completion.silence()
-    cli(prog_name="kubectl spread" if called.startswith("kubectl-") else PROGRAM, complete_var=VARIABLE)
+    program = "kubectl spread" if called.startswith("kubectl-") else PROGRAM
+    leaving.quickly(lambda: cli(prog_name=program, complete_var=VARIABLE))

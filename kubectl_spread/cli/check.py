@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal, NoReturn
 
 import click
 
-from kubectl_spread.cli import formats, options, output, values
+from kubectl_spread.cli import formats, leaving, options, output, values
 from kubectl_spread.cli.formats import Output
 from kubectl_spread.errors import UsageError
 
@@ -104,6 +104,7 @@ def check(
         _watch(asked, wanted, known, partial(_layout, show=show, headers=not no_headers), color)
     question, gathered = gather(asked)
     report = gathered.completed(question, known)
+    leaving.keep(gathered, report)
     if any(one.form not in formats.FOR_PEOPLE for one in wanted):
         report = gathered.located(report)
     gathered.say()

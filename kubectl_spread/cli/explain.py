@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from kubectl_spread.cli import options, output, values
+from kubectl_spread.cli import leaving, options, output, values
 from kubectl_spread.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ def explain(
     if len(targets) != 1 or not targets[0].name:
         raise UsageError("explain takes exactly one pod, workload or rule code")
     report = gathered.completed(question)
+    leaving.keep(gathered, report)
     if form:
         report = gathered.located(report)
     gathered.say()

@@ -30,10 +30,11 @@ COMMANDS = (
 """Every form of output but the manifests that ``merge`` passes on as they are."""
 
 _MEASURED = """
-import atexit
 from kubectl_spread.cli import main
-atexit.register(lambda: print(next(line for line in open("/proc/self/status") if line.startswith("VmHWM:"))))
-main()
+try:
+    main()
+finally:
+    print(next(line for line in open("/proc/self/status") if line.startswith("VmHWM:")))
 """
 """Runs the plugin and tells the most memory that it had; that of getrusage would be this process's before exec."""
 

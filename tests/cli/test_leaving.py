@@ -1,0 +1,62 @@
+"""The end of a run: nothing is freed piece by piece, and everything else happens that happens at an exit."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+FULL: Final = Path("/dev/full")
+_RUN: Final = """
+import atexit, sys
+from kubectl_spread.cli import leaving
+
+class Large:
+    def __del__(self):
+        print("freed")
+
+def run():
+    atexit.register(print, "cleaned up")
+    leaving.keep(Large())
+    print("found")
+    {end}
+
+leaving.quickly(run)
+"""
+
+
+def ended(end: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", _RUN.format(end=end)], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(("end", "status"), [("sys.exit()", 0), ("sys.exit(1)", 1), ("sys.exit(2)", 2)])
+def test_what_was_kept_is_not_freed_and_all_else_is_done(end: str, status: int) -> None:
+    done = ended(end)
+    assert (done.returncode, done.stdout, done.stderr) == (status, "found\ncleaned up\n", "")
+
+
+def test_a_text_to_exit_with_is_printed() -> None:
+    done = ended("sys.exit('no')")
+    assert (done.returncode, done.stderr) == (1, "no\n")
+
+
+def test_a_defect_has_a_traceback() -> None:
+    done = ended("1 / 0")
+    assert done.returncode == 1
+    assert done.stderr.endswith("ZeroDivisionError: division by zero\n")
+    assert done.stdout.startswith("found\ncleaned up\n")
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
+def test_what_cannot_be_written_is_not_passed_over() -> None:
+    """The interpreter says so itself, with its own status."""
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    command = [sys.executable, "-c", _RUN.format(end="sys.exit(0)")]
+    with FULL.open("w") as full:
+        done = subprocess.run(command, env=buffered, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 120
+    assert "No space left on device" in done.stderr
