@@ -78,7 +78,7 @@ def page(answer: Answer, decoder: Decoder[T], type_: type[T]) -> Page[T]:
         if answer.body.startswith(MAGIC):
             found = decoder.page(answer.body)
         else:
-            found = json_objects.decode_page(answer.body, type_)
+            found = json_objects.decode_page(bytes(answer.body), type_)
     except (*MALFORMED, FieldError) as error:
         raise _unexpected(answer) from error
     if not found.resource_version:
@@ -95,7 +95,7 @@ def one(answer: Answer, type_: type[T], decoder: Decoder[T] | None = None) -> T:
     try:
         if answer.body.startswith(MAGIC):
             return (decoder or Decoder(type_)).one(answer.body)
-        return json_objects.decode(answer.body, type_)
+        return json_objects.decode(bytes(answer.body), type_)
     except (*MALFORMED, FieldError) as error:
         raise _unexpected(answer) from error
 

@@ -57,8 +57,8 @@ class Decoder(Generic[T]):
         self._metadata = _converter(ListMeta, self._classes)
         self._object = _converter(type_, self._classes)
 
-    def page(self, body: bytes) -> Page[T]:
-        """Decode one page of a list; its objects are decoded when they are reached.
+    def page(self, body: bytes | bytearray) -> Page[T]:
+        """Decode one page of a list; its objects are decoded when they are reached. A bytearray is used up.
 
         Raises:
             ValueError: This is not a list in protobuf.
@@ -85,13 +85,13 @@ class Decoder(Generic[T]):
             return None
         return None if metadata is None else self._metadata(metadata).continue_
 
-    def one(self, body: bytes) -> T:
+    def one(self, body: bytes | bytearray) -> T:
         """Decode a single object.
 
         Raises:
             ValueError: This is not an object in protobuf.
         """
-        decoded: T = self._object(self._parse("Unknown", body))
+        decoded: T = self._object(self._parse("Unknown", bytes(body)))
         return decoded
 
     def bare(self, body: bytes) -> T:
@@ -103,12 +103,17 @@ class Decoder(Generic[T]):
         decoded: T = self._object(self._classes[self._type.__name__].FromString(body))
         return decoded
 
-    def _parse(self, envelope: str, body: bytes) -> Any:
+    def _parse(self, envelope: str, body: bytes | bytearray) -> Any:
         if not body.startswith(MAGIC):
             msg = "not Kubernetes protobuf"
             raise ValueError(msg)
+        if isinstance(body, bytearray):
+            # In place: a page has megabytes, and a copy of it in new memory takes as long as to parse it.
+            del body[: len(MAGIC)]
+        else:
+            body = body[len(MAGIC) :]
         try:
-            return self._classes[envelope].FromString(body[len(MAGIC) :]).raw
+            return self._classes[envelope].FromString(body).raw
         except ProtobufError as error:
             msg = "malformed or truncated protobuf"
             raise ValueError(msg) from error

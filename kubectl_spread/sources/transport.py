@@ -23,7 +23,6 @@ from kubectl_spread.sources.failures import CONNECT_TIMEOUT, Again, ConnectionFa
 from kubectl_spread.sources.retries import Patience
 
 _USER_AGENT: Final = f"kubectl-spread/{__version__}"
-_BEGINNING: Final = 4 << 10
 _CHUNK: Final = 1 << 20
 _LARGEST: Final = 1 << 30
 """Bytes of an answer. 500 pods, the default page, have a few millions."""
@@ -47,7 +46,7 @@ class Answer(msgspec.Struct, frozen=True):
 
     status: int
     content_type: str
-    body: bytes
+    body: bytes | bytearray
     retry_after: float | None = None
     location: str = ""
 
@@ -140,7 +139,7 @@ class Transport:
                 response = self._opened(url, accept, silence)
             with closing(response):
                 goes_on = response.status == HTTPStatus.OK
-                body = b"" if goes_on else _body(response, Patience(silence), lambda _: None)
+                body = bytearray() if goes_on else _body(response, Patience(silence), lambda _: None)
                 yield _answer(response, body), iter(lambda: response.read1(_CHUNK), b"") if goes_on else iter(())
         except (HTTPError, ApiException, OSError, TooLargeError) as error:
             raise failure(error, self._host, self._timeout) from error
@@ -214,7 +213,7 @@ class Transport:
         return headers
 
 
-def _answer(response: Any, body: bytes) -> Answer:
+def _answer(response: Any, body: bytes | bytearray) -> Answer:
     return Answer(
         status=response.status,
         content_type=response.headers.get("Content-Type", ""),
@@ -224,21 +223,20 @@ def _answer(response: Any, body: bytes) -> Answer:
     )
 
 
-def _body(response: Any, patience: Patience, begun: Callable[[bytes], None]) -> bytes:
+def _body(response: Any, patience: Patience, begun: Callable[[bytes], None]) -> bytearray:
     """Read the body to its end; a server that sends it bit by bit is held to the limit of time, too."""
     # Only ``read1`` returns with what is there already.
-    read = response.read if patience.left is None else response.read1
-    chunks: list[bytes] = []
-    size = 0
-    while chunk := read(_CHUNK if chunks else _BEGINNING):
-        if not chunks and response.status == HTTPStatus.OK:
-            begun(chunk)
-        chunks.append(chunk)
-        size += len(chunk)
-        _check_size(size, response.tell())
+    limited = patience.left is not None
+    parts = iter(lambda: response.read1(_CHUNK), b"") if limited else response.stream(_CHUNK)
+    body = bytearray()
+    for part in parts:
+        if not body and response.status == HTTPStatus.OK:
+            begun(part)
+        body += part
+        _check_size(len(body), response.tell())
         if patience.left is not None and patience.left <= 0:
             raise TimeoutError
-    return b"".join(chunks)
+    return body
 
 
 def _check_size(size: int, sent: int) -> None:
