@@ -14,7 +14,7 @@ from kubectl_spread.audit.phrases import plural
 from kubectl_spread.kube.model import Node
 from kubectl_spread.kube.podtopologyspread import Spread, let_in
 from kubectl_spread.rules.counts import followed
-from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject, literal
+from kubectl_spread.rules.model import Evidence, Part, Rule, Severity, Subject, literal
 
 _FILTERING: Final = "https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/podtopologyspread/filtering.go"
 
@@ -163,7 +163,7 @@ BLOCKED: Final = Rule(
     ),
     source=_FILTERING,
     needs_nodes=True,
-    of_templates=False,
+    of=frozenset({Part.COUNTS}),
     check=_blocked,
 )
 
@@ -183,6 +183,6 @@ CONFLICTING: Final = Rule(
     ),
     source=_FILTERING,
     needs_nodes=True,
-    of_templates=False,
+    of=frozenset({Part.COUNTS}),
     check=_conflicting,
 )

@@ -12,7 +12,7 @@ from kubectl_spread.audit.phrases import plural, value
 from kubectl_spread.kube.podtopologyspread import Spread
 from kubectl_spread.rules.counts import at_most_info, awaiting, counted, names
 from kubectl_spread.rules.holders import Values
-from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject
+from kubectl_spread.rules.model import Evidence, Part, Rule, Severity, Subject
 
 _SPREAD_DOCS: Final = "https://kubernetes.io/docs/concepts/scheduling-eviction/topology-spread-constraints/"
 
@@ -114,7 +114,7 @@ TOO_FEW_DOMAINS: Final = Rule(
     fix="add nodes in another domain, or lower minDomains in the pod template",
     source="https://kep.k8s.io/3022",
     needs_nodes=True,
-    of_templates=False,
+    of=frozenset({Part.COUNTS}),
     check=_too_few_domains,
 )
 
@@ -131,7 +131,7 @@ EMPTY_VALUE: Final = Rule(
     fix="set the right value on these nodes, or remove the label",
     source="https://github.com/Azure/karpenter-provider-azure/issues/1384",
     needs_nodes=True,
-    of_templates=False,
+    of=frozenset({Part.COUNTS}),
     check=_empty_value,
 )
 
@@ -148,7 +148,7 @@ MISSING_DOMAINS: Final = Rule(
     fix="bring nodes up in the missing domains; minDomains in the pod template keeps pods waiting for them",
     source="https://kep.k8s.io/3022",
     needs_nodes=True,
-    of_templates=False,
+    of=frozenset({Part.COUNTS}),
     check=_missing_domains,
 )
 
@@ -165,6 +165,6 @@ SINGLE_DOMAIN: Final = Rule(
     fix="add nodes in other domains, or set minDomains if the pods must not start without them",
     source=_SPREAD_DOCS,
     needs_nodes=True,
-    of_templates=False,
+    of=frozenset({Part.COUNTS}),
     check=_single_domain,
 )

@@ -14,7 +14,7 @@ from kubectl_spread.audit.clauses import path_order
 from kubectl_spread.audit.evaluate import Audit
 from kubectl_spread.audit.records import Shape
 from kubectl_spread.audit.scope import Scope, Target
-from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject
+from kubectl_spread.rules.model import Evidence, Part, Rule, Severity, Subject
 from kubectl_spread.rules.subjects import subjects
 
 _RESTARTABLE: Final[Mapping[str, str]] = {
@@ -147,10 +147,12 @@ def _everything_is_judged(scope: Scope, skipped: Mapping[str, int]) -> bool:
 def _findings(audit: Audit, rules: tuple[Rule, ...], selection: Selection) -> Iterator[tuple[report.Finding, bool]]:
     """Yield what the rules find, and whether it is to be ignored."""
     told: set[tuple[object, ...]] = set()
-    of_templates = tuple(rule for rule in rules if rule.of_templates)
+    asked: dict[frozenset[Part], tuple[Rule, ...]] = {}
     for subject in subjects(audit):
         ignored: tuple[str, ...] | None = None
-        for rule in rules if subject.template is None else of_templates:
+        if (parts := subject.parts) not in asked:
+            asked[parts] = tuple(rule for rule in rules if rule.of & parts)
+        for rule in asked[parts]:
             found = list(rule.check(subject))
             if not found or _is_told(rule, subject, told):
                 continue

@@ -10,7 +10,7 @@ from kubectl_spread.audit.verdicts import BINDING_KEYS, Verdict
 from kubectl_spread.kube import labels as labelselectors
 from kubectl_spread.kube.labels import Operator
 from kubectl_spread.rules.holders import Holder, holders
-from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject
+from kubectl_spread.rules.model import Evidence, Part, Rule, Severity, Subject
 
 
 def _authored_key(subject: Subject) -> Iterator[Evidence]:
@@ -81,6 +81,7 @@ AUTHORED_KEY: Final = Rule(
     fix="name the key once: in matchLabelKeys or in labelSelector",
     source="https://github.com/kubernetes/kubernetes/issues/130063",
     needs_nodes=False,
+    of=frozenset({Part.MEMBERS, Part.TEMPLATE}),
     check=_authored_key,
 )
 BINDING_KEY: Final = Rule(
@@ -96,5 +97,6 @@ BINDING_KEY: Final = Rule(
     fix="remove the key",
     source="https://kep.k8s.io/4742",
     needs_nodes=False,
+    of=frozenset({Part.MEMBERS, Part.TEMPLATE}),
     check=_binding_key,
 )

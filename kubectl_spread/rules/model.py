@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from enum import IntEnum
+from enum import Enum, IntEnum, auto
 
 import msgspec
 
@@ -44,6 +44,22 @@ class Severity(IntEnum):
         return self.word
 
 
+class Part(Enum):
+    """What there may be in a subject for a rule to speak of.
+
+    Attributes:
+        TEMPLATE: A template.
+        PODS: Pods, whatever they are.
+        MEMBERS: Pods whose selector is not what the merge makes of it.
+        COUNTS: A count of domains.
+    """
+
+    TEMPLATE = auto()
+    PODS = auto()
+    MEMBERS = auto()
+    COUNTS = auto()
+
+
 class Subject(msgspec.Struct, frozen=True, eq=False):
     """One workload in one clause: all of its rows, which differ in what is stored; and its groups.
 
@@ -60,6 +76,15 @@ class Subject(msgspec.Struct, frozen=True, eq=False):
     template: Template | None = None
     refusals: tuple[tuple[Refusal, tuple[str, ...]], ...] = ()
     beside_pods: bool = False
+
+    @property
+    def parts(self) -> frozenset[Part]:
+        """What there is to speak of."""
+        if self.template is not None:
+            return frozenset((Part.TEMPLATE,))
+        members = (Part.MEMBERS,) if any(row.members for row in self.rows) else ()
+        counts = (Part.COUNTS,) if any(True for _ in self.spreads) else ()
+        return frozenset((Part.PODS, *members, *counts))
 
     @property
     def clause_path(self) -> str:
@@ -116,7 +141,7 @@ class Rule(msgspec.Struct, frozen=True):
 
     ``message`` and ``fix`` are templates of the evidence's values; ``fix`` may also use ``restart``, the
     safe way to replace the pods of the workload. ``needs_nodes`` tells whether the check asks where pods
-    are or may go, ``of_templates`` whether it has anything to say of a template.
+    are or may go, ``of`` the parts of a subject it speaks of: it is only asked where one of them is there.
     """
 
     code: str
@@ -129,7 +154,7 @@ class Rule(msgspec.Struct, frozen=True):
     source: str
     needs_nodes: bool
     check: Check
-    of_templates: bool = True
+    of: frozenset[Part] = frozenset((Part.TEMPLATE, Part.PODS))
 
     @property
     def general_fix(self) -> str:

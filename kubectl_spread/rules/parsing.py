@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kubectl_spread.rules.holders import Holder, Values, holders, together
-from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject
+from kubectl_spread.rules.model import Evidence, Part, Rule, Severity, Subject
 
 
 def _unparseable(subject: Subject) -> Iterator[Evidence]:
@@ -72,6 +72,6 @@ UNPARSEABLE_SELECTOR: Final = Rule(
     fix="correct the selector in the pod template or manifest and replace the pods; a stored one cannot be edited",
     source="https://github.com/kubernetes/kubernetes/issues/111791",
     needs_nodes=False,
-    of_templates=False,
+    of=frozenset({Part.PODS}),
     check=_unparseable,
 )

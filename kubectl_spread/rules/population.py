@@ -11,7 +11,7 @@ from kubectl_spread.audit.phrases import plural, value
 from kubectl_spread.audit.revisions import by_revision, revision_key, revision_of, skew_with
 from kubectl_spread.kube.podtopologyspread import Spread
 from kubectl_spread.rules.counts import counted, names
-from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject
+from kubectl_spread.rules.model import Evidence, Part, Rule, Severity, Subject
 
 _FILTERING: Final = "https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/podtopologyspread/filtering.go"
 
@@ -80,7 +80,7 @@ def _frees(spread: Spread, more: Mapping[str, int]) -> bool:
 def _uncounted(subject: Subject) -> Iterator[Evidence]:
     for row, spread in counted(subject):
         inside = spread.domains.value_of
-        if not spread.match_num or all(pod.node in inside for pod in row.pods):
+        if not spread.match_num or {pod.node for pod in row.pods} <= inside.keys():
             continue
         matching = subject.audit.views.matching(subject.namespace, spread.constraint.selector)
         outside = {node: number for node, number in matching.items() if node not in inside}
@@ -97,11 +97,9 @@ def _uncounted(subject: Subject) -> Iterator[Evidence]:
 def _other_workloads(subject: Subject) -> Iterator[Evidence]:
     """Tell where pods of other workloads hide that a workload's own pods are uneven."""
     for row, spread in counted(subject):
-        own: Counter[str] = Counter(
-            domain
-            for pod in row.pods
-            if not pod.terminating and (domain := spread.domains.value_of.get(pod.node)) is not None
-        )
+        domain_of = spread.domains.value_of
+        staying = [pod.node for pod in row.pods if not pod.terminating]
+        own = Counter([domain_of[node] for node in staying if node in domain_of])
         others = spread.match_num.total - own.total() * spread.self_match_num
         if not (spread.self_match_num and others):
             continue
@@ -155,7 +153,7 @@ OLDER_REVISION: Final = Rule(
     fix="add matchLabelKeys: [{key}] to the constraint in the pod template",
     source="https://github.com/kubernetes/kubernetes/issues/98215",
     needs_nodes=True,
-    of_templates=False,
+    of=frozenset({Part.COUNTS}),
     check=_older_revision,
 )
 TERMINATING: Final = Rule(
@@ -171,7 +169,7 @@ TERMINATING: Final = Rule(
     fix="wait until they are gone; if their nodes are dead, see kubectl spread explain for where replacements may go",
     source="https://github.com/kubernetes/kubernetes/issues/116629",
     needs_nodes=True,
-    of_templates=False,
+    of=frozenset({Part.COUNTS}),
     check=_terminating,
 )
 UNCOUNTED: Final = Rule(
@@ -187,7 +185,7 @@ UNCOUNTED: Final = Rule(
     fix="set nodeAffinityPolicy or nodeTaintsPolicy: Ignore in the pod template if these nodes shall count",
     source=_FILTERING,
     needs_nodes=True,
-    of_templates=False,
+    of=frozenset({Part.COUNTS}),
     check=_uncounted,
 )
 OTHER_WORKLOADS: Final = Rule(
@@ -203,6 +201,6 @@ OTHER_WORKLOADS: Final = Rule(
     fix="narrow the labelSelector in the pod template to labels that only this workload has, unless this is meant",
     source="https://kep.k8s.io/895",
     needs_nodes=True,
-    of_templates=False,
+    of=frozenset({Part.COUNTS}),
     check=_other_workloads,
 )

@@ -11,7 +11,7 @@ from kubectl_spread.audit.obstacles import Cause, Obstacle
 from kubectl_spread.audit.phrases import some, value
 from kubectl_spread.kube.podtopologyspread import Placement, Spread
 from kubectl_spread.rules.counts import awaiting, names
-from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject
+from kubectl_spread.rules.model import Evidence, Part, Rule, Severity, Subject
 
 _FILTERING: Final = "https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/podtopologyspread/filtering.go"
 
@@ -90,7 +90,7 @@ KEYLESS_NODES: Final = Rule(
     fix="label the nodes, or take a topology key that every node has",
     source=_FILTERING,
     needs_nodes=True,
-    of_templates=False,
+    of=frozenset({Part.COUNTS}),
     check=_keyless_nodes,
 )
 
@@ -107,6 +107,6 @@ HELD_DOWN: Final = Rule(
     fix="bring the domain back, or set nodeTaintsPolicy: Honor in the pod template, so that it does not count",
     source="https://github.com/kubernetes/kubernetes/issues/80921",
     needs_nodes=True,
-    of_templates=False,
+    of=frozenset({Part.COUNTS}),
     check=_held_down,
 )

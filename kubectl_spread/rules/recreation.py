@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject
+from kubectl_spread.rules.model import Evidence, Part, Rule, Severity, Subject
 from kubectl_spread.rules.stored import names_a_key_twice, refused_pods
 
 _COPIES: Final = (
@@ -42,6 +42,6 @@ REFUSED_AGAIN: Final = Rule(
     fix="run the saved manifest through kubectl spread unmerge before it is created; correct by hand what that leaves",
     source="https://github.com/loft-sh/vcluster/issues/3684",
     needs_nodes=False,
-    of_templates=False,
+    of=frozenset({Part.PODS}),
     check=_refused_again,
 )

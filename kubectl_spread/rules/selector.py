@@ -12,7 +12,7 @@ from kubectl_spread.audit.templates import Template
 from kubectl_spread.audit.verdicts import BINDING_KEYS, KeyVerdict, Verdict
 from kubectl_spread.kube import labels as labelselectors
 from kubectl_spread.kube.labels import Operator
-from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject
+from kubectl_spread.rules.model import Evidence, Part, Rule, Severity, Subject
 
 _MERGE_SOURCE: Final = "https://kep.k8s.io/3243"
 _STRATEGY_SOURCE: Final = "https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/pod/strategy.go"
@@ -164,7 +164,7 @@ STALE_LABEL: Final = Rule(
     fix="{restart}",
     source=_MERGE_SOURCE,
     needs_nodes=False,
-    of_templates=False,
+    of=frozenset({Part.MEMBERS}),
     check=_stale_label,
 )
 REMOVED_LABEL: Final = Rule(
@@ -181,7 +181,7 @@ REMOVED_LABEL: Final = Rule(
     fix="{restart}",
     source=_MERGE_SOURCE,
     needs_nodes=False,
-    of_templates=False,
+    of=frozenset({Part.MEMBERS}),
     check=_removed_label,
 )
 PRE_UPGRADE: Final = Rule(
@@ -198,7 +198,7 @@ PRE_UPGRADE: Final = Rule(
     fix="nothing to do; the next rollout creates merged pods",
     source=_MERGE_SOURCE,
     needs_nodes=False,
-    of_templates=False,
+    of=frozenset({Part.MEMBERS}),
     check=_pre_upgrade,
 )
 MERGE_OFF: Final = Rule(
@@ -217,7 +217,7 @@ MERGE_OFF: Final = Rule(
     ),
     source=_STRATEGY_SOURCE,
     needs_nodes=False,
-    of_templates=False,
+    of=frozenset({Part.MEMBERS}),
     check=_merge_off,
 )
 LATE_LABEL: Final = Rule(
@@ -234,7 +234,7 @@ LATE_LABEL: Final = Rule(
     fix="put the label into the pod template, then {restart}",
     source="https://kep.k8s.io/3633",
     needs_nodes=False,
-    of_templates=False,
+    of=frozenset({Part.MEMBERS}),
     check=_late_label,
 )
 DUPLICATE: Final = Rule(
@@ -250,7 +250,7 @@ DUPLICATE: Final = Rule(
     fix="find out what wrote the pod; then {restart}",
     source=_STRATEGY_SOURCE,
     needs_nodes=False,
-    of_templates=False,
+    of=frozenset({Part.MEMBERS}),
     check=_duplicate,
 )
 ABSENT_KEY: Final = Rule(
@@ -266,6 +266,7 @@ ABSENT_KEY: Final = Rule(
     fix="correct the key or add the label to the pod template",
     source="https://github.com/kubernetes/kubernetes/issues/127263",
     needs_nodes=False,
+    of=frozenset({Part.MEMBERS, Part.TEMPLATE}),
     check=_absent_key,
 )
 UNMERGED: Final = Rule(
@@ -281,6 +282,6 @@ UNMERGED: Final = Rule(
     fix="nothing to do for running pods; {restart} to have the selector merged",
     source=_MERGE_SOURCE,
     needs_nodes=False,
-    of_templates=False,
+    of=frozenset({Part.MEMBERS}),
     check=_unmerged,
 )

@@ -14,7 +14,7 @@ from kubectl_spread.audit.records import PodRecord
 from kubectl_spread.audit.verdicts import MERGE_RELEASED, KeyVerdict, Verdict
 from kubectl_spread.kube import labels as labelselectors
 from kubectl_spread.kube.features import Behaviour
-from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject
+from kubectl_spread.rules.model import Evidence, Part, Rule, Severity, Subject
 from kubectl_spread.rules.stored import refused_pods
 
 _INTERPODAFFINITY: Final = (
@@ -169,7 +169,7 @@ UNEDITABLE: Final = Rule(
     fix="make edits through a kube-apiserver that merges (1.34 or newer, gates on), or {restart}",
     source="https://kep.k8s.io/3243",
     needs_nodes=False,
-    of_templates=False,
+    of=frozenset({Part.PODS}),
     check=_uneditable,
 )
 MIXED_SERVERS: Final = Rule(
@@ -190,7 +190,7 @@ MIXED_SERVERS: Final = Rule(
     fix="bring every kube-apiserver to one version with the same feature gates; then {restart}",
     source="https://github.com/kubernetes/kubernetes/pull/129874",
     needs_nodes=False,
-    of_templates=False,
+    of=frozenset({Part.MEMBERS}),
     check=_mixed_servers,
 )
 NAMESPACE_SELECTOR_TWICE: Final = Rule(

@@ -11,7 +11,7 @@ from kubectl_spread.audit.evaluate import Row
 from kubectl_spread.audit.obstacles import Obstacle
 from kubectl_spread.audit.phrases import plural, value
 from kubectl_spread.kube.podtopologyspread import Spread
-from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject
+from kubectl_spread.rules.model import Evidence, Part, Rule, Severity, Subject
 
 _FILTERING: Final = "https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/podtopologyspread/filtering.go"
 
@@ -110,7 +110,7 @@ HARD_SKEW: Final = Rule(
     fix="evict pods of the named domain; their owner replaces them where the constraint allows",
     source=_FILTERING,
     needs_nodes=True,
-    of_templates=False,
+    of=frozenset({Part.COUNTS}),
     check=_hard_skew,
 )
 
@@ -127,6 +127,6 @@ SOFT_SKEW: Final = Rule(
     fix="use DoNotSchedule if the spread must hold; else evict pods of the named domain when convenient",
     source="https://kep.k8s.io/895",
     needs_nodes=True,
-    of_templates=False,
+    of=frozenset({Part.COUNTS}),
     check=_soft_skew,
 )

@@ -17,7 +17,7 @@ from kubectl_spread.audit.verdicts import Verdict
 from kubectl_spread.kube import podstrategy
 from kubectl_spread.kube.model import PodSpec, TopologySpreadConstraint
 from kubectl_spread.kube.podtopologyspread import Spread
-from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject
+from kubectl_spread.rules.model import Evidence, Part, Rule, Severity, Subject
 from kubectl_spread.rules.stored import refused_pods
 
 _MERGE_PULL_REQUEST: Final = "https://github.com/kubernetes/kubernetes/pull/129874"
@@ -231,7 +231,7 @@ SCHEDULER_SKIP: Final = Rule(
     fix="nothing has to be done up to 1.37; to keep to the release note, go by way of 1.33 and see the pods scheduled",
     source=_MERGE_PULL_REQUEST,
     needs_nodes=False,
-    of_templates=False,
+    of=frozenset({Part.MEMBERS}),
     check=_scheduler_skip,
 )
 STOPS_WORKING: Final = Rule(

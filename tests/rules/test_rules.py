@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from kubectl_spread.audit.evaluate import Audit
 from kubectl_spread.cli import cli
 from kubectl_spread.rules import RULES, engine
-from kubectl_spread.rules.model import Rule, Severity, Subject
+from kubectl_spread.rules.model import Part, Rule, Severity, Subject
 from kubectl_spread.rules.subjects import subjects
 from tests import contract
 from tests.conftest import Golden
@@ -103,17 +103,20 @@ def test_templates_name_values_that_every_piece_of_evidence_holds(rule: Rule) ->
         assert all("{" not in finding["message"].replace("{topologyKey, whenUnsatisfiable}", "") for finding in found)
 
 
-def test_rules_that_say_something_of_templates_are_those_that_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A rule that is wrongly not asked about templates would be silent, and nobody would see why."""
-    speaking: set[str] = set()
+def test_rules_are_asked_where_they_have_something_to_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rule that is wrongly not asked would be silent, and nobody would see why."""
+    spoken: dict[str, set[frozenset[Part]]] = {rule.code: set() for rule in RULES}
 
     def watched(audit: Audit) -> Iterator[Subject]:
         for subject in subjects(audit):
-            if subject.template is not None:
-                speaking.update(rule.code for rule in RULES if any(rule.check(subject)))
+            for rule in RULES:
+                if any(rule.check(subject)):
+                    spoken[rule.code].add(subject.parts)
             yield subject
 
     monkeypatch.setattr(engine, "subjects", watched)
     for path in (*BAD, *GOOD):
         findings(path)
-    assert speaking == {rule.code for rule in RULES if rule.of_templates}
+    for rule in RULES:
+        assert all(rule.of & parts for parts in spoken[rule.code]), rule.code
+        assert (Part.TEMPLATE in rule.of) is (frozenset({Part.TEMPLATE}) in spoken[rule.code]), rule.code
