@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from kubectl_spread.audit.clauses import Clause
 from kubectl_spread.audit.phrases import plural
 from kubectl_spread.audit.projections import timestamp
 from kubectl_spread.audit.records import EventRecord
@@ -54,9 +55,14 @@ def _seen(refusal: Refusal, events: list[EventRecord]) -> str:
 
 def _repeated_key(subject: Subject) -> Iterator[Evidence]:
     """Name keys that are listed twice where that is not refused now."""
-    found = holders(subject)
+    found = [holder for holder in holders(subject) if _repeats(holder.clause)]
     yield from together((holder, values) for holder in found if (values := _repeated_match(holder)))
     yield from together(((holder, values) for holder in found if (values := _repeated_mismatch(holder))), Severity.INFO)
+
+
+def _repeats(clause: Clause) -> bool:
+    keys = (clause.match_label_keys, clause.mismatch_label_keys)
+    return any(len(listed) > len(set(listed)) for listed in keys if len(listed) > 1)
 
 
 def _repeated_match(holder: Holder) -> Values:
@@ -70,10 +76,8 @@ def _repeated_mismatch(holder: Holder) -> Values:
 
 
 def _repeated(field: str, keys: Sequence[str], effect: str) -> Values:
-    if len(keys) == len(set(keys)):
-        return {}
     twice = [key for key, number in Counter(keys).items() if number > 1]
-    return {"field": field, "keys": ", ".join(twice), "effect": effect}
+    return {"field": field, "keys": ", ".join(twice), "effect": effect} if twice else {}
 
 
 def _null_selector(subject: Subject) -> Iterator[Evidence]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum, IntEnum, auto
+from typing import Final
 
 import msgspec
 
@@ -60,6 +61,17 @@ class Part(Enum):
     COUNTS = auto()
 
 
+_OF_TEMPLATE: Final = frozenset((Part.TEMPLATE,))
+_OF_PODS: Final = {
+    (members, counts): frozenset(
+        (Part.PODS, *((Part.MEMBERS,) if members else ()), *((Part.COUNTS,) if counts else ()))
+    )
+    for members in (False, True)
+    for counts in (False, True)
+}
+"""Maps whether there are members and counts to the parts of a subject of pods."""
+
+
 class Subject(msgspec.Struct, frozen=True, eq=False):
     """One workload in one clause: all of its rows, which differ in what is stored; and its groups.
 
@@ -81,10 +93,10 @@ class Subject(msgspec.Struct, frozen=True, eq=False):
     def parts(self) -> frozenset[Part]:
         """What there is to speak of."""
         if self.template is not None:
-            return frozenset((Part.TEMPLATE,))
-        members = (Part.MEMBERS,) if any(row.members for row in self.rows) else ()
-        counts = (Part.COUNTS,) if any(True for _ in self.spreads) else ()
-        return frozenset((Part.PODS, *members, *counts))
+            return _OF_TEMPLATE
+        members = any(row.members for row in self.rows)
+        counts = any(row.clause.spread and row.spread is not None for row in self.rows)
+        return _OF_PODS[members, counts]
 
     @property
     def clause_path(self) -> str:
