@@ -115,16 +115,21 @@ def evaluate(snapshot: Snapshot, context: Context, *, nodes: str) -> Audit:
     groups: dict[object, Group] = {}
     judged: list[PodRecord] = []
     revisions = Revisions(snapshot)
+    known: dict[int, _Keys] = {}
     for workload, shape, pods in _alike(snapshot):
         judged += pods
         revisions.add(workload, pods)
         view = views.of(shape)
-        for index, clause in enumerate(shape.clauses):
-            if clause.spread or clause.keyed:
-                _add_to_row(_row(rows, workload, view, index), view, pods, views)
-        if any(clause.spread for clause in shape.clauses):
-            key = (shape.namespace, workload, _group_key(view))
-            group = groups.setdefault(key, Group(shape.namespace, workload, view))
+        # Views that differ in their shapes alone share what they hold.
+        keys = known.get(id(view.effective)) or known.setdefault(id(view.effective), _keys(view))
+        for row_key in keys.rows:
+            key = (shape.namespace, workload, row_key)
+            if key not in rows:
+                _, index, _, effective = row_key
+                rows[key] = Row(shape.namespace, workload, shape.clauses[index], index, effective)
+            _add_to_row(rows[key], view, pods, views)
+        if keys.group is not None:
+            group = groups.setdefault((shape.namespace, workload, keys.group), Group(shape.namespace, workload, view))
             group.pods += pods
     for pods in (*(row.pods for row in rows.values()), *(group.pods for group in groups.values())):
         pods.sort(key=lambda pod: pod.name)
@@ -184,13 +189,25 @@ def _asked_for(pod: PodRecord, owners: Sequence[Target], targets: Sequence[Targe
     return not targets or any(target.includes(one) for target in targets for one in (Target("Pod", pod.name), *owners))
 
 
-def _row(rows: dict[object, Row], workload: Target, view: ShapeView, index: int) -> Row:
-    """Return the row that pods of a workload and shape belong to, in one clause."""
-    clause = view.shape.clauses[index]
-    effective = ENCODER.encode(view.effective[index])
-    # Pods whose revisions have more or fewer constraints hold the same term at another index.
-    key = (view.shape.namespace, workload, clause.path, index, _row_key(view, index), effective)
-    return rows.setdefault(key, Row(view.shape.namespace, workload, clause, index, effective))
+class _Keys(msgspec.Struct, frozen=True):
+    """What makes the pods of a view, together with their workload, part of rows and of a group.
+
+    A row is told by path, index, what else its pods have in common, and effective selector: pods whose revisions have
+    more or fewer constraints hold the same term at another index.
+    """
+
+    rows: tuple[tuple[str, int, bytes, bytes], ...]
+    group: bytes | None
+
+
+def _keys(view: ShapeView) -> _Keys:
+    clauses = view.shape.clauses
+    rows = tuple(
+        (clause.path, index, _row_key(view, index), ENCODER.encode(view.effective[index]))
+        for index, clause in enumerate(clauses)
+        if clause.spread or clause.keyed
+    )
+    return _Keys(rows, _group_key(view) if any(clause.spread for clause in clauses) else None)
 
 
 def _add_to_row(row: Row, view: ShapeView, pods: list[PodRecord], views: Views) -> None:
@@ -211,7 +228,7 @@ def _add_to_row(row: Row, view: ShapeView, pods: list[PodRecord], views: Views) 
 
 
 def _row_key(view: ShapeView, index: int) -> bytes:
-    """Return what the pods of one row have in common beside workload, path and effective selector."""
+    """Return what the pods of one row have in common beside path and effective selector."""
     shape, clause = view.shape, view.shape.clauses[index]
     if clause.constraint is None:
         keys = (clause.match_label_keys, clause.mismatch_label_keys)

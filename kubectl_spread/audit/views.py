@@ -19,6 +19,7 @@ from kubectl_spread.audit.verdicts import (
     Verdict,
     judge,
 )
+from kubectl_spread.kube import labels as labelselectors
 from kubectl_spread.kube import podstrategy, podtopologyspread
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.model import LabelSelector, Node, ObjectMeta
@@ -71,6 +72,8 @@ class Views:
         self.node_sets = NodeSets(found, context.behaviour)
         self._census = Census(snapshot, self.node_sets, context.behaviour)
         self._views: dict[int, ShapeView] = {}
+        self._alike: dict[object, ShapeView] = {}
+        self._named: dict[int, tuple[str, ...]] = {}
         self._verdicts: dict[KeyVerdicts, KeyVerdicts] = {}
 
     def judged_by(self, behaviour: Behaviour) -> Views:
@@ -113,6 +116,24 @@ class Views:
         )
 
     def _make(self, shape: Shape) -> ShapeView:
+        key = self._likeness(shape)
+        alike = self._alike.get(key)
+        if alike is not None:
+            return msgspec.structs.replace(alike, shape=shape)
+        return self._alike.setdefault(key, self._worked_out(shape))
+
+    def _likeness(self, shape: Shape) -> tuple[object, ...]:
+        """Return all that a view is made of; labels that no clause names, as binding writes some, are no part of it."""
+        clauses, where = shape.clauses, shape.placement
+        named = self._named.get(id(clauses))
+        if named is None:
+            named = self._named[id(clauses)] = _named(clauses)
+        # Shapes outlive views, so that an identity is never given to another object.
+        parts = (clauses, shape.splits, where.node_selector or None, where.affinity, where.tolerations)
+        others = (shape.namespace, shape.scheduler_name, shape.bound, shape.pinned)
+        return (*map(id, parts), *others, *map(shape.labels.get, named))
+
+    def _worked_out(self, shape: Shape) -> ShapeView:
         context = self._context
         found = judge(shape.clauses, shape.splits, shape.labels, bound=shape.bound, context=context)
         verdicts = self._verdicts.setdefault(found, found)
@@ -166,6 +187,16 @@ class Views:
             (spread,) = self._census.spreads(shape.namespace, shape.labels, [constraint], anywhere)
             spreads.append(spread)
         return tuple(spreads)
+
+
+def _named(clauses: Iterable[Clause]) -> tuple[str, ...]:
+    """Return the label keys that clauses ask about."""
+    keys: set[str] = set()
+    for clause in clauses:
+        keys.update(clause.match_label_keys, clause.mismatch_label_keys)
+        if clause.selector is not None:
+            keys |= labelselectors.keys(clause.selector)
+    return tuple(keys)
 
 
 def _heeded(spreads: Iterable[Spread | None], profile: Profile) -> tuple[Spread | None, ...]:

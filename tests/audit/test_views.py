@@ -1,0 +1,60 @@
+"""Views: shapes share what is worked out of what they have in common, and nothing else."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any, Final
+
+import pytest
+
+from kubectl_spread.audit.views import Views
+from tests.audits import audit
+from tests.builders import ZONE, Json, affinity, constraint, node_json, pod_json, requirement, selector, term
+
+NODES: Final = (node_json("a1"), node_json("b1"), node_json("c1", taints=[{"key": "gpu", "effect": "NoSchedule"}]))
+APART: Final = term(key=ZONE, selects=selector({"tier": "front"}, requirement("rev", "NotIn", "r1")), mismatch=["rev"])
+PLACES: Final[tuple[Json, ...]] = (
+    {},
+    {"nodeSelector": {ZONE: "a"}},
+    {"tolerations": [{"key": "gpu", "operator": "Exists"}]},
+    {"schedulerName": "another"},
+    {"nodeName": "a1"},
+    {"affinity": affinity("podAntiAffinity", APART)},
+)
+
+
+def pods() -> list[Json]:
+    """Return pods that differ in labels that a clause names, in one that none names, and in where they may be."""
+    spread = constraint(match=["rev", ZONE], nodeTaintsPolicy="Honor")
+    found = []
+    for number, (app, rev, tier, other, place) in enumerate(
+        product(("web", "db"), ("r1", "r2", None), ("front", "back"), ("x", "y"), PLACES)
+    ):
+        labels = {"app": app, "tier": tier, "other": other, ZONE: "a"} | ({} if rev is None else {"rev": rev})
+        found.append(pod_json(f"p{number}", labels=labels, constraints=[spread], **place))
+    return found
+
+
+def test_what_is_shared_is_what_each_shape_would_have_alone() -> None:
+    found = audit(*pods(), *NODES)
+    assert len(found.pods) == 144
+    for pod in found.pods:
+        alone = Views(found.snapshot, found.context, nodes="listed").of(pod.shape)
+        assert found.views.of(pod.shape) == alone
+
+
+@pytest.mark.parametrize(
+    ("labels", "shared"),
+    [({"other": "y"}, True), ({"rev": "r2"}, False), ({"app": "db"}, False)],
+    ids=["a label that no clause names", "a key to match", "a label that the selector names"],
+)
+def test_labels_that_no_clause_names_make_no_difference(labels: Json, shared: bool) -> None:
+    first: dict[str, Any] = {"app": "web", "rev": "r1", "other": "x"}
+    both = [
+        pod_json(name, labels=first | more, constraints=[constraint(match=["rev"])])
+        for name, more in (("p", {}), ("q", labels))
+    ]
+    found = audit(*both, *NODES)
+    one, other = (found.views.of(pod.shape) for pod in found.pods)
+    assert one.shape is not other.shape
+    assert (one.spreads is other.spreads) is shared
