@@ -23,7 +23,8 @@ from kubectl_spread.sources.failures import CONNECT_TIMEOUT, Again, ConnectionFa
 from kubectl_spread.sources.retries import Patience
 
 _USER_AGENT: Final = f"kubectl-spread/{__version__}"
-_CHUNK: Final = 1 << 20
+_CHUNK: Final = 16 << 10
+"""Bytes that are read at a time, at most: how a body begins is known as soon as so many are there."""
 _LARGEST: Final = 1 << 30
 """Bytes of an answer. 500 pods, the default page, have a few millions."""
 _SUSPICIOUS: Final = 64 << 20

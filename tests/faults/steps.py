@@ -127,7 +127,16 @@ def no_objects(document: Json) -> None:
     document["items"] = []
 
 
+def revision(token: str) -> int:
+    """Return the state of the cluster that a continue token of the apiserver is of."""
+    return int(_content(token)["rv"])
+
+
 def changed_token(token: str, changes: Mapping[str, object]) -> str:
     """Return a continue token of the apiserver with other values in it."""
-    content = json.loads(urlsafe_b64decode(token + "=" * (-len(token) % 4)))
-    return urlsafe_b64encode(json.dumps({**content, **changes}).encode()).decode().rstrip("=")
+    return urlsafe_b64encode(json.dumps({**_content(token), **changes}).encode()).decode().rstrip("=")
+
+
+def _content(token: str) -> Json:
+    content: Json = json.loads(urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+    return content
