@@ -31,7 +31,7 @@ def pods() -> list[Json]:
         product(("web", "db"), ("r1", "r2", None), ("front", "back"), ("x", "y"), PLACES)
     ):
         labels = {"app": app, "tier": tier, "other": other, ZONE: "a"} | ({} if rev is None else {"rev": rev})
-        found.append(pod_json(f"p{number}", labels=labels, constraints=[spread], **place))
+        found.append(pod_json(f"p{number}", labels=labels, constraints=[spread], owner="ReplicaSet/web", **place))
     return found
 
 
@@ -41,6 +41,21 @@ def test_what_is_shared_is_what_each_shape_would_have_alone() -> None:
     for pod in found.pods:
         alone = Views(found.snapshot, found.context, nodes="listed").of(pod.shape)
         assert found.views.of(pod.shape) == alone
+
+
+def test_groups_and_rows_hold_what_is_placed_alike_alone() -> None:
+    """Each pod of one owner is grouped with those that differ from it in no more than a label that no clause names."""
+    found = audit(*pods(), *NODES)
+    groups = [{pod.name for pod in group.pods} for group in found.groups]
+    assert len(groups) > len(PLACES)
+    for group in found.groups:
+        places = {(pod.shape.scheduler_name, bool(pod.shape.placement.node_selector)) for pod in group.pods}
+        assert len(places) == 1
+        assert len({bool(pod.shape.placement.tolerations) for pod in group.pods}) == 1
+        assert len({len(pod.shape.clauses) for pod in group.pods}) == 1
+    for row in (row for row in found.rows if row.clause.spread):
+        names = {pod.name for pod in row.pods}
+        assert names == set().union(*(group for group in groups if group & names))
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -9,6 +10,8 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+
+from tests.builders import constraint, pod_json
 
 FULL: Final = Path("/dev/full")
 _RUN: Final = """
@@ -31,6 +34,25 @@ leaving.quickly(run)
 
 def ended(end: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", _RUN.format(end=end)], capture_output=True, text=True, check=False)
+
+
+_TELLING: Final = """
+from kubectl_spread.cli import main
+from kubectl_spread.cli.gathered import Gathered
+
+Gathered.__del__ = lambda _: print("freed", flush=True)
+main()
+"""
+
+
+@pytest.mark.parametrize("arguments", [("check",), ("explain", "p")], ids=" ".join)
+def test_commands_keep_what_they_gathered(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    (tmp_path / "pod.json").write_text(json.dumps(pod_json("p", constraints=[constraint()])), encoding="utf-8")
+    command = [sys.executable, "-c", _TELLING, *arguments, "-f", "pod.json", "--server-version=1.37"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "ZONE" in done.stdout.upper()
+    assert "freed" not in done.stdout
 
 
 @pytest.mark.parametrize(("end", "status"), [("sys.exit()", 0), ("sys.exit(1)", 1), ("sys.exit(2)", 2)])
