@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 _MARKER: Final = re.compile(r"(?:(?<=[\r\n])|(?<!.))(?:(?P<begins>---)|\.\.\.)(?=\s|\Z)", re.DOTALL)
 _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _ALL_BUT_LINES: Final = re.compile(r"[^\r\n]")
-_BLANK: Final = re.compile(r"(?:\s|#[^\r\n]*|---(?=\s|\Z)|\.\.\.(?=\s|\Z))*")
-_BEGINS: Final = re.compile(r"(?:\s|#[^\r\n]*)*(?P<marker>---(?=\s|\Z)|%)?")
+# Possessive, as all patterns for comments are: a comment that ends in a space could else be read in two ways, and
+# thirty such lines in as many as there are seconds in a life.
+_BLANK: Final = re.compile(r"(?:\s|#[^\r\n]*+|---(?=\s|\Z)|\.\.\.(?=\s|\Z))*+")
+_BEGINS: Final = re.compile(r"(?:\s|#[^\r\n]*+)*+(?P<marker>---(?=\s|\Z)|%)?")
 _ENCODING: Final = ("utf-8", "surrogateescape")
 
 

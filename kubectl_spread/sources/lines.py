@@ -8,7 +8,7 @@ from typing import Final
 _NEWLINE: Final = re.compile(r"\r\n|\r|\n")
 _REST: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _COMMENT: Final = re.compile(r"([ \t]*)(#[^\r\n]*)?(?:\r\n|\r|\n|\Z)")
-_SPACE: Final = re.compile(r"(?:\s|#[^\r\n]*)*")
+_SPACE: Final = re.compile(r"(?:\s|#[^\r\n]*+)*+")
 _MARGIN: Final = re.compile(r"[ \t]*")
 
 

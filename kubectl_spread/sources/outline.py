@@ -12,7 +12,7 @@ import msgspec
 if TYPE_CHECKING:
     from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
 
-_BETWEEN: Final = r"(?:\s|#[^\r\n]*)*"
+_BETWEEN: Final = r"(?:\s|#[^\r\n]*+)*+"
 _ALIAS: Final = re.compile(rf"{_BETWEEN},?{_BETWEEN}(\*[^\s,\[\]{{}}]+)")
 _DASH: Final = re.compile(rf"{_BETWEEN}(-)")
 _COLON: Final = re.compile(rf"{_BETWEEN}:")

@@ -22,8 +22,8 @@ from kubectl_spread.sources.yaml_values import AnchorError, NotPlainError
 
 _CUT: Final = re.compile(rb"\n(?=[^\s#])")
 _BEGINS: Final = re.compile(rb"---(?=\s|\Z)")
-_ENDS: Final = re.compile(rb"\.\.\.(?:\s|(?<=\s)#[^\n]*)*")
-_DIRECTIVES: Final = re.compile(rb"(?:[%#][^\n]*|\s)*")
+_ENDS: Final = re.compile(rb"\.\.\.(?:\s|(?<=\s)#[^\n]*+)*+")
+_DIRECTIVES: Final = re.compile(rb"(?:[%#][^\n]*+|\s)*+")
 _OPENS_ITEMS: Final = re.compile(rb"items:[ \t]*(?:[ \t]#[ -~\t]*)?(?:\r?\n[ \t]*(?:#[ -~\t]*)?)*")
 _ITEM: Final = re.compile(rb"-(?=\s|\Z)")
 _ANCHOR: Final = re.compile(rb"[&*]")
