@@ -4,15 +4,19 @@ VENV := .venv
 BIN := $(VENV)/bin
 SAMPLE := examples/cluster.json
 N := 2000
+CORE := tests/kube tests/audit tests/rules tests/render tests/merge
 AXE := tests/browser/node_modules/axe-core/axe.min.js
 
-.PHONY: demo test dist test-install lock lint types imports unit browser screenshot e2e conformance control-plane cluster docs golden sample clean
+.PHONY: demo test fast dist test-install lock lint types imports unit browser screenshot e2e conformance control-plane cluster docs golden sample clean
 
 demo: $(VENV)/installed ## show check and explain on the sample cluster
 	$(BIN)/kubectl-spread check -f $(SAMPLE) --server-version 1.37 || test $$? -eq 1
 	$(BIN)/kubectl-spread explain deploy/cart -n shop -f $(SAMPLE) --server-version 1.37
 
 test: lint types imports unit ## everything that needs no Kubernetes
+
+fast: $(VENV)/developed ## the tests of the core alone, in parallel
+	$(BIN)/pytest --quiet --numprocesses 2 $(CORE)
 
 dist: $(VENV)/installed ## wheel, sdist, and the archive for krew on this platform
 	$(BIN)/python -m release
