@@ -25,7 +25,10 @@ class Part(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Cluster(Part, frozen=True, kw_only=True):
-    """What was read and how it was judged; minors are written ``1.37``."""
+    """What was read and how it was judged; minors are written ``1.37``.
+
+    ``warnings`` say why the report may not hold for this cluster.
+    """
 
     server_version: str | UnsetType = UNSET
     judged_as: str
@@ -36,6 +39,7 @@ class Cluster(Part, frozen=True, kw_only=True):
     nodes: NodesKnown
     node_count: int | UnsetType = UNSET
     resource_versions: dict[str, str]
+    warnings: list[str] | UnsetType = UNSET
 
 
 class Workload(Part, frozen=True, kw_only=True):

@@ -102,4 +102,5 @@ class Gathered(msgspec.Struct):
             nodes=self.nodes,
             node_count=len(self.audit.snapshot.nodes) if self.nodes == "listed" else UNSET,
             resource_versions=self.resource_versions,
+            warnings=list(judgement.warnings) or UNSET,
         )

@@ -19,7 +19,10 @@ VersionSource = Literal["live", "flag", "default"]
 
 
 class Judgement(msgspec.Struct, frozen=True):
-    """By which Kubernetes pods are judged, how that is known, and what it is compared with, if that is asked."""
+    """By which Kubernetes pods are judged, how that is known, and what it is compared with, if that is asked.
+
+    ``warnings`` say why the answer may not hold for the server that was read.
+    """
 
     server_minor: int | None
     minor: int
@@ -27,6 +30,7 @@ class Judgement(msgspec.Struct, frozen=True):
     gates: Mapping[str, bool]
     gates_source: report.GatesSource
     upgrade: Behaviour | None = None
+    warnings: tuple[str, ...] = ()
 
     @property
     def behaviour(self) -> Behaviour:
@@ -62,10 +66,10 @@ def judge_by(
     """
     asked = question.minor
     source: VersionSource = "flag" if asked is not None else "default" if server is None else "live"
-    served = None if server is None else server.emulated
-    wanted = next(minor for minor in (asked, served, NEWEST_MINOR) if minor is not None)
-    minor, warning = _known_minor(wanted, "--from: " if question.from_version else "", "judged as")
-    other, note = _compared_minor(question.other_minor)
+    minor, warnings = _evaluated_minor(question, server)
+    other = question.other_minor
+    if other is not None:
+        _confirm_known("--to", other)
     overrides = question.gate_overrides
     gates = _gates(minor, overrides, other)
     if served_gates is not None and asked is None:
@@ -77,7 +81,8 @@ def judge_by(
         gates=gates,
         gates_source="flag" if overrides else "version" if served_gates is None else "metrics",
         upgrade=None if other is None else _upgrade(other, minor, gates, overrides),
-    ), [text for text in (warning, note) if text]
+        warnings=warnings,
+    ), list(warnings)
 
 
 def judge_files_by(question: Question) -> tuple[Judgement, list[str]]:
@@ -93,34 +98,33 @@ def judge_files_by(question: Question) -> tuple[Judgement, list[str]]:
     return judgement, notes
 
 
-def _compared_minor(minor: int | None) -> tuple[int | None, str]:
-    """Return the minor that is compared with, and a warning where another one was asked for; None: none is compared.
+def _evaluated_minor(question: Question, server: ServerMinor | None) -> tuple[int, tuple[str, ...]]:
+    """Return the minor to judge by, and a warning where a server is newer than every minor that is known.
 
     Raises:
-        UsageError: the minor is older than any that is known.
+        UsageError: the minor that the user names is not known, or the server is older than any that is.
     """
-    if minor is None:
-        return None, ""
-    return _known_minor(minor, "--to: ", "compared with")
+    if question.minor is not None:
+        _confirm_known("--from" if question.from_version else "--server-version", question.minor)
+        return question.minor, ()
+    if server is None:
+        return NEWEST_MINOR, ()
+    if server.emulated > NEWEST_MINOR:
+        text = f"Kubernetes 1.{server.emulated} is newer than 1.{NEWEST_MINOR}, the newest that is known"
+        return NEWEST_MINOR, (f"{text}: evaluated as 1.{NEWEST_MINOR}",)
+    _confirm_known("the server's version", server.emulated)
+    return server.emulated, ()
 
 
-def _known_minor(minor: int, option: str, done: str) -> tuple[int, str]:
-    """Return the minor that stands for one that was asked for, and a warning where it is not the same.
-
-    Args:
-        minor: The minor that was asked for.
-        option: What texts begin with: the option that asked.
-        done: What is done with it.
+def _confirm_known(origin: str, minor: int) -> None:
+    """Do nothing for a minor that is known.
 
     Raises:
-        UsageError: the minor is older than any that is known.
+        UsageError: it is not; the text begins with ``origin``, which named it.
     """
-    if minor < OLDEST_MINOR:
-        raise UsageError(f"{option}Kubernetes 1.{minor} is too old: 1.{OLDEST_MINOR} to 1.{NEWEST_MINOR} are known")
-    if minor > NEWEST_MINOR:
-        newer = f"{option}Kubernetes 1.{minor} is newer than any that is known"
-        return NEWEST_MINOR, f"{newer}, {done} 1.{NEWEST_MINOR}"
-    return minor, ""
+    if not OLDEST_MINOR <= minor <= NEWEST_MINOR:
+        known = f"1.{OLDEST_MINOR} to 1.{NEWEST_MINOR} are known"
+        raise UsageError(f"{origin}: Kubernetes 1.{minor} is not known ({known})")
 
 
 def _gates(minor: int, overrides: Mapping[str, bool], other: int | None) -> dict[str, bool]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from kubectl_spread.audit.report import Finding, Report
-from kubectl_spread.render import ci
+from kubectl_spread.render import ci, words
 from kubectl_spread.render.words import safe
 
 _COMMANDS: Final = {"error": "error", "warning": "warning", "info": "notice"}
@@ -23,7 +23,8 @@ def github(report: Report) -> str:
         _command("error", {"title": "kubectl-spread"}, f"could not be judged: {number} {reason}")
         for reason, number in ci.unanswered(report).items()
     )
-    return "".join((*lost, *map(_annotation, ci.severest_first(report.findings))))
+    warnings = (_command("warning", {"title": "kubectl-spread"}, text) for text in words.warnings(report.cluster))
+    return "".join((*lost, *warnings, *map(_annotation, ci.severest_first(report.findings))))
 
 
 def _annotation(finding: Finding) -> str:

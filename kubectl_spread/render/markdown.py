@@ -38,6 +38,7 @@ def markdown(report: Report) -> str:
     rows = [row for row in report.constraints if (row.namespace, row.workload, row.path) in troubled]
     judged = words.judged_as(report.cluster, report.summary.pods)
     text = f"### kubectl spread check\n\n**{_escaped(totals(report))}**\n\n{_escaped(judged)}\n"
+    text += "".join(f"\n**Warning:** {_escaped(warning)}\n" for warning in words.warnings(report.cluster))
     text += _table("finding", _FINDING, [_finding(one, several=several) for one in findings], _left(text) - _ROOM)
     return text + _table("constraint row", _ROW, [_row(row, several=several) for row in rows], _left(text))
 

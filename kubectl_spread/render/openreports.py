@@ -14,7 +14,7 @@ from msgspec import UNSET, UnsetType
 from kubectl_spread.audit.phrases import plural, some
 from kubectl_spread.audit.report import Finding, Report, Row, Workload
 from kubectl_spread.kube.workloads import KINDS
-from kubectl_spread.render import yaml_text
+from kubectl_spread.render import words, yaml_text
 from kubectl_spread.render.words import safe
 
 SOURCE: Final = "kubectl-spread"
@@ -117,6 +117,8 @@ def _not_judged(report: Report) -> Iterator[_Result]:
         properties = {"count": str(number)}
         message = f"not judged: {number} {reason}"
         yield _Result(policy=SOURCE, rule=reason, result=outcome, scored=False, message=message, properties=properties)
+    for text in words.warnings(report.cluster):
+        yield _Result(policy=SOURCE, rule="warning", result="warn", scored=False, message=text, properties={})
     if report.cluster.nodes == "none" and report.constraints:
         message = "placement not judged: no nodes"
         yield _Result(policy=SOURCE, rule="no-nodes", result="skip", scored=False, message=message, properties={})

@@ -14,7 +14,7 @@ from msgspec import UNSET, UnsetType
 from kubectl_spread import __version__
 from kubectl_spread.audit.phrases import plural
 from kubectl_spread.audit.report import Finding, Report, SeverityWord
-from kubectl_spread.render import ci, structured
+from kubectl_spread.render import ci, structured, words
 from kubectl_spread.render import sarif_log as log
 from kubectl_spread.render.words import safe
 from kubectl_spread.rules import RULES
@@ -39,6 +39,7 @@ def sarif(report: Report) -> str:
         findings = ci.severest_first(findings)[:MOST_RESULTS]
     lost = ci.unanswered(report)
     said = [_notification("error", f"could not be judged: {number} {reason}") for reason, number in lost.items()]
+    said += [_notification("warning", text) for text in words.warnings(report.cluster)]
     if left_out > 0:
         said.append(_notification("warning", f"{plural(left_out, 'finding')} left out: no log may have more results"))
     driver = log.Driver(

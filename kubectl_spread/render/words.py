@@ -83,6 +83,11 @@ def _term(path: str) -> tuple[str, str]:
     return kind, rest.partition("[")[0]
 
 
+def warnings(cluster: Cluster) -> list[str]:
+    """Return why a report may not hold for its cluster."""
+    return [] if isinstance(cluster.warnings, UnsetType) else [safe(text) for text in cluster.warnings]
+
+
 def judged_as(cluster: Cluster, pods: int) -> str:
     """Return the line that says what the report was judged by."""
     gates = {"metrics": "gates from metrics", "version": "gates assumed", "flag": "gates from flags"}

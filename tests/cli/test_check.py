@@ -92,7 +92,7 @@ def test_exit_status(objects: list[Json], arguments: tuple[str, ...], status: in
         pytest.param(("--server-version", "2.0"), "2.0", id="another major"),
         pytest.param(("--server-version", "1"), '"1"', id="no minor"),
         pytest.param(("--server-version", "1.x"), "1.x", id="no number"),
-        pytest.param(("--server-version", "1.26"), "too old", id="too old"),
+        pytest.param(("--server-version", "1.26"), "not known", id="too old"),
         pytest.param(("--feature-gates", "Nonsense=true"), "Nonsense", id="unknown gate"),
         pytest.param(("--feature-gates", "MatchLabelKeysInPodTopologySpread"), "NAME=true", id="a gate without value"),
         pytest.param(("--feature-gates", "MatchLabelKeysInPodTopologySpread=1"), "NAME=true", id="a gate's bad value"),
@@ -182,11 +182,10 @@ def test_the_version_is_not_remarked_upon_when_it_was_given() -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_newer_minor_is_judged_as_the_newest_known() -> None:
+def test_a_minor_that_is_not_known_is_refused() -> None:
     result = check(healthy("p"), arguments=("--server-version", "1.99", "-o", "json"))
-    assert result.exit_code == 0
-    assert "1.99 is newer" in result.stderr
-    assert json.loads(result.stdout)["cluster"]["judgedAs"] == "1.37"
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == "error: --server-version: Kubernetes 1.99 is not known (1.27 to 1.37 are known)\n"
 
 
 @pytest.mark.usefixtures("folder")

@@ -12,7 +12,7 @@ from kubectl_spread.cli import cli
 from kubectl_spread.cli.judging import ServerMinor, judge_by
 from kubectl_spread.cli.question import Question
 from kubectl_spread.errors import UsageError
-from kubectl_spread.kube.features import Gate
+from kubectl_spread.kube.features import NEWEST_MINOR, OLDEST_MINOR, Gate
 from tests.audits import deployment
 from tests.builders import Json, affinity, constraint, node_json, pod_json, requirement, selector, term
 
@@ -20,6 +20,7 @@ R1 = {"app": "web", "rev": "r1"}
 MERGED = constraint(match=["rev"], selects=selector({"app": "web"}, requirement("rev", "In", "r1")))
 STORED = pod_json(labels=R1, constraints=[MERGED], node="a1")
 TWICE = deployment(labels=R1, constraints=[constraint(match=["rev", "rev"])])
+KNOWN = f"1.{OLDEST_MINOR} to 1.{NEWEST_MINOR} are known"
 POLICY = "NodeInclusionPolicyInPodTopologySpread"
 
 
@@ -43,8 +44,13 @@ def codes(*objects: Json, arguments: tuple[str, ...] = ()) -> set[str]:
     [
         pytest.param(("--from", "1.x"), '--from: "1.x" is no Kubernetes version (write 1.37)', id="--from"),
         pytest.param(("--to", "2.0"), '--to: "2.0" is no Kubernetes version (write 1.37)', id="--to"),
-        pytest.param(("--from", "1.26"), "--from: Kubernetes 1.26 is too old: 1.27 to 1.37 are known", id="old --from"),
-        pytest.param(("--to", "1.26"), "--to: Kubernetes 1.26 is too old: 1.27 to 1.37 are known", id="old --to"),
+        *(
+            pytest.param(
+                (option, version), f"{option}: Kubernetes {version} is not known ({KNOWN})", id=f"{option} {word}"
+            )
+            for option in ("--server-version", "--from", "--to")
+            for version, word in (("1.26", "too old"), ("1.45", "too new"))
+        ),
         pytest.param(
             ("--from", "1.33", "--server-version", "1.34"),
             "--from 1.33 and --server-version 1.34 both name the version to judge by: give one",
@@ -86,16 +92,6 @@ def test_usage_errors(arguments: tuple[str, ...], said: str, command: str) -> No
             ("--to", "1.33"),
             ["judged as Kubernetes 1.37, the newest known (--server-version chooses another)"],
             id="--to alone, and lower",
-        ),
-        pytest.param(
-            ("--from", "1.36", "--to", "1.99"),
-            ["--to: Kubernetes 1.99 is newer than any that is known, compared with 1.37"],
-            id="--to newer than known",
-        ),
-        pytest.param(
-            ("--from", "1.99"),
-            ["--from: Kubernetes 1.99 is newer than any that is known, judged as 1.37"],
-            id="--from newer than known",
         ),
     ],
 )
@@ -206,3 +202,23 @@ def test_explain_answers_the_same_questions() -> None:
     result = check(STORED, arguments=("web-1", "--from", "1.34", "--to", "1.33", "--recreate"), command="explain")
     assert result.exit_code == 0, result.output
     assert {"SPR207", "SPR404"} <= {word for word in result.stdout.split() if word.startswith("SPR")}
+
+
+def test_a_server_that_is_newer_than_all_is_evaluated_as_the_newest_with_a_warning() -> None:
+    newer = NEWEST_MINOR + 1
+    judgement, notes = judge_by(Question(), ServerMinor(newer, newer))
+    warning = (
+        f"Kubernetes 1.{newer} is newer than 1.{NEWEST_MINOR}, the newest that is known: evaluated as 1.{NEWEST_MINOR}"
+    )
+    assert (judgement.minor, judgement.warnings, notes) == (NEWEST_MINOR, (warning,), [warning])
+
+
+def test_a_server_that_is_newer_is_no_reason_to_warn_where_a_known_version_is_asked_for() -> None:
+    newer = NEWEST_MINOR + 1
+    judgement, notes = judge_by(Question(server_version="1.34"), ServerMinor(newer, newer))
+    assert (judgement.minor, judgement.warnings, notes) == (34, (), [])
+
+
+def test_a_server_that_is_too_old_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"the server's version: Kubernetes 1\.26 is not known"):
+        judge_by(Question(), ServerMinor(26, 26))

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from kubectl_spread.kube.features import NEWEST_MINOR
 from tests.e2e.faulty import INCOMPLETE, NAMESPACE, UNEXPECTED, Faulty, assert_complete, assert_refused
 from tests.faults import steps
 from tests.faults.proxy import Exchange, Step, passed
@@ -67,6 +68,17 @@ def test_a_fault_of_another_request(behind: Faulty, resource: str) -> None:
     behind.proxy.script(resource, steps.reset, PASSING["503"])
     assert_complete(behind.check())
     assert len(behind.proxy.asked_for(resource)) == 3
+
+
+def test_a_server_that_is_newer_than_all_that_are_known(behind: Faulty) -> None:
+    """The pods are evaluated as the newest known minor does, and stderr and the report warn of it."""
+    behind.proxy.script("version", steps.edited(lambda version: version.update(minor="99", emulationMinor="99")))
+    answer = behind.check()
+    cluster = assert_complete(answer)["cluster"]
+    (warning,) = cluster["warnings"]
+    assert warning.startswith("Kubernetes 1.99 is newer than 1.")
+    assert answer.stderr.splitlines() == [warning]
+    assert (cluster["versionSource"], cluster["judgedAs"]) == ("live", f"1.{NEWEST_MINOR}")
 
 
 LASTING = {

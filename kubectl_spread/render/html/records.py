@@ -37,6 +37,7 @@ def facts(cluster: Cluster) -> list[tuple[str, str]]:
         ("Feature gates", _GATES[cluster.gates_source]),
         ("Nodes", nodes[cluster.nodes]),
         ("Revision of pods", cluster.resource_versions.get("pods")),
+        *(("Warning", text) for text in words.warnings(cluster)),
     ]
     return [(name, words.safe(value)) for name, value in found if value]
 

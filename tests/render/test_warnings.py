@@ -1,0 +1,26 @@
+"""Warnings about a whole report stand in every format that has a place for them."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from kubectl_spread.audit.report import Report
+from kubectl_spread.cli.formats import renderer
+from tests.audits import audit, reported
+from tests.builders import constraint, pod_json
+
+WARNING = "Kubernetes 1.99 is newer than all"
+
+
+@pytest.fixture
+def report() -> Report:
+    plain = reported(audit(pod_json(constraints=[constraint()])))
+    return replace(plain, cluster=replace(plain.cluster, warnings=[WARNING]))
+
+
+@pytest.mark.parametrize("form", ["json", "yaml", "html", "markdown", "sarif", "github", "openreports"])
+def test_warnings_are_in(form: str, report: Report) -> None:
+    assert WARNING in renderer(form)(report)
+    without = replace(report, cluster=replace(report.cluster, warnings=[]))
+    assert WARNING not in renderer(form)(without)
