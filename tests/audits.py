@@ -39,28 +39,34 @@ def audit(
     schedulers: Mapping[str, Profile] = UNASKED,
 ) -> Audit:
     """Return the audit of objects in the order given; gates count as known where there are ``overrides``."""
-    values = gates(minor, overrides or {})
-    served = behaviour(minor, values)
-    snapshot = Snapshot(scope, served, closely=True, schedulers=schedulers)
+    read = snapshot(*objects, scope=scope, schedulers=schedulers)
+    context = Context(
+        behaviour(minor, gates(minor, overrides or {})), gates_known=bool(overrides), merge_since=merge_since
+    )
+    return evaluate(read, context, nodes=nodes or ("listed" if read.nodes else "none"))
+
+
+def snapshot(*objects: Json, scope: Scope = EVERYTHING, schedulers: Mapping[str, Profile] = UNASKED) -> Snapshot:
+    """Return what is read of objects in the order given."""
+    read = Snapshot(scope, closely=True, schedulers=schedulers)
     for found in objects:
         match found["kind"]:
             case "Pod":
-                snapshot.add_pod(decode_pod(found, detailed=True))
+                read.add_pod(decode_pod(found, detailed=True))
             case "Node":
-                snapshot.add_node(decode_node(found))
+                read.add_node(decode_node(found))
             case "Event":
-                snapshot.add_event(msgspec.json.decode(msgspec.json.encode(found), type=Event))
+                read.add_event(msgspec.json.decode(msgspec.json.encode(found), type=Event))
             case "Namespace":
-                snapshot.neighbours.add_namespace(msgspec.json.decode(msgspec.json.encode(found), type=Namespace))
+                read.neighbours.add_namespace(msgspec.json.decode(msgspec.json.encode(found), type=Namespace))
             case "Service":
-                snapshot.deduction.add_service(msgspec.json.decode(msgspec.json.encode(found), type=MapSelecting))
+                read.deduction.add_service(msgspec.json.decode(msgspec.json.encode(found), type=MapSelecting))
             case kind:
                 group = found["apiVersion"].rpartition("/")[0]
                 workload = msgspec.json.decode(msgspec.json.encode(found), type=KINDS[group, kind])
-                snapshot.add_workload(kind, workload)
-    defaults.apply(snapshot)
-    context = Context(served, gates_known=bool(overrides), merge_since=merge_since)
-    return evaluate(snapshot, context, nodes=nodes or ("listed" if snapshot.nodes else "none"))
+                read.add_workload(kind, workload)
+    defaults.apply(read)
+    return read
 
 
 def reported(found: Audit, selection: Selection = ALL_RULES) -> report.Report:

@@ -8,6 +8,7 @@ from typing import Final
 from kubectl_spread.audit.clauses import Clause
 from kubectl_spread.audit.records import Shape
 from kubectl_spread.audit.templates import Refusal, Refused, Template, by_clause, pod_refusals, template_refusals
+from kubectl_spread.kube import labels as labelselectors
 from kubectl_spread.kube import validation
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.field import FieldError
@@ -36,6 +37,10 @@ class Acceptance:
             self._edits[id(shape.clauses)] = _of_pods(shape, errors, Refused.EDIT)
         return self._edits[id(shape.clauses)]
 
+    def manifests(self, shape: Shape) -> Refusals:
+        """Return why manifests of a shape cannot be created; nothing for stored pods, which are not sent again."""
+        return () if shape.stored else self.creations(shape)
+
     def creations(self, shape: Shape) -> Refusals:
         """Return why pods of a shape could not be created as they were read: stored ones once more."""
         if id(shape) not in self._creations:
@@ -49,6 +54,18 @@ class Acceptance:
             found = template_refusals(template.spec, template.labels, self.behaviour, template.path)
             self._templates[id(template)] = _at_clauses(found, template.clauses)
         return self._templates[id(template)]
+
+
+def may_depend_on_merge(template: Template) -> bool:
+    """Tell whether a template has a constraint that only a merging, or a not merging, API server refuses."""
+    return any(_names_a_key_twice(clause) for clause in template.clauses if clause.spread)
+
+
+def _names_a_key_twice(clause: Clause) -> bool:
+    """Tell whether a key is duplicated in matchLabelKeys, or is in the selector as well."""
+    keys = clause.match_label_keys
+    selected = frozenset() if clause.selector is None else labelselectors.keys(clause.selector)
+    return len(set(keys)) < len(keys) or not selected.isdisjoint(keys)
 
 
 def _of_pods(shape: Shape, errors: Iterable[FieldError], refused: Refused) -> Refusals:

@@ -145,7 +145,7 @@ def _others_read(case: Case) -> list[PodRecord]:
     selects, snapshot = matcher(case.spread, case.audit), case.audit.snapshot
     return [
         pod
-        for pod in snapshot.pods
+        for pod in case.audit.everyone
         if pod.shape.namespace == case.row.namespace and pod.node in case.spread.domains.value_of
         if not pod.terminating and selects(pod) and snapshot.workload(pod) != case.row.workload
     ]

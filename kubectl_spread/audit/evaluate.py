@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
 from kubectl_spread.audit.acceptance import Acceptance
+from kubectl_spread.audit.admission import admitted
 from kubectl_spread.audit.clauses import Clause, path_order
 from kubectl_spread.audit.comparison import Comparison
 from kubectl_spread.audit.counting import ENCODER
@@ -85,13 +86,15 @@ class Group(msgspec.Struct, eq=False):
 class Audit(msgspec.Struct, frozen=True, eq=False):
     """What is true about the judged pods: rows and groups in the report's order, and what they were held against.
 
-    ``comparison`` is with another Kubernetes, where that is asked for.
+    ``pods`` are those that were asked for; ``everyone`` are all pods in scope, whatever was named. Manifests are as
+    they would be stored. ``comparison`` is with another Kubernetes, where that is asked for.
     """
 
     rows: tuple[Row, ...]
     groups: tuple[Group, ...]
     templates: tuple[Template, ...]
     pods: tuple[PodRecord, ...]
+    everyone: Sequence[PodRecord]
     nodes: NodeSets
     obstacles: Obstacles
     revisions: Revisions
@@ -103,20 +106,21 @@ class Audit(msgspec.Struct, frozen=True, eq=False):
 
 
 def evaluate(snapshot: Snapshot, context: Context, *, nodes: str) -> Audit:
-    """Judge and count every pod in scope.
+    """Judge and count every pod in scope; the snapshot is not changed, so that it can be evaluated again.
 
     Args:
         snapshot: The pods, nodes and owners that were read.
         context: What is known about the servers.
         nodes: ``listed``, ``inferred`` (from the pods' own zone labels) or ``none``.
     """
+    everyone = admitted(snapshot.pods, context.behaviour)
     views = Views(snapshot, context, nodes=nodes)
     rows: dict[object, Row] = {}
     groups: dict[object, Group] = {}
     judged: list[PodRecord] = []
     revisions = Revisions(snapshot)
     known: dict[int, _Keys] = {}
-    for workload, shape, pods in _alike(snapshot):
+    for workload, shape, pods in _alike(snapshot, everyone):
         judged += pods
         revisions.add(workload, pods)
         view = views.of(shape)
@@ -140,6 +144,7 @@ def evaluate(snapshot: Snapshot, context: Context, *, nodes: str) -> Audit:
         groups=tuple(sorted(groups.values(), key=_group_order)),
         templates=templates,
         pods=tuple(judged),
+        everyone=everyone,
         nodes=views.node_sets,
         obstacles=Obstacles(views.node_sets, snapshot.room(), context.behaviour),
         revisions=revisions,
@@ -151,10 +156,10 @@ def evaluate(snapshot: Snapshot, context: Context, *, nodes: str) -> Audit:
     )
 
 
-def _alike(snapshot: Snapshot) -> Iterator[tuple[Target, Shape, list[PodRecord]]]:
+def _alike(snapshot: Snapshot, everyone: Iterable[PodRecord]) -> Iterator[tuple[Target, Shape, list[PodRecord]]]:
     """Yield the pods that are asked for by workload and shape; a pod without owner is its own workload."""
     by_shape: dict[int, list[PodRecord]] = {}
-    for pod in snapshot.pods:
+    for pod in everyone:
         by_shape.setdefault(id(pod.shape), []).append(pod)
     for pods in by_shape.values():
         owners = [owner.target for owner in snapshot.owner_chain(pods[0])]

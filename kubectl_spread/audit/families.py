@@ -59,7 +59,7 @@ def families(audit: Audit) -> Families:
     asked = {(row.namespace, row.workload) for row in audit.rows}
     asked |= {(pod.shape.namespace, audit.snapshot.workload(pod)) for pod in audit.pods}
     found: dict[tuple[str, Target], dict[object, Revision]] = {key: {} for key in asked}
-    for pod in audit.snapshot.pods:
+    for pod in audit.everyone:
         chain = audit.snapshot.owner_chain(pod)
         workload = chain[-1].target if chain else Target("Pod", pod.name)
         revisions = found.get((pod.shape.namespace, workload))

@@ -10,7 +10,7 @@ import msgspec
 
 from kubectl_spread.audit.clauses import Clause, clauses
 from kubectl_spread.audit.tails import Key, Split, split
-from kubectl_spread.audit.templates import controller_labels, judge_template, pod_refusals, template_path
+from kubectl_spread.audit.templates import controller_labels, pod_refusals, template_labels, template_path
 from kubectl_spread.audit.verdicts import Context, KeyVerdict, Verdict, judge
 from kubectl_spread.kube import podstrategy, podwarnings, validation
 from kubectl_spread.kube.features import Behaviour
@@ -86,7 +86,7 @@ def judge_workload(kind: str, workload: Workload, behaviour: Behaviour) -> Outco
     written = workload.template.spec
     template = podstrategy.drop_disabled_fields(written, behaviour)
     errors = validation.pod_errors(template, behaviour, path)
-    labels = judge_template(kind, workload, None, behaviour, "").labels
+    labels = template_labels(kind, workload)
     return Outcome(
         errors,
         () if errors else tuple(podwarnings.pod_warnings(template, behaviour, path)),

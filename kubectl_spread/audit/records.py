@@ -16,7 +16,6 @@ from kubectl_spread.audit.clauses import Clause
 from kubectl_spread.audit.digests import Digests
 from kubectl_spread.audit.scope import Target
 from kubectl_spread.audit.tails import Split
-from kubectl_spread.audit.templates import Refusal
 from kubectl_spread.kube import labels as labelselectors
 from kubectl_spread.kube.detail import PodCondition
 from kubectl_spread.kube.labels import Labels
@@ -32,12 +31,11 @@ DEFAULT_SCHEDULER: Final = "default-scheduler"
 class Shape(msgspec.Struct, frozen=True, eq=False):
     """What pods of one template have in common; compared by identity.
 
-    ``clauses`` hold the selectors as stored (for a manifest: as they would be stored); ``splits`` go with
-    them. ``unsettled_keys`` are the keys of which some clause does not hold the current value. ``pinned`` pods
-    may run on one node only. ``refusals`` are the API's on a manifest. ``spec`` is as stored, like the clauses;
-    ``requests`` are what it asks of a node, None where that is not known. ``written`` is the spec as it was read, which
-    for a manifest is before the merge. ``profile`` is what the pods' scheduler makes of spread constraints, None where
-    that is not known.
+    ``clauses`` hold the selectors of ``spec``; ``splits`` go with them. ``unsettled_keys`` are the keys of which some
+    clause does not hold the current value. ``pinned`` pods may run on one node only. ``written`` is the spec as it was
+    read. In a snapshot ``spec`` is the same; ``admission`` replaces it, and the clauses, where the pod is a manifest.
+    ``requests`` are what the spec asks of a node, None where that is not known. ``profile`` is what the pods' scheduler
+    makes of spread constraints, None where that is not known.
     """
 
     namespace: str
@@ -56,7 +54,6 @@ class Shape(msgspec.Struct, frozen=True, eq=False):
     stored: bool
     pinned: bool
     ignored: str
-    refusals: tuple[Refusal, ...]
 
     @property
     def known_scheduler(self) -> bool:

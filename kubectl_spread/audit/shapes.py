@@ -12,9 +12,7 @@ from kubectl_spread.audit.digests import Digests, digest
 from kubectl_spread.audit.ownership import controller
 from kubectl_spread.audit.records import Shape
 from kubectl_spread.audit.tails import Split, split
-from kubectl_spread.audit.templates import Refusal, Refused, by_clause
-from kubectl_spread.kube import nodeaffinity, podstrategy, validation
-from kubectl_spread.kube.features import Behaviour
+from kubectl_spread.kube import nodeaffinity
 from kubectl_spread.kube.labels import Labels
 from kubectl_spread.kube.model import Affinity, Pod, PodSpec
 from kubectl_spread.kube.podtopologyspread import Placement
@@ -24,16 +22,31 @@ from kubectl_spread.kube.schedulerconfig import Profile
 IGNORE_ANNOTATION: Final = "kubectl-spread/ignore"
 
 
+class SharedClauses:
+    """The clauses of specs and their splits, which pods of one template share even where their labels differ."""
+
+    def __init__(self) -> None:
+        """Start without any."""
+        self._clauses: dict[bytes, tuple[tuple[Clause, ...], tuple[Split, ...]]] = {}
+
+    def of(self, spec: PodSpec) -> tuple[tuple[Clause, ...], tuple[Split, ...]]:
+        """Return the clauses of a spec and the split of each."""
+        key = digest((spec.topology_spread_constraints, _without_node_affinity(spec.affinity)))
+        if key not in self._clauses:
+            found = clauses(spec)
+            self._clauses[key] = (found, split(found))
+        return self._clauses[key]
+
+
 class Shapes:
     """The shapes of the pods that were met so far."""
 
-    def __init__(self, behaviour: Behaviour, schedulers: Mapping[str, Profile]) -> None:
-        """Start without any; ``behaviour`` says how manifests would be stored, ``schedulers`` how these spread."""
-        self._behaviour = behaviour
+    def __init__(self, schedulers: Mapping[str, Profile]) -> None:
+        """Start without any; ``schedulers`` says how each scheduler spreads pods."""
         self._schedulers = schedulers
         self._digests = Digests()
         self._shapes: dict[bytes, Shape] = {}
-        self._clauses: dict[bytes, tuple[tuple[Clause, ...], tuple[Split, ...]]] = {}
+        self._clauses = SharedClauses()
 
     def of(self, pod: Pod, requests: Amounts | None) -> Shape:
         """Return the shape of a pod that asks for ``requests``."""
@@ -61,14 +74,14 @@ class Shapes:
         return self._shapes[key]
 
     def _new_shape(self, pod: Pod, affinity: Affinity | None, requests: Amounts | None, *, pinned: bool) -> Shape:
-        spec, refusals = (pod.spec, ()) if pod.metadata.uid else self._as_stored(pod)
-        found, splits = self._clauses_of(spec)
+        spec = pod.spec
+        found, splits = self._clauses.of(spec)
         return Shape(
             namespace=pod.metadata.namespace,
             owner=controller(pod.metadata),
             labels=pod.metadata.labels,
             spec=spec,
-            written=pod.spec,
+            written=spec,
             requests=requests,
             clauses=found,
             splits=splits,
@@ -80,23 +93,7 @@ class Shapes:
             stored=bool(pod.metadata.uid),
             pinned=pinned,
             ignored=pod.metadata.annotations.get(IGNORE_ANNOTATION, ""),
-            refusals=refusals,
         )
-
-    def _clauses_of(self, spec: PodSpec) -> tuple[tuple[Clause, ...], tuple[Split, ...]]:
-        """Return clauses and their splits, which pods of one template share even where their labels differ."""
-        key = digest((spec.topology_spread_constraints, _without_node_affinity(spec.affinity)))
-        if key not in self._clauses:
-            found = clauses(spec)
-            self._clauses[key] = (found, split(found))
-        return self._clauses[key]
-
-    def _as_stored(self, pod: Pod) -> tuple[PodSpec, tuple[Refusal, ...]]:
-        """Return a manifest's spec as the apiserver would store it; as written, and why, where it would refuse it."""
-        stored = podstrategy.prepare_for_create(pod.spec, pod.metadata.labels, self._behaviour)
-        if errors := validation.pod_errors(stored, self._behaviour):
-            return pod.spec, by_clause(errors, Refused.POD, "spec")
-        return stored, ()
 
 
 def _unsettled_keys(found: tuple[Clause, ...], splits: tuple[Split, ...], labels: Labels) -> frozenset[str]:

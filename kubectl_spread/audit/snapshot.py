@@ -16,11 +16,10 @@ from kubectl_spread.audit.records import EventRecord, OwnerRecord, PodRecord, Po
 from kubectl_spread.audit.room import Requests, Room
 from kubectl_spread.audit.scope import Scope, Target
 from kubectl_spread.audit.shapes import IGNORE_ANNOTATION, Shapes
-from kubectl_spread.audit.templates import Template, judge_template
+from kubectl_spread.audit.templates import Template, template_of
 from kubectl_spread.kube import defaultevictor, managedfields, resources, schedulerconfig
 from kubectl_spread.kube.descheduler import PodGroup
 from kubectl_spread.kube.detail import DetailedPod
-from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.model import Event, Node, ObjectMeta, OwnerReference, Pod
 from kubectl_spread.kube.resources import Amounts
 from kubectl_spread.kube.schedulerconfig import Profile
@@ -38,12 +37,11 @@ class Snapshot:
     def __init__(
         self,
         scope: Scope,
-        behaviour: Behaviour,
         *,
         closely: bool = False,
         schedulers: Mapping[str, Profile] = schedulerconfig.UNASKED,
     ) -> None:
-        """Judge what ``scope`` selects; ``behaviour`` says how manifests would be stored.
+        """Keep what ``scope`` selects to be judged, and count everything.
 
         ``schedulers`` are those of which it is known how they spread, by name; where one has default constraints,
         ``deduction`` keeps what their selectors are deduced from.
@@ -59,7 +57,6 @@ class Snapshot:
         self.nodes: list[Node] = []
         self.templates: list[Template] = []
         self._unjudged: list[tuple[str, str, str, OwnerReference | None]] = []
-        self._behaviour = behaviour
         self._populations: dict[str, Population] = {}
         self._leaving: dict[str, Population] = {}
         self._requests = Requests()
@@ -67,7 +64,7 @@ class Snapshot:
         self.ownership = Ownership()
         self.schedulers = schedulers
         self.deduction = Deduction(keeps=any(profile.defaults for profile in schedulers.values()))
-        self._shapes = Shapes(behaviour, schedulers)
+        self._shapes = Shapes(schedulers)
         self._met: set[Target] = set()
 
     def add_node(self, node: Node) -> None:
@@ -102,7 +99,7 @@ class Snapshot:
         if self._speaks(record, workload) and self.scope.selects_template(
             metadata.namespace, workload.template.metadata.labels
         ):
-            self.templates.append(judge_template(kind, workload, owner, self._behaviour, ignored))
+            self.templates.append(template_of(kind, workload, owner, ignored))
 
     def add_pod(self, pod: Pod) -> None:
         """Count a pod where the scheduler counts it, and keep it where it is to be judged."""

@@ -1,4 +1,4 @@
-"""Templates and manifests: would the apiserver take the template, and then the pods made from it?"""
+"""Templates: would the API server take a template, and then the pods made from it?"""
 
 from __future__ import annotations
 
@@ -77,7 +77,6 @@ class Template(msgspec.Struct, frozen=True):
     path: str
     labels: Labels
     clauses: tuple[Clause, ...]
-    refusals: tuple[Refusal, ...]
     replicas: int | None
     rolls: bool
     ignored: str
@@ -89,13 +88,9 @@ def controller_labels(kind: str, workload: Workload) -> tuple[str, ...]:
     return tuple(sorted((*found, _INDEX_LABEL))) if workload.indexed else found
 
 
-def judge_template(
-    kind: str, workload: Workload, owner: OwnerReference | None, behaviour: Behaviour, ignored: str
-) -> Template:
-    """Return a workload's template and what an apiserver of this behaviour says to it, or else to its pods."""
+def template_of(kind: str, workload: Workload, owner: OwnerReference | None, ignored: str) -> Template:
+    """Return a workload's template."""
     spec = workload.template.spec
-    presumed = dict.fromkeys(controller_labels(kind, workload), PRESUMED)
-    labels = {**presumed, **workload.template.metadata.labels}
     path = template_path(kind)
     return Template(
         namespace=workload.metadata.namespace,
@@ -104,13 +99,18 @@ def judge_template(
         owner=owner,
         spec=spec,
         path=path,
-        labels=labels,
+        labels=template_labels(kind, workload),
         clauses=clauses(spec, path),
-        refusals=template_refusals(spec, labels, behaviour, path),
         replicas=workload.replicas,
         rolls=workload.rolls,
         ignored=ignored,
     )
+
+
+def template_labels(kind: str, workload: Workload) -> Labels:
+    """Return the labels that the pods of a workload will have; the controller's own have a presumed value."""
+    presumed = dict.fromkeys(controller_labels(kind, workload), PRESUMED)
+    return {**presumed, **workload.template.metadata.labels}
 
 
 def template_refusals(spec: PodSpec, labels: Labels, behaviour: Behaviour, path: str) -> tuple[Refusal, ...]:

@@ -71,9 +71,7 @@ def from_files(question: Question) -> Gathered:
     from kubectl_spread.sources import manifests  # noqa: PLC0415 - a live check need not wait for it
 
     judgement, notes = judge_files_by(question)
-    snapshot = Snapshot(
-        question.scope(None), judgement.behaviour, closely=question.explaining, schedulers=schedulers.known(question)
-    )
+    snapshot = Snapshot(question.scope(None), closely=question.explaining, schedulers=schedulers.known(question))
     reading = manifests.read(
         question.filename,
         recursive=question.recursive,

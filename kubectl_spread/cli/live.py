@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from kubectl_spread.audit import affinity, report
+from kubectl_spread.audit.acceptance import Acceptance, may_depend_on_merge
 from kubectl_spread.audit.evaluate import Audit, evaluate
 from kubectl_spread.audit.scope import Target
 from kubectl_spread.audit.snapshot import Snapshot
@@ -23,6 +24,7 @@ from kubectl_spread.cli.gathered import Gathered
 from kubectl_spread.cli.judging import Judgement, ServerMinor, judge_by
 from kubectl_spread.cli.question import Question
 from kubectl_spread.errors import ForbiddenError, NotFoundError, UsageError
+from kubectl_spread.kube import features
 from kubectl_spread.kube.features import OLDEST_MINOR
 from kubectl_spread.kube.model import Object, Pod
 from kubectl_spread.sources.cluster import Cluster
@@ -62,6 +64,13 @@ def _leads(kind: str, target: Target) -> bool:
     return target.kind not in targets.KINDS or _BETWEEN.get(target.kind) == kind
 
 
+def _refusals_depend(audit: Audit, judgement: Judgement) -> bool:
+    """Tell whether an API server that does not merge would give another answer to a template."""
+    doubtful = [template for template in audit.templates if may_depend_on_merge(template)]
+    others = [Acceptance(other) for other in features.other_merges(judgement.minor, judgement.gates)]
+    return any(audit.acceptance.template(one) != other.template(one) for one in doubtful for other in others)
+
+
 class Live:
     """One reading of one cluster."""
 
@@ -90,14 +99,14 @@ class Live:
         server = self._server()
         judgement, warnings = judge_by(question, server)
         self._expect()
-        snapshot = self._pods(judgement)
+        snapshot = self._pods()
         nodes = self._nodes(snapshot, judgement) if question.needs_nodes else "none"
         unread = self._owners(snapshot)
         self._defaults(snapshot, unread)
         targets.resolve(snapshot)
         audit = evaluate(snapshot, judgement.context(question), nodes=nodes)
         if self._needs_gates(audit, judgement):
-            judgement, warnings = judge_by(question, server, self._gates())
+            judgement, warnings = judge_by(question, server, self._gates(judgement.minor))
             audit = evaluate(snapshot, judgement.context(question), nodes=nodes)
         if question.explaining and self._surroundings(audit):
             audit = evaluate(snapshot, judgement.context(question), nodes=nodes)
@@ -134,7 +143,7 @@ class Live:
         for resource in WORKLOADS:
             self._expected[resource.plural] = background(partial(self._read, resource, namespace))
 
-    def _pods(self, judgement: Judgement) -> Snapshot:
+    def _pods(self) -> Snapshot:
         def add(snapshot: Snapshot, page: Page[Pod]) -> None:
             self._versions[PODS.plural] = page.resource_version
             for pod in page:
@@ -142,7 +151,7 @@ class Live:
 
         def begin() -> Snapshot:
             closely, known = self._question.explaining, self._schedulers
-            return Snapshot(self._scope, judgement.behaviour, closely=closely, schedulers=known)
+            return Snapshot(self._scope, closely=closely, schedulers=known)
 
         try:
             resource: Resource[Pod] = DETAILED_PODS if self._question.explaining else PODS
@@ -206,7 +215,9 @@ class Live:
 
     def _events(self, audit: Audit) -> None:
         """Read what was said about the pods and their owners: to explain, or where a template cannot have pods."""
-        refused = any(one.refused is Refused.PODS for template in audit.templates for one in template.refusals)
+        refused = any(
+            one.refused is Refused.PODS for template in audit.templates for one in audit.acceptance.template(template)
+        )
         if not refused and not self._question.explaining:
             return
         chosen = surroundings.EVENTS_BUT if self._question.explaining else "reason=FailedCreate"
@@ -224,7 +235,7 @@ class Live:
         read = False
         if namespace is not None and any(not pod.node for pod in audit.pods):
             with self._not_everything():
-                snapshot.join(surroundings.pods_elsewhere(self._cluster, namespace, audit.context.behaviour))
+                snapshot.join(surroundings.pods_elsewhere(self._cluster, namespace))
                 snapshot.neighbours.everywhere = read = True
         if affinity.wants_namespaces((pod.shape for pod in audit.pods), snapshot):
             with self._not_everything():
@@ -267,13 +278,21 @@ class Live:
         if judgement.upgrade is not None:
             return True
         uncertain = any(_GATED & row.verdicts.keys() for row in audit.rows)
-        return OLDEST_MINOR <= judgement.minor < _ALL_LOCKED or uncertain
+        return OLDEST_MINOR <= judgement.minor < _ALL_LOCKED or uncertain or _refusals_depend(audit, judgement)
 
-    def _gates(self) -> dict[str, bool] | None:
+    def _gates(self, minor: int) -> dict[str, bool] | None:
+        """Return the API server's feature gates; None where its metrics may not be read or do not name them."""
         gates = self._cluster.feature_gates()
         if gates is None:
             self._forbidden += 1
             self._notes.append("feature gates are assumed from the version: this user may not get /metrics")
+            return None
+        missing = [gate for gate in features.merge_gates(minor) if gate not in gates]
+        if missing:
+            self._notes.append(
+                f"feature gates are assumed from the version: /metrics of the API server does not name {missing[0]}"
+            )
+            return None
         return gates
 
     def _check_named(self, snapshot: Snapshot, unread: set[str]) -> None:

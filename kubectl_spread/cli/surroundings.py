@@ -7,7 +7,6 @@ from typing import Final
 from kubectl_spread.audit.ownership import REASONS
 from kubectl_spread.audit.scope import Scope
 from kubectl_spread.audit.snapshot import Snapshot
-from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.model import Event, Pod
 from kubectl_spread.sources.cluster import Cluster
 from kubectl_spread.sources.page import Page
@@ -36,7 +35,7 @@ def events(cluster: Cluster, namespace: str | None, selector: str) -> list[Event
     return cluster.fold(EVENTS, begin, add, namespace, field_selector=selector)
 
 
-def pods_elsewhere(cluster: Cluster, namespace: str, behaviour: Behaviour) -> Snapshot:
+def pods_elsewhere(cluster: Cluster, namespace: str) -> Snapshot:
     """Return a snapshot of the bound pods of all other namespaces, of which none is judged.
 
     Raises:
@@ -45,7 +44,7 @@ def pods_elsewhere(cluster: Cluster, namespace: str, behaviour: Behaviour) -> Sn
     """
 
     def begin() -> Snapshot:
-        return Snapshot(Scope(namespace=namespace), behaviour, closely=True)
+        return Snapshot(Scope(namespace=namespace), closely=True)
 
     def add(found: Snapshot, page: Page[Pod]) -> None:
         for pod in page:

@@ -105,6 +105,20 @@ def gates(minor: int, overrides: Mapping[str, bool]) -> dict[str, bool]:
     return values
 
 
+def merge_gates(minor: int) -> tuple[Gate, ...]:
+    """Return the gates of ``minor`` that decide whether spread selectors are merged."""
+    return tuple(gate for gate in (Gate.MATCH_LABEL_KEYS, Gate.SELECTOR_MERGE) if _HISTORY[gate].since <= minor)
+
+
+def other_merges(minor: int, gate_values: Mapping[str, bool]) -> tuple[Behaviour, ...]:
+    """Return how a server of ``minor`` behaves with ``gate_values`` where it does not merge spread selectors."""
+    switched = merge_gates(minor)
+    return tuple(
+        behaviour(minor, {**gate_values, **dict.fromkeys(switched[index:], False)})
+        for index in reversed(range(len(switched)))
+    )
+
+
 def takes(minor: int, name: str, *, value: bool) -> bool:
     """Tell whether a server of ``minor`` knows a gate and lets it have a value."""
     history = next((history for gate, history in _HISTORY.items() if gate == name), None)

@@ -79,7 +79,7 @@ def _holders(subject: Subject) -> Iterator[Holder]:
     for row in subject.rows:
         for view, number in row.views:
             clause = view.shape.clauses[row.index]
-            if not (clause.default or view.shape.refusals):
+            if not (clause.default or subject.audit.acceptance.manifests(view.shape)):
                 yield _of_pods(row, view, number, clause)
 
 

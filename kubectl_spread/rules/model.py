@@ -121,7 +121,8 @@ class Subject(msgspec.Struct, frozen=True, eq=False):
     @property
     def taken(self) -> Iterator[Member]:
         """The members of all rows, without manifests that the API would refuse: those are never stored."""
-        return (member for row in self.rows for member in row.members if not member.pod.shape.refusals)
+        refusals = self.audit.acceptance.manifests
+        return (member for row in self.rows for member in row.members if not refusals(member.pod.shape))
 
     def members(self, verdict: Verdict) -> list[Member]:
         """Return the pods with a verdict, by name; of manifests only those that the API would take."""

@@ -145,7 +145,8 @@ def _minor_that_matches_twice(subject: Subject) -> str:
 
 def _incoming(subject: Subject) -> tuple[str, ...]:
     """Return the pods that the scheduler is yet to place, else those of an owner whose template is not known."""
-    pods = [pod for row in subject.rows for pod in row.pods if not pod.shape.refusals]
+    refusals = subject.audit.acceptance.manifests
+    pods = [pod for row in subject.rows for pod in row.pods if not refusals(pod.shape)]
     pending = [pod.name for pod in pods if not pod.node]
     bare = subject.workload.kind == "Pod"
     place = (subject.namespace, subject.workload)

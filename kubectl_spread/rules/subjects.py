@@ -74,7 +74,7 @@ def _refusals_of_pods(audit: Audit) -> dict[Place, list[tuple[Refusal, tuple[str
     """Return what the API would refuse of the manifests of pods, by place, with the names of the pods."""
     found: dict[Place, dict[Refusal, list[str]]] = {}
     for pod in audit.pods:
-        for refusal in pod.shape.refusals:
+        for refusal in audit.acceptance.manifests(pod.shape):
             workload = audit.snapshot.workload(pod)
             place = (pod.shape.namespace, workload, refusal.path)
             found.setdefault(place, {}).setdefault(refusal, []).append(pod.name)
@@ -90,8 +90,9 @@ def _owners_of_stored_pods(audit: Audit) -> frozenset[tuple[str, Target]]:
 
 
 def _subjects_of(template: Template, audit: Audit, *, beside_pods: bool) -> Iterator[Subject]:
-    paths = (*(clause.path for clause in template.clauses), *(refusal.path for refusal in template.refusals))
+    refused = audit.acceptance.template(template)
+    paths = (*(clause.path for clause in template.clauses), *(refusal.path for refusal in refused))
     for path in dict.fromkeys(paths):
-        refusals = tuple((refusal, ()) for refusal in template.refusals if refusal.path == path)
+        refusals = tuple((refusal, ()) for refusal in refused if refusal.path == path)
         place = (template.namespace, template.workload, path)
         yield Subject(*place, audit, template=template, refusals=refusals, beside_pods=beside_pods)

@@ -193,7 +193,7 @@ def _written(subject: Subject) -> Iterator[tuple[PodSpec, tuple[Clause, ...]]]:
     if subject.template is not None:
         yield subject.template.spec, subject.template.clauses
     for shape in (view.shape for row in subject.rows for view, _ in row.views):
-        if not shape.stored and not shape.refusals:
+        if not (shape.stored or subject.audit.acceptance.manifests(shape)):
             yield shape.written, shape.clauses
 
 

@@ -162,7 +162,7 @@ def _resources(asked: Question, _: Behaviour) -> Json:
 
 
 def _census(asked: Question, nodes: NodeSets, behaviour: Behaviour) -> Census:
-    snapshot = Snapshot(_UNJUDGED, behaviour)
+    snapshot = Snapshot(_UNJUDGED)
     for other in asked.pods:
         snapshot.add_pod(_pod(other))
     return Census(snapshot, nodes, behaviour)

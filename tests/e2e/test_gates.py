@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import pytest
 
-from tests.builders import constraint
+from tests.builders import Json, constraint, selector
+from tests.controlplane import kubeconfigs
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.fixtures import require_built
 from tests.e2e.manifests import deployment, pod
 from tests.e2e.spread import Plugin, Report, Spread
 from tests.e2e.workloads import label, roll_out, wait_for_rollout
+from tests.faults import steps
+from tests.faults.proxy import Proxy, Step
 
 pytestmark = pytest.mark.e2e
 
 SELECTOR_MERGE = "MatchLabelKeysInPodTopologySpreadSelectorMerge"
 HASH = "pod-template-hash"
+READER = "reader"
 
 
 class Upgrade(NamedTuple):
@@ -108,3 +113,59 @@ def test_a_user_may_say_since_when_all_merge(upgrade: Upgrade) -> None:
     report = upgrade.spread.report("-A", "--merge-since", "2100-01-01")
     assert report.verdict_of("changed")["verdict"] == "pre-upgrade"
     assert report.verdict_of("changed")["confidence"] == "certain"
+
+
+class Switched(NamedTuple):
+    """A cluster with a template that names a key twice, whose merge was switched off after the template was taken."""
+
+    cluster: ControlPlane
+    spread: Spread
+
+
+def _overlapping(name: str) -> Json:
+    overlap = constraint(match=["rev"], selects=selector({"rev": "r1"}))
+    return deployment(name, [overlap], labels={"app": "web", "rev": "r1"})
+
+
+@pytest.fixture(scope="module")
+def switched(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> Iterator[Switched]:
+    """Store a workload that only a merging API server takes, then stop merging; there are no pods."""
+    require_built()
+    folder = tmp_path_factory.mktemp("switched")
+    tokens = {READER: ["system:masters"]}
+    with ControlPlane.start(folder, scheduler=False, controllers=False, tokens=tokens) as cluster:
+        cluster.apply(_overlapping("web"))
+        assert plugin.on(cluster).report(status=1).codes("Deployment/web") == {"SPR202": []}
+        cluster.restart_apiserver(feature_gates={SELECTOR_MERGE: False})
+        yield Switched(cluster, plugin.on(cluster))
+
+
+def test_a_template_is_refused_as_the_gates_of_the_server_say(switched: Switched) -> None:
+    """Issue 13, section 4: the gates are read after the templates, and the API server agrees with the report."""
+    report = switched.spread.report(status=1)
+    assert report.codes("Deployment/web") == {"SPR201": []}
+    assert (report["cluster"]["gates"][SELECTOR_MERGE], report["cluster"]["gatesSource"]) == (False, "metrics")
+    another = json.dumps(_overlapping("another"))
+    refused = switched.cluster.kubectl("create", "-f", "-", input=another, check=False)
+    assert "exists in both matchLabelKeys and labelSelector" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    "metrics",
+    [
+        pytest.param(steps.answer(200), id="empty"),
+        pytest.param(steps.answer(200, b"<html><p>Please log in</p></html>", "text/html"), id="HTML"),
+        pytest.param(steps.answer(200, b'kubernetes_feature_enabled{name="APIList",stage=""} 1\n'), id="other gates"),
+    ],
+)
+def test_metrics_that_name_no_gates(switched: Switched, plugin: Plugin, metrics: Step) -> None:
+    """The gates are unknown then, and the report says that they are assumed."""
+    security = switched.cluster._security
+    proxy = Proxy(switched.cluster.api.server, security.authority.certificate, security.serving)
+    with proxy.running():
+        proxy.script("metrics", metrics)
+        kubeconfig = switched.cluster.folder / "kubeconfigs" / "proxied.json"
+        kubeconfigs.write(kubeconfig, proxy.url, security.authority.certificate, security.tokens[READER])
+        answer = plugin.on(switched.cluster, kubeconfig)("check", "-o", "json")
+    assert answer.report["cluster"]["gatesSource"] == "version"
+    assert "feature gates are assumed from the version: /metrics of the API server does not name " in answer.error

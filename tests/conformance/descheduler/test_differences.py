@@ -40,7 +40,7 @@ class RandomCluster:
 
     @staticmethod
     def _census(nodes: Iterable[Node], pods: Iterable[Pod]) -> Census:
-        snapshot = Snapshot(Scope(namespace="-"), SERVED)
+        snapshot = Snapshot(Scope(namespace="-"))
         for pod in pods:
             snapshot.add_pod(pod)
         return Census(snapshot, NodeSets(nodes, SERVED), SERVED)

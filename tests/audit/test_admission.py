@@ -1,0 +1,60 @@
+"""One snapshot, evaluated by several behaviours: what is refused, and what a manifest becomes, is not known before."""
+
+from __future__ import annotations
+
+import pytest
+
+from kubectl_spread.audit.evaluate import Audit, evaluate
+from kubectl_spread.audit.snapshot import Snapshot
+from kubectl_spread.audit.verdicts import Context
+from kubectl_spread.kube import features
+from kubectl_spread.kube.features import Gate
+from tests.audits import as_json, deployment, row, snapshot
+from tests.builders import constraint, pod_json, selector
+
+R1 = {"app": "web", "rev": "r1"}
+KEYED = constraint(match=["rev"])
+OVERLAP = constraint(match=["rev"], selects=selector({"rev": "r1"}))
+
+
+def evaluated(read: Snapshot, *, merges: bool) -> Audit:
+    gates = features.gates(37, {} if merges else {Gate.SELECTOR_MERGE: False})
+    return evaluate(read, Context(features.behaviour(37, gates), gates_known=True), nodes="none")
+
+
+def codes(found: Audit) -> list[str]:
+    return [one["code"] for one in as_json(found)["findings"]]
+
+
+def test_a_template_is_refused_by_the_behaviour_that_is_known_in_the_end() -> None:
+    """13.4: the gates of the API server are read after the objects."""
+    read = snapshot(deployment(labels=R1, constraints=[OVERLAP]))
+    assert codes(evaluated(read, merges=True)) == ["SPR202"]
+    assert codes(evaluated(read, merges=False)) == ["SPR201"]
+    assert codes(evaluated(read, merges=True)) == ["SPR202"]
+
+
+def test_a_manifest_is_merged_by_the_behaviour_that_is_known_in_the_end() -> None:
+    read = snapshot(pod_json(labels=R1, constraints=[KEYED], stored=False))
+    merged = [{"key": "rev", "operator": "In", "values": ["r1"]}]
+    for merges in (True, False, True):
+        stored = row(evaluated(read, merges=merges))["selector"]["stored"]
+        assert stored.get("matchExpressions", []) == (merged if merges else [])
+
+
+def test_a_refused_manifest_stays_as_it_is_written() -> None:
+    read = snapshot(pod_json(labels=R1, constraints=[OVERLAP], stored=False))
+    found = evaluated(read, merges=True)
+    assert codes(found) == ["SPR201"]
+    assert row(found)["selector"]["stored"] == {"matchLabels": {"rev": "r1"}}
+
+
+@pytest.mark.parametrize("merges", [True, False])
+def test_evaluation_leaves_the_snapshot_as_it_is(*, merges: bool) -> None:
+    read = snapshot(pod_json(labels=R1, constraints=[KEYED], stored=False), pod_json("stored", constraints=[KEYED]))
+    before = list(read.pods)
+    found = evaluated(read, merges=merges)
+    assert list(map(id, read.pods)) == list(map(id, before))
+    assert [pod.name for pod in found.everyone] == [pod.name for pod in before]
+    stored = next(pod for pod in found.everyone if pod.name == "stored")
+    assert any(stored is pod for pod in before)
