@@ -11,6 +11,7 @@ import msgspec
 
 from kubectl_spread.audit import mergereport, merging
 from kubectl_spread.audit.merging import Outcome
+from kubectl_spread.audit.phrases import plural
 from kubectl_spread.cli import output
 from kubectl_spread.cli.judging import judge_files_by
 from kubectl_spread.cli.question import Question
@@ -22,6 +23,7 @@ from kubectl_spread.render import structured
 from kubectl_spread.sources import chunks, files, manifests
 from kubectl_spread.sources.chunks import Chunk
 from kubectl_spread.sources.edits import GONE
+from kubectl_spread.sources.files import File
 from kubectl_spread.sources.json_objects import Path
 from kubectl_spread.sources.manifests import Loaded, Member
 
@@ -37,6 +39,8 @@ class Run(msgspec.Struct):
         leaves_out: Whether refused objects are left out, which makes the exit status 1.
         refused: Whether anything, or the pods of anything, would be refused.
         failed: Whether anything could not be read.
+        documents: How many documents were read.
+        passed_over: How many of them, in directories, are not Kubernetes objects.
         items: The report.
     """
 
@@ -45,6 +49,8 @@ class Run(msgspec.Struct):
     leaves_out: bool
     refused: bool = False
     failed: bool = False
+    documents: int = 0
+    passed_over: int = 0
     items: list[mergereport.Item] = msgspec.field(default_factory=list)
     _stream: chunks.Stream = msgspec.field(default_factory=chunks.Stream)
 
@@ -54,13 +60,15 @@ class Run(msgspec.Struct):
         judgement, notes = judge_files_by(question)
         for note in notes:
             output.note(note)
-        for path in files.expand(question.filename, recursive=question.recursive):
-            source = manifests.source_name(path)
+        for file in files.expand(question.filename, recursive=question.recursive):
             try:
-                for chunk in chunks.read(files.content(path, sys.stdin.buffer), source):
-                    self._chunk(chunk, source, judgement.behaviour)
+                self._file(file, judgement.behaviour)
             except SourceError as error:
                 self._fail(error)
+        if self.documents == self.passed_over and not self.failed:
+            self._fail(manifests.without_objects(question.filename))
+        if self.passed_over:
+            output.note(f"left out, as not Kubernetes objects: {plural(self.passed_over, 'document')}")
         report = mergereport.MergeReport(items=tuple(self.items))
         match self.form:
             case "json":
@@ -68,11 +76,23 @@ class Run(msgspec.Struct):
             case "yaml":
                 output.data(structured.yaml(report))
 
-    def _chunk(self, chunk: Chunk, source: str, behaviour: Behaviour) -> None:
+    def _file(self, file: File, behaviour: Behaviour) -> None:
+        body = files.content(file.path, sys.stdin.buffer)
+        if file.named and not body.strip():
+            raise manifests.empty(file)
+        for chunk in chunks.read(body, file.source):
+            self.documents += not chunk.empty
+            self._chunk(chunk, file, behaviour)
+
+    def _chunk(self, chunk: Chunk, file: File, behaviour: Behaviour) -> None:
+        source = file.source
         if chunk.fault is not None:
             self._fail(chunk.fault)
             return
         members = list(manifests.members(chunk.record)) if chunk.record else []
+        if members and not file.named and not members[0].is_kubernetes:
+            self.passed_over += 1
+            return
         try:
             changes = dict(self._changes(members, chunk, source, behaviour))
         except SourceError as error:

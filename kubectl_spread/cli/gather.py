@@ -10,6 +10,7 @@ import msgspec
 
 from kubectl_spread.audit import report
 from kubectl_spread.audit.evaluate import Audit, evaluate
+from kubectl_spread.audit.phrases import plural
 from kubectl_spread.audit.snapshot import Snapshot
 from kubectl_spread.audit.verdicts import LABEL_MAY_HAVE_CHANGED
 from kubectl_spread.cli import output, schedulers, targets
@@ -21,11 +22,12 @@ from kubectl_spread.cli.targets import resource
 from kubectl_spread.errors import Position
 from kubectl_spread.kube.defaultconstraints import MapSelecting
 from kubectl_spread.kube.model import Event, Namespace, Node, Pod
-from kubectl_spread.kube.workloads import Workload
+from kubectl_spread.kube.workloads import KINDS, Workload
 
 if TYPE_CHECKING:
     from kubectl_spread.sources.manifests import Reading
 
+_WITH_PODS: Final = frozenset({"Pod", *(kind for _, kind in KINDS)})
 _NO_MANAGED_FIELDS: Final = (
     "no managedFields in what was read: capture with --show-managed-fields to see who changed a label"
 )
@@ -97,6 +99,7 @@ def from_files(question: Question) -> Gathered:
         problems=problems,
         notes=notes,
         written=written,
+        without_pods=_without_pods(reading),
     )
 
 
@@ -131,6 +134,20 @@ def _fold(reading: Reading, snapshot: Snapshot) -> dict[tuple[str, str, str], Po
             case Workload():
                 snapshot.add_workload(loaded.kind, loaded.object)
     return written
+
+
+def _without_pods(reading: Reading) -> str:
+    """Return what stands in files in which there are no pods or pod templates; "" where there are, or nothing is."""
+    if any(kind in _WITH_PODS for kind in reading.kinds):
+        return ""
+    others = reading.kinds.total() + reading.skipped["unknownKind"]
+    strangers = reading.skipped["notKubernetes"]
+    parts = [
+        f"{plural(others, 'object')} of {'another kind' if others == 1 else 'other kinds'}" if others else "",
+        f"not Kubernetes objects: {plural(strangers, 'document')}" if strangers else "",
+    ]
+    counted = "; ".join(filter(None, parts))
+    return f"no pods or pod templates in {plural(reading.files, 'file')} ({counted})" if counted else ""
 
 
 def _capture_hint(audit: Audit) -> list[str]:

@@ -26,7 +26,8 @@ class Gathered(msgspec.Struct):
     """An audit and what the report says beside it.
 
     ``problems`` are questions that could not be answered: they go to stderr and make the exit status 2.
-    ``notes`` only go to stderr. ``written`` is where manifests were read, by kind, namespace and name.
+    ``notes`` only go to stderr. ``without_pods`` says what is in files instead of pods and templates. ``written`` is
+    where manifests were read, by kind, namespace and name.
     """
 
     audit: Audit
@@ -38,6 +39,7 @@ class Gathered(msgspec.Struct):
     problems: list[str] = msgspec.field(default_factory=list)
     notes: list[str] = msgspec.field(default_factory=list)
     written: dict[tuple[str, str, str], Position] = msgspec.field(default_factory=dict)
+    without_pods: str = ""
 
     @property
     def scope(self) -> Scope:
@@ -73,6 +75,8 @@ class Gathered(msgspec.Struct):
         passed_over = [plural(number, f"{kind} pod") for kind in _PASSED_OVER if (number := self.skipped[kind])]
         if passed_over:
             return f"nothing to judge: {' and '.join(passed_over)} skipped"
+        if self.without_pods:
+            return self.without_pods
         namespace = self.scope.namespace
         return "No resources found" if namespace is None else f"No resources found in {namespace} namespace."
 

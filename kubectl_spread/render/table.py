@@ -27,7 +27,7 @@ _INDENT: Final = " " * 9
 _GUTTER: Final = 2
 """How wide a mark and the space behind it are."""
 _FURTHER: Final = "  "
-_SKIPPED: Final = {"unknownKind": "of other kinds"}
+_SKIPPED: Final = {"unknownKind": "of other kinds", "notKubernetes": "not Kubernetes objects"}
 _SEVERITIES: Final = ("error", "warning", "info")
 _Place: TypeAlias = tuple[str, Workload, str]
 """Namespace, workload and field path."""

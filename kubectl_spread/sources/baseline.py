@@ -52,7 +52,7 @@ def read(path: str, stdin: BinaryIO, *, api_version: str, kind: str) -> tuple[Kn
         SourceError: The file cannot be read, or is not one document.
         DecodeError: A field is missing or has a value that it cannot have.
     """
-    source = manifests.source_name(path)
+    source = files.source_name(path)
     record = _only(list(_records(files.content(path, stdin), source)), source)
     try:
         report = json_objects.decode(record.raw, _Report)

@@ -52,6 +52,11 @@ class Chunk(msgspec.Struct, frozen=True, dict=True):
     fault: SourceError | None = None
 
     @property
+    def empty(self) -> bool:
+        """Whether there is no document in it."""
+        return self.record is None and self.fault is None
+
+    @property
     def own_text(self) -> str:
         """The text of this chunk alone."""
         return self.text[self.start : self.end]

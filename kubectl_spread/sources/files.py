@@ -12,8 +12,9 @@ from functools import partial
 from io import BufferedReader, FileIO, RawIOBase
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, Final, cast
+from typing import BinaryIO, Final, NamedTuple, cast
 
+from kubectl_spread import errors
 from kubectl_spread.errors import SourceError
 
 STDIN: Final = "-"
@@ -24,30 +25,50 @@ _UTF8_MARK: Final = b"\xef\xbb\xbf"
 _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 
 
-def expand(paths: Iterable[str], *, recursive: bool) -> list[str]:
-    """Return the files that ``paths`` name, each once, in the order given; folders by name.
+class File(NamedTuple):
+    """A file to read, and whether it was named itself, not as one of a directory."""
 
-    As kubectl does: a file that is named itself may have any extension, symlinks to folders are not
-    followed inside a folder, ``-`` is standard input.
+    path: str
+    named: bool
+
+    @property
+    def source(self) -> str:
+        """What the file is called in messages."""
+        return source_name(self.path)
+
+
+def source_name(path: str) -> str:
+    """Return what a file is called in messages."""
+    return errors.STDIN if path == STDIN else path
+
+
+def expand(paths: Iterable[str], *, recursive: bool) -> list[File]:
+    """Return the files that ``paths`` name, each once, in the order given; those of a directory by name.
+
+    As kubectl does: a file that is named itself may have any extension, symlinks to directories are not
+    followed inside a directory, ``-`` is standard input.
 
     Raises:
-        SourceError: A path does not exist, or a folder holds no manifests.
+        SourceError: A path does not exist, or a directory holds no manifests.
     """
-    files: dict[str, str] = {}
+    files: dict[str, File] = {}
     for path in paths:
         if path == STDIN:
-            files.setdefault(STDIN, STDIN)
+            files.setdefault(STDIN, File(STDIN, named=True))
             continue
         if not Path(path).exists():
             msg = f'the path "{path}" does not exist'
             raise SourceError(msg)
-        found = list(_manifests(path, recursive=recursive)) if Path(path).is_dir() else [path]
+        named = not Path(path).is_dir()
+        found = [path] if named else list(_manifests(path, recursive=recursive))
         if not found:
             extensions = " ".join(_EXTENSIONS)
             msg = f"error reading [{path}]: recognized file extensions are [{extensions}]"
             raise SourceError(msg)
         for file in found:
-            files.setdefault(os.path.realpath(file), file)
+            known = files.setdefault(os.path.realpath(file), File(file, named=named))
+            if named and not known.named:
+                files[os.path.realpath(file)] = known._replace(named=True)
     return list(files.values())
 
 

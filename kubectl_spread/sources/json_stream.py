@@ -11,18 +11,29 @@ import msgspec
 from kubectl_spread.errors import Position, SourceError
 from kubectl_spread.sources import json_documents
 from kubectl_spread.sources.json_documents import JsonRecord
-from kubectl_spread.sources.listing import HEADER, ITEMS, Listing, may_be_list
+from kubectl_spread.sources.listing import HEADER, ITEMS, METADATA, Listing, may_be_list
 from kubectl_spread.sources.window import Window
 
 _YAML_START: Final = b"---"
+_BRACE: Final = b"{"
+_BRACES: Final = b"{{"
 _SPACE: Final = re.compile(rb"[ \t\r\n]*")
 _TRUNCATED: Final = "Input data was truncated"
 _CUT_OFF: Final = 8
 
 
+def is_blank(window: Window) -> bool:
+    """Tell whether there is nothing in a file that nobody has read yet."""
+    found = not _Reader(window, "").next_byte()
+    window.position = window.kept
+    return found
+
+
 def begins(window: Window) -> bool:
-    """Tell whether a file that nobody has read yet begins as JSON."""
-    found = _Reader(window, "").next_byte() == b"{"
+    """Tell whether a file that nobody has read yet begins as JSON; a Helm template may begin with two braces."""
+    reader = _Reader(window, "")
+    reader.next_byte()
+    found = reader.continues_as(_BRACE) and not reader.continues_as(_BRACES)
     window.position = window.kept
     return found
 
@@ -37,7 +48,7 @@ def documents(window: Window, source: str) -> Iterator[JsonRecord | Listing]:
     """
     reader = _Reader(window, source)
     while reader.next_byte(kept=False):
-        if reader.begins_yaml():
+        if reader.continues_as(_YAML_START):
             return
         yield reader.document()
 
@@ -46,11 +57,11 @@ class _Reader(msgspec.Struct, frozen=True):
     window: Window
     source: str
 
-    def begins_yaml(self) -> bool:
+    def continues_as(self, text: bytes) -> bool:
         window = self.window
-        while len(window.body) < window.position + len(_YAML_START) and window.more():
+        while len(window.body) < window.position + len(text) and window.more():
             pass
-        return window.body.startswith(_YAML_START, window.position)
+        return window.body.startswith(text, window.position)
 
     def document(self) -> JsonRecord | Listing:
         """Return the document at the position, or the beginning of one that is a list, it seems."""
@@ -102,6 +113,9 @@ class _Reader(msgspec.Struct, frozen=True):
     def _field(self, key: str, fields: dict[str, object]) -> None:
         self.next_byte()
         value = self._value()
+        if key == METADATA:
+            # That it is there is all that is asked.
+            fields[key] = {}
         if key in HEADER:
             try:
                 fields[key] = msgspec.json.decode(value)

@@ -60,6 +60,7 @@ class Header(Message, frozen=True):
 
 NOTHING: Final = Header()
 HEADER: Final = ("apiVersion", "kind")
+METADATA: Final = "metadata"
 
 
 class Listing(msgspec.Struct):

@@ -7,40 +7,32 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from typing import BinaryIO, Final, TypeAlias
+from typing import BinaryIO, Final
 
 import msgspec
 
-from kubectl_spread.errors import STDIN, DecodeError, Position, SourceError
+from kubectl_spread.errors import DecodeError, Position, SourceError
 from kubectl_spread.kube.defaultconstraints import MapSelecting
 from kubectl_spread.kube.detail import DetailedPod
-from kubectl_spread.kube.model import Event, Namespace, Node, Pod
-from kubectl_spread.kube.workloads import KINDS, Workload
-from kubectl_spread.sources import files, json_documents, json_objects, json_stream
+from kubectl_spread.kube.model import Namespace, Node, Pod
+from kubectl_spread.sources import files, json_documents, json_objects, json_stream, kinds
+from kubectl_spread.sources.files import File
 from kubectl_spread.sources.json_objects import FieldError, Json, Path
+from kubectl_spread.sources.kinds import Object
 from kubectl_spread.sources.listing import ITEMS, LIST, NOTHING, Header, Listing, Record, of_item
 from kubectl_spread.sources.window import Window
-
-Object: TypeAlias = Pod | Node | Namespace | Event | MapSelecting | Workload
 
 NAMESPACE: Final = "default"
 """That of objects that name none, unless somebody says otherwise."""
 UNKNOWN_KIND: Final = "unknownKind"
+NOT_KUBERNETES: Final = "notKubernetes"
 MALFORMED: Final = "malformed"
 UNREADABLE: Final = "unreadable"
 
-_TYPES: Final[dict[tuple[str, str], type[Object]]] = {
-    ("", "Pod"): Pod,
-    ("", "Node"): Node,
-    ("", "Namespace"): Namespace,
-    ("", "Event"): Event,
-    ("", "Service"): MapSelecting,
-    **KINDS,
-}
 _FAULTS: Final = (FieldError, msgspec.DecodeError, UnicodeDecodeError)
 _LONGEST_PATH: Final = 32
 """How many steps may lead to a list; each list around it is two."""
-_JSON_START: Final = re.compile(rb"[ \t\r\n]*\{")
+_JSON_START: Final = re.compile(rb"[ \t\r\n]*\{(?!\{)")
 
 
 class Loaded(msgspec.Struct, frozen=True):
@@ -62,12 +54,16 @@ class Reading(msgspec.Struct, frozen=True):
 
     Attributes:
         objects: The objects in the order in which they are written, to be iterated over once.
+        files: How many files there are.
+        kinds: Counts the objects by their kind.
         skipped: Maps a reason to the number of objects (``unknownKind``, ``malformed``) or of files
-            and documents (``unreadable``) that were left out.
+            and documents (``unreadable``, ``notKubernetes``) that were left out.
         errors: What is wrong with those that are malformed or unreadable, in the order of reading.
     """
 
     objects: Iterator[Loaded]
+    files: int
+    kinds: Counter[str]
     skipped: Counter[str]
     errors: list[DecodeError | SourceError]
 
@@ -84,20 +80,21 @@ def read(
     """Read JSON and YAML, as many documents in as many files as there are, one file at a time.
 
     Args:
-        paths: Files, folders and ``-``.
-        recursive: Whether folders inside folders are read.
+        paths: Files, directories and ``-``. A document in a directory that is not a Kubernetes object is counted;
+            in a file that is named, it is an error.
+        recursive: Whether directories inside directories are read.
         stdin: What ``-`` stands for.
         namespace: The namespace of objects that name none.
         detailed: Whether pods are read in detail.
         services: Whether Services are read; else they are of an unknown kind.
 
     Raises:
-        SourceError: A path does not exist, or a folder holds no manifests. What is wrong inside a
+        SourceError: A path does not exist, or a directory holds no manifests. What is wrong inside a
             file is in ``Reading.errors``.
     """
     reader = _Reader(stdin, namespace, DetailedPod if detailed else Pod, services=services)
     expanded = files.expand(paths, recursive=recursive)
-    return Reading(reader.objects(expanded), reader.skipped, reader.errors)
+    return Reading(reader.objects(expanded, paths), len(expanded), reader.kinds, reader.skipped, reader.errors)
 
 
 class Member(msgspec.Struct, frozen=True):
@@ -108,12 +105,14 @@ class Member(msgspec.Struct, frozen=True):
         kind: Its kind; "" where ``fault`` says why that is not known.
         type: What it is decoded as; None for a kind that is not read.
         fault: Why it is no object at all.
+        is_kubernetes: Whether it is meant as an object of Kubernetes.
     """
 
     record: Record
     kind: str = ""
     type: type[Object] | None = None
     fault: Exception | None = None
+    is_kubernetes: bool = True
 
 
 class _Reader(msgspec.Struct, frozen=True):
@@ -121,23 +120,33 @@ class _Reader(msgspec.Struct, frozen=True):
     namespace: str
     pod: type[Pod]
     services: bool
+    kinds: Counter[str] = msgspec.field(default_factory=Counter)
     skipped: Counter[str] = msgspec.field(default_factory=Counter)
     errors: list[DecodeError | SourceError] = msgspec.field(default_factory=list)
 
-    def objects(self, paths: Sequence[str]) -> Iterator[Loaded]:
-        for path in paths:
-            source = source_name(path)
+    def objects(self, expanded: Sequence[File], paths: Sequence[str]) -> Iterator[Loaded]:
+        documents = 0
+        for file in expanded:
             try:
-                with closing(files.blocks(path, self.stdin)) as blocks:
-                    for found in _documents(Window(blocks), source):
+                with closing(files.blocks(file.path, self.stdin)) as blocks:
+                    window = Window(blocks)
+                    if file.named and json_stream.is_blank(window):
+                        raise empty(file)
+                    for found in _documents(window, file.source):
+                        documents += 1
                         for member in contents(found):
-                            yield from self._loaded(member, source)
+                            yield from self._loaded(member, file)
             except SourceError as error:
                 self._unreadable(error)
+        if documents == self.skipped[NOT_KUBERNETES] and not self.errors:
+            self._unreadable(without_objects(paths))
 
-    def _loaded(self, member: Member | SourceError, source: str) -> Iterator[Loaded]:
+    def _loaded(self, member: Member | SourceError, file: File) -> Iterator[Loaded]:
         if isinstance(member, SourceError):
             self._unreadable(member)
+            return
+        if not (member.is_kubernetes or file.named):
+            self.skipped[NOT_KUBERNETES] += 1
             return
         passed_over = member.type is MapSelecting and not self.services
         if passed_over or (member.type is None and member.fault is None):
@@ -146,23 +155,31 @@ class _Reader(msgspec.Struct, frozen=True):
         if member.type is Pod:
             member = msgspec.structs.replace(member, type=self.pod)
         try:
-            yield load(member, source, self.namespace)
+            loaded = load(member, file.source, self.namespace)
         except DecodeError as error:
             self.skipped[MALFORMED] += 1
             self.errors.append(error)
+            return
+        self.kinds[loaded.kind] += 1
+        yield loaded
 
     def _unreadable(self, error: SourceError) -> None:
         self.skipped[UNREADABLE] += 1
         self.errors.append(error)
 
 
-def source_name(path: str) -> str:
-    """Return what a file is called in messages."""
-    return STDIN if path == files.STDIN else path
+def empty(file: File) -> SourceError:
+    """Return what is wrong with a file that is named and blank."""
+    return SourceError(f"{file.source}: empty, so there is nothing to check (did the command that wrote it fail?)")
+
+
+def without_objects(paths: Sequence[str]) -> SourceError:
+    """Return what is wrong with directories that hold no object of Kubernetes."""
+    return SourceError(f"error reading [{' '.join(paths)}]: there are no Kubernetes objects in any file")
 
 
 def is_json(body: bytes) -> bool:
-    """Tell whether a file begins as JSON."""
+    """Tell whether a file begins as JSON; a Helm template may begin with two braces."""
     return _JSON_START.match(body) is not None
 
 
@@ -189,37 +206,35 @@ def contents(found: Record | Listing | SourceError) -> Iterator[Member | SourceE
 
 def _listed(listing: Listing) -> Iterator[Member | SourceError]:
     """Yield the members of a list while it is read; items that do not say what they are wait for what the list is."""
-    waiting: list[tuple[Record, Header]] = []
+    waiting: list[tuple[Record, Header | Member]] = []
+    is_kubernetes = False
     for item in listing.items:
         if isinstance(item, SourceError):
             yield item
             continue
         header = _header(item)
-        if isinstance(header, Member):
-            yield header
-        elif listing.complete or (header.kind and header.api_version):
+        if listing.complete or (isinstance(header, Header) and header.kind and header.api_version):
+            is_kubernetes = True
             yield from _of(item, header, listing.of_item)
         else:
             waiting.append((item, header))
-    for item, header in waiting:
-        yield from _of(item, header, listing.of_item)
-    yield from _no_list(listing)
-
-
-def _no_list(listing: Listing) -> Iterator[Member]:
-    """Yield what is wrong with what passed for a list."""
     record = json_documents.record(msgspec.json.encode({**listing.fields, ITEMS: []}), listing.line)
+    is_kubernetes = is_kubernetes or kinds.is_meant_as_object(record.raw)
+    for item, header in waiting if is_kubernetes else ():
+        yield from _of(item, header, listing.of_item)
+    yield from _no_list(record, is_kubernetes=is_kubernetes)
+
+
+def _no_list(record: Record, *, is_kubernetes: bool) -> Iterator[Member]:
+    """Yield what is wrong with what passed for a list; ``record`` is the document without its items."""
     for member in members(record):
-        yield msgspec.structs.replace(member, fault=member.fault or FieldError(("kind",), "is no list, but has items"))
+        fault = member.fault or FieldError(("kind",), "is no list, but has items")
+        yield msgspec.structs.replace(member, fault=fault, is_kubernetes=is_kubernetes)
 
 
 def members(record: Record, default: Header = NOTHING) -> Iterator[Member]:
     """Yield the object of a record, or those of a list, whose items may leave out what ``default`` says."""
-    header = _header(record)
-    if isinstance(header, Member):
-        yield header
-    else:
-        yield from _of(record, header, default)
+    yield from _of(record, _header(record), default)
 
 
 def _header(record: Record) -> Header | Member:
@@ -227,20 +242,31 @@ def _header(record: Record) -> Header | Member:
     try:
         return json_objects.decode(record.raw, Header)
     except _FAULTS as error:
-        return Member(record, fault=error)
+        return _faulty(record, error)
 
 
-def _of(record: Record, header: Header, default: Header) -> Iterator[Member]:
+def _faulty(record: Record, fault: Exception) -> Member:
+    """Return what is no object; an item of a list is meant as one whatever it is."""
+    is_kubernetes = bool(record.path) or kinds.is_meant_as_object(record.raw)
+    return Member(record, fault=fault, is_kubernetes=is_kubernetes)
+
+
+def _of(record: Record, header: Header | Member, default: Header) -> Iterator[Member]:
+    if isinstance(header, Member):
+        yield header
+        return
     try:
         api_version, kind = _identity(header, default)
         items = _items(header, kind)
         if items and len(record.path) > _LONGEST_PATH:
             raise FieldError((), "nested too deeply")
+        kinds.confirm_object(api_version, kind, record.raw)
+        type_ = None if items is not None else kinds.type_of(api_version, kind)
     except _FAULTS as error:
-        yield Member(record, fault=error)
+        yield _faulty(record, error)
         return
     if items is None:
-        yield Member(record, kind, _TYPES.get((api_version.rpartition("/")[0], kind)))
+        yield Member(record, kind, type_)
         return
     for element in record.elements(items):
         yield from members(element, of_item(api_version, kind))
@@ -259,6 +285,8 @@ def load(member: Member, source: str, namespace: str) -> Loaded:
     """
     record = member.record
     try:
+        if not member.is_kubernetes:
+            raise FieldError((), kinds.NOT_KUBERNETES)
         if member.type is None:
             raise member.fault or FieldError(("kind",), "is not read")
         # A copy, so that an object that is kept does not keep the whole file.

@@ -51,7 +51,7 @@ def read(path: str, stdin: BinaryIO) -> Reading:
         path: A file, or ``-``.
         stdin: What ``-`` stands for.
     """
-    source = manifests.source_name(path)
+    source = files.source_name(path)
     try:
         record = next(_records(files.content(path, stdin), source), None)
     except SourceError as error:

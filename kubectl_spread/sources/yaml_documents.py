@@ -23,6 +23,9 @@ from kubectl_spread.sources.yaml_records import YamlRecord
 
 _PLAIN: Final = Tag(suffix="plain")
 _MERGE: Final = "<<"
+_ACTION: Final = "{{"
+"""What Go templates put around their actions."""
+_TEMPLATE_HINT: Final = " (if this is a Helm template, render it with helm template first)"
 _BUDGET: Final = 1_000_000
 """How much aliases may add to a document, in nodes and in characters of scalars divided by 64."""
 
@@ -122,7 +125,7 @@ def _compose(text: str, source: str, first: int) -> Iterator[Document]:
         mark = error.problem_mark or error.context_mark
         line = None if mark is None else mark.line + first
         problem = " ".join(str(error.problem or error.context).split())
-        msg = f"{Position(source, line)}: {problem}"
+        msg = f"{Position(source, line)}: {problem}{_TEMPLATE_HINT if _ACTION in text else ''}"
         raise SourceError(msg) from error
     except ReaderError as error:
         line = text.count("\n", 0, error.position) + first
@@ -196,7 +199,9 @@ class _Builder:
         self._spend(node)
         value = self._scalar(node) if isinstance(node, ScalarNode) else None
         if value is None:
-            raise self._error(node, "a key must be a string")
+            # The first brace of {{ .Values.name }} opens a mapping, and the second one a key of it.
+            is_action = isinstance(node, MappingNode) and node.flow_style
+            raise self._error(node, f"a key must be a string{_TEMPLATE_HINT if is_action else ''}")
         return yaml_scalars.as_key(value)
 
     def _scalar(self, node: ScalarNode) -> yaml_scalars.Scalar:

@@ -55,6 +55,7 @@ def report(*objects: Json, arguments: tuple[str, ...] = ()) -> Any:
     return contract.loaded(check(*objects, arguments=("-o", "json", *arguments)).stdout)
 
 
+EMPTY: Json = {"apiVersion": "v1", "kind": "List", "items": []}
 MALFORMED = {**healthy("broken"), "spec": {"topologySpreadConstraints": [{"maxSkew": "1"}]}}
 PENDING = stale("web-9", node="")
 
@@ -77,7 +78,8 @@ PENDING = stale("web-9", node="")
         pytest.param([healthy("p"), MALFORMED], ("--fail-on", "never"), 2, id="never does not hide what was not read"),
         pytest.param([healthy("p")], ("gone",), 2, id="NotFound is 2"),
         pytest.param([healthy("p")], ("deploy/web", "--fail-on", "never"), 2, id="also of a workload"),
-        pytest.param([], (), 0, id="nothing is 0"),
+        pytest.param([EMPTY], (), 0, id="an empty list is 0"),
+        pytest.param([], (), 2, id="empty input is 2"),
     ],
 )
 @pytest.mark.parametrize("form", [(), ("-o", "json"), ("-o", "yaml"), ("-o", "wide"), ("-o", "name")])
@@ -144,14 +146,14 @@ def test_unknown_flags_and_values_are_2(arguments: tuple[str, ...]) -> None:
 )
 @pytest.mark.parametrize("form", [(), ("-o", "wide"), ("-o", "name")])
 def test_no_resources_found(arguments: tuple[str, ...], words: str, form: tuple[str, ...]) -> None:
-    result = check(arguments=(*arguments, *form))
+    result = check(EMPTY, arguments=(*arguments, *form))
     assert (result.exit_code, result.stdout) == (0, "")
     assert result.stderr == JUDGED + words
 
 
 @pytest.mark.usefixtures("folder")
 def test_an_empty_report_is_a_report() -> None:
-    found = report()
+    found = report(EMPTY)
     assert (found["constraints"], found["summary"]["pods"]) == ([], 0)
 
 

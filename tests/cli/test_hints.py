@@ -7,7 +7,7 @@ from click.testing import Result
 
 from tests.audits import deployment
 from tests.builders import ZONE, Json, constraint, node_json, pod_json, term
-from tests.cli.test_check import JUDGED, check
+from tests.cli.test_check import EMPTY, JUDGED, check
 
 SPREAD = pod_json("p", constraints=[constraint()])
 FINISHED: Json = {**SPREAD, "status": {"phase": "Succeeded"}}
@@ -48,7 +48,7 @@ def test_expected_keys_that_no_constraint_has(objects: list[Json], expected: str
 
 
 def test_nothing_has_no_key() -> None:
-    assert names(arguments=("--expect-domains", "zones=3")) == ["No resources found"]
+    assert names(EMPTY, arguments=("--expect-domains", "zones=3")) == ["No resources found"]
 
 
 def test_unknown_words_in_annotations_are_told_once() -> None:
@@ -76,7 +76,10 @@ def test_unknown_words_in_annotations_are_told_once() -> None:
         pytest.param(
             [FINISHED, MIRROR], "nothing to judge: 1 finished pod and 1 mirror pod skipped", id="finished and mirror"
         ),
-        pytest.param([node_json("a1")], "No resources found", id="none"),
+        pytest.param([EMPTY], "No resources found", id="none"),
+        pytest.param(
+            [node_json("a1")], "no pods or pod templates in 1 file (1 object of another kind)", id="another kind"
+        ),
     ],
 )
 def test_nothing_to_judge(objects: list[Json], said: str) -> None:

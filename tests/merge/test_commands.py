@@ -116,7 +116,7 @@ def test_malformed_and_unreadable_documents_beat_refused_ones() -> None:
 
 def test_a_text_that_is_no_manifest() -> None:
     for text, stderr in (
-        ("a: 1\n", "error: STDIN:1: kind: is missing\n"),
+        ("a: 1\n", "error: STDIN:1: not a Kubernetes object, which has apiVersion and kind\n"),
         ('{"kind": "Pod"', "error: STDIN:1: invalid JSON: input data was truncated\n"),
         (b"a: \xff\n", "error: STDIN:1: byte 0xff is not UTF-8 text\n"),
         ("a: \x00\n", "error: STDIN:1: character U+0000 is not allowed\n"),
@@ -133,8 +133,15 @@ def test_a_fault_ends_one_document_and_not_the_file() -> None:
 
 
 def test_nothing_comes_of_nothing() -> None:
-    for text in ("", "\n", "# only words\n", "---\n---\n"):
-        assert out("merge", text) == text
+    for command in ("merge", "unmerge"):
+        for text in ("", "\n"):
+            found = run(command, text)
+            assert (found.exit_code, found.stdout) == (2, "")
+            assert found.stderr.startswith("error: STDIN: empty, ")
+        for text in ("# only words\n", "---\n---\n"):
+            found = run(command, text)
+            assert (found.exit_code, found.stdout) == (2, text)
+            assert found.stderr == "error: error reading [-]: there are no Kubernetes objects in any file\n"
 
 
 def test_several_files_become_several_documents(tmp_path: Path) -> None:

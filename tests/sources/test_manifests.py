@@ -27,6 +27,7 @@ POD = {
         ],
     },
 }
+NO_OBJECT = "not a Kubernetes object, which has apiVersion and kind"
 YAML_POD = """\
 apiVersion: v1
 kind: Pod
@@ -124,8 +125,6 @@ def test_read_gives_one_object_whatever_the_form(text: str | bytes) -> None:
             ["a STDIN:5", "b STDIN:8", "c STDIN:12"],
             id="YAML List and a second document",
         ),
-        pytest.param("", [], id="empty"),
-        pytest.param("# nothing\n---\n", [], id="only a comment"),
         pytest.param('{"kind": "List", "apiVersion": "v1", "items": null}', [], id="List of nothing"),
     ],
 )
@@ -211,12 +210,14 @@ def test_read_fills_in_the_namespace() -> None:
             "STDIN:1: ",
             id="a key that is not UTF-8",
         ),
-        pytest.param('{"apiVersion": "v1"}', "STDIN:1: kind: is missing", id="no kind"),
-        pytest.param("a: 1", "STDIN:1: kind: is missing", id="no kind in YAML"),
+        pytest.param('{"apiVersion": "v1", "metadata": {}}', "STDIN:1: kind: is missing", id="no kind"),
+        pytest.param("apiVersion: v1\nmetadata: {}", "STDIN:1: kind: is missing", id="no kind in YAML"),
+        pytest.param('{"apiVersion": "v1"}', f"STDIN:1: {NO_OBJECT}", id="apiVersion alone"),
+        pytest.param("a: 1", f"STDIN:1: {NO_OBJECT}", id="neither kind nor apiVersion"),
         pytest.param('{"kind": "Pod"}', "STDIN:1: Pod: apiVersion: is missing", id="no apiVersion"),
-        pytest.param('{"kind": 1}', "STDIN:1: kind: expected string, got integer", id="kind of a kind"),
-        pytest.param("text", "STDIN:1: expected object, got string", id="text"),
-        pytest.param("\n\n- 1", "STDIN:3: expected object, got array", id="array"),
+        pytest.param('{"kind": 1, "metadata": {}}', "STDIN:1: kind: expected string, got integer", id="kind of a kind"),
+        pytest.param("text", f"STDIN:1: {NO_OBJECT}", id="text"),
+        pytest.param("\n\n- 1", f"STDIN:3: {NO_OBJECT}", id="array"),
         pytest.param(
             '{"kind":"List","apiVersion":"v1","items":{}}',
             "STDIN:1: List: items: expected array",

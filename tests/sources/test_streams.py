@@ -86,7 +86,9 @@ def told(found: list[Member | SourceError]) -> list[str]:
 
 def at_fault(one: Member | SourceError) -> bool:
     """Tell whether it cannot be read, or has a header that is wrong, which of a list may be known at its end only."""
-    return isinstance(one, SourceError) or str(one.fault).startswith(("kind: ", "apiVersion: "))
+    if isinstance(one, SourceError) or not one.is_kubernetes:
+        return True
+    return str(one.fault).startswith(("kind: ", "apiVersion: "))
 
 
 def assert_alike(body: bytes, size: int) -> None:

@@ -23,7 +23,7 @@ _NAMED: Final = 10
 _QUIET: Final = frozenset({Verdict.MERGED, Verdict.BIND_LABEL, Verdict.SCHEDULER_MERGED, Verdict.AUTHORED})
 _SEVERITIES: Final = ("error", "warning", "info")
 _GATES: Final = {"metrics": "from metrics", "version": "assumed by version", "flag": "from flags"}
-_SKIPPED: Final = {"unknownKind": "of other kinds"}
+_SKIPPED: Final = {"unknownKind": "of other kinds", "notKubernetes": "not Kubernetes objects"}
 _T = TypeVar("_T")
 
 

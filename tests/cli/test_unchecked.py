@@ -1,0 +1,215 @@
+"""Input in which there is nothing to check is never called healthy: exit status 2, or a line that counts it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from kubectl_spread.cli import cli
+from tests.builders import constraint, pod_json
+
+STATUS = {
+    "kind": "Status",
+    "apiVersion": "v1",
+    "metadata": {},
+    "status": "Failure",
+    "message": "pods is forbidden",
+    "reason": "Forbidden",
+    "code": 403,
+}
+API_ERROR = "Status: this is an API error, not an object: 403 Forbidden: pods is forbidden"
+CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n"
+POD = json.dumps(pod_json("web", constraints=[constraint()]))
+VALUES = "replicas: 2\n"
+WORKFLOW = "on: push\njobs: {}\n"
+TEMPLATE = "kind: Deployment\nspec:\n  replicas: {{ .Values.replicas }}\n"
+CONDITIONAL = "{{- if .Values.enabled }}\nkind: Deployment\n{{- end }}\n"
+HINT = "(if this is a Helm template, render it with helm template first)"
+COMMANDS = ("check", "explain", "merge", "unmerge")
+
+
+def run(command: str, *arguments: str, stdin: str = "") -> tuple[int, str, list[str]]:
+    named = ["web"] if command == "explain" else []
+    result = CliRunner().invoke(cli, [command, *named, *arguments], input=stdin)
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    said = [line for line in result.stderr.splitlines() if not line.startswith("judged as")]
+    return result.exit_code, result.stdout, said
+
+
+def checked(*arguments: str, stdin: str = "") -> Any:
+    return json.loads(run("check", *arguments, "-o", "json", stdin=stdin)[1])
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    for name, text in (
+        ("values.yaml", VALUES),
+        ("Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n"),
+        (".github/workflows/ci.yml", WORKFLOW),
+        ("package.json", '{"name": "web", "items": [1, {"a": 2}]}'),
+        ("patch.yaml", "- op: remove\n  path: /spec\n"),
+        ("deploy/settings.yaml", CONFIG_MAP),
+    ):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        pytest.param(json.dumps(STATUS), "STDIN:1: Status: ", id="alone"),
+        pytest.param(
+            json.dumps({"apiVersion": "v1", "kind": "List", "items": [STATUS]}),
+            "STDIN:1: Status: items[0]: ",
+            id="in a List",
+        ),
+        pytest.param("".join(f"{key}: {value}\n" for key, value in STATUS.items()), "STDIN:1: Status: ", id="as YAML"),
+    ],
+)
+def test_an_api_error_that_was_saved(command: str, text: str, place: str) -> None:
+    status, stdout, said = run(command, "-f", "-", stdin=text)
+    assert (status, stdout) == (2, "")
+    assert said[0] == f"error: {place}{API_ERROR.removeprefix('Status: ')}"
+
+
+@pytest.mark.parametrize("form", ["table", "json", "sarif", "github"])
+def test_an_api_error_is_2_in_every_format(form: str) -> None:
+    assert run("check", "-f", "-", "-o", form, stdin=json.dumps(STATUS))[0] == 2
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("text", ["", "\n \n", "# nothing but words\n"])
+def test_standard_input_without_objects(command: str, text: str) -> None:
+    status, _, said = run(command, "-f", "-", stdin=text)
+    assert status == 2
+    assert said[0].startswith(("error: STDIN: empty", "error: error reading [-]: there are no Kubernetes objects"))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_empty_standard_input_beside_a_capture(command: str, tmp_path: Path) -> None:
+    """The manifests of a pipe that failed are missing, whatever the other files hold."""
+    capture = tmp_path / "capture.json"
+    capture.write_text(POD)
+    status, _, said = run(command, "-f", "-", "-f", str(capture))
+    assert status == 2
+    assert "error: STDIN: empty, so there is nothing to check (did the command that wrote it fail?)" in said
+
+
+def test_an_empty_file_that_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "rendered.yaml"
+    path.touch()
+    for arguments in (("-f", str(path)), ("--manifests", str(path))):
+        status, stdout, said = run("check", *arguments)
+        assert (status, stdout, len(said)) == (2, "", 1)
+        assert said[0].startswith(f"error: {path}: empty")
+
+
+def test_a_file_of_comments_beside_others_is_no_fault(tmp_path: Path) -> None:
+    comments, pod = tmp_path / "comments.yaml", tmp_path / "pod.json"
+    comments.write_text("# apiVersion: v1\n")
+    pod.write_text(POD)
+    for command in ("check", "merge"):
+        assert run(command, "-f", str(comments), "-f", str(pod))[0] == 0
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_directory_without_manifests(command: str, tmp_path: Path) -> None:
+    (tmp_path / "readme.txt").write_text("words")
+    status, stdout, said = run(command, "-f", str(tmp_path))
+    assert (status, stdout) == (2, "")
+    assert said == [f"error: error reading [{tmp_path}]: recognized file extensions are [.json .yaml .yml]"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_directory_without_kubernetes_objects(command: str, tmp_path: Path) -> None:
+    (tmp_path / "values.yaml").write_text(VALUES)
+    (tmp_path / "blank.yaml").touch()
+    status, _, said = run(command, "-f", str(tmp_path))
+    assert status == 2
+    assert f"error: error reading [{tmp_path}]: there are no Kubernetes objects in any file" in said
+
+
+def test_other_kinds_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "settings.yaml"
+    path.write_text(CONFIG_MAP)
+    for arguments in (("-f", str(path)), ("--manifests", str(path))):
+        said = "no pods or pod templates in 1 file (1 object of another kind)"
+        assert run("check", *arguments) == (0, "", [said])
+    path.write_text(f"{CONFIG_MAP}---\n{CONFIG_MAP}---\napiVersion: v1\nkind: Node\nmetadata: {{name: a}}\n")
+    assert run("check", "-f", str(path)) == (0, "", ["no pods or pod templates in 1 file (3 objects of other kinds)"])
+
+
+def test_a_repository_with_other_files(repository: Path) -> None:
+    counted = "no pods or pod templates in 6 files (1 object of another kind; not Kubernetes objects: 5 documents)"
+    assert run("check", "-R", "-f", str(repository)) == (0, "", [counted])
+    (repository / "pod.json").write_text(POD)
+    status, stdout, said = run("check", "-R", "-f", str(repository))
+    assert (status, said) == (0, [])
+    assert stdout.splitlines()[-1].endswith("skipped: 5 not Kubernetes objects, 1 of other kinds")
+    report = checked("-R", "-f", str(repository))
+    assert report["summary"]["skipped"] == {"notKubernetes": 5, "unknownKind": 1}
+
+
+def test_what_is_no_object_is_left_out_of_the_merge(repository: Path) -> None:
+    status, stdout, said = run("merge", "-R", "-f", str(repository))
+    assert (status, stdout) == (0, CONFIG_MAP)
+    assert said == ["left out, as not Kubernetes objects: 5 documents"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("name", ["values.yaml", ".github/workflows/ci.yml", "package.json", "patch.yaml"])
+def test_what_is_no_object_is_an_error_where_it_is_named(command: str, name: str, repository: Path) -> None:
+    """Also where its directory is named too."""
+    path = repository / name
+    for arguments in (("-f", str(path)), ("-R", "-f", str(repository), "-f", str(path))):
+        status, _, said = run(command, *arguments)
+        assert status == 2
+        assert f"error: {path}:1: not a Kubernetes object, which has apiVersion and kind" in said
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("template", [TEMPLATE, CONDITIONAL])
+def test_a_helm_template(command: str, template: str, tmp_path: Path) -> None:
+    """Its text is broken YAML, which is an error in a directory too."""
+    path = tmp_path / "deployment.yaml"
+    path.write_text(template)
+    for named in (path, tmp_path):
+        status, stdout, said = run(command, "-f", str(named))
+        assert (status, stdout) == (2, "")
+        assert said[0].startswith(f"error: {path}:")
+        assert said[0].endswith(HINT)
+
+
+def test_broken_yaml_is_no_helm_template(tmp_path: Path) -> None:
+    (tmp_path / "broken.yaml").write_text("a: [\n")
+    status, _, said = run("check", "-f", str(tmp_path))
+    assert status == 2
+    assert said[0].startswith(f"error: {tmp_path / 'broken.yaml'}:")
+    assert HINT not in said[0]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_kinds_that_do_not_exist(command: str) -> None:
+    text = "apiVersion: v1\nkind: Deployment\nmetadata: {name: web}\n---\napiVersion: apps/v1\nkind: Deploymnet\n"
+    status, stdout, said = run(command, "-f", "-", stdin=text)
+    assert (status, stdout) == (2, "")
+    group = '"Deployment" is not a kind of v1; did you mean "apiVersion: apps/v1"?'
+    kind = '"Deploymnet" is not a kind of apps/v1; did you mean "kind: Deployment"?'
+    assert said[:2] == [
+        f"error: STDIN:1: Deployment default/web: apiVersion: {group}",
+        f"error: STDIN:6: Deploymnet: kind: {kind}",
+    ]
+
+
+def test_a_kind_in_a_list_that_does_not_exist() -> None:
+    text = json.dumps({"apiVersion": "v1", "kind": "DeploymentList", "items": [{"metadata": {"name": "web"}}]})
+    status, _, said = run("check", "-f", "-", stdin=text)
+    assert status == 2
+    assert 'items[0].apiVersion: "Deployment" is not a kind of v1; did you mean "apiVersion: apps/v1"?' in said[0]
