@@ -7,7 +7,7 @@ N := 2000
 CORE := tests/kube tests/audit tests/rules tests/render tests/merge
 AXE := tests/browser/node_modules/axe-core/axe.min.js
 
-.PHONY: demo test fast dist test-install lock lint types imports unit browser screenshot e2e conformance control-plane cluster docs golden sample clean
+.PHONY: demo test fast dist test-install lock lint types imports unit workflows browser screenshot e2e conformance control-plane cluster docs golden sample clean
 
 demo: $(VENV)/installed ## show check and explain on the sample cluster
 	$(BIN)/kubectl-spread check -f $(SAMPLE) --server-version 1.37 || test $$? -eq 1
@@ -39,6 +39,9 @@ imports: $(VENV)/developed
 
 unit: $(VENV)/developed
 	$(BIN)/pytest --quiet
+
+workflows: $(VENV)/developed ## hold the workflows to zizmor and actionlint; wants Go
+	$(BIN)/pytest --quiet -m "workflows or not workflows" tests/ci/test_workflows.py
 
 browser: $(VENV)/developed $(AXE) ## the HTML page in Chromium
 	$(BIN)/pytest -m browser

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from kubectl_spread import __version__
-from release import archiving, bundling, manifest, sbom
+from release import archiving, bundling, manifest, requirements, sbom
 from release.environments import ROOT, Environment
 from release.platforms import here
 
@@ -39,13 +39,14 @@ def main() -> None:
 
 
 def _build(output: Path, work: Path) -> None:
-    """Write wheel, sdist, the archive of this platform and its SBOM."""
+    """Write wheel, sdist, the wheel's lock file, the archive of this platform and its SBOM."""
     moment = _moment()
     settled = {**os.environ, "SOURCE_DATE_EPOCH": str(moment)}
     tools = Environment(work / "tools", "release.txt")
     tools.run("-m", "build", "--no-isolation", "--outdir", str(output), str(ROOT), variables=settled)
     environment = Environment(work / "environment", "archive.txt", installer=tools)
     wheel = output / f"kubectl_spread-{__version__}-py3-none-any.whl"
+    requirements.write(output / "requirements.txt", wheel)
     environment.install("--no-deps", "--no-index", str(wheel))
     folder = bundling.bundle(tools, environment, work)
     platform = here()

@@ -1,4 +1,4 @@
-"""Pin what development, the archive and its build need; run as ``python -m release.locking`` (``make lock``)."""
+"""Pin what development, releases and audits need; run as ``python -m release.locking`` (``make lock``)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from release.environments import ROOT
 
 LOCKS: Final = {
     "archive.txt": ("pyproject.toml",),
+    "audit.txt": ("--group", "audit"),
     "development.txt": ("pyproject.toml", "--group", "dev"),
     "release.txt": ("--group", "release"),
 }

@@ -33,7 +33,8 @@ _NOBODY: Final = {
 def copied(folder: Path) -> Path:
     """Copy what ships into a new folder, and return it."""
     ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "kubectl_spread", folder / "kubectl_spread", ignore=ignored)
+    for name in ("kubectl_spread", "release/locks"):
+        shutil.copytree(ROOT / name, folder / name, ignore=ignored)
     for name in _SHIPPED:
         shutil.copy(ROOT / name, folder / name)
     return folder
@@ -60,3 +61,10 @@ def borrowed(folder: Path) -> Path:
         if found.suffix != ".pth" and not found.name.startswith(_NOT_BORROWED):
             (folder / found.name).symlink_to(found)
     return folder
+
+
+def lend(repository: Path, packages: Path) -> None:
+    """Have an installation of ``repository`` find the packages of another directory, in isolated mode as well."""
+    (repository / "borrowed.pth").write_text(f"{packages}\n", encoding="utf-8")
+    with (repository / "pyproject.toml").open("a", encoding="utf-8") as project:
+        project.write('\n[tool.hatch.build.targets.wheel.force-include]\n"borrowed.pth" = "borrowed.pth"\n')

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import subprocess
-import sys
+import venv
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +16,8 @@ import pytest
 from ruamel.yaml import YAML
 
 from tests import contract
-from tests.ci import checkout
+from tests.ci import checkout, shadows, wheels
+from tests.ci.shadows import Shadows
 from tests.generated import ROOT
 
 HEALTHY = ROOT / "tests" / "e2e" / "healthy"
@@ -41,25 +42,33 @@ class Runner:
     """A runner: it runs the scripts of the action one after another, as GitHub's does."""
 
     def __init__(self, folder: Path) -> None:
-        """Install the action from a copy of this checkout."""
+        """Prepare an interpreter that has only pip, and the action from a copy of this checkout."""
         self._temp = folder / "temp"
         self._temp.mkdir()
-        self._action = checkout.copied(folder / "action")
-        status, printed = self._script(self._step("Install kubectl spread"), {}, folder)
-        assert status == 0, printed
+        self.action = checkout.copied(folder / "action")
+        self.packages = folder / "packages"
+        self.lock = self.action / "release" / "locks" / "archive.txt"
+        self.lock.write_text(wheels.packed(self.packages), encoding="utf-8")
+        venv.create(folder / "python", with_pip=True)
+        self._python = str(folder / "python" / "bin" / "python")
 
-    def __call__(self, workspace: Path, **inputs: str) -> Outcome:
+    def install(self, workspace: Path, **variables: str) -> tuple[int, str]:
+        """Run the installation in a workspace, and return its exit status and what it printed."""
+        offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(self.packages)}
+        return self._script(self._step("Install kubectl spread"), {}, workspace, {**offline, **variables})
+
+    def __call__(self, workspace: Path, variables: Mapping[str, str] | None = None, /, **inputs: str) -> Outcome:
         """Run what follows the installation, in a workspace; an underscore in an input's name is a hyphen."""
         known = {f"inputs.{name}": one.get("default", "") for name, one in ACTION["inputs"].items()}
         known |= {f"inputs.{name.replace('_', '-')}": value for name, value in inputs.items()}
         for file in ("output", "summary"):
             (self._temp / file).write_text("", encoding="utf-8")
-        status, printed = self._script(self._step("Check"), known, workspace)
+        status, printed = self._script(self._step("Check"), known, workspace, variables)
         assert status == 0, printed
         lines = (self._temp / "output").read_text(encoding="utf-8").splitlines()
         outputs = dict(line.split("=", 1) for line in lines)
         known |= {f"steps.check.outputs.{name}": value for name, value in outputs.items()}
-        ended, _ = self._script(self._step("Result"), known, workspace)
+        ended, _ = self._script(self._step("Result"), known, workspace, variables)
         return Outcome(ended, printed, outputs, (self._temp / "summary").read_text(encoding="utf-8"))
 
     @staticmethod
@@ -67,11 +76,13 @@ class Runner:
         (found,) = (step for step in SCRIPTS if step["name"] == name)
         return found
 
-    def _script(self, step: Any, known: Mapping[str, str], folder: Path) -> tuple[int, str]:
-        known = {"steps.python.outputs.python-path": sys.executable, **known}
+    def _script(
+        self, step: Any, known: Mapping[str, str], folder: Path, variables: Mapping[str, str] | None = None
+    ) -> tuple[int, str]:
+        known = {"steps.python.outputs.python-path": self._python, **known}
         given = {name: EXPRESSION.sub(lambda found: known[found[1]], text) for name, text in step["env"].items()}
         of_runner = {
-            "GITHUB_ACTION_PATH": str(self._action),
+            "GITHUB_ACTION_PATH": str(self.action),
             "GITHUB_OUTPUT": str(self._temp / "output"),
             "GITHUB_STEP_SUMMARY": str(self._temp / "summary"),
             "RUNNER_TEMP": str(self._temp),
@@ -79,7 +90,7 @@ class Runner:
         done = subprocess.run(
             ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", step["run"]],
             cwd=folder,
-            env={**os.environ, **checkout.OFFLINE, **of_runner, **given},
+            env={**os.environ, **of_runner, **given, **(variables or {})},
             check=False,
             text=True,
             stdout=subprocess.PIPE,
@@ -90,7 +101,11 @@ class Runner:
 
 @pytest.fixture(scope="module")
 def runner(tmp_path_factory: pytest.TempPathFactory) -> Runner:
-    return Runner(tmp_path_factory.mktemp("runner"))
+    folder = tmp_path_factory.mktemp("runner")
+    ready = Runner(folder)
+    status, printed = ready.install(folder)
+    assert (status, printed) == (0, "")
+    return ready
 
 
 @pytest.fixture
@@ -113,8 +128,27 @@ def test_other_actions_are_pinned_to_commits() -> None:
     assert [step["uses"] for step in STEPS if "uses" in step and not PINNED.fullmatch(step["uses"])] == []
 
 
-def test_what_is_installed_is_the_action_itself(runner: Runner) -> None:
-    assert (runner._temp / "kubectl-spread" / "kubectl_spread" / "__main__.py").exists()
+def test_what_is_installed_is_the_action_itself(runner: Runner, tmp_path: Path) -> None:
+    """Installing a second time, as a job does that has the action twice, replaces the plugin."""
+    installed = runner._temp / "kubectl-spread" / "kubectl_spread"
+    stray = installed / "stray.py"
+    stray.touch()
+    assert runner.install(tmp_path) == (0, "")
+    assert not stray.exists()
+    assert (installed / "__main__.py").read_bytes() == (ROOT / "kubectl_spread" / "__main__.py").read_bytes()
+
+
+def test_a_package_with_another_hash_is_refused(runner: Runner, tmp_path: Path) -> None:
+    """An index that serves other bytes under the same name and version ends the step."""
+    served = tmp_path / "served"
+    shutil.copytree(runner.packages, served, copy_function=os.link)
+    (click,) = served.glob("click-*.whl")
+    content = click.read_bytes()
+    click.unlink()
+    click.write_bytes(content + b"\n")
+    status, printed = runner.install(tmp_path, PIP_FIND_LINKS=str(served), RUNNER_TEMP=str(tmp_path))
+    assert status == 1
+    assert "DO NOT MATCH THE HASHES" in printed
 
 
 def test_healthy_manifests_pass(runner: Runner, workspace: Path) -> None:
@@ -172,3 +206,68 @@ def test_an_input_cannot_add_outputs(runner: Runner, workspace: Path) -> None:
     outcome = runner(workspace, files="our shop", sarif_file="found.sarif\nexit-status=0")
     assert outcome.outputs["exit-status"] == "1"
     assert outcome.status == 1
+
+
+LOCATIONS = {
+    "nothing": {},
+    "PYTHONPATH": {"PYTHONPATH": f".{os.pathsep}"},
+    "PYTHONSTARTUP": {"PYTHONSTARTUP": "startup.py", "PYTHONUSERBASE": "."},
+    "VIRTUAL_ENV": {"VIRTUAL_ENV": ".venv"},
+}
+"""What an earlier step of a job may have set, by which Python would look into the workspace."""
+UNEVEN = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: web, labels: {app: web}}
+spec:
+  containers: [{name: web, image: web}]
+  topologySpreadConstraints:
+  - maxSkew: 0
+    topologyKey: topology.kubernetes.io/zone
+    whenUnsatisfiable: DoNotSchedule
+    labelSelector: {matchLabels: {app: web}}
+"""
+
+
+@pytest.fixture
+def hostile(runner: Runner, workspace: Path, tmp_path_factory: pytest.TempPathFactory) -> Shadows:
+    """Fill the workspace with modules, programs and packages that would run instead of the real ones."""
+    traps = Shadows(workspace, tmp_path_factory.mktemp("marks") / "marks")
+    traps.all(*(path.name for path in runner.packages.glob("[cmr]*.whl")))
+    (workspace / "manifests" / "uneven.yaml").write_text(UNEVEN, encoding="utf-8")
+    return traps
+
+
+@pytest.mark.parametrize("variables", LOCATIONS.values(), ids=LOCATIONS)
+def test_nothing_of_the_checked_repository_runs(
+    runner: Runner, workspace: Path, hostile: Shadows, variables: dict[str, str]
+) -> None:
+    """A manifest with maxSkew 0 still fails, whatever lies beside it."""
+    assert runner.install(workspace, **variables) == (0, "")
+    outcome = runner(workspace, variables, files="manifests")
+    assert hostile.ran == []
+    assert (outcome.status, outcome.outputs["exit-status"]) == (1, "1"), outcome.printed
+    assert "maxSkew" in outcome.printed
+
+
+@pytest.mark.parametrize("variables", [{"PIP_CONFIG_FILE": "pip.conf"}, {"XDG_CONFIG_HOME": ".config"}], ids=str)
+def test_pip_builds_nothing_of_the_checked_repository(
+    runner: Runner, workspace: Path, hostile: Shadows, variables: dict[str, str]
+) -> None:
+    """Settings of pip that name the repository itself end the step, where pip is told to read them."""
+    status, printed = runner.install(workspace, RUNNER_TEMP=str(workspace.parent), **variables)
+    assert hostile.ran == []
+    assert status == 1
+    assert "editable requirement" in printed
+
+
+def test_the_traps_are_live(runner: Runner, workspace: Path, hostile: Shadows) -> None:
+    """Each file of the hostile repository runs where nothing keeps it from that."""
+    step = {"run": '"$PYTHON" -S -c "import $NAME" || true', "env": {"PYTHON": runner._python, "NAME": "${{ name }}"}}
+    for name in shadows.MODULES:
+        runner._script(step, {"name": name}, workspace)
+    calls = "".join(f"PATH=. {name}\n" for name in shadows.PROGRAMS)
+    runner._script({"run": calls, "env": {}}, {}, workspace)
+    interactive = '"$PYTHON" -S -i </dev/null || true'
+    runner._script({**step, "run": interactive}, {"name": ""}, workspace, {"PYTHONSTARTUP": "startup.py"})
+    assert set(hostile.ran) == {*shadows.MODULES, "startup", *(f"program-{name}" for name in shadows.PROGRAMS)}

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+import venv
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 from ruamel.yaml import YAML
 
-from tests.ci import checkout
+from release import requirements
+from tests.ci import checkout, wheels
+from tests.ci.shadows import Shadows
 from tests.generated import ROOT
 
 EXAMPLES = ROOT / "docs" / "ci"
 HEALTHY = ROOT / "tests" / "e2e" / "healthy"
 REFUSED = ROOT / "tests" / "threads" / "08-error-path-with-two-indices" / "input.yaml"
 BIN = Path(sys.executable).parent
+JOBS = {"cronjob": ("spec", "jobTemplate", "spec", "template", "spec"), "argo-cd": ("spec", "template", "spec")}
+"""Maps a manifest of a job to where its pod is."""
+UPSTREAM = re.compile(r"[\w./-]+@[0-9a-f]{40} # v[\d.]+|kubectl-spread/kubectl-spread@v[\d.]+")
+DIGEST = re.compile(r"python:[\w.-]+@sha256:[0-9a-f]{64}")
 READERS = {
     "action.yml": "vendor.github-actions",
     "docs/ci/github.yml": "vendor.github-workflows",
@@ -39,6 +47,56 @@ def test_manifests_that_run_the_check_pass_it(name: str) -> None:
     command: list[str | Path] = [BIN / "kubectl-spread", "check", "-f", EXAMPLES / f"{name}.yaml", "--fail-on", "info"]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a directory with wheels of the plugin and of what it needs, and the lock file of a release for these."""
+    folder = tmp_path_factory.mktemp("index") / "wheels"
+    locked = wheels.packed(folder, live=True)
+    wheel = wheels.of_the_plugin(folder)
+    (folder / "requirements.txt").write_text(requirements.text(wheel.read_bytes(), locked), encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_the_containers_of_a_job_run_what_the_lock_names(name: str, index: Path, tmp_path: Path) -> None:
+    """Their own commands, with an interpreter that has only pip, in a directory full of modules that must not run."""
+    pod = list(YAML(typ="safe").load_all(EXAMPLES / f"{name}.yaml"))[-1]
+    for key in JOBS[name]:
+        pod = pod[key]
+    (install,), (check,) = pod["initContainers"], pod["containers"]
+    venv.create(tmp_path / "python", with_pip=True)
+    hostile = Shadows(tmp_path / "directory", tmp_path / "marks")
+    hostile.all()
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        places = {"/plugin": str(tmp_path / "plugin"), "/lock/": f"{index}/"}
+        command = [re.sub("/plugin|/lock/", lambda found: places[found[0]], word) for word in words]
+        assert command[0] == "python"
+        command[0] = str(tmp_path / "python" / "bin" / "python")
+        environment = {**os.environ, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(index), "PIP_NO_COMPILE": "1"}
+        folder = tmp_path / "directory"
+        return subprocess.run(command, cwd=folder, env=environment, check=False, capture_output=True, text=True)
+
+    installed = run(*install["command"], *install["args"])
+    assert (installed.returncode, installed.stdout, installed.stderr) == (0, "", "")
+    checked = run(*check["command"], "check", "-f", str(REFUSED))
+    assert (checked.returncode, "SPR202" in checked.stdout) == (1, True), checked.stderr
+    assert hostile.ran == []
+
+
+def test_examples_name_images_by_digest_and_actions_by_commit() -> None:
+    """The plugin's own action excepted: the reader fills in its version."""
+    files = [*EXAMPLES.iterdir(), ROOT / "docs" / "ci.md"]
+    named = [
+        found for path in files for found in re.findall(r"(?:image:|FROM) (\S+)", path.read_text(encoding="utf-8"))
+    ]
+    assert len(named) >= 6
+    assert [image for image in named if not DIGEST.fullmatch(image)] == []
+    assert len(set(named)) == 1
+    used = re.findall(r"uses: (.+)", (EXAMPLES / "github.yml").read_text(encoding="utf-8"))
+    assert [action for action in used if not UPSTREAM.fullmatch(action)] == []
 
 
 def test_the_workflow_gives_the_action_what_it_takes() -> None:

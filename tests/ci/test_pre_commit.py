@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -12,7 +13,8 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from tests.ci import checkout
+from tests.ci import checkout, shadows
+from tests.ci.shadows import Shadows
 from tests.generated import ROOT
 
 HEALTHY = ROOT / "tests" / "e2e" / "healthy"
@@ -34,7 +36,10 @@ class Hooks:
 def hooks(tmp_path_factory: pytest.TempPathFactory) -> Hooks:
     folder = tmp_path_factory.mktemp("pre-commit")
     repository = checkout.copied(folder / "kubectl-spread")
-    paths = {"PRE_COMMIT_HOME": str(folder / "home"), "PYTHONPATH": str(checkout.borrowed(folder / "installed"))}
+    packages = checkout.borrowed(folder / "installed")
+    checkout.lend(repository, packages)
+    # pip finds the build backend by PYTHONPATH; the hook, which is isolated, finds what it imports by what was lent.
+    paths = {"PRE_COMMIT_HOME": str(folder / "home"), "PYTHONPATH": str(packages)}
     return Hooks(repository, checkout.commit(repository), {**checkout.environment(), **checkout.OFFLINE, **paths})
 
 
@@ -58,13 +63,13 @@ class Project:
         with (self.folder / ".pre-commit-config.yaml").open("w", encoding="utf-8") as file:
             YAML(typ="safe").dump(config, file)
 
-    def run(self, *arguments: str) -> tuple[int, str]:
+    def run(self, *arguments: str, **variables: str) -> tuple[int, str]:
         """Commit what there is, run pre-commit, and return its exit status and what it printed."""
         checkout.commit(self.folder)
         done = subprocess.run(
             [PRE_COMMIT, *arguments],
             cwd=self.folder,
-            env=self.hooks.environment,
+            env={**self.hooks.environment, **variables},
             check=False,
             text=True,
             stdout=subprocess.PIPE,
@@ -127,3 +132,17 @@ def test_the_repository_can_be_tried(project: Project) -> None:
     named = ("kubectl-spread", "--files", "manifests/coredns.yaml")
     status, printed = project.run("try-repo", str(project.hooks.repository), *named)
     assert (status, "Passed" in printed) == (0, True), printed
+
+
+@pytest.mark.parametrize("first", ["", f".{os.pathsep}"], ids=["borrowed", "the repository"])
+def test_nothing_of_the_checked_repository_runs(
+    project: Project, tmp_path_factory: pytest.TempPathFactory, first: str
+) -> None:
+    """Not even with PYTHONPATH, which pre-commit hands to its hooks; it imports none of these modules itself."""
+    hostile = Shadows(project.folder, tmp_path_factory.mktemp("marks") / "marks")
+    hostile.imports(tuple(name for name in shadows.IMPORTED if name not in {"ruamel", "yaml"}))
+    project.add(REFUSED, "refused.yaml")
+    path = first + project.hooks.environment["PYTHONPATH"]
+    status, printed = project.run("run", "--all-files", PYTHONPATH=path)
+    assert hostile.ran == []
+    assert (status, "SPR202 pods-refused" in printed) == (1, True), printed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pytest
 
 from tests import contract
 from tests.builders import constraint
-from tests.ci import checkout
+from tests.ci import checkout, wheels
 from tests.controlplane import binaries
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e.manifests import deployment
@@ -42,7 +43,7 @@ def pod_of(cluster: ControlPlane, namespace: str, job: str) -> Any:
 def arguments(pod: Any) -> list[str]:
     """Return what the container of a pod gives to `kubectl spread`, as the pod's own user."""
     (container,) = pod["spec"]["containers"]
-    assert container["command"] == ["python", "-m", "kubectl_spread"]
+    assert container["command"] == ["python", "-I", "/plugin/kubectl_spread"]
     user = f"system:serviceaccount:{pod['metadata']['namespace']}:{pod['spec']['serviceAccountName']}"
     return [*container["args"], "--as", user]
 
@@ -52,9 +53,9 @@ def cron(control_plane: ControlPlane) -> Iterator[str]:
     """Return the namespace of the CronJob, which takes restricted pods only."""
     metadata = {"name": "kubectl-spread", "labels": RESTRICTED}
     control_plane.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
-    _, apply, create, _ = commands_of("## CronJob")
-    control_plane.kubectl(*apply)
-    control_plane.kubectl(*create)
+    _, lock, apply, create, _ = commands_of("## CronJob")
+    for command in (lock, apply, create):
+        control_plane.kubectl(*command)
     yield "kubectl-spread"
     control_plane.kubectl("delete", "-f", str(EXAMPLES / "cronjob.yaml"))
     control_plane.kubectl("delete", "namespace", "kubectl-spread", "--wait=false")
@@ -75,7 +76,8 @@ def commands_of(title: str) -> list[list[str]]:
     """Return what docs/ci.md gives to kubectl itself in a section."""
     section = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8").partition(f"{title}\n")[2].partition("\n## ")[0]
     found = [line.split()[2:] for line in section.splitlines() if line.startswith("$ kubectl ")]
-    lines = [[str(ROOT / word) if word.startswith("docs/") else word for word in line] for line in found]
+    files = {"docs/": f"{ROOT}/docs/", "--from-file=requirements.txt": f"--from-file=requirements.txt={wheels.LOCK}"}
+    lines = [[re.sub("^docs/|^--from-file=.*", lambda name: files[name[0]], word) for word in line] for line in found]
     return [line for line in lines if line[0] != "spread"]
 
 

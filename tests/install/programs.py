@@ -1,4 +1,4 @@
-"""Programs that installing is tested with, built from their Go modules as ``tools/go.mod`` pins them."""
+"""Programs that installing and the workflows are tested with, built from Go modules as ``tools/go.mod`` pins them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ from typing import Final
 from tests.controlplane import binaries
 
 _TOOLS: Final = Path(__file__).with_name("tools")
-_NAMES: Final = ("actionlint", "krew", "validate-krew-manifest")
+_PACKAGES: Final = {
+    "actionlint": "github.com/rhysd/actionlint/cmd/actionlint",
+    "krew": "sigs.k8s.io/krew/cmd/krew",
+    "validate-krew-manifest": "sigs.k8s.io/krew/cmd/validate-krew-manifest",
+}
 
 
 def program(name: str) -> Path:
@@ -20,7 +24,10 @@ def program(name: str) -> Path:
     """
     pinned = hashlib.sha256((_TOOLS / "go.sum").read_bytes()).hexdigest()[:12]
     folder = binaries.cache_folder() / f"install-{pinned}"
-    with binaries._missing(folder, _NAMES) as missing:
+    with binaries._missing(folder, (name,)) as missing:
         if missing:
-            binaries._go("build", "-trimpath", "-o", f"{folder}/", "tool", cwd=_TOOLS)
+            built = folder / f".{name}"
+            binaries._go("build", "-trimpath", "-o", str(built), _PACKAGES[name], cwd=_TOOLS)
+            # A build that was interrupted leaves nothing under the name that is looked for.
+            built.replace(folder / name)
     return folder / name

@@ -1,0 +1,103 @@
+"""Wheels of the plugin's dependencies, packed from what is installed here, and a lock file that names their hashes.
+
+The action and the jobs install with ``--require-hashes``. With these, tests run their commands without a network.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import subprocess
+import sys
+import zipfile
+from importlib.metadata import Distribution, distribution
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from packaging.tags import parse_tag, sys_tags
+
+from tests.generated import ROOT
+
+LOCK: Final = ROOT / "release" / "locks" / "archive.txt"
+_LIVE: Final = frozenset(
+    (
+        "aiohappyeyeballs",
+        "aiohttp",
+        "aiohttp-retry",
+        "aiosignal",
+        "annotated-types",
+        "attrs",
+        "charset-normalizer",
+        "durationpy",
+        "frozenlist",
+        "idna",
+        "kubernetes",
+        "multidict",
+        "oauthlib",
+        "propcache",
+        "pydantic",
+        "pydantic-core",
+        "python-dateutil",
+        "requests",
+        "requests-oauthlib",
+        "typing-extensions",
+        "typing-inspection",
+        "tzdata",
+        "websocket-client",
+        "yarl",
+    )
+)
+"""What only the login to a cluster takes: 4,000 files that checks of manifests do not need."""
+_PIN: Final = re.compile(r"^([\w.-]+)(?:\[[\w,]+\])?==(\S+)", flags=re.MULTILINE)
+
+
+def packed(folder: Path, *, live: bool = False) -> str:
+    """Fill a new directory with wheels of what the lock file names, and return a lock file for these.
+
+    Args:
+        folder: The directory to make.
+        live: Whether what only the login to a cluster takes is among them.
+    """
+    folder.mkdir()
+    pins = [pin for pin in _PIN.findall(LOCK.read_text(encoding="utf-8")) if live or pin[0] not in _LIVE]
+    return "".join(pinned(name, version, _pack(distribution(name), folder)) for name, version in pins)
+
+
+def pinned(name: str, version: str, wheel: Path) -> str:
+    """Return the entry of a lock file for one wheel."""
+    return f"{name}=={version} --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n"
+
+
+def of_the_plugin(folder: Path) -> Path:
+    """Build the plugin's own wheel into ``folder`` and return it."""
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = folder.glob("kubectl_spread-*.whl")
+    return wheel
+
+
+def _pack(installed: Distribution, folder: Path) -> Path:
+    files = [PurePosixPath(file.as_posix()) for file in installed.files or ()]
+    kept = [file for file in files if ".." not in file.parts and "__pycache__" not in file.parts]
+    (record,) = (file for file in kept if file.name == "RECORD")
+    kept.remove(record)
+    wheel = folder / f"{record.parent.name.removesuffix('.dist-info')}-{_tag(installed)}.whl"
+    contents = {str(file): Path(str(installed.locate_file(str(file)))).read_bytes() for file in kept}
+    lines = [f"{name},{_digest(content)},{len(content)}\n" for name, content in contents.items()]
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for name, content in contents.items():
+            archive.writestr(name, content)
+        archive.writestr(str(record), "".join([*lines, f"{record},,\n"]))
+    return wheel
+
+
+def _tag(installed: Distribution) -> str:
+    """Return the first tag of an installed wheel that this interpreter takes."""
+    written: list[str] = re.findall(r"^Tag: (\S+)", installed.read_text("WHEEL") or "", flags=re.MULTILINE)
+    taken = set(sys_tags())
+    return next(tag for tag in written if parse_tag(tag) & taken)
+
+
+def _digest(content: bytes) -> str:
+    return "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
