@@ -41,6 +41,13 @@ def test_every_command_is_named_in_the_readme() -> None:
     assert all(f"kubectl spread {name}" in _read("README.md") for name in cli.list_commands(click.Context(cli)))
 
 
+def test_the_readme_names_the_two_commands_that_set_everything_up() -> None:
+    readme, targets = _read("README.md"), _read("Makefile")
+    for target in ("demo", "test"):
+        assert f"`make {target}`" in readme
+        assert re.search(rf"^{target}:", targets, flags=re.MULTILINE)
+
+
 def test_the_changelog_names_the_version() -> None:
     assert f"## {__version__}" in _read("CHANGELOG.md")
 
