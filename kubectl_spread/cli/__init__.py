@@ -19,7 +19,7 @@ from click.exceptions import NoArgsIsHelpError
 from kubectl_spread import __version__
 from kubectl_spread.cli import leaving, output
 from kubectl_spread.errors import SpreadError
-from kubectl_spread.kube.features import NEWEST_MINOR, OLDEST_MINOR
+from kubectl_spread.kube.features import NEWEST_RELEASED_MINOR, OLDEST_MINOR
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -136,7 +136,7 @@ def _unwritable(problem: str) -> NoReturn:
 
 @click.group(cls=SpreadGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(
-    __version__, message=f"kubectl-spread %(version)s (Kubernetes 1.{OLDEST_MINOR} to 1.{NEWEST_MINOR})"
+    __version__, message=f"kubectl-spread %(version)s (Kubernetes 1.{OLDEST_MINOR} to 1.{NEWEST_RELEASED_MINOR})"
 )
 def cli() -> None:
     """Check that pods select what their constraints and affinity say, and how skewed they are.

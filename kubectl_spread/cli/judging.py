@@ -13,7 +13,7 @@ from kubectl_spread.audit.verdicts import Context
 from kubectl_spread.cli.question import Question
 from kubectl_spread.errors import UsageError
 from kubectl_spread.kube import features
-from kubectl_spread.kube.features import NEWEST_MINOR, OLDEST_MINOR, Behaviour
+from kubectl_spread.kube.features import NEWEST_MINOR, NEWEST_RELEASED_MINOR, OLDEST_MINOR, PRE_RELEASES, Behaviour
 
 VersionSource = Literal["live", "flag", "default"]
 
@@ -21,7 +21,7 @@ VersionSource = Literal["live", "flag", "default"]
 class Judgement(msgspec.Struct, frozen=True):
     """By which Kubernetes pods are judged, how that is known, and what it is compared with, if that is asked.
 
-    ``warnings`` say why the answer may not hold for the server that was read.
+    ``warnings`` say why the answer may not hold for the server that was read, or for a version that is asked about.
     """
 
     server_minor: int | None
@@ -70,6 +70,11 @@ def judge_by(
     other = question.other_minor
     if other is not None:
         _confirm_known("--to", other)
+    warnings += tuple(
+        f"Kubernetes 1.{unreleased} is evaluated as its pre-release {known}: a later 1.{unreleased} may differ"
+        for unreleased, known in PRE_RELEASES.items()
+        if unreleased in (minor, other)
+    )
     overrides = question.gate_overrides
     gates = _gates(minor, overrides, other)
     if served_gates is not None and asked is None:
@@ -93,8 +98,8 @@ def judge_files_by(question: Question) -> tuple[Judgement, list[str]]:
     """
     judgement, notes = judge_by(question, None)
     if judgement.version_source == "default":
-        chosen = f"judged as Kubernetes 1.{judgement.minor}, the newest known (--server-version chooses another)"
-        notes.insert(0, chosen)
+        release = f"Kubernetes 1.{judgement.minor}, the newest release known"
+        notes.insert(0, f"judged as {release} (--server-version chooses another)")
     return judgement, notes
 
 
@@ -108,7 +113,7 @@ def _evaluated_minor(question: Question, server: ServerMinor | None) -> tuple[in
         _confirm_known("--from" if question.from_version else "--server-version", question.minor)
         return question.minor, ()
     if server is None:
-        return NEWEST_MINOR, ()
+        return NEWEST_RELEASED_MINOR, ()
     if server.emulated > NEWEST_MINOR:
         text = f"Kubernetes 1.{server.emulated} is newer than 1.{NEWEST_MINOR}, the newest that is known"
         return NEWEST_MINOR, (f"{text}: evaluated as 1.{NEWEST_MINOR}",)

@@ -87,7 +87,7 @@ _VERSION: Final = (
         default="",
         metavar="1.N",
         shell_complete=values.minors,
-        help="The Kubernetes minor to judge by. [default: the server's; with -f the newest known]",
+        help="The Kubernetes minor to judge by. [default: the server's; with -f the newest known release]",
     ),
     click.option(
         "--feature-gates",

@@ -12,7 +12,7 @@ from kubectl_spread.audit.scope import FIELDS, FieldRequirement, Scope
 from kubectl_spread.cli import targets
 from kubectl_spread.errors import UsageError
 from kubectl_spread.kube import labelsyntax
-from kubectl_spread.kube.features import NEWEST_MINOR
+from kubectl_spread.kube.features import NEWEST_RELEASED_MINOR
 from kubectl_spread.rules import RULES
 from kubectl_spread.rules.engine import Selection, named
 from kubectl_spread.rules.model import Severity
@@ -174,7 +174,7 @@ def _minor(option: str, version: str) -> int | None:
         return None
     parts = version.removeprefix("v").split(".")
     if len(parts) < 2 or parts[0] != "1" or not parts[1].isdecimal():  # noqa: PLR2004 - major and minor
-        raise UsageError(f'{option}: "{version}" is no Kubernetes version (write 1.{NEWEST_MINOR})')
+        raise UsageError(f'{option}: "{version}" is no Kubernetes version (write 1.{NEWEST_RELEASED_MINOR})')
     return int(parts[1])
 
 

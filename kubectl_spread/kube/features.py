@@ -1,19 +1,24 @@
 """What differs between Kubernetes minors and feature gates, gathered in one Behaviour.
 
-Source: kubernetes pkg/features/kube_features.go of v1.27 to v1.37.1.
+Source: kubernetes pkg/features/kube_features.go of v1.27 to v1.37.1; for 1.38, CHANGELOG-1.38.md up to v1.38.0-alpha.2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Final
 
 import msgspec
 
 OLDEST_MINOR: Final = 27
-NEWEST_MINOR: Final = 37
+NEWEST_MINOR: Final = 38
+PRE_RELEASES: Final[Mapping[int, str]] = {38: "v1.38.0-alpha.2"}
+"""Maps a minor that is not released to the pre-release it is known from; it may change until it is released."""
+NEWEST_RELEASED_MINOR: Final = min(PRE_RELEASES, default=NEWEST_MINOR + 1) - 1
 _WARNS_OF_NULL_SELECTORS: Final = 28
+COUNTS_EMPTY_SELECTORS: Final = 38
+"""From this minor on, an empty spread selector counts all pods of the namespace."""
 
 
 class Gate(StrEnum):
@@ -29,18 +34,27 @@ class Gate(StrEnum):
 
 
 class _History(msgspec.Struct, frozen=True):
-    """The minors from which a gate exists, is on by default, and can no longer be turned off."""
+    """The minors from which a gate exists, is on by default, can no longer be turned off, and is removed: always on."""
 
     since: int
     on: int | None
     locked: int | None = None
+    removed: int | None = None
+
+    def exists(self, minor: int) -> bool:
+        """Tell whether a server of ``minor`` has the gate."""
+        return self.since <= minor and not self.is_removed(minor)
+
+    def is_removed(self, minor: int) -> bool:
+        """Tell whether the gate was removed in ``minor`` or earlier."""
+        return self.removed is not None and minor >= self.removed
 
 
 _HISTORY: Final[dict[Gate, _History]] = {
     Gate.MATCH_LABEL_KEYS: _History(since=25, on=27),
     Gate.SELECTOR_MERGE: _History(since=34, on=34),
-    Gate.AFFINITY_KEYS: _History(since=29, on=31, locked=33),
-    Gate.MIN_DOMAINS: _History(since=24, on=27, locked=30),
+    Gate.AFFINITY_KEYS: _History(since=29, on=31, locked=33, removed=38),
+    Gate.MIN_DOMAINS: _History(since=24, on=27, locked=30, removed=32),
     Gate.NODE_INCLUSION_POLICY: _History(since=25, on=26, locked=33),
     Gate.TOPOLOGY_LABELS: _History(since=33, on=35),
     Gate.TOLERATION_COMPARISON: _History(since=35, on=None),
@@ -74,7 +88,10 @@ class Behaviour(msgspec.Struct, frozen=True):
     binding_writes_topology_labels: bool
     """A pod gets its node's zone and region labels when it is bound."""
     empty_selector_counts_nothing: bool
-    """A spread selector without any requirement counts no pod, although it selects all (issue 141339)."""
+    """A spread selector without any requirement counts no pod, although it selects all (issue 141339).
+
+    Of 1.27 to 1.37 no patch release is known that differs (docs/upgrades.md).
+    """
     matches_namespace_selectors_twice: bool
     """An incoming pod's namespaceSelector, its namespaces listed, also selects all if it selects empty labels."""
     label_key_texts: bool
@@ -87,13 +104,13 @@ def gates(minor: int, overrides: Mapping[str, bool]) -> dict[str, bool]:
     """Return every gate that ``minor`` knows with its value: the default, unless overridden.
 
     Raises:
-        ValueError: an override names a gate that this minor does not know or has locked, or leaves a gate on
-            without one that it needs; a server would not start.
+        ValueError: an override names a gate that this minor does not know, has locked or has removed, or leaves a
+            gate on without one that it needs; a server would not start.
     """
-    known = {gate: history for gate, history in _HISTORY.items() if history.since <= minor}
+    known = {gate: history for gate, history in _HISTORY.items() if history.exists(minor)}
     for name, value in overrides.items():
         if name not in known:
-            raise ValueError(f"unrecognized feature gate: {name} (known in 1.{minor}: {', '.join(sorted(known))})")
+            raise ValueError(f"unrecognized feature gate: {name} ({_why_unknown(minor, name, known)})")
         locked = known[Gate(name)].locked
         if locked is not None and minor >= locked and not value:
             raise ValueError(f"cannot set feature gate {name} to false, feature is locked to true")
@@ -107,7 +124,7 @@ def gates(minor: int, overrides: Mapping[str, bool]) -> dict[str, bool]:
 
 def merge_gates(minor: int) -> tuple[Gate, ...]:
     """Return the gates of ``minor`` that decide whether spread selectors are merged."""
-    return tuple(gate for gate in (Gate.MATCH_LABEL_KEYS, Gate.SELECTOR_MERGE) if _HISTORY[gate].since <= minor)
+    return tuple(gate for gate in (Gate.MATCH_LABEL_KEYS, Gate.SELECTOR_MERGE) if _HISTORY[gate].exists(minor))
 
 
 def other_merges(minor: int, gate_values: Mapping[str, bool]) -> tuple[Behaviour, ...]:
@@ -119,19 +136,33 @@ def other_merges(minor: int, gate_values: Mapping[str, bool]) -> tuple[Behaviour
     )
 
 
+def _why_unknown(minor: int, name: str, known: Iterable[Gate]) -> str:
+    history = _history(name)
+    if history is not None and history.is_removed(minor):
+        return f"removed in 1.{history.removed}: always on"
+    return f"known in 1.{minor}: {', '.join(sorted(known))}"
+
+
+def _history(name: str) -> _History | None:
+    return next((history for gate, history in _HISTORY.items() if gate == name), None)
+
+
 def takes(minor: int, name: str, *, value: bool) -> bool:
     """Tell whether a server of ``minor`` knows a gate and lets it have a value."""
-    history = next((history for gate, history in _HISTORY.items() if gate == name), None)
-    if history is None or minor < history.since:
+    history = _history(name)
+    if history is None or not history.exists(minor):
         return False
     return value or history.locked is None or minor < history.locked
 
 
 def behaviour(minor: int, gate_values: Mapping[str, bool]) -> Behaviour:
-    """Return how a cluster of ``minor`` behaves with ``gate_values``; a gate that is missing is off."""
+    """Return how a cluster of ``minor`` behaves with ``gate_values``.
+
+    A gate that is missing is off, or on where this minor has removed it.
+    """
 
     def enabled(gate: Gate) -> bool:
-        return gate_values.get(gate, False)
+        return gate_values.get(gate, False) or _HISTORY[gate].is_removed(minor)
 
     keys = enabled(Gate.MATCH_LABEL_KEYS)
     return Behaviour(
@@ -144,7 +175,7 @@ def behaviour(minor: int, gate_values: Mapping[str, bool]) -> Behaviour:
         min_domains=enabled(Gate.MIN_DOMAINS),
         toleration_comparison=enabled(Gate.TOLERATION_COMPARISON),
         binding_writes_topology_labels=enabled(Gate.TOPOLOGY_LABELS),
-        empty_selector_counts_nothing=True,
+        empty_selector_counts_nothing=minor < COUNTS_EMPTY_SELECTORS,
         matches_namespace_selectors_twice=minor in _NAMESPACE_SELECTORS_TWICE,
         label_key_texts=minor >= _LABEL_KEY_TEXTS,
         warns_of_null_selectors=minor >= _WARNS_OF_NULL_SELECTORS,

@@ -12,6 +12,7 @@ from kubectl_spread.audit.projections import timestamp
 from kubectl_spread.audit.records import EventRecord
 from kubectl_spread.audit.templates import Refusal, Refused
 from kubectl_spread.kube import labels as labelselectors
+from kubectl_spread.kube.features import COUNTS_EMPTY_SELECTORS
 from kubectl_spread.rules.holders import Holder, Values, holders, together
 from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject
 from kubectl_spread.rules.stored import names_a_key_twice
@@ -108,10 +109,21 @@ def _empty_selector(subject: Subject) -> Iterator[Evidence]:
     if not subject.audit.context.behaviour.empty_selector_counts_nothing:
         return
     yield from together(
-        (holder, {})
+        (holder, {"then": _count_of_empty(subject, hard=holder.clause.required)})
         for holder in holders(subject)
         if holder.clause.spread and holder.effective is not None and labelselectors.is_empty(holder.effective)
     )
+
+
+def _count_of_empty(subject: Subject, *, hard: bool) -> str:
+    """Return what a scheduler that does count pods makes of an empty selector."""
+    other = subject.audit.context.inquiry.upgrade
+    pods = sum(counts.total() for _, counts in subject.audit.snapshot.population(subject.namespace))
+    counted = f"counts all pods of the namespace{f' ({pods} now)' if pods else ''}"
+    if other is None or other.empty_selector_counts_nothing:
+        return f"from 1.{COUNTS_EMPTY_SELECTORS} on it {counted}"
+    effect = "may keep new pods from nodes that take them today" if hard else "ranks nodes by it"
+    return f"1.{other.minor} {counted} and {effect}"
 
 
 REFUSED: Final = Rule(
@@ -183,14 +195,15 @@ EMPTY_SELECTOR: Final = Rule(
     name="empty-selector",
     severity=Severity.WARNING,
     summary="A spread constraint with an empty labelSelector counts no pod",
-    message="labelSelector is empty: the scheduler counts no pod for it, and nothing is spread",
+    message="labelSelector is empty: the scheduler counts no pod for it, so nothing is spread; {then}",
     why=(
-        "An empty selector selects every pod of the namespace, but the schedulers of all minors up to 1.37 count none "
-        "for it: every domain holds 0. A fix is expected in 1.38 and will make the constraint count all pods. An "
-        "affinity term with an empty selector does select all pods."
+        "An empty selector selects every pod of the namespace, but the schedulers of 1.27 to 1.37 count none for it: "
+        "every domain has 0. From 1.38 on they count all pods of the namespace, whatever they are. A constraint that "
+        "did nothing then begins to act, and DoNotSchedule can block new pods. An affinity term with an empty "
+        "selector has always selected all pods."
     ),
     fix="set labelSelector to the labels of the pods to spread",
-    source="https://github.com/kubernetes/kubernetes/issues/141339",
+    source="https://github.com/kubernetes/kubernetes/pull/141340",
     needs_nodes=False,
     check=_empty_selector,
 )

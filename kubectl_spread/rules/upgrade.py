@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, NamedTuple
 
 import msgspec
 
+from kubectl_spread.audit import phrases
 from kubectl_spread.audit.acceptance import Acceptance, Refusals
 from kubectl_spread.audit.clauses import Clause
 from kubectl_spread.audit.comparison import Comparison
 from kubectl_spread.audit.evaluate import Row
+from kubectl_spread.audit.phrases import some
 from kubectl_spread.audit.records import Shape
 from kubectl_spread.audit.templates import Refused, Template
 from kubectl_spread.audit.verdicts import Verdict
+from kubectl_spread.kube import labels as labelselectors
 from kubectl_spread.kube import podstrategy
 from kubectl_spread.kube.model import PodSpec, TopologySpreadConstraint
-from kubectl_spread.kube.podtopologyspread import Spread
+from kubectl_spread.kube.podtopologyspread import Spread, Usability
 from kubectl_spread.rules.model import Evidence, Part, Rule, Severity, Subject
 from kubectl_spread.rules.stored import refused_pods
 
@@ -25,7 +28,6 @@ _VALIDATION: Final = "https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/
 _LAST_WITHOUT_CARE: Final = 32
 _FIRST_MERGING: Final = 34
 _LISTED_DOMAINS: Final = 6
-_EMPTY: Final = '""'
 _REPLACE: Final = "delete, eviction, status and binding go on working; after the change {restart}"
 _GATED_FIELDS: Final = ("matchLabelKeys", "minDomains", "nodeAffinityPolicy", "nodeTaintsPolicy")
 """The fields of a spread constraint that an apiserver may drop."""
@@ -140,12 +142,14 @@ def _counted_differently(subject: Subject) -> Iterator[Evidence]:
     """Yield the row whose pods the other scheduler counts otherwise, or the fields that new pods get otherwise."""
     for comparison in _asked(subject):
         minors = _minors(subject, comparison)
-        found = [(row, *counts) for row in subject.rows for counts in _counts(row, comparison)]
+        found = [difference for row in subject.rows for difference in _differences(subject, row, comparison)]
         if found:
-            _, now, then = max(found, key=lambda item: (item[1].constraint.hard, abs(item[1].skew - item[2].skew)))
-            pods = {pod.name for row, _, _ in found for pod in row.pods}
-            said = {"topology_key": now.constraint.topology_key, "now": _told(now), "then": _told(then)}
-            yield Evidence(tuple(sorted(pods)), said | minors, _weight(hard=now.constraint.hard))
+            worst = max(found, key=_gravity)
+            pods = {pod.name for difference in found for pod in difference.row.pods}
+            said = {"topology_key": worst.now.constraint.topology_key, "now": _told(worst.now)}
+            then = f"{_told(worst.then)}{_effect(worst)}"
+            weight = Severity.ERROR if worst.blocks else _weight(hard=worst.now.constraint.hard)
+            yield Evidence(tuple(sorted(pods)), said | {"then": then} | minors, weight, _fix_of_empty(worst))
         for clause, now_stored, then_stored in () if found else _stored_differently(subject, comparison):
             pods = {pod.name for row in subject.rows for pod in row.pods if not pod.shape.stored}
             said = {"topology_key": clause.topology_key, "now": now_stored, "then": then_stored}
@@ -153,13 +157,62 @@ def _counted_differently(subject: Subject) -> Iterator[Evidence]:
             return
 
 
-def _counts(row: Row, comparison: Comparison) -> Iterator[tuple[Spread, Spread]]:
+class _Difference(NamedTuple):
+    """A count by both schedulers; ``lost`` are the domains that only the first lets new pods into.
+
+    Of the domains only those with a node that the scheduler may use for the pods; ``left`` tells whether the second
+    lets new pods into any of these.
+    """
+
+    row: Row
+    now: Spread
+    then: Spread
+    lost: tuple[str, ...]
+    left: bool
+
+    @property
+    def blocks(self) -> bool:
+        """Whether new pods have a place now, and none then."""
+        return bool(self.lost) and not self.left
+
+
+def _differences(subject: Subject, row: Row, comparison: Comparison) -> Iterator[_Difference]:
     """Yield both counts of each kind of the row's pods that the two schedulers count differently."""
     for view, _ in row.views:
         now = view.spreads[row.index]
         then = comparison.views.of(view.shape).spreads[row.index]
         if now is not None and then is not None and _answer(now) != _answer(then):
-            yield now, then
+            usable = {} if view.lower_bound else subject.audit.nodes.usable(view.shape.placement)
+            left = _places(then, usable)
+            yield _Difference(row, now, then, tuple(sorted(_places(now, usable) - left)), bool(left))
+
+
+def _places(spread: Spread, usable: Mapping[str, Usability]) -> set[str]:
+    """Return the domains that take one more such pod and have a node for it; none where no nodes are known."""
+    return {
+        value
+        for node, value in spread.domains.value_of.items()
+        if node in usable and usable[node].schedulable and spread.allows(value)
+    }
+
+
+def _gravity(difference: _Difference) -> tuple[bool, bool, int]:
+    skews = (difference.now.skew, difference.then.skew)
+    return difference.blocks, difference.now.constraint.hard, abs(skews[0] - skews[1])
+
+
+def _effect(difference: _Difference) -> str:
+    """Return what the second count means for new pods, where it is a loss."""
+    if difference.blocks:
+        return ", and no node takes new pods"
+    lost = some([phrases.value(domain) for domain in difference.lost], _LISTED_DOMAINS)
+    return f", and new pods can no longer go to {lost}" if lost else ""
+
+
+def _fix_of_empty(difference: _Difference) -> str | None:
+    selector = difference.now.constraint.selector
+    empty = selector is not None and labelselectors.is_empty(selector)
+    return "set labelSelector to the labels of the pods to spread before the change" if empty else None
 
 
 def _answer(spread: Spread) -> tuple[object, ...]:
@@ -170,7 +223,7 @@ def _answer(spread: Spread) -> tuple[object, ...]:
 def _told(spread: Spread) -> str:
     """Return a count in words; of many domains only how many there are."""
     number = len(spread.match_num)
-    listed = (f"{value or _EMPTY}={pods}" for value, pods in sorted(spread.match_num.items()))
+    listed = (f"{phrases.value(domain)}={pods}" for domain, pods in sorted(spread.match_num.items()))
     domains = f"{number} domains" if number > _LISTED_DOMAINS else " ".join(listed) or "no domain"
     return f"counts {domains}, minimum {spread.min_match_num}, skew {spread.skew}"
 
@@ -226,7 +279,8 @@ SCHEDULER_SKIP: Final = Rule(
     why=(
         "With the merge in 1.34 the scheduler was to stop adding matchLabelKeys, which is why its release note says to "
         "go from 1.32 to 1.34 by way of 1.33 and to have pods of 1.32 scheduled by then. That part never came: 1.34 "
-        "to 1.37 add the keys as ever, so a skip does not harm such pods today."
+        "to 1.37 add the keys as ever, so a skip does not harm such pods today. KEP-3243 plans the removal for 1.38; "
+        "v1.38.0-alpha.2 does not have it."
     ),
     fix="nothing has to be done up to 1.37; to keep to the release note, go by way of 1.33 and see the pods scheduled",
     source=_MERGE_PULL_REQUEST,
@@ -273,10 +327,12 @@ COUNTED_DIFFERENTLY: Final = Rule(
     summary="The other Kubernetes counts the same pods otherwise (--to)",
     message="{topology_key}: {judged} {now}; {compared} {then}",
     why=(
-        "minDomains, nodeAffinityPolicy and nodeTaintsPolicy are read or ignored by feature gates that later minors "
-        "lock on: NodeInclusionPolicyInPodTopologySpread in 1.33, MinDomainsInPodTopologySpread in 1.30. A cluster "
-        "that has switched one off gets other domains or another minimum with the upgrade, and new pods go elsewhere "
-        "or nowhere."
+        "From 1.38 on an empty labelSelector counts all pods of the namespace, up to 1.37 none: a constraint that did "
+        "nothing begins to act. minDomains, nodeAffinityPolicy and nodeTaintsPolicy are read or ignored by feature "
+        "gates that later minors lock on: NodeInclusionPolicyInPodTopologySpread in 1.33, "
+        "MinDomainsInPodTopologySpread in 1.30. A cluster that has switched one off gets other domains or another "
+        "minimum with the upgrade. New pods then go elsewhere or nowhere; where no node takes them any more, this is "
+        "an error."
     ),
     fix="decide which count is meant, and write minDomains and the policies into the pod template accordingly",
     source="https://kep.k8s.io/3094",

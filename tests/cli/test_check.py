@@ -17,7 +17,7 @@ from tests.generated import ROOT, SAMPLE
 
 WEB = {"app": "web"}
 R2 = {"app": "web", "rev": "r2"}
-JUDGED = "judged as Kubernetes 1.37, the newest known (--server-version chooses another)\n"
+JUDGED = "judged as Kubernetes 1.37, the newest release known (--server-version chooses another)\n"
 
 
 def stale(name: str, node: str = "a1", **fields: Any) -> Json:
@@ -187,7 +187,7 @@ def test_the_version_is_not_remarked_upon_when_it_was_given() -> None:
 def test_a_minor_that_is_not_known_is_refused() -> None:
     result = check(healthy("p"), arguments=("--server-version", "1.99", "-o", "json"))
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == "error: --server-version: Kubernetes 1.99 is not known (1.27 to 1.37 are known)\n"
+    assert result.stderr == "error: --server-version: Kubernetes 1.99 is not known (1.27 to 1.38 are known)\n"
 
 
 @pytest.mark.usefixtures("folder")

@@ -64,7 +64,7 @@ VALUES: Mapping[str, list[str]] = {
     "check --fail-on=w": ["warning"],
     "check -o j": ["json", "junit"],
     "check --color a": ["auto", "always"],
-    "check --to 1.3": [f"1.{minor}" for minor in range(37, 29, -1)],
+    "check --to 1.3": [f"1.{minor}" for minor in range(38, 29, -1)],
     "check --expect-domains z": ["zone="],
     "check --field-selector spec.n": ["spec.nodeName="],
     "check --select SPR101,SPR10": [f"SPR101,SPR10{number}" for number in range(2, 10)],

@@ -5,15 +5,26 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
+from kubectl_spread.audit.evaluate import evaluate
+from kubectl_spread.audit.inquiry import Inquiry
 from kubectl_spread.cli import cli
 from kubectl_spread.cli.judging import ServerMinor, judge_by
 from kubectl_spread.cli.question import Question
 from kubectl_spread.errors import UsageError
-from kubectl_spread.kube.features import NEWEST_MINOR, OLDEST_MINOR, Gate
-from tests.audits import deployment
+from kubectl_spread.kube.features import (
+    NEWEST_MINOR,
+    NEWEST_RELEASED_MINOR,
+    OLDEST_MINOR,
+    PRE_RELEASES,
+    Gate,
+    behaviour,
+    gates,
+)
+from tests.audits import audit, deployment, reported
 from tests.builders import Json, affinity, constraint, node_json, pod_json, requirement, selector, term
 
 R1 = {"app": "web", "rev": "r1"}
@@ -90,13 +101,97 @@ def test_usage_errors(arguments: tuple[str, ...], said: str, command: str) -> No
         pytest.param(("--from", "1.33", "--server-version", "v1.33.4"), [], id="the same twice"),
         pytest.param(
             ("--to", "1.33"),
-            ["judged as Kubernetes 1.37, the newest known (--server-version chooses another)"],
+            ["judged as Kubernetes 1.37, the newest release known (--server-version chooses another)"],
             id="--to alone, and lower",
         ),
     ],
 )
 def test_notes(arguments: tuple[str, ...], notes: list[str]) -> None:
     assert check(pod_json(), arguments=arguments).stderr.splitlines() == notes
+
+
+UNRELEASED = f"Kubernetes 1.38 is evaluated as its pre-release {PRE_RELEASES[38]}: a later 1.38 may differ"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "warnings"),
+    [
+        pytest.param(("--server-version", "1.37"), None, id="a release"),
+        pytest.param(("--server-version", "1.38"), [UNRELEASED], id="a pre-release"),
+        pytest.param(("--from", "1.37", "--to", "1.38"), [UNRELEASED], id="compared with a pre-release"),
+        pytest.param(("--from", "1.38", "--to", "1.38"), [UNRELEASED], id="said once"),
+    ],
+)
+def test_the_report_warns_of_a_version_that_is_not_released(
+    arguments: tuple[str, ...], warnings: list[str] | None
+) -> None:
+    assert report(STORED, arguments=arguments)["cluster"].get("warnings") == warnings
+    assert check(STORED, arguments=arguments).stderr.splitlines() == (warnings or [])
+
+
+def test_files_are_evaluated_as_the_newest_release_and_not_as_a_pre_release() -> None:
+    cluster = report(STORED)["cluster"]
+    assert (cluster["judgedAs"], cluster["versionSource"]) == (f"1.{NEWEST_RELEASED_MINOR}", "default")
+    assert "warnings" not in cluster
+
+
+def test_a_server_of_a_pre_release_is_evaluated_as_what_it_is_with_a_warning() -> None:
+    judgement, notes = judge_by(Question(), ServerMinor(38, 38))
+    assert (judgement.minor, judgement.warnings, notes) == (38, (UNRELEASED,), [UNRELEASED])
+
+
+EMPTY = [
+    *(pod_json(f"web-{node}", node=node, constraints=[constraint(selects={})]) for node in ("a1", "b1")),
+    *(pod_json(f"batch-{number}", node="a1", labels={"app": "batch"}) for number in range(3)),
+    *(node_json(name) for name in ("a1", "b1", "c1")),
+]
+
+
+def test_an_empty_selector_counts_from_1_38_on() -> None:
+    """What a check of 1.38 shows is what --to 1.38 announces."""
+    before, after = (
+        report(*EMPTY, arguments=("--server-version", version))["constraints"][0] for version in ("1.37", "1.38")
+    )
+    assert [domain["matchNum"] for domain in before["domains"]] == [0, 0, 0]
+    assert [domain["matchNum"] for domain in after["domains"]] == [4, 1, 0]
+    assert (before["next"]["allowed"], after["next"]["allowed"]) == (["a", "b", "c"], ["c"])
+    assert after["selfMatchNum"] == 1
+    found = report(*EMPTY, arguments=("--from", "1.37", "--to", "1.38", "--select", "SPR406"))["findings"]
+    assert len(found) == 2
+    for finding in found:
+        assert "1.38 counts a=4 b=1 c=0" in finding["message"]
+        assert finding["message"].endswith("new pods can no longer go to a, b")
+
+
+def test_where_new_pods_can_go_is_not_claimed_without_nodes() -> None:
+    """Zones that are inferred from the pods' labels may not be all zones, nor take new pods."""
+    pods = [
+        pod_json(
+            "web-1",
+            node="a1",
+            labels={"app": "web", "topology.kubernetes.io/zone": "a"},
+            constraints=[constraint(selects={})],
+        ),
+        *(
+            pod_json(f"batch-{node}", node=node, labels={"topology.kubernetes.io/zone": node[0]})
+            for node in ("a1", "a2", "b1")
+        ),
+    ]
+    now = audit(*pods)
+    inquiry = Inquiry(upgrade=behaviour(38, gates(38, {})))
+    compared = evaluate(now.snapshot, msgspec.structs.replace(now.context, inquiry=inquiry), nodes="inferred")
+    (message,) = (finding.message for finding in reported(compared).findings if finding.code == "SPR406")
+    assert message.endswith("1.38 counts a=3 b=1, minimum 1, skew 2")
+
+
+@pytest.mark.parametrize("value", ["true", "false"])
+def test_a_gate_that_the_other_minor_has_removed_is_left_to_this_one(value: str) -> None:
+    gate = f"MatchLabelKeysInPodAffinity={value}"
+    refused = check(STORED, arguments=("--server-version", "1.38", "--feature-gates", gate))
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    removed = "error: unrecognized feature gate: MatchLabelKeysInPodAffinity (removed in 1.38: always on)"
+    assert removed in refused.stderr.splitlines()
+    assert check(STORED, arguments=("--from", "1.32", "--to", "1.38", "--feature-gates", gate)).exit_code != 2
 
 
 def test_the_report_says_what_was_compared() -> None:
@@ -210,7 +305,8 @@ def test_a_server_that_is_newer_than_all_is_evaluated_as_the_newest_with_a_warni
     warning = (
         f"Kubernetes 1.{newer} is newer than 1.{NEWEST_MINOR}, the newest that is known: evaluated as 1.{NEWEST_MINOR}"
     )
-    assert (judgement.minor, judgement.warnings, notes) == (NEWEST_MINOR, (warning,), [warning])
+    assert (judgement.minor, judgement.warnings) == (NEWEST_MINOR, (warning, UNRELEASED))
+    assert notes == [warning, UNRELEASED]
 
 
 def test_a_server_that_is_newer_is_no_reason_to_warn_where_a_known_version_is_asked_for() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,8 @@ from threading import Thread
 from types import TracebackType
 from typing import Final, Self
 
+from tests.conformance import overlays
+from tests.conformance.overlays import Change
 from tests.controlplane import binaries
 
 VERSIONS: Final[Mapping[int, str]] = {
@@ -25,10 +28,12 @@ VERSIONS: Final[Mapping[int, str]] = {
     35: "v1.35.4",
     36: "v1.36.3",
     37: "v1.37.1",
+    38: "v1.37.1",
 }
-"""The version whose code answers for a minor."""
+"""The version whose code answers for a minor, with the changes of ``overlays.CHANGES`` where it is older."""
 
 _SOURCE: Final = Path(__file__).parent / "oracle"
+_KUBERNETES: Final = "k8s.io/kubernetes"
 
 
 def binary(minor: int) -> Path:
@@ -38,33 +43,49 @@ def binary(minor: int) -> Path:
         MissingToolError: Go is needed and not on PATH.
     """
     version = VERSIONS[minor]
-    name = f"conformance-oracle-{_fingerprint()}"
-    folder = binaries.cache_folder() / version
+    changes = overlays.CHANGES.get(minor, ())
+    name = f"conformance-oracle-{_fingerprint(changes)}"
+    folder = binaries.cache_folder() / (f"v1.{minor}-from-{version}" if changes else version)
     with binaries._missing(folder, (name,)) as missing:
         if missing:
             for outdated in folder.glob("conformance-oracle-*"):
                 outdated.unlink()
-            _build(version, minor, folder / name)
+            _build(version, minor, changes, folder / name)
     return folder / name
 
 
-def _fingerprint() -> str:
-    digest = hashlib.sha256()
+def _fingerprint(changes: Sequence[Change]) -> str:
+    digest = hashlib.sha256("".join(map(repr, changes)).encode())
     for path in sorted(_SOURCE.glob("*.go")):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:12]
 
 
-def _build(version: str, minor: int, target: Path) -> None:
+def _build(version: str, minor: int, changes: Sequence[Change], target: Path) -> None:
     with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
         work = Path(scratch)
         for path in _SOURCE.glob("*.go"):
             shutil.copy(path, work)
         (work / "go.mod").write_text(binaries._kubernetes_module(version), encoding="utf-8")
-        print(f"building the conformance oracle ({version})", file=sys.stderr, flush=True)
+        print(f"building the conformance oracle ({target.parent.name})", file=sys.stderr, flush=True)
+        overlay = _overlay(version, changes, work) if changes else ()
         flags = ("-mod=mod", "-trimpath", "-p=2", f"-tags=kube{minor}", f"-ldflags={binaries._version_flags(version)}")
-        binaries._go("build", *flags, "-o", "oracle", ".", cwd=work)
+        binaries._go("build", *flags, *overlay, "-o", "oracle", ".", cwd=work)
         (work / "oracle").replace(target)
+
+
+def _overlay(version: str, changes: Sequence[Change], work: Path) -> tuple[str, ...]:
+    """Return the flag that builds with ``changes``.
+
+    Go refuses to overlay files of its module cache, so go.mod points to a link to the module instead.
+    """
+    found = json.loads(binaries._go("mod", "download", "-json", f"{_KUBERNETES}@{version}", cwd=work))
+    (work / "kubernetes").symlink_to(found["Dir"])
+    with (work / "go.mod").open("a", encoding="utf-8") as module:
+        module.write(f"\nreplace {_KUBERNETES} => ./kubernetes\n")
+    overlay = overlays.write(changes, work / "kubernetes", work / "changed")
+    (work / "overlay.json").write_text(json.dumps({"Replace": overlay}), encoding="utf-8")
+    return ("-overlay=overlay.json",)
 
 
 class Process:

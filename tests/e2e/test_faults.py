@@ -71,13 +71,17 @@ def test_a_fault_of_another_request(behind: Faulty, resource: str) -> None:
 
 
 def test_a_server_that_is_newer_than_all_that_are_known(behind: Faulty) -> None:
-    """The pods are evaluated as the newest known minor does, and stderr and the report warn of it."""
+    """The pods are evaluated as the newest known minor does, and stderr and the report warn of it.
+
+    Of that minor only a pre-release is known, which they warn of as well.
+    """
     behind.proxy.script("version", steps.edited(lambda version: version.update(minor="99", emulationMinor="99")))
     answer = behind.check()
     cluster = assert_complete(answer)["cluster"]
-    (warning,) = cluster["warnings"]
-    assert warning.startswith("Kubernetes 1.99 is newer than 1.")
-    assert answer.stderr.splitlines() == [warning]
+    newer, pre_release = cluster["warnings"]
+    assert newer.startswith("Kubernetes 1.99 is newer than 1.")
+    assert pre_release.startswith(f"Kubernetes 1.{NEWEST_MINOR} is evaluated as its pre-release ")
+    assert answer.stderr.splitlines() == [newer, pre_release]
     assert (cluster["versionSource"], cluster["judgedAs"]) == ("live", f"1.{NEWEST_MINOR}")
 
 

@@ -4,28 +4,68 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_spread.kube.features import NEWEST_MINOR, OLDEST_MINOR, Gate, behaviour, gates, takes
+from kubectl_spread.kube.features import (
+    NEWEST_MINOR,
+    NEWEST_RELEASED_MINOR,
+    OLDEST_MINOR,
+    PRE_RELEASES,
+    Gate,
+    behaviour,
+    gates,
+    takes,
+)
 
-MINORS = range(27, 38)
+MINORS = range(27, 39)
 DEFAULTS = {
-    Gate.MATCH_LABEL_KEYS: "11111111111",
-    Gate.SELECTOR_MERGE: "-------1111",
-    Gate.AFFINITY_KEYS: "--001111111",
-    Gate.NODE_INCLUSION_POLICY: "11111111111",
-    Gate.TOPOLOGY_LABELS: "------00111",
-    Gate.TOLERATION_COMPARISON: "--------000",
+    Gate.MATCH_LABEL_KEYS: "111111111111",
+    Gate.SELECTOR_MERGE: "-------11111",
+    Gate.AFFINITY_KEYS: "--001111111-",
+    Gate.MIN_DOMAINS: "11111-------",
+    Gate.NODE_INCLUSION_POLICY: "111111111111",
+    Gate.TOPOLOGY_LABELS: "------001111",
+    Gate.TOLERATION_COMPARISON: "--------0000",
 }
 
 
 @pytest.mark.parametrize("gate", DEFAULTS)
 def test_gates_have_the_default_of_the_minor(gate: Gate) -> None:
-    """One character a minor from 1.27 to 1.37: unknown, off or on."""
+    """One character a minor from 1.27 to 1.38: unknown or removed, off or on."""
     found = "".join({None: "-", False: "0", True: "1"}[gates(minor, {}).get(gate)] for minor in MINORS)
     assert found == DEFAULTS[gate]
 
 
 def test_min_domains_is_read_by_every_known_minor() -> None:
     assert all(behaviour(minor, gates(minor, {})).min_domains for minor in MINORS)
+
+
+@pytest.mark.parametrize("minor", MINORS)
+def test_what_an_empty_selector_counts(minor: int) -> None:
+    assert behaviour(minor, gates(minor, {})).empty_selector_counts_nothing is (minor < 38)
+
+
+def test_a_gate_that_was_removed_is_on() -> None:
+    assert gates(37, {})[Gate.AFFINITY_KEYS] is True
+    assert Gate.AFFINITY_KEYS not in gates(38, {})
+    assert behaviour(38, gates(38, {})).merges_affinity_selectors
+    assert behaviour(38, {}).merges_affinity_selectors
+
+
+@pytest.mark.parametrize(
+    ("minor", "gate", "why"),
+    [
+        pytest.param(38, Gate.AFFINITY_KEYS, "removed in 1.38: always on", id="removed in this minor"),
+        pytest.param(37, Gate.MIN_DOMAINS, "removed in 1.32: always on", id="removed earlier"),
+        pytest.param(28, Gate.AFFINITY_KEYS, "known in 1.28: Match", id="not known yet"),
+    ],
+)
+@pytest.mark.parametrize("value", [True, False])
+def test_why_a_gate_is_not_recognized(minor: int, gate: Gate, why: str, value: bool) -> None:
+    with pytest.raises(ValueError, match=f"unrecognized feature gate: {gate} \\({why}"):
+        gates(minor, {gate: value})
+
+
+def test_only_the_newest_minors_are_pre_releases() -> None:
+    assert sorted(PRE_RELEASES) == list(range(NEWEST_RELEASED_MINOR + 1, NEWEST_MINOR + 1))
 
 
 def test_gates_are_sorted_and_overridden() -> None:
@@ -98,6 +138,7 @@ def test_the_merge_gate_needs_its_base_gate(minor: int) -> None:
         pytest.param(32, Gate.NODE_INCLUSION_POLICY, False, True, id="not locked yet"),
         pytest.param(33, Gate.NODE_INCLUSION_POLICY, False, False, id="locked to true"),
         pytest.param(33, Gate.NODE_INCLUSION_POLICY, True, True, id="locked to what is asked"),
+        pytest.param(38, Gate.AFFINITY_KEYS, True, False, id="removed"),
         pytest.param(37, "Nonsense", True, False, id="nobody's"),
     ],
 )

@@ -192,15 +192,17 @@ def test_restricts(found: Json, placement: Placement, restricts: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "nothing"),
+    ("found", "minor", "nothing"),
     [
-        pytest.param(None, True, id="82: no selector"),
-        pytest.param({}, True, id="81: the empty selector, up to 1.37"),
-        pytest.param(selector(WEB), False, id="any other"),
+        pytest.param(None, 37, True, id="82: no selector"),
+        pytest.param(None, 38, True, id="82: no selector, in 1.38"),
+        pytest.param({}, 37, True, id="81: the empty selector, up to 1.37"),
+        pytest.param({}, 38, False, id="81: the empty selector, from 1.38 on"),
+        pytest.param(selector(WEB), 37, False, id="any other"),
     ],
 )
-def test_counts_nothing(found: Json | None, nothing: bool) -> None:
-    assert counts_nothing(decode_selector(found), SERVED) is nothing
+def test_counts_nothing(found: Json | None, minor: int, nothing: bool) -> None:
+    assert counts_nothing(decode_selector(found), behaviour(minor, gates(minor, {}))) is nothing
 
 
 def test_filter_nodes_first_failure_decides() -> None:

@@ -301,7 +301,7 @@ def test_yaml_and_json_reports_say_the_same() -> None:
 
 def test_the_version_is_said_unless_it_is_asked_for() -> None:
     found = CliRunner().invoke(cli, ["merge", "-f", "-"], input=GOOD)
-    assert found.stderr == "judged as Kubernetes 1.37, the newest known (--server-version chooses another)\n"
+    assert found.stderr == "judged as Kubernetes 1.37, the newest release known (--server-version chooses another)\n"
     assert out("merge", GOOD, "--server-version=1.33") == GOOD
 
 
