@@ -79,6 +79,7 @@ def reported(found: Audit, selection: Selection = ALL_RULES) -> report.Report:
         gates_source="flag" if found.context.gates_known else "version",
         nodes=known,
         node_count=len(found.snapshot.nodes),
+        zone_count=found.snapshot.zones,
         resource_versions={},
     )
     return complete(found, cluster, RULES, selection, found.snapshot.skipped)

@@ -14,22 +14,25 @@ FOLDER: Final = ROOT / "docs" / "rbac"
 
 
 class Permission(NamedTuple):
-    """One thing that a user may do; what is not in an API group may be a path."""
+    """One thing that a user may do; what is not in an API group may be a path, and ``name`` the only object."""
 
     verb: str
     group: str
     resource: str
+    name: str = ""
 
     def __str__(self) -> str:
-        """Return it as kubectl writes it: ``list deployments.apps``, ``get /metrics``."""
-        return f"{self.verb} {self.resource}{'.' if self.group else ''}{self.group}"
+        """Return it as kubectl writes it: ``list deployments.apps``, ``get namespaces/shop``, ``get /metrics``."""
+        resource = f"{self.resource}{'.' if self.group else ''}{self.group}"
+        return f"{self.verb} {resource}{'/' if self.name else ''}{self.name}"
 
     @property
     def rule(self) -> dict[str, Any]:
         """The rule that allows this and nothing else."""
         if self.resource.startswith("/"):
             return {"nonResourceURLs": [self.resource], "verbs": [self.verb]}
-        return {"apiGroups": [self.group], "resources": [self.resource], "verbs": [self.verb]}
+        names = {"resourceNames": [self.name]} if self.name else {}
+        return {"apiGroups": [self.group], "resources": [self.resource], **names, "verbs": [self.verb]}
 
 
 def manifest(name: str) -> dict[str, Any]:
@@ -45,9 +48,10 @@ def permissions(*names: str) -> list[Permission]:
 
 def _of(rule: dict[str, Any]) -> Iterable[Permission]:
     groups = rule.get("apiGroups", [""])
-    return (Permission(*parts) for parts in product(rule["verbs"], groups, _targets(rule)))
+    names = rule.get("resourceNames", [""])
+    return (Permission(*parts) for parts in product(rule["verbs"], groups, _targets(rule), names))
 
 
 def _targets(rule: dict[str, Any]) -> list[str]:
-    assert not rule.keys() - {"apiGroups", "resources", "nonResourceURLs", "verbs"}
+    assert not rule.keys() - {"apiGroups", "resources", "nonResourceURLs", "resourceNames", "verbs"}
     return [*rule.get("resources", ()), *rule.get("nonResourceURLs", ())]

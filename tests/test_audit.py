@@ -28,6 +28,7 @@ def path(uri: str, verb: str = "get") -> Json:
     [
         event("list", "pods"),
         event("get", "pods", name="web-1", namespace="shop"),
+        event("get", "namespaces", name="kube-system"),
         event("list", "deployments", group="apps"),
         event("watch", "pods"),
         event("watch", "jobs", group="batch"),
@@ -56,6 +57,7 @@ def test_what_the_documentation_says(allowed: Json) -> None:
         event("get", "pods", subresource="log"),
         event("get", "pods", subresource="exec"),
         event("get", "nodes"),
+        event("get", "namespaces", name="shop"),
         event("list", "nodes", group="metrics.k8s.io"),
         event("list", "widgets", group="example.com"),
         event("create", "selfsubjectaccessreviews", group="authorization.k8s.io"),

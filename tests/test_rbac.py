@@ -7,6 +7,7 @@ from kubectl_spread.sources.watch import WATCHED
 from tests.rbac import Permission, permissions
 
 METRICS = Permission("get", "", "/metrics")
+IDENTITY = Permission("get", "", "namespaces", "kube-system")
 
 
 def test_the_cluster_role_is_what_is_read() -> None:
@@ -14,7 +15,7 @@ def test_the_cluster_role_is_what_is_read() -> None:
     wanted = {Permission("list", resource.group, resource.plural) for resource in listed}
     wanted |= {Permission("get", resource.group, resource.plural) for resource in BY_KIND.values()}
     wanted |= {Permission("watch", resource.group, resource.plural) for resource in WATCHED}
-    assert set(permissions("cluster")) == {*wanted, METRICS}
+    assert set(permissions("cluster")) == {*wanted, METRICS, IDENTITY}
 
 
 def test_both_ways_allow_the_same() -> None:
@@ -28,5 +29,5 @@ def test_roles_only_read() -> None:
 def test_a_role_of_a_namespace_has_what_is_in_namespaces() -> None:
     unnamespaced = {Permission("list", "", resource.plural) for resource in (NAMESPACES, NODES)}
     unnamespaced.add(Permission("watch", "", "nodes"))
-    assert set(permissions("nodes")) == {*unnamespaced, METRICS}
+    assert set(permissions("nodes")) == {*unnamespaced, METRICS, IDENTITY}
     assert not set(permissions("namespace")) & set(permissions("nodes"))

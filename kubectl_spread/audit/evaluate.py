@@ -86,14 +86,15 @@ class Group(msgspec.Struct, eq=False):
 class Audit(msgspec.Struct, frozen=True, eq=False):
     """What is true about the judged pods: rows and groups in the report's order, and what they were held against.
 
-    ``pods`` are those that were asked for; ``everyone`` are all pods in scope, whatever was named. Manifests are as
-    they would be stored. ``comparison`` is with another Kubernetes, where that is asked for.
+    ``pods`` are those that were asked for, of so many ``workloads``; ``everyone`` are all pods in scope, whatever was
+    named. Manifests are as they would be stored. ``comparison`` is with another Kubernetes, where that is asked for.
     """
 
     rows: tuple[Row, ...]
     groups: tuple[Group, ...]
     templates: tuple[Template, ...]
     pods: tuple[PodRecord, ...]
+    workloads: int
     everyone: Sequence[PodRecord]
     nodes: NodeSets
     obstacles: Obstacles
@@ -118,10 +119,12 @@ def evaluate(snapshot: Snapshot, context: Context, *, nodes: str) -> Audit:
     rows: dict[object, Row] = {}
     groups: dict[object, Group] = {}
     judged: list[PodRecord] = []
+    workloads: set[tuple[str, Target]] = set()
     revisions = Revisions(snapshot)
     known: dict[int, _Keys] = {}
     for workload, shape, pods in _alike(snapshot, everyone):
         judged += pods
+        workloads.add((shape.namespace, workload))
         revisions.add(workload, pods)
         view = views.of(shape)
         # Views that differ in their shapes alone share what they hold.
@@ -144,6 +147,7 @@ def evaluate(snapshot: Snapshot, context: Context, *, nodes: str) -> Audit:
         groups=tuple(sorted(groups.values(), key=_group_order)),
         templates=templates,
         pods=tuple(judged),
+        workloads=len(workloads),
         everyone=everyone,
         nodes=views.node_sets,
         obstacles=Obstacles(views.node_sets, snapshot.room(), context.behaviour),

@@ -30,14 +30,21 @@ class Cluster(Part, frozen=True, kw_only=True):
     ``warnings`` say why the report may not hold for this cluster.
     """
 
+    context: str | UnsetType = UNSET
+    name: str | UnsetType = UNSET
+    name_source: Literal["kubeconfig", "flag"] | UnsetType = UNSET
+    uid: str | UnsetType = UNSET
+    read_at: str | UnsetType = UNSET
     server_version: str | UnsetType = UNSET
     judged_as: str
     compared_with: str | UnsetType = UNSET
     version_source: Literal["live", "flag", "default"]
     gates: dict[str, bool]
     gates_source: GatesSource
+    namespace: str | UnsetType = UNSET
     nodes: NodesKnown
     node_count: int | UnsetType = UNSET
+    zone_count: int | UnsetType = UNSET
     resource_versions: dict[str, str]
     warnings: list[str] | UnsetType = UNSET
 
@@ -200,6 +207,7 @@ class Summary(Part, frozen=True, kw_only=True):
     """
 
     pods: int
+    workloads: int
     templates: int | UnsetType = UNSET
     constraints: int
     findings: FindingCounts

@@ -20,6 +20,7 @@ from kubectl_spread.audit.templates import Template, template_of
 from kubectl_spread.kube import defaultevictor, managedfields, resources, schedulerconfig
 from kubectl_spread.kube.descheduler import PodGroup
 from kubectl_spread.kube.detail import DetailedPod
+from kubectl_spread.kube.labels import ZONE
 from kubectl_spread.kube.model import Event, Node, ObjectMeta, OwnerReference, Pod
 from kubectl_spread.kube.resources import Amounts
 from kubectl_spread.kube.schedulerconfig import Profile
@@ -66,6 +67,11 @@ class Snapshot:
         self.deduction = Deduction(keeps=any(profile.defaults for profile in schedulers.values()))
         self._shapes = Shapes(schedulers)
         self._met: set[Target] = set()
+
+    @property
+    def zones(self) -> int:
+        """How many zones the nodes are in; one without a name counts, as it does for the scheduler."""
+        return len({node.metadata.labels[ZONE] for node in self.nodes if ZONE in node.metadata.labels})
 
     def add_node(self, node: Node) -> None:
         """Keep what is read of a node; of its metadata name, labels and age."""

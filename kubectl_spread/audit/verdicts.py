@@ -250,6 +250,8 @@ class _Judge(msgspec.Struct, frozen=True):
         return max(later, key=lambda owner: (owner.time or MERGE_RELEASED, owner.manager), default=None)
 
 
+GATED: Final = frozenset({Verdict.UNMERGED, Verdict.PRE_UPGRADE, Verdict.MERGE_OFF})
+"""Verdicts that depend on the apiserver's feature gates."""
 LABEL_MAY_HAVE_CHANGED: Final = frozenset({Verdict.STALE_LABEL, Verdict.LATE_LABEL, Verdict.UNMERGED})
 """Verdicts on a label that somebody may have written after the pod was created; managedFields tells who."""
 

@@ -16,6 +16,7 @@ from kubectl_spread.audit.verdicts import LABEL_MAY_HAVE_CHANGED
 from kubectl_spread.cli import output, schedulers, targets
 from kubectl_spread.cli.gathered import Gathered
 from kubectl_spread.cli.hints import hints
+from kubectl_spread.cli.identity import identity
 from kubectl_spread.cli.judging import judge_files_by
 from kubectl_spread.cli.question import Question
 from kubectl_spread.cli.targets import resource
@@ -100,6 +101,7 @@ def from_files(question: Question) -> Gathered:
         notes=notes,
         written=written,
         without_pods=_without_pods(reading),
+        identity=identity(question.cluster_name),
     )
 
 

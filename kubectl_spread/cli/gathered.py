@@ -13,6 +13,7 @@ from kubectl_spread.audit.evaluate import Audit
 from kubectl_spread.audit.phrases import plural
 from kubectl_spread.audit.scope import Scope
 from kubectl_spread.cli import output
+from kubectl_spread.cli.identity import UNKNOWN, Identity
 from kubectl_spread.cli.judging import Judgement
 from kubectl_spread.cli.question import Question
 from kubectl_spread.errors import Position
@@ -27,7 +28,7 @@ class Gathered(msgspec.Struct):
 
     ``problems`` are questions that could not be answered: they go to stderr and make the exit status 2.
     ``notes`` only go to stderr. ``without_pods`` says what is in files instead of pods and templates. ``written`` is
-    where manifests were read, by kind, namespace and name.
+    where manifests were read, by kind, namespace and name. ``identity`` says which cluster was read.
     """
 
     audit: Audit
@@ -40,6 +41,7 @@ class Gathered(msgspec.Struct):
     notes: list[str] = msgspec.field(default_factory=list)
     written: dict[tuple[str, str, str], Position] = msgspec.field(default_factory=dict)
     without_pods: str = ""
+    identity: Identity = UNKNOWN
 
     @property
     def scope(self) -> Scope:
@@ -94,17 +96,23 @@ class Gathered(msgspec.Struct):
         return located.located(found, self.written)
 
     def _cluster(self) -> report.Cluster:
-        judgement = self.judgement
-        server = judgement.server_minor
+        judgement, identity, snapshot = self.judgement, self.identity, self.audit.snapshot
         return report.Cluster(
-            server_version=UNSET if server is None else f"1.{server}",
+            context=identity.context or UNSET,
+            name=identity.name or UNSET,
+            name_source=identity.name_source,
+            uid=identity.uid or UNSET,
+            read_at=identity.read_at_text or UNSET,
+            server_version=identity.server_version or UNSET,
             judged_as=f"1.{judgement.minor}",
             compared_with=UNSET if judgement.upgrade is None else f"1.{judgement.upgrade.minor}",
             version_source=judgement.version_source,
             gates=dict(judgement.gates),
             gates_source=judgement.gates_source,
+            namespace=report.unset_none(self.scope.namespace),
             nodes=self.nodes,
-            node_count=len(self.audit.snapshot.nodes) if self.nodes == "listed" else UNSET,
+            node_count=len(snapshot.nodes) if self.nodes == "listed" else UNSET,
+            zone_count=snapshot.zones if self.nodes == "listed" else UNSET,
             resource_versions=self.resource_versions,
             warnings=list(judgement.warnings) or UNSET,
         )

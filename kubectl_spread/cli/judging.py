@@ -24,7 +24,6 @@ class Judgement(msgspec.Struct, frozen=True):
     ``warnings`` say why the answer may not hold for the server that was read, or for a version that is asked about.
     """
 
-    server_minor: int | None
     minor: int
     version_source: VersionSource
     gates: Mapping[str, bool]
@@ -44,21 +43,14 @@ class Judgement(msgspec.Struct, frozen=True):
         return Context(self.behaviour, gates_known=known, merge_since=question.merging_since, inquiry=inquiry)
 
 
-class ServerMinor(msgspec.Struct, frozen=True):
-    """The minor that a server is, and the one that it behaves like."""
-
-    actual: int
-    emulated: int
-
-
 def judge_by(
-    question: Question, server: ServerMinor | None, served_gates: Mapping[str, bool] | None = None
+    question: Question, server: int | None, served_gates: Mapping[str, bool] | None = None
 ) -> tuple[Judgement, list[str]]:
     """Return by which Kubernetes to judge, and warnings.
 
     Args:
         question: What the user asks for.
-        server: What the server is; None without one.
+        server: The minor that the server behaves like; None without one.
         served_gates: The gates as the server's metrics show them; None where they were not read.
 
     Raises:
@@ -80,7 +72,6 @@ def judge_by(
     if served_gates is not None and asked is None:
         gates |= {name: served_gates[name] for name in gates if name in served_gates and name not in overrides}
     return Judgement(
-        server_minor=None if server is None else server.actual,
         minor=minor,
         version_source=source,
         gates=gates,
@@ -103,7 +94,7 @@ def judge_files_by(question: Question) -> tuple[Judgement, list[str]]:
     return judgement, notes
 
 
-def _evaluated_minor(question: Question, server: ServerMinor | None) -> tuple[int, tuple[str, ...]]:
+def _evaluated_minor(question: Question, server: int | None) -> tuple[int, tuple[str, ...]]:
     """Return the minor to judge by, and a warning where a server is newer than every minor that is known.
 
     Raises:
@@ -114,11 +105,11 @@ def _evaluated_minor(question: Question, server: ServerMinor | None) -> tuple[in
         return question.minor, ()
     if server is None:
         return NEWEST_RELEASED_MINOR, ()
-    if server.emulated > NEWEST_MINOR:
-        text = f"Kubernetes 1.{server.emulated} is newer than 1.{NEWEST_MINOR}, the newest that is known"
+    if server > NEWEST_MINOR:
+        text = f"Kubernetes 1.{server} is newer than 1.{NEWEST_MINOR}, the newest that is known"
         return NEWEST_MINOR, (f"{text}: evaluated as 1.{NEWEST_MINOR}",)
-    _confirm_known("the server's version", server.emulated)
-    return server.emulated, ()
+    _confirm_known("the server's version", server)
+    return server, ()
 
 
 def _confirm_known(origin: str, minor: int) -> None:

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
+from datetime import datetime
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -18,16 +19,17 @@ from kubectl_spread.audit.evaluate import Audit, evaluate
 from kubectl_spread.audit.scope import Target
 from kubectl_spread.audit.snapshot import Snapshot
 from kubectl_spread.audit.templates import Refused
-from kubectl_spread.audit.verdicts import Verdict
+from kubectl_spread.audit.verdicts import GATED
 from kubectl_spread.cli import schedulers, surroundings, targets
 from kubectl_spread.cli.gathered import Gathered
-from kubectl_spread.cli.judging import Judgement, ServerMinor, judge_by
+from kubectl_spread.cli.identity import Identity, identity
+from kubectl_spread.cli.judging import Judgement, judge_by
 from kubectl_spread.cli.question import Question
 from kubectl_spread.errors import ForbiddenError, NotFoundError, UsageError
 from kubectl_spread.kube import features
 from kubectl_spread.kube.features import OLDEST_MINOR
 from kubectl_spread.kube.model import Object, Pod
-from kubectl_spread.sources.cluster import Cluster
+from kubectl_spread.sources.cluster import Cluster, ServerVersion
 from kubectl_spread.sources.connection import ConnectionFlags
 from kubectl_spread.sources.page import Page
 from kubectl_spread.sources.paging import background
@@ -47,8 +49,8 @@ _UNFINISHED: Final = "status.phase!=Succeeded,status.phase!=Failed"
 """What the scheduler itself lists."""
 _BETWEEN: Final = {"Deployment": "ReplicaSet", "CronJob": "Job"}
 """Maps a kind to that of the workloads between it and its pods."""
-_GATED: Final = frozenset({Verdict.UNMERGED, Verdict.PRE_UPGRADE, Verdict.MERGE_OFF})
-"""Verdicts that depend on the apiserver's feature gates."""
+_UID_TIMEOUT: Final = 2.0
+"""Seconds to wait, when everything else has been read, for the UID that identifies the cluster."""
 _ALL_LOCKED: Final = 33
 """From this minor on, no gate that can still be switched changes how the scheduler counts by default."""
 
@@ -62,6 +64,19 @@ def flags(asked: Mapping[str, object]) -> ConnectionFlags:
 def _leads(kind: str, target: Target) -> bool:
     """Tell whether workloads of a kind may stand between pods and what is named; below an unknown kind any may."""
     return target.kind not in targets.KINDS or _BETWEEN.get(target.kind) == kind
+
+
+def _minor(version: ServerVersion) -> int:
+    """Return the minor that a server behaves like."""
+    return version.minor if version.emulation_minor is None else min(version.minor, version.emulation_minor)
+
+
+def _result_in(future: Future[str], seconds: float) -> str:
+    """Return what a future holds after so many seconds at most; "" if it holds nothing then."""
+    try:
+        return future.result(seconds)
+    except TimeoutError:
+        return ""
 
 
 def _refusals_depend(audit: Audit, judgement: Judgement) -> bool:
@@ -84,6 +99,7 @@ class Live:
         if self._scope.namespace is None and any(target.name for target in self._scope.targets):
             raise UsageError("a resource cannot be retrieved by name across all namespaces")
         self._expected: dict[str, Future[list[Any]]] = {}
+        self._read_at: datetime | None = None
         self._versions: dict[str, str] = {}
         self._problems: list[str] = []
         self._notes: list[str] = []
@@ -96,9 +112,11 @@ class Live:
             SourceError: something could not be read for another reason than a missing permission, or it was pods.
         """
         question = self._question
-        server = self._server()
+        version = self._cluster.version()
+        server = _minor(version)
         judgement, warnings = judge_by(question, server)
         self._expect()
+        uid = background(self._cluster.uid)
         snapshot = self._pods()
         nodes = self._nodes(snapshot, judgement) if question.needs_nodes else "none"
         unread = self._owners(snapshot)
@@ -128,12 +146,18 @@ class Live:
             skipped=skipped,
             problems=self._problems,
             notes=[*warnings, *self._notes],
+            identity=self._identity(version, uid),
         )
 
-    def _server(self) -> ServerMinor:
-        version = self._cluster.version()
-        emulated = version.minor if version.emulation_minor is None else version.emulation_minor
-        return ServerMinor(actual=version.minor, emulated=min(version.minor, emulated))
+    def _identity(self, version: ServerVersion, uid: Future[str]) -> Identity:
+        return identity(
+            self._question.cluster_name,
+            context=self._cluster.context,
+            name=self._cluster.name,
+            uid=_result_in(uid, _UID_TIMEOUT),
+            read_at=self._read_at,
+            server_version=version.text,
+        )
 
     def _expect(self) -> None:
         """Begin to read all lists at once: pods take the apiserver most of the time, and this program little of it."""
@@ -145,12 +169,15 @@ class Live:
 
     def _pods(self) -> Snapshot:
         def add(snapshot: Snapshot, page: Page[Pod]) -> None:
+            # All pages have the state of the first one.
+            self._read_at = self._read_at or self._cluster.now()
             self._versions[PODS.plural] = page.resource_version
             for pod in page:
                 snapshot.add_pod(pod)
 
         def begin() -> Snapshot:
             closely, known = self._question.explaining, self._schedulers
+            self._read_at = None
             return Snapshot(self._scope, closely=closely, schedulers=known)
 
         try:
@@ -277,7 +304,7 @@ class Live:
             return False
         if judgement.upgrade is not None:
             return True
-        uncertain = any(_GATED & row.verdicts.keys() for row in audit.rows)
+        uncertain = any(GATED & row.verdicts.keys() for row in audit.rows)
         return OLDEST_MINOR <= judgement.minor < _ALL_LOCKED or uncertain or _refusals_depend(audit, judgement)
 
     def _gates(self, minor: int) -> dict[str, bool] | None:

@@ -152,6 +152,12 @@ _INPUT: Final = (
         "input; repeatable.",
     ),
     _RECURSIVE,
+    click.option(
+        "--cluster-name",
+        default="",
+        metavar="NAME",
+        help="Name of the cluster to show in the report. [default: its name in the kubeconfig]",
+    ),
     *_VERSION,
     click.option(
         "--merge-since",

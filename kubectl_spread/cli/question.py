@@ -13,6 +13,7 @@ from kubectl_spread.cli import targets
 from kubectl_spread.errors import UsageError
 from kubectl_spread.kube import labelsyntax
 from kubectl_spread.kube.features import NEWEST_RELEASED_MINOR
+from kubectl_spread.kube.labels import ZONE
 from kubectl_spread.rules import RULES
 from kubectl_spread.rules.engine import Selection, named
 from kubectl_spread.rules.model import Severity
@@ -20,7 +21,7 @@ from kubectl_spread.rules.model import Severity
 _TOPOLOGY_KEYS: Final = {
     "hostname": "kubernetes.io/hostname",
     "region": "topology.kubernetes.io/region",
-    "zone": "topology.kubernetes.io/zone",
+    "zone": ZONE,
 }
 
 
@@ -36,6 +37,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     exclude_namespace: tuple[str, ...] = ()
     selector: str = ""
     field_selector: str = ""
+    cluster_name: str = ""
     server_version: str = ""
     feature_gates: str = ""
     merge_since: str = ""

@@ -14,6 +14,7 @@ from typing import Final
 from kubectl_spread.kube import content, field
 from kubectl_spread.kube.model import LabelSelector, LabelSelectorRequirement
 
+ZONE: Final = "topology.kubernetes.io/zone"
 Labels = Mapping[str, str]
 
 

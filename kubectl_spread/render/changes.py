@@ -17,8 +17,8 @@ _Part = TypeVar("_Part", Row, Finding)
 
 
 def lasting(report: Report) -> Report:
-    """Return a report without what changes though nothing that is shown does: the revisions of the lists."""
-    return replace(report, cluster=replace(report.cluster, resource_versions={}))
+    """Return a report without what changes although the cluster is the same: the time and the lists' revisions."""
+    return replace(report, cluster=replace(report.cluster, read_at=UNSET, resource_versions={}))
 
 
 class Changes:

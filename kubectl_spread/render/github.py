@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from kubectl_spread.audit.report import Finding, Report
-from kubectl_spread.render import ci, words
+from kubectl_spread.render import about, ci, words
 from kubectl_spread.render.words import safe
 
 _COMMANDS: Final = {"error": "error", "warning": "warning", "info": "notice"}
@@ -19,20 +19,25 @@ _PROPERTY: Final = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3
 
 def github(report: Report) -> str:
     """Return a report as workflow commands, one a line; "" where there is nothing to annotate."""
+    cluster = about.label(report.cluster)
+    where = f" in {cluster}" if cluster else ""
     lost = (
-        _command("error", {"title": "kubectl-spread"}, f"could not be judged: {number} {reason}")
+        _command("error", {"title": f"kubectl-spread{where}"}, f"could not be judged: {number} {reason}")
         for reason, number in ci.unanswered(report).items()
     )
-    warnings = (_command("warning", {"title": "kubectl-spread"}, text) for text in words.warnings(report.cluster))
-    return "".join((*lost, *warnings, *map(_annotation, ci.severest_first(report.findings))))
+    warnings = (
+        _command("warning", {"title": f"kubectl-spread{where}"}, text) for text in words.warnings(report.cluster)
+    )
+    findings = (_annotation(finding, where) for finding in ci.severest_first(report.findings))
+    return "".join((*lost, *warnings, *findings))
 
 
-def _annotation(finding: Finding) -> str:
+def _annotation(finding: Finding, where: str) -> str:
     message = f"{safe(finding.message)}\n{safe(finding.path)}\nfix: {safe(finding.fix)}"
-    return _command(_COMMANDS[finding.severity], dict(_properties(finding)), message)
+    return _command(_COMMANDS[finding.severity], dict(_properties(finding, where)), message)
 
 
-def _properties(finding: Finding) -> Iterator[tuple[str, str]]:
+def _properties(finding: Finding, where: str) -> Iterator[tuple[str, str]]:
     source = ci.in_file(finding)
     if source is not None:
         yield "file", safe(source.file)
@@ -40,7 +45,7 @@ def _properties(finding: Finding) -> Iterator[tuple[str, str]]:
         column = ci.column(source)
         if column is not None:
             yield "col", str(column)
-    yield "title", f"{ci.rule(finding)} {ci.place(finding)}"
+    yield "title", f"{ci.rule(finding)} {ci.place(finding)}{where}"
 
 
 def _command(name: str, properties: Mapping[str, str], data: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 import msgspec
@@ -15,7 +15,7 @@ from junitparser import Attr, Error, Failure, IntAttr, JUnitXml, SystemOut, Test
 
 from kubectl_spread.audit.phrases import plural, some
 from kubectl_spread.audit.report import Finding, Report, Workload
-from kubectl_spread.render import ci
+from kubectl_spread.render import about, ci
 from kubectl_spread.render.words import safe
 
 _Place: TypeAlias = tuple[str, Workload, str]
@@ -46,10 +46,11 @@ def junit(report: Report) -> str:
     suites: dict[str, list[TestCase]] = {}
     for place, clause in _clauses(report).items():
         suites.setdefault(place[0], []).append(_case(place, clause))
+    identity = about.identity(report.cluster)
     for namespace, cases in sorted(suites.items()):
-        document.append(_suite(namespace, cases))
+        document.append(_suite(namespace, cases, identity))
     if lost := ci.unanswered(report):
-        document.append(_suite(_TOOL, [_lost(reason, number) for reason, number in lost.items()]))
+        document.append(_suite(_TOOL, [_lost(reason, number) for reason, number in lost.items()], identity))
     # Not by update_statistics, which adds an attribute that Jenkins' schema does not have.
     for count in ("tests", "failures", "errors"):
         setattr(document, count, sum(getattr(suite, count) for suite in document))
@@ -68,8 +69,10 @@ def _clauses(report: Report) -> dict[_Place, _Clause]:
     return found
 
 
-def _suite(name: str, cases: Sequence[TestCase]) -> TestSuite:
+def _suite(name: str, cases: Sequence[TestCase], identity: Mapping[str, str]) -> TestSuite:
     suite = TestSuite(_text(name))
+    for key, value in identity.items():
+        suite.add_property(f"cluster.{key}", _text(value))
     suite.add_testcases(list(cases))
     return suite
 

@@ -10,7 +10,7 @@ from msgspec import UnsetType
 
 from kubectl_spread.audit.phrases import plural
 from kubectl_spread.audit.report import Finding, Report, Row, Workload
-from kubectl_spread.render import words
+from kubectl_spread.render import about, words
 from kubectl_spread.render.table import totals
 
 MOST_BYTES: Final = 1_000_000
@@ -36,8 +36,8 @@ def markdown(report: Report) -> str:
     findings = sorted(report.findings, key=lambda finding: _SEVERITIES.index(finding.severity))
     troubled = {(one.namespace, one.object, one.path) for one in findings}
     rows = [row for row in report.constraints if (row.namespace, row.workload, row.path) in troubled]
-    judged = words.judged_as(report.cluster, report.summary.pods)
-    text = f"### kubectl spread check\n\n**{_escaped(totals(report))}**\n\n{_escaped(judged)}\n"
+    header = about.header(report.cluster, report.summary, report.constraints)
+    text = f"### kubectl spread check\n\n**{_escaped(totals(report))}**\n\n{_escaped(header)}\n"
     text += "".join(f"\n**Warning:** {_escaped(warning)}\n" for warning in words.warnings(report.cluster))
     text += _table("finding", _FINDING, [_finding(one, several=several) for one in findings], _left(text) - _ROOM)
     return text + _table("constraint row", _ROW, [_row(row, several=several) for row in rows], _left(text))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import Final, TypeAlias
 
 from msgspec import UNSET, UnsetType
@@ -82,12 +83,17 @@ def _labels(**texts: str | UnsetType) -> _Labels:
 
 def _cluster(cluster: Cluster) -> Iterator[Metric]:
     labels = _labels(
+        context=cluster.context,
+        cluster_name=cluster.name,
+        cluster_uid=cluster.uid,
         judged_as=cluster.judged_as,
         server_version=cluster.server_version,
         version_source=cluster.version_source,
         nodes=cluster.nodes,
     )
-    yield _gauge("info", "What the report was judged by.", [(labels, 1)])
+    yield _gauge("info", "The cluster of the report, and what it was judged by.", [(labels, 1)])
+    read = "When pods were read, by the clock of the API server."
+    yield _gauge("read_timestamp_seconds", read, _single(_timestamp(cluster.read_at)))
     yield _gauge("nodes", "Nodes that were listed.", _single(cluster.node_count))
 
 
@@ -180,6 +186,10 @@ def _empty(row: Row) -> int:
 def _known(found: int | UnsetType) -> list[int]:
     """Return a number if there is one."""
     return [] if isinstance(found, UnsetType) else [int(found)]
+
+
+def _timestamp(time: str | UnsetType) -> int | UnsetType:
+    return UNSET if isinstance(time, UnsetType) else int(datetime.fromisoformat(time).timestamp())
 
 
 def _single(found: int | UnsetType) -> _Samples:

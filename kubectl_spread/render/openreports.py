@@ -5,7 +5,8 @@ What has no namespace, which is what could not be judged, goes into a ClusterRep
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
@@ -14,7 +15,7 @@ from msgspec import UNSET, UnsetType
 from kubectl_spread.audit.phrases import plural, some
 from kubectl_spread.audit.report import Finding, Report, Row, Workload
 from kubectl_spread.kube.workloads import KINDS
-from kubectl_spread.render import words, yaml_text
+from kubectl_spread.render import about, words, yaml_text
 from kubectl_spread.render.words import safe
 
 SOURCE: Final = "kubectl-spread"
@@ -24,6 +25,8 @@ _Outcome: TypeAlias = Literal["pass", "fail", "warn", "error", "skip"]
 _Severity: TypeAlias = Literal["high", "medium", "info"]
 _Place: TypeAlias = tuple[str, Workload, str]
 """Namespace, workload and field path."""
+_WORDS: Final = re.compile(r"(?=[A-Z])")
+"""Where a word begins in a name such as ``readAt``."""
 _CATEGORY: Final = "Topology Spread"
 _API_VERSIONS: Final = {"Pod": "v1", **{kind: f"{group}/v1".lstrip("/") for group, kind in KINDS}}
 _OUTCOMES: Final[dict[str, tuple[_Outcome, _Severity]]] = {
@@ -60,15 +63,18 @@ class _Result(msgspec.Struct, frozen=True, kw_only=True):
 
 def openreports(report: Report) -> str:
     """Return a report as YAML documents in the order of namespaces, the ClusterReport last; nothing judged is ""."""
+    identity, cluster = about.identity(report.cluster), about.label(report.cluster)
     namespaces: dict[str, list[_Result]] = {}
     for finding in report.findings:
         namespaces.setdefault(finding.namespace, []).append(_finding(finding))
     for namespace, passed in _passes(report):
         namespaces.setdefault(namespace, []).append(passed)
     documents = [
-        document for namespace, results in sorted(namespaces.items()) for document in _manifests(results, namespace)
+        document
+        for namespace, results in sorted(namespaces.items())
+        for document in _manifests(_within(cluster, results), namespace, identity)
     ]
-    documents += _manifests(list(_not_judged(report)), None)
+    documents += _manifests(_within(cluster, _not_judged(report)), None, identity)
     return yaml_text.dump(map(_safe, documents), explicit_start=True)
 
 
@@ -124,13 +130,21 @@ def _not_judged(report: Report) -> Iterator[_Result]:
         yield _Result(policy=SOURCE, rule="no-nodes", result="skip", scored=False, message=message, properties={})
 
 
+def _within(cluster: str, results: Iterable[_Result]) -> list[_Result]:
+    """Return results that name their cluster, if that has a name; tools that pass results on leave the rest behind."""
+    if not cluster:
+        return list(results)
+    return [msgspec.structs.replace(result, properties={**result.properties, "cluster": cluster}) for result in results]
+
+
 def _reference(namespace: str, workload: Workload) -> _Reference:
     version = _API_VERSIONS.get(workload.kind, UNSET)
     return _Reference(api_version=version, kind=workload.kind, namespace=namespace, name=workload.name)
 
 
-def _manifests(results: list[_Result], namespace: str | None) -> list[dict[str, Any]]:
+def _manifests(results: list[_Result], namespace: str | None, identity: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return as many objects as the results need; without a namespace they are ClusterReports."""
+    annotations = {f"{SOURCE}/cluster-{_WORDS.sub('-', key).lower()}": value for key, value in identity.items()}
     return [
         {
             "apiVersion": "openreports.io/v1alpha1",
@@ -139,6 +153,7 @@ def _manifests(results: list[_Result], namespace: str | None) -> list[dict[str, 
                 "name": SOURCE if number == 1 else f"{SOURCE}-{number}",
                 **({} if namespace is None else {"namespace": namespace}),
                 "labels": {"app.kubernetes.io/managed-by": SOURCE},
+                "annotations": annotations,
             },
             "source": SOURCE,
             "summary": _summary(part),

@@ -13,8 +13,8 @@ from msgspec import UNSET, UnsetType
 
 from kubectl_spread import __version__
 from kubectl_spread.audit.phrases import plural
-from kubectl_spread.audit.report import Finding, Report, SeverityWord
-from kubectl_spread.render import ci, structured, words
+from kubectl_spread.audit.report import Cluster, Finding, Report, SeverityWord
+from kubectl_spread.render import about, ci, structured, words
 from kubectl_spread.render import sarif_log as log
 from kubectl_spread.render.words import safe
 from kubectl_spread.rules import RULES
@@ -47,10 +47,19 @@ def sarif(report: Report) -> str:
     )
     run = log.Run(
         tool=log.Tool(driver=driver),
+        automation_details=_automation(report.cluster),
         invocations=[log.Invocation(execution_successful=not lost, tool_execution_notifications=said)],
         results=list(_results(findings)),
+        properties={"cluster": about.identity(report.cluster)},
     )
     return structured.json(log.Log(runs=[run]))
+
+
+def _automation(cluster: Cluster) -> log.AutomationDetails | UnsetType:
+    """Return what keeps the runs on one cluster apart from those on others; UNSET where none is named."""
+    name = about.label(cluster)
+    time = "" if isinstance(cluster.read_at, UnsetType) else safe(cluster.read_at)
+    return log.AutomationDetails(id=f"kubectl-spread/{name}/{time}") if name else UNSET
 
 
 def _rule(rule: Rule) -> log.Descriptor:

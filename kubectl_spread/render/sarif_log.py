@@ -119,13 +119,21 @@ class Invocation(_Part, frozen=True, kw_only=True):
     tool_execution_notifications: list[Notification]
 
 
+class AutomationDetails(_Part, frozen=True, kw_only=True):
+    """What tells the runs of one kind from others: the ``id`` up to its last slash; what follows is this run's."""
+
+    id: str
+
+
 class Run(_Part, frozen=True, kw_only=True):
     """One run of the program."""
 
     tool: Tool
+    automation_details: AutomationDetails | UnsetType = UNSET
     invocations: list[Invocation]
     column_kind: Literal["unicodeCodePoints"] = "unicodeCodePoints"
     results: list[Result]
+    properties: dict[str, dict[str, str]]
 
 
 class Log(_Part, frozen=True, kw_only=True):

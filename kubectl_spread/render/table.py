@@ -14,7 +14,7 @@ from kubectl_spread.audit.phrases import plural
 from kubectl_spread.audit.report import Finding, Report, Row, Workload
 from kubectl_spread.audit.verdicts import Verdict
 from kubectl_spread.kube import labels
-from kubectl_spread.render import bars, words
+from kubectl_spread.render import about, bars, words
 from kubectl_spread.render.changes import Changes
 from kubectl_spread.render.folding import folded
 from kubectl_spread.render.terminal import Cell, Column, Terminal, hanging, paragraph, table
@@ -47,13 +47,13 @@ class Layout(msgspec.Struct, frozen=True):
 
 
 def check(report: Report, layout: Layout, terminal: Terminal) -> str:
-    """Return the whole text: what it was judged by, rows (those with findings first), findings, totals."""
+    """Return the whole text: what it is about, rows (those with findings first), findings, totals."""
     troubled = {_place_of(found) for found in report.findings}
     rows = sorted(report.constraints, key=lambda row: _place(row) not in troubled)
     problems_only = layout.show == "problems" or (layout.show is None and len(rows) > _LARGE)
     shown = [row for row in rows if not problems_only or _place(row) in troubled]
-    judged = words.judged_as(report.cluster, report.summary.pods)
-    parts = [hanging(judged, _FURTHER, terminal)] if layout.headers else []
+    header = about.header(report.cluster, report.summary, report.constraints)
+    parts = [hanging(header, _FURTHER, terminal)] if layout.headers else []
     if shown:
         parts.append(_rows(shown, layout, terminal))
     if report.findings:

@@ -1,4 +1,4 @@
-"""Words that every text format shares: short kind names, safe strings, plurals."""
+"""Words that every text format shares: short kind names, safe strings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import UnsetType
 
-from kubectl_spread.audit.phrases import named, plural
+from kubectl_spread.audit.phrases import named
 from kubectl_spread.audit.report import Cluster, Row, Workload
 
 _HOSTNAME: Final = "kubernetes.io/hostname"
@@ -86,21 +86,3 @@ def _term(path: str) -> tuple[str, str]:
 def warnings(cluster: Cluster) -> list[str]:
     """Return why a report may not hold for its cluster."""
     return [] if isinstance(cluster.warnings, UnsetType) else [safe(text) for text in cluster.warnings]
-
-
-def judged_as(cluster: Cluster, pods: int) -> str:
-    """Return the line that says what the report was judged by."""
-    gates = {"metrics": "gates from metrics", "version": "gates assumed", "flag": "gates from flags"}
-    compared = f", compared with {cluster.compared_with}" if isinstance(cluster.compared_with, str) else ""
-    parts = [f"judged as {cluster.judged_as} ({cluster.version_source}){compared}", gates[cluster.gates_source]]
-    match cluster.nodes:
-        case "listed":
-            parts.append(plural(cluster.node_count if isinstance(cluster.node_count, int) else 0, "node"))
-        case "inferred":
-            parts.append("domains inferred from pods' labels")
-        case "none":
-            parts.append("no nodes")
-    parts.append(plural(pods, "pod"))
-    if version := cluster.resource_versions.get("pods"):
-        parts.append(f"resourceVersion {version}")
-    return ", ".join(parts)

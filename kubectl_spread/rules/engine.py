@@ -112,6 +112,7 @@ def complete(
         findings=found.shown,
         summary=report.Summary(
             pods=len(audit.pods),
+            workloads=audit.workloads,
             templates=len(audit.templates) or UNSET,
             constraints=len(rows),
             findings=report.FindingCounts(error=counts["error"], warning=counts["warning"], info=counts["info"]),

@@ -12,7 +12,7 @@ from google.protobuf.message import DecodeError as ProtobufError
 from kubectl_spread.errors import ForbiddenError, NotFoundError, SourceError
 from kubectl_spread.kube.model import Message
 from kubectl_spread.sources import json_objects
-from kubectl_spread.sources.failures import without_query
+from kubectl_spread.sources.addresses import without_query
 from kubectl_spread.sources.json_objects import FieldError
 from kubectl_spread.sources.page import Page
 from kubectl_spread.sources.protobuf import MAGIC, Decoder

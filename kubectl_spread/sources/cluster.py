@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from typing import Final, Self, TypeVar
 
 import msgspec
@@ -16,7 +17,7 @@ from kubectl_spread.sources.answers import ExpiredError
 from kubectl_spread.sources.connection import ConnectionFlags
 from kubectl_spread.sources.page import Page
 from kubectl_spread.sources.protobuf import Decoder
-from kubectl_spread.sources.resources import Resource
+from kubectl_spread.sources.resources import NAMESPACES, Resource
 from kubectl_spread.sources.transport import Answer, Transport
 
 T = TypeVar("T", bound=Message)
@@ -28,6 +29,10 @@ _METADATA: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;
 _TEXT: Final = "text/plain"
 _GATE: Final = re.compile(rb'^kubernetes_feature_enabled\{[^}\n]*\bname="(\w+)"[^}\n]*\} ([01])\b', re.MULTILINE)
 _DIGITS: Final = re.compile(r"\d+")
+_FULL_VERSION: Final = re.compile(r"v?(\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]*)?)", re.ASCII)
+"""``1.37.1``, and what vendors add to it, such as ``-gke.100``."""
+_IDENTIFYING: Final = "kube-system"
+"""The namespace whose UID identifies a cluster: it is created with the cluster and is never deleted."""
 
 
 class ServerVersion(msgspec.Struct, frozen=True):
@@ -44,6 +49,12 @@ class ServerVersion(msgspec.Struct, frozen=True):
     minor: int
     emulation_minor: int | None
     git_version: str
+
+    @property
+    def text(self) -> str:
+        """The full version without ``v``; ``1.37`` where the apiserver does not say the full one."""
+        found = _FULL_VERSION.fullmatch(self.git_version)
+        return found[1] if found else f"{self.major}.{self.minor}"
 
 
 class _Version(Message, frozen=True):
@@ -66,6 +77,8 @@ class Cluster:
 
     Attributes:
         namespace: The namespace to use when the user names none.
+        context: The kubeconfig context that leads to it; "": none.
+        name: Its name in the kubeconfig; "": it is not from a kubeconfig.
     """
 
     def __init__(
@@ -75,9 +88,14 @@ class Cluster:
         chunk_size: int,
         say: Callable[[str], None] = lambda _: None,
         progress: Callable[[str], None] = lambda _: None,
+        *,
+        context: str = "",
+        name: str = "",
     ) -> None:
         """Read through ``transport``, ``chunk_size`` objects at a time; 0: all at once."""
         self.namespace = namespace
+        self.context = context
+        self.name = name
         self._transport = transport
         self._chunk_size = chunk_size
         self._say = say
@@ -109,7 +127,26 @@ class Cluster:
             renew=credentials.renewal(settings, say),
             say=say,
         )
-        return cls(transport, settings.namespace, flags.chunk_size, say, progress)
+        return cls(
+            transport,
+            settings.namespace,
+            flags.chunk_size,
+            say,
+            progress,
+            context=settings.context,
+            name=settings.cluster_name,
+        )
+
+    def now(self) -> datetime | None:
+        """Return the time by the API server's clock, in UTC; None: no response had a Date header."""
+        return self._transport.clock.now()
+
+    def uid(self) -> str:
+        """Return the UID of the namespace ``kube-system``; "": it cannot be read, for whatever reason."""
+        try:
+            return self.get(NAMESPACES, None, _IDENTIFYING).metadata.uid
+        except SourceError:
+            return ""
 
     def version(self) -> ServerVersion:
         """Ask the apiserver for its version.

@@ -64,11 +64,15 @@ class Settings:
         cluster: The server and how to know it.
         user: The credentials and whom to impersonate.
         namespace: The namespace to use: of ``--namespace``, of the context, of the pod that we run in, or ``default``.
+        context: The name of the context that names the server; "": none does.
+        cluster_name: The name that the kubeconfig has for the server; "": the server is not from a kubeconfig.
     """
 
     cluster: Section = field(repr=False)
     user: Section = field(repr=False)
     namespace: str
+    context: str = ""
+    cluster_name: str = ""
 
 
 def settings(flags: ConnectionFlags, environment: Mapping[str, str]) -> Settings:
@@ -82,9 +86,12 @@ def settings(flags: ConnectionFlags, environment: Mapping[str, str]) -> Settings
             makes no connection.
     """
     merged = kubeconfig.load(flags.kubeconfig, environment)
+    context_name = flags.context or merged.current_context
     context = _context(flags, merged)
     cluster = _section(merged.clusters, "cluster", flags.cluster, context.cluster)
     user = _section(merged.users, "auth info", flags.user, context.user)
+    # A server from a flag or from the pod is not the one that these names stand for.
+    cluster_name = (flags.cluster or context.cluster or "") if cluster.get("server") and not flags.server else ""
     inside = incluster.available(environment)
     if inside and not (cluster.get("server") or flags.server):
         # A token that is given replaces the one of the pod, which kubectl would prefer in a kubeconfig.
@@ -93,7 +100,13 @@ def settings(flags: ConnectionFlags, environment: Mapping[str, str]) -> Settings
     user = _override_user(_with_mode(user), flags)
     usable.confirm(cluster, flags.cluster or context.cluster or "", user, flags.user or context.user or "")
     otherwise = incluster.namespace(environment) if inside else "default"
-    return Settings(_with_scheme(cluster), user, flags.namespace or context.namespace or otherwise)
+    return Settings(
+        _with_scheme(cluster),
+        user,
+        flags.namespace or context.namespace or otherwise,
+        context=context_name if cluster_name and cluster_name == context.cluster else "",
+        cluster_name=cluster_name,
+    )
 
 
 def _context(flags: ConnectionFlags, merged: Kubeconfig) -> Context:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import ssl
 from collections.abc import Iterator, Sequence
 from enum import Enum, auto
@@ -21,6 +20,7 @@ from urllib3.exceptions import (
 from urllib3.exceptions import TimeoutError as NoAnswerError
 
 from kubectl_spread.errors import SourceError
+from kubectl_spread.sources.addresses import without_secrets
 
 CONNECT_TIMEOUT: Final = 30.0
 """Seconds after which a server that does not take the connection counts as gone, without ``--request-timeout``."""
@@ -29,8 +29,6 @@ _X509: Final = "tls: failed to verify certificate: x509: "
 # What OpenSSL calls an unknown issuer, in the places of the chain where it can be found.
 _UNKNOWN_AUTHORITY: Final = frozenset({2, 18, 19, 20, 21})
 _EXPIRED: Final = 10
-_USER_INFORMATION: Final = re.compile(r"//[^/?#\s]*@")
-_QUERY: Final = re.compile(r"[?#]\S*")
 _CUT_OFF: Final = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
 _NO_ADDRESS: Final = (LocationParseError, LocationValueError, URLSchemeUnknown, ProxySchemeUnknown)
 
@@ -91,16 +89,6 @@ def failure(error: BaseException, host: str, timeout: float) -> ConnectionFailed
 def _is_late(error: BaseException) -> bool:
     """Tell whether time ran out; to urllib3 a connection that cannot be made is a kind of that."""
     return isinstance(error, NoAnswerError | TimeoutError) and not isinstance(error, NewConnectionError)
-
-
-def without_secrets(text: str) -> str:
-    """Return a text without what the addresses in it say about users."""
-    return _USER_INFORMATION.sub("//", text)
-
-
-def without_query(address: str) -> str:
-    """Return an address without user, query and fragment, in which tokens may be."""
-    return _QUERY.sub("", without_secrets(address))
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

@@ -18,6 +18,7 @@ from urllib3.exceptions import HTTPError, InsecureRequestWarning
 
 from kubectl_spread import __version__
 from kubectl_spread.sources import retries
+from kubectl_spread.sources.clock import ServerClock
 from kubectl_spread.sources.credentials import Login
 from kubectl_spread.sources.failures import CONNECT_TIMEOUT, Again, ConnectionFailedError, TooLargeError, failure
 from kubectl_spread.sources.retries import Patience
@@ -58,7 +59,11 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class Transport:
-    """Sends GET requests, and no others; may be used from several threads."""
+    """Sends GET requests, and no others; may be used from several threads.
+
+    Attributes:
+        clock: The API server's clock, by the last response.
+    """
 
     def __init__(
         self,
@@ -81,6 +86,7 @@ class Transport:
             renew: Makes a client with credentials read anew; None: they cannot have changed.
             say: Is told why an answer takes long.
         """
+        self.clock = ServerClock()
         self._login = login
         self._host: str = login.client.configuration.host.rstrip("/")
         self._impersonation = impersonation
@@ -148,7 +154,9 @@ class Transport:
     def _opened(self, url: str, accept: str, silence: float) -> Any:
         client, timeout = self._login.client, (self._timeout or CONNECT_TIMEOUT, silence)
         headers = self._headers(client, accept)
-        return client.rest_client.request("GET", url, headers=headers, _request_timeout=timeout).response
+        response = client.rest_client.request("GET", url, headers=headers, _request_timeout=timeout).response
+        self.clock.hear(response.headers.get("Date"))
+        return response
 
     def _current(self) -> Login:
         """Return the credentials to use now: new ones where the last have expired."""
@@ -197,6 +205,7 @@ class Transport:
         try:
             headers = self._headers(client, accept)
             response = client.rest_client.request("GET", url, headers=headers, _request_timeout=timeout).response
+            self.clock.hear(response.headers.get("Date"))
             with closing(response):
                 body = _body(response, patience, begun)
         except (HTTPError, ApiException, OSError, TooLargeError) as error:

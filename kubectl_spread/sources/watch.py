@@ -37,14 +37,18 @@ class WatchedCluster(Cluster):
         chunk_size: int,
         say: Callable[[str], None] = lambda _: None,
         progress: Callable[[str], None] = lambda _: None,
+        *,
+        context: str = "",
+        name: str = "",
     ) -> None:
         """Read through ``transport``; see ``Cluster``."""
-        super().__init__(transport, namespace, chunk_size, say, progress)
+        super().__init__(transport, namespace, chunk_size, say, progress, context=context, name=name)
         self._signals = Signals()
         self._lists: dict[tuple[str, str], WatchedList[Any]] = {}
         self._forbidden: dict[tuple[str, str], ForbiddenError] = {}
         self._known: ServerVersion | None = None
         self._gates: list[dict[str, bool] | None] = []
+        self._uid: str | None = None
 
     @property
     def lost(self) -> str:
@@ -65,7 +69,7 @@ class WatchedCluster(Cluster):
         if self._signals.regained:
             # The apiserver may be another than before.
             self._signals.regained = False
-            self._known = None
+            self._known = self._uid = None
             self._gates.clear()
         return changed
 
@@ -74,6 +78,13 @@ class WatchedCluster(Cluster):
         if self._known is None:
             self._known = super().version()
         return self._known
+
+    def uid(self) -> str:
+        """Return the UID of the namespace ``kube-system``, asked for once; see ``Cluster``."""
+        uid = self._uid
+        if uid is None:
+            uid = self._uid = super().uid()
+        return uid
 
     def feature_gates(self) -> dict[str, bool] | None:
         """Return the apiserver's feature gates, asked for once; see ``Cluster``."""

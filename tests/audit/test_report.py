@@ -137,7 +137,7 @@ def test_the_keys_of_the_report_are_the_contract() -> None:
         ["w3"],
         1,
     )
-    assert set(found["summary"]) == {"pods", "constraints", "findings", "silenced", "skipped"}
+    assert set(found["summary"]) == {"pods", "workloads", "constraints", "findings", "silenced", "skipped"}
     assert set(found["summary"]["findings"]) == {"error", "warning", "info"}
 
 

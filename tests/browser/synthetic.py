@@ -47,20 +47,31 @@ def report(workloads: int, *, pods_each: int = 30, hosts: int = 5000, finding_ea
         pods=[],
         findings=findings,
         summary=Summary(
-            pods=workloads * pods_each, constraints=len(rows), findings=counts, silenced=0, skipped={"finished": 12}
+            pods=workloads * pods_each,
+            workloads=workloads,
+            constraints=len(rows),
+            findings=counts,
+            silenced=0,
+            skipped={"finished": 12},
         ),
     )
 
 
 def _cluster(hosts: int) -> Cluster:
     return Cluster(
-        server_version="1.37",
+        context="prod-eu",
+        name="prod-eu",
+        name_source="kubeconfig",
+        uid="1b4e28ba-2fa1-11d2-883f-0016d3cca427",
+        read_at="2026-11-22T05:24:07Z",
+        server_version="1.37.1",
         judged_as="1.37",
         version_source="live",
         gates={},
         gates_source="metrics",
         nodes="listed",
         node_count=hosts,
+        zone_count=3,
         resource_versions={"pods": "184467"},
     )
 

@@ -64,6 +64,7 @@ def test_what_is_known_is_counted_and_does_not_fail(form: str) -> None:
     assert found["findings"] == []
     assert found["summary"] == {
         "pods": 1,
+        "workloads": 1,
         "constraints": 1,
         "findings": {"error": 0, "warning": 0, "info": 0},
         "silenced": 0,

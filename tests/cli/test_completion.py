@@ -261,6 +261,7 @@ FREE = {
     "--as-uid",
     "--as-user-extra",
     "--chunk-size",
+    "--cluster-name",
     "--feature-gates",
     "--merge-since",
     "--password",

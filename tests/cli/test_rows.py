@@ -96,7 +96,7 @@ def test_the_pods_of_a_daemon_set_are_a_row_a_clause() -> None:
     pods = [daemon(index, pending=index > 190) for index in range(200)]
     found = text([*pods, *map(node_json, NODES)])
     assert found.splitlines()[:6] == [
-        "judged as 1.37 (flag), gates assumed, 200 nodes, 200 pods",
+        "evaluated as Kubernetes 1.37 (from --server-version)  200 pods in 1 workload, 200 nodes in 2 zones",
         "",
         "WORKLOAD   CONSTRAINT                                        PODS   SELECTOR   DOMAINS   SKEW   MAX",
         "ds/log     topology.kubernetes.io/zone DoNotSchedule          200   merged     -            -     1",

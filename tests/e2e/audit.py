@@ -35,9 +35,14 @@ def asked(event: Json) -> Permission:
     if target is None:
         return Permission(event["verb"], "", event["requestURI"].partition("?")[0])
     resource = "/".join(target[part] for part in ("resource", "subresource") if part in target)
-    return Permission(event["verb"], target.get("apiGroup", ""), resource)
+    return Permission(event["verb"], target.get("apiGroup", ""), resource, target.get("name", ""))
 
 
 def not_allowed(events: Iterable[Json]) -> set[Permission]:
     """Return what was asked for beyond what the documentation says."""
-    return {asked(event) for event in events} - ALLOWED
+    return {permission for permission in map(asked, events) if not {permission, _of_any(permission)} & ALLOWED}
+
+
+def _of_any(permission: Permission) -> Permission:
+    """Return the permission for every object of a resource."""
+    return permission._replace(name="")

@@ -60,7 +60,8 @@ def test_a_merge_switched_off_is_read_from_the_metrics(upgrade: Upgrade) -> None
     cluster = upgrade.off["cluster"]
     assert cluster["gates"][SELECTOR_MERGE] is False
     assert cluster["gatesSource"] == "metrics"
-    assert (cluster["serverVersion"], cluster["judgedAs"]) == ("1.37", "1.37")
+    assert cluster["serverVersion"].startswith("1.37.")
+    assert cluster["judgedAs"] == "1.37"
 
 
 def test_unmerged_pods_under_a_closed_gate_are_merge_off(upgrade: Upgrade) -> None:

@@ -54,12 +54,16 @@ def test_only_get_and_list_are_asked(events: list[Json]) -> None:
 
 
 def test_only_what_the_answer_needs_is_read(events: list[Json]) -> None:
-    """Pods, nodes, workloads, events to explain, the version, and gates where a verdict needs them; no secrets."""
+    """Pods, nodes, workloads, events to explain, version, identity, gates where a verdict needs them; no secrets."""
     resources = {event["objectRef"]["resource"] for event in events if "objectRef" in event}
     paths = {event["requestURI"].partition("?")[0] for event in events if "objectRef" not in event}
     assert {"pods", "nodes", "replicasets"} <= resources
     workloads = {"deployments", "statefulsets", "daemonsets", "jobs", "cronjobs", "replicationcontrollers"}
-    assert resources <= {"pods", "nodes", "replicasets", "events"} | workloads
+    assert resources <= {"pods", "nodes", "replicasets", "events", "namespaces"} | workloads
+    names = {
+        event["objectRef"].get("name") for event in events if event.get("objectRef", {}).get("resource") == "namespaces"
+    }
+    assert names == {"kube-system"}
     assert paths <= {"/version", "/metrics"}
 
 

@@ -98,7 +98,8 @@ def test_on_again(stops: Stops) -> None:
 def test_an_emulated_version_is_the_one_judged_by(stops: Stops) -> None:
     """1.34 that emulates 1.33 does not merge, and its scheduler is the one of 1.33."""
     cluster = stops.emulated["cluster"]
-    assert (cluster["serverVersion"], cluster["judgedAs"], cluster["versionSource"]) == ("1.34", "1.33", "live")
+    assert cluster["serverVersion"].startswith("1.34.")
+    assert (cluster["judgedAs"], cluster["versionSource"]) == ("1.33", "live")
     assert SELECTOR_MERGE not in cluster["gates"]
     assert judged(stops.emulated) == {
         **FIRST,

@@ -246,7 +246,8 @@ ON_1_37 = {**ON_1_34, **EDITED_ON_1_37}
 def test_nothing_is_found_on_1_33(journey: Journey) -> None:
     """The scheduler of 1.33 applies the keys itself: whatever was edited, nothing is stored and nothing is wrong."""
     report = journey.reports["1.33"]
-    assert report["cluster"]["judgedAs"] == report["cluster"]["serverVersion"] == "1.33"
+    assert report["cluster"]["judgedAs"] == "1.33"
+    assert report["cluster"]["serverVersion"].startswith("1.33.")
     assert judged(report) == ON_1_33
     assert {found["code"] for found in report["findings"]} == {"SPR107"}
 

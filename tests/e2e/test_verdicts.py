@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.builders import HOSTNAME, ZONE, Json, constraint
+from tests.controlplane import binaries
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e.manifests import deployment, pod
 from tests.e2e.spread import Spread, counts
@@ -36,8 +37,8 @@ def test_the_table_shows_the_same(control_plane: ControlPlane, namespace: str, s
     answer = spread("check", "-n", namespace)
     assert (answer.status, answer.stderr) == (0, "")
     first, *_, last = answer.stdout.splitlines()
-    assert first.startswith("judged as 1.37 (live), ")
-    assert "6 nodes, 6 pods, resourceVersion " in first
+    about = f"tests  Kubernetes {binaries.KUBERNETES_VERSION.removeprefix('v')}  namespace {namespace}: "
+    assert first.startswith(f"{about}6 pods in 1 workload, 6 nodes in 3 zones  20")
     (row,) = (line.split() for line in answer.stdout.splitlines() if line.startswith("deploy/web"))
     assert row == ["deploy/web", ZONE, "DoNotSchedule", "6", "merged", "a=2", "b=2", "c=2", "0", "1"]
     assert last == "6 pods, 1 constraint row, 1 pod template; no findings"

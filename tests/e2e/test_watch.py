@@ -81,6 +81,10 @@ def test_pods_come_change_and_go(cluster: ControlPlane) -> None:
         watching.until(watching.sees(), patience=10)
         assert watching.end() == 130
     reports = [json.loads(line) for line in watching.lines]
+    times = [report["cluster"].pop("readAt") for report in reports]
+    assert times == sorted(times)
+    assert times[0] < times[-1]
+    assert len({report["cluster"]["uid"] for report in reports}) == 1
     for report in reports:
         report["cluster"]["resourceVersions"].clear()
     assert all(before != after for before, after in pairwise(reports))

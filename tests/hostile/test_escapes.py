@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from kubectl_spread.cli import cli
+from kubectl_spread.cli import cli, formats
 from tests.audits import deployment
 from tests.builders import HOSTNAME, ZONE, Json, affinity, constraint, node_json, pod_json, requirement, term
 from tests.fuzz.hostile import ESCAPES
@@ -72,6 +72,13 @@ def cluster(evil: str) -> list[Json]:
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_objects_write_nothing_to_the_terminal(command: tuple[str, ...]) -> None:
     found = clean(run(text_of(*cluster(EVIL)), *command))
+    assert found.exit_code in (0, 1), found.stderr
+    assert found.stdout
+
+
+@pytest.mark.parametrize("form", [form for form in formats.NAMES if form not in ("csv", "junit")])
+def test_the_name_of_a_cluster_writes_nothing_to_the_terminal(form: str) -> None:
+    found = clean(run(text_of(*cluster("x")), "check", "--cluster-name", EVIL, "-o", form))
     assert found.exit_code in (0, 1), found.stderr
     assert found.stdout
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import msgspec
 import pytest
 
 from kubectl_spread.audit.report import Report
@@ -13,6 +14,7 @@ from kubectl_spread.render.table import Layout
 from kubectl_spread.render.terminal import Terminal
 from tests.audits import audit, reported
 from tests.builders import Json, constraint, node_json, pod_json
+from tests.render.identified import live
 
 NODES = [node_json(f"{zone}1", zone=zone) for zone in "abc"]
 
@@ -82,8 +84,12 @@ def test_a_marked_table_is_the_table_two_columns_to_the_right() -> None:
     assert [line.lstrip() for line in moved] == [line.lstrip() for line in plain]
 
 
-def test_revisions_are_no_change() -> None:
+def test_revisions_and_the_time_are_no_change() -> None:
     assert lasting(EVEN).cluster.resource_versions == {}
+    read = msgspec.structs.replace(EVEN, cluster=live(EVEN.cluster))
+    later = msgspec.structs.replace(read.cluster, read_at="2026-11-22T05:24:08Z")
+    assert lasting(read) == lasting(msgspec.structs.replace(read, cluster=later))
+    assert lasting(read) != lasting(EVEN)
     assert lasting(EVEN).constraints == EVEN.constraints
 
 

@@ -128,9 +128,13 @@ def test_markup_in_names_is_text() -> None:
 
 def test_what_is_not_known_of_the_cluster_is_left_out() -> None:
     report = reported(several())
-    assert "Server" not in Elements(html.page(report)).texts
+    assert not {"Cluster", "Context", "Kubernetes", "Read at"} & set(Elements(html.page(report)).texts)
     cluster = Cluster(
-        server_version="1.36",
+        context="prod",
+        name="eu-1",
+        uid="1b4e28ba",
+        read_at="2026-11-22T05:24:07Z",
+        server_version="1.36.2",
         judged_as="1.36",
         compared_with="1.37",
         version_source="live",
@@ -148,9 +152,15 @@ def test_what_is_not_known_of_the_cluster_is_left_out() -> None:
         summary=report.summary,
     )
     texts = Elements(html.page(known)).texts
-    assert [texts[texts.index(name) + 1] for name in ("Server", "Judged as", "Compared with", "Revision of pods")] == [
+    assert {"prod: Topology spread report", "Topology spread of prod"} <= set(texts)
+    names = ("Cluster", "Context", "Cluster UID", "Read at", "Kubernetes", "Evaluated as", "Compared with")
+    assert [texts[texts.index(name) + 1] for name in (*names, "Revision of pods")] == [
+        "eu-1",
+        "prod",
+        "1b4e28ba",
+        "2026-11-22T05:24:07Z",
+        "1.36.2",
         "1.36",
-        "1.36 (live)",
         "1.37",
         "42",
     ]

@@ -181,7 +181,7 @@ def test_json_and_yaml_hold_the_same() -> None:
 @pytest.mark.parametrize(
     ("layout", "words_found", "words_missing"),
     [
-        pytest.param(Layout(headers=False), ["deploy/web"], ["WORKLOAD", "judged as"], id="no headers"),
+        pytest.param(Layout(headers=False), ["deploy/web"], ["WORKLOAD", "evaluated as"], id="no headers"),
         pytest.param(Layout(show="problems"), ["3 rows without findings"], ["po/bare", "sts/api"], id="problems only"),
         pytest.param(Layout(namespaces=True), ["NAMESPACE", "default/deploy/web"], [], id="namespaces"),
     ],

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,58 @@ def test_get() -> None:
 def test_version(body: object, version: ServerVersion) -> None:
     with serve(Reply(body=json.dumps(body).encode())) as server:
         assert connect(server).version() == version
+
+
+@pytest.mark.parametrize(
+    ("git_version", "text"),
+    [
+        ("v1.37.1", "1.37.1"),
+        ("v1.33.5-gke.1201000", "1.33.5-gke.1201000"),
+        ("v1.29.1+k3s2", "1.29.1+k3s2"),
+        ("1.38.0-beta.0", "1.38.0-beta.0"),
+        ("", "1.37"),
+        ("v1.37", "1.37"),
+        ("v1.37.1 \x1b[31m", "1.37"),
+        ("v\u0661.37.1", "1.37"),
+    ],
+)
+def test_the_full_version(git_version: str, text: str) -> None:
+    assert ServerVersion(1, 37, None, git_version).text == text
+
+
+def test_the_uid_of_a_cluster() -> None:
+    namespace = {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "kube-system", "uid": "1b4e28ba"}}
+    with serve(Reply(body=json.dumps(namespace).encode())) as server:
+        assert connect(server).uid() == "1b4e28ba"
+    assert server.requests[0].path == "/api/v1/namespaces/kube-system"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        status(403, "Forbidden", "no"),
+        status(404, "NotFound", "no such namespace"),
+        status(500, "InternalError", "etcd is gone"),
+        Reply(200, b"<html>Log in", "text/html"),
+    ],
+    ids=["forbidden", "not found", "internal error", "a login page"],
+)
+def test_no_uid(reply: Reply) -> None:
+    """Whatever the reason: a report is worth the same without it."""
+    with serve(reply) as server:
+        assert connect(server).uid() == ""
+
+
+def test_the_clock_of_the_server() -> None:
+    date = {"Date": "Sat, 21 Nov 2026 10:00:00 GMT"}
+    with serve(Reply(body=page("a").body, headers=date), status(403, "Forbidden", "no", Date="yesterday")) as server:
+        cluster = connect(server)
+        assert cluster.now() is None
+        list(cluster.pages(PODS))
+        first = cluster.now()
+        assert cluster.uid() == ""
+    assert first is not None
+    assert datetime(2026, 11, 21, 10, tzinfo=UTC) <= first < datetime(2026, 11, 21, 10, 1, tzinfo=UTC)
 
 
 METRICS = b"""\

@@ -61,7 +61,32 @@ def test_settings_of_the_current_context(file: Path) -> None:
         },
         user={"client-certificate": str(file.parent / "u.pem"), "client-key-data": "AA=="},
         namespace="team",
+        context="x",
+        cluster_name="c",
     )
+
+
+@pytest.mark.parametrize(
+    ("flags", "context", "name"),
+    [
+        pytest.param({}, "x", "c", id="current context"),
+        pytest.param({"context": "y"}, "y", "d", id="another context"),
+        pytest.param({"user": "v"}, "x", "c", id="another user of the same cluster"),
+        pytest.param({"cluster": "c"}, "x", "c", id="the cluster of the context"),
+        pytest.param({"cluster": "d"}, "", "d", id="another cluster than the context's"),
+        pytest.param({"server": "https://s"}, "", "", id="a server that the kubeconfig does not name"),
+    ],
+)
+def test_what_the_cluster_is_called(file: Path, flags: dict[str, Any], context: str, name: str) -> None:
+    """A name is only told where it stands for the server that is asked."""
+    settings_found = found(file, **flags)
+    assert (settings_found.context, settings_found.cluster_name) == (context, name)
+
+
+def test_a_cluster_without_a_server_has_no_name(file: Path) -> None:
+    """It is another one that is asked then: localhost, or the cluster of the pod."""
+    file.write_text(config(clusters=[{"name": "c", "cluster": {}}]))
+    assert (found(file).context, found(file).cluster_name) == ("", "")
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,10 @@ import pytest
 from kubectl_spread.errors import SourceError, SpreadError
 from kubectl_spread.kube.workloads import Deployment
 from kubectl_spread.sources import answers, transport
+from kubectl_spread.sources.addresses import without_query
 from kubectl_spread.sources.cluster import Cluster
 from kubectl_spread.sources.connection import ConnectionFlags
-from kubectl_spread.sources.failures import Again, failure, without_query
+from kubectl_spread.sources.failures import Again, failure
 from kubectl_spread.sources.protobuf import Decoder
 from kubectl_spread.sources.resources import PODS
 from kubectl_spread.sources.transport import Answer

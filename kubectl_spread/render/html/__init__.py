@@ -9,6 +9,7 @@ from typing import Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from kubectl_spread.audit.report import Report
+from kubectl_spread.render import about
 from kubectl_spread.render.html import records
 from kubectl_spread.render.html.compact import Texts
 from kubectl_spread.rules import RULES
@@ -32,6 +33,7 @@ def page(report: Report) -> str:
         policy=_policy(style, script),
         style=style,
         script=script,
+        cluster=about.label(report.cluster),
         facts=records.facts(report.cluster),
         totals=records.totals(report),
         notes=records.notes(report.summary),

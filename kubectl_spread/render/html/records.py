@@ -14,7 +14,7 @@ from kubectl_spread.audit.report import Cluster, Domain, Finding, Report, Row, S
 from kubectl_spread.audit.verdicts import Verdict
 from kubectl_spread.kube import labels
 from kubectl_spread.kube.model import LabelSelector
-from kubectl_spread.render import words
+from kubectl_spread.render import about, words
 from kubectl_spread.render.html.compact import Value
 
 Record = dict[str, Value]
@@ -29,10 +29,15 @@ _T = TypeVar("_T")
 
 def facts(cluster: Cluster) -> list[tuple[str, str]]:
     """Return how the report was judged: names and values; what is not known is left out."""
-    nodes = {"listed": str(_known(cluster.node_count) or 0), "inferred": "domains from pod labels", "none": "none"}
+    nodes = {"listed": _nodes(cluster), "inferred": "domains from pod labels", "none": "none"}
     found = [
-        ("Server", _known(cluster.server_version)),
-        ("Judged as", f"{cluster.judged_as} ({cluster.version_source})"),
+        ("Cluster", _known(cluster.name)),
+        ("Context", None if cluster.context == cluster.name else _known(cluster.context)),
+        ("Cluster UID", _known(cluster.uid)),
+        ("Read at", _known(cluster.read_at)),
+        ("Namespace", _known(cluster.namespace)),
+        ("Kubernetes", _known(cluster.server_version)),
+        ("Evaluated as", about.evaluated_as(cluster)),
         ("Compared with", _known(cluster.compared_with)),
         ("Feature gates", _GATES[cluster.gates_source]),
         ("Nodes", nodes[cluster.nodes]),
@@ -40,6 +45,12 @@ def facts(cluster: Cluster) -> list[tuple[str, str]]:
         *(("Warning", text) for text in words.warnings(cluster)),
     ]
     return [(name, words.safe(value)) for name, value in found if value]
+
+
+def _nodes(cluster: Cluster) -> str:
+    """Return how many nodes were listed, and in how many zones they are."""
+    number, zones = _known(cluster.node_count) or 0, _known(cluster.zone_count)
+    return f"{number} in {plural(zones, 'zone')}" if zones else str(number)
 
 
 def totals(report: Report) -> list[tuple[str, str]]:

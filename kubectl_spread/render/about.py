@@ -1,0 +1,117 @@
+"""What a report is about: which cluster, which Kubernetes, what was read of it and when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from msgspec import UnsetType
+
+from kubectl_spread.audit.phrases import plural
+from kubectl_spread.audit.report import Cluster, Row, Summary
+from kubectl_spread.audit.verdicts import GATED
+from kubectl_spread.render.words import safe
+
+_GAP: Final = "  "
+_SOURCES: Final = {"live": "", "flag": " (from --server-version)", "default": " (the newest release known)"}
+
+
+def label(cluster: Cluster) -> str:
+    """Return what to call a cluster: the name that the user gave, the context, or its name; "": nothing is known."""
+    if isinstance(cluster.name, str) and cluster.name_source == "flag":
+        return safe(cluster.name)
+    return next((safe(name) for name in (cluster.context, cluster.name) if isinstance(name, str)), "")
+
+
+def identity(cluster: Cluster) -> dict[str, str]:
+    """Return what is known of a cluster by the names that JSON has for it; texts are safe to show."""
+    known: dict[str, str | UnsetType] = {
+        "context": cluster.context,
+        "name": cluster.name,
+        "uid": cluster.uid,
+        "readAt": cluster.read_at,
+        "serverVersion": cluster.server_version,
+        "judgedAs": cluster.judged_as,
+        "namespace": cluster.namespace,
+    }
+    return {name: safe(value) for name, value in known.items() if isinstance(value, str)}
+
+
+def header(cluster: Cluster, summary: Summary, rows: Iterable[Row], *, scope: bool = True) -> str:
+    """Return the line that says which cluster, which Kubernetes, what was read and when; parts are two spaces apart.
+
+    How the feature gates were learned is said only where the answer depends on it. ``scope`` says that the report does
+    not name its namespace elsewhere.
+    """
+    parts = [label(cluster), _kubernetes(cluster) + _gates(cluster, rows), _read(cluster, summary, scope=scope)]
+    if isinstance(cluster.read_at, str):
+        parts.append(safe(cluster.read_at))
+    return _GAP.join(filter(None, parts))
+
+
+def evaluated_as(cluster: Cluster) -> str:
+    """Return the version whose rules decide, and where it comes from: ``1.37 (from --server-version)``."""
+    return f"{cluster.judged_as}{'' if _compares(cluster) else _SOURCES[cluster.version_source]}"
+
+
+def _kubernetes(cluster: Cluster) -> str:
+    """Return the version of the server, and the one whose rules decide where that is another one."""
+    if isinstance(cluster.server_version, UnsetType):
+        text = f"evaluated as Kubernetes {evaluated_as(cluster)}"
+    else:
+        text = f"Kubernetes {safe(cluster.server_version)}"
+        if cluster.judged_as != _minor(cluster.server_version) or cluster.version_source != "live":
+            text += f", evaluated as {evaluated_as(cluster)}"
+    return text + (f", compared with {cluster.compared_with}" if _compares(cluster) else "")
+
+
+def _compares(cluster: Cluster) -> bool:
+    return isinstance(cluster.compared_with, str)
+
+
+def _minor(version: str) -> str:
+    """Return the minor of a version: ``1.37`` of ``1.37.1``."""
+    return ".".join(version.split(".")[:2])
+
+
+def _gates(cluster: Cluster, rows: Iterable[Row]) -> str:
+    match cluster.gates_source:
+        case "flag":
+            return ", with --feature-gates"
+        case "version" if _compares(cluster) or any(not GATED.isdisjoint(row.verdicts) for row in rows):
+            return ", default feature gates assumed"
+    return ""
+
+
+def _read(cluster: Cluster, summary: Summary, *, scope: bool) -> str:
+    where = _scope(cluster) if scope else ""
+    return f"{where}{': ' if where else ''}{', '.join(_counts(cluster, summary))}"
+
+
+def _scope(cluster: Cluster) -> str:
+    """Return which namespaces were asked for; of files all that they hold are, which need not be said."""
+    if isinstance(cluster.namespace, str):
+        return f"namespace {safe(cluster.namespace)}"
+    return "" if isinstance(cluster.server_version, UnsetType) else "all namespaces"
+
+
+def _counts(cluster: Cluster, summary: Summary) -> Iterator[str]:
+    """Yield how many pods, or pod templates where there are no pods, and how many nodes were read."""
+    if summary.pods:
+        yield f"{plural(summary.pods, 'pod')} in {plural(summary.workloads, 'workload')}"
+    else:
+        yield plural(summary.templates, "pod template") if isinstance(summary.templates, int) else "0 pods"
+    match cluster.nodes:
+        case "listed":
+            yield _nodes(cluster)
+        case "inferred":
+            yield "domains inferred from pods' labels"
+        case "none":
+            yield "no nodes"
+
+
+def _nodes(cluster: Cluster) -> str:
+    nodes = plural(cluster.node_count if isinstance(cluster.node_count, int) else 0, "node")
+    if isinstance(cluster.zone_count, UnsetType) or not cluster.zone_count:
+        return nodes
+    return f"{nodes} in {plural(cluster.zone_count, 'zone')}"

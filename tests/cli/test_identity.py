@@ -1,0 +1,213 @@
+"""Reports say which cluster was read and when, as far as the kubeconfig, the API server and the user tell."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from click.testing import CliRunner, Result
+
+from kubectl_spread.cli import cli, live
+from kubectl_spread.cli.identity import identity
+from tests.builders import Json, constraint, node_json, pod_json
+from tests.sources.server import Reply, Request, Server, serve, status
+
+READ_AT: Final = "2026-11-21T10:00:0"
+LISTS: Final[Mapping[str, tuple[str, list[Json]]]] = {
+    "pods": ("Pod", [pod_json("web-1", node="a1", constraints=[constraint()])]),
+    "nodes": ("Node", [node_json("a1")]),
+    "deployments": ("Deployment", []),
+    "replicasets": ("ReplicaSet", []),
+    "statefulsets": ("StatefulSet", []),
+    "daemonsets": ("DaemonSet", []),
+    "jobs": ("Job", []),
+    "cronjobs": ("CronJob", []),
+    "replicationcontrollers": ("ReplicationController", []),
+    "events": ("Event", []),
+}
+KUBE_SYSTEM: Final = {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "kube-system", "uid": "1b4e28ba"}}
+
+
+def answered(body: Json) -> Reply:
+    return Reply(body=json.dumps(body).encode(), headers={"Date": f"Sat, 21 Nov 2026 {READ_AT[11:]}0 GMT"})
+
+
+class Routed(Server):
+    """Answers as an API server with one pod; ``kube_system`` is what it answers about that namespace."""
+
+    kube_system = answered(KUBE_SYSTEM)
+
+    def next(self, request: Request) -> Reply:
+        self.requests.append(request)
+        resource = request.path.rpartition("/")[2]
+        if resource == "version":
+            return answered({"major": "1", "minor": "37", "gitVersion": "v1.37.1"})
+        if resource == "kube-system":
+            return self.kube_system
+        kind, items = LISTS[resource]
+        group = request.path.split("/")[2:-1]
+        version = "/".join(group[:2]) if request.path.startswith("/apis/") else "v1"
+        head: Json = {"kind": f"{kind}List", "apiVersion": version, "metadata": {"resourceVersion": "7"}}
+        return answered({**head, "items": items})
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Routed]:
+    """Run the API server, which the kubeconfig calls ``eu-1`` and leads to by the context ``prod-eu``."""
+    for name in ("KUBERNETES_SERVICE_HOST", "http_proxy", "HTTP_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "config"))
+    with serve(Reply()) as plain:
+        plain.__class__ = Routed
+        assert isinstance(plain, Routed)
+        configure(tmp_path / "config", plain)
+        yield plain
+
+
+def configure(path: Path, server: Server, context: str = "prod-eu", name: str = "eu-1") -> None:
+    """Write a kubeconfig."""
+    content = {
+        "clusters": [{"name": name, "cluster": {"server": server.url}}],
+        "contexts": [{"name": context, "context": {"cluster": name}}],
+        "current-context": context,
+    }
+    path.write_text(json.dumps(content), encoding="utf-8")
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, arguments)
+
+
+def cluster(*arguments: str) -> Any:
+    """Return the cluster of a report that has nothing to say beside it."""
+    found = run(*arguments, "-o", "json")
+    assert (found.exit_code, found.stderr) == (0, ""), found.output
+    return json.loads(found.stdout)["cluster"]
+
+
+def test_a_live_cluster(server: Routed) -> None:
+    found = cluster("check")
+    assert found.pop("readAt").startswith(READ_AT)
+    known = ("context", "name", "nameSource", "uid", "serverVersion", "namespace", "nodeCount", "zoneCount")
+    assert [found[name] for name in known] == [
+        "prod-eu",
+        "eu-1",
+        "kubeconfig",
+        "1b4e28ba",
+        "1.37.1",
+        "default",
+        1,
+        1,
+    ]
+    assert [request.path for request in server.requests].count("/api/v1/namespaces/kube-system") == 1
+
+
+def test_explain_says_the_same(server: Routed) -> None:
+    assert server.url
+    found, explained = cluster("check"), cluster("explain", "pod/web-1")
+    names = ("context", "name", "nameSource", "uid", "serverVersion", "namespace")
+    assert [found[name] for name in names] == [explained[name] for name in names]
+    assert explained["readAt"].startswith(READ_AT)
+    second = run("explain", "pod/web-1").stdout.splitlines()[1]
+    assert second.startswith(f"prod-eu  Kubernetes 1.37.1  1 pod in 1 workload, 1 node in 1 zone  {READ_AT}")
+
+
+def test_the_first_line_of_a_table(server: Routed) -> None:
+    assert server.url
+    expected = "Kubernetes 1.37.1  namespace default: 1 pod in 1 workload, 1 node in 1 zone"
+    assert run("check").stdout.startswith(f"prod-eu  {expected}  {READ_AT}")
+    assert run("check", "--cluster-name", "mine").stdout.startswith(f"mine  {expected}  {READ_AT}")
+    assert run("check", "-A").stdout.startswith("prod-eu  Kubernetes 1.37.1  all namespaces: 1 pod in 1 workload")
+
+
+def test_a_name_that_is_given(server: Routed) -> None:
+    assert server.url
+    found = cluster("check", "--cluster-name", "mine")
+    assert (found["context"], found["name"], found["nameSource"]) == ("prod-eu", "mine", "flag")
+
+
+def test_another_server_has_no_name(server: Routed) -> None:
+    found = cluster("check", "--server", server.url)
+    assert not {"context", "name", "nameSource"} & set(found)
+    assert (found["uid"], found["serverVersion"]) == ("1b4e28ba", "1.37.1")
+    assert cluster("check", "--server", server.url, "--cluster-name", "mine")["name"] == "mine"
+
+
+@pytest.mark.parametrize(
+    "reply", [status(403, "Forbidden", "no"), status(404, "NotFound", "no"), Reply(body=b"{}"), Reply(body=b"<html>")]
+)
+def test_a_uid_that_cannot_be_read_is_left_out(server: Routed, reply: Reply) -> None:
+    """No permission for it is no reason for another exit status, nor for a line on stderr."""
+    server.kube_system = reply
+    found = cluster("check")
+    assert "uid" not in found
+    assert found["name"] == "eu-1"
+
+
+def test_a_uid_that_does_not_come_is_not_waited_for(server: Routed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "_UID_TIMEOUT", 0.05)
+    server.kube_system = Reply(body=json.dumps(KUBE_SYSTEM).encode(), delay=30)
+    assert "uid" not in cluster("check")
+
+
+def test_the_uid_is_asked_for_beside_the_lists(server: Routed) -> None:
+    """Every list waits until it has been asked for: one after the other would never end."""
+    asked = threading.Event()
+    route = server.next
+
+    def wait(request: Request) -> Reply:
+        if request.path.endswith("/kube-system"):
+            asked.set()
+        elif request.path != "/version":
+            assert asked.wait(20)
+        return route(request)
+
+    server.next = wait  # type: ignore[method-assign]
+    assert cluster("check")["uid"] == "1b4e28ba"
+
+
+def test_names_of_a_kubeconfig_are_data(server: Routed, tmp_path: Path) -> None:
+    configure(tmp_path / "config", server, "c\x1b[31m\nevil", "n\u202e<script>")
+    found = cluster("check")
+    assert (found["context"], found["name"]) == ("c\x1b[31m\nevil", "n\u202e<script>")
+    assert run("check").stdout.startswith("c\\x1b[31m\\nevil  Kubernetes 1.37.1  ")
+
+
+def test_names_show_no_credentials(server: Routed, tmp_path: Path) -> None:
+    """Some tools name a cluster by its address; others have slashes and colons in names, and are left alone."""
+    configure(tmp_path / "config", server, "https://jane:secret@eu-1:6443/x", "arn:aws:eks:eu-1:123:cluster/jane@eu")
+    found = cluster("check")
+    assert (found["context"], found["name"]) == ("https://eu-1:6443/x", "arn:aws:eks:eu-1:123:cluster/jane@eu")
+    assert identity("http://token@c").name == "http://c"
+
+
+@pytest.fixture
+def capture(tmp_path: Path) -> str:
+    """Return a file with a pod."""
+    path = tmp_path / "pods.json"
+    path.write_text(json.dumps(LISTS["pods"][1][0]), encoding="utf-8")
+    return str(path)
+
+
+def test_a_capture_has_the_name_that_is_given(capture: str) -> None:
+    arguments = ("check", "-f", capture, "--server-version", "1.37")
+    unknown = {"context", "uid", "readAt", "serverVersion", "namespace"}
+    named = cluster(*arguments, "--cluster-name", "prod-eu")
+    assert (named["name"], named["nameSource"]) == ("prod-eu", "flag")
+    assert not unknown & set(named)
+    assert not {*unknown, "name", "nameSource"} & set(cluster(*arguments))
+    assert run(*arguments, "--cluster-name", "prod-eu").stdout.startswith("prod-eu  evaluated as Kubernetes 1.37 (")
+    assert cluster(*arguments, "-n", "default")["namespace"] == "default"
+
+
+def test_a_capture_gives_the_same_bytes(capture: str) -> None:
+    """Whenever it is read."""
+    for form in ("json", "html", "sarif", "openmetrics", "openreports", "junit", "markdown", "table"):
+        arguments = ("check", "-f", capture, "--server-version", "1.37", "--cluster-name", "x", "-o", form)
+        first, second = run(*arguments), run(*arguments)
+        assert first.stdout == second.stdout
+        assert first.stdout

@@ -1,0 +1,285 @@
+"""Every format says which cluster a report is about, and texts that it has from a kubeconfig do nothing there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+from xml.etree import ElementTree as ET
+
+import msgspec
+import pytest
+import yaml
+
+from kubectl_spread.audit.explanation import explain
+from kubectl_spread.audit.report import Report, Workload
+from kubectl_spread.cli import formats
+from kubectl_spread.render import about, explanation, html, table, words
+from kubectl_spread.render.github import github
+from kubectl_spread.render.junit import junit
+from kubectl_spread.render.markdown import markdown
+from kubectl_spread.render.openmetrics import openmetrics
+from kubectl_spread.render.openreports import openreports
+from kubectl_spread.render.table import Layout
+from kubectl_spread.render.terminal import Terminal
+from tests.audits import audit, deployment, reported
+from tests.builders import constraint, pod_json
+from tests.render import identified, test_github, test_junit, test_openmetrics, test_openreports, test_sarif
+from tests.render.identified import READ_AT, UID
+from tests.render.test_markdown import PARSER, tables
+from tests.render.test_render import EVIL, several, without_nodes
+
+PIPE: Final = Terminal()
+MARKUP: Final = '<script>alert(1)</script> "quoted" [x](http://evil) ::error:: | `a` {0} @x'
+COUNTS: Final = "9 pods in 3 workloads, 4 nodes in 2 zones"
+FORMATS: Final = tuple(form for form in formats.NAMES if form not in ("csv", "name", "table", "wide"))
+IDENTITY: Final = {
+    "context": "prod-eu",
+    "name": "eu-1",
+    "uid": UID,
+    "readAt": READ_AT,
+    "serverVersion": "1.37.1",
+    "judgedAs": "1.37",
+    "namespace": "shop",
+}
+
+
+def header(report: Report) -> str:
+    return about.header(report.cluster, report.summary, report.constraints)
+
+
+def changed(**fields: Any) -> Report:
+    """Return a report of a live cluster of which something else is known."""
+    report = identified.several()
+    return msgspec.structs.replace(report, cluster=msgspec.structs.replace(report.cluster, **fields))
+
+
+def test_the_first_line() -> None:
+    first, empty, *_ = table.check(identified.several(), Layout(), PIPE).splitlines()
+    assert (first, empty) == (f"prod-eu  Kubernetes 1.37.1  namespace shop: {COUNTS}  {READ_AT}", "")
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+def test_the_first_line_fits_the_terminal(width: int) -> None:
+    text = table.check(identified.several(), Layout(headers=True), Terminal(width=width)).split("\n\n")[0]
+    assert max(map(len, text.splitlines())) <= width
+    assert " ".join(text.split()) == " ".join(f"prod-eu Kubernetes 1.37.1 namespace shop: {COUNTS} {READ_AT}".split())
+    assert READ_AT in text
+
+
+@pytest.mark.parametrize(
+    ("fields", "label"),
+    [
+        pytest.param({}, "prod-eu", id="the context"),
+        pytest.param({"name_source": "flag"}, "eu-1", id="the name that the user gave"),
+        pytest.param({"context": msgspec.UNSET}, "eu-1", id="the name, without a context"),
+        pytest.param({"context": msgspec.UNSET, "name": msgspec.UNSET}, "", id="nothing is known"),
+        pytest.param({"context": "a\x1b[31m\nb"}, "a\\x1b[31m\\nb", id="characters that are not shown"),
+    ],
+)
+def test_what_a_cluster_is_called(fields: dict[str, Any], label: str) -> None:
+    report = changed(**fields)
+    assert about.label(report.cluster) == label
+    assert header(report) == f"{label}  Kubernetes 1.37.1  namespace shop: {COUNTS}  {READ_AT}".lstrip()
+
+
+@pytest.mark.parametrize(
+    ("fields", "part"),
+    [
+        pytest.param({}, "Kubernetes 1.37.1", id="the server's"),
+        pytest.param(
+            {"judged_as": "1.36", "version_source": "flag"},
+            "Kubernetes 1.37.1, evaluated as 1.36 (from --server-version)",
+            id="chosen",
+        ),
+        pytest.param({"judged_as": "1.36"}, "Kubernetes 1.37.1, evaluated as 1.36", id="emulated"),
+        pytest.param(
+            {"server_version": "1.99.0-eks-1"}, "Kubernetes 1.99.0-eks-1, evaluated as 1.37", id="newer than known"
+        ),
+        pytest.param(
+            {"compared_with": "1.36"},
+            "Kubernetes 1.37.1, compared with 1.36, default feature gates assumed",
+            id="compared",
+        ),
+        pytest.param({"gates_source": "flag"}, "Kubernetes 1.37.1, with --feature-gates", id="gates that are given"),
+        pytest.param({"gates_source": "metrics"}, "Kubernetes 1.37.1", id="gates that are read"),
+        pytest.param(
+            {"server_version": msgspec.UNSET, "version_source": "flag"},
+            "evaluated as Kubernetes 1.37 (from --server-version)",
+            id="files, chosen",
+        ),
+        pytest.param(
+            {"server_version": msgspec.UNSET, "version_source": "default"},
+            "evaluated as Kubernetes 1.37 (the newest release known)",
+            id="files",
+        ),
+        pytest.param(
+            {"server_version": msgspec.UNSET, "version_source": "flag", "judged_as": "1.33", "compared_with": "1.34"},
+            "evaluated as Kubernetes 1.33, compared with 1.34, default feature gates assumed",
+            id="files, compared",
+        ),
+    ],
+)
+def test_the_version(fields: dict[str, Any], part: str) -> None:
+    assert header(changed(**fields)).split("  ")[1] == part
+
+
+def test_assumed_gates_are_told_where_a_verdict_depends_on_them() -> None:
+    assert "gates" not in header(reported(several()))
+    unmerged = pod_json("p", node="a1", labels={"rev": "r1"}, constraints=[constraint(match=["rev"])], stored=True)
+    report = reported(audit(unmerged))
+    verdicts = {verdict for row in report.constraints for verdict in row.verdicts}
+    assert verdicts <= {"unmerged", "pre-upgrade"}, verdicts
+    assert "Kubernetes 1.37 (from --server-version), default feature gates assumed  " in header(report)
+
+
+@pytest.mark.parametrize(
+    ("fields", "part"),
+    [
+        pytest.param({}, f"namespace shop: {COUNTS}", id="a namespace"),
+        pytest.param({"namespace": msgspec.UNSET}, f"all namespaces: {COUNTS}", id="all of a cluster"),
+        pytest.param({"namespace": msgspec.UNSET, "server_version": msgspec.UNSET}, COUNTS, id="all of the files"),
+        pytest.param({"zone_count": 0}, "namespace shop: 9 pods in 3 workloads, 4 nodes", id="nodes without zones"),
+        pytest.param({"nodes": "none"}, "namespace shop: 9 pods in 3 workloads, no nodes", id="no nodes"),
+        pytest.param(
+            {"nodes": "inferred"},
+            "namespace shop: 9 pods in 3 workloads, domains inferred from pods' labels",
+            id="inferred domains",
+        ),
+    ],
+)
+def test_what_was_read(fields: dict[str, Any], part: str) -> None:
+    assert header(changed(**fields)).split("  ")[2] == part
+
+
+def test_templates_are_counted_where_there_are_no_pods() -> None:
+    assert header(reported(audit(deployment()))).endswith("  1 pod template, no nodes")
+    assert header(reported(audit())).endswith("  0 pods, no nodes")
+
+
+def test_explain_names_the_namespace_once() -> None:
+    found = explain(several(), identified.several(), "shop", Workload(kind="Deployment", name="web"))
+    lines = explanation.explain(found, PIPE).splitlines()
+    assert lines[1] == f"prod-eu  Kubernetes 1.37.1  {COUNTS}  {READ_AT}"
+
+
+def test_the_cluster_in_sarif() -> None:
+    run = test_sarif.run(identified.several())
+    assert run["properties"] == {"cluster": IDENTITY}
+    assert run["automationDetails"] == {"id": f"kubectl-spread/prod-eu/{READ_AT}"}
+
+
+def test_the_cluster_in_junit() -> None:
+    report = identified.several()
+    test_junit.read(report)
+    suites = list(ET.fromstring(junit(report)).iter("testsuite"))
+    assert suites
+    for suite in suites:
+        found = {one.attrib["name"]: one.attrib["value"] for one in suite.iter("property")}
+        assert found == {f"cluster.{name}": value for name, value in IDENTITY.items()}
+
+
+def test_the_cluster_in_github() -> None:
+    titles = [found["title"] for _, found, _ in test_github.commands(github(identified.several()))]
+    assert titles
+    assert all(title.endswith(" in prod-eu") for title in titles)
+
+
+def test_the_cluster_in_openmetrics() -> None:
+    report = identified.several()
+    ((labels, value),) = (
+        (dict(labels), value)
+        for (name, labels), value in test_openmetrics.parsed(openmetrics(report)).items()
+        if name == "kube_spread_info"
+    )
+    assert value == 1
+    assert labels == {
+        "context": "prod-eu",
+        "cluster_name": "eu-1",
+        "cluster_uid": UID,
+        "server_version": "1.37.1",
+        "judged_as": "1.37",
+        "version_source": "live",
+        "nodes": "listed",
+    }
+    assert test_openmetrics.of(report, "read_timestamp_seconds") == 1795325047
+    assert test_openmetrics.of(reported(several()), "read_timestamp_seconds") is None
+
+
+def test_the_cluster_in_openreports() -> None:
+    documents = test_openreports.documents(openreports(identified.several()))
+    assert {document["kind"] for document in documents} == {"Report", "ClusterReport"}
+    for document in documents:
+        assert document["metadata"]["annotations"] == {
+            "kubectl-spread/cluster-context": "prod-eu",
+            "kubectl-spread/cluster-name": "eu-1",
+            "kubectl-spread/cluster-uid": UID,
+            "kubectl-spread/cluster-read-at": READ_AT,
+            "kubectl-spread/cluster-server-version": "1.37.1",
+            "kubectl-spread/cluster-judged-as": "1.37",
+            "kubectl-spread/cluster-namespace": "shop",
+        }
+        assert {result["properties"]["cluster"] for result in document["results"]} == {"prod-eu"}
+
+
+def test_nothing_is_made_up() -> None:
+    """Of a capture without ``--cluster-name`` only the version is known."""
+    report = reported(without_nodes())
+    assert about.identity(report.cluster) == {"judgedAs": "1.37"}
+    assert "automationDetails" not in test_sarif.run(report)
+
+
+@pytest.mark.parametrize("text", [EVIL, MARKUP, EVIL + MARKUP], ids=["escapes", "markup", "both"])
+@pytest.mark.parametrize("form", FORMATS)
+def test_names_do_nothing(form: str, text: str) -> None:
+    """A kubeconfig may come from anywhere: its names are data in every format."""
+    report = identified.several(context=f"c{text}", name=f"n{text}")
+    printed = formats.renderer(form)(report)
+    assert all(char.isprintable() or char in "\n\t" for char in printed)
+    _CHECKS[form](report, printed, f"c{text}")
+
+
+def _json(_report: Report, printed: str, context: str) -> None:
+    assert json.loads(printed)["cluster"]["context"] == context
+
+
+def _yaml(_report: Report, printed: str, context: str) -> None:
+    assert yaml.safe_load(printed)["cluster"]["context"] == context
+
+
+def _html(_report: Report, printed: str, _context: str) -> None:
+    assert printed.count("</script>") == html.page(identified.several()).count("</script>")
+    assert "<script>alert" not in printed
+
+
+def _markdown(_report: Report, printed: str, _context: str) -> None:
+    assert [len(found) for found in tables(printed)] == [len(found) for found in tables(markdown(identified.several()))]
+    line = next(token for token in PARSER.parse(printed) if "Kubernetes 1.37.1" in token.content)
+    assert {child.type for child in line.children or ()} <= {"text", "text_special"}
+
+
+def _github(_report: Report, printed: str, _context: str) -> None:
+    assert len(test_github.commands(printed)) == len(test_github.commands(github(identified.several())))
+
+
+def _sarif(report: Report, _printed: str, context: str) -> None:
+    run = test_sarif.run(report)
+    assert run["properties"]["cluster"]["context"] == words.safe(context)
+    assert run["automationDetails"]["id"] == f"kubectl-spread/{words.safe(context)}/{READ_AT}"
+
+
+_CHECKS: Final[Mapping[str, Callable[[Report, str, str], object]]] = {
+    "json": _json,
+    "yaml": _yaml,
+    "html": _html,
+    "markdown": _markdown,
+    "github": _github,
+    "sarif": _sarif,
+    "junit": lambda report, _printed, _context: test_junit.read(report),
+    "openmetrics": lambda _report, printed, _context: test_openmetrics.parsed(printed),
+    "openreports": lambda _report, printed, _context: test_openreports.documents(printed),
+}
+
+
+def test_every_format_is_checked() -> None:
+    assert set(_CHECKS) == set(FORMATS)
