@@ -34,6 +34,13 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
     """A message of the Kubernetes API; a field that is absent has its default."""
 
 
+class TypeMeta(Message, frozen=True):
+    """What an object is: its kind, and the group and version of the API that it is of."""
+
+    api_version: Annotated[str, 1] = ""
+    kind: Annotated[str, 2] = ""
+
+
 class LabelSelectorRequirement(Message, frozen=True):
     """One item of matchExpressions."""
 

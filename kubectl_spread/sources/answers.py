@@ -10,12 +10,13 @@ import msgspec
 from google.protobuf.message import DecodeError as ProtobufError
 
 from kubectl_spread.errors import ForbiddenError, NotFoundError, SourceError
-from kubectl_spread.kube.model import Message
+from kubectl_spread.kube.model import Message, TypeMeta
 from kubectl_spread.sources import json_objects
 from kubectl_spread.sources.addresses import without_query
-from kubectl_spread.sources.json_objects import FieldError
+from kubectl_spread.sources.json_objects import FieldError, ListPage
 from kubectl_spread.sources.page import Page
 from kubectl_spread.sources.protobuf import MAGIC, Decoder
+from kubectl_spread.sources.resources import Resource
 from kubectl_spread.sources.transport import Answer
 
 T = TypeVar("T", bound=Message)
@@ -65,25 +66,45 @@ class Status(Message, frozen=True):
     reason: Annotated[str, 4] = ""
 
 
-def page(answer: Answer, decoder: Decoder[T], type_: type[T]) -> Page[T]:
+def page(answer: Answer, decoder: Decoder[T], resource: Resource[T]) -> Page[T]:
     """Return the page of a list that an answer holds.
 
-    Every list of an apiserver has a revision. What has none may be anything, such as the beginning of a list, and
-    would otherwise pass for an empty one.
+    Every list of an apiserver has a type and a revision. What has none may be anything, such as the beginning of a
+    list, and would otherwise pass for an empty one.
 
     Raises:
-        SourceError: It holds none.
+        SourceError: It holds none, or a list of something else.
     """
     try:
         if answer.body.startswith(MAGIC):
+            check_type(answer, decoder.type_meta(answer.body), resource.list_type)
             found = decoder.page(answer.body)
         else:
-            found = json_objects.decode_page(bytes(answer.body), type_)
+            listed = json_objects.decode(bytes(answer.body), ListPage)
+            check_type(answer, listed, resource.list_type)
+            found = json_objects.page(listed, resource.type)
     except (*MALFORMED, FieldError) as error:
         raise _unexpected(answer) from error
     if not found.resource_version:
         raise _unexpected(answer)
     return found.through(partial(_guarded, answer))
+
+
+def check_type(answer: Answer, found: TypeMeta, expected: TypeMeta) -> None:
+    """Do nothing if what an answer says that it is was asked for.
+
+    Raises:
+        SourceError: It is something else, or does not say.
+    """
+    if not found.kind:
+        raise _unexpected(answer)
+    if (found.api_version, found.kind) != (expected.api_version, expected.kind):
+        msg = f"Server returned an unexpected response: {_described(found)} instead of {_described(expected)}"
+        raise SourceError(msg)
+
+
+def _described(type_: TypeMeta) -> str:
+    return f"{type_.kind} ({type_.api_version or 'no apiVersion'})"
 
 
 def one(answer: Answer, type_: type[T], decoder: Decoder[T] | None = None) -> T:

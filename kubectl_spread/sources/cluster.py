@@ -11,10 +11,11 @@ from typing import Final, Self, TypeVar
 import msgspec
 
 from kubectl_spread.errors import ForbiddenError, SourceError
-from kubectl_spread.kube.model import Message, ObjectMeta
+from kubectl_spread.kube.model import Message, ObjectMeta, TypeMeta
 from kubectl_spread.sources import answers, connection, credentials, durations, paging
 from kubectl_spread.sources.answers import ExpiredError
 from kubectl_spread.sources.connection import ConnectionFlags
+from kubectl_spread.sources.distinct import Distinct
 from kubectl_spread.sources.page import Page
 from kubectl_spread.sources.protobuf import Decoder
 from kubectl_spread.sources.resources import NAMESPACES, Resource
@@ -25,7 +26,8 @@ F = TypeVar("F")
 
 _OBJECTS: Final = "application/vnd.kubernetes.protobuf,application/json"
 _JSON: Final = "application/json"
-_METADATA: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+_METADATA_LIST: Final = "PartialObjectMetadataList"
+_METADATA: Final = f"application/json;as={_METADATA_LIST};g=meta.k8s.io;v=v1,application/json"
 _TEXT: Final = "text/plain"
 _GATE: Final = re.compile(rb'^kubernetes_feature_enabled\{[^}\n]*\bname="(\w+)"[^}\n]*\} ([01])\b', re.MULTILINE)
 _DIGITS: Final = re.compile(r"\d+")
@@ -68,7 +70,7 @@ class _Named(Message, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
 
 
-class _Names(Message, frozen=True):
+class _Names(TypeMeta, frozen=True):
     items: tuple[_Named, ...] = ()
 
 
@@ -194,7 +196,10 @@ class Cluster:
         """
         answer = self._transport.get(resource.path(namespace), {"limit": most}, _METADATA)
         answers.check(answer, verb="list", resource=resource.plural)
-        return [item.metadata.name for item in answers.one(answer, _Names).items]
+        found = answers.one(answer, _Names)
+        if found.kind != _METADATA_LIST:
+            answers.check_type(answer, found, resource.list_type)
+        return [item.metadata.name for item in found.items]
 
     def pages(
         self, resource: Resource[T], namespace: str | None = None, *, field_selector: str = ""
@@ -215,7 +220,7 @@ class Cluster:
         decoder = Decoder(resource.type)
 
         def decode(answer: Answer) -> Page[T]:
-            return answers.page(answer, decoder, resource.type)
+            return answers.page(answer, decoder, resource)
 
         request = self._request(resource, namespace, field_selector)
         return paging.follow(request, decode, decoder.continue_token)
@@ -270,14 +275,15 @@ class Cluster:
         field_selector: str,
     ) -> F:
         folded = begin()
-        number = 0
+        distinct, promised = Distinct(), 0
         try:
             for page in self.pages(resource, namespace, field_selector=field_selector):
-                add(folded, page)
-                number += len(page)
+                add(folded, page.once(distinct))
+                promised = max(promised, distinct.number + page.metadata.remaining_item_count)
                 if page.metadata.continue_:
-                    total = "" if page.remaining is None else f" of {number + page.remaining:,}"
-                    self._progress(f"{resource.plural}: {number:,}{total}")
+                    total = "" if page.remaining is None else f" of {distinct.number + page.remaining:,}"
+                    self._progress(f"{resource.plural}: {distinct.number:,}{total}")
+            _check_length(distinct.number, promised)
         except (ExpiredError, ForbiddenError):
             raise
         except SourceError as error:
@@ -288,6 +294,17 @@ class Cluster:
         answer = self._transport.get(path, {}, accept)
         answers.check(answer, verb="get", resource=path)
         return answer
+
+
+def _check_length(number: int, promised: int) -> None:
+    """Do nothing if a list has as many objects as its pages said; all of them are of one state of the cluster.
+
+    Raises:
+        SourceError: There are fewer.
+    """
+    if number < promised:
+        msg = f"Server returned an unexpected response: {number:,} objects in a list of {promised:,}"
+        raise SourceError(msg)
 
 
 def _number(text: str) -> int | None:

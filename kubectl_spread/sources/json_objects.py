@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 import msgspec
 
 from kubectl_spread.errors import SpreadError
-from kubectl_spread.kube.model import ListMeta, Message, Time
+from kubectl_spread.kube.model import ListMeta, Message, Time, TypeMeta
 from kubectl_spread.sources.declaration import Field, Shape, fields
 from kubectl_spread.sources.page import Page
 
@@ -50,8 +50,9 @@ class FieldError(SpreadError):
         self.problem = problem
 
 
-class _ListPage(Message, frozen=True):
-    kind: str = ""
+class ListPage(TypeMeta, frozen=True):
+    """One page of a list, its objects undecoded."""
+
     metadata: ListMeta = ListMeta()
     items: tuple[msgspec.Raw, ...] = ()
 
@@ -93,18 +94,9 @@ def decode(body: Json, type_: type[T]) -> T:
         raise FieldError((), "nested too deeply") from error
 
 
-def decode_page(body: bytes, type_: type[T]) -> Page[T]:
-    """Decode one page of a list; its objects are decoded when they are reached.
-
-    Raises:
-        FieldError: A field has the wrong JSON type; also while the page is iterated over.
-        msgspec.DecodeError: This is not JSON.
-        ValueError: This is no list.
-    """
-    page = decode(body, _ListPage)
-    if page.kind and not page.kind.endswith("List"):
-        raise ValueError(page.kind)
-    return Page(page.metadata, page.items, lambda item: decode(bytes(item), type_))
+def page(found: ListPage, type_: type[T]) -> Page[T]:
+    """Return a page whose objects are decoded when they are reached, which raises what ``decode`` does."""
+    return Page(found.metadata, found.items, lambda item: decode(bytes(item), type_))
 
 
 def _untyped(body: Json) -> object:

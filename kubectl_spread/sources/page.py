@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 from kubectl_spread.kube.model import ListMeta, Message
+from kubectl_spread.sources.distinct import Distinct
 
 T = TypeVar("T", bound=Message)
 
@@ -22,6 +23,7 @@ class Page(Generic[T]):
         self.metadata = metadata
         self._records = records
         self._decode = decode
+        self._distinct: Distinct | None = None
 
     def __len__(self) -> int:
         """Return the number of objects."""
@@ -29,7 +31,20 @@ class Page(Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         """Decode one object after the other, in the order of the apiserver."""
-        return map(self._decode, self._records)
+        return map(self._decode, self._records) if self._distinct is None else self._new_ones(self._distinct)
+
+    def once(self, distinct: Distinct) -> Page[T]:
+        """Return the same page without the objects that came before, to be iterated over once."""
+        page = Page(self.metadata, self._records, self._decode)
+        page._distinct = distinct
+        return page
+
+    def _new_ones(self, distinct: Distinct) -> Iterator[T]:
+        for record in self._records:
+            found: Any = self._decode(record)
+            metadata = found.metadata
+            if distinct.is_new(f"{metadata.namespace}/{metadata.name}", hash(bytes(record))):
+                yield found
 
     def through(self, wrap: Callable[[Callable[[Any], T]], Callable[[Any], T]]) -> Page[T]:
         """Return the same page, its objects decoded by what ``wrap`` makes of their decoder."""

@@ -8,25 +8,24 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import msgspec
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError as ProtobufError
 from google.protobuf.proto import parse_length_prefixed
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.kube.model import ListMeta, Message
-from kubectl_spread.sources.declaration import Field, Shape, fields
+from kubectl_spread.kube.model import ListMeta, Message, TypeMeta
+from kubectl_spread.sources import descriptors, wiretypes
+from kubectl_spread.sources.declaration import Field, Shape
+from kubectl_spread.sources.descriptors import MANY, ONE, SCALARS, Classes, class_name, sent
 from kubectl_spread.sources.page import Page
 
 T = TypeVar("T", bound=Message)
 _Convert: TypeAlias = Callable[[Any], Any]
-_Classes: TypeAlias = Mapping[str, Any]
-_FieldProto = descriptor_pb2.FieldDescriptorProto
 
 MAGIC: Final = b"k8s\x00"
 """What an answer in protobuf begins with; a runtime.Unknown that holds the object follows."""
@@ -35,13 +34,8 @@ _FIRST: Final = b"\x0a"
 _SECOND: Final = b"\x12"
 """The tags of fields 1 and 2, where they have a length."""
 _VARINT_GOES_ON: Final = 0x80
+_LONGEST_TYPE_META: Final = 1024
 
-_SCALARS: Final = {
-    str: _FieldProto.TYPE_STRING,
-    # int32 and int64 are the same varints.
-    int: _FieldProto.TYPE_INT64,
-    bool: _FieldProto.TYPE_BOOL,
-}
 _LONGEST_LABEL: Final = 63
 _REMEMBERED: Final = 2_000
 """How many distinct values of one shared field are remembered; lists are in the order of names, templates together."""
@@ -53,7 +47,9 @@ class Decoder(Generic[T]):
     def __init__(self, type_: type[T]) -> None:
         """Make the message classes of ``type_``, unless that was done before."""
         self._type = type_
-        self._classes = _classes(type_)
+        self._classes = descriptors.classes(type_)
+        self._wire_types = wiretypes.of(type_)
+        self._parse_object = self._classes[type_.__name__].FromString
         self._metadata = _converter(ListMeta, self._classes)
         self._object = _converter(type_, self._classes)
 
@@ -63,18 +59,31 @@ class Decoder(Generic[T]):
         Raises:
             ValueError: This is not a list in protobuf.
         """
-        page = self._parse("UnknownList", body)
-        return Page(self._metadata(page.metadata), page.items, self._object)
+        body = _unwrapped(body)
+        page = self._parse(MANY, body)
+        self._wire_types.check_list(body, page.items)
+        return Page(self._metadata(page.metadata), page.items, lambda record: self._object(self._parse_object(record)))
+
+    def type_meta(self, body: bytes | bytearray) -> TypeMeta:
+        """Return what an answer says that it is; nothing where it does not begin as every API server writes it."""
+        try:
+            found = self._type_meta_in(io.BytesIO(body[:_LONGEST_TYPE_META]))
+        except (ProtobufError, ValueError):
+            found = None
+        return TypeMeta() if found is None else TypeMeta(api_version=found.api_version, kind=found.kind)
+
+    def _type_meta_in(self, stream: io.BytesIO) -> Any:
+        """Read the beginning of an answer up to the object; None: it begins in another way."""
+        if stream.read(len(MAGIC) + 1) != MAGIC + _FIRST:
+            return None
+        return parse_length_prefixed(self._classes["TypeMeta"], stream)
 
     def continue_token(self, start: bytes) -> str | None:
         """Return the token of the next page of a list that begins like this; None: it cannot be told, or is none."""
         stream = io.BytesIO(start)
         try:
             # Magic, typeMeta, the length of the list, its metadata: as every apiserver writes them.
-            if stream.read(len(MAGIC) + 1) != MAGIC + _FIRST:
-                return None
-            parse_length_prefixed(self._classes["Entry"], stream)
-            if stream.read(1) != _SECOND:
+            if self._type_meta_in(stream) is None or stream.read(1) != _SECOND:
                 return None
             while stream.read(1)[0] & _VARINT_GOES_ON:
                 pass
@@ -91,7 +100,10 @@ class Decoder(Generic[T]):
         Raises:
             ValueError: This is not an object in protobuf.
         """
-        decoded: T = self._object(self._parse("Unknown", bytes(body)))
+        body = _unwrapped(bytes(body))
+        found = self._parse(ONE, body)
+        self._wire_types.check(ONE, body)
+        decoded: T = self._object(found)
         return decoded
 
     def bare(self, body: bytes) -> T:
@@ -100,108 +112,34 @@ class Decoder(Generic[T]):
         Raises:
             google.protobuf.message.DecodeError: This is no such message.
         """
-        decoded: T = self._object(self._classes[self._type.__name__].FromString(body))
+        decoded: T = self._object(self._parse_object(body))
+        self._wire_types.check(self._type.__name__, body)
         return decoded
 
     def _parse(self, envelope: str, body: bytes | bytearray) -> Any:
-        if not body.startswith(MAGIC):
-            msg = "not Kubernetes protobuf"
-            raise ValueError(msg)
-        if isinstance(body, bytearray):
-            # In place: a page has megabytes, and a copy of it in new memory takes as long as to parse it.
-            del body[: len(MAGIC)]
-        else:
-            body = body[len(MAGIC) :]
         try:
             return self._classes[envelope].FromString(body).raw
         except ProtobufError as error:
-            msg = "malformed or truncated protobuf"
-            raise ValueError(msg) from error
+            raise ValueError(wiretypes.MALFORMED) from error
 
 
-@cache
-def _classes(root: type[Message]) -> _Classes:
-    """Return the message classes for ``root`` by name, among them the two envelopes."""
-    file = descriptor_pb2.FileDescriptorProto(name=root.__name__, package=root.__name__)
-    # As proto2, but a string that is not UTF-8 is refused; proto2 would return it as bytes.
-    file.syntax, file.edition = "editions", descriptor_pb2.EDITION_2023
-    messages = list(_reachable(root, {ListMeta: None, root: None}))
-    file.message_type.extend(_message(message) for message in messages)
-    file.message_type.append(_plain("Entry", key=(1, _SCALARS[str]), value=(2, _SCALARS[str])))
-    file.message_type.append(_plain("Quantity", string=(1, _SCALARS[str])))
-    file.message_type.append(_plain("QuantityEntry", key=(1, _SCALARS[str]), value=(2, "Quantity")))
-    file.message_type.append(_plain("Time", seconds=(1, _SCALARS[int])))
-    file.message_type.append(_plain("FieldsV1", raw=(1, _FieldProto.TYPE_BYTES)))
-    file.message_type.append(_plain("List", metadata=(1, ListMeta), items=(2, root)))
-    file.message_type[-1].field[-1].label = _FieldProto.LABEL_REPEATED
-    # raw is declared as bytes upstream, which is the same wire as the message in them: no copy.
-    file.message_type.append(_plain("UnknownList", raw=(2, "List")))
-    file.message_type.append(_plain("Unknown", raw=(2, root)))
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    return {
-        message.name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{file.package}.{message.name}"))
-        for message in file.message_type
-    }
+def _unwrapped(body: bytes | bytearray) -> bytes | bytearray:
+    """Return the envelope of an answer."""
+    if not body.startswith(MAGIC):
+        msg = "not Kubernetes protobuf"
+        raise ValueError(msg)
+    if isinstance(body, bytearray):
+        # In place: a page has megabytes, and a copy of it in new memory takes as long as to parse it.
+        del body[: len(MAGIC)]
+        return body
+    return body[len(MAGIC) :]
 
 
-def _reachable(message: type[Message], found: dict[type[Message], None]) -> Iterable[type[Message]]:
-    for field in fields(message):
-        if issubclass(field.type, Message) and field.type not in found:
-            found[field.type] = None
-            _reachable(field.type, found)
-    return found
-
-
-def _plain(name: str, **declared: tuple[int, Any]) -> descriptor_pb2.DescriptorProto:
-    message = descriptor_pb2.DescriptorProto(name=name)
-    for field, (number, type_) in declared.items():
-        _add(message, field, number, type_)
-    return message
-
-
-def _message(type_: type[Message]) -> descriptor_pb2.DescriptorProto:
-    message = descriptor_pb2.DescriptorProto(name=type_.__name__)
-    for field in _sent(type_):
-        wire = _FieldProto.TYPE_BYTES if _kept_as_bytes(field) else field.type
-        added = _add(message, field.name, field.number, wire)
-        if field.shape is not Shape.ONE:
-            added.label = _FieldProto.LABEL_REPEATED
-    return message
-
-
-def _sent(type_: type[Message]) -> list[Field]:
-    """Return the fields that are sent as protobuf."""
-    return [field for field in fields(type_) if field.number]
-
-
-def _add(
-    message: descriptor_pb2.DescriptorProto, name: str, number: int, type_: Any
-) -> descriptor_pb2.FieldDescriptorProto:
-    field = message.field.add(name=name, number=number, label=_FieldProto.LABEL_OPTIONAL)
-    if isinstance(type_, int):
-        field.type = type_  # type: ignore[assignment]
-    elif type_ in _SCALARS:
-        field.type = _SCALARS[type_]
-    else:
-        field.type = _FieldProto.TYPE_MESSAGE
-        field.type_name = type_ if isinstance(type_, str) else _class_name(type_)
-    return field
-
-
-def _kept_as_bytes(field: Field) -> bool:
-    return field.shared or field.seldom or field.shape is Shape.MAP
-
-
-def _class_name(type_: type) -> str:
-    return {datetime: "Time", msgspec.Raw: "FieldsV1"}.get(type_, type_.__name__)
-
-
-def _converter(type_: type[Message], classes: _Classes, *, shared: bool = False) -> _Convert:
+def _converter(type_: type[Message], classes: Classes, *, shared: bool = False) -> _Convert:
     """Return what makes ``type_`` of a parsed message; in a shared part every text exists once."""
     by_number = classes[type_.__name__].DESCRIPTOR.fields_by_number
     table = {
-        by_number[field.number]: (field.name, _field_converter(field, classes, shared=shared)) for field in _sent(type_)
+        by_number[field.number]: (field.name, _field_converter(field, classes, shared=shared)) for field in sent(type_)
     }
 
     def convert(message: Any) -> Any:
@@ -217,7 +155,7 @@ def _converter(type_: type[Message], classes: _Classes, *, shared: bool = False)
     return convert
 
 
-def _field_converter(field: Field, classes: _Classes, *, shared: bool) -> _Convert | None:
+def _field_converter(field: Field, classes: Classes, *, shared: bool) -> _Convert | None:
     """Return what converts the field's parsed value.
 
     None: the value stays as it is and counts as absent when it is zero, which Go's protobuf writes
@@ -227,16 +165,16 @@ def _field_converter(field: Field, classes: _Classes, *, shared: bool) -> _Conve
         return _remembering(_quantities(classes) if field.quantities else _texts(classes), tuple)
     one = _value_converter(field.type, classes, shared=shared or field.shared)
     if field.shared:
-        parse = classes[_class_name(field.type)].FromString
+        parse = classes[class_name(field.type)].FromString
         if field.shape is Shape.ONE:
             return _remembering(lambda part: one(parse(part)), bytes)
         return _remembering(lambda parts: tuple(one(parse(part)) for part in parts), tuple)
     if field.seldom:
-        parse = classes[_class_name(field.type)].FromString
+        parse = classes[class_name(field.type)].FromString
         return lambda parts: _Undecoded(parts, lambda part: one(parse(part)))
     if field.shape is Shape.MANY:
         return lambda values: tuple(map(one, values))
-    if field.type in _SCALARS and not field.optional:
+    if field.type in SCALARS and not field.optional:
         return sys.intern if shared and field.type is str else None
     return one
 
@@ -264,8 +202,8 @@ class _Undecoded(Sequence[Any]):
     __hash__ = None  # type: ignore[assignment]
 
 
-def _value_converter(type_: type, classes: _Classes, *, shared: bool) -> _Convert:
-    if type_ in _SCALARS:
+def _value_converter(type_: type, classes: Classes, *, shared: bool) -> _Convert:
+    if type_ in SCALARS:
         return sys.intern if shared and type_ is str else lambda value: value
     if type_ is datetime:
         return _time
@@ -286,7 +224,7 @@ def _moment(seconds: int) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def _texts(classes: _Classes) -> _Convert:
+def _texts(classes: Classes) -> _Convert:
     """Return what makes a map of its entries, from text to text."""
     parse = classes["Entry"].FromString
 
@@ -301,7 +239,7 @@ def _short(text: str) -> str:
     return sys.intern(text) if len(text) <= _LONGEST_LABEL else text
 
 
-def _quantities(classes: _Classes) -> _Convert:
+def _quantities(classes: Classes) -> _Convert:
     """Return what makes a map of its entries, from text to quantity; a message without text is the zero one."""
     parse = classes["QuantityEntry"].FromString
 

@@ -9,7 +9,7 @@ import msgspec
 
 from kubectl_spread.kube.defaultconstraints import MapSelecting
 from kubectl_spread.kube.detail import DetailedPod
-from kubectl_spread.kube.model import Event, Message, Namespace, Node, Pod
+from kubectl_spread.kube.model import Event, Message, Namespace, Node, Pod, TypeMeta
 from kubectl_spread.kube.workloads import (
     CronJob,
     DaemonSet,
@@ -46,6 +46,12 @@ class Resource(msgspec.Struct, Generic[T_co], frozen=True):
     def full_name(self) -> str:
         """Its name and group as kubectl writes them, such as ``deployments.apps``."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def list_type(self) -> TypeMeta:
+        """What a list of its objects is."""
+        version = f"{self.group}/{self.version}" if self.group else self.version
+        return TypeMeta(api_version=version, kind=f"{self.kind}List")
 
     def path(self, namespace: str | None = None, name: str | None = None) -> str:
         """Return the path of one object, or of those in ``namespace``; None: in all of them."""

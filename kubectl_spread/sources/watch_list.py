@@ -27,16 +27,16 @@ _LABELS: Final = b'"f:labels"'
 
 
 class Listed(msgspec.Struct, Generic[T]):
-    """The objects of a list by uid, and the revision that they are of."""
+    """The objects of a list by namespace and name, and the revision that they are of."""
 
-    objects: dict[str, T] = msgspec.field(default_factory=dict)
+    objects: dict[tuple[str, str], T] = msgspec.field(default_factory=dict)
     version: str = ""
 
     def add(self, page: Page[T]) -> None:
         """Keep the objects of one page."""
         self.version = page.resource_version
         for found in page:
-            self.objects[found.metadata.uid] = kept(found)
+            self.objects[_identity(found)] = kept(found)
 
 
 class Signals:
@@ -167,20 +167,25 @@ class WatchedList(Generic[T]):
         self._signals.changed.set()
 
     def _apply(self, event: Event[T]) -> None:
-        uid, objects = event.object.metadata.uid, self._listed.objects
+        identity, objects = _identity(event.object), self._listed.objects
         with self._lock:
             self._listed.version = event.version
-            before = objects.get(uid)
+            before = objects.get(identity)
             if event.type == BOOKMARK:
                 return
             if event.type == DELETED:
-                objects.pop(uid, None)
+                objects.pop(identity, None)
                 after = None
             else:
-                after = objects[uid] = kept(event.object)
+                after = objects[identity] = kept(event.object)
         # Most events tell of what is not read, such as a status.
         if before != after:
             self._signals.changed.set()
+
+
+def _identity(found: Object) -> tuple[str, str]:
+    """Return what tells an object from the others of its kind at one time."""
+    return found.metadata.namespace, found.metadata.name
 
 
 def kept(found: T) -> T:

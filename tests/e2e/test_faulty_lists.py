@@ -12,9 +12,9 @@ import pytest
 
 from tests.builders import Json
 from tests.controlplane.cluster import ControlPlane
-from tests.e2e.faulty import CHECK, INCOMPLETE, UNEXPECTED, Faulty, assert_complete, assert_refused
+from tests.e2e.faulty import CHECK, INCOMPLETE, NAMESPACE, UNEXPECTED, Faulty, assert_complete, assert_refused
 from tests.faults import steps
-from tests.faults.proxy import passed
+from tests.faults.proxy import Exchange, Step, passed
 
 pytestmark = pytest.mark.e2e
 
@@ -93,6 +93,72 @@ def _wrong_type(document: Json) -> None:
 def test_a_pod_that_is_none(behind: Faulty) -> None:
     behind.proxy.script("pods", passed, steps.edited(_wrong_type))
     assert_refused(behind.check(), f"{UNEXPECTED}spec.nodeName: expected string, got integer", INCOMPLETE)
+
+
+def _of_nodes(exchange: Exchange) -> None:
+    exchange.send(exchange.forward("/api/v1/nodes"))
+
+
+def _of_kind(kind: str, version: str = "v1") -> Step:
+    return steps.edited(lambda document: document.update(kind=kind, apiVersion=version, items=[]))
+
+
+@pytest.mark.parametrize(
+    ("step", "kind"),
+    [
+        pytest.param(_of_nodes, "NodeList (v1)", id="nodes, in protobuf"),
+        pytest.param(_of_kind("NodeList"), "NodeList (v1)", id="nodes, in JSON"),
+        pytest.param(
+            _of_kind("PartialObjectMetadataList", "meta.k8s.io/v1"),
+            "PartialObjectMetadataList (meta.k8s.io/v1)",
+            id="metadata alone",
+        ),
+        pytest.param(_of_kind("Status"), "Status (v1)", id="a Status"),
+    ],
+)
+def test_a_list_of_another_kind(behind: Faulty, step: Step, kind: str) -> None:
+    """Issue 13, section 8: none of these is an empty list of pods."""
+    behind.proxy.script("pods", step)
+    assert_refused(behind.check(), f"{UNEXPECTED}{kind} instead of PodList (v1)", INCOMPLETE)
+    behind.proxy.script("pods", passed, step)
+    assert_refused(behind.check(), f"{UNEXPECTED}{kind} instead of PodList (v1)", INCOMPLETE)
+
+
+def _overlapping(**labels: str) -> tuple[Step, Step]:
+    """Return steps for two pages of which the second begins with the last pod of the first, with more labels."""
+    last: list[Json] = []
+
+    def again(document: Json) -> None:
+        (pod,) = last
+        document["items"].insert(
+            0, {**pod, "metadata": {**pod["metadata"], "labels": pod["metadata"]["labels"] | labels}}
+        )
+
+    return steps.edited(lambda document: last.append(document["items"][-1])), steps.edited(again)
+
+
+def test_pages_that_overlap(behind: Faulty) -> None:
+    """The pod is counted once."""
+    behind.proxy.script("pods", *_overlapping())
+    assert_complete(behind.check())
+
+
+def test_pages_that_contradict_each_other(behind: Faulty) -> None:
+    behind.proxy.script("pods", *_overlapping(rev="r2"))
+    assert_refused(behind.check(), f"{UNEXPECTED}two different objects are called {NAMESPACE}/web-06", INCOMPLETE)
+
+
+def _two_fewer(document: Json) -> None:
+    del document["items"][:2]
+
+
+def test_a_list_that_is_shorter_than_it_says(behind: Faulty) -> None:
+    """A real list of nodes says how many follow a page; a proxy takes some of them out."""
+    behind.proxy.script("nodes", passed, steps.edited(_two_fewer))
+    answer = behind.check("--chunk-size=3")
+    assert_refused(answer, f"{UNEXPECTED}4 objects in a list of 6 (the list of nodes is not complete)")
+    behind.proxy.script("nodes")
+    assert_complete(behind.check("--chunk-size=3"))
 
 
 def test_a_compression_bomb(behind: Faulty) -> None:

@@ -119,7 +119,7 @@ def page(body: bytes, _chance: random.Random) -> Outcome:
 
 def _add(snapshot: Snapshot, resource: Any, body: bytes) -> None:
     answer = Answer(200, "application/vnd.kubernetes.protobuf", body)
-    for found in answers.page(answer, Decoder(resource.type), resource.type):
+    for found in answers.page(answer, Decoder(resource.type), resource):
         match found:
             case Pod():
                 snapshot.add_pod(found)

@@ -10,6 +10,7 @@ from kubectl_spread.errors import SourceError
 from kubectl_spread.kube.model import Pod
 from kubectl_spread.sources import answers
 from kubectl_spread.sources.protobuf import MAGIC, Decoder
+from kubectl_spread.sources.resources import PODS
 from kubectl_spread.sources.transport import Answer
 from tests.fuzz import corpus
 from tests.fuzz.wire import Field, encode, parse, varint
@@ -24,7 +25,7 @@ DECODER = Decoder(Pod)
 def refused(body: bytes) -> bool:
     """Read a page to its end; tell whether it was refused as what it is, an error of the source."""
     try:
-        list(answers.page(Answer(200, "application/vnd.kubernetes.protobuf", body), DECODER, Pod))
+        list(answers.page(Answer(200, "application/vnd.kubernetes.protobuf", body), DECODER, PODS))
     except SourceError as error:
         return str(error).startswith("Server returned an unexpected response: ")
     return False
@@ -85,3 +86,118 @@ def test_a_pod_that_python_cannot_hold_is_refused(metadata: list[Field]) -> None
     pod = encode([Field(1, 2, encode(metadata))])
     page = encode([Field(1, 2, encode([Field(2, 2, b"1")])), Field(2, 2, pod)])
     assert refused(MAGIC + encode([Field(2, 2, page)]))
+
+
+def inside(fields: list[Field], path: tuple[int, ...]) -> Field:
+    """Return the first field at ``path``."""
+    number, *below = path
+    found = next(field for field in fields if field.number == number)
+    if not below:
+        return found
+    assert isinstance(found.value, list)
+    return inside(found.value, tuple(below))
+
+
+def changed(fields: list[Field], path: tuple[int, ...], *replacement: Field) -> list[Field]:
+    """Return fields with the first one at ``path`` replaced."""
+    number, *below = path
+    index = next(index for index, field in enumerate(fields) if field.number == number)
+    value = fields[index].value
+    if below:
+        assert isinstance(value, list)
+        replacement = (Field(number, fields[index].wire, changed(value, tuple(below), *replacement)),)
+    return [*fields[:index], *replacement, *fields[index + 1 :]]
+
+
+POD = (2, 2)
+OF_ANOTHER_WIRE = {
+    0: [Field(0, 0, 1)],
+    1: [Field(0, 1, bytes(8))],
+    2: [Field(0, 2, b"\x08\x01")],
+    3: [Field(0, 3, b""), Field(0, 4, b"")],
+    5: [Field(0, 5, bytes(4))],
+}
+PLACES = {
+    "the list": ((2,), 2),
+    "metadata of the list": ((2, 1), 2),
+    "revision of the list": ((2, 1, 2), 2),
+    "remainingItemCount": ((2, 1, 4), 0),
+    "items": ((2, 2), 2),
+    "metadata": ((*POD, 1), 2),
+    "spec": ((*POD, 2), 2),
+    "status": ((*POD, 3), 2),
+    "name": ((*POD, 1, 1), 2),
+    "generation": ((*POD, 1, 7), 0),
+    "creationTimestamp": ((*POD, 1, 8), 2),
+    "seconds": ((*POD, 1, 8, 1), 0),
+    "labels": ((*POD, 1, 11), 2),
+    "the key of a label": ((*POD, 1, 11, 1), 2),
+    "the value of a label": ((*POD, 1, 11, 2), 2),
+    "ownerReferences": ((*POD, 1, 13), 2),
+    "controller": ((*POD, 1, 13, 6), 0),
+    "managedFields": ((*POD, 1, 17), 2),
+    "manager": ((*POD, 1, 17, 1), 2),
+    "containers": ((*POD, 2, 2), 2),
+    "resources": ((*POD, 2, 2, 8), 2),
+    "nodeName": ((*POD, 2, 10), 2),
+    "hostNetwork": ((*POD, 2, 11), 0),
+    "affinity": ((*POD, 2, 18), 2),
+    "tolerations": ((*POD, 2, 22), 2),
+    "topologySpreadConstraints": ((*POD, 2, 33), 2),
+    "maxSkew": ((*POD, 2, 33, 1), 0),
+    "matchLabelKeys": ((*POD, 2, 33, 8), 2),
+    "phase": ((*POD, 3, 1), 2),
+}
+
+
+@pytest.mark.parametrize(
+    ("place", "wire"),
+    [(place, wire) for place, (_, right) in PLACES.items() for wire in OF_ANOTHER_WIRE if wire != right],
+)
+@pytest.mark.parametrize("pods", [1, 40], ids=["one pod", "many pods"])
+def test_a_field_with_a_wrong_wire_type_is_refused(place: str, wire: int, pods: int) -> None:
+    """Parsers of protobuf skip such a field as if it were unknown: a pod without constraints."""
+    path, _ = PLACES[place]
+    wrong = [Field(path[-1], field.wire, field.value) for field in OF_ANOTHER_WIRE[wire]]
+    right = [inside(FIELDS, POD)] * (pods - 1)
+    # The wrong one is the last one.
+    fields = changed(FIELDS, path, *wrong)
+    if path[: len(POD)] == POD:
+        fields = changed(fields, POD, *right, inside(fields, POD))
+    assert refused(MAGIC + encode(fields))
+
+
+def test_fields_that_nobody_declares_are_no_fault() -> None:
+    """A newer API server sends more, in any wire type; few objects have it."""
+    for added in OF_ANOTHER_WIRE.values():
+        for path in ((2,), (2, 1), POD, (*POD, 1), (*POD, 2), (*POD, 2, 33), (*POD, 1, 11)):
+            extended = FIELDS
+            for number in (500, 501):
+                value = inside(extended, path).value
+                assert isinstance(value, list)
+                more = [Field(number, field.wire, field.value) for field in added]
+                extended = changed(extended, path, Field(path[-1], 2, [*value, *more]))
+            assert not refused(MAGIC + encode(extended))
+
+
+@pytest.mark.parametrize(
+    ("encoded", "max_skew"),
+    [
+        pytest.param(varint(2**32 + 3), 3, id="beyond 32 bits"),
+        pytest.param(varint(2**31), -(2**31), id="beyond the greatest"),
+        pytest.param(varint(2**64 - 1), -1, id="all bits"),
+        pytest.param(b"\x83" + b"\x80" * 8 + b"\x00", 3, id="longer than it has to be"),
+        pytest.param(b"\xff" * 9 + b"\x7f", -1, id="bits beyond 64"),
+        pytest.param(b"\x80" * 10 + b"\x01", None, id="eleven bytes"),
+    ],
+)
+def test_integers_of_32_bits_wrap_as_in_the_api_server(encoded: bytes, max_skew: int | None) -> None:
+    """Source: kubernetes v1.37.1 k8s.io/api/core/v1/generated.pb.go, TopologySpreadConstraint.Unmarshal."""
+    constraint = Field(33, 2, b"\x08" + encoded)
+    pod = encode([Field(1, 2, encode([Field(1, 2, b"p")])), Field(2, 2, encode([constraint]))])
+    body = MAGIC + encode([Field(2, 2, pod)])
+    if max_skew is None:
+        with pytest.raises(ValueError, match="malformed"):
+            DECODER.one(body)
+    else:
+        assert DECODER.one(body).spec.topology_spread_constraints[0].max_skew == max_skew

@@ -15,6 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from kubectl_spread.sources.cluster import Cluster
 from kubectl_spread.sources.connection import ConnectionFlags
+from tests.builders import Json
 from tests.controlplane.certificates import Authority
 
 
@@ -114,11 +115,17 @@ def connect(server: Server, **flags: Any) -> Cluster:
     return Cluster.connect(ConnectionFlags(server=server.url, **flags))
 
 
-def page(*names: str, token: str = "") -> Reply:
-    body = {
-        "metadata": {"resourceVersion": "7", "continue": token},
-        "items": [{"metadata": {"name": name}} for name in names],
-    }
+def page(*names: str, token: str = "", remaining: int | None = None) -> Reply:
+    return listed(*({"metadata": {"name": name}} for name in names), token=token, remaining=remaining)
+
+
+def listed(
+    *objects: Json, kind: str = "PodList", version: str = "v1", token: str = "", remaining: int | None = None
+) -> Reply:
+    metadata: Json = {"resourceVersion": "7", "continue": token}
+    if remaining is not None:
+        metadata["remainingItemCount"] = remaining
+    body = {"kind": kind, "apiVersion": version, "metadata": metadata, "items": list(objects)}
     return Reply(body=json.dumps(body).encode())
 
 

@@ -21,7 +21,7 @@ from kubectl_spread.sources.cluster import Cluster, ServerVersion
 from kubectl_spread.sources.page import Page
 from kubectl_spread.sources.resources import NODES, PODS, WORKLOADS
 from kubectl_spread.sources.retries import RETRIES
-from tests.sources.server import Reply, connect, page, serve, status
+from tests.sources.server import Reply, connect, listed, page, serve, status
 
 RECORDED = Path(__file__).parent / "recorded"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
@@ -57,7 +57,7 @@ def test_pages_asks_for_the_next_page_while_this_one_is_worked_on() -> None:
 
 
 def test_chunk_size_0_asks_for_everything_at_once() -> None:
-    with serve(page()) as server:
+    with serve(listed(kind="DeploymentList", version="apps/v1")) as server:
         list(connect(server, chunk_size=0).pages(WORKLOADS[0]))
     assert server.requests[0].path == "/apis/apps/v1/deployments"
     assert server.requests[0].query == {}

@@ -10,6 +10,7 @@ import pytest
 
 from kubectl_spread.kube.model import Message, Pod
 from kubectl_spread.sources import json_objects
+from kubectl_spread.sources.json_objects import ListPage
 from kubectl_spread.sources.page import Page
 from kubectl_spread.sources.protobuf import MAGIC, Decoder
 from kubectl_spread.sources.resources import NODES, PODS, WORKLOADS, Resource
@@ -25,7 +26,9 @@ def page(resource: Resource[Any]) -> Page[Any]:
 @pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.plural)
 def test_both_wires_give_the_same(resource: Resource[Message]) -> None:
     binary = page(resource)
-    text = json_objects.decode_page((RECORDED / f"{resource.plural}.json").read_bytes(), resource.type)
+    text = json_objects.page(
+        json_objects.decode((RECORDED / f"{resource.plural}.json").read_bytes(), ListPage), resource.type
+    )
     assert list(binary) == list(text)
     assert len(binary) == len(text) > 0
     assert binary.metadata == text.metadata
@@ -63,7 +66,7 @@ def test_how_something_else_begins_tells_no_page(start: bytes) -> None:
 
 
 def test_remaining_is_unknown_with_a_field_selector() -> None:
-    text = json_objects.decode_page(b'{"metadata":{"continue":"x"},"items":[]}', Pod)
+    text = json_objects.page(json_objects.decode(b'{"metadata":{"continue":"x"},"items":[]}', ListPage), Pod)
     assert text.remaining is None
 
 

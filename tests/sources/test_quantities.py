@@ -11,7 +11,7 @@ import pytest
 from kubectl_spread.kube import resources
 from kubectl_spread.kube.model import Node, Pod
 from kubectl_spread.sources import json_objects
-from kubectl_spread.sources.json_objects import FieldError
+from kubectl_spread.sources.json_objects import FieldError, ListPage
 from kubectl_spread.sources.protobuf import MAGIC, Decoder
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -96,7 +96,7 @@ def test_equal_requirements_are_decoded_once() -> None:
 
 def test_pods_of_a_real_apiserver() -> None:
     pods = list(Decoder(Pod).page((RECORDED / "pods.pb").read_bytes()))
-    again = list(json_objects.decode_page((RECORDED / "pods.json").read_bytes(), Pod))
+    again = list(json_objects.page(json_objects.decode((RECORDED / "pods.json").read_bytes(), ListPage), Pod))
     assert pods == again
     assert all(pod.spec.containers for pod in pods)
     assert all(resources.pod_requests(pod.spec)["pods"] == 1 for pod in pods)
@@ -104,6 +104,6 @@ def test_pods_of_a_real_apiserver() -> None:
 
 def test_nodes_of_a_real_apiserver() -> None:
     nodes = list(Decoder(Node).page((RECORDED / "nodes.pb").read_bytes()))
-    again = list(json_objects.decode_page((RECORDED / "nodes.json").read_bytes(), Node))
+    again = list(json_objects.page(json_objects.decode((RECORDED / "nodes.json").read_bytes(), ListPage), Node))
     assert nodes == again
     assert all(resources.allocatable(node.status.allocatable)["pods"] > 0 for node in nodes)

@@ -1,0 +1,177 @@
+"""Lists that say one thing and hold another: of another kind, with overlapping pages, or shorter than they say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kubectl_spread.errors import SourceError
+from kubectl_spread.sources.distinct import Distinct
+from kubectl_spread.sources.protobuf import MAGIC
+from kubectl_spread.sources.resources import NODES, PODS, WORKLOADS, Resource
+from tests.builders import Json
+from tests.fuzz import wire
+from tests.sources.server import Reply, connect, listed, page, serve
+
+RECORDED = Path(__file__).parent / "recorded"
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+UNEXPECTED = "Server returned an unexpected response: "
+
+
+def folded(*replies: Reply, resource: Resource[Any] = PODS, chunk_size: int = 500) -> list[str]:
+    with serve(*replies) as server:
+        return connect(server, chunk_size=chunk_size).fold(
+            resource, list[str], lambda found, objects: found.extend(one.metadata.name for one in objects)
+        )
+
+
+def refused(*replies: Reply, resource: Resource[Any] = PODS) -> str:
+    with pytest.raises(SourceError) as error:
+        folded(*replies, resource=resource)
+    message = str(error.value)
+    assert message.startswith(UNEXPECTED)
+    assert message.endswith(f" (the list of {resource.plural} is not complete)")
+    return message.removeprefix(UNEXPECTED).partition(" (the list of ")[0]
+
+
+def recorded(name: str) -> Reply:
+    return Reply(body=(RECORDED / f"{name}.pb").read_bytes(), content_type=PROTOBUF)
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind"),
+    [
+        pytest.param(listed(kind="NodeList"), "NodeList (v1)", id="another kind"),
+        pytest.param(
+            listed(kind="PartialObjectMetadataList", version="meta.k8s.io/v1"),
+            "PartialObjectMetadataList (meta.k8s.io/v1)",
+            id="metadata alone",
+        ),
+        pytest.param(listed(kind="Status"), "Status (v1)", id="a Status without status code"),
+        pytest.param(listed(version="v2"), "PodList (v2)", id="another version"),
+        pytest.param(listed(version=""), "PodList (no apiVersion)", id="no version"),
+        pytest.param(listed(kind="Pod"), "Pod (v1)", id="one object"),
+        pytest.param(recorded("nodes"), "NodeList (v1)", id="another kind, in protobuf"),
+        pytest.param(recorded("deployments"), "DeploymentList (apps/v1)", id="another group, in protobuf"),
+        pytest.param(recorded("notfound"), "Status (v1)", id="a Status, in protobuf"),
+    ],
+)
+def test_a_list_of_something_else_is_refused(reply: Reply, kind: str) -> None:
+    """Issue 13, section 8: it passed for an empty list of pods."""
+    assert refused(reply) == f"{kind} instead of PodList (v1)"
+
+
+def test_every_page_is_checked() -> None:
+    assert refused(page("a", token="t"), listed(kind="NodeList")) == "NodeList (v1) instead of PodList (v1)"
+
+
+def test_a_list_without_kind_is_refused() -> None:
+    assert refused(listed(kind="")) == "not a Kubernetes object (application/json)"
+
+
+@pytest.mark.parametrize("resource", [NODES, *WORKLOADS], ids=lambda one: one.full_name)
+def test_each_resource_has_its_own_list(resource: Resource[Any]) -> None:
+    version = f"{resource.group}/v1" if resource.group else "v1"
+    assert folded(listed({"metadata": {"name": "a"}}, kind=f"{resource.kind}List", version=version), resource=resource)
+    assert refused(listed(), resource=resource).startswith("PodList (v1) instead of ")
+
+
+def test_names_for_completion_are_of_the_kind_that_was_asked_for() -> None:
+    metadata = listed({"metadata": {"name": "a"}}, kind="PartialObjectMetadataList", version="meta.k8s.io/v1")
+    with serve(metadata, page("b"), listed(kind="NodeList")) as server:
+        cluster = connect(server)
+        assert cluster.names(PODS, None, 5) == ["a"]
+        assert cluster.names(PODS, None, 5) == ["b"]
+        with pytest.raises(SourceError, match=r"NodeList \(v1\) instead of PodList \(v1\)"):
+            cluster.names(PODS, None, 5)
+
+
+def pod(name: str, namespace: str = "shop", **labels: str) -> Json:
+    return {"metadata": {"name": name, "namespace": namespace, "labels": labels}}
+
+
+def test_overlapping_pages_are_counted_once() -> None:
+    pages = (listed(pod("a"), pod("b"), token="t"), listed(pod("b"), pod("c"), token="u"), listed(pod("a"), pod("d")))
+    assert folded(*pages) == ["a", "b", "c", "d"]
+
+
+def test_an_object_twice_in_one_page_is_counted_once() -> None:
+    assert folded(listed(pod("a"), pod("a"), pod("b"))) == ["a", "b"]
+
+
+def test_two_objects_of_one_name_that_differ_are_refused() -> None:
+    """Nobody knows which one is true."""
+    assert refused(listed(pod("a"), pod("b"), token="t"), listed(pod("a", rev="r2"), pod("c"))) == (
+        "two different objects are called shop/a"
+    )
+
+
+def test_one_name_in_two_namespaces_is_no_repetition() -> None:
+    assert folded(listed(pod("a", "one"), pod("a", "two"), pod("a", "a-b"), pod("a", "a"))) == ["a"] * 4
+
+
+def test_lists_in_any_order_are_read() -> None:
+    names = ["d", "b", "e", "a", "c", "b", "f", "d"]
+    assert folded(listed(*map(pod, names))) == ["d", "b", "e", "a", "c", "f"]
+
+
+def test_objects_of_a_cluster_are_told_apart_by_name() -> None:
+    nodes = listed({"metadata": {"name": "n1"}}, {"metadata": {"name": "n1", "labels": {"a": "b"}}}, kind="NodeList")
+    assert refused(nodes, resource=NODES) == "two different objects are called n1"
+
+
+def test_protobuf_pages_that_overlap() -> None:
+    type_meta, found, *_ = wire.parse(recorded("deployments").body[len(MAGIC) :]) or []
+    assert isinstance(found.value, list)
+    twice = wire.Field(2, 2, [*found.value, *(field for field in found.value if field.number == 2)])
+    body = MAGIC + wire.encode([type_meta, twice])
+    assert folded(Reply(body=body, content_type=PROTOBUF), resource=WORKLOADS[0]) == ["d"]
+
+
+@pytest.mark.parametrize(
+    ("pages", "message"),
+    [
+        pytest.param([page("a", remaining=3)], "1 objects in a list of 4", id="the last page says that more follow"),
+        pytest.param(
+            [page("a", "b", token="t", remaining=3), page("c", "d")], "4 objects in a list of 5", id="one is missing"
+        ),
+        pytest.param(
+            [page("a", "b", token="t", remaining=2), page("b", "c")], "3 objects in a list of 4", id="one came twice"
+        ),
+        pytest.param(
+            [page("a", token="t"), page("b", token="u", remaining=2), page("c")],
+            "3 objects in a list of 4",
+            id="a later page says so",
+        ),
+        pytest.param([page("a", token="t", remaining=1), page()], "1 objects in a list of 2", id="an empty last page"),
+    ],
+)
+def test_a_list_that_is_longer_than_what_came_is_refused(pages: list[Reply], message: str) -> None:
+    assert refused(*pages) == message
+
+
+@pytest.mark.parametrize(
+    "pages",
+    [
+        pytest.param([page("a", token="t", remaining=2), page("b", "c")], id="exact"),
+        pytest.param([page("a", token="t"), page("b", "c")], id="not said, as with selectors"),
+        pytest.param([page("a", token="t", remaining=1), page("b", "c")], id="less than came"),
+        pytest.param([page("a", token="t", remaining=2), page("b", token="u", remaining=1), page("c")], id="each page"),
+        pytest.param([page("a", "b", "c", remaining=0)], id="nothing follows"),
+        pytest.param([page("a", token="t", remaining=-1), page("b", "c")], id="a negative number"),
+    ],
+)
+def test_a_list_that_is_as_long_as_it_says_is_read(pages: list[Reply]) -> None:
+    assert folded(*pages) == ["a", "b", "c"]
+
+
+def test_few_numbers_are_kept_of_each_object() -> None:
+    """In the order of an API server nothing but two arrays grows."""
+    distinct = Distinct()
+    assert all(distinct.is_new(f"shop/web-{number:05}", number) for number in range(1000))
+    assert (distinct.number, distinct._index) == (1000, None)
+    assert len(distinct._names) * distinct._names.itemsize + len(distinct._contents) * 8 == 16_000
+    assert not distinct.is_new("shop/web-00500", 500)
+    assert distinct.number == 1000

@@ -1,0 +1,68 @@
+"""A list that is followed: an object is told from others by its namespace and name, as in etcd."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from kubectl_spread.kube.model import ListMeta, Object, ObjectMeta
+from kubectl_spread.sources.page import Page
+from kubectl_spread.sources.watch_events import Event
+from kubectl_spread.sources.watch_list import Listed, Signals, WatchedList
+
+PATIENCE = 5.0
+
+
+def made(name: str, uid: str = "", namespace: str = "shop", **labels: str) -> Object:
+    return Object(metadata=ObjectMeta(name=name, namespace=namespace, uid=uid, labels=labels))
+
+
+def listed(*objects: Object) -> Listed[Object]:
+    found: Listed[Object] = Listed()
+    found.add(Page(ListMeta(resource_version="1"), objects, lambda one: one))
+    return found
+
+
+def after(start: list[Object], *events: tuple[str, Object]) -> list[tuple[str, str]]:
+    """Return the names and labels of a list after some events."""
+    told = threading.Event()
+
+    @contextmanager
+    def follow(_: str) -> Iterator[Iterator[Event[Object]]]:
+        def stream() -> Iterator[Event[Object]]:
+            yield from (Event(kind, found, str(number)) for number, (kind, found) in enumerate(events, 2))
+            told.set()
+            threading.Event().wait(PATIENCE)
+
+        yield stream()
+
+    watched = WatchedList(lambda: listed(*start), follow, Signals())
+    assert told.wait(PATIENCE)
+    return [(found.metadata.name, found.metadata.labels.get("rev", "")) for found in watched.page()]
+
+
+@pytest.mark.parametrize("uid", ["", "1"], ids=["no uid", "one uid for all"])
+def test_objects_are_told_apart_by_name(uid: str) -> None:
+    """Issue 13, section 8: six pods became one, with no findings."""
+    pods = [made(f"web-{number}", uid) for number in range(6)]
+    assert len(listed(*pods).objects) == 6
+    added, gone = ("ADDED", made("web-6", uid)), ("DELETED", made("web-0", uid))
+    assert [name for name, _ in after(pods, added, gone)] == [f"web-{number}" for number in range(1, 7)]
+
+
+def test_one_name_in_two_namespaces() -> None:
+    pods = [made("web", namespace="one"), made("web", namespace="two")]
+    assert len(listed(*pods).objects) == 2
+
+
+def test_an_object_that_is_made_again_takes_the_place_of_the_old_one() -> None:
+    """A StatefulSet's pod comes back with its name and another uid."""
+    again = [("DELETED", made("web-0", "1")), ("ADDED", made("web-0", "2", rev="r2"))]
+    assert after([made("web-0", "1", rev="r1")], *again) == [("web-0", "r2")]
+
+
+def test_a_change_is_kept() -> None:
+    assert after([made("web-0", rev="r1")], ("MODIFIED", made("web-0", rev="r2"))) == [("web-0", "r2")]
