@@ -151,6 +151,7 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line; called as ``kubectl-spread`` it says ``kubectl spread``, as kubectl's users do."""
+    output.tolerate_broken_stderr()
     # The default action would leave the files behind that hold keys of the kubeconfig.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
     # What one run makes it keeps until its end: looking for cycles in that takes a tenth of the time and frees nothing.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal, NoReturn
 
 import click
 
-from kubectl_spread.cli import formats, leaving, options, output, values
+from kubectl_spread.cli import formats, leaving, options, output, places, values
 from kubectl_spread.cli.formats import Output
 from kubectl_spread.errors import UsageError
 
@@ -98,8 +98,9 @@ def check(
     wanted = formats.outputs(forms, output_file)
     if manifests:
         filename, arguments = _files(filename, arguments), ()
-    known = load(baseline, filename) if baseline else None
     asked |= {"arguments": arguments, "filename": filename}
+    places.refuse_inputs((one.file for one in wanted), {**asked, "baseline": baseline})
+    known = load(baseline, filename) if baseline else None
     if watch:
         _watch(asked, wanted, known, partial(_layout, show=show, headers=not no_headers), color)
     question, gathered = gather(asked)

@@ -14,7 +14,7 @@ import click
 import msgspec
 
 from kubectl_spread.audit.report import Report
-from kubectl_spread.cli import output
+from kubectl_spread.cli import output, places
 from kubectl_spread.errors import SourceError, UsageError
 
 TABLE: Final = "table"
@@ -76,12 +76,9 @@ def outputs(asked: Sequence[Output], output_file: str) -> list[Output]:
         UsageError: two would go to one place, or nothing to that file.
     """
     wanted = [Output(one.form, one.file or output_file or None) for one in asked or [Output(TABLE)]]
-    places = [one.file for one in wanted]
-    for place in places:
-        if places.count(place) > 1:
-            where = "standard output" if place is None else place
-            raise UsageError(f"several -o go to {where}: write -o FORMAT=FILE")
-    if output_file and output_file not in places:
+    targets = [one.file for one in wanted]
+    places.refuse_shared(targets)
+    if output_file and output_file not in targets:
         raise UsageError("--output-file: every -o names a file of its own")
     return sorted(wanted, key=lambda one: one.file is None)
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import os
+import select
 import shutil
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
 if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
     from kubectl_spread.render.terminal import Terminal
 
 _WIPE: Final = "\r\x1b[K"
@@ -21,6 +26,40 @@ _SPOKEN: Final = (
     "The connection to the server",
     "Unable to connect to the server",
 )
+
+
+class _Lenient(io.FileIO):
+    """A file that drops what cannot be written to it."""
+
+    _patience = 5.0
+    """The seconds that the next message waits for a reader."""
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        """Write; where that fails, do nothing: a message that nobody can read must not cost the report."""
+        size = memoryview(data).nbytes
+        try:
+            written = super().write(data)
+            if written is None:
+                # It does not wait by itself, and its reader is slow.
+                select.select([], [self], [], self._patience)
+                written = super().write(data)
+                self._patience = self._patience if written else 0.0
+        except OSError:
+            return size
+        return size if written is None else written
+
+
+def tolerate_broken_stderr() -> None:
+    """Have messages on stderr be lost where it is closed, full or a pipe that nobody reads; the data still arrives."""
+    stream = sys.stderr
+    if stream is None:
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - to the end
+        return
+    buffer = getattr(stream, "buffer", None)
+    # A console of Windows is none, nor is what a program put there that runs this one inside itself.
+    if isinstance(getattr(buffer, "raw", buffer), io.FileIO):
+        lenient = io.BufferedWriter(_Lenient(stream.fileno(), "w", closefd=False))
+        sys.stderr = io.TextIOWrapper(lenient, stream.encoding, "backslashreplace", line_buffering=True)
 
 
 def terminal(color: str) -> Terminal:

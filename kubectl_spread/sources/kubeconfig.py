@@ -142,22 +142,22 @@ def load(explicit: str, environment: Mapping[str, str]) -> Kubeconfig:
         SourceError: A file cannot be read or is malformed.
     """
     merged = Kubeconfig()
-    for path in _paths(explicit, environment):
+    for path in paths(explicit, environment):
         merged.add(_read(path), path.parent.absolute())
     return merged
 
 
-def _paths(explicit: str, environment: Mapping[str, str]) -> list[Path]:
+def paths(explicit: str, environment: Mapping[str, str]) -> list[Path]:
     """Return the files to read; one that a flag names must be there, others may be missing."""
     if explicit:
         return [Path(explicit)]
     listed = environment.get("KUBECONFIG", "")
     if listed:
         # In this order, each once: an empty part of the list is no file.
-        paths = [Path(part) for part in dict.fromkeys(listed.split(os.pathsep)) if part]
+        found = [Path(part) for part in dict.fromkeys(listed.split(os.pathsep)) if part]
     else:
-        paths = [Path.home() / ".kube" / "config"]
-    return [path for path in paths if path.exists()]
+        found = [Path.home() / ".kube" / "config"]
+    return [path for path in found if path.exists()]
 
 
 def _read(path: Path) -> _File:

@@ -1,10 +1,12 @@
-"""Standard output that takes nothing: one line on stderr and exit status 2."""
+"""Standard output that takes nothing: one line on stderr and exit status 2. A broken stderr costs no data."""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -53,3 +55,57 @@ def test_a_full_device(folder: Path, arguments: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("arguments", COMMANDS)
 def test_a_closed_output(folder: Path, arguments: tuple[str, ...]) -> None:
     assert written(folder, arguments, ">&-") == (2, "error: cannot write to standard output: Bad file descriptor")
+
+
+BROKEN = {"closed": "2>&-", "full": f"2>{FULL}", "read only": "2</dev/null", "nobody reads": ""}
+"""What a shell makes of stderr; the last is a pipe whose reader has gone."""
+SPEAKING = [
+    ("check", "-f", "cluster.json", "--fail-on", "info"),
+    ("check", "-f", "cluster.json", "-f", "broken.json", "-o", "json"),
+    ("explain", "p", "-f", "cluster.json"),
+    ("merge", "-f", "cluster.json", "-f", "broken.json"),
+    ("check", "--nonsense"),
+    ("check", "-f", "missing.json"),
+]
+"""Commands that have something to say on stderr."""
+
+
+def both(folder: Path, arguments: tuple[str, ...], redirection: str, reader: bool) -> tuple[int, str, str]:
+    """Return the exit status, stdout and stderr of a command whose stderr a shell redirects."""
+    command = ["sh", "-c", f'exec "$@" {redirection}', "sh", sys.executable, "-m", "kubectl_spread", *arguments]
+    read, write = os.pipe()
+    if not reader:
+        os.close(read)
+    done = subprocess.run(command, cwd=folder, check=False, stdout=subprocess.PIPE, stderr=write, text=True, timeout=60)
+    os.close(write)
+    said = b""
+    if reader:
+        with os.fdopen(read, "rb") as file:
+            said = file.read()
+    return done.returncode, done.stdout, said.decode()
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("broken", BROKEN)
+@pytest.mark.parametrize("arguments", SPEAKING)
+def test_a_broken_stderr_loses_no_data(folder: Path, arguments: tuple[str, ...], broken: str) -> None:
+    """Nor does it change the exit status."""
+    (folder / "broken.json").write_text("{", encoding="utf-8")
+    status, data, said = both(folder, arguments, "", reader=True)
+    assert said
+    assert both(folder, arguments, BROKEN[broken], reader=False) == (status, data, "")
+
+
+def test_a_reader_that_has_stopped_costs_no_data(folder: Path) -> None:
+    """The pipe is full and does not block: a message waits for a while, and then it is lost."""
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    with suppress(BlockingIOError):
+        while True:
+            os.write(write, b"." * 4096)
+    command = [sys.executable, "-m", "kubectl_spread", *COMMANDS[0]]
+    done = subprocess.run(command, cwd=folder, check=False, stdout=subprocess.PIPE, stderr=write, timeout=60)
+    os.close(write)
+    os.close(read)
+    assert done.returncode == 0
+    assert b"SKEW" in done.stdout

@@ -1,0 +1,131 @@
+"""Where outputs go: never to a file that the same run reads, and never two to one file."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.audits import deployment
+from tests.builders import constraint, pod_json
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a directory with a manifest in a directory of its own, and links to it."""
+    inputs = tmp_path / "in"
+    inputs.mkdir()
+    found = (pod_json("p", constraints=[constraint()]), deployment(constraints=[constraint()]))
+    (inputs / "in.json").write_text("\n".join(map(json.dumps, found)), encoding="utf-8")
+    (tmp_path / "link").symlink_to("in/in.json")
+    os.link(inputs / "in.json", tmp_path / "hard")
+    (tmp_path / "other").symlink_to("in")
+    (tmp_path / "dangling").symlink_to("new")
+    return tmp_path
+
+
+def check(folder: Path, *arguments: str, redirection: str = "", **variables: str) -> tuple[int, str]:
+    """Return the exit status and the last line of stderr of a check."""
+    command = ["sh", "-c", f'exec "$@" {redirection}', "sh", sys.executable, "-m", "kubectl_spread", "check"]
+    environment = {**os.environ, **variables}
+    done = subprocess.run(
+        [*command, *arguments], cwd=folder, env=environment, check=False, capture_output=True, text=True
+    )
+    assert "Traceback" not in done.stderr
+    return done.returncode, (done.stderr.splitlines() or [""])[-1]
+
+
+@pytest.mark.parametrize(
+    "output",
+    ["in/in.json", "./in/../in/in.json", "other/in.json", "link", "hard"],
+    ids=["same", "path", "folder", "link", "hard"],
+)
+@pytest.mark.parametrize("inputs", [["-f", "in/in.json"], ["-f", "in"], ["-f", "link"], ["--manifests", "in"]], ids=str)
+def test_an_input_is_not_replaced(folder: Path, inputs: list[str], output: str) -> None:
+    before = (folder / "in" / "in.json").read_bytes()
+    status, message = check(folder, *inputs, "-o", f"yaml={output}")
+    assert status == 2
+    assert message.startswith(f"error: -o would replace {output}")
+    assert message.endswith(" reads that file: name another file")
+    assert (folder / "in" / "in.json").read_bytes() == before
+    assert check(folder, *inputs, "--output-file", output) == (status, message)
+
+
+def test_standard_input_is_not_replaced(folder: Path) -> None:
+    outcome = check(folder, "-f", "-", "-o", "json=hard", redirection="<in/in.json")
+    assert outcome == (2, "error: -o would replace hard, and -f - reads that file: name another file")
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["baseline", "scheduler-config", "kubeconfig", "certificate-authority", "client-certificate", "client-key"],
+)
+def test_no_file_of_an_option_is_replaced(folder: Path, option: str) -> None:
+    """The file is not even read before that."""
+    (folder / "file").write_text("kept", encoding="utf-8")
+    outcome = check(folder, "-f", "in", f"--{option}", "file", "-o", "json=./file")
+    assert outcome == (
+        2,
+        f"error: -o would replace ./file, which is file, and --{option} reads that file: name another file",
+    )
+    assert (folder / "file").read_text(encoding="utf-8") == "kept"
+
+
+def test_the_kubeconfig_is_not_replaced(folder: Path) -> None:
+    for name in ("one", "two"):
+        (folder / name).write_text("", encoding="utf-8")
+    status, message = check(folder, "-o", "json=two", KUBECONFIG=f"one{os.pathsep}two")
+    assert (status, message) == (
+        2,
+        "error: -o would replace two, and the kubeconfig reads that file: name another file",
+    )
+
+
+@pytest.mark.parametrize("form", ["json", "yaml"])
+def test_a_report_in_the_directory_is_replaced_by_the_next_one(folder: Path, form: str) -> None:
+    target = folder / "in" / f"report.{form}"
+    assert check(folder, "-f", "in", "-o", f"{form}={target}")[0] == 0
+    target.write_bytes(target.read_bytes() + b"\n")
+    status, message = check(folder, "-f", "in", "-o", f"{form}={target}")
+    assert "would replace" not in message
+    assert status == 0
+    assert not target.read_bytes().endswith(b"\n\n")
+    assert check(folder, "-f", "in", "-f", str(target), "-o", f"{form}={target}")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("new", "./new"),
+        ("new", "dangling"),
+        ("new", "NEW"),
+        ("in/x", "other/x"),
+        ("here", "here-link"),
+        ("here", "here-hard"),
+    ],
+)
+def test_two_outputs_do_not_go_to_one_file(folder: Path, first: str, second: str) -> None:
+    (folder / "here").touch()
+    (folder / "here-link").symlink_to("here")
+    os.link(folder / "here", folder / "here-hard")
+    outcome = check(folder, "-f", "in", "-o", f"json={first}", "-o", f"yaml={second}")
+    assert outcome == (2, f"error: several -o go to {first} and {second}, which are one file: write -o FORMAT=FILE")
+    assert not (folder / "new").exists()
+
+
+def test_what_the_shell_writes_to_is_not_replaced(folder: Path) -> None:
+    outcome = check(folder, "-f", "in", "-o", "json=out", "-o", "wide", redirection=">out")
+    assert outcome == (2, "error: several -o go to out and standard output, which are one file: write -o FORMAT=FILE")
+
+
+def test_files_that_differ_are_all_written(folder: Path) -> None:
+    """Directories with names that differ in case are others where the file system says so."""
+    for name in ("a/report", "b/report", "report"):
+        (folder / name).parent.mkdir(exist_ok=True)
+    outputs = [word for name in ("a/report", "b/report", "report") for word in ("-o", f"json={name}")]
+    assert check(folder, "-f", "in", *outputs)[0] == 0
+    assert len({(folder / name).read_bytes() for name in ("a/report", "b/report", "report")}) == 1
