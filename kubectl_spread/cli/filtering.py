@@ -58,7 +58,7 @@ class Run(msgspec.Struct):
         """Treat what the options name, and write it or the report."""
         question = msgspec.convert(asked, Question)
         judgement, notes = judge_files_by(question)
-        for note in notes:
+        for note in (*notes, *files.unread(question.filename, recursive=question.recursive)):
             output.note(note)
         for file in files.expand(question.filename, recursive=question.recursive):
             try:

@@ -71,7 +71,7 @@ def from_files(question: Question) -> Gathered:
         UsageError: options contradict each other.
         SourceError: a path cannot be read at all.
     """
-    from kubectl_spread.sources import manifests  # noqa: PLC0415 - a live check need not wait for it
+    from kubectl_spread.sources import files, manifests  # noqa: PLC0415 - a live check need not wait for them
 
     judgement, notes = judge_files_by(question)
     snapshot = Snapshot(question.scope(None), closely=question.explaining, schedulers=schedulers.known(question))
@@ -87,6 +87,7 @@ def from_files(question: Question) -> Gathered:
     unknown = schedulers.apply(snapshot, schedulers.OWNER_KINDS)
     nodes: report.NodesKnown = "listed" if snapshot.nodes else "none"
     audit = evaluate(snapshot, judgement.context(question), nodes=nodes)
+    notes += files.unread(question.filename, recursive=question.recursive)
     notes += [*_capture_hint(audit), *schedulers.hints(snapshot)]
     problems = [*(str(error) for error in reading.errors), *unknown]
     problems += [f'{resource(target.kind)} "{target.name}" not found in the files' for target in snapshot.unmet()]

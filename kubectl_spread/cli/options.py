@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 
 import click
 
-from kubectl_spread.cli import values
+from kubectl_spread.cli import sizes, values
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -97,6 +97,16 @@ _VERSION: Final = (
     ),
 )
 
+_MEMORY: Final = click.option(
+    "--max-memory",
+    default="1Gi",
+    show_default=True,
+    metavar="SIZE",
+    expose_value=False,
+    callback=lambda _context, _parameter, size: sizes.allow(size),
+    help="How much memory input may take while it is read; what is counted and dropped takes none.",
+)
+
 _QUESTIONS: Final = (
     click.option(
         "--recreate",
@@ -166,6 +176,7 @@ _INPUT: Final = (
         help="Since when every apiserver merges spread selectors.",
     ),
     *_QUESTIONS,
+    _MEMORY,
 )
 
 _MANIFESTS: Final = (
@@ -180,6 +191,7 @@ _MANIFESTS: Final = (
     ),
     _RECURSIVE,
     *_VERSION,
+    _MEMORY,
 )
 
 _SCOPE: Final = (

@@ -16,6 +16,7 @@ from kubectl_spread.sources import answers, connection, credentials, durations, 
 from kubectl_spread.sources.answers import ExpiredError
 from kubectl_spread.sources.connection import ConnectionFlags
 from kubectl_spread.sources.distinct import Distinct
+from kubectl_spread.sources.metrics import feature_gates
 from kubectl_spread.sources.page import Page
 from kubectl_spread.sources.protobuf import Decoder
 from kubectl_spread.sources.resources import NAMESPACES, Resource
@@ -29,7 +30,6 @@ _JSON: Final = "application/json"
 _METADATA_LIST: Final = "PartialObjectMetadataList"
 _METADATA: Final = f"application/json;as={_METADATA_LIST};g=meta.k8s.io;v=v1,application/json"
 _TEXT: Final = "text/plain"
-_GATE: Final = re.compile(rb'^kubernetes_feature_enabled\{[^}\n]*\bname="(\w+)"[^}\n]*\} ([01])\b', re.MULTILINE)
 _DIGITS: Final = re.compile(r"\d+")
 _FULL_VERSION: Final = re.compile(r"v?(\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]*)?)", re.ASCII)
 """``1.37.1``, and what vendors add to it, such as ``-gke.100``."""
@@ -173,7 +173,7 @@ class Cluster:
             metrics = self._get("/metrics", _TEXT).body
         except ForbiddenError:
             return None
-        return {name.decode(): value == b"1" for name, value in _GATE.findall(metrics)}
+        return feature_gates(metrics)
 
     def get(self, resource: Resource[T], namespace: str | None, name: str) -> T:
         """Read one object.

@@ -17,7 +17,7 @@ from kubernetes.config import ConfigException
 from kubernetes.config.kube_config import KubeConfigLoader
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.sources import execplugin, oidc, proxies
+from kubectl_spread.sources import exchange, execplugin, memory, oidc, proxies
 from kubectl_spread.sources.connection import Settings
 from kubectl_spread.sources.kubeconfig import Section
 
@@ -78,7 +78,9 @@ def login(settings: Settings, say: Callable[[str], None] = lambda _: None) -> Lo
     configuration.no_proxy = None
     configuration.proxy = proxy.url if proxy else None
     configuration.proxy_headers = proxy.headers if proxy else None
-    return Login(ApiClient(configuration), identity.expires)
+    client = ApiClient(configuration)
+    exchange.keep(client.rest_client.pool_manager)
+    return Login(client, identity.expires)
 
 
 def renewal(settings: Settings, say: Callable[[str], None] = lambda _: None) -> Callable[[], Login] | None:
@@ -162,7 +164,8 @@ def _token_in_file(user: Section) -> str:
     """Return the token in the file; one that stands in the kubeconfig too is for when the file has none."""
     otherwise: str = user.get("token", "")
     try:
-        return Path(user["tokenFile"]).read_text().strip() or otherwise
+        with memory.reading(Path(user["tokenFile"])) as body:
+            return body.decode().strip() or otherwise
     except (OSError, UnicodeDecodeError) as error:
         if otherwise:
             return otherwise

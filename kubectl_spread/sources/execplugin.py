@@ -15,14 +15,16 @@ import subprocess
 import sys
 from base64 import b64decode, b64encode
 from binascii import Error as NotBase64Error
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final, cast
 
 import msgspec
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.sources import yaml_documents
+from kubectl_spread.sources import memory, yaml_documents
+from kubectl_spread.sources.memory import TooLargeError
 
 Section = dict[str, Any]
 
@@ -107,7 +109,8 @@ def _told(cluster: Section) -> Section:
             # Encoded anew: the kubeconfig may have broken it into lines.
             authority = b64encode(b64decode(authority)).decode()
         elif cluster.get("certificate-authority"):
-            authority = b64encode(Path(cluster["certificate-authority"]).read_bytes()).decode()
+            with memory.reading(Path(cluster["certificate-authority"])) as body:
+                authority = b64encode(body).decode()
     except (OSError, NotBase64Error) as error:
         raise SourceError(f"failed to load CA bundle for execProvider: {error}") from error
     if authority:
@@ -125,20 +128,37 @@ def _run(plugin: Section, info: str, *, interactive: bool) -> bytes:
         hint = " ".join(str(plugin.get("installHint", "")).split())
         raise SourceError(f"{FAILED}exec: executable {command} not found{f' ({hint})' if hint else ''}")
     given = {variable["name"]: variable.get("value", "") for variable in plugin.get("env") or ()}
+    environment = {**os.environ, **given, "KUBERNETES_EXEC_INFO": info}
     try:
-        done = subprocess.run(  # noqa: S603 - what the kubeconfig names is what its user runs
-            [program, *(plugin.get("args") or ())],
-            check=False,
-            stdin=None if interactive else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            env={**os.environ, **given, "KUBERNETES_EXEC_INFO": info},
-        )
+        status, output = _ran([program, *(plugin.get("args") or ())], environment, interactive=interactive)
     except (OSError, ValueError) as error:
         reason = (getattr(error, "strerror", None) or str(error)).lower()
         raise SourceError(f"{FAILED}exec: fork/exec {program}: {reason}") from None
-    if done.returncode:
-        raise SourceError(f"{FAILED}exec: executable {command} failed with exit code {done.returncode}")
-    return done.stdout
+    if status:
+        raise SourceError(f"{FAILED}exec: executable {command} failed with exit code {status}")
+    return output
+
+
+def _ran(command: list[str], environment: Mapping[str, str], *, interactive: bool) -> tuple[int, bytes]:
+    """Run a program to its end; return its exit status and what it printed.
+
+    Raises:
+        OSError: It cannot be run.
+        TooLargeError: It prints more than fits into memory.
+    """
+    stdin = None if interactive else subprocess.DEVNULL
+    with (
+        memory.RUN.claim(f"what {command[0]} prints") as claim,
+        subprocess.Popen(  # noqa: S603 - what the kubeconfig names is what its user runs
+            command, stdin=stdin, stdout=subprocess.PIPE, env=environment
+        ) as process,
+    ):
+        try:
+            output = memory.whole(cast("BinaryIO", process.stdout), claim)
+        except BaseException:
+            process.kill()
+            raise
+    return process.returncode, output
 
 
 def _answer(output: bytes, version: str) -> Credentials:
@@ -150,6 +170,8 @@ def _answer(output: bytes, version: str) -> Credentials:
     try:
         documents = [document.value() for document in yaml_documents.documents(output, "stdout")]
         found = msgspec.convert(documents[0] if documents else None, _Answer)
+    except TooLargeError as error:
+        raise SourceError(f"{FAILED}decoding {error}") from None
     except (SourceError, msgspec.ValidationError):
         # Why would be told with words of what may be a secret.
         raise SourceError(f"{FAILED}decoding stdout: it is no ExecCredential") from None

@@ -55,10 +55,6 @@ class ConnectionFailedError(SourceError):
         self.again = again
 
 
-class TooLargeError(Exception):
-    """An answer is larger than any real one."""
-
-
 def failure(error: BaseException, host: str, timeout: float) -> ConnectionFailedError:
     """Return what to say about an error of urllib3.
 
@@ -78,8 +74,6 @@ def failure(error: BaseException, host: str, timeout: float) -> ConnectionFailed
             case gaierror():
                 text = f"dial tcp: lookup {urlsplit(host).hostname}: no such host"
                 return ConnectionFailedError(_UNREACHABLE + text, Again.KNOWN)
-            case TooLargeError():
-                return ConnectionFailedError(f"Server returned an unexpected response: {cause}", Again.NEVER)
     if any(map(_is_late, causes)):
         text = f"no answer within {timeout or CONNECT_TIMEOUT:g}s"
         return ConnectionFailedError(_UNREACHABLE + text, Again.KNOWN)

@@ -12,13 +12,18 @@ from functools import partial
 from io import BufferedReader, FileIO, RawIOBase
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, cast
 
 from kubectl_spread import errors
 from kubectl_spread.errors import SourceError
+from kubectl_spread.sources import memory
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 STDIN: Final = "-"
 _EXTENSIONS: Final = (".json", ".yaml", ".yml")
+_GZIPPED: Final = tuple(f"{extension}.gz" for extension in _EXTENSIONS)
 _BLOCK: Final = 1 << 20
 _GZIP: Final = b"\x1f\x8b"
 _UTF8_MARK: Final = b"\xef\xbb\xbf"
@@ -64,6 +69,8 @@ def expand(paths: Iterable[str], *, recursive: bool) -> list[File]:
         if not found:
             extensions = " ".join(_EXTENSIONS)
             msg = f"error reading [{path}]: recognized file extensions are [{extensions}]"
+            if gzipped := passed_over([path], recursive=recursive):
+                msg += f"; name a gzipped file to read it: -f {gzipped[0]}"
             raise SourceError(msg)
         for file in found:
             known = files.setdefault(os.path.realpath(file), File(file, named=named))
@@ -72,42 +79,84 @@ def expand(paths: Iterable[str], *, recursive: bool) -> list[File]:
     return list(files.values())
 
 
+def passed_over(paths: Iterable[str], *, recursive: bool) -> list[str]:
+    """Return the gzipped manifests in the directories among ``paths``, which are read only where they are named."""
+    directories = (path for path in paths if path != STDIN and Path(path).is_dir())
+    return [file for path in directories for file in _manifests(path, recursive=recursive, extensions=_GZIPPED)]
+
+
+def unread(paths: Iterable[str], *, recursive: bool) -> list[str]:
+    """Return what to say about the gzipped manifests in directories; kubectl passes over them in silence."""
+    found = passed_over(paths, recursive=recursive)
+    others = f" and {len(found) - 1} more" if found[1:] else ""
+    return [f"{found[0]}{others} not read: name gzipped files to read them (-f {found[0]})"] if found else []
+
+
 def content(path: str, stdin: BinaryIO) -> bytes:
     """Return the bytes of a file as UTF-8 without a byte order mark, unpacked when gzipped.
 
     Raises:
-        SourceError: It cannot be read.
+        SourceError: It cannot be read, or does not fit into memory.
     """
-    return b"".join(blocks(path, stdin))
+    parts = []
+    with memory.RUN.claim(path) as claim:
+        for block in blocks(path, stdin):
+            claim.grow(len(block))
+            parts.append(block)
+        return b"".join(parts)
 
 
 def blocks(path: str, stdin: BinaryIO) -> Generator[bytes, None, None]:
     """Yield what ``content`` returns piece by piece, so that a large file need not fit into memory.
 
     Raises:
-        SourceError: It cannot be read, or not to its end.
+        SourceError: It cannot be read, or not to its end, or it unpacks to what nobody packed.
     """
     try:
-        with _opened(path, stdin) as file:
-            yield from _as_utf8(iter(partial(file.read, _BLOCK), b""))
+        with _opened(path, stdin) as (file, packed):
+            yield from _as_utf8(_checked(path, file, packed) if packed else iter(partial(file.read, _BLOCK), b""))
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         msg = f"error reading {path}: {reason[:1].lower()}{reason[1:]}"
         raise SourceError(msg) from error
 
 
+class _Counted(RawIOBase):
+    """A file that counts what is read of it; standard input cannot tell how far it is read."""
+
+    def __init__(self, file: RawIOBase) -> None:
+        self._file = file
+        self.count = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int | None:
+        size = self._file.readinto(buffer)
+        self.count += size or 0
+        return size
+
+
 @contextmanager
-def _opened(path: str, stdin: BinaryIO) -> Iterator[BinaryIO]:
-    """Open a file, unpacked if its first bytes say that it is gzipped."""
+def _opened(path: str, stdin: BinaryIO) -> Iterator[tuple[BinaryIO, _Counted | None]]:
+    """Open a file, unpacked if its first bytes say that it is gzipped, together with what counts the packed bytes."""
     with ExitStack() as stack:
-        if path == STDIN:
-            file = BufferedReader(cast("RawIOBase", stdin))
-            # Standard input is not closed with what reads it.
-            stack.callback(file.detach)
+        # Standard input is not closed with what reads it.
+        counted = _Counted(cast("RawIOBase", stdin) if path == STDIN else stack.enter_context(FileIO(path)))
+        file = stack.enter_context(BufferedReader(counted))
+        if file.peek(len(_GZIP)).startswith(_GZIP):
+            yield cast("BinaryIO", stack.enter_context(gzip.open(file))), counted
         else:
-            file = BufferedReader(stack.enter_context(FileIO(path)))
-        packed = file.peek(len(_GZIP)).startswith(_GZIP)
-        yield cast("BinaryIO", stack.enter_context(gzip.open(file)) if packed else file)
+            yield cast("BinaryIO", file), None
+
+
+def _checked(path: str, file: BinaryIO, packed: _Counted) -> Iterator[bytes]:
+    """Yield what a file unpacks to, as long as it is not a bomb."""
+    unpacked = 0
+    for block in iter(partial(file.read, _BLOCK), b""):
+        unpacked += len(block)
+        memory.check_ratio(path, packed.count, unpacked, "if it is meant so, unpack it first")
+        yield block
 
 
 def _as_utf8(found: Iterator[bytes]) -> Iterator[bytes]:
@@ -119,7 +168,7 @@ def _as_utf8(found: Iterator[bytes]) -> Iterator[bytes]:
     yield from found
 
 
-def _manifests(folder: str, *, recursive: bool) -> Iterator[str]:
+def _manifests(folder: str, *, recursive: bool, extensions: tuple[str, ...] = _EXTENSIONS) -> Iterator[str]:
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
@@ -128,6 +177,6 @@ def _manifests(folder: str, *, recursive: bool) -> Iterator[str]:
     for entry in entries:
         if entry.is_dir(follow_symlinks=False):
             if recursive:
-                yield from _manifests(entry.path, recursive=True)
-        elif entry.name.removesuffix(".gz").endswith(_EXTENSIONS) and not Path(entry.path).is_dir():
+                yield from _manifests(entry.path, recursive=True, extensions=extensions)
+        elif entry.name.endswith(extensions) and not Path(entry.path).is_dir():
             yield entry.path

@@ -142,7 +142,7 @@ class _Reader(msgspec.Struct, frozen=True):
             if not kept:
                 window.forget(window.position)
             if window.position < len(window.body) or not window.more():
-                return window.body[window.position : window.position + 1]
+                return bytes(window.body[window.position : window.position + 1])
 
     def _value(self) -> bytes:
         """Step over the value at the position, and return it.
@@ -152,24 +152,34 @@ class _Reader(msgspec.Struct, frozen=True):
         """
         window = self.window
         while True:
-            view = memoryview(window.body)[window.position :]
-            fault: SourceError | None = None
-            try:
-                size = json_documents.length(view)
-            except RecursionError as error:
-                line = window.line_at(window.position + json_documents.deepest(view))
-                raise json_documents.too_deep(Position(self.source, line)) from error
-            except msgspec.DecodeError as error:
-                problem, byte = json_documents.told(error)
-                size = len(view) if byte is None else byte
-                fault = self._invalid(problem, window.position + size)
+            with memoryview(window.body) as whole, whole[window.position :] as view:
+                size, fault = self._measured(view)
+                there = len(view)
             # What is cut off at the end of the window may look like a fault.
-            if size < len(view) - _CUT_OFF or not window.more():
+            if size < there - _CUT_OFF or not window.more():
                 break
         if fault:
             raise fault
+        start = window.position
         window.position += size
-        return bytes(view[:size])
+        return bytes(window.body[start : window.position])
+
+    def _measured(self, view: memoryview) -> tuple[int, SourceError | None]:
+        """Return how many bytes the value takes with which ``view`` begins, and what is wrong with it, if it ends so.
+
+        Raises:
+            SourceError: It is nested too deeply.
+        """
+        window = self.window
+        try:
+            return json_documents.length(view), None
+        except RecursionError as error:
+            line = window.line_at(window.position + json_documents.deepest(view))
+            raise json_documents.too_deep(Position(self.source, line)) from error
+        except msgspec.DecodeError as error:
+            problem, byte = json_documents.told(error)
+            size = len(view) if byte is None else byte
+            return size, self._invalid(problem, window.position + size)
 
     def _invalid(self, problem: str, position: int | None = None) -> SourceError:
         window = self.window

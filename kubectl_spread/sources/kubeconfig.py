@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.sources import yaml_documents
+from kubectl_spread.sources import memory, yaml_documents
 
 Section: TypeAlias = dict[str, Any]
 """The ``cluster`` or ``user`` of a kubeconfig, without what is null or empty."""
@@ -162,8 +162,8 @@ def paths(explicit: str, environment: Mapping[str, str]) -> list[Path]:
 
 def _read(path: Path) -> _File:
     try:
-        body = path.read_bytes()
-        found = [document.value() for document in yaml_documents.documents(body, str(path))]
+        with memory.reading(path) as body:
+            found = [document.value() for document in yaml_documents.documents(body, str(path))]
         file = msgspec.convert(found[0], _File) if found and found[0] is not None else _File()
         _check(file, path)
     except OSError as error:

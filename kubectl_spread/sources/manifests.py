@@ -15,11 +15,12 @@ from kubectl_spread.errors import DecodeError, Position, SourceError
 from kubectl_spread.kube.defaultconstraints import MapSelecting
 from kubectl_spread.kube.detail import DetailedPod
 from kubectl_spread.kube.model import Namespace, Node, Pod
-from kubectl_spread.sources import files, json_documents, json_objects, json_stream, kinds
+from kubectl_spread.sources import files, json_documents, json_objects, json_stream, kinds, memory
 from kubectl_spread.sources.files import File
 from kubectl_spread.sources.json_objects import FieldError, Json, Path
 from kubectl_spread.sources.kinds import Object
 from kubectl_spread.sources.listing import ITEMS, LIST, NOTHING, Header, Listing, Record, of_item
+from kubectl_spread.sources.memory import TooLargeError
 from kubectl_spread.sources.window import Window
 
 NAMESPACE: Final = "default"
@@ -32,6 +33,8 @@ UNREADABLE: Final = "unreadable"
 _FAULTS: Final = (FieldError, msgspec.DecodeError, UnicodeDecodeError)
 _LONGEST_PATH: Final = 32
 """How many steps may lead to a list; each list around it is two."""
+_DECODED: Final = 20
+"""How many times its size an object may take in memory: an empty constraint, three bytes, takes 64."""
 _JSON_START: Final = re.compile(rb"[ \t\r\n]*\{(?!\{)")
 
 
@@ -129,7 +132,7 @@ class _Reader(msgspec.Struct, frozen=True):
         for file in expanded:
             try:
                 with closing(files.blocks(file.path, self.stdin)) as blocks:
-                    window = Window(blocks)
+                    window = Window(blocks, file.source)
                     if file.named and json_stream.is_blank(window):
                         raise empty(file)
                     for found in _documents(window, file.source):
@@ -159,6 +162,9 @@ class _Reader(msgspec.Struct, frozen=True):
         except DecodeError as error:
             self.skipped[MALFORMED] += 1
             self.errors.append(error)
+            return
+        except TooLargeError as error:
+            self._unreadable(error)
             return
         self.kinds[loaded.kind] += 1
         yield loaded
@@ -208,6 +214,7 @@ def _listed(listing: Listing) -> Iterator[Member | SourceError]:
     """Yield the members of a list while it is read; items that do not say what they are wait for what the list is."""
     waiting: list[tuple[Record, Header | Member]] = []
     is_kubernetes = False
+    claim = memory.RUN.claim("a list whose kind follows its items")
     for item in listing.items:
         if isinstance(item, SourceError):
             yield item
@@ -217,6 +224,7 @@ def _listed(listing: Listing) -> Iterator[Member | SourceError]:
             is_kubernetes = True
             yield from _of(item, header, listing.of_item)
         else:
+            claim.grow(len(memoryview(item.raw)))
             waiting.append((item, header))
     record = json_documents.record(msgspec.json.encode({**listing.fields, ITEMS: []}), listing.line)
     is_kubernetes = is_kubernetes or kinds.is_meant_as_object(record.raw)
@@ -282,6 +290,7 @@ def load(member: Member, source: str, namespace: str) -> Loaded:
 
     Raises:
         DecodeError: It is not what it says it is.
+        TooLargeError: It may not fit into memory.
     """
     record = member.record
     try:
@@ -290,7 +299,10 @@ def load(member: Member, source: str, namespace: str) -> Loaded:
         if member.type is None:
             raise member.fault or FieldError(("kind",), "is not read")
         # A copy, so that an object that is kept does not keep the whole file.
-        decoded = json_objects.decode(bytes(record.raw), member.type)
+        raw = bytes(record.raw)
+        with memory.RUN.claim(str(Position(source, record.line))) as claim:
+            claim.grow(len(raw) * _DECODED)
+            decoded = json_objects.decode(raw, member.type)
     except _FAULTS as error:
         raise _malformed(record, source, namespace, error) from error
     return Loaded(member.kind, _with_namespace(decoded, namespace), Position(source, record.line))

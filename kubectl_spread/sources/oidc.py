@@ -14,6 +14,7 @@ import ssl
 import time
 from base64 import b64decode, urlsafe_b64decode
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import quote_plus, urlencode
@@ -23,12 +24,18 @@ import urllib3
 from urllib3.exceptions import HTTPError
 
 from kubectl_spread.errors import SourceError
+from kubectl_spread.sources import exchange, memory
+from kubectl_spread.sources.addresses import without_query
+from kubectl_spread.sources.exchange import Deadline
 from kubectl_spread.sources.failures import failure
 from kubectl_spread.sources.proxies import find, pool
 
 _LEEWAY: Final = 10.0
 """Seconds before its end in which a token counts as expired."""
 _TIMEOUT: Final = 30.0
+"""Seconds until an answer must have been read to its end."""
+_LARGEST: Final = 1 << 20
+"""Bytes of an answer. Source: golang.org/x/oauth2/internal/token.go, doTokenRoundTrip."""
 _FAILED: Final = "Unable to connect to the server: "
 _ROTATED: Final = (
     "the OIDC issuer gave a new refresh token, not written to the kubeconfig: log in again if kubectl is refused"
@@ -87,6 +94,7 @@ def _refreshed(config: Mapping[str, str], environment: Mapping[str, str]) -> dic
     Who we are stands in a header, or, for an issuer that does not read it there, in the form.
     """
     asker = pool(find(config["idp-issuer-url"], "", environment), ssl_context=_context(config), retries=False)
+    exchange.keep(asker)
     issuer = config["idp-issuer-url"].removesuffix("/")
     found = _ask(asker, "GET", f"{issuer}/.well-known/openid-configuration")
     if found is None:
@@ -115,16 +123,37 @@ def _ask(
     """Return what the issuer answers; None: no, or nothing that can be read."""
     body = urlencode(form).encode() if form else None
     kind = {"Content-Type": "application/x-www-form-urlencoded"} if form else {}
+    sent = {**kind, **(headers or {})}
     try:
-        answer = asker.request(
-            method, url, body=body, headers={**kind, **(headers or {})}, redirect=False, timeout=_TIMEOUT
-        )
-        found = json.loads(answer.data) if answer.status == HTTPStatus.OK else None
+        with (
+            exchange.until(Deadline(_TIMEOUT)),
+            closing(
+                asker.request(
+                    method, url, body=body, headers=sent, redirect=False, timeout=_TIMEOUT, preload_content=False
+                )
+            ) as answer,
+        ):
+            found = json.loads(_body(answer, url)) if answer.status == HTTPStatus.OK else None
     except (HTTPError, OSError) as error:
         raise failure(error, url, _TIMEOUT) from error
     except ValueError:
         return None
     return found if isinstance(found, dict) else None
+
+
+def _body(answer: urllib3.BaseHTTPResponse, url: str) -> bytes:
+    """Return the body of an answer.
+
+    Raises:
+        SourceError: It is larger than any real one.
+    """
+    found = bytearray()
+    for part in exchange.parts(answer, url, "it cannot be meant so"):
+        found += part
+        if len(found) > _LARGEST:
+            problem = f"oidc: {without_query(url)} answers with more than {memory.mebibytes(_LARGEST)}"
+            raise SourceError(f"{_FAILED}{problem}")
+    return bytes(found)
 
 
 def _context(config: Mapping[str, str]) -> ssl.SSLContext:

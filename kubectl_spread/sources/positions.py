@@ -88,7 +88,7 @@ def _documents(source: str) -> Iterator[Record | Listing | SourceError]:
     if body:
         from kubectl_spread.sources import yaml_stream  # noqa: PLC0415 - JSON does not wait for it
 
-        yield from yaml_stream.documents(Window([body]), source)
+        yield from yaml_stream.documents(Window([body], source), source)
 
 
 def _content(source: str) -> bytes:

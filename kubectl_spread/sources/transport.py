@@ -17,20 +17,17 @@ from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import HTTPError, InsecureRequestWarning
 
 from kubectl_spread import __version__
-from kubectl_spread.sources import retries
+from kubectl_spread.sources import exchange, memory, retries
 from kubectl_spread.sources.clock import ServerClock
 from kubectl_spread.sources.credentials import Login
-from kubectl_spread.sources.failures import CONNECT_TIMEOUT, Again, ConnectionFailedError, TooLargeError, failure
+from kubectl_spread.sources.exchange import Deadline
+from kubectl_spread.sources.failures import CONNECT_TIMEOUT, Again, ConnectionFailedError, failure
+from kubectl_spread.sources.memory import Claim
 from kubectl_spread.sources.retries import Patience
 
 _USER_AGENT: Final = f"kubectl-spread/{__version__}"
-_CHUNK: Final = 16 << 10
-"""Bytes that are read at a time, at most: how a body begins is known as soon as so many are there."""
-_LARGEST: Final = 1 << 30
-"""Bytes of an answer. 500 pods, the default page, have a few millions."""
-_SUSPICIOUS: Final = 64 << 20
-_LARGEST_RATIO: Final = 200
-"""How much larger than what was sent a suspiciously large answer may become; alike pods shrink to a fortieth."""
+_SMALLER_PAGES: Final = "a smaller --chunk-size asks for smaller pages"
+_PLAIN: Final = "--disable-compression asks for it as it is"
 _WORTH_SAYING: Final = 2.0
 """Seconds of a pause that a user would wonder about."""
 _LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
@@ -44,6 +41,7 @@ class Answer(msgspec.Struct, frozen=True):
         content_type: The type of ``body``, or "".
         retry_after: Seconds after which to ask again; None: the apiserver does not say.
         location: Where a redirect leads, or "".
+        claim: What ``body`` takes of the memory for input, as long as the answer is there.
     """
 
     status: int
@@ -51,6 +49,7 @@ class Answer(msgspec.Struct, frozen=True):
     body: bytes | bytearray
     retry_after: float | None = None
     location: str = ""
+    claim: Claim | None = None
 
     @property
     def is_passing(self) -> bool:
@@ -80,7 +79,7 @@ class Transport:
         Args:
             login: A client with its credentials.
             impersonation: Headers that ask to act as somebody else.
-            timeout: Seconds until an answer must have been read; 0: as long as it takes.
+            timeout: Seconds until an answer must have been read to its end; 0: as long as it takes.
             compress: Whether to ask for compressed answers, which on one machine would only cost
                 both sides time, so that it is not done there.
             renew: Makes a client with credentials read anew; None: they cannot have changed.
@@ -127,33 +126,39 @@ class Transport:
 
     @contextmanager
     def stream(
-        self, path: str, query: Mapping[str, str | int], accept: str, silence: float
+        self, path: str, query: Mapping[str, str | int], accept: str, silence: float, longest: float
     ) -> Iterator[tuple[Answer, Iterator[bytes]]]:
         """Yield the head of an answer that goes on, and the parts of its body as they come; nothing is repeated.
 
         An answer of another status than 200 is a whole one, without parts. ``silence`` are the seconds without any
-        part after which the connection counts as broken.
+        part after which the connection counts as broken, ``longest`` those after which it does even if parts come. The
+        head must be there within ``--request-timeout``, or ``silence``.
 
         Raises:
             ConnectionFailedError: There is no answer, or it breaks off.
             SourceError: There are no new credentials.
         """
         url, login = f"{self._host}{path}?{urlencode(query)}", self._current()
+        deadline = Deadline(self._timeout or silence, silence)
         try:
-            response = self._opened(url, accept, silence)
-            if response.status == HTTPStatus.UNAUTHORIZED and self._renewed(login):
-                response.close()
-                response = self._opened(url, accept, silence)
+            with exchange.until(deadline):
+                response = self._opened(url, accept)
+                if response.status == HTTPStatus.UNAUTHORIZED and self._renewed(login):
+                    response.close()
+                    response = self._opened(url, accept)
             with closing(response):
-                goes_on = response.status == HTTPStatus.OK
-                body = bytearray() if goes_on else _body(response, Patience(silence), lambda _: None)
-                yield _answer(response, body), iter(lambda: response.read1(_CHUNK), b"") if goes_on else iter(())
-        except (HTTPError, ApiException, OSError, TooLargeError) as error:
+                if response.status != HTTPStatus.OK:
+                    yield _answer(response, *_body(response, path, lambda _: None)), iter(())
+                    return
+                deadline.restart(longest)
+                yield _answer(response, bytearray(), None), exchange.parts(response, path, _PLAIN)
+        except (HTTPError, ApiException, OSError) as error:
             raise failure(error, self._host, self._timeout) from error
 
-    def _opened(self, url: str, accept: str, silence: float) -> Any:
-        client, timeout = self._login.client, (self._timeout or CONNECT_TIMEOUT, silence)
-        headers = self._headers(client, accept)
+    def _opened(self, url: str, accept: str) -> Any:
+        """Send a request and return the head of its answer, within the time that is left of it."""
+        client = self._login.client
+        headers, timeout = self._headers(client, accept), exchange.left() or (CONNECT_TIMEOUT, None)
         response = client.rest_client.request("GET", url, headers=headers, _request_timeout=timeout).response
         self.clock.hear(response.headers.get("Date"))
         return response
@@ -198,20 +203,13 @@ class Transport:
         return patience.pause(None, retries.RETRIES if self._known else retries.RETRIES_BEFORE_CONTACT)
 
     def _once(self, url: str, accept: str, patience: Patience, begun: Callable[[bytes], None]) -> Answer:
-        timeout: object = (CONNECT_TIMEOUT, None)
-        if patience.left is not None:
-            timeout = max(patience.left, 0.001)
-        client = self._login.client
         try:
-            headers = self._headers(client, accept)
-            response = client.rest_client.request("GET", url, headers=headers, _request_timeout=timeout).response
-            self.clock.hear(response.headers.get("Date"))
-            with closing(response):
-                body = _body(response, patience, begun)
-        except (HTTPError, ApiException, OSError, TooLargeError) as error:
+            with exchange.until(Deadline(patience.left)), closing(self._opened(url, accept)) as response:
+                answer = _answer(response, *_body(response, urlsplit(url).path, begun))
+        except (HTTPError, ApiException, OSError) as error:
             raise failure(error, self._host, self._timeout) from error
         self._known = True
-        return _answer(response, body)
+        return answer
 
     def _headers(self, client: ApiClient, accept: str) -> urllib3.HTTPHeaderDict:
         headers = urllib3.HTTPHeaderDict({"Accept": accept, "User-Agent": _USER_AGENT})
@@ -223,35 +221,28 @@ class Transport:
         return headers
 
 
-def _answer(response: Any, body: bytes | bytearray) -> Answer:
+def _answer(response: Any, body: bytes | bytearray, claim: Claim | None) -> Answer:
     return Answer(
         status=response.status,
         content_type=response.headers.get("Content-Type", ""),
         body=body,
         retry_after=retries.retry_after(response.headers.get("Retry-After")),
         location=response.headers.get("Location", ""),
+        claim=claim,
     )
 
 
-def _body(response: Any, patience: Patience, begun: Callable[[bytes], None]) -> bytearray:
-    """Read the body to its end; a server that sends it bit by bit is held to the limit of time, too."""
-    # Only ``read1`` returns with what is there already.
-    limited = patience.left is not None
-    parts = iter(lambda: response.read1(_CHUNK), b"") if limited else response.stream(_CHUNK)
-    body = bytearray()
-    for part in parts:
-        if not body and response.status == HTTPStatus.OK:
-            begun(part)
-        body += part
-        _check_size(len(body), response.tell())
-        if patience.left is not None and patience.left <= 0:
-            raise TimeoutError
-    return body
-
-
-def _check_size(size: int, sent: int) -> None:
-    """Raise before an answer fills the memory, be it by being compressed beyond measure."""
-    if size > _LARGEST:
-        raise TooLargeError(f"more than {_LARGEST >> 20} MiB (ask for fewer objects a page with --chunk-size)")
-    if size > _SUSPICIOUS and size > sent * _LARGEST_RATIO:
-        raise TooLargeError(f"{sent >> 10} KiB that are more than {size >> 20} MiB when unpacked")
+def _body(response: Any, path: str, begun: Callable[[bytes], None]) -> tuple[bytearray, Claim]:
+    """Read the body to its end; return it, and what it takes of the memory for input."""
+    body, claim = bytearray(), memory.RUN.claim(path, _SMALLER_PAGES)
+    try:
+        for part in exchange.parts(response, path, _PLAIN):
+            if not body and response.status == HTTPStatus.OK:
+                begun(part)
+            claim.grow(len(part))
+            body += part
+    except BaseException:
+        # The error may be kept for long, and its traceback would keep the claim.
+        claim.resize(0)
+        raise
+    return body, claim

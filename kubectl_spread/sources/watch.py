@@ -136,7 +136,8 @@ class WatchedCluster(Cluster):
             # Not all at once, some minutes later.
             longest = random.randint(_LONGEST // 2, _LONGEST)  # noqa: S311 - not a secret
             asked = {**query, "resourceVersion": version, "timeoutSeconds": longest}
-            with self._transport.stream(resource.path(namespace), asked, ACCEPT, _SILENCE) as (head, parts):
+            path, most = resource.path(namespace), longest + _SILENCE
+            with self._transport.stream(path, asked, ACCEPT, _SILENCE, most) as (head, parts):
                 answers.check(head, verb="watch", resource=resource.plural)
                 yield reader.read(head, parts)
 

@@ -10,7 +10,7 @@ import msgspec
 
 from kubectl_spread.errors import SourceError
 from kubectl_spread.kube.model import Message, Object
-from kubectl_spread.sources import answers, json_objects
+from kubectl_spread.sources import answers, json_objects, memory
 from kubectl_spread.sources.answers import ExpiredError
 from kubectl_spread.sources.json_objects import FieldError
 from kubectl_spread.sources.protobuf import Decoder
@@ -26,6 +26,7 @@ _LENGTH: Final = 4
 """Bytes before each event in protobuf; they are its length."""
 _LARGEST: Final = 64 << 20
 """Bytes of an event; etcd takes objects of one or two millions."""
+_AN_EVENT: Final = "an event of a watch"
 
 
 class _Event(Message, frozen=True):
@@ -93,8 +94,9 @@ class EventReader(Generic[T]):
 
 def _frames(parts: Iterable[bytes]) -> Iterator[bytes]:
     """Yield what stands behind each length."""
-    buffer = bytearray()
+    buffer, claim = bytearray(), memory.RUN.claim(_AN_EVENT)
     for part in parts:
+        claim.resize(len(buffer) + len(part))
         buffer += part
         while len(buffer) >= _LENGTH:
             end = _LENGTH + int.from_bytes(buffer[:_LENGTH], "big")
@@ -107,10 +109,14 @@ def _frames(parts: Iterable[bytes]) -> Iterator[bytes]:
 
 def _lines(parts: Iterable[bytes]) -> Iterator[bytes]:
     """Yield lines."""
-    rest = b""
+    rest, claim = bytearray(), memory.RUN.claim(_AN_EVENT)
     for part in parts:
-        *lines, rest = (rest + part).split(b"\n")
-        yield from filter(None, lines)
+        claim.resize(len(rest) + len(part))
+        rest += part
+        if b"\n" in part:
+            *lines, last = rest.split(b"\n")
+            yield from (bytes(line) for line in lines if line)
+            rest = last
         _check_size(len(rest))
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from kubectl_spread.sources import memory
+
 START: Final = 1
 
 
@@ -12,17 +14,18 @@ class Window:
     """Bytes of a file that are still needed.
 
     Attributes:
-        body: What is in memory.
+        body: What is in memory; no view of it may be left when more is read.
         position: How far it is read; what comes before may be forgotten, from ``kept`` on.
         kept: The first byte that must not be forgotten.
     """
 
-    def __init__(self, blocks: Iterable[bytes]) -> None:
-        """Open a window at the beginning of a file that comes in ``blocks``."""
-        self.body = b""
+    def __init__(self, blocks: Iterable[bytes], source: str) -> None:
+        """Open a window at the beginning of the file ``source``, which comes in ``blocks``."""
+        self.body = bytearray()
         self.position = 0
         self.kept = 0
         self._blocks = iter(blocks)
+        self._claim = memory.RUN.claim(source, "a List whose items are not indented is read item by item")
         self._line = START
         self._counted = 0
 
@@ -31,16 +34,21 @@ class Window:
         self.position = self.kept = position
 
     def more(self) -> bool:
-        """Read at least as much as is kept, so that a long value takes linear time; False: the file ends."""
+        """Read at least as much as is kept, so that a long value takes linear time; False: the file ends.
+
+        Raises:
+            TooLargeError: What is kept does not fit into memory.
+        """
         self.line_at(self.kept)
-        kept, added = self.body[self.kept :], 0
-        parts = [kept]
+        del self.body[: self.kept]
+        kept, added = len(self.body), 0
         for block in self._blocks:
-            parts.append(block)
+            self._claim.resize(len(self.body) + len(block))
+            # In place: a longer copy of it would take as much again.
+            self.body += block
             added += len(block)
-            if added > len(kept):
+            if added > kept:
                 break
-        self.body = b"".join(parts)
         self.position -= self.kept
         self.kept = self._counted = 0
         return added > 0

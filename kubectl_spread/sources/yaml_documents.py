@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 from ruamel.yaml import YAML
+from ruamel.yaml.composer import Composer
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.events import CollectionEndEvent, CollectionStartEvent
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
@@ -16,7 +17,7 @@ from ruamel.yaml.resolver import VersionedResolver
 from ruamel.yaml.tag import Tag
 
 from kubectl_spread.errors import Position, SourceError
-from kubectl_spread.sources import yaml_places, yaml_scalars
+from kubectl_spread.sources import memory, yaml_places, yaml_scalars
 from kubectl_spread.sources.json_objects import MOST_LEVELS, Path
 from kubectl_spread.sources.listing import Place
 from kubectl_spread.sources.yaml_records import YamlRecord
@@ -26,6 +27,8 @@ _MERGE: Final = "<<"
 _ACTION: Final = "{{"
 """What Go templates put around their actions."""
 _TEMPLATE_HINT: Final = " (if this is a Helm template, render it with helm template first)"
+_NODE: Final = 1 << 10
+"""Bytes of memory that a node takes, with its text, its marks and its value."""
 _BUDGET: Final = 1_000_000
 """How much aliases may add to a document, in nodes and in characters of scalars divided by 64."""
 
@@ -75,6 +78,16 @@ class _PlainOrString(VersionedResolver):
         return super().resolve(kind, value, (False, True))
 
 
+class _Metered(Composer):
+    """Claims the memory of each node before it is made."""
+
+    claim: memory.Claim
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        self.claim.grow(_NODE)
+        return super().compose_node(parent, index)
+
+
 def record(document: Document) -> YamlRecord:
     """Return the whole document as one record.
 
@@ -112,12 +125,15 @@ def documents(body: bytes, source: str, first: int = 1) -> Iterator[Document]:
 def _compose(text: str, source: str, first: int) -> Iterator[Document]:
     yaml = YAML(typ="safe", pure=True)
     yaml.Resolver = _PlainOrString
+    yaml.Composer = _Metered
     yaml.composer.warn_double_anchors = False
     try:
-        for root in yaml.compose_all(text):
-            document = Document(root, source, first)
-            if not document.empty:
-                yield document
+        with memory.RUN.claim(source) as yaml.composer.claim:
+            for root in yaml.compose_all(text):
+                document = Document(root, source, first)
+                if not document.empty:
+                    yield document
+                yaml.composer.claim.resize(0)
     except RecursionError as error:
         msg = f"{Position(source, _too_deep(text) + first)}: nested too deeply"
         raise SourceError(msg) from error

@@ -91,7 +91,7 @@ class _Reader:
         """Return the list whose items come next; None: what stands above them says that it is something else."""
         text, line = _joined([*above, opening._replace(text=_NO_ITEMS)])
         try:
-            plain = yaml_values.read(text)
+            plain = yaml_values.read(text, str(Position(self._source, line)))
         except NotPlainError:
             return None
         fields = plain.value
@@ -123,7 +123,7 @@ class _Reader:
             NotPlainError: It takes the rest of the document to tell what it is.
         """
         try:
-            plain = yaml_values.read(piece.text)
+            plain = yaml_values.read(piece.text, str(Position(self._source, piece.line)))
         except AnchorError:
             raise
         except NotPlainError:
@@ -167,7 +167,7 @@ class _Reader:
     def _whole(self, piece: Piece) -> Iterator[Found]:
         """Yield what is in whole documents."""
         try:
-            plain = yaml_values.read(piece.text)
+            plain = yaml_values.read(piece.text, str(Position(self._source, piece.line)))
         except NotPlainError:
             yield from self._carefully(piece)
             return
@@ -208,6 +208,6 @@ def _pieces(window: Window) -> Iterator[Piece]:
 
 
 def _taken(window: Window, end: int) -> Piece:
-    piece = Piece(window.body[window.position : end], window.line_at(window.position))
+    piece = Piece(bytes(window.body[window.position : end]), window.line_at(window.position))
     window.forget(end)
     return piece

@@ -14,12 +14,15 @@ import msgspec
 import yaml
 from yaml import MappingEndEvent, MappingStartEvent, ScalarEvent, SequenceEndEvent, StreamEndEvent
 
-from kubectl_spread.sources import yaml_scalars
+from kubectl_spread.sources import memory, yaml_scalars
 from kubectl_spread.sources.listing import ITEMS
 
 _MERGE: Final = "<<"
 _DEEP: Final = 64
 _DEPTH_OF_ITEMS: Final = 2
+_VALUE: Final = 200
+"""Bytes of memory that a value takes, with its key and its place."""
+_AT_ONCE: Final = 1 << 10
 _UNLIKE: Final = re.compile(rb"\t|\xc2\x85|\xe2\x80[\xa8\xa9]|\xef\xbb\xbf|\r(?!\n)|^%", re.MULTILINE)
 """What not all readers take for the same: tabs, line breaks of YAML 1.1, marks of byte order; and directives."""
 
@@ -46,17 +49,19 @@ class Plain(msgspec.Struct):
     lines: list[int] = msgspec.field(default_factory=list)
 
 
-def read(text: bytes) -> Plain:
-    """Return the one document of ``text``; of nothing it is null.
+def read(text: bytes, source: str) -> Plain:
+    """Return the one document of ``text``, a part of ``source``; of nothing it is null.
 
     Raises:
         NotPlainError: It is more than that.
+        TooLargeError: Its values do not fit into memory.
     """
     if _UNLIKE.search(text) or not yaml.__with_libyaml__:
         raise NotPlainError
     parser = yaml.CBaseLoader(text)
     try:
-        return _Loader(parser.get_event).document()
+        with memory.RUN.claim(source) as claim:
+            return _Loader(parser.get_event, claim).document()
     except yaml.YAMLError as error:
         raise NotPlainError from error
 
@@ -69,8 +74,10 @@ def nodes(text: bytes) -> Any:
 class _Loader:
     """Makes JSON values of events."""
 
-    def __init__(self, event: Callable[[], Any]) -> None:
+    def __init__(self, event: Callable[[], Any], claim: memory.Claim) -> None:
         self._event = event
+        self._claim = claim
+        self._unclaimed = 0
         self._plain: dict[str, yaml_scalars.Scalar] = {}
         self._depth = 0
         self._found = Plain()
@@ -113,6 +120,7 @@ class _Loader:
             if key in found:
                 raise NotPlainError
             found[key] = self._value(self._event(), key)
+            self._count()
         return found
 
     def _sequence(self, lines: list[int] | None) -> list[object]:
@@ -121,7 +129,15 @@ class _Loader:
             if lines is not None:
                 lines.append(event.start_mark.line)
             found.append(self._value(event))
+            self._count()
         return found
+
+    def _count(self) -> None:
+        """Claim the memory of one more value, many at a time."""
+        self._unclaimed += 1
+        if self._unclaimed == _AT_ONCE:
+            self._claim.grow(_AT_ONCE * _VALUE)
+            self._unclaimed = 0
 
     def _key(self, event: Any) -> str:
         if event.anchor:

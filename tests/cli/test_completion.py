@@ -263,6 +263,7 @@ FREE = {
     "--chunk-size",
     "--cluster-name",
     "--feature-gates",
+    "--max-memory",
     "--merge-since",
     "--password",
     "--proxy-url",

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from kubectl_spread.errors import SourceError
+from kubectl_spread.sources import files
 from kubectl_spread.sources.manifests import read
 
 
@@ -35,9 +36,27 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_read_folder(folder: Path) -> None:
-    assert names([folder], recursive=False) == ["a", "b", "c", "z"]
-    assert names([folder], recursive=True) == ["a", "b", "c", "f", "e", "z"]
-    assert names([folder / "d.txt", folder, folder / "a.yaml"], recursive=False) == ["d", "a", "b", "c", "z"]
+    assert names([folder], recursive=False) == ["a", "b", "c"]
+    assert names([folder], recursive=True) == ["a", "b", "c", "f", "e"]
+    assert names([folder / "d.txt", folder, folder / "a.yaml"], recursive=False) == ["d", "a", "b", "c"]
+
+
+def test_gzipped_files_in_a_directory_are_read_only_where_they_are_named(folder: Path, tmp_path: Path) -> None:
+    """As kubectl, which does not say so."""
+    packed = folder / "z.json.gz"
+    assert names([folder, packed], recursive=False) == ["a", "b", "c", "z"]
+    assert files.unread([str(folder), "-", str(packed)], recursive=True) == [
+        f"{packed} not read: name gzipped files to read them (-f {packed})"
+    ]
+    (folder / "sub" / "y.yml.gz").touch()
+    assert " and 1 more not read" in files.unread([str(folder)], recursive=True)[0]
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    packed.rename(alone / "z.json.gz")
+    with pytest.raises(
+        SourceError, match=r"\[\.json \.yaml \.yml\]; name a gzipped file to read it: -f .*/z\.json\.gz$"
+    ):
+        names([alone], recursive=False)
 
 
 def test_read_refuses_a_path_that_does_not_exist(tmp_path: Path) -> None:

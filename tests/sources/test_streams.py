@@ -32,7 +32,7 @@ def streamed(body: bytes, size: int) -> list[Member | SourceError]:
     """Read as ``check -f`` does."""
     found: list[Member | SourceError] = []
     try:
-        for document in manifests._documents(Window(in_blocks(body, size)), "f"):
+        for document in manifests._documents(Window(in_blocks(body, size), "f"), "f"):
             found += manifests.contents(document)
     except SourceError as error:
         found.append(error)

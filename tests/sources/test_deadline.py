@@ -1,0 +1,173 @@
+"""However slowly a server talks, ``--request-timeout`` holds for the whole request."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from base64 import b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from kubectl_spread.errors import SourceError
+from kubectl_spread.sources import oidc, watch
+from kubectl_spread.sources.cluster import Cluster
+from kubectl_spread.sources.connection import ConnectionFlags
+from kubectl_spread.sources.failures import ConnectionFailedError
+from kubectl_spread.sources.resources import PODS
+from kubectl_spread.sources.watch import WatchedCluster
+from tests.sources.raw import Script, drips, sends, talking
+from tests.sources.server import serving
+from tests.sources.test_oidc import jwt
+
+OK: Final = b"HTTP/1.1 200 OK\r\n"
+VERSION: Final = b'{"major": "1", "minor": "37"}'
+CHUNKED: Final = OK + b"Transfer-Encoding: chunked\r\n\r\n"
+WHOLE: Final = b"%x\r\n%b\r\n0\r\n" % (len(VERSION), VERSION)
+
+
+@contextmanager
+def in_time(limit: float = 20) -> Iterator[None]:
+    """Nothing here takes more than a second or two; what has no deadline goes on for ever."""
+    start = time.monotonic()
+    yield
+    assert time.monotonic() - start < limit
+
+
+def silent(client: socket.socket, stopped: threading.Event) -> None:
+    client.recv(65536)
+    stopped.wait()
+
+
+SLOW: Final = {
+    "status line": drips(b"HTTP/1.1 2", b"0"),
+    "headers": drips(OK + b"X-Long: ", b"x"),
+    "many headers": drips(OK, b"X-More: x\r\n", 0.2),
+    "100 Continue": drips(b"", b"HTTP/1.1 100 Continue\r\n\r\n", 0.3),
+    "103 Early Hints": drips(b"", b"HTTP/1.1 103 Early Hints\r\n\r\n", 0.3),
+    "body": drips(OK + b"Content-Length: 100000\r\n\r\n", b"{"),
+    "body until the end": drips(OK + b"\r\n", b" "),
+    "sizes of chunks": drips(CHUNKED, b"0"),
+    "chunks": drips(CHUNKED, b"1\r\n \r\n"),
+    "trailers": drips(CHUNKED + WHOLE, b"X-More: x\r\n"),
+    "gzip that unpacks to nothing": drips(
+        OK + b"Content-Encoding: gzip\r\n\r\n\x1f\x8b\x08\x08\x00\x00\x00\x00\x00\x03", b"a"
+    ),
+    "nothing": silent,
+}
+
+
+@pytest.mark.parametrize("script", [pytest.param(script, id=name) for name, script in SLOW.items()])
+def test_a_request_ends_in_time(script: Script) -> None:
+    with talking(script) as port, in_time():
+        cluster = Cluster.connect(ConnectionFlags(server=f"http://127.0.0.1:{port}", request_timeout="1s"))
+        with pytest.raises(SourceError, match="no answer within 1s"):
+            cluster.version()
+
+
+@pytest.mark.parametrize("script", [pytest.param(script, id=name) for name, script in SLOW.items()])
+def test_the_answer_of_a_proxy_ends_in_time(script: Script) -> None:
+    with talking(script) as port, in_time():
+        flags = ConnectionFlags(
+            server="https://127.0.0.2:6443", proxy_url=f"http://127.0.0.1:{port}", request_timeout="1s"
+        )
+        with pytest.raises(SourceError):
+            Cluster.connect(flags).version()
+
+
+@pytest.mark.parametrize("again", [b"", b"\x16"])
+def test_a_handshake_ends_in_time(again: bytes) -> None:
+    with talking(drips(b"\x16\x03\x03\x40\x00", again)) as port, in_time():
+        cluster = Cluster.connect(ConnectionFlags(server=f"https://127.0.0.1:{port}", request_timeout="1s"))
+        with pytest.raises(SourceError, match="no answer within 1s"):
+            cluster.version()
+
+
+def test_informational_answers_come_to_an_end() -> None:
+    """As in Go, whatever the timeout; a few of them do not matter."""
+    hints = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
+    answer = OK + b"Content-Length: %d\r\n\r\n" % len(VERSION) + VERSION
+    with talking(sends(hints * 5 + answer)) as port:
+        assert Cluster.connect(ConnectionFlags(server=f"http://127.0.0.1:{port}")).version().minor == 37
+    with talking(drips(hints, hints, 0.01)) as port, in_time():
+        cluster = Cluster.connect(ConnectionFlags(server=f"http://127.0.0.1:{port}"))
+        with pytest.raises(SourceError, match="too many 1xx informational responses"):
+            cluster.version()
+
+
+def test_a_slow_answer_that_comes_in_time_is_read() -> None:
+    def script(client: socket.socket, _stopped: threading.Event) -> None:
+        client.recv(65536)
+        for byte in CHUNKED + WHOLE + b"\r\n":
+            client.sendall(bytes([byte]))
+            time.sleep(0.001)
+
+    with talking(script) as port:
+        cluster = Cluster.connect(ConnectionFlags(server=f"http://127.0.0.1:{port}", request_timeout="30s"))
+        assert cluster.version().minor == 37
+
+
+@pytest.mark.parametrize("size", [b"-5", b"-0x10", b"zz", b""], ids=repr)
+@pytest.mark.parametrize("timeout", ["0", "1s"])
+def test_chunks_of_a_size_that_is_none(size: bytes, timeout: str) -> None:
+    with talking(sends(CHUNKED + size + b"\r\n" + VERSION)) as port:
+        cluster = Cluster.connect(ConnectionFlags(server=f"http://127.0.0.1:{port}", request_timeout=timeout))
+        with pytest.raises(SourceError, match="Unable to connect to the server"):
+            cluster.version()
+
+
+def test_a_watch_ends_with_its_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bytes that are no whole event would keep what is shown old for ever."""
+    monkeypatch.setattr(watch, "_LONGEST", 2)
+    monkeypatch.setattr(watch, "_SILENCE", 0.5)
+    requests: list[bytes] = []
+    page = b'{"metadata": {"resourceVersion": "7"}, "items": []}'
+
+    def script(client: socket.socket, stopped: threading.Event) -> None:
+        requests.append(client.recv(65536).split(b"\r\n")[0])
+        if b"watch=true" not in requests[-1]:
+            client.sendall(OK + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(page) + page)
+            return
+        client.sendall(OK + b"Content-Type: application/json\r\n\r\n")
+        while not stopped.wait(0.1):
+            client.sendall(b"{")
+
+    with talking(script) as port:
+        cluster = WatchedCluster.connect(ConnectionFlags(server=f"http://127.0.0.1:{port}"))
+        cluster.fold(PODS, list[str], lambda _found, _page: None)
+        end = time.monotonic() + 30
+        while sum(b"watch=true" in request for request in requests) < 2:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+
+
+def test_a_watch_whose_head_does_not_come() -> None:
+    with talking(SLOW["headers"]) as port, in_time():
+        cluster = Cluster.connect(ConnectionFlags(server=f"http://127.0.0.1:{port}", request_timeout="1s"))
+        stream = cluster._transport.stream("/api/v1/pods", {"watch": "true"}, "application/json", 60, 60)
+        with pytest.raises(ConnectionFailedError, match="no answer within 1s"), stream:
+            pass
+
+
+def test_an_issuer_ends_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(oidc, "_TIMEOUT", 1.0)
+    context = serving(tmp_path)
+
+    def script(client: socket.socket, stopped: threading.Event) -> None:
+        with context.wrap_socket(client, server_side=True) as secure:
+            SLOW["headers"](secure, stopped)
+
+    with talking(script) as port, in_time():
+        config = {
+            "idp-issuer-url": f"https://127.0.0.1:{port}",
+            "client-id": "c",
+            "refresh-token": "r",
+            "id-token": jwt(5),
+            "idp-certificate-authority-data": b64encode((tmp_path / "pki" / "ca.crt").read_bytes()).decode(),
+        }
+        with pytest.raises(SourceError, match="no answer within 1s"):
+            oidc.id_token(config, {}, lambda _: None)

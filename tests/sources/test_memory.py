@@ -1,0 +1,279 @@
+"""What is read stays within the budget of a run, each reader under a limit that the system holds it to."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from base64 import b64encode
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, BinaryIO, Final, cast
+
+import pytest
+
+from kubectl_spread.cli import sizes
+from kubectl_spread.errors import SourceError, UsageError
+from kubectl_spread.sources import memory
+from kubectl_spread.sources.memory import Budget, TooLargeError
+from tests.sources.raw import Script, sends, talking
+from tests.sources.server import Reply, serve, serving
+from tests.sources.test_oidc import jwt
+
+SPACE: Final = 1536 << 20
+"""Bytes of addresses that a run may use: its code and threads, and what it may hold with room for copies."""
+MEMBER: Final = gzip.compress(b" " * (16 << 20))
+BOMB: Final = MEMBER * 300
+"""Less than 5 MiB that unpack to 4.7 GiB."""
+POD: Final = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "POD", "namespace": "a", "annotations": {"a": "x" * 2000}},
+    "spec": {"containers": [{"name": "c", "env": [{"name": f"E{n}", "value": "v" * 40} for n in range(20)]}]},
+}
+
+
+def run(*arguments: str, stdin: Iterable[bytes] = (), space: int = SPACE, **environment: str) -> tuple[int, str]:
+    """Run the program under a limit of its memory; return its exit status and what it says."""
+    program = ("-P", "-m", "kubectl_spread")
+    with subprocess.Popen(
+        ["sh", "-c", f'ulimit -v {space >> 10}; exec "$@"', "-", sys.executable, *program, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "MALLOC_ARENA_MAX": "2", **environment},
+    ) as process:
+        stdin_of, stderr_of = cast("BinaryIO", process.stdin), cast("BinaryIO", process.stderr)
+        said: list[bytes] = []
+        reader = threading.Thread(target=lambda: said.append(stderr_of.read()))
+        reader.start()
+        try:
+            for part in stdin:
+                stdin_of.write(part)
+            stdin_of.close()
+        except BrokenPipeError:
+            pass
+        reader.join()
+    return process.returncode, said[0].decode()
+
+
+def refused(*arguments: str, stdin: Iterable[bytes] = (), **environment: Any) -> str:
+    """Return the one line that a run says that ends with exit status 2."""
+    status, said = run(*arguments, stdin=stdin, **environment)
+    lines = [line for line in said.splitlines() if "judged as Kubernetes" not in line]
+    assert (status, len(lines)) == (2, 1), said
+    return lines[0]
+
+
+def pods(number: int, item: str) -> Iterable[bytes]:
+    """Yield a capture of kubectl as JSON."""
+    yield b'{"apiVersion": "v1", "kind": "List", "items": ['
+    for index in range(number):
+        yield (b", " if index else b"") + item.replace("POD", f"pod-{index}").encode()
+    yield b"]}"
+
+
+@pytest.mark.parametrize("start", ["", "a: '", '{"items": "', "---\n# "], ids=repr)
+@pytest.mark.parametrize("command", ["check", "merge"])
+def test_a_gzipped_bomb_in_a_file(tmp_path: Path, start: str, command: str) -> None:
+    path = tmp_path / "x.yaml.gz"
+    path.write_bytes(gzip.compress(start.encode()) + BOMB)
+    line = refused(command, "-f", str(path))
+    assert f"{path}: " in line
+    assert line.endswith(
+        "became 65 MiB when unpacked, more than 200 times as much (if it is meant so, unpack it first)"
+    )
+    assert "STDIN: " in refused(command, "-f", "-", stdin=[path.read_bytes()]).replace("-: ", "STDIN: ")
+
+
+@pytest.mark.parametrize("command", ["check", "merge"])
+@pytest.mark.parametrize("start", [b"a: '", b'{"items": "', b"---\n# "], ids=repr)
+def test_standard_input_without_an_end(command: str, start: bytes) -> None:
+    endless = (start if index == 0 else b"x" * (1 << 20) for index in range(4 << 10))
+    line = refused(command, "-f", "-", "--max-memory", "64Mi", stdin=endless)
+    assert "all input together may take 64 MiB at once (--max-memory allows more" in line
+
+
+@pytest.mark.parametrize("node", [b"[],", b"a,", b"&a [],"], ids=repr)
+def test_yaml_of_many_nodes(node: bytes) -> None:
+    line = refused("check", "-f", "-", "--max-memory", "64Mi", stdin=[b"a: [" + node * (8 << 20) + b"]"])
+    assert "all input together may take 64 MiB at once (--max-memory allows more" in line
+
+
+def test_an_object_of_many_containers() -> None:
+    item = json.dumps(POD).replace('"containers": [', '"containers": [' + "{}," * (2 << 20))
+    line = refused("check", "-f", "-", "--max-memory", "64Mi", stdin=pods(1, item))
+    assert line.startswith("error: STDIN:1: needs 120 MiB of memory")
+
+
+def answers(*parts: bytes, times: int = 1) -> Script:
+    """Answer one request with ``parts``, the last of them so many times."""
+
+    def script(client: socket.socket, _stopped: threading.Event) -> None:
+        client.recv(65536)
+        client.sendall(b"".join(parts[:-1]))
+        for _ in range(times):
+            client.sendall(parts[-1])
+
+    return script
+
+
+HEAD: Final = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "gzip, gzip"])
+def test_a_bomb_of_the_apiserver(encoding: str) -> None:
+    body = BOMB if encoding == "gzip" else gzip.compress(MEMBER * 10)
+    head = HEAD + f"Content-Encoding: {encoding}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    with talking(sends(head, body)) as port:
+        line = refused("check", "--server", f"http://127.0.0.1:{port}", KUBECONFIG=os.devnull)
+    assert line.startswith("error: /version: ")
+    assert "MiB when unpacked, more than 200 times as much (--disable-compression asks for it as it is)" in line
+
+
+def test_an_answer_of_the_apiserver_without_an_end() -> None:
+    with talking(answers(HEAD + b"\r\n", b" " * (1 << 20), times=4 << 10)) as port:
+        address = f"http://127.0.0.1:{port}"
+        line = refused("check", "--server", address, "--max-memory", "64Mi", KUBECONFIG=os.devnull)
+    assert line.startswith("error: /version: needs 64 MiB of memory")
+    assert line.endswith("(--max-memory allows more; a smaller --chunk-size asks for smaller pages)")
+
+
+def test_a_bomb_of_an_issuer(tmp_path: Path) -> None:
+    bomb = Reply(body=BOMB, headers={"Content-Encoding": "gzip"})
+    with serve(bomb, tls=serving(tmp_path)) as server:
+        config = {
+            "idp-issuer-url": server.url,
+            "client-id": "c",
+            "refresh-token": "r",
+            "id-token": jwt(5),
+            "idp-certificate-authority-data": b64encode((tmp_path / "pki" / "ca.crt").read_bytes()).decode(),
+        }
+        user = {"auth-provider": {"name": "oidc", "config": config}}
+        line = refused("check", "--kubeconfig", kubeconfig(tmp_path, user))
+    assert line.endswith("/.well-known/openid-configuration answers with more than 1 MiB")
+
+
+def kubeconfig(folder: Path, user: object) -> str:
+    path = folder / "config"
+    path.write_text(
+        json.dumps(
+            {
+                "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}],
+                "users": [{"name": "u", "user": user}],
+                "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+                "current-context": "x",
+            }
+        )
+    )
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    "says", ["exec cat /dev/zero", "yes '[],'", "printf 'a: ['; yes '[],' | head -n 4000000; printf ']'"]
+)
+def test_a_plugin_that_says_too_much(tmp_path: Path, says: str) -> None:
+    plugin = tmp_path / "plugin"
+    plugin.write_text(f"#!/bin/sh\n{says}\n")
+    plugin.chmod(0o700)
+    version = "client.authentication.k8s.io/v1"
+    user = {"exec": {"command": str(plugin), "apiVersion": version, "interactiveMode": "Never"}}
+    line = refused("check", "--kubeconfig", kubeconfig(tmp_path, user), "--max-memory", "64Mi")
+    assert "may take 64 MiB at once" in line
+
+
+def test_a_kubeconfig_without_an_end(tmp_path: Path) -> None:
+    line = refused("check", "--kubeconfig", "/dev/zero", "--max-memory", "64Mi")
+    assert line.startswith("error: error loading config file /dev/zero: needs 65 MiB of memory")
+    user = {"tokenFile": "/dev/zero"}
+    line = refused("check", "--kubeconfig", kubeconfig(tmp_path, user), "--max-memory", "64Mi")
+    assert "/dev/zero: needs 65 MiB of memory" in line
+    many = tmp_path / "many"
+    many.write_bytes(b"a: [" + b"[]," * (1 << 20) + b"]")
+    line = refused("check", "--kubeconfig", str(many), "--max-memory", "64Mi")
+    assert line.startswith(f"error: error loading config file {many}: needs 61 MiB of memory, next to 3 MiB for")
+
+
+LARGE: Final = 40_000
+"""Pods whose JSON takes some 200 MB."""
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
+def test_a_large_capture_is_no_bomb(packed: bool) -> None:
+    """It is counted and dropped, so that it needs next to no memory of the budget."""
+    body: Iterable[bytes] = pods(LARGE, json.dumps(POD))
+    if packed:
+        body = [gzip.compress(b"".join(body), 6)]
+    arguments = ("check", "-f", "-", "--max-memory", "16Mi", "--server-version", "1.37")
+    status, said = run(*arguments, stdin=body, space=700 << 20)
+    assert status == 0, said
+
+
+def test_a_large_list_is_no_bomb() -> None:
+    """Ten times the budget, in pages that are dropped."""
+    item = json.dumps(POD).replace('"apiVersion": "v1", "kind": "Pod", ', "")
+    page = ", ".join([item] * 400)
+    replies = {"/version": b'{"major": "1", "minor": "37"}'}
+
+    def script(client: socket.socket, _stopped: threading.Event) -> None:
+        while request := client.recv(65536):
+            path = request.split(b" ")[1].decode()
+            token = int(path.rpartition("continue=")[2]) if "continue=" in path else 0
+            metadata = {"resourceVersion": "7", "continue": str(token + 1) if token < 80 else ""}
+            items = page.replace("POD", f"pod-{token}") if "/pods" in path else ""
+            body = f'{{"metadata": {json.dumps(metadata if items else {"resourceVersion": "7"})}, "items": [{items}]}}'
+            sent = replies.get(path.partition("?")[0], body.encode())
+            client.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % len(sent) + sent)
+
+    with talking(script) as port:
+        arguments = ("check", "-A", "--server", f"http://127.0.0.1:{port}", "--max-memory", "16Mi")
+        status, said = run(*arguments, KUBECONFIG=os.devnull)
+    assert status == 0, said
+
+
+def test_all_readers_share_the_budget() -> None:
+    budget = Budget(100 << 20)
+    with budget.claim("pods") as first, budget.claim("nodes", "do less") as second:
+        first.grow(60 << 20)
+        second.grow(40 << 20)
+        with pytest.raises(TooLargeError) as too_large:
+            second.grow(1 << 20)
+        first.resize(10 << 20)
+        second.grow(50 << 20)
+    assert str(too_large.value) == (
+        "nodes: needs 41 MiB of memory, next to 60 MiB for other input, and all input together may take 100 MiB "
+        "at once (--max-memory allows more; do less)"
+    )
+    assert budget.held == 0
+
+
+def test_a_claim_ends_with_whoever_holds_it() -> None:
+    budget = Budget(10)
+    claim = budget.claim("it")
+    claim.grow(10)
+    del claim
+    assert budget.held == 0
+
+
+@pytest.mark.parametrize(("size", "limit"), [("1Gi", 1 << 30), ("512Mi", 512 << 20), ("1e9", 10**9), ("100", 100)])
+def test_sizes(monkeypatch: pytest.MonkeyPatch, size: str, limit: int) -> None:
+    monkeypatch.setattr(memory.RUN, "limit", 0)
+    sizes.allow(size)
+    assert memory.RUN.limit == limit
+
+
+@pytest.mark.parametrize("size", ["", "0", "-1Gi", "1GiB", "much", "1" * 5000])
+def test_sizes_that_are_none(size: str) -> None:
+    with pytest.raises(UsageError, match="of --max-memory: write a number of bytes such as 512Mi or 2Gi"):
+        sizes.allow(size)
+
+
+@pytest.mark.parametrize(("packed", "unpacked"), [(1, memory.FREE), (1 << 20, 200 << 20)])
+def test_what_is_no_bomb(packed: int, unpacked: int) -> None:
+    memory.check_ratio("it", packed, unpacked, "")
+    with pytest.raises(SourceError, match="more than 200 times as much"):
+        memory.check_ratio("it", packed, unpacked + 1, "")
