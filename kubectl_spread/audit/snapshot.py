@@ -173,6 +173,15 @@ class Snapshot:
         """Return the counted pods of every namespace, or those that are terminating."""
         return self._leaving if leaving else self._populations
 
+    def pods_on_nodes(self) -> Counter[str]:
+        """Count the bound pods of each node, read or not, in the order of the nodes' names."""
+        found: Counter[str] = Counter()
+        for populations in (self._populations, self._leaving):
+            for population in populations.values():
+                for _, per_node in population:
+                    found.update(per_node)
+        return Counter({node: found[node] for node in sorted(found)})
+
     def owner_chain(self, pod: PodRecord) -> tuple[OwnerRecord, ...]:
         """Return the known owners of a pod, the direct one first, up to the root."""
         return self.ownership.chain(pod.shape.namespace, pod.shape.owner)

@@ -13,7 +13,7 @@ from kubectl_spread.audit.evaluate import Audit, evaluate
 from kubectl_spread.audit.phrases import plural
 from kubectl_spread.audit.snapshot import Snapshot
 from kubectl_spread.audit.verdicts import LABEL_MAY_HAVE_CHANGED
-from kubectl_spread.cli import output, schedulers, targets
+from kubectl_spread.cli import output, placement, schedulers, targets
 from kubectl_spread.cli.gathered import Gathered
 from kubectl_spread.cli.hints import hints
 from kubectl_spread.cli.identity import identity
@@ -85,11 +85,12 @@ def from_files(question: Question) -> Gathered:
     written = _fold(reading, snapshot)
     targets.resolve(snapshot)
     unknown = schedulers.apply(snapshot, schedulers.OWNER_KINDS)
-    nodes: report.NodesKnown = "listed" if snapshot.nodes else "none"
+    elsewhere = placement.unknown_nodes(snapshot) if snapshot.nodes else ""
+    nodes: report.NodesKnown = "listed" if snapshot.nodes and not elsewhere else "none"
     audit = evaluate(snapshot, judgement.context(question), nodes=nodes)
     notes += files.unread(question.filename, recursive=question.recursive)
     notes += [*_capture_hint(audit), *schedulers.hints(snapshot)]
-    problems = [*(str(error) for error in reading.errors), *unknown]
+    problems = [*(str(error) for error in reading.errors), *unknown, *filter(None, [elsewhere])]
     problems += [f'{resource(target.kind)} "{target.name}" not found in the files' for target in snapshot.unmet()]
     skipped = snapshot.skipped + reading.skipped
     return Gathered(

@@ -20,7 +20,7 @@ from kubectl_spread.audit.scope import Target
 from kubectl_spread.audit.snapshot import Snapshot
 from kubectl_spread.audit.templates import Refused
 from kubectl_spread.audit.verdicts import GATED
-from kubectl_spread.cli import schedulers, surroundings, targets
+from kubectl_spread.cli import placement, schedulers, surroundings, targets
 from kubectl_spread.cli.gathered import Gathered
 from kubectl_spread.cli.identity import Identity, identity
 from kubectl_spread.cli.judging import Judgement, judge_by
@@ -197,6 +197,9 @@ class Live:
             self._problems.append(f"{error}: {so}")
             self._forbidden += 1
             return "inferred" if inferred else "none"
+        if elsewhere := placement.unknown_nodes(snapshot):
+            self._problems.append(elsewhere)
+            return "none"
         return "listed"
 
     def _owners(self, snapshot: Snapshot) -> set[str]:

@@ -9,6 +9,8 @@ from typing import Final
 from kubectl_spread.audit.evaluate import Audit, Row
 from kubectl_spread.audit.phrases import plural, value
 from kubectl_spread.audit.revisions import by_revision, revision_key, revision_of, skew_with
+from kubectl_spread.audit.verdicts import BINDING_KEYS
+from kubectl_spread.kube.labels import Labels
 from kubectl_spread.kube.podtopologyspread import Spread
 from kubectl_spread.rules.counts import counted, names
 from kubectl_spread.rules.model import Evidence, Part, Rule, Severity, Subject
@@ -16,10 +18,11 @@ from kubectl_spread.rules.model import Evidence, Part, Rule, Severity, Subject
 _FILTERING: Final = "https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/podtopologyspread/filtering.go"
 
 
+_HOSTNAME: Final = "kubernetes.io/hostname"
 _EXCLUDED: Final = "on nodes that node affinity excludes"
 _TAINTED: Final = "on nodes with untolerated taints"
-_UNKNOWN: Final = "on nodes that do not exist"
-_GONE: Final = "read all nodes; if these are really gone, their pods go when the garbage collector finds them"
+_UNKNOWN: Final = "on nodes that are not in the node list"
+_GONE: Final = "read all nodes; if these were deleted, Kubernetes deletes their pods too, some minutes later"
 _LABEL: Final = "label the nodes with the topology keys of the pods' constraints"
 
 
@@ -90,8 +93,36 @@ def _uncounted(subject: Subject) -> Iterator[Evidence]:
                 "uncounted": plural(sum(outside.values()), "matching pod"),
                 "where": ", ".join(f"{reasons[reason]} {reason}" for reason in sorted(reasons)),
             }
-            yield Evidence(names(row), values, fix=_counting_fix(reasons))
+            severity = Severity.WARNING if _change_skew(_missing(subject, spread), spread) else None
+            yield Evidence(names(row), values, severity, _counting_fix(reasons))
             return
+
+
+def _missing(subject: Subject, spread: Spread) -> Counter[str | None]:
+    """Count the pods on nodes that were not read by the domain of the nodes; None: it is not known."""
+    constraint, listed = spread.constraint, {node.metadata.name for node in subject.audit.nodes.nodes}
+    domains: Counter[str | None] = Counter()
+    if constraint.selector is not None:
+        for labels, per_node in subject.audit.snapshot.population(subject.namespace).selected(constraint.selector):
+            for node in per_node.keys() - listed:
+                domains[_domain(node, labels, constraint.topology_key)] += per_node[node]
+    return domains
+
+
+def _domain(node: str, labels: Labels, topology_key: str) -> str | None:
+    """Return the domain of a node that was not read, as the labels show that a pod got when it was bound to it."""
+    return node if topology_key == _HOSTNAME else labels.get(topology_key) if topology_key in BINDING_KEYS else None
+
+
+def _change_skew(missing: Mapping[str | None, int], spread: Spread) -> bool:
+    """Tell whether the skew would be another one, or might be, if the pods on nodes that were not read counted."""
+    if None in missing:
+        return True
+    counts: dict[str | None, int] = dict(spread.match_num.items())
+    for domain, number in missing.items():
+        counts[domain] = counts.get(domain, 0) + number
+    least = min(counts.values()) if len(counts) >= spread.constraint.min_domains else 0
+    return max(counts.values()) - least != spread.skew
 
 
 def _other_workloads(subject: Subject) -> Iterator[Evidence]:
@@ -180,7 +211,9 @@ UNCOUNTED: Final = Rule(
     message="not counted: {uncounted} ({where})",
     why=(
         "Only nodes that carry all topology keys of the pod's constraints and that its node affinity and policies "
-        "admit make domains. Pods on other nodes are invisible to the constraint, however many they are."
+        "admit make domains. Pods on other nodes are invisible to the constraint, however many they are. This is a "
+        "warning where nodes of the pods are missing from the node list, as after a node was deleted, and the skew "
+        "would be another one with their pods."
     ),
     fix="set nodeAffinityPolicy or nodeTaintsPolicy: Ignore in the pod template if these nodes shall count",
     source=_FILTERING,

@@ -12,7 +12,7 @@ import pytest
 
 from tests.builders import Json
 from tests.controlplane.cluster import ControlPlane
-from tests.e2e.faulty import CHECK, INCOMPLETE, NAMESPACE, UNEXPECTED, Faulty, assert_complete, assert_refused
+from tests.e2e.faulty import CHECK, INCOMPLETE, NAMESPACE, PODS, UNEXPECTED, Faulty, assert_complete, assert_refused
 from tests.faults import steps
 from tests.faults.proxy import Exchange, Step, passed
 
@@ -159,6 +159,35 @@ def test_a_list_that_is_shorter_than_it_says(behind: Faulty) -> None:
     assert_refused(answer, f"{UNEXPECTED}4 objects in a list of 6 (the list of nodes is not complete)")
     behind.proxy.script("nodes")
     assert_complete(behind.check("--chunk-size=3"))
+
+
+def _without_nodes(document: Json) -> None:
+    document["items"].clear()
+
+
+def _of_other_nodes(document: Json) -> None:
+    for node in document["items"]:
+        node["metadata"]["name"] = f"other-{node['metadata']['name']}"
+
+
+@pytest.mark.parametrize(("change", "nodes"), [(_without_nodes, "0 nodes"), (_of_other_nodes, "6 nodes")])
+def test_none_of_the_nodes_of_the_pods(behind: Faulty, change: Callable[[Json], None], nodes: str) -> None:
+    """Issue 13, section 8: nothing is claimed about placement, and the status says so."""
+    behind.proxy.script("nodes", steps.edited(change))
+    answer = behind.check("--fail-on", "never")
+    assert answer.status == 2
+    assert f"{PODS} bound pods run on nodes not among the {nodes} that were read (" in answer.error
+    assert answer.report["cluster"]["nodes"] == "none"
+    assert not any("domains" in row for row in answer.report["constraints"])
+
+
+def test_a_node_that_was_deleted_a_moment_ago(behind: Faulty) -> None:
+    """The other nodes are counted; how many pods are not, and that the skew would be another one, is a warning."""
+    behind.proxy.script("nodes", steps.edited(lambda document: document["items"].pop()))
+    answer = behind.check()
+    (finding,) = [found for found in answer.report["findings"] if found["code"] == "SPR312"]
+    assert (answer.status, finding["severity"]) == (0, "warning")
+    assert finding["message"] == "not counted: 5 matching pods (5 on nodes that are not in the node list)"
 
 
 def test_a_compression_bomb(behind: Faulty) -> None:
