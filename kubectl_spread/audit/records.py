@@ -6,7 +6,7 @@ Pods that are alike in everything but name and node share one Shape, so memory g
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
@@ -14,9 +14,9 @@ import msgspec
 
 from kubectl_spread.audit.clauses import Clause
 from kubectl_spread.audit.digests import Digests
+from kubectl_spread.audit.labelled import Labelled
 from kubectl_spread.audit.scope import Target
 from kubectl_spread.audit.tails import Split
-from kubectl_spread.kube import labels as labelselectors
 from kubectl_spread.kube.detail import PodCondition
 from kubectl_spread.kube.labels import Labels
 from kubectl_spread.kube.managedfields import FieldOwner, LabelOwner
@@ -121,32 +121,21 @@ class Population:
     def __init__(self) -> None:
         """Start without pods."""
         self._digests = Digests()
-        self._label_sets: dict[bytes, tuple[Labels, Counter[str]]] = {}
-        self._indices: dict[str, dict[str, list[tuple[Labels, Counter[str]]]]] = {}
+        self._per_node: dict[bytes, Counter[str]] = {}
+        self._labelled = Labelled[Counter[str]]()
 
     def add(self, labels: Labels, node: str) -> None:
         """Count one pod."""
         key = self._digests.of(labels)
-        if key not in self._label_sets:
-            self._label_sets[key] = (labels, Counter())
-            self._indices.clear()
-        self._label_sets[key][1][node] += 1
+        if key not in self._per_node:
+            self._per_node[key] = Counter()
+            self._labelled.add(labels, self._per_node[key])
+        self._per_node[key][node] += 1
 
     def __iter__(self) -> Iterator[tuple[Labels, Counter[str]]]:
         """Yield each label set with its number of pods on each node."""
-        return iter(self._label_sets.values())
+        return iter(self._labelled)
 
     def selected(self, selector: LabelSelector) -> Iterator[tuple[Labels, Counter[str]]]:
         """Yield the label sets that a selector selects, each with its number of pods on each node."""
-        exact = next((one for one in selector.match_labels.items()), None)
-        among = self._label_sets.values() if exact is None else self._index(exact[0]).get(exact[1], ())
-        return (found for found in among if labelselectors.matches(selector, found[0]))
-
-    def _index(self, key: str) -> Mapping[str, Sequence[tuple[Labels, Counter[str]]]]:
-        """Return the label sets by their values of one key."""
-        if key not in self._indices:
-            index = self._indices[key] = {}
-            for found in self._label_sets.values():
-                if key in found[0]:
-                    index.setdefault(found[0][key], []).append(found)
-        return self._indices[key]
+        return self._labelled.selected(selector)
