@@ -51,13 +51,17 @@ def fewest(field: Field) -> dict[str, int] | None:
     None: no number does. Taking from the fullest domain is best unless pods there cannot be moved or nodes are full;
     so with few domains smaller sets are looked for too, as long as they are not too many to try.
     """
-    found = _from_the_fullest(field)
+    least = _least(field)
+    if any(number > field.movable.get(domain, 0) for domain, number in least.items()):
+        return None
+    at_least = max(1, sum(least.values()))
+    found = _from_the_fullest(field, at_least)
     domains = sorted(field.movable)
     if len(domains) > _FEW:
         return found
-    most = [field.movable[domain] for domain in domains]
-    fewer = range(1, sum(found.values()) if found else sum(most) + 1)
-    shares = (numbers for number in fewer for numbers in _shares(number, most))
+    ranges = [range(least[domain], field.movable[domain] + 1) for domain in domains]
+    fewer = range(at_least, sum(found.values()) if found else sum(field.movable.values()) + 1)
+    shares = (numbers for number in fewer for numbers in _shares(number, ranges))
     for numbers in islice(shares, _TRIES):
         gone = {domain: share for domain, share in zip(domains, numbers, strict=True) if share}
         if _suffices(field, gone):
@@ -65,10 +69,10 @@ def fewest(field: Field) -> dict[str, int] | None:
     return found
 
 
-def _from_the_fullest(field: Field) -> dict[str, int] | None:
-    """Take pods one by one from the domain that is the fullest then, until that suffices."""
+def _from_the_fullest(field: Field, at_least: int) -> dict[str, int] | None:
+    """Take pods one by one from the domain that is the fullest then, ``at_least`` so many, until that suffices."""
     order = fullest_first(field)
-    sizes = range(1, len(order) + 1)
+    sizes = range(at_least, len(order) + 1)
 
     def enough(size: int) -> bool:
         return _suffices(field, Counter(order[:size]))
@@ -96,14 +100,21 @@ def fullest_first(field: Field) -> list[str]:
     return order
 
 
-def _shares(number: int, most: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Yield every way to take ``number`` things from places that hold so many."""
-    if not most:
+def _least(field: Field) -> dict[str, int]:
+    """Return how many pods have to leave each domain, wherever they go: the minimum is at most the mean."""
+    minimum = sum(field.counts.values()) // len(field.counts) if len(field.counts) >= field.min_domains else 0
+    return {domain: max(0, number - minimum - field.max_skew) for domain, number in field.counts.items()}
+
+
+def _shares(number: int, ranges: Sequence[range]) -> Iterator[tuple[int, ...]]:
+    """Yield every way to take ``number`` things from places that give so many each, the most from the first."""
+    if not ranges:
         if not number:
             yield ()
         return
-    for first in range(min(number, most[0]), -1, -1):
-        yield from ((first, *rest) for rest in _shares(number - first, most[1:]))
+    for first in reversed(ranges[0]):
+        if first <= number:
+            yield from ((first, *rest) for rest in _shares(number - first, ranges[1:]))
 
 
 def _suffices(field: Field, gone: Mapping[str, int]) -> bool:

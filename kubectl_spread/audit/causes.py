@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
 from typing import Final
 
-from kubectl_spread.audit import closing, history, obstacles, relabelling, report
+from kubectl_spread.audit import history, obstacles, relabelling, report
 from kubectl_spread.audit.cases import Case, cases
+from kubectl_spread.audit.closing import Closing
 from kubectl_spread.audit.evaluate import Audit
 from kubectl_spread.audit.families import Families, leaving, matcher, others
 from kubectl_spread.audit.obstacles import Cause as Kept
@@ -30,6 +31,7 @@ class CauseName(StrEnum):
     TAINTED_DOMAIN = "tainted-domain"
     FULL_DOMAIN = "full-domain"
     NODE_AFFINITY = "node-affinity"
+    HARD_CONSTRAINT = "hard-constraint"
     ROLLOUT = "rollout"
     SCALE_DOWN = "scale-down"
     LATE_NODE = "late-node"
@@ -43,6 +45,7 @@ _CLOSED: Final = {
     Kept.TAINTED: CauseName.TAINTED_DOMAIN,
     Kept.FULL: CauseName.FULL_DOMAIN,
     Kept.EXCLUDED: CauseName.NODE_AFFINITY,
+    Kept.CONSTRAINED: CauseName.HARD_CONSTRAINT,
 }
 
 
@@ -159,14 +162,20 @@ def _named(targets: Iterable[Target]) -> str:
 def _closed_domains(case: Case) -> Iterator[Cause]:
     """The low domains that cannot take a pod, by what keeps most of their nodes from it."""
     found: dict[Kept, list[str]] = {}
+    closing = _closing(case)
     for value in case.low:
-        kept: list[Obstacle] | None = closing.obstacles_on(case.row, case.nodes_of(value), case.audit)
+        kept: list[Obstacle] | None = closing.obstacles(case.nodes_of(value))
         if kept:
             most = Counter(obstacle.cause for obstacle in kept).most_common(1)[0][0]
             number = plural(case.spread.match_num[value], "pod")
             text = f"{case.domain(value)} has {number} and cannot take one: {obstacles.summary(kept)}"
             found.setdefault(most, []).append(text)
     yield from (_cause(case, name, found[kept]) for kept, name in _CLOSED.items() if kept in found)
+
+
+def _closing(case: Case) -> Closing:
+    """Return what tells whether nodes would take a pod of the case: of a skew one that left the fullest domain."""
+    return Closing(case.row, case.spread, case.audit, moving=case.skewed)
 
 
 def _rollout(case: Case) -> Iterator[Cause]:
@@ -210,9 +219,8 @@ def _default_constraints(case: Case) -> Iterator[Cause]:
 
 
 def _soft_constraint(case: Case) -> Iterator[Cause]:
-    open_ones = [
-        value for value in case.low if closing.obstacles_on(case.row, case.nodes_of(value), case.audit) is None
-    ]
+    closing = _closing(case)
+    open_ones = [value for value in case.low if closing.obstacles(case.nodes_of(value)) is None]
     if not case.spread.constraint.hard and case.skewed and open_ones:
         told = (
             "likely: ScheduleAnyway is a preference that other scores outweigh; "

@@ -4,55 +4,86 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import msgspec
+
 from kubectl_spread.audit import obstacles
 from kubectl_spread.audit.evaluate import Audit, Row
 from kubectl_spread.audit.obstacles import Cause, Obstacle
-from kubectl_spread.kube.labels import Labels
+from kubectl_spread.audit.records import Shape
 from kubectl_spread.kube.podtopologyspread import Spread
+
+
+class _Mover(msgspec.Struct, frozen=True):
+    """Pods of a row that nodes cannot tell apart; ``after`` has the counts of each hard constraint once one has left.
+
+    Pods may leave several domains of a constraint, each with its own counts after that.
+    """
+
+    shape: Shape
+    after: tuple[tuple[Spread, ...], ...]
+
+
+class Closing:
+    """Asks nodes whether they would take a pod of a row: by obstacles, and by all hard constraints of the pod."""
+
+    def __init__(self, row: Row, spread: Spread, audit: Audit, *, moving: bool) -> None:
+        """Ask for one that has left the fullest domain before; or, not ``moving``, for the next pod.
+
+        Of the next pod the other constraints are asked: ``spread`` itself refuses it, wherever it is free to go.
+        """
+        self._audit = audit
+        left = tuple(dict.fromkeys(_in_the_fullest(row, spread))) if moving else ()
+        self._movers = tuple(
+            _Mover(shape, tuple(_after(one, left) for one in hard if moving or one.constraint != spread.constraint))
+            for shape, hard in _kinds(row, audit)
+        )
+
+    def obstacles(self, nodes: Iterable[str]) -> list[Obstacle] | None:
+        """Return what keeps the pods from each of ``nodes``, by node; None: some node would take one."""
+        found: list[Obstacle] = []
+        for node in nodes:
+            obstacle = self._of(node)
+            if obstacle is None:
+                return None
+            found.append(obstacle)
+        return found
+
+    def _of(self, node: str) -> Obstacle | None:
+        found: list[Obstacle] = []
+        for mover in self._movers:
+            obstacle = self._audit.obstacles.of(mover.shape, node) or self._refusal(mover, node)
+            if obstacle is None:
+                return None
+            found.append(obstacle)
+        return found[0]
+
+    def _refusal(self, mover: _Mover, node: str) -> Obstacle | None:
+        """Return the first hard constraint that refuses a node, whichever pod has left."""
+        labels = self._audit.nodes.labels_of(node)
+        for after in mover.after:
+            key = after[0].constraint.topology_key
+            if key not in labels or not any(spread.allows(labels[key]) for spread in after):
+                short = len(after[0].match_num) < after[0].constraint.min_domains
+                why = "has fewer domains than minDomains" if short else "allows no more"
+                return Obstacle(Cause.CONSTRAINED, f"their constraint on {key} {why}")
+        return None
 
 
 def obstacles_below(row: Row, spread: Spread, audit: Audit) -> list[Obstacle] | None:
     """Return what keeps the row's pods from every node of the domains where one of them would lessen the skew.
 
-    That may be another hard constraint of the pods. None: some node would take one.
+    That may be a hard constraint of the pods. None: some node would take one.
     """
     most = spread.match_num.most
     lower = (node for node, domain in spread.domains.value_of.items() if spread.match_num[domain] < most - 1)
-    fullest = [pod.node for pod in row.pods if spread.match_num.get(spread.domains.value_of.get(pod.node, "")) == most]
-    others = [(other, _least_without_one(other, fullest)) for other in _other_hard_constraints(row)]
-    found: list[Obstacle] = []
-    for node in lower:
-        kept_away = obstacles_on(row, [node], audit) or _of_others(others, audit.nodes.labels_of(node))
-        if not kept_away:
-            return None
-        found += kept_away
-    return found
-
-
-def _other_hard_constraints(row: Row) -> list[Spread]:
-    spreads = enumerate(row.views[0][0].spreads)
-    return [one for index, one in spreads if one is not None and index != row.index and one.constraint.hard]
-
-
-def _least_without_one(spread: Spread, nodes: Iterable[str]) -> int:
-    """Return the global minimum after a pod has left one of ``nodes``, chosen so that it stays the highest."""
-    domains = {spread.domains.value_of.get(node) for node in nodes}
-    leaves_a_minimum = all(spread.match_num.get(one or "", 0) == spread.min_match_num for one in domains)
-    return max(0, spread.min_match_num - (spread.self_match_num if leaves_a_minimum else 0))
-
-
-def _of_others(others: Iterable[tuple[Spread, int]], labels: Labels) -> list[Obstacle]:
-    """Return the first other hard constraint that would keep a pod from a node with ``labels``, were one evicted."""
-    for spread, least in others:
-        key = spread.constraint.topology_key
-        number = spread.match_num.get(labels.get(key, ""), 0) + spread.self_match_num - least
-        if key not in labels or number > spread.constraint.max_skew:
-            return [Obstacle(Cause.CONSTRAINED, f"their constraint on {key} allows no more")]
-    return []
+    return Closing(row, spread, audit, moving=True).obstacles(lower)
 
 
 def obstacles_on(row: Row, nodes: Iterable[str], audit: Audit) -> list[Obstacle] | None:
-    """Return what keeps the row's pods from each of ``nodes``, by node; None: some node would take one."""
+    """Return what keeps the row's pods from each of ``nodes`` whatever their constraints say; None: some node is free.
+
+    The obstacles are by node.
+    """
     kinds = {id(kind): kind for view, _ in row.views for kind in (audit.obstacles.kind(view.shape),)}.values()
     found: list[Obstacle] = []
     for node in nodes:
@@ -66,3 +97,29 @@ def obstacles_on(row: Row, nodes: Iterable[str], audit: Audit) -> list[Obstacle]
 def why_not(found: list[Obstacle]) -> str:
     """Return the obstacles in words; without any there is no lower domain with a node at all."""
     return obstacles.summary(found) or "no lower domain has a node"
+
+
+def _in_the_fullest(row: Row, spread: Spread) -> list[str]:
+    """Return the nodes in the fullest domains on which pods of the row are."""
+    value_of, most = spread.domains.value_of, spread.match_num.most
+    bound = (pod.node for pod in row.pods if not pod.terminating and pod.node in value_of)
+    return [node for node in bound if spread.match_num[value_of[node]] == most]
+
+
+def _kinds(row: Row, audit: Audit) -> Iterable[tuple[Shape, list[Spread]]]:
+    """Return the shapes of a row that nodes or counts tell apart, with the counts of their hard constraints."""
+    found: dict[object, tuple[Shape, list[Spread]]] = {}
+    for view, _ in row.views:
+        shape = audit.obstacles.kind(view.shape)
+        hard = [one for one in view.spreads if one is not None and one.constraint.hard]
+        found.setdefault((id(shape), *map(id, hard)), (shape, hard))
+    return found.values()
+
+
+def _after(spread: Spread, left: tuple[str, ...]) -> tuple[Spread, ...]:
+    """Return the counts of a constraint after a pod has left one of some nodes, once for each domain these are in."""
+    value_of = spread.domains.value_of
+    domains = dict.fromkeys(value_of.get(node) for node in left)
+    return tuple(
+        spread if domain is None else spread.changed({domain: -spread.self_match_num}) for domain in domains
+    ) or (spread,)

@@ -11,6 +11,7 @@ from kubectl_spread.audit.acceptance import Acceptance
 from kubectl_spread.audit.admission import admitted
 from kubectl_spread.audit.clauses import Clause, path_order
 from kubectl_spread.audit.comparison import Comparison
+from kubectl_spread.audit.counted import CountedPods
 from kubectl_spread.audit.counting import ENCODER
 from kubectl_spread.audit.digests import digest
 from kubectl_spread.audit.obstacles import Obstacles
@@ -103,6 +104,7 @@ class Audit(msgspec.Struct, frozen=True, eq=False):
     snapshot: Snapshot
     views: Views
     acceptance: Acceptance
+    counted: CountedPods
     comparison: Comparison | None
 
 
@@ -156,6 +158,7 @@ def evaluate(snapshot: Snapshot, context: Context, *, nodes: str) -> Audit:
         snapshot=snapshot,
         views=views,
         acceptance=Acceptance(context.behaviour),
+        counted=CountedPods(snapshot, context.behaviour),
         comparison=None if upgrade is None else Comparison(upgrade, views, templates),
     )
 

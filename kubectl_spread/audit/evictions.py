@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+import msgspec
 from msgspec import UNSET, UnsetType
 
 from kubectl_spread.audit import report
 from kubectl_spread.audit.balancing import Field, fewest, fullest_first
 from kubectl_spread.audit.evaluate import Audit, Row
-from kubectl_spread.audit.families import Families
 from kubectl_spread.audit.obstacles import Cause
 from kubectl_spread.audit.phrases import named
-from kubectl_spread.audit.records import PodRecord
+from kubectl_spread.audit.records import PodRecord, Shape
 from kubectl_spread.audit.tallies import cells, tallies
 from kubectl_spread.audit.verdicts import Verdict
 from kubectl_spread.kube.podtopologyspread import Spread
@@ -41,20 +41,44 @@ class Evictions(report.Part, frozen=True, kw_only=True):
     reason: str | UnsetType = UNSET
 
 
-def evictions(audit: Audit, families: Families) -> list[Evictions]:
+class Plan(msgspec.Struct, frozen=True):
+    """The pods whose eviction ends a skew, by name; without any, ``reason`` says why.
+
+    ``sure``: nothing but the constraint decides where replacements go. ``only`` is the one domain that can take the
+    replacement of a single pod, "" where there are more.
+    """
+
+    pods: tuple[PodRecord, ...] = ()
+    sure: bool = False
+    only: str = ""
+    reason: str = ""
+
+
+def evictions(audit: Audit) -> list[Evictions]:
     """Return, for every row whose hard constraint is above maxSkew, whom to evict, in the order of the rows."""
     return [
-        _of_row(index, row, spread, audit, families)
+        _evictions(index, row, plan(row, spread, audit))
         for index, row in enumerate(audit.rows)
         if (spread := row.spread) is not None and spread.constraint.hard and not row.lower_bound
         if spread.skew > spread.constraint.max_skew
     ]
 
 
-def _of_row(index: int, row: Row, spread: Spread, audit: Audit, families: Families) -> Evictions:
-    if reason := _hopeless(row, spread, audit) or _not_alone(row, audit, families):
-        return Evictions(row=index, path=row.path, reason=reason)
-    candidates = _candidates(row, spread, audit)
+def _evictions(index: int, row: Row, found: Plan) -> Evictions:
+    if not found.pods:
+        return Evictions(row=index, path=row.path, reason=found.reason)
+    return Evictions(row=index, path=row.path, pods=[pod.name for pod in found.pods], sure=found.sure)
+
+
+def plan(row: Row, spread: Spread, audit: Audit) -> Plan:
+    """Return whom to evict so that a row's hard constraint, which is above maxSkew, is within it once more.
+
+    That may be pods of other workloads which have the same constraint: the skew is that of all pods counted together.
+    """
+    if reason := _hopeless(row, spread, audit) or _not_alone(row, audit):
+        return Plan(reason=reason)
+    alone = _decides_alone(view.shape for view, _ in row.views)
+    candidates = _candidates(row, spread, audit, alone=alone)
     field = Field(
         counts=spread.match_num,
         capacity=_capacity(row, spread, audit),
@@ -63,17 +87,23 @@ def _of_row(index: int, row: Row, spread: Spread, audit: Audit, families: Famili
         max_skew=spread.constraint.max_skew,
         min_domains=spread.constraint.min_domains,
     )
-    alone = _decides_alone(row)
     numbers = fewest(field)
     if numbers is not None and not alone:
         numbers = _with_the_others(row, spread, field, candidates, audit)
     if numbers is None:
-        return Evictions(
-            row=index, path=row.path, reason=_NOWHERE if alone else f"{_NOWHERE}, by all of their constraints"
-        )
-    return Evictions(
-        row=index, path=row.path, pods=sorted(pod.name for pod in _chosen(candidates, numbers)), sure=alone
-    )
+        return Plan(reason=_NOWHERE if alone else f"{_NOWHERE}, by all of their constraints")
+    pods = tuple(sorted(_chosen(candidates, numbers), key=lambda pod: pod.name))
+    return Plan(pods=pods, sure=alone, only=_only_domain(pods, field, spread) if alone else "")
+
+
+def _only_domain(pods: Sequence[PodRecord], field: Field, spread: Spread) -> str:
+    """Return the one domain that can take the replacement of a single pod; "" where there are more, or more pods."""
+    if len(pods) > 1:
+        return ""
+    (left,) = {spread.domains.value_of[pod.node] for pod in pods}
+    after = spread.changed({left: -spread.self_match_num})
+    found = [domain for domain, room in field.capacity.items() if after.allows(domain) and (room or domain == left)]
+    return found[0] if len(found) == 1 else ""
 
 
 def _hopeless(row: Row, spread: Spread, audit: Audit) -> str:
@@ -91,27 +121,47 @@ def _hopeless(row: Row, spread: Spread, audit: Audit) -> str:
     return ""
 
 
-def _not_alone(row: Row, audit: Audit, families: Families) -> str:
+def _not_alone(row: Row, audit: Audit) -> str:
     """Return whom to ask about where only some of a workload's pods are asked about; "" where all are."""
+    if not audit.snapshot.scope.targets:
+        return ""
     asked = {id(pod) for pod in audit.pods}
-    family = families[row.namespace, row.workload]
-    if all(pod.terminating or id(pod) in asked for pod in family.pods):
+    owned = (pod for pod in audit.snapshot.pods if pod.namespace == row.namespace and not pod.terminating)
+    if all(id(pod) in asked for pod in owned if audit.snapshot.workload(pod) == row.workload):
         return ""
     part = "one pod" if len(asked) == 1 else "a part of the pods"
     workload = named(row.workload.kind, row.workload.name)
     return f"see kubectl spread explain {workload}: {part} alone is not what decides"
 
 
-def _candidates(row: Row, spread: Spread, audit: Audit) -> dict[str, Sequence[PodRecord]]:
-    """Return the row's pods that an owner would replace, by domain: those whose room is lost first, then by name."""
+def _candidates(row: Row, spread: Spread, audit: Audit, *, alone: bool) -> dict[str, Sequence[PodRecord]]:
+    """Return the pods that an owner would replace, by domain: those whose room is lost first, then by name.
+
+    These are the row's, and, where the constraint decides ``alone``, those of other workloads that are held to it too.
+    """
+    owned = {id(pod): pod for pod in row.pods if not pod.terminating and pod.node in spread.domains.value_of}
+    for workload, pods in audit.counted.by_workload(row.namespace, spread).items() if alone else ():
+        if workload != row.workload:
+            owned |= {id(pod): pod for pod in pods if _is_held_alike(pod, row, spread, audit)}
     found: dict[str, list[PodRecord]] = {}
-    for pod in row.pods:
-        domain = spread.domains.value_of.get(pod.node)
-        if domain is not None and not pod.terminating and pod.shape.owner is not None:
-            found.setdefault(domain, []).append(pod)
+    for pod in owned.values():
+        if pod.shape.owner is not None:
+            found.setdefault(spread.domains.value_of[pod.node], []).append(pod)
     return {
         domain: sorted(pods, key=lambda pod: (not _loses_room(pod, audit), pod.name)) for domain, pods in found.items()
     }
+
+
+def _is_held_alike(pod: PodRecord, row: Row, spread: Spread, audit: Audit) -> bool:
+    """Tell whether a pod of another workload is placed by the same constraint alone, and on the same nodes."""
+    held = any(has_constraint(one, spread) for one in audit.views.of(pod.shape).spreads)
+    alike = audit.obstacles.kind(pod.shape) is audit.obstacles.kind(row.views[0][0].shape)
+    return held and alike and _decides_alone([pod.shape])
+
+
+def has_constraint(other: Spread | None, spread: Spread) -> bool:
+    """Tell whether a count is of the same constraint, over the same domains."""
+    return other is not None and other.constraint == spread.constraint and other.domains is spread.domains
 
 
 def _loses_room(pod: PodRecord, audit: Audit) -> bool:
@@ -128,18 +178,18 @@ def _capacity(row: Row, spread: Spread, audit: Audit) -> dict[str, int]:
     """Return how many replacements the free nodes of each domain take, at most as many as there are pods."""
     found = dict.fromkeys(spread.match_num, 0)
     for node, domain in spread.domains.value_of.items():
-        found[domain] += _takes(row, node, audit)
+        found[domain] += _takes(row, node, audit, spread.match_num.total)
     return found
 
 
-def _takes(row: Row, node: str, audit: Audit) -> int:
+def _takes(row: Row, node: str, audit: Audit, most: int) -> int:
     shape = row.views[0][0].shape
-    return 0 if audit.obstacles.of(shape, node) else audit.obstacles.takes(shape, node, most=len(row.pods))
+    return 0 if audit.obstacles.of(shape, node) else audit.obstacles.takes(shape, node, most=most)
 
 
-def _decides_alone(row: Row) -> bool:
-    """Tell whether the pods have no other hard constraint and no required term."""
-    return all(sum(clause.required for clause in view.shape.clauses) == 1 for view, _ in row.views)
+def _decides_alone(shapes: Iterable[Shape]) -> bool:
+    """Tell whether pods have no other hard constraint than one and no required term."""
+    return all(sum(clause.required for clause in shape.clauses) == 1 for shape in shapes)
 
 
 def _with_the_others(
@@ -164,10 +214,11 @@ def _ends_well(row: Row, spread: Spread, evicted: Sequence[PodRecord], audit: Au
     for pod in evicted:
         for tally in running:
             tally.add(tally.spread.domains.value_of.get(pod.node), -1)
-    nodes = Counter({node.metadata.name: _takes(row, node.metadata.name, audit) for node in audit.nodes.nodes})
+    names = (node.metadata.name for node in audit.nodes.nodes)
+    nodes = Counter({name: _takes(row, name, audit, len(row.pods)) for name in names})
     nodes.update(pod.node for pod in evicted if not _loses_room(pod, audit))
     found = cells(audit, nodes, [tally.spread.constraint.topology_key for tally in running])
-    left = {cell: sum(nodes[name] for name in names) for cell, names in found.items()}
+    left = {cell: sum(nodes[name] for name in alike) for cell, alike in found.items()}
     place = running.index(mended)
     for _ in evicted:
         allowed = [

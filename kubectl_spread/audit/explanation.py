@@ -65,7 +65,7 @@ def explain(
         causes=causes(audit, known),
         waiting=waiting(audit),
         placing=placing(audit),
-        evictions=evictions(audit, known),
+        evictions=evictions(audit),
         next_pods=[more for group, _ in succeeded(audit) if replicas and (more := next_pods(group, audit, replicas))],
         other_engines=other_counts(audit),
         findings=found.findings,

@@ -176,7 +176,10 @@ class Source(Part, frozen=True, kw_only=True):
 
 
 class Finding(Part, frozen=True, kw_only=True):
-    """A rule that fired for one workload and path, with the pods it is about; ``source`` where that is a manifest."""
+    """A rule that fired for one workload and path, with the pods it is about; ``source`` where that is a manifest.
+
+    ``rows`` are the indices of the constraint rows that have any of these pods.
+    """
 
     code: str
     name: str
@@ -189,6 +192,7 @@ class Finding(Part, frozen=True, kw_only=True):
     message: str
     values: dict[str, str | int]
     fix: str
+    rows: list[int] | UnsetType = UNSET
     source: Source | UnsetType = UNSET
 
 

@@ -82,9 +82,14 @@ class Template(msgspec.Struct, frozen=True):
     ignored: str
 
 
+def labels_of_controller(kind: str) -> tuple[str, ...]:
+    """Return the labels that the controller of a kind adds to all pods; none where that is not known."""
+    return _CONTROLLER_LABELS.get(kind, ())
+
+
 def controller_labels(kind: str, workload: Workload) -> tuple[str, ...]:
     """Return the labels that the controller of a workload adds to the pods of its template, in key order."""
-    found = _CONTROLLER_LABELS.get(kind, ())
+    found = labels_of_controller(kind)
     return tuple(sorted((*found, _INDEX_LABEL))) if workload.indexed else found
 
 

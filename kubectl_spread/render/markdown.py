@@ -98,7 +98,7 @@ def _workload(namespace: str, workload: Workload, *, several: bool) -> str:
 
 def _domains(row: Row) -> str:
     """Return the count of each domain; of many, how many there are and their range."""
-    if isinstance(row.domains, UnsetType):
+    if isinstance(row.domains, UnsetType) or words.matches_nothing(row):
         return "-"
     empty = 0 if isinstance(row.empty_domains, UnsetType) else row.empty_domains
     total = len(row.domains) + empty
@@ -110,7 +110,7 @@ def _domains(row: Row) -> str:
 
 def _skew(row: Row) -> str:
     """Return the skew; one that is above maxSkew is bold and says so."""
-    if isinstance(row.skew, UnsetType):
+    if isinstance(row.skew, UnsetType) or words.matches_nothing(row):
         return "-"
     text = f"at least {row.skew}" if row.lower_bound is True else str(row.skew)
     over = isinstance(row.max_skew, int) and row.skew > row.max_skew

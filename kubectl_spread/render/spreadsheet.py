@@ -7,11 +7,11 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from msgspec import UnsetType
+from msgspec import UNSET, UnsetType
 
 from kubectl_spread.audit.report import Finding, Report, Row, Workload
 from kubectl_spread.kube import labels
-from kubectl_spread.render.words import safe
+from kubectl_spread.render.words import matches_nothing, safe
 
 COLUMNS: Final = (
     "namespace",
@@ -50,20 +50,25 @@ _Cells: TypeAlias = Mapping[str, str | int | bool | UnsetType]
 def csv(report: Report) -> str:
     """Return a report as CSV (RFC 4180) with a head; what is not applicable is empty.
 
-    Findings are told on every row of their workload and path; those of templates without rows have lines of their own.
+    Findings are told on the rows that have their pods; those of templates without rows have lines of their own.
     """
     findings: dict[_Place, list[Finding]] = {}
+    of_rows: dict[int, list[Finding]] = {}
+    rows_at: dict[_Place, list[int]] = {}
+    for index, row in enumerate(report.constraints):
+        rows_at.setdefault((row.namespace, row.workload, row.path), []).append(index)
     for finding in report.findings:
-        findings.setdefault((finding.namespace, finding.object, finding.path), []).append(finding)
+        place = (finding.namespace, finding.object, finding.path)
+        findings.setdefault(place, []).append(finding)
+        for index in rows_at.get(place, ()) if isinstance(finding.rows, UnsetType) else finding.rows:
+            of_rows.setdefault(index, []).append(finding)
     text = io.StringIO()
     writer = comma_separated.DictWriter(text, COLUMNS, restval="")
     writer.writeheader()
-    for row in report.constraints:
-        found = findings.get((row.namespace, row.workload, row.path), [])
-        writer.writerow(_cells({**_row(row), **_found(found)}))
-    places = {(row.namespace, row.workload, row.path) for row in report.constraints}
+    for index, row in enumerate(report.constraints):
+        writer.writerow(_cells({**_row(row), **_found(of_rows.get(index, []))}))
     for place, found in findings.items():
-        if place not in places:
+        if place not in rows_at:
             writer.writerow(_cells({**_at(*place), **_found(found)}))
     return text.getvalue()
 
@@ -86,6 +91,7 @@ def _at(namespace: str, workload: Workload, path: str) -> _Cells:
 
 
 def _row(row: Row) -> _Cells:
+    counts_pods = not matches_nothing(row)
     return {
         **_at(row.namespace, row.workload, row.path),
         "topology_key": row.topology_key,
@@ -96,10 +102,10 @@ def _row(row: Row) -> _Cells:
         "verdict": next(iter(row.verdicts), ""),
         "verdicts": " ".join(f"{verdict}={number}" for verdict, number in row.verdicts.items()),
         "max_skew": row.max_skew,
-        "skew": row.skew,
+        "skew": row.skew if counts_pods else UNSET,
         "lower_bound": row.lower_bound,
         "domains": _domains(row),
-        "min_match": row.min_match_num,
+        "min_match": row.min_match_num if counts_pods else UNSET,
         "effective_selector": labels.describe(row.selector.effective),
     }
 

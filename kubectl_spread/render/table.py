@@ -149,7 +149,7 @@ def _cells(row: Row, layout: Layout, terminal: Terminal) -> list[Cell | str]:
         cells += [
             _number(row.min_match_num),
             _number(row.self_match_num),
-            bars.side_by_side(row, ascii_only=terminal.ascii) or "-",
+            ("" if words.matches_nothing(row) else bars.side_by_side(row, ascii_only=terminal.ascii)) or "-",
             words.short_path(row.path),
             words.safe(labels.describe(row.selector.effective)),
         ]
@@ -166,7 +166,7 @@ def _selector(row: Row) -> Cell:
 
 def _domains(row: Row) -> Cell:
     """Return the count of each domain; of many, and on narrow terminals, how many there are and their range."""
-    if isinstance(row.domains, UnsetType):
+    if isinstance(row.domains, UnsetType) or words.matches_nothing(row):
         return Cell("-")
     empty = row.empty_domains if isinstance(row.empty_domains, int) else 0
     total = len(row.domains) + empty
@@ -182,7 +182,7 @@ def _domains(row: Row) -> Cell:
 
 
 def _skew(row: Row) -> Cell:
-    if isinstance(row.skew, UnsetType):
+    if isinstance(row.skew, UnsetType) or words.matches_nothing(row):
         return Cell("-")
     over = isinstance(row.max_skew, int) and row.skew > row.max_skew
     bound = ">=" if row.lower_bound is True else ""

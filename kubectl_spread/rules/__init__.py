@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from kubectl_spread.rules.absent import ABSENT_KEY
 from kubectl_spread.rules.blocking import BLOCKED, CONFLICTING
 from kubectl_spread.rules.constraint import (
     EMPTY_SELECTOR,
@@ -23,20 +24,19 @@ from kubectl_spread.rules.keys import AUTHORED_KEY, BINDING_KEY
 from kubectl_spread.rules.mismatch import SELF_MISMATCH
 from kubectl_spread.rules.model import Rule
 from kubectl_spread.rules.parsing import UNPARSEABLE_SELECTOR
-from kubectl_spread.rules.population import OLDER_REVISION, OTHER_WORKLOADS, TERMINATING, UNCOUNTED
+from kubectl_spread.rules.population import OLDER_REVISION, TERMINATING, UNCOUNTED
 from kubectl_spread.rules.reach import HELD_DOWN, KEYLESS_NODES
 from kubectl_spread.rules.recreation import REFUSED_AGAIN
+from kubectl_spread.rules.relabelled import REMOVED_LABEL, STALE_LABEL
 from kubectl_spread.rules.selector import (
-    ABSENT_KEY,
     DUPLICATE,
     LATE_LABEL,
     MERGE_OFF,
     PRE_UPGRADE,
-    REMOVED_LABEL,
-    STALE_LABEL,
     UNMERGED,
 )
 from kubectl_spread.rules.servers import MIXED_SERVERS, NAMESPACE_SELECTOR_TWICE, UNEDITABLE
+from kubectl_spread.rules.sharing import OTHER_WORKLOADS
 from kubectl_spread.rules.skews import HARD_SKEW, SOFT_SKEW
 from kubectl_spread.rules.upgrade import COUNTED_DIFFERENTLY, SCHEDULER_SKIP, STARTS_WORKING, STOPS_WORKING
 from kubectl_spread.rules.workload import DAEMON_SET_SPREAD, DEPRECATED_TOPOLOGY_KEY, NODE_NAME, UNKNOWN_SCHEDULER

@@ -24,6 +24,8 @@ _RESTARTABLE: Final[Mapping[str, str]] = {
 }
 
 
+_FEW: Final = 3
+"""So many pods are named in a command that replaces only them."""
 _UNREAD: Final = ("malformed", "unreadable")
 """Reasons why something that may have findings was skipped."""
 
@@ -148,6 +150,7 @@ def _everything_is_judged(scope: Scope, skipped: Mapping[str, int]) -> bool:
 def _findings(audit: Audit, rules: tuple[Rule, ...], selection: Selection) -> Iterator[tuple[report.Finding, bool]]:
     """Yield what the rules find, and whether it is to be ignored."""
     told: set[tuple[object, ...]] = set()
+    indices = {id(row): index for index, row in enumerate(audit.rows)}
     asked: dict[frozenset[Part], tuple[Rule, ...]] = {}
     for subject in subjects(audit):
         ignored: tuple[str, ...] | None = None
@@ -159,7 +162,7 @@ def _findings(audit: Audit, rules: tuple[Rule, ...], selection: Selection) -> It
                 continue
             ignored = (*selection.ignore, *_annotated(subject)) if ignored is None else ignored
             for evidence in found:
-                yield _finding(rule, subject, evidence), named(rule, ignored)
+                yield _finding(rule, subject, evidence, indices), named(rule, ignored)
 
 
 def _is_told(rule: Rule, subject: Subject, told: set[tuple[object, ...]]) -> bool:
@@ -199,7 +202,7 @@ def codes(annotation: str) -> tuple[str, ...]:
     return tuple(code.strip() for code in annotation.split(",") if code.strip())
 
 
-def _finding(rule: Rule, subject: Subject, evidence: Evidence) -> report.Finding:
+def _finding(rule: Rule, subject: Subject, evidence: Evidence, indices: Mapping[int, int]) -> report.Finding:
     values = {name: evidence.values[name] for name in sorted(evidence.values)}
     severity = rule.severity if evidence.severity is None else evidence.severity
     return report.Finding(
@@ -213,9 +216,19 @@ def _finding(rule: Rule, subject: Subject, evidence: Evidence) -> report.Finding
         pod_count=len(evidence.pods),
         message=rule.message.format_map(values),
         values=values,
-        fix=(evidence.fix or rule.fix).format_map({**values, "restart": restart(subject.namespace, subject.workload)})
+        fix=(evidence.fix or rule.fix).format_map({**values, "restart": _replacement(subject, evidence)})
         + _instead(subject),
+        rows=_rows_of(subject, evidence, indices) or UNSET,
     )
+
+
+def _rows_of(subject: Subject, evidence: Evidence, indices: Mapping[int, int]) -> list[int]:
+    """Return the indices of the subject's rows in the report that have any of the pods, in order."""
+    pods = frozenset(evidence.pods)
+    rows = [row for row in subject.rows if id(row) in indices]
+    if len(rows) == 1:
+        return [indices[id(rows[0])]]
+    return sorted(indices[id(row)] for row in rows if not pods.isdisjoint(pod.name for pod in row.pods))
 
 
 def _instead(subject: Subject) -> str:
@@ -228,11 +241,30 @@ def _instead(subject: Subject) -> str:
     )
 
 
-def restart(namespace: str, workload: Target) -> str:
+def _replacement(subject: Subject, evidence: Evidence) -> str:
+    """Return how to replace the pods that a finding is about; where that restarts others as well, it says so."""
+    of_rows = (pod for row in subject.rows for pod in row.pods)
+    terminating = {
+        pod.name: pod.terminating for pod in (*of_rows, *(pod for one in subject.groups for pod in one.pods))
+    }
+    staying = [name for name in evidence.pods if not terminating.get(name)]
+    if evidence.pods and not staying:
+        return "wait until they are gone: they are terminating"
+    others = sum(not gone for gone in terminating.values()) - len(staying)
+    all_of_them = restart(subject.namespace, subject.workload, len(staying) + others)
+    if subject.workload.kind == "Pod" or not (others and 0 < len(staying) <= _FEW):
+        return all_of_them
+    delete = f"kubectl delete pod -n {subject.namespace} {' '.join(staying)}"
+    whose = "its owner replaces it" if len(staying) == 1 else "their owner replaces them"
+    return f"{delete} ({whose}); or {all_of_them}" if subject.workload.kind in _RESTARTABLE else f"{delete} ({whose})"
+
+
+def restart(namespace: str, workload: Target, pods: int) -> str:
     """Return the safe way to replace a workload's pods: by its owner, by eviction, or by hand for a bare pod."""
     if workload.kind in _RESTARTABLE:
         resource = f"{_RESTARTABLE[workload.kind]}/{workload.name}"
-        return f"restart them by their owner: kubectl rollout restart {resource} -n {namespace}"
+        number = f" all {pods} pods of the workload" if pods > 1 else " the pod"
+        return f"restart{number}: kubectl rollout restart {resource} -n {namespace}"
     if workload.kind == "Pod":
         return "save the manifest, run it through kubectl spread unmerge, delete the pod and create it again"
     return "evict them; their owner replaces them and disruption budgets hold"

@@ -125,25 +125,6 @@ def _change_skew(missing: Mapping[str | None, int], spread: Spread) -> bool:
     return max(counts.values()) - least != spread.skew
 
 
-def _other_workloads(subject: Subject) -> Iterator[Evidence]:
-    """Tell where pods of other workloads hide that a workload's own pods are uneven."""
-    for row, spread in counted(subject):
-        domain_of = spread.domains.value_of
-        staying = [pod.node for pod in row.pods if not pod.terminating]
-        own = Counter([domain_of[node] for node in staying if node in domain_of])
-        others = spread.match_num.total - own.total() * spread.self_match_num
-        if not (spread.self_match_num and others):
-            continue
-        foreign = {domain: own[domain] - number for domain, number in spread.match_num.occupied.items()}
-        alone = skew_with(spread, {**own, **foreign})
-        if alone > spread.constraint.max_skew >= spread.skew:
-            if len(subject.audit.revisions.of(subject.namespace, subject.workload)) > 1:
-                continue
-            values: dict[str, str | int] = {"others": plural(others, "pod"), "skew": spread.skew, "alone": alone}
-            yield Evidence(names(row), values)
-            return
-
-
 def _counting_fix(reasons: Counter[str]) -> str | None:
     """Return how pods could count, by the commonest reason for which they do not; None: by the policies."""
     commonest = max(sorted(reasons), key=lambda reason: reasons[reason])
@@ -220,20 +201,4 @@ UNCOUNTED: Final = Rule(
     needs_nodes=True,
     of=frozenset({Part.COUNTS}),
     check=_uncounted,
-)
-OTHER_WORKLOADS: Final = Rule(
-    code="SPR314",
-    name="other-workloads",
-    severity=Severity.INFO,
-    summary="Pods of other workloads make uneven pods look evenly spread",
-    message="{others} of other workloads match the selector: skew is {skew} with them and {alone} without",
-    why=(
-        "A constraint counts every pod of the namespace that its selector matches. With a label that several workloads "
-        "share, one workload's pods may stand in one domain while the others fill the rest."
-    ),
-    fix="narrow the labelSelector in the pod template to labels that only this workload has, unless this is meant",
-    source="https://kep.k8s.io/895",
-    needs_nodes=True,
-    of=frozenset({Part.COUNTS}),
-    check=_other_workloads,
 )

@@ -131,6 +131,7 @@ def test_the_keys_of_the_report_are_the_contract() -> None:
         "message",
         "values",
         "fix",
+        "rows",
     }
     assert (finding["object"], finding["pods"], finding["podCount"]) == (
         {"kind": "Deployment", "name": "web"},

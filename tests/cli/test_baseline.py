@@ -12,7 +12,7 @@ from click.testing import Result
 
 from tests.audits import deployment
 from tests.builders import Json, constraint, node_json, pod_json, requirement, selector
-from tests.cli.test_check import JUDGED, MALFORMED, PENDING, WEB, healthy, run, stale
+from tests.cli.test_check import JUDGED, MALFORMED, PENDING, SIBLING, WEB, healthy, run, stale
 
 VERSION = ("--server-version", "1.37")
 BASELINE = "base.json"
@@ -55,8 +55,8 @@ def against(objects: Sequence[Json], *arguments: str) -> Any:
 @pytest.mark.parametrize("form", ["json", "yaml"])
 def test_what_is_known_is_counted_and_does_not_fail(form: str) -> None:
     remember([named("old")], form)
-    assert check([named("old")], "--fail-on", "warning").exit_code == 1
-    result = check([named("old")], "--baseline", BASELINE, "--fail-on", "warning")
+    assert check([named("old")], "--fail-on", "info").exit_code == 1
+    result = check([named("old")], "--baseline", BASELINE, "--fail-on", "info")
     assert (result.exit_code, result.stderr) == (0, "")
     assert "SPR101" not in result.stdout
     assert result.stdout.endswith("no new findings; 1 known (baseline); placement not judged: no nodes\n")
@@ -78,11 +78,11 @@ def test_what_is_known_is_counted_and_does_not_fail(form: str) -> None:
 @pytest.mark.usefixtures("folder")
 def test_what_is_new_is_shown_and_fails() -> None:
     remember([named("old")])
-    result = check([named("old"), named("new")], "--baseline", BASELINE, "--fail-on", "warning")
+    result = check([named("old"), named("new")], "--baseline", BASELINE, "--fail-on", "info")
     assert result.exit_code == 1
     assert "SPR101 stale-label  po/new" in result.stdout
     assert "SPR101 stale-label  po/old" not in result.stdout
-    assert "1 warning; 1 known (baseline)" in result.stdout
+    assert "1 info; 1 known (baseline)" in result.stdout
     assert check([named("old"), named("new")], "--baseline", BASELINE, "-o", "name").stdout == "po/new\n"
 
 
@@ -307,7 +307,7 @@ def test_severity(least: str, codes: list[str], silenced: int) -> None:
     [("warning", "info", 1), ("error", "info", 0), ("error", "warning", 0), ("info", "error", 0)],
 )
 def test_what_is_less_than_asked_for_does_not_fail(least: str, fail_on: str, status: int) -> None:
-    result = check([stale("p")], "--severity", least, "--fail-on", fail_on)
+    result = check([stale("p"), SIBLING], "--severity", least, "--fail-on", fail_on)
     assert result.exit_code == status
     assert ("1 silenced" in result.stdout) is (least == "error")
 

@@ -58,6 +58,8 @@ def report(*objects: Json, arguments: tuple[str, ...] = ()) -> Any:
 EMPTY: Json = {"apiVersion": "v1", "kind": "List", "items": []}
 MALFORMED = {**healthy("broken"), "spec": {"topologySpreadConstraints": [{"maxSkew": "1"}]}}
 PENDING = stale("web-9", node="")
+SIBLING = {**stale("sibling"), "metadata": {**stale("sibling")["metadata"], "labels": {**WEB, "rev": "r1"}}}
+"""A pod whose selector no longer counts the stale ones."""
 
 
 @pytest.mark.usefixtures("folder")
@@ -66,10 +68,11 @@ PENDING = stale("web-9", node="")
     [
         pytest.param([healthy("p")], (), 0, id="healthy is 0"),
         pytest.param([healthy("p")], ("--fail-on", "info"), 0, id="whatever --fail-on says"),
-        pytest.param([stale("p")], (), 0, id="a warning is 0 by default"),
-        pytest.param([stale("p")], ("--fail-on", "error"), 0, id="a warning is no error"),
-        pytest.param([stale("p")], ("--fail-on", "warning"), 1, id="a warning is 1 where asked for"),
-        pytest.param([stale("p")], ("--fail-on", "info"), 1, id="and where less is"),
+        pytest.param([stale("p"), SIBLING], (), 0, id="a warning is 0 by default"),
+        pytest.param([stale("p"), SIBLING], ("--fail-on", "error"), 0, id="a warning is no error"),
+        pytest.param([stale("p"), SIBLING], ("--fail-on", "warning"), 1, id="a warning is 1 where asked for"),
+        pytest.param([stale("p"), SIBLING], ("--fail-on", "info"), 1, id="and where less is"),
+        pytest.param([stale("p")], ("--fail-on", "warning"), 0, id="without siblings a changed label is info"),
         pytest.param([PENDING], (), 1, id="an error is 1"),
         pytest.param([PENDING], ("--fail-on", "never"), 0, id="never is never 1"),
         pytest.param([PENDING], ("--ignore", "SPR101"), 0, id="a silenced error is 0"),

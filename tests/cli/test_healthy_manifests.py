@@ -28,10 +28,17 @@ def test_only_what_is_deserved(minor: str) -> None:
 
 
 @pytest.mark.parametrize("minor", MINORS)
-def test_one_info(minor: str) -> None:
-    """A constraint over hosts that counts all revisions; those over zones count each, or are no Deployment's."""
+def test_few_infos(minor: str) -> None:
+    """A constraint over hosts that counts all revisions, and charts whose components share what is selected."""
     infos = [found for found in report("--server-version", minor)["findings"] if found["severity"] == "info"]
-    assert [place(found) for found in infos] == [("SPR208", "cert-manager/Deployment/cert-manager-webhook")]
+    assert [place(found) for found in infos if found["code"] != "SPR314"] == [
+        ("SPR208", "cert-manager/Deployment/cert-manager-webhook")
+    ]
+    assert [place(found)[1] for found in infos if found["code"] == "SPR314"] == [
+        "flux-system/Deployment/helm-controller",
+        "flux-system/Deployment/kustomize-controller",
+        *(f"loki/StatefulSet/loki-ingester-zone-{zone}" for zone in "abc"),
+    ]
 
 
 @pytest.mark.parametrize(("before", "after"), [("1.33", "1.34"), ("1.33", "1.37"), ("1.34", "1.37")])

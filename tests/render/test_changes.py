@@ -58,7 +58,7 @@ def marks(before: Report | None, now: Report, width: int | None = None) -> dict[
             EVEN,
             report(*web("abc"), *web("abc", "api")),
             {"deploy/api": "+", "deploy/web": "*"},
-            "pods 3 -> 6; rows: 1 new, 1 changed",
+            "pods 3 -> 6; rows: 1 new, 1 changed; findings: 2 new",
         ),
         (EVEN, report(), {}, "pods 3 -> 0; rows: 1 gone"),
         (report(*web("ab"), nodes=2), report(*web("ab")), {"deploy/web": "*"}, "nodes 2 -> 3; rows: 1 changed"),

@@ -127,12 +127,12 @@ class Rows(msgspec.Struct):
 
     def add(self, row: Row) -> None:
         """Add a row."""
-        domains = _known(row.domains)
+        domains = None if words.matches_nothing(row) else _known(row.domains)
         shared: Record = {
             "workload": self._workload(row),
             "domains": None if domains is None else self._set_of(domains),
             "counts": None if domains is None else [domain.match_num for domain in domains],
-            "allowed": _pattern(row),
+            "allowed": None if domains is None else _pattern(row),
         }
         self.rows.append({**shared, **_clause(row), **_counted(row), **_selectors(row)})
 
@@ -190,7 +190,7 @@ def _counted(row: Row) -> Record:
         "emptyDomains": _known(row.empty_domains),
         "minMatchNum": _known(row.min_match_num),
         "selfMatchNum": _known(row.self_match_num),
-        "skew": _known(row.skew),
+        "skew": None if words.matches_nothing(row) else _known(row.skew),
         "lowerBound": _known(row.lower_bound),
         "allowedNumber": following.allowed if following and isinstance(following.allowed, int) else None,
     }

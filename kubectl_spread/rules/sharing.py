@@ -1,0 +1,151 @@
+"""SPR3xx: workloads that a constraint counts together, because they share what its selector asks for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Final
+
+from kubectl_spread.audit.diagnosis import in_the_fullest
+from kubectl_spread.audit.evaluate import Audit, Row
+from kubectl_spread.audit.evictions import has_constraint
+from kubectl_spread.audit.labelled import Labelled
+from kubectl_spread.audit.phrases import named, plural, some, value
+from kubectl_spread.audit.records import PodRecord
+from kubectl_spread.audit.revisions import skew_with
+from kubectl_spread.audit.scope import Target
+from kubectl_spread.audit.templates import PRESUMED, Template
+from kubectl_spread.kube.podtopologyspread import Spread, counts_nothing
+from kubectl_spread.rules.counts import counted, names
+from kubectl_spread.rules.holders import Holder, Values, holders, together
+from kubectl_spread.rules.model import Evidence, Part, Rule, Severity, Subject
+
+
+def _other_workloads(subject: Subject) -> Iterator[Evidence]:
+    """Name the other workloads that a constraint counts: by their pods, or by their templates in manifests."""
+    if subject.template is not None:
+        yield from _of_template(subject, subject.template)
+        return
+    for row, spread in counted(subject):
+        if not spread.self_match_num:
+            continue
+        others = _others(row, spread, subject)
+        if others:
+            strangers = _only_strangers_fill_it(row, spread, others, subject.audit)
+            severity = Severity.WARNING if strangers and spread.constraint.hard else Severity.INFO
+            yield Evidence(names(row), _values(spread, others, strangers=strangers), severity)
+            return
+
+
+def _others(row: Row, spread: Spread, subject: Subject) -> Mapping[Target, list[PodRecord]]:
+    """Return the counted pods of other workloads; bare pods are one workload together."""
+    if _all_are_own(row, spread):
+        return {}
+    bare = subject.workload.kind == "Pod"
+    return {
+        workload: pods
+        for workload, pods in subject.audit.counted.by_workload(subject.namespace, spread).items()
+        if workload != subject.workload and not (bare and workload.kind == "Pod")
+    }
+
+
+def _all_are_own(row: Row, spread: Spread) -> bool:
+    """Tell whether the pods of one row are as many as all that are counted, as most often."""
+    own = sum(not pod.terminating and pod.node in spread.domains.value_of for pod in row.pods)
+    return own == spread.match_num.total
+
+
+def _only_strangers_fill_it(row: Row, spread: Spread, others: Mapping[Target, list[PodRecord]], audit: Audit) -> bool:
+    """Tell whether a skew is that of pods which are not held to the constraint, so that nobody else reports it."""
+    if spread.skew <= spread.constraint.max_skew or in_the_fullest(row, spread, audit):
+        return False
+    value_of, most = spread.domains.value_of, spread.match_num.most
+    fullest = [pod for pods in others.values() for pod in pods if spread.match_num[value_of[pod.node]] == most]
+    shapes = {id(pod.shape): pod.shape for pod in fullest}.values()
+    return not any(has_constraint(one, spread) for shape in shapes for one in audit.views.of(shape).spreads)
+
+
+def _values(spread: Spread, others: Mapping[Target, list[PodRecord]], *, strangers: bool) -> Values:
+    value_of = spread.domains.value_of
+    foreign = Counter(value_of[pod.node] for pods in others.values() for pod in pods)
+    alone = skew_with(spread, {domain: -number for domain, number in foreign.items()})
+    effect = f": skew is {spread.skew} with them and {alone} without"
+    if strangers:
+        fullest = min(domain for domain, number in spread.match_num.items() if number == spread.match_num.most)
+        effect += (
+            f"; they alone fill {value(fullest)}, and new pods are kept out of it by them (maxSkew "
+            f"{spread.constraint.max_skew})"
+        )
+    return {
+        "others": plural(foreign.total(), "pod"),
+        "workloads": _named(others),
+        "skew": spread.skew,
+        "alone": alone,
+        "effect": effect,
+    }
+
+
+def _named(workloads: Iterable[Target]) -> str:
+    return some(sorted(named(one.kind, one.name) for one in workloads))
+
+
+def _of_template(subject: Subject, template: Template) -> Iterator[Evidence]:
+    """Name the other templates whose pods a constraint will count; stored pods tell it themselves."""
+    if subject.beside_pods:
+        return
+    for holder in holders(subject):
+        others = _other_templates(holder, template, subject.audit)
+        if others:
+            values: Values = {"others": "the pods", "workloads": _named(others), "effect": ""}
+            yield from together([(holder, values)])
+            return
+
+
+def _other_templates(holder: Holder, template: Template, audit: Audit) -> set[Target]:
+    """Return the other workloads whose templates make pods that a constraint counts.
+
+    A value that a controller sets, as pod-template-hash, is another one for each workload.
+    """
+    selector = holder.effective
+    if (
+        selector is None
+        or not holder.clause.spread
+        or holder.unmet
+        or counts_nothing(selector, audit.context.behaviour)
+    ):
+        return set()
+    if any(holder.labels.get(key) == PRESUMED for key in holder.clause.match_label_keys):
+        return set()
+    selected = _templates(audit).get(template.namespace, Labelled[Template]()).selected(selector)
+    return {other.workload for _, other in selected if other.replicas != 0} - {template.workload}
+
+
+@lru_cache(maxsize=1)
+def _templates(audit: Audit) -> Mapping[str, Labelled[Template]]:
+    """Return the templates of each namespace, by the labels that are known before their pods are made."""
+    found: dict[str, Labelled[Template]] = {}
+    for template in audit.templates:
+        known = {key: text for key, text in template.labels.items() if text != PRESUMED}
+        found.setdefault(template.namespace, Labelled()).add(known, template)
+    return found
+
+
+OTHER_WORKLOADS: Final = Rule(
+    code="SPR314",
+    name="other-workloads",
+    severity=Severity.INFO,
+    summary="The selector also counts the pods of other workloads",
+    message="the selector also counts {others} of {workloads}{effect}",
+    why=(
+        "A constraint counts every pod of the namespace that its selector matches. With a label that several workloads "
+        "share, one workload's pods may be in one domain while the others fill the rest, and a skew is that of all of "
+        "them: SPR301 and SPR302 report it for the workloads whose pods are in the fullest domain. It is a warning "
+        "where pods that are not held to the constraint fill that domain, because nothing else reports the skew then."
+    ),
+    fix="narrow the labelSelector in the pod template to labels that only this workload has, unless this is meant",
+    source="https://kep.k8s.io/895",
+    needs_nodes=True,
+    of=frozenset({Part.COUNTS, Part.TEMPLATE}),
+    check=_other_workloads,
+)

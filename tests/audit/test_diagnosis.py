@@ -1,0 +1,147 @@
+"""Whose pods make a skew, how many have to go, and what keeps them where they are."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from kubectl_spread.audit.diagnosis import fewest_moves
+from kubectl_spread.audit.scope import Scope, Target
+from tests.audits import EVERYTHING, as_json, audit, explained
+from tests.builders import HOSTNAME, ZONE, Json, constraint, node_json, pod_json, selector
+
+
+@pytest.mark.parametrize(
+    ("counts", "max_skew", "moves"),
+    [
+        pytest.param([2, 1, 0], 1, 1, id="2/1/0 -> 1/1/1"),
+        pytest.param([5, 0, 0], 1, 3, id="5/0/0 -> 2/2/1"),
+        pytest.param([2, 2, 0], 1, 1, id="2/2/0 -> 1/2/1"),
+        pytest.param([7, 6, 0], 1, 4, id="7/6/0 -> 5/4/4"),
+        pytest.param([5, 0, 0], 3, 2, id="5/0/0 -> 3/1/1 with maxSkew 3"),
+    ],
+)
+def test_fewest_moves(counts: list[int], max_skew: int, moves: int) -> None:
+    found = fewest_moves(Counter(counts), max_skew=max_skew, highest=sum(counts) // len(counts))
+    assert found == moves
+
+
+def test_fewest_moves_is_what_trying_every_end_gives() -> None:
+    for counts in itertools.product(range(5), repeat=3):
+        total = sum(counts)
+        for max_skew in (1, 2):
+            if max(counts) - min(counts) <= max_skew:
+                continue
+            ends = (end for end in itertools.product(range(total + 1), repeat=3) if sum(end) == total)
+            least = min(
+                sum(max(0, before - after) for before, after in zip(counts, end, strict=True))
+                for end in ends
+                if max(end) - min(end) <= max_skew
+            )
+            assert fewest_moves(Counter(counts), max_skew=max_skew, highest=total // 3) == least, counts
+
+
+def shared(name: str, owner: str, node: str, **fields: Any) -> Json:
+    return pod_json(name, node=node, owner=owner, labels={"tier": "front"}, **fields)
+
+
+FRONT = constraint(selects=selector({"tier": "front"}))
+ABC = [node_json("a1"), node_json("b1"), node_json("c1")]
+
+
+def findings(*objects: Json, code: str = "SPR301", scope: Scope = EVERYTHING) -> dict[str, Any]:
+    """Return the findings of one rule by workload."""
+    found = as_json(audit(*objects, scope=scope))["findings"]
+    return {f"{one['object']['kind']}/{one['object']['name']}": one for one in found if one["code"] == code}
+
+
+def two_deployments() -> list[Json]:
+    web = [shared(f"web-{index}", "Deployment/web", "a1", constraints=[FRONT]) for index in (1, 2)]
+    return [*web, shared("api-1", "Deployment/api", "b1", constraints=[FRONT]), *ABC]
+
+
+def test_only_the_workload_in_the_fullest_domain_is_told() -> None:
+    found = findings(*two_deployments())
+    assert found.keys() == {"Deployment/web"}
+    assert found["Deployment/web"]["pods"] == ["web-1", "web-2"]
+    assert found["Deployment/web"]["values"]["must_go"] == 1
+
+
+@pytest.mark.parametrize("name", ["web", "api"])
+def test_explain_and_check_name_the_same_pods(name: str) -> None:
+    """Whichever of the two workloads is asked about."""
+    whole = findings(*two_deployments())["Deployment/web"]
+    scope = Scope(targets=(Target("Deployment", name),))
+    assert findings(*two_deployments(), scope=scope).keys() == ({"Deployment/web"} if name == "web" else set())
+    (evictions,) = explained(audit(*two_deployments(), scope=scope))["evictions"]
+    assert evictions["pods"] == ["web-1"]
+    assert "kubectl delete pod -n default web-1; its replacement can only go to c" in whole["fix"]
+
+
+def test_pods_of_all_workloads_suffice_where_those_of_one_do_not() -> None:
+    shards = [shared(f"shard-{index}", f"StatefulSet/shard-{index}", "a1", constraints=[FRONT]) for index in "123"]
+    found = findings(*shards, *ABC)
+    assert {name: one["pods"] for name, one in found.items()} == {
+        f"StatefulSet/shard-{index}": [f"shard-{index}"] for index in "123"
+    }
+    command = "kubectl delete pod -n default shard-1 shard-2 (of sts/shard-1, sts/shard-2)"
+    where = "their replacements can only go where the skew ends within maxSkew"
+    assert {one["fix"] for one in found.values()} == {f"{command}; {where}"}
+
+
+def test_pending_and_terminating_pods_are_not_named() -> None:
+    leaving = shared("web-3", "Deployment/web", "a1", constraints=[FRONT])
+    leaving["metadata"]["deletionTimestamp"] = "2026-09-01T11:00:00Z"
+    waiting = shared("web-4", "Deployment/web", "", constraints=[FRONT])
+    assert findings(*two_deployments(), leaving, waiting)["Deployment/web"]["pods"] == ["web-1", "web-2"]
+
+
+def test_bare_pods_are_told_one_by_one() -> None:
+    pods = [pod_json(f"web-{index}", node=node, constraints=[constraint()]) for index, node in enumerate("aab")]
+    for pod in pods:
+        pod["spec"]["nodeName"] += "1"
+    assert findings(*pods, *ABC).keys() == {"Pod/web-0", "Pod/web-1"}
+    assert findings(*pods, *ABC, code="SPR314") == {}
+
+
+def test_a_skew_of_strangers_is_a_warning_of_the_workload_that_is_held_to_it() -> None:
+    """Nobody else would report it: those pods have no constraint."""
+    strangers = [shared(f"batch-{index}", "Deployment/batch", "a1") for index in (1, 2)]
+    objects = [*strangers, shared("web-1", "Deployment/web", "b1", constraints=[FRONT]), *ABC]
+    assert findings(*objects) == {}
+    (told,) = findings(*objects, code="SPR314").values()
+    assert (told["severity"], told["object"]["name"]) == ("warning", "web")
+    assert "2 pods of deploy/batch" in told["message"]
+
+
+def test_the_case_of_descheduler_1918() -> None:
+    """Zones of 5, 2 and 2 nodes: the hosts that are free are in a zone that the other constraint closes."""
+    both = [constraint(), constraint(key=HOSTNAME, hard=False)]
+    nodes = [node_json(name) for name in ("a1", "a2", "a3", "a4", "a5", "b1", "b2", "c1", "c2")]
+    on = ("a1", "a2", "a3", "b1", "b1", "b2", "c1", "c1", "c2")
+    pods = [
+        pod_json(f"web-{index}", node=node, owner="Deployment/web", constraints=both) for index, node in enumerate(on)
+    ]
+    judged = audit(*nodes, *pods)
+    (skew,) = [one for one in as_json(judged)["findings"] if one["code"] == "SPR302"]
+    why = f"their constraint on {ZONE} allows no more"
+    assert f"no node of a lower domain could take one (2 nodes: {why})" in skew["message"]
+    (cause,) = explained(judged)["causes"]
+    assert cause["cause"] == "hard-constraint"
+    assert cause["evidence"] == [
+        f"{HOSTNAME} {node} has 0 pods and cannot take one: 1 node: {why}" for node in ("a4", "a5")
+    ]
+
+
+def test_a_skew_that_its_own_constraint_keeps_open_is_info() -> None:
+    """The emptiest zone is closed, and the constraint keeps pods out of the one between."""
+    nodes = [node_json("a1"), node_json("b1"), node_json("c1", taints=[{"key": "gpu", "effect": "NoSchedule"}])]
+    pods = [
+        pod_json(f"web-{index}", node=f"{zone}1", owner="Deployment/web", constraints=[constraint()])
+        for index, zone in enumerate("aaaab")
+    ]
+    (found,) = findings(*nodes, *pods).values()
+    assert found["severity"] == "info"
