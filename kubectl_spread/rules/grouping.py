@@ -17,6 +17,7 @@ from kubectl_spread.audit.verdicts import BINDING_KEYS, REVISION_KEYS, Verdict
 from kubectl_spread.kube import labels as labelselectors
 from kubectl_spread.kube.labels import Labels
 from kubectl_spread.kube.model import LabelSelector
+from kubectl_spread.kube.podtopologyspread import counts_nothing
 from kubectl_spread.rules.holders import Holder, holders, together
 from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject
 
@@ -44,12 +45,12 @@ def _in_a_rollout(found: list[Holder], subject: Subject) -> Iterator[tuple[Holde
     """Yield what a template says that rolls; where stored pods are judged they tell it themselves, when it happens."""
     template = subject.template
     if template is not None and template.rolls and template.replicas not in (0, 1) and not subject.beside_pods:
-        yield from ((holder, "all revisions") for holder in found if _mixes(holder))
+        yield from ((holder, "all revisions") for holder in found if _mixes(holder, subject))
 
 
-def _mixes(holder: Holder) -> bool:
+def _mixes(holder: Holder, subject: Subject) -> bool:
     """Tell whether a constraint counts its own pods and names nothing by which revisions could differ."""
-    if holder.effective is None or labelselectors.is_empty(holder.effective) or holder.unmet:
+    if holder.effective is None or holder.unmet or counts_nothing(holder.effective, subject.audit.context.behaviour):
         return False
     return not holder.clause.match_label_keys and _HASH not in labelselectors.keys(holder.effective)
 
@@ -69,7 +70,7 @@ def _together_now(found: list[Holder], subject: Subject) -> Iterator[tuple[Holde
     standing = [revision for holder in found for revision in _revision(holder, subject)]
     for one in standing:
         same = [other for other in standing if other.deployment == one.deployment]
-        counted = {other.holder.labels[_HASH] for other in same if _counts(one.holder, other.holder.labels)}
+        counted = {other.holder.labels[_HASH] for other in same if _counts(one.holder, other.holder.labels, subject)}
         if len(counted) > 1 and one.number == max(other.number for other in same):
             yield one.holder, f"the revisions {some(sorted(counted))}"
 
@@ -84,7 +85,9 @@ def _revision(holder: Holder, subject: Subject) -> Iterator[_Revision]:
         yield _Revision(holder, above[0].target, chain[0].revision)
 
 
-def _counts(holder: Holder, labels: Labels) -> bool:
+def _counts(holder: Holder, labels: Labels, subject: Subject) -> bool:
+    if counts_nothing(holder.effective, subject.audit.context.behaviour):
+        return False
     return labelselectors.matches(holder.effective, labels)
 
 
