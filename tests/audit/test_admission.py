@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from kubectl_spread.audit.acceptance import may_depend_on_merge
 from kubectl_spread.audit.evaluate import Audit, evaluate
 from kubectl_spread.audit.snapshot import Snapshot
 from kubectl_spread.audit.verdicts import Context
 from kubectl_spread.kube import features
 from kubectl_spread.kube.features import Gate
 from tests.audits import as_json, deployment, row, snapshot
-from tests.builders import constraint, pod_json, selector
+from tests.builders import Json, constraint, pod_json, selector
 
 R1 = {"app": "web", "rev": "r1"}
 KEYED = constraint(match=["rev"])
@@ -58,3 +59,18 @@ def test_evaluation_leaves_the_snapshot_as_it_is(*, merges: bool) -> None:
     assert [pod.name for pod in found.everyone] == [pod.name for pod in before]
     stored = next(pod for pod in found.everyone if pod.name == "stored")
     assert any(stored is pod for pod in before)
+
+
+@pytest.mark.parametrize(
+    ("made", "depends"),
+    [
+        pytest.param(OVERLAP, True, id="a key in both"),
+        pytest.param(constraint(match=["rev", "rev"]), True, id="a key listed twice"),
+        pytest.param(KEYED, False, id="a key that is merged"),
+        pytest.param({**KEYED, "labelSelector": None}, False, id="no selector"),
+        pytest.param(constraint(), False, id="no keys"),
+    ],
+)
+def test_which_templates_an_api_server_that_does_not_merge_may_answer_differently(made: Json, *, depends: bool) -> None:
+    (template,) = snapshot(deployment(labels=R1, constraints=[made])).templates
+    assert may_depend_on_merge(template) is depends

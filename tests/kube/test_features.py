@@ -12,6 +12,8 @@ from kubectl_spread.kube.features import (
     Gate,
     behaviour,
     gates,
+    merge_gates,
+    other_merges,
     takes,
 )
 
@@ -148,3 +150,17 @@ def test_which_gates_a_minor_takes(minor: int, name: str, value: bool, taken: bo
     if not taken:
         with pytest.raises(ValueError, match=r"unrecognized|locked"):
             gates(minor, {name: value})
+
+
+def test_other_merges_are_how_a_server_behaves_that_does_not_merge() -> None:
+    """First without the merge alone, then without matchLabelKeys in spread constraints at all."""
+    without_merge, without_keys = other_merges(37, gates(37, {}))
+    assert not without_merge.merges_spread_selectors
+    assert without_merge.scheduler_adds_match_label_keys
+    assert not without_keys.scheduler_adds_match_label_keys
+    assert [found.scheduler_adds_match_label_keys for found in other_merges(33, gates(33, {}))] == [False]
+
+
+def test_the_gates_of_the_merge() -> None:
+    assert merge_gates(33) == (Gate.MATCH_LABEL_KEYS,)
+    assert merge_gates(34) == (Gate.MATCH_LABEL_KEYS, Gate.SELECTOR_MERGE)
