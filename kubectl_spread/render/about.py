@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final
 
 from msgspec import UnsetType
@@ -40,8 +40,8 @@ def identity(cluster: Cluster) -> dict[str, str]:
 def header(cluster: Cluster, summary: Summary, rows: Iterable[Row], *, scope: bool = True) -> str:
     """Return the line that says which cluster, which Kubernetes, what was read and when; parts are two spaces apart.
 
-    How the feature gates were learned is said only where the answer depends on it. ``scope`` says that the report does
-    not name its namespace elsewhere.
+    How the feature gates were learned is said only where the answer depends on it. ``scope`` says that the report is
+    of a namespace or a cluster, and not of one workload that is named above.
     """
     parts = [label(cluster), _kubernetes(cluster) + _gates(cluster, rows), _read(cluster, summary, scope=scope)]
     if isinstance(cluster.read_at, str):
@@ -85,7 +85,8 @@ def _gates(cluster: Cluster, rows: Iterable[Row]) -> str:
 
 def _read(cluster: Cluster, summary: Summary, *, scope: bool) -> str:
     where = _scope(cluster) if scope else ""
-    return f"{where}{': ' if where else ''}{', '.join(_counts(cluster, summary))}"
+    counts = (_pods(summary, workloads=scope), _nodes(cluster))
+    return f"{where}{': ' if where else ''}{', '.join(counts)}"
 
 
 def _scope(cluster: Cluster) -> str:
@@ -95,22 +96,20 @@ def _scope(cluster: Cluster) -> str:
     return "" if isinstance(cluster.server_version, UnsetType) else "all namespaces"
 
 
-def _counts(cluster: Cluster, summary: Summary) -> Iterator[str]:
-    """Yield how many pods, or pod templates where there are no pods, and how many nodes were read."""
+def _pods(summary: Summary, *, workloads: bool) -> str:
+    """Return how many pods were read, and of how many workloads; pod templates where there are no pods."""
     if summary.pods:
-        yield f"{plural(summary.pods, 'pod')} in {plural(summary.workloads, 'workload')}"
-    else:
-        yield plural(summary.templates, "pod template") if isinstance(summary.templates, int) else "0 pods"
-    match cluster.nodes:
-        case "listed":
-            yield _nodes(cluster)
-        case "inferred":
-            yield "domains inferred from pods' labels"
-        case "none":
-            yield "no nodes"
+        of = f" in {plural(summary.workloads, 'workload')}" if workloads else ""
+        return f"{plural(summary.pods, 'pod')}{of}"
+    return plural(summary.templates, "pod template") if isinstance(summary.templates, int) else "0 pods"
 
 
 def _nodes(cluster: Cluster) -> str:
+    """Return how many nodes were listed and how many zones these are in, or what stands in for nodes."""
+    if cluster.nodes == "inferred":
+        return "domains inferred from pods' labels"
+    if cluster.nodes == "none":
+        return "no nodes"
     nodes = plural(cluster.node_count if isinstance(cluster.node_count, int) else 0, "node")
     if isinstance(cluster.zone_count, UnsetType) or not cluster.zone_count:
         return nodes

@@ -17,7 +17,7 @@ from kubectl_spread.kube import labels
 from kubectl_spread.render import about, bars, words
 from kubectl_spread.render.changes import Changes
 from kubectl_spread.render.folding import folded
-from kubectl_spread.render.terminal import Cell, Column, Terminal, hanging, paragraph, table
+from kubectl_spread.render.terminal import Cell, Column, Terminal, between_phrases, hanging, paragraph, table
 
 SEVERITY_STYLES: Final = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 _LISTED_DOMAINS: Final = 5
@@ -53,7 +53,7 @@ def check(report: Report, layout: Layout, terminal: Terminal) -> str:
     problems_only = layout.show == "problems" or (layout.show is None and len(rows) > _LARGE)
     shown = [row for row in rows if not problems_only or _place(row) in troubled]
     header = about.header(report.cluster, report.summary, report.constraints)
-    parts = [hanging(header, _FURTHER, terminal)] if layout.headers else []
+    parts = [between_phrases(header, _FURTHER, terminal)] if layout.headers else []
     if shown:
         parts.append(_rows(shown, layout, terminal))
     if report.findings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
@@ -15,6 +16,7 @@ _NARROW_GAP: Final = 2
 _LEAST_GAP: Final = 1
 _READABLE: Final = 20
 _NO_BREAK: Final = "\N{NO-BREAK SPACE}"
+_PHRASE_END: Final = re.compile(r"(, |  )")
 
 
 class Terminal(msgspec.Struct, frozen=True):
@@ -201,6 +203,20 @@ def heading(text: str, terminal: Terminal) -> str:
 def hanging(text: str, indent: str, terminal: Terminal) -> str:
     """Return text in lines that fit the terminal: all but the first behind an indent."""
     return "".join(f"{line}\n" for line in _in_parts(text, indent, terminal))
+
+
+def between_phrases(text: str, indent: str, terminal: Terminal) -> str:
+    """Return text in lines that fit the terminal and end between phrases, which commas or two spaces part.
+
+    All lines but the first are behind an indent. A phrase that is longer than a line is wrapped.
+    """
+    room = None if terminal.width is None else terminal.width - len(indent)
+    parts = (
+        part if room is None or _PHRASE_END.fullmatch(part) or cell_len(part) > room else part.replace(" ", _NO_BREAK)
+        for part in _PHRASE_END.split(text)
+    )
+    lines = _wrapped("".join(parts), "", indent, terminal)
+    return "".join(f"{line.replace(_NO_BREAK, ' ')}\n" for line in lines)
 
 
 def _in_parts(text: str, indent: str, terminal: Terminal) -> list[str]:

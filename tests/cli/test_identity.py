@@ -113,7 +113,7 @@ def test_explain_says_the_same(server: Routed) -> None:
     assert [found[name] for name in names] == [explained[name] for name in names]
     assert explained["readAt"].startswith(READ_AT)
     second = run("explain", "pod/web-1").stdout.splitlines()[1]
-    assert second.startswith(f"prod-eu  Kubernetes 1.37.1  1 pod in 1 workload, 1 node in 1 zone  {READ_AT}")
+    assert second.startswith(f"prod-eu  Kubernetes 1.37.1  1 pod, 1 node in 1 zone  {READ_AT}")
 
 
 def test_the_first_line_of_a_table(server: Routed) -> None:

@@ -68,6 +68,33 @@ def test_the_first_line_fits_the_terminal(width: int) -> None:
 
 
 @pytest.mark.parametrize(
+    ("width", "lines"),
+    [
+        (None, [f"prod-eu  Kubernetes 1.37.1  namespace shop: {COUNTS}  {READ_AT}"]),
+        (
+            80,
+            [
+                "prod-eu  Kubernetes 1.37.1  namespace shop: 9 pods in 3 workloads,",
+                f"  4 nodes in 2 zones  {READ_AT}",
+            ],
+        ),
+        (
+            40,
+            [
+                "prod-eu  Kubernetes 1.37.1",
+                "  namespace shop: 9 pods in 3 workloads,",
+                "  4 nodes in 2 zones",
+                f"  {READ_AT}",
+            ],
+        ),
+    ],
+)
+def test_the_first_line_ends_between_phrases(width: int | None, lines: list[str]) -> None:
+    text = table.check(identified.several(), Layout(), Terminal(width=width))
+    assert text.split("\n\n")[0].splitlines() == lines
+
+
+@pytest.mark.parametrize(
     ("fields", "label"),
     [
         pytest.param({}, "prod-eu", id="the context"),
@@ -160,7 +187,7 @@ def test_templates_are_counted_where_there_are_no_pods() -> None:
 def test_explain_names_the_namespace_once() -> None:
     found = explain(several(), identified.several(), "shop", Workload(kind="Deployment", name="web"))
     lines = explanation.explain(found, PIPE).splitlines()
-    assert lines[1] == f"prod-eu  Kubernetes 1.37.1  {COUNTS}  {READ_AT}"
+    assert lines[1] == f"prod-eu  Kubernetes 1.37.1  9 pods, 4 nodes in 2 zones  {READ_AT}"
 
 
 def test_the_cluster_in_sarif() -> None:

@@ -28,11 +28,11 @@ _T = TypeVar("_T")
 
 
 def facts(cluster: Cluster) -> list[tuple[str, str]]:
-    """Return how the report was judged: names and values; what is not known is left out."""
+    """Return how the report was judged: names and values, without what is not known and what the title says."""
     nodes = {"listed": _nodes(cluster), "inferred": "domains from pod labels", "none": "none"}
     found = [
         ("Cluster", _known(cluster.name)),
-        ("Context", None if cluster.context == cluster.name else _known(cluster.context)),
+        ("Context", _known(cluster.context)),
         ("Cluster UID", _known(cluster.uid)),
         ("Read at", _known(cluster.read_at)),
         ("Namespace", _known(cluster.namespace)),
@@ -44,7 +44,7 @@ def facts(cluster: Cluster) -> list[tuple[str, str]]:
         ("Revision of pods", cluster.resource_versions.get("pods")),
         *(("Warning", text) for text in words.warnings(cluster)),
     ]
-    return [(name, words.safe(value)) for name, value in found if value]
+    return [(name, shown) for name, value in found if value and (shown := words.safe(value)) != about.label(cluster)]
 
 
 def _nodes(cluster: Cluster) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from kubectl_spread.audit.explanation import Explanation
 from kubectl_spread.audit.phrases import plural
 from kubectl_spread.render import about, words
-from kubectl_spread.render.terminal import Terminal, hanging, heading, paragraph
+from kubectl_spread.render.terminal import Terminal, between_phrases, heading, paragraph
 
 
 def title(found: Explanation, terminal: Terminal) -> str:
     """Return the name of the object and which cluster it is in."""
     text = heading(f"{words.workload(found.object)} in {words.safe(found.namespace)}", terminal)
-    text += hanging(about.header(found.cluster, found.summary, found.constraints, scope=False), "  ", terminal)
+    text += between_phrases(about.header(found.cluster, found.summary, found.constraints, scope=False), "  ", terminal)
     if not found.constraints:
         text += paragraph(_without_rows(found), "", terminal)
     if isinstance(found.unconstrained, list):
