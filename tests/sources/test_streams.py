@@ -97,9 +97,8 @@ def assert_alike(body: bytes, size: int) -> None:
     if any(map(at_fault, whole)):
         assert any(map(at_fault, parts))
     elif any(map(at_fault, parts)):
-        assert [str(getattr(one, "fault", one)) for one in parts if at_fault(one)] == [
-            "kind: is no list, but has items"
-        ]
+        # What only looked like a list was read item by item, so an item's header may be wrong too.
+        assert "kind: is no list, but has items" in [str(getattr(one, "fault", one)) for one in parts]
     else:
         assert told(parts) == told(whole)
 
