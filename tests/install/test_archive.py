@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tarfile
@@ -11,6 +12,7 @@ import pytest
 
 from kubectl_spread.cli import formats
 from release.environments import ROOT
+from tests.ci.shadows import Shadows
 from tests.install.krew import Krew
 
 pytestmark = pytest.mark.install
@@ -93,3 +95,20 @@ def _both(command: list[str], krew: Krew) -> list[subprocess.CompletedProcess[st
     """Return what the checkout's program makes of a command, and what that of the archive does."""
     programs = [Path(sys.executable).parent / "kubectl-spread", krew.program]
     return [subprocess.run([one, *command], check=False, capture_output=True, text=True) for one in programs]
+
+
+@pytest.mark.parametrize("variable", ["PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONSTARTUP"])
+def test_it_runs_nothing_of_the_current_directory(krew: Krew, tmp_path: Path, variable: str) -> None:
+    """Its own Python reads none of the variables that lead another one there."""
+    hostile = Shadows(tmp_path / "repository", tmp_path / "marks")
+    hostile.all()
+    found = subprocess.run(
+        [krew.program, "check", "-f", ROOT / "examples" / "cluster.json", "--server-version", "1.37"],
+        cwd=tmp_path / "repository",
+        env={**os.environ, variable: "startup.py" if variable == "PYTHONSTARTUP" else "."},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert "18 pods" in found.stdout, found.stderr
+    assert hostile.ran == []

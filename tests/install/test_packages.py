@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import subprocess
+import tomllib
 from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from kubectl_spread import __version__
 from release.environments import ROOT
@@ -63,6 +67,21 @@ def test_it_works_with_all_releases_that_it_allows(resolution: str, python: Path
     command = [chosen, "-m", "pytest", "--quiet", "-p", "no:cacheprovider", *folders]
     done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-5000:]
+
+
+def test_the_lowest_releases_are_those_that_are_declared(tmp_path: Path) -> None:
+    """A bound below what an installer can choose, with all other bounds, is one that nobody has tested."""
+    pins = tmp_path / "pins.txt"
+    chosen = ("--resolution", "lowest-direct", "--no-annotate", "--no-header")
+    _uv(
+        "pip", "compile", "--python", str(oldest_and_newest()[0]), "pyproject.toml", *chosen, "--output-file", str(pins)
+    )
+    pinned = dict(line.split("==") for line in pins.read_text(encoding="utf-8").splitlines())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for requirement in map(Requirement, project["dependencies"]):
+        (bound,) = requirement.specifier
+        assert bound.operator == ">="
+        assert Version(pinned[canonicalize_name(requirement.name)]) == Version(bound.version), requirement.name
 
 
 def _uv(*arguments: str) -> None:
