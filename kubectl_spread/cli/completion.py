@@ -43,9 +43,9 @@ class KubectlComplete(ShellComplete):
         return f"{item.value}\t{item.help}" if item.help else item.value
 
     def complete(self) -> str:
-        """Return all lines; a candidate that a line cannot hold is left out."""
+        """Return all lines."""
         found = self.get_completions(*self.get_completion_args())
-        lines = [self.format_completion(item) for item in found if item.type == "plain" and item.value.isprintable()]
+        lines = [self.format_completion(item) for item in found if item.type == "plain"]
         return "\n".join([*lines, f":{_directive(found)}"])
 
 

@@ -126,8 +126,15 @@ def _last(complete: Completer, context: click.Context, parameter: click.Paramete
 
 
 def _matching(found: Iterable[str | tuple[str, str]], incomplete: str) -> list[Item]:
-    """Return what begins as the incomplete word, with a description where there is one."""
-    return [CompletionItem(value, help=about) for value, about in _described(found) if value.startswith(incomplete)]
+    """Return what begins as the incomplete word, with a description where there is one.
+
+    A shell writes candidates to the terminal as they are, so that a name with control characters is left out.
+    """
+    return [
+        CompletionItem(value, help=about)
+        for value, about in _described(found)
+        if value.startswith(incomplete) and value.isprintable()
+    ]
 
 
 def _described(found: Iterable[str | tuple[str, str]]) -> Iterator[tuple[str, str | None]]:

@@ -13,12 +13,11 @@ from typing import Final
 from urllib.parse import quote
 
 from kubernetes.client import ApiClient, Configuration
-from kubernetes.config import ConfigException
-from kubernetes.config.kube_config import KubeConfigLoader
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.sources import exchange, execplugin, memory, oidc, proxies
+from kubectl_spread.sources import exchange, execplugin, memory, oidc, proxies, tls
 from kubectl_spread.sources.connection import Settings
+from kubectl_spread.sources.failures import failure
 from kubectl_spread.sources.kubeconfig import Section
 
 _AUTHORIZATION: Final = "BearerToken"
@@ -71,14 +70,13 @@ def login(settings: Settings, say: Callable[[str], None] = lambda _: None) -> Lo
     configuration = Configuration()
     # Requests are repeated by us, who know what the apiserver asks for.
     configuration.retries = False
-    _load(configuration, settings.cluster, identity.user)
     if identity.authorization:
         configuration.api_key[_AUTHORIZATION] = identity.authorization
     proxy = proxies.find(settings.cluster["server"], settings.cluster.get("proxy-url", ""), os.environ)
     configuration.no_proxy = None
     configuration.proxy = proxy.url if proxy else None
     configuration.proxy_headers = proxy.headers if proxy else None
-    client = ApiClient(configuration)
+    client = _client(configuration, settings.cluster, identity.user)
     exchange.keep(client.rest_client.pool_manager)
     return Login(client, identity.expires)
 
@@ -114,19 +112,27 @@ def _header_value(text: str) -> str:
     return text.encode().decode("latin-1")
 
 
-def _load(configuration: Configuration, cluster: Section, user: Section) -> None:
-    name = "kubectl-spread"
-    config = {
-        "clusters": [{"name": name, "cluster": cluster}],
-        "users": [{"name": name, "user": user}] if user else [],
-        "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
-        "current-context": name,
-    }
+def _client(configuration: Configuration, cluster: Section, user: Section) -> ApiClient:
+    """Return a client for a cluster that knows the certificates of both sides.
+
+    Raises:
+        SourceError: They cannot be used.
+    """
+    configuration.host = cluster["server"].rstrip("/")
+    configuration.verify_ssl = not cluster.get("insecure-skip-tls-verify")
+    configuration.tls_server_name = cluster.get("tls-server-name")
+    if not (configuration.host.startswith("https://") and tls.embeds(cluster, user)):
+        # By name: they are read again for each connection, as they may be replaced.
+        configuration.ssl_ca_cert = cluster.get("certificate-authority")
+        configuration.cert_file, configuration.key_file = user.get("client-certificate"), user.get("client-key")
+        return ApiClient(configuration)
     try:
-        KubeConfigLoader(config, config_base_path="").load_and_set(configuration)
-    except (ConfigException, OSError, ValueError) as error:
-        msg = f"Error in configuration: {' '.join(str(error).split())}"
-        raise SourceError(msg) from error
+        context = tls.context(cluster, user)
+    except OSError as error:
+        raise failure(error, configuration.host, 0) from error
+    client = ApiClient(configuration)
+    client.rest_client.pool_manager.connection_pool_kw["ssl_context"] = context
+    return client
 
 
 def _identity(settings: Settings, say: Callable[[str], None]) -> _Identity:

@@ -3,7 +3,8 @@
 Source: kubernetes v1.37.1 client-go/plugin/pkg/client/auth/oidc/oidc.go. The kubernetes package has this too, but
 trusts any server as an issuer for which the kubeconfig names no authority, and goes on with the expired token when the
 issuer gives no other.
-Differs: new tokens are not written to the kubeconfig.
+Differs: an issuer and its token endpoint must be https, which the apiserver asks of an issuer too. New tokens are not
+written to the kubeconfig.
 """
 
 from __future__ import annotations
@@ -21,13 +22,12 @@ from urllib.parse import quote_plus, urlencode
 
 import certifi
 import urllib3
-from urllib3.exceptions import HTTPError
 
 from kubectl_spread.errors import SourceError
 from kubectl_spread.sources import exchange, memory
 from kubectl_spread.sources.addresses import without_query
 from kubectl_spread.sources.exchange import Deadline
-from kubectl_spread.sources.failures import failure
+from kubectl_spread.sources.failures import UNANSWERED, failure
 from kubectl_spread.sources.proxies import find, pool
 
 _LEEWAY: Final = 10.0
@@ -83,25 +83,32 @@ def _end(token: str) -> float:
     try:
         _, payload, _ = parts
         claims = json.loads(urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
-        return float(claims.get("exp", 0))
-    except (ValueError, TypeError, AttributeError):
-        raise SourceError(f"{_FAILED}ID Token is not a valid JWT") from None
+        expires = float(claims.get("exp", 0))
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
+        expires = math.nan
+    if not math.isfinite(expires):
+        raise SourceError(f"{_FAILED}ID Token is not a valid JWT")
+    return expires
 
 
 def _refreshed(config: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, Any]:
     """Return what the issuer answers to the refresh token.
 
     Who we are stands in a header, or, for an issuer that does not read it there, in the form.
+
+    Raises:
+        SourceError: The issuer does not answer, refuses, or would be sent secrets that others can read.
     """
-    asker = pool(find(config["idp-issuer-url"], "", environment), ssl_context=_context(config), retries=False)
+    issuer = _secure(config["idp-issuer-url"], "issuer").removesuffix("/")
+    asker = pool(find(issuer, "", environment), ssl_context=_context(config), retries=False)
     exchange.keep(asker)
-    issuer = config["idp-issuer-url"].removesuffix("/")
     found = _ask(asker, "GET", f"{issuer}/.well-known/openid-configuration")
     if found is None:
         raise SourceError(f"{_FAILED}oidc: failed to query metadata endpoint")
     endpoint = found.get("token_endpoint")
     if not isinstance(endpoint, str) or not endpoint:
         raise SourceError(f"{_FAILED}oidc: discovery object doesn't contain a token_endpoint")
+    _secure(endpoint, "token endpoint")
     client, secret = config["client-id"], config.get("client-secret", "")
     form = {"grant_type": "refresh_token", "refresh_token": config["refresh-token"]}
     header = urllib3.make_headers(basic_auth=f"{quote_plus(client)}:{quote_plus(secret)}")
@@ -111,6 +118,19 @@ def _refreshed(config: Mapping[str, str], environment: Mapping[str, str]) -> dic
     if answer is None:
         raise SourceError(f"{_FAILED}failed to refresh token: the issuer refuses the refresh token")
     return answer
+
+
+def _secure(address: str, what: str) -> str:
+    """Return an address if only its server can read what is sent there.
+
+    Raises:
+        SourceError: It is not https.
+    """
+    if not address.lower().startswith("https://"):
+        raise SourceError(
+            f"{_FAILED}oidc: the {what} {without_query(address)} is not https: others could read the credentials"
+        )
+    return address
 
 
 def _ask(
@@ -133,11 +153,9 @@ def _ask(
                 )
             ) as answer,
         ):
-            found = json.loads(_body(answer, url)) if answer.status == HTTPStatus.OK else None
-    except (HTTPError, OSError) as error:
+            found = _json(_body(answer, url)) if answer.status == HTTPStatus.OK else None
+    except UNANSWERED as error:
         raise failure(error, url, _TIMEOUT) from error
-    except ValueError:
-        return None
     return found if isinstance(found, dict) else None
 
 
@@ -154,6 +172,14 @@ def _body(answer: urllib3.BaseHTTPResponse, url: str) -> bytes:
             problem = f"oidc: {without_query(url)} answers with more than {memory.mebibytes(_LARGEST)}"
             raise SourceError(f"{_FAILED}{problem}")
     return bytes(found)
+
+
+def _json(body: bytes) -> object:
+    """Return what is written in a body; None: it is not JSON."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _context(config: Mapping[str, str]) -> ssl.SSLContext:

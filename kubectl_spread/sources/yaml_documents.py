@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -29,6 +30,7 @@ _ACTION: Final = "{{"
 _TEMPLATE_HINT: Final = " (if this is a Helm template, render it with helm template first)"
 _NODE: Final = 1 << 10
 """Bytes of memory that a node takes, with its text, its marks and its value."""
+_VALUE: Final = re.compile(r"(found undefined alias|found undefined tag handle|could not determine .*? tag) .*")
 _BUDGET: Final = 1_000_000
 """How much aliases may add to a document, in nodes and in characters of scalars divided by 64."""
 
@@ -140,7 +142,7 @@ def _compose(text: str, source: str, first: int) -> Iterator[Document]:
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = None if mark is None else mark.line + first
-        problem = " ".join(str(error.problem or error.context).split())
+        problem = _without_values(" ".join(str(error.problem or error.context).split()))
         msg = f"{Position(source, line)}: {problem}{_TEMPLATE_HINT if _ACTION in text else ''}"
         raise SourceError(msg) from error
     except ReaderError as error:
@@ -148,8 +150,16 @@ def _compose(text: str, source: str, first: int) -> Iterator[Document]:
         msg = f"{Position(source, line)}: character U+{error.character:04X} is not allowed"
         raise SourceError(msg) from error
     except (YAMLError, ValueError, OverflowError) as error:
-        msg = f"{source}: {' '.join(str(error).split())}"
+        msg = f"{source}: {_without_values(' '.join(str(error).split()))}"
         raise SourceError(msg) from error
+
+
+def _without_values(problem: str) -> str:
+    """Return what is wrong without the text of a value, which may be a password that should have been quoted.
+
+    ``*secret`` is an alias and ``!secret`` a tag; single characters and YAML's own words say nothing about a value.
+    """
+    return _VALUE.sub(r"\1 (quote a value that begins with * or !)", problem)
 
 
 def _too_deep(text: str) -> int:
@@ -232,7 +242,7 @@ class _Builder:
     def _enter(self, node: Node) -> None:
         self._spend(node)
         if id(node) in self._open:
-            raise self._error(node, f"anchor '{node.anchor}' value contains itself")
+            raise self._error(node, "an anchor's value contains itself")
         if len(self._open) == MOST_LEVELS:
             raise self._error(node, "nested too deeply")
         self._open.add(id(node))

@@ -67,7 +67,7 @@ def tagged(text: str, tag: str) -> Scalar:
         return text
     value = plain(text)
     if type(value) not in _TYPES[tag]:
-        msg = f"cannot decode {text!r} as a !!{tag.rpartition(':')[2]}"
+        msg = f"cannot decode the value as a !!{tag.rpartition(':')[2]}"
         raise ValueError(msg)
     return value
 

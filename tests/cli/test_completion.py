@@ -282,3 +282,25 @@ def test_values_know_what_they_complete() -> None:
     context = click.Context(cli)
     assert [item.type for item in values.folders(context, parameter, "a")] == ["dir"]
     assert [item.type for item in values.files(context, parameter, "a")] == ["file"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "fish", "kubectl", "zsh"])
+def test_no_control_character_reaches_the_terminal(tmp_path: Path, shell: str) -> None:
+    """A shell writes candidates as they are; names come from a kubeconfig or a cluster."""
+    names = ["fine", "f\x1b[31mred", "f\x1b]52;c;cm0gLXJm\x07", "f\u202egnp", "f\x9b2J", "f\rx", "f\nx"]
+    path = tmp_path / "config"
+    path.write_text(json.dumps({"contexts": [{"name": name} for name in names]}))
+    words = "check --context f" if shell == "kubectl" else "kubectl-spread check --context f"
+    environment = {
+        **os.environ,
+        "KUBECONFIG": str(path),
+        "_KUBECTL_SPREAD_COMPLETE": f"{shell}_complete",
+        "COMP_WORDS": words,
+        "COMP_CWORD": "f" if shell == "fish" else "3",
+    }
+    arguments = words.split() if shell == "kubectl" else ()
+    command = [str(Path(sys.executable).with_name("kubectl-spread")), *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, check=True)
+    assert b"fine" in done.stdout
+    assert all(char.isprintable() or char == "\n" for char in done.stdout.decode())
+    assert done.stdout.count(b"\n") <= 4

@@ -42,7 +42,7 @@ def test_connection_refused() -> None:
     ("server", "message"),
     [
         ("http://name.invalid", "Unable to connect to the server: dial tcp: lookup name.invalid: no such host"),
-        ("http://[", "Error in configuration: "),
+        ("http://[", "http://[ is not the address of a server "),
         ("ftp://127.0.0.1", "Unable to connect to the server: "),
     ],
 )

@@ -91,9 +91,11 @@ def test_documents_skips_empty_ones() -> None:
         pytest.param("a:\n\tb: 1", "f.yaml:2: found character '\\t'", id="tab"),
         pytest.param("a: b: c", "f.yaml:1: mapping values are not allowed here", id="two colons"),
         pytest.param("a: [", "f.yaml:1: ", id="unfinished"),
-        pytest.param("a:\n  - *b", "f.yaml:2: found undefined alias 'b'", id="unknown alias"),
-        pytest.param("a: &a [*a]", "f.yaml:1: anchor 'a' value contains itself", id="cycle"),
-        pytest.param("&a {<<: *a}", "f.yaml:1: anchor 'a' value contains itself", id="merge cycle"),
+        pytest.param(
+            "a:\n  - *b", "f.yaml:2: found undefined alias (quote a value that begins with * or !)", id="unknown alias"
+        ),
+        pytest.param("a: &a [*a]", "f.yaml:1: an anchor's value contains itself", id="cycle"),
+        pytest.param("&a {<<: *a}", "f.yaml:1: an anchor's value contains itself", id="merge cycle"),
         pytest.param("<<: 1", "f.yaml:1: map merge requires map", id="merge of a number"),
         pytest.param("[\n" * 5000, "f.yaml:201: nested too deeply", id="deep"),
         pytest.param(
@@ -102,7 +104,7 @@ def test_documents_skips_empty_ones() -> None:
             id="deep by aliases",
         ),
         pytest.param("a: .inf", "f.yaml:1: JSON has no number .inf", id="infinite"),
-        pytest.param("a: !!int b", "f.yaml:1: cannot decode 'b' as a !!int", id="wrong tag"),
+        pytest.param("a: !!int b", "f.yaml:1: cannot decode the value as a !!int", id="wrong tag"),
         pytest.param("? [a]\n: b", "f.yaml:1: a key must be a string", id="key is a list"),
         pytest.param("~: b", "f.yaml:1: a key must be a string", id="key is null"),
         pytest.param("a: \x00", "f.yaml:1: character U+0000 is not allowed", id="control character"),
@@ -132,3 +134,15 @@ def test_line_of() -> None:
     assert document.position.line == 2
     assert document.line_of(("b", 1, "d", "e")) == 6
     assert document.line_of(("b", 1, "missing", "e")) == 5
+
+
+WRITTEN = ("*{}", "*{}: x", "!a!{} x", "!!int {}", "!!bool {}", "&{} [*{}]", "@{}", "%{}", "|{}", "[{}")
+
+
+@pytest.mark.parametrize("written", WRITTEN)
+def test_no_error_shows_a_value(written: str) -> None:
+    """It may be a password that should have been quoted."""
+    body = f"password: {written.format('hunter2', 'hunter2')}\n".encode()
+    with pytest.raises(SourceError, match=r"^f\.yaml:") as refused:
+        [document.value() for document in documents(body, "f.yaml")]
+    assert "hunter2" not in str(refused.value)

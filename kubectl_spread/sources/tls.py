@@ -1,0 +1,99 @@
+"""The certificates and the private key that a kubeconfig embeds, loaded without leaving them in the file system.
+
+OpenSSL reads private keys from files only. On Linux the file is in memory and has no name; elsewhere, or where /proc is
+missing, it exists while OpenSSL reads it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import secrets
+import ssl
+import tempfile
+from base64 import b64decode
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from urllib3.util.ssl_ import create_urllib3_context
+
+from kubectl_spread.errors import SourceError
+
+Section = dict[str, Any]
+
+_AUTHORITY: Final = "certificate-authority"
+_CERTIFICATE: Final = "client-certificate"
+_KEY: Final = "client-key"
+
+
+def embeds(cluster: Section, user: Section) -> bool:
+    """Tell whether a kubeconfig holds certificates or keys itself, instead of the names of files."""
+    return bool(cluster.get(f"{_AUTHORITY}-data") or user.get(f"{_CERTIFICATE}-data") or user.get(f"{_KEY}-data"))
+
+
+def context(cluster: Section, user: Section) -> ssl.SSLContext:
+    """Return this side of TLS with the authority of a cluster and the certificate of a user.
+
+    Raises:
+        SourceError: What is embedded is not base64.
+        OSError: A file cannot be read, or OpenSSL cannot use it.
+    """
+    verify = not cluster.get("insecure-skip-tls-verify")
+    made = create_urllib3_context(cert_reqs=ssl.CERT_REQUIRED if verify else ssl.CERT_NONE)
+    with ExitStack() as stack:
+        authority, certificate, key = (
+            stack.enter_context(_file(section, name))
+            for section, name in ((cluster, _AUTHORITY), (user, _CERTIFICATE), (user, _KEY))
+        )
+        if authority:
+            made.load_verify_locations(authority)
+        else:
+            made.load_default_certs()
+        if certificate:
+            made.load_cert_chain(certificate, key)
+    return made
+
+
+@contextmanager
+def _file(section: Section, name: str) -> Iterator[str | None]:
+    """Yield the path of a certificate or key; None: there is none."""
+    data = section.get(f"{name}-data")
+    if not data:
+        yield section.get(name)
+        return
+    try:
+        content = b64decode(data)
+    except ValueError:
+        raise SourceError(f"Error in configuration: {name}-data is not base64") from None
+    with ExitStack() as stack:
+        yield _in_memory(content, stack) or _temporary(content, stack)
+
+
+def _in_memory(content: bytes, stack: ExitStack) -> str | None:
+    """Return the path of a file in memory, which ends when ``stack`` is left; None: this platform has no such file."""
+    if not hasattr(os, "memfd_create"):
+        return None
+    try:
+        file = stack.enter_context(os.fdopen(os.memfd_create("kubectl-spread", os.MFD_CLOEXEC), "wb"))
+    except OSError:
+        return None
+    file.write(content)
+    file.flush()
+    path = Path(f"/proc/self/fd/{file.fileno()}")
+    return str(path) if path.exists() else None
+
+
+def _temporary(content: bytes, stack: ExitStack) -> str:
+    """Return the path of a file that only this user may read and that is removed when ``stack`` is left, or at exit."""
+    path = Path(tempfile.gettempdir()) / f"kubectl-spread-{secrets.token_hex(16)}"
+    # Before the file exists, so that no signal can leave it behind; at exit, because the main thread may end first.
+    remove = partial(path.unlink, missing_ok=True)
+    atexit.register(remove)
+    stack.callback(atexit.unregister, remove)
+    stack.callback(remove)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(content)
+    return str(path)

@@ -1,0 +1,172 @@
+"""Signals end a watch; the private key of the kubeconfig is in no file, neither before nor after."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import ssl
+import subprocess
+import sys
+import time
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.controlplane.certificates import Authority
+from tests.sources.server import Reply, Request, Server, serve
+
+SCRIPT: Final = Path(sys.executable).with_name("kubectl-spread")
+MAIN: Final = "from kubectl_spread.cli import main; main()"
+WITHOUT_MEMORY_FILES: Final = f"import os; del os.memfd_create; {MAIN}"
+SLOWLY: Final = f"""
+import os, ssl, time
+del os.memfd_create
+class Slow(ssl.SSLContext):
+    def load_cert_chain(self, *arguments):
+        print("loading", flush=True)
+        time.sleep(60)
+import urllib3.util.ssl_
+urllib3.util.ssl_.SSLContext = Slow
+{MAIN}
+"""
+"""The key is in a file while OpenSSL reads it, on platforms without files in memory."""
+SIGNALS: Final = [
+    signal.Signals[name]
+    for name in ("SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGALRM", "SIGUSR1", "SIGUSR2", "SIGXCPU", "SIGVTALRM")
+    if hasattr(signal, name)
+]
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
+
+
+def answer(request: Request) -> Reply:
+    """Answer as an apiserver that is empty and in which nothing happens."""
+    if request.path == "/version":
+        return Reply(body=b'{"major": "1", "minor": "37"}')
+    if "watch" in request.query:
+        return Reply(delay=60)
+    return Reply(body=b'{"metadata": {"resourceVersion": "7"}, "items": []}')
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A server, a kubeconfig with a certificate and key for it, and an empty directory for temporary files."""
+
+    server: Server
+    kubeconfig: Path
+    temporary: Path
+
+    @contextmanager
+    def running(self, *command: str) -> Iterator[subprocess.Popen[str]]:
+        """Watch the server with a program until the block is left."""
+        with subprocess.Popen(
+            [*command, "check", "--watch", "-A", "--kubeconfig", str(self.kubeconfig)],
+            env={**os.environ, "TMPDIR": str(self.temporary)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
+
+    @property
+    def is_watching(self) -> bool:
+        """Whether a list is followed."""
+        return any("watch" in request.query for request in self.server.requests)
+
+    @property
+    def files(self) -> list[Path]:
+        """The temporary files."""
+        return list(self.temporary.iterdir())
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Iterator[Watched]:
+    """Run a server that asks for a client certificate."""
+    authority = Authority(tmp_path / "pki")
+    pair = authority.server("server", ["127.0.0.1"])
+    client = authority.client("client", "jane")
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(pair.certificate, pair.key)
+    tls.load_verify_locations(authority.certificate)
+    tls.verify_mode = ssl.CERT_REQUIRED
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+
+    def embedded(path: Path) -> str:
+        return b64encode(path.read_bytes()).decode()
+
+    with serve(Reply(), tls=tls) as server:
+
+        def next_reply(request: Request) -> Reply:
+            server.requests.append(request)
+            return answer(request)
+
+        server.next = next_reply  # type: ignore[method-assign]
+        user = {"client-certificate-data": embedded(client.certificate), "client-key-data": embedded(client.key)}
+        cluster = {"server": server.url, "certificate-authority-data": embedded(authority.certificate)}
+        config = {
+            "clusters": [{"name": "c", "cluster": cluster}],
+            "users": [{"name": "u", "user": user}],
+            "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+            "current-context": "x",
+        }
+        (tmp_path / "config").write_text(json.dumps(config))
+        yield Watched(server, tmp_path / "config", temporary)
+
+
+def wait(until: Callable[[], object]) -> None:
+    end = time.monotonic() + 30
+    while not until():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: signal.Signals(number).name)
+def test_no_key_is_in_a_file(watched: Watched, number: signal.Signals) -> None:
+    with watched.running(str(SCRIPT)) as process:
+        wait(lambda: watched.is_watching or process.poll() is not None)
+        assert watched.is_watching, process.communicate()
+        assert watched.files == []
+        process.send_signal(number)
+        _, stderr = process.communicate(timeout=30)
+    assert watched.files == []
+    assert process.returncode == 128 + number
+    assert "Traceback" not in stderr
+
+
+@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: signal.Signals(number).name)
+def test_a_key_that_must_be_in_a_file_is_removed(watched: Watched, number: signal.Signals) -> None:
+    with watched.running(sys.executable, "-c", SLOWLY) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "loading\n"
+        modes = [file.stat().st_mode & 0o777 for file in watched.files]
+        assert modes == [0o600] * 3
+        process.send_signal(number)
+        process.communicate(timeout=30)
+    assert watched.files == []
+    assert process.returncode == 128 + number
+
+
+def test_files_on_other_platforms_end_before_the_first_request(watched: Watched) -> None:
+    with watched.running(sys.executable, "-c", WITHOUT_MEMORY_FILES) as process:
+        wait(lambda: watched.is_watching or process.poll() is not None)
+        assert watched.is_watching, process.communicate()
+        assert watched.files == []
+        process.send_signal(signal.SIGKILL)
+
+
+def test_a_signal_that_is_ignored_stays_ignored(watched: Watched) -> None:
+    with watched.running("nohup", str(SCRIPT)) as process:
+        wait(lambda: watched.is_watching or process.poll() is not None)
+        process.send_signal(signal.SIGHUP)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(1)
