@@ -20,7 +20,7 @@ Proof = tuple[bool, str]
 """Whether the evidence is certain, and the evidence in words."""
 
 _SCALED_DOWN: Final = re.compile(
-    r"Scaled down (?:replica set|ReplicaSet) (\S+)(?: \(revision \d+\))?(?: from (\d+))? to \d+"
+    r"Scaled down (?:replica set|ReplicaSet) (\S+)(?: \(revision \d+\))?(?: from (\d{1,10}))? to \d+"
 )
 """What the Deployment controller says, before and since it names the old number, and Argo's Rollout controller."""
 _ROLLOUT: Final = timedelta(minutes=10)

@@ -26,6 +26,7 @@ from kubectl_spread.kube.resources import Amounts
 from kubectl_spread.kube.schedulerconfig import Profile
 from kubectl_spread.kube.workloads import KINDS, Workload
 
+_LONGEST_NUMBER: Final = 19
 _MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 _REVISION_ANNOTATION: Final = "deployment.kubernetes.io/revision"
 _TEMPLATE_KINDS: Final = frozenset(kind for _, kind in KINDS)
@@ -250,7 +251,7 @@ class Snapshot:
 
 
 def _number(text: str) -> int:
-    return int(text) if text.isdecimal() else 0
+    return int(text) if len(text) <= _LONGEST_NUMBER and text.isdecimal() else 0
 
 
 def _evictee(pod: DetailedPod) -> PodGroup:

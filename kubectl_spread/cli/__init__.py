@@ -6,9 +6,9 @@ import errno
 import gc
 import io
 import os
-import signal
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, NoReturn
@@ -17,7 +17,7 @@ import click
 from click.exceptions import NoArgsIsHelpError
 
 from kubectl_spread import __version__
-from kubectl_spread.cli import leaving, output
+from kubectl_spread.cli import leaving, output, unexpected
 from kubectl_spread.errors import SpreadError
 from kubectl_spread.kube.features import NEWEST_RELEASED_MINOR, OLDEST_MINOR
 
@@ -30,8 +30,9 @@ VARIABLE: Final = "_KUBECTL_SPREAD_COMPLETE"
 _FAILED = 2
 _INTERRUPTED = 130
 _PIPE_CLOSED = 141
-_TERMINATED = 143
-"""As shells number the end of a program by the signals SIGINT, SIGPIPE and SIGTERM."""
+"""As shells number the end of a program by the signals SIGINT and SIGPIPE."""
+_WRITING_FAILS: Final = frozenset({errno.EBADF, errno.EFBIG, errno.EINVAL, errno.EIO, errno.ENOSPC, errno.EDQUOT})
+"""What the system says where standard output takes no more; click's own writes raise it."""
 
 
 _COMMANDS: Final = {
@@ -70,11 +71,14 @@ class SpreadGroup(click.Group):
             _unwritable(os.strerror(errno.EBADF))
         try:
             return super().main(*args, **kwargs)
-        except OSError as error:
-            if error.filename is not None:
-                raise
-            output.give_up()
-            _unwritable(error.strerror or str(error))
+        except Exception as error:  # noqa: BLE001 - the last handler
+            cause = error.__cause__ if isinstance(error, unexpected.EscapedError) else error
+            if isinstance(cause, OSError) and cause.errno in _WRITING_FAILS and cause.filename is None:
+                output.give_up()
+                _unwritable(cause.strerror or str(cause))
+            given = args[0] if args else kwargs.get("args")
+            unexpected.report(error, sys.argv[1:] if given is None else given)
+            sys.exit(_FAILED)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - they are always the same
         """Return the names of the commands."""
@@ -86,6 +90,8 @@ class SpreadGroup(click.Group):
             return None
         module, _ = _COMMANDS[cmd_name]
         command: click.Command = getattr(import_module(f"kubectl_spread.cli.{module}"), cmd_name)
+        if unexpected.option not in command.params:
+            command.params.append(unexpected.option)
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
@@ -103,28 +109,35 @@ class SpreadGroup(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the options before the command."""
-        try:
+        with _ending(ctx):
             return super().parse_args(ctx, args)
-        except NoArgsIsHelpError:
-            raise
-        except click.UsageError as error:
-            raise MisusedError(error.format_message(), error.ctx) from None
 
     def invoke(self, ctx: click.Context) -> object:
         """Run a command; what the user can act on ends it with one line, Ctrl-C and a closed pipe with none."""
-        try:
+        with _ending(ctx):
             return super().invoke(ctx)
-        except click.UsageError as error:
-            raise MisusedError(error.format_message(), error.ctx) from None
-        except SpreadError as error:
-            output.error(str(error))
-            ctx.exit(_FAILED)
-        except KeyboardInterrupt:
-            output.wipe()
-            ctx.exit(_INTERRUPTED)
-        except BrokenPipeError:
-            output.give_up()
-            ctx.exit(_PIPE_CLOSED)
+
+
+@contextmanager
+def _ending(ctx: click.Context) -> Iterator[None]:
+    """End the program as users expect it where something is raised; click would often choose exit status 1."""
+    try:
+        yield
+    except NoArgsIsHelpError:
+        raise
+    except click.UsageError as error:
+        raise MisusedError(error.format_message(), error.ctx) from None
+    except SpreadError as error:
+        output.error(str(error))
+        ctx.exit(_FAILED)
+    except KeyboardInterrupt:
+        output.wipe()
+        ctx.exit(_INTERRUPTED)
+    except BrokenPipeError:
+        output.give_up()
+        ctx.exit(_PIPE_CLOSED)
+    except (EOFError, OSError) as error:
+        raise unexpected.EscapedError from error
 
 
 def _unwritable(problem: str) -> NoReturn:
@@ -152,8 +165,7 @@ def cli() -> None:
 def main() -> None:
     """Run the command line; called as ``kubectl-spread`` it says ``kubectl spread``, as kubectl's users do."""
     output.tolerate_broken_stderr()
-    # The default action would leave the files behind that hold keys of the kubeconfig.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
+    leaving.on_signals()
     # What one run makes it keeps until its end: looking for cycles in that takes a tenth of the time and frees nothing.
     gc.disable()
     if isinstance(sys.stdout, io.TextIOWrapper):

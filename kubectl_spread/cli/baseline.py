@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 from kubectl_spread.audit import report
 from kubectl_spread.audit.phrases import plural
 from kubectl_spread.errors import UsageError
@@ -28,7 +26,7 @@ def load(path: str, filename: tuple[str, ...]) -> Baseline:
     if path == files.STDIN and files.STDIN in filename:
         raise UsageError("--baseline and --filename cannot both be standard input")
     found: dict[Identity, list[Severity]] = {}
-    for finding in baseline.read(path, sys.stdin.buffer, api_version=report.API_VERSION, kind=report.KIND):
+    for finding in baseline.read(path, files.standard_input(), api_version=report.API_VERSION, kind=report.KIND):
         found.setdefault(_identity(finding), []).append(Severity.of(finding.severity))
     return Baseline({place: tuple(severities) for place, severities in found.items()})
 

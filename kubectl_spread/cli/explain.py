@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 
 _UNANSWERED: Final = 2
 _MOST_REPLICAS: Final = 1000
+_DIGITS: Final = re.compile("[0-9]{1,9}")
 _CODE: Final = re.compile(r"SPR\d+", re.IGNORECASE)
 
 
 def _number_of_replicas(_context: click.Context, _option: click.Parameter, text: str) -> int:
     """Return a number of further pods, which is written ``+3`` or ``3``."""
     digits = text.removeprefix("+") or "0"
-    if not (digits.isascii() and digits.isdecimal() and int(digits) <= _MOST_REPLICAS):
+    if not (_DIGITS.fullmatch(digits) and int(digits) <= _MOST_REPLICAS):
         raise click.BadParameter(f'"{text}" is no number of pods (write +3; at most {_MOST_REPLICAS})')
     return int(digits)
 

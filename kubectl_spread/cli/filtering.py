@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
@@ -77,7 +76,7 @@ class Run(msgspec.Struct):
                 output.data(structured.yaml(report))
 
     def _file(self, file: File, behaviour: Behaviour) -> None:
-        body = files.content(file.path, sys.stdin.buffer)
+        body = files.content(file.path, files.standard_input())
         if file.named and not body.strip():
             raise manifests.empty(file)
         for chunk in chunks.read(body, file.source):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -106,7 +107,7 @@ def write(text: str, file: str | None) -> None:
 
 
 def _replace(path: Path, data: bytes) -> None:
-    if path.exists() and not path.is_file():
+    if _is_device(path):
         # A device or a named pipe is written to, not replaced.
         path.write_bytes(data)
         return
@@ -121,6 +122,14 @@ def _replace(path: Path, data: bytes) -> None:
         with suppress(FileNotFoundError):
             Path(name).unlink()
         raise
+
+
+def _is_device(path: Path) -> bool:
+    """Tell whether a path leads to something other than a file; links in a circle are an error of the system's."""
+    try:
+        return not stat.S_ISREG(path.stat().st_mode)
+    except FileNotFoundError:
+        return False
 
 
 def _mode(path: Path) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
@@ -18,7 +17,7 @@ from kubectl_spread.cli.gathered import Gathered
 from kubectl_spread.cli.hints import hints
 from kubectl_spread.cli.identity import identity
 from kubectl_spread.cli.judging import judge_files_by
-from kubectl_spread.cli.question import Question
+from kubectl_spread.cli.question import Question, refuse_undecodable
 from kubectl_spread.cli.targets import resource
 from kubectl_spread.errors import Position
 from kubectl_spread.kube.defaultconstraints import MapSelecting
@@ -50,7 +49,12 @@ def gather(asked: Mapping[str, object]) -> tuple[Question, Gathered]:
 
 
 def asked_in(asked: Mapping[str, object]) -> Question:
-    """Return what a command's options ask for, without those of the connection."""
+    """Return what a command's options ask for, without those of the connection.
+
+    Raises:
+        UsageError: an option or argument that is sent or compared is not UTF-8 text.
+    """
+    refuse_undecodable(asked)
     return msgspec.convert({name: asked[name] for name in Question.__struct_fields__ if name in asked}, Question)
 
 
@@ -78,7 +82,7 @@ def from_files(question: Question) -> Gathered:
     reading = manifests.read(
         question.filename,
         recursive=question.recursive,
-        stdin=sys.stdin.buffer,
+        stdin=files.standard_input(),
         detailed=question.explaining,
         services=snapshot.deduction.keeps,
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
@@ -18,11 +19,29 @@ from kubectl_spread.rules import RULES
 from kubectl_spread.rules.engine import Selection, named
 from kubectl_spread.rules.model import Severity
 
+_NUMBER: Final = re.compile("[0-9]{1,9}")
 _TOPOLOGY_KEYS: Final = {
     "hostname": "kubernetes.io/hostname",
     "region": "topology.kubernetes.io/region",
     "zone": ZONE,
 }
+
+
+_PATHS: Final = frozenset(
+    {
+        "baseline",
+        "cache_dir",
+        "certificate_authority",
+        "client_certificate",
+        "client_key",
+        "filename",
+        "kubeconfig",
+        "scheduler_config",
+    }
+)
+"""The parameters that name files."""
+_OPTIONS: Final = {"arguments": "an argument", "as_groups": "--as-group", "as_user": "--as"}
+"""What users call the parameters that have another name."""
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,7 +117,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         expected = {}
         for item in _split(self.expect_domains):
             key, _, number = item.rpartition("=")
-            if not key or not number.isdecimal() or int(number) < 1:
+            if not key or not _NUMBER.fullmatch(number) or int(number) < 1:
                 raise UsageError(f'--expect-domains: "{item}" is not KEY=NUMBER (write zone=3)')
             expected[_TOPOLOGY_KEYS.get(key, key)] = int(number)
         return expected
@@ -170,12 +189,37 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+def refuse_undecodable(asked: Mapping[str, object]) -> None:
+    """Do nothing if all options are UTF-8 text, except paths, which are whatever the file system has.
+
+    Args:
+        asked: The options as click hands them over; Python hides other bytes in surrogates.
+
+    Raises:
+        UsageError: names the option, not its value, which may be secret.
+    """
+    for name, value in asked.items():
+        texts = (value,) if isinstance(value, str) else value if isinstance(value, tuple) else ()
+        if name in _PATHS or all(_is_utf8(text) for text in texts):
+            continue
+        option = _OPTIONS.get(name) or f"--{name.replace('_', '-')}"
+        raise UsageError(f"{option}: the value is not UTF-8 text")
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _minor(option: str, version: str) -> int | None:
     """Return the minor of a version that an option names; None where it is not given."""
     if not version:
         return None
     parts = version.removeprefix("v").split(".")
-    if len(parts) < 2 or parts[0] != "1" or not parts[1].isdecimal():  # noqa: PLR2004 - major and minor
+    if len(parts) < 2 or parts[0] != "1" or not _NUMBER.fullmatch(parts[1]):  # noqa: PLR2004 - major and minor
         raise UsageError(f'{option}: "{version}" is no Kubernetes version (write 1.{NEWEST_RELEASED_MINOR})')
     return int(parts[1])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Collection, Mapping
 from typing import Final
 
@@ -40,7 +39,7 @@ def known(question: Question) -> Mapping[str, Profile]:
         raise UsageError("--scheduler-config and --filename cannot both be standard input")
     from kubectl_spread.sources import schedulerconfig  # noqa: PLC0415 - few ask for it
 
-    reading = schedulerconfig.read(path, sys.stdin.buffer)
+    reading = schedulerconfig.read(path, files.standard_input())
     for error in reading.errors:
         output.error(str(error))
     if reading.errors:

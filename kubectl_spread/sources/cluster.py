@@ -30,7 +30,9 @@ _JSON: Final = "application/json"
 _METADATA_LIST: Final = "PartialObjectMetadataList"
 _METADATA: Final = f"application/json;as={_METADATA_LIST};g=meta.k8s.io;v=v1,application/json"
 _TEXT: Final = "text/plain"
-_DIGITS: Final = re.compile(r"\d+")
+_DIGITS: Final = re.compile(r"\d{1,9}(?!\d)")
+_LONGEST: Final = 20
+"""Characters of a version that an error quotes."""
 _FULL_VERSION: Final = re.compile(r"v?(\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]*)?)", re.ASCII)
 """``1.37.1``, and what vendors add to it, such as ``-gke.100``."""
 _IDENTIFYING: Final = "kube-system"
@@ -159,7 +161,7 @@ class Cluster:
         found = answers.one(self._get("/version", _JSON), _Version)
         major, minor = _number(found.major), _number(found.minor)
         if major is None or minor is None:
-            msg = f"the server says that its version is {found.major!r}.{found.minor!r}"
+            msg = f"the server says that its version is {found.major[:_LONGEST]!r}.{found.minor[:_LONGEST]!r}"
             raise SourceError(msg)
         return ServerVersion(major, minor, _number(found.emulation_minor), found.git_version)
 
@@ -308,6 +310,6 @@ def _check_length(number: int, promised: int) -> None:
 
 
 def _number(text: str) -> int | None:
-    """Return the number that a version part such as ``37+`` begins with."""
+    """Return the number that a version part such as ``37+`` begins with; None: it begins with none of a usual size."""
     found = _DIGITS.match(text)
     return int(found[0]) if found else None

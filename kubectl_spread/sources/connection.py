@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
 from kubectl_spread.errors import SourceError, UsageError
-from kubectl_spread.sources import incluster, kubeconfig, usable
+from kubectl_spread.sources import incluster, kubeconfig, paths, usable
 from kubectl_spread.sources.kubeconfig import Context, Kubeconfig, Section
 
 _DEFAULT_SERVER: Final = "http://localhost:8080"
@@ -100,10 +99,12 @@ def settings(flags: ConnectionFlags, environment: Mapping[str, str]) -> Settings
     user = _override_user(_with_mode(user), flags)
     usable.confirm(cluster, flags.cluster or context.cluster or "", user, flags.user or context.user or "")
     otherwise = incluster.namespace(environment) if inside else "default"
+    namespace = flags.namespace or context.namespace or otherwise
+    usable.confirm_namespace(namespace)
     return Settings(
         _with_scheme(cluster),
         user,
-        flags.namespace or context.namespace or otherwise,
+        namespace,
         context=context_name if cluster_name and cluster_name == context.cluster else "",
         cluster_name=cluster_name,
     )
@@ -144,7 +145,7 @@ def _override_cluster(cluster: Section, flags: ConnectionFlags) -> Section:
     authority = ("certificate-authority", "certificate-authority-data")
     if flags.certificate_authority:
         cluster = _without(cluster, *authority, "insecure-skip-tls-verify")
-        cluster["certificate-authority"] = str(Path(flags.certificate_authority).absolute())
+        cluster["certificate-authority"] = str(paths.absolute(flags.certificate_authority))
     elif flags.insecure_skip_tls_verify:
         cluster = _without(cluster, *authority)
     if flags.insecure_skip_tls_verify is not None:
@@ -174,7 +175,7 @@ def _override_user(user: Section, flags: ConnectionFlags) -> Section:
     """Return the user with what the flags give; only a certificate and its key replace what was said otherwise."""
     for key, value in (("client-certificate", flags.client_certificate), ("client-key", flags.client_key)):
         if value:
-            user = {**_without(user, f"{key}-data"), key: str(Path(value).absolute())}
+            user = {**_without(user, f"{key}-data"), key: str(paths.absolute(value))}
     given = {
         "token": flags.token,
         "username": flags.username,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Final
 
@@ -19,22 +20,28 @@ _SECONDS: Final = {
     "m": 60.0,
     "h": 3600.0,
 }
+_LONGEST_IN_GO: Final = (2**63 - 1) / 1e9
+_LONGEST: Final = 24 * 24 * 3600.0
+"""Sockets count milliseconds in 31 bits."""
 
 
 def seconds(text: str) -> float:
-    """Return a duration such as ``1m30s``, or a plain number of seconds, in seconds.
+    """Return a duration such as ``1m30s``, or a plain number of seconds, in seconds; at most 24 days.
 
     Raises:
-        UsageError: It is neither.
+        UsageError: It is neither, or longer than Go can count.
 
     Source: kubernetes v1.37.1 client-go/tools/clientcmd/helpers.go, ParseTimeout.
     """
+    found = math.inf
     if text.isascii() and text.isdigit():
-        return float(text)
-    if not _DURATION.fullmatch(text):
+        found = float(text)
+    elif _DURATION.fullmatch(text):
+        found = sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
+    if found > _LONGEST_IN_GO:
         msg = (
             "Invalid timeout value. Timeout must be a single integer in seconds, or an integer "
             "followed by a corresponding time unit (e.g. 1s | 2m | 3h)"
         )
         raise UsageError(msg)
-    return sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
+    return min(found, _LONGEST)

@@ -168,11 +168,11 @@ def _answer(output: bytes, version: str) -> Credentials:
         SourceError: It is something else.
     """
     try:
-        documents = [document.value() for document in yaml_documents.documents(output, "stdout")]
-        found = msgspec.convert(documents[0] if documents else None, _Answer)
+        document = next(yaml_documents.documents(output, "stdout"), None)
+        found = msgspec.json.decode(yaml_documents.record(document).raw if document else b"null", type=_Answer)
     except TooLargeError as error:
         raise SourceError(f"{FAILED}decoding {error}") from None
-    except (SourceError, msgspec.ValidationError):
+    except (SourceError, msgspec.DecodeError):
         # Why would be told with words of what may be a secret.
         raise SourceError(f"{FAILED}decoding stdout: it is no ExecCredential") from None
     if found.kind != "ExecCredential":

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ssl
 from collections.abc import Iterator, Sequence
 from enum import Enum, auto
-from http.client import IncompleteRead
+from http.client import HTTPException, IncompleteRead, InvalidURL
 from socket import gaierror
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from urllib3.exceptions import (
+    HTTPError,
     LocationParseError,
     LocationValueError,
     NewConnectionError,
@@ -30,7 +31,11 @@ _X509: Final = "tls: failed to verify certificate: x509: "
 _UNKNOWN_AUTHORITY: Final = frozenset({2, 18, 19, 20, 21})
 _EXPIRED: Final = 10
 _CUT_OFF: Final = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
-_NO_ADDRESS: Final = (LocationParseError, LocationValueError, URLSchemeUnknown, ProxySchemeUnknown)
+_NO_ADDRESS: Final = (InvalidURL, LocationParseError, LocationValueError, URLSchemeUnknown, ProxySchemeUnknown)
+
+
+UNANSWERED: Final = (HTTPError, HTTPException, OSError, ValueError)
+"""What urllib3 raises instead of returning an answer; a ValueError is of a name or a number that nobody can use."""
 
 
 class Again(Enum):
@@ -72,7 +77,7 @@ def failure(error: BaseException, host: str, timeout: float) -> ConnectionFailed
             case ssl.SSLCertVerificationError():
                 return ConnectionFailedError(_UNREACHABLE + _X509 + _certificate_problem(cause), Again.NEVER)
             case gaierror():
-                text = f"dial tcp: lookup {urlsplit(host).hostname}: no such host"
+                text = f"dial tcp: lookup {_parts(host).hostname}: no such host"
                 return ConnectionFailedError(_UNREACHABLE + text, Again.KNOWN)
     if any(map(_is_late, causes)):
         text = f"no answer within {timeout or CONNECT_TIMEOUT:g}s"
@@ -95,7 +100,8 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 def _again(causes: Sequence[BaseException]) -> Again:
     last = causes[-1]
-    if any(isinstance(cause, _NO_ADDRESS) for cause in causes):
+    is_unusable = isinstance(causes[0], ValueError) and not isinstance(causes[0], HTTPError | OSError)
+    if is_unusable or any(isinstance(cause, _NO_ADDRESS) for cause in causes):
         return Again.NEVER
     # A handshake that fails does so again; one that breaks off is a connection that breaks off.
     is_handshake = isinstance(last, ssl.SSLError) and not isinstance(last, _CUT_OFF)
@@ -103,7 +109,14 @@ def _again(causes: Sequence[BaseException]) -> Again:
 
 
 def _address(host: str) -> str:
-    return urlsplit(host).netloc.rpartition("@")[2]
+    return _parts(host).netloc.rpartition("@")[2]
+
+
+def _parts(address: str) -> SplitResult:
+    try:
+        return urlsplit(address)
+    except ValueError:
+        return SplitResult("", address, "", "", "")
 
 
 def _certificate_problem(error: ssl.SSLCertVerificationError) -> str:
@@ -124,6 +137,8 @@ def _describe(error: BaseException) -> str:
         return f"tls: {reason}"
     if isinstance(error, IncompleteRead):
         return "unexpected EOF"
+    if type(error) is ValueError:
+        return "malformed HTTP message"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror.lower()
     return " ".join(str(error).split()) or type(error).__name__

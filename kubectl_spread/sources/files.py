@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import gzip
 import os
+import stat
+import sys
 import zlib
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -17,6 +20,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, cast
 from kubectl_spread import errors
 from kubectl_spread.errors import SourceError
 from kubectl_spread.sources import memory
+from kubectl_spread.sources.paths import is_directory, reason
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -61,10 +65,7 @@ def expand(paths: Iterable[str], *, recursive: bool) -> list[File]:
         if path == STDIN:
             files.setdefault(STDIN, File(STDIN, named=True))
             continue
-        if not Path(path).exists():
-            msg = f'the path "{path}" does not exist'
-            raise SourceError(msg)
-        named = not Path(path).is_dir()
+        named = not _is_directory(path)
         found = [path] if named else list(_manifests(path, recursive=recursive))
         if not found:
             extensions = " ".join(_EXTENSIONS)
@@ -81,7 +82,7 @@ def expand(paths: Iterable[str], *, recursive: bool) -> list[File]:
 
 def passed_over(paths: Iterable[str], *, recursive: bool) -> list[str]:
     """Return the gzipped manifests in the directories among ``paths``, which are read only where they are named."""
-    directories = (path for path in paths if path != STDIN and Path(path).is_dir())
+    directories = (path for path in paths if path != STDIN and is_directory(Path(path)))
     return [file for path in directories for file in _manifests(path, recursive=recursive, extensions=_GZIPPED)]
 
 
@@ -90,6 +91,20 @@ def unread(paths: Iterable[str], *, recursive: bool) -> list[str]:
     found = passed_over(paths, recursive=recursive)
     others = f" and {len(found) - 1} more" if found[1:] else ""
     return [f"{found[0]}{others} not read: name gzipped files to read them (-f {found[0]})"] if found else []
+
+
+def _is_directory(path: str) -> bool:
+    """Tell whether a path that the user names is a directory.
+
+    Raises:
+        SourceError: Nothing is there, or nobody may look.
+    """
+    try:
+        return stat.S_ISDIR(Path(path).stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise SourceError(f'the path "{path}" does not exist') from error
+    except (OSError, ValueError) as error:
+        raise SourceError(f'the path "{path}" cannot be accessed: {reason(error)}') from error
 
 
 def content(path: str, stdin: BinaryIO) -> bytes:
@@ -116,8 +131,8 @@ def blocks(path: str, stdin: BinaryIO) -> Generator[bytes, None, None]:
         with _opened(path, stdin) as (file, packed):
             yield from _as_utf8(_checked(path, file, packed) if packed else iter(partial(file.read, _BLOCK), b""))
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        msg = f"error reading {path}: {reason[:1].lower()}{reason[1:]}"
+        why = getattr(error, "strerror", None) or str(error)
+        msg = f"error reading {path}: {why[:1].lower()}{why[1:]}"
         raise SourceError(msg) from error
 
 
@@ -135,6 +150,23 @@ class _Counted(RawIOBase):
         size = self._file.readinto(buffer)
         self.count += size or 0
         return size
+
+
+class _Closed(RawIOBase):
+    """A stream that the process was started without; reading it fails as it would in C."""
+
+    def readable(self) -> bool:
+        """Take part in a BufferedReader, so that the error comes when something is read."""
+        return True
+
+    def readinto(self, _buffer: object) -> int:
+        """Fail."""
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+
+
+def standard_input() -> BinaryIO:
+    """Return standard input; where it is closed, a stream that cannot be read."""
+    return cast("BinaryIO", _Closed()) if sys.stdin is None else sys.stdin.buffer
 
 
 @contextmanager
@@ -178,5 +210,5 @@ def _manifests(folder: str, *, recursive: bool, extensions: tuple[str, ...] = _E
         if entry.is_dir(follow_symlinks=False):
             if recursive:
                 yield from _manifests(entry.path, recursive=True, extensions=extensions)
-        elif entry.name.endswith(extensions) and not Path(entry.path).is_dir():
+        elif entry.name.endswith(extensions) and not is_directory(Path(entry.path)):
             yield entry.path

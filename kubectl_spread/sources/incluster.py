@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from kubectl_spread.sources.paths import is_file
+
 FOLDER: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _HOST: Final = "KUBERNETES_SERVICE_HOST"
 _PORT: Final = "KUBERNETES_SERVICE_PORT"
@@ -16,7 +18,7 @@ _PORT: Final = "KUBERNETES_SERVICE_PORT"
 
 def available(environment: Mapping[str, str]) -> bool:
     """Tell whether we run in a pod that has a service account."""
-    return bool(environment.get(_HOST) and environment.get(_PORT) and (FOLDER / "token").is_file())
+    return bool(environment.get(_HOST) and environment.get(_PORT) and is_file(FOLDER / "token"))
 
 
 def cluster(environment: Mapping[str, str]) -> dict[str, Any]:
@@ -24,7 +26,7 @@ def cluster(environment: Mapping[str, str]) -> dict[str, Any]:
     host = environment[_HOST]
     found = {"server": f"https://{f'[{host}]' if ':' in host else host}:{environment[_PORT]}"}
     authority = FOLDER / "ca.crt"
-    return {**found, "certificate-authority": str(authority)} if authority.is_file() else found
+    return {**found, "certificate-authority": str(authority)} if is_file(authority) else found
 
 
 def user() -> dict[str, Any]:

@@ -15,6 +15,7 @@ import msgspec
 
 from kubectl_spread.errors import SourceError
 from kubectl_spread.sources import memory, yaml_documents
+from kubectl_spread.sources.paths import absolute
 
 Section: TypeAlias = dict[str, Any]
 """The ``cluster`` or ``user`` of a kubeconfig, without what is null or empty."""
@@ -35,7 +36,7 @@ class _Cluster(_Part, frozen=True):
     tls_server_name: str | None = None
     proxy_url: str | None = None
     disable_compression: bool | None = None
-    extensions: list[Any] | None = None
+    extensions: list[dict[str, Any]] | None = None
 
 
 class _Exec(_Part, frozen=True):
@@ -143,7 +144,9 @@ def load(explicit: str, environment: Mapping[str, str]) -> Kubeconfig:
     """
     merged = Kubeconfig()
     for path in paths(explicit, environment):
-        merged.add(_read(path), path.parent.absolute())
+        file = _read(path, required=bool(explicit))
+        if file is not None:
+            merged.add(file, absolute(path.parent))
     return merged
 
 
@@ -154,19 +157,24 @@ def paths(explicit: str, environment: Mapping[str, str]) -> list[Path]:
     listed = environment.get("KUBECONFIG", "")
     if listed:
         # In this order, each once: an empty part of the list is no file.
-        found = [Path(part) for part in dict.fromkeys(listed.split(os.pathsep)) if part]
-    else:
-        found = [Path.home() / ".kube" / "config"]
-    return [path for path in found if path.exists()]
+        return [Path(part) for part in dict.fromkeys(listed.split(os.pathsep)) if part]
+    try:
+        return [Path.home() / ".kube" / "config"]
+    except RuntimeError:
+        # Neither HOME nor the system's list of users names a home directory.
+        return []
 
 
-def _read(path: Path) -> _File:
+def _read(path: Path, *, required: bool) -> _File | None:
+    """Return what a file says; None if it does not exist and is not ``required``."""
     try:
         with memory.reading(path) as body:
             found = [document.value() for document in yaml_documents.documents(body, str(path))]
         file = msgspec.convert(found[0], _File) if found and found[0] is not None else _File()
         _check(file, path)
     except OSError as error:
+        if isinstance(error, FileNotFoundError | NotADirectoryError) and not required:
+            return None
         reason = (error.strerror or str(error)).lower()
         msg = f"error loading config file {path}: {reason}"
         raise SourceError(msg) from error

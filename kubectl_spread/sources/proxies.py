@@ -15,8 +15,11 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 import urllib3
+from urllib3.exceptions import LocationParseError
+from urllib3.util import parse_url
 
 from kubectl_spread.errors import SourceError
+from kubectl_spread.sources.addresses import without_query
 
 _PORTS: Final = {"http": 80, "https": 443}
 _SCHEMES: Final = frozenset({"http", "https", "socks5", "socks5h"})
@@ -43,16 +46,23 @@ def find(server: str, configured: str, environment: Mapping[str, str]) -> Proxy 
         environment: The environment variables.
 
     Raises:
-        SourceError: An address of a proxy is none.
+        SourceError: The address of the server or of its proxy is invalid.
     """
     if configured:
         return _proxy(configured)
-    scheme = urlsplit(server).scheme
+    try:
+        parts = urlsplit(server)
+        port = parts.port or _PORTS.get(parts.scheme)
+    except ValueError:
+        raise SourceError(
+            f"{without_query(server)} is not the address of a server (https://, a host and a port)"
+        ) from None
+    scheme = parts.scheme
     if scheme == "http" and environment.get("REQUEST_METHOD"):
         # In a CGI program HTTP_PROXY is what a client sent as a header.
         return None
     address = _either(environment, f"{scheme}_proxy")
-    if not address or _is_direct(server, _either(environment, "no_proxy")):
+    if not address or _is_direct((parts.hostname or "").lower(), str(port or ""), _either(environment, "no_proxy")):
         return None
     return _proxy(address if "://" in address else f"http://{address}")
 
@@ -77,7 +87,9 @@ def _proxy(address: str) -> Proxy:
         parts = urlsplit(address)
         known = parts.scheme in _SCHEMES and bool(parts.hostname)
         port = parts.port
-    except ValueError:
+        # Hosts that urllib3 will not connect to.
+        parse_url(address)
+    except (ValueError, LocationParseError):
         known = False
     if not known:
         raise SourceError("the address of the proxy is none (http://, https:// or socks5://, a host and a port)")
@@ -92,11 +104,8 @@ def _proxy(address: str) -> Proxy:
     return Proxy(url, urllib3.make_headers(proxy_basic_auth=who))
 
 
-def _is_direct(server: str, exceptions: str) -> bool:
+def _is_direct(host: str, port: str, exceptions: str) -> bool:
     """Tell whether no proxy of the environment is asked for a server: it is here, or among the exceptions."""
-    parts = urlsplit(server)
-    host = (parts.hostname or "").lower()
-    port = str(parts.port or _PORTS.get(parts.scheme) or "")
     if host == "localhost" or _in_network(host, "127.0.0.0/8") or host == "::1":
         return True
     return any(_matches(entry.strip().lower(), host, port) for entry in exceptions.split(","))

@@ -14,14 +14,14 @@ import msgspec
 import urllib3
 from kubernetes.client import ApiClient
 from kubernetes.client.exceptions import ApiException
-from urllib3.exceptions import HTTPError, InsecureRequestWarning
+from urllib3.exceptions import InsecureRequestWarning
 
 from kubectl_spread import __version__
 from kubectl_spread.sources import exchange, memory, retries
 from kubectl_spread.sources.clock import ServerClock
 from kubectl_spread.sources.credentials import Login
 from kubectl_spread.sources.exchange import Deadline
-from kubectl_spread.sources.failures import CONNECT_TIMEOUT, Again, ConnectionFailedError, failure
+from kubectl_spread.sources.failures import CONNECT_TIMEOUT, UNANSWERED, Again, ConnectionFailedError, failure
 from kubectl_spread.sources.memory import Claim
 from kubectl_spread.sources.retries import Patience
 
@@ -152,7 +152,7 @@ class Transport:
                     return
                 deadline.restart(longest)
                 yield _answer(response, bytearray(), None), exchange.parts(response, path, _PLAIN)
-        except (HTTPError, ApiException, OSError) as error:
+        except (*UNANSWERED, ApiException) as error:
             raise failure(error, self._host, self._timeout) from error
 
     def _opened(self, url: str, accept: str) -> Any:
@@ -206,7 +206,7 @@ class Transport:
         try:
             with exchange.until(Deadline(patience.left)), closing(self._opened(url, accept)) as response:
                 answer = _answer(response, *_body(response, urlsplit(url).path, begun))
-        except (HTTPError, ApiException, OSError) as error:
+        except (*UNANSWERED, ApiException) as error:
             raise failure(error, self._host, self._timeout) from error
         self._known = True
         return answer

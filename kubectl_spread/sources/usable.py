@@ -5,6 +5,8 @@ Source: kubernetes v1.37.1 client-go/tools/clientcmd/validation.go.
 
 from __future__ import annotations
 
+import os
+import ssl
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +17,7 @@ Section = dict[str, Any]
 
 _MODES: Final = frozenset({"Never", "IfAvailable", "Always"})
 _IMPERSONATED: Final = ("as-uid", "as-groups", "as-user-extra")
+_FILES: Final = ("certificate-authority", "client-certificate", "client-key", "tokenFile", "exec.command")
 _PROXIES: Final = ("http", "https", "socks5")
 
 
@@ -30,11 +33,53 @@ def confirm(cluster: Section, cluster_name: str, user: Section, user_name: str) 
     Raises:
         SourceError: They contradict each other, or name files that cannot be read; all that is wrong in one line.
     """
-    problems = [*_of_user(user, user_name), *_of_cluster(cluster, cluster_name)]
+    problems = [*_of_texts(user, user_name), *_of_texts(cluster, cluster_name)]
+    if not problems:
+        problems = [*_of_user(user, user_name), *_of_cluster(cluster, cluster_name)]
     if len(problems) > 1:
         raise SourceError(f"Error in configuration: {'; '.join(problems)}")
     if problems:
         raise SourceError(problems[0])
+
+
+def confirm_namespace(namespace: str) -> None:
+    """Do nothing if a namespace can be part of an address.
+
+    Raises:
+        SourceError: It contains half of a surrogate pair.
+    """
+    try:
+        namespace.encode()
+    except UnicodeEncodeError:
+        raise SourceError(f'invalid namespace "{namespace}"') from None
+
+
+def _of_texts(section: Section, name: str) -> Iterator[str]:
+    """Yield what contains a character that no file name, header or address can have; never the text itself."""
+    whose = f" for {name}" if name else ""
+    for path, text in _texts(section):
+        try:
+            # A path may have bytes that are not UTF-8; Python hides them in surrogates.
+            data = os.fsencode(text) if path in _FILES else text.encode()
+        except UnicodeEncodeError:
+            yield f"{path}{whose} contains half of a surrogate pair"
+            continue
+        if b"\0" in data:
+            yield f"{path}{whose} contains the character U+0000"
+
+
+def _texts(value: object, path: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the texts in a JSON value, keys of objects too, with their paths."""
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            inside = f"{path}.{key}" if path else key
+            yield inside, key
+            yield from _texts(item, inside)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _texts(item, f"{path}[{index}]")
 
 
 def _of_cluster(cluster: Section, name: str) -> Iterator[str]:
@@ -48,7 +93,20 @@ def _of_cluster(cluster: Section, name: str) -> Iterator[str]:
         yield f"{authority}-data and {authority} are both specified for {name}"
     if cluster.get("insecure-skip-tls-verify") and (cluster.get(authority) or cluster.get(f"{authority}-data")):
         yield "specifying a root certificates file with the insecure flag is not allowed"
+    server_name = cluster.get("tls-server-name", "")
+    if server_name and not _is_server_name(server_name):
+        yield f'invalid tls-server-name "{server_name}": it is neither a DNS name nor an IP address'
     yield from _unreadable(cluster, authority, authority, name)
+
+
+def _is_server_name(name: str) -> bool:
+    """Tell whether TLS can ask for a name."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    try:
+        context.wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname=name.rstrip("."))
+    except ValueError:
+        return False
+    return True
 
 
 def _of_user(user: Section, name: str) -> Iterator[str]:

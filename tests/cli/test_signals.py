@@ -18,8 +18,9 @@ from typing import Final
 
 import pytest
 
+from kubectl_spread.sources.watch import WATCHED
 from tests.controlplane.certificates import Authority
-from tests.sources.server import Reply, Request, Server, serve
+from tests.sources.server import Reply, Request, Server, listed, serve
 
 SCRIPT: Final = Path(sys.executable).with_name("kubectl-spread")
 MAIN: Final = "from kubectl_spread.cli import main; main()"
@@ -50,7 +51,11 @@ def answer(request: Request) -> Reply:
         return Reply(body=b'{"major": "1", "minor": "37"}')
     if "watch" in request.query:
         return Reply(delay=60)
-    return Reply(body=b'{"metadata": {"resourceVersion": "7"}, "items": []}')
+    *_, group, version, plural = request.path.split("/")
+    resource = {resource.plural: resource for resource in WATCHED}.get(plural)
+    if resource is None:
+        return Reply(404)
+    return listed(kind=f"{resource.kind}List", version=version if group == "api" else f"{group}/{version}")
 
 
 @dataclass(frozen=True)

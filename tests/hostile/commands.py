@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +30,9 @@ COMMANDS = (
     ("unmerge", "-o", "json"),
 )
 """Every form of output but the manifests that ``merge`` passes on as they are."""
+
+NOBODY = 65534
+CRASHED = 99
 
 _MEASURED = """
 from kubectl_spread.cli import main
@@ -59,6 +64,43 @@ def clean(found: Result) -> Result:
     finding = judged(Outcome(found.exit_code, found.stdout_bytes, found.stderr_bytes, error))
     assert finding is None, finding.text
     return found
+
+
+def check(*arguments: str) -> tuple[int, str]:
+    """Run ``check``; return its exit status and what it says on stderr."""
+    found = clean(CliRunner().invoke(cli, ["check", *arguments]))
+    return found.exit_code, found.stderr
+
+
+def open_to_all(folder: Path) -> None:
+    """Let every user search a temporary directory and those above it."""
+    top = Path(tempfile.gettempdir()).resolve()
+    for path in (folder, *folder.parents):
+        if path.is_relative_to(top) and path != top:
+            path.chmod(0o755)
+
+
+def as_nobody(*arguments: str, user: int = NOBODY) -> tuple[int, str]:
+    """Check in a child that is another user if this one is root, whom nothing is forbidden.
+
+    Modules that are not imported yet may be where that user cannot read them.
+    """
+    ends = os.pipe()
+    child = os.fork()
+    if not child:
+        status = CRASHED
+        try:
+            if os.geteuid() == 0:
+                os.setuid(user)
+            status, said = check(*arguments)
+            os.write(ends[1], said.encode())
+        finally:
+            # Whatever happens, the child is not to go on with the tests.
+            os._exit(status)
+    os.close(ends[1])
+    with os.fdopen(ends[0]) as reading:
+        said = reading.read()
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), said
 
 
 def text_of(*objects: Json) -> str:

@@ -7,20 +7,12 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-from click.testing import CliRunner
 
-from kubectl_spread.cli import cli
 from tests.builders import pod_json
-from tests.hostile.commands import clean, refusal, run, text_of
+from tests.hostile.commands import as_nobody, check, clean, open_to_all, refusal, run, text_of
 
-NOBODY = 65534
 POD = text_of(pod_json())
 TEXT = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  labels: {a: BAD}\n"
-
-
-def check(*arguments: str) -> tuple[int, str]:
-    found = clean(CliRunner().invoke(cli, ["check", *arguments]))
-    return found.exit_code, found.stderr
 
 
 def test_links_that_lead_back_are_not_followed(tmp_path: Path) -> None:
@@ -28,22 +20,6 @@ def test_links_that_lead_back_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to(tmp_path)
     (tmp_path / "again.yaml").symlink_to(tmp_path)
     assert check("-R", "-f", str(tmp_path))[0] == 0
-
-
-def as_nobody(*arguments: str) -> tuple[int, str]:
-    """Check in a child that is another user if this one is root, whom nothing is forbidden."""
-    ends = os.pipe()
-    child = os.fork()
-    if not child:
-        if os.geteuid() == 0:
-            os.setuid(NOBODY)
-        status, said = check(*arguments)
-        os.write(ends[1], said.encode())
-        os._exit(status)
-    os.close(ends[1])
-    with os.fdopen(ends[0]) as reading:
-        said = reading.read()
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), said
 
 
 @pytest.mark.parametrize("target", ["self.yaml", "nowhere.yaml"])
@@ -63,8 +39,7 @@ def test_what_may_not_be_read_is_named(tmp_path: Path, name: str) -> None:
         secret.write_text(POD)
     else:
         secret.mkdir()
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(0o755)
+    open_to_all(tmp_path)
     secret.chmod(0)
     check("-f", str(tmp_path / "pod.json"))  # imports what the other user may not read
     status, said = as_nobody("-R", "-f", str(tmp_path))

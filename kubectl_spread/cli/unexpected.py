@@ -1,0 +1,56 @@
+"""The last handler: an error that no other code expects becomes one line on stderr, never a traceback by itself."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import click
+
+from kubectl_spread.cli import output
+
+_PACKAGE: Final = Path(__file__).parents[1]
+_VERBOSE: Final = re.compile(r"--verbose|-[A-Za-z]*v[A-Za-z]*")
+_ISSUES: Final = "https://github.com/kubectl-spread/kubectl-spread/issues"
+_HINT: Final = f"run the command again with -v and report the traceback at {_ISSUES}"
+
+option: Final = click.Option(
+    ["-v", "--verbose"], is_flag=True, expose_value=False, help="Print the traceback of an unexpected error."
+)
+"""Every command has it. The arguments are searched for it, because an error may come before they are parsed."""
+
+
+class EscapedError(Exception):
+    """Carries an error, its cause, past click, which would end the program with exit status 1."""
+
+
+def report(error: Exception, arguments: Sequence[str]) -> None:
+    """Print what happened in one line, after the traceback where the arguments ask for it."""
+    if isinstance(error, EscapedError) and isinstance(error.__cause__, Exception):
+        error = error.__cause__
+    if any(_VERBOSE.fullmatch(argument) for argument in arguments):
+        for line in "".join(traceback.format_exception(error)).splitlines():
+            output.note(line)
+    output.error(text(error))
+
+
+def text(error: Exception) -> str:
+    """Return the line that says what happened; the words of the error itself may be secret and are left out."""
+    if isinstance(error, MemoryError):
+        return "there is not enough memory: check fewer objects at once, or set a smaller --chunk-size"
+    if isinstance(error, OSError) and error.strerror:
+        file = "" if error.filename is None else f"{error.filename}: "
+        return f"{file}{error.strerror.lower()} (unexpected; {_HINT})"
+    return f"unexpected {type(error).__name__}{_place(error)}; this is a bug: {_HINT}"
+
+
+def _place(error: Exception) -> str:
+    """Return the line of this package that was running, such as `` at sources/oidc.py:93``."""
+    for frame in reversed(list(traceback.walk_tb(error.__traceback__))):
+        file = Path(frame[0].f_code.co_filename)
+        if file.is_relative_to(_PACKAGE):
+            return f" at {file.relative_to(_PACKAGE)}:{frame[1]}"
+    return ""

@@ -1,0 +1,42 @@
+"""Questions about paths that are answered wherever a path leads, where pathlib raises."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kubectl_spread.errors import SourceError
+
+
+def is_file(path: Path) -> bool:
+    """Tell whether a path leads to a file that the user may look at."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def is_directory(path: Path) -> bool:
+    """Tell whether a path leads to a directory that the user may look at."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
+def absolute(path: str | Path) -> Path:
+    """Return a path that does not depend on the working directory.
+
+    Raises:
+        SourceError: The path is relative and the working directory no longer exists.
+    """
+    try:
+        return Path(path).absolute()
+    except OSError as error:
+        raise SourceError(f"{path} is a relative path, and the working directory cannot be found") from error
+
+
+def reason(error: OSError | ValueError) -> str:
+    """Return why a path cannot be used, as the operating system words it."""
+    if isinstance(error, OSError):
+        return (error.strerror or str(error)).lower()
+    return "a path cannot contain such a character"

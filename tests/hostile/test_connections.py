@@ -1,0 +1,268 @@
+"""What a kubeconfig, a plugin, an issuer or a server may say ends in one line on stderr and exit status 2."""
+
+from __future__ import annotations
+
+import json
+import threading
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from socketserver import BaseRequestHandler, ThreadingTCPServer
+from typing import Any, Final
+
+import pytest
+
+from tests.builders import Json
+from tests.hostile.commands import check
+from tests.sources.server import Reply, serve, serving
+
+NOWHERE: Final = "https://127.0.0.1:1"
+API: Final = {"apiVersion": "client.authentication.k8s.io/v1", "interactiveMode": "Never"}
+PAIR: Final = {"client-certificate-data": "Yw==", "client-key-data": "aw=="}
+DEEP: Final = "[" * 100_000
+
+
+@pytest.fixture(autouse=True)
+def _nothing_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTPS_PROXY", "https_proxy", "KUBERNETES_SERVICE_HOST"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def said(folder: Path, *arguments: str, user: Json | None = None, **cluster: object) -> str:
+    """Return the line that ends a check with a kubeconfig of one cluster and one user."""
+    content = {
+        "clusters": [{"name": "c", "cluster": {"server": NOWHERE, **cluster}}],
+        "users": [{"name": "u", "user": user or {}}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+    }
+    path = folder / "config"
+    path.write_text(json.dumps(content))
+    status, stderr = check("--kubeconfig", str(path), *arguments)
+    assert (status, stderr.count("\n")) == (2, 1), stderr
+    return stderr
+
+
+CLUSTERS: Final[dict[str, tuple[dict[str, object], str]]] = {
+    "NUL in the authority": (
+        {"certificate-authority": "a\0"},
+        "certificate-authority for c contains the character U+0000",
+    ),
+    "NUL in tls-server-name": ({"tls-server-name": "a\0b"}, "tls-server-name for c contains the character U+0000"),
+    "NUL in the server": ({"server": "https://a\0b"}, "server for c contains the character U+0000"),
+    "a surrogate in the server": ({"server": "https://a\ud800"}, "server for c contains half of a surrogate pair"),
+    "tls-server-name": ({"tls-server-name": ".x"}, 'invalid tls-server-name ".x"'),
+    "tls-server-name of dots": ({"tls-server-name": "..."}, 'invalid tls-server-name "..."'),
+    "proxy-url": ({"proxy-url": "http://a b"}, "the address of the proxy is none"),
+    "proxy-url, port": ({"proxy-url": f"http://a:{'9' * 5000}"}, "the address of the proxy is none"),
+    "server, port": ({"server": f"https://a:{'9' * 5000}"}, "is not the address of a server"),
+    "extensions": ({"extensions": ["x"]}, "clusters[0].cluster.extensions[0]: Expected object, got str"),
+    "authority": ({"certificate-authority-data": "AAAA"}, "Unable to connect to the server: "),
+}
+
+
+@pytest.mark.parametrize("name", CLUSTERS)
+def test_clusters(tmp_path: Path, name: str) -> None:
+    cluster, words = CLUSTERS[name]
+    plugin = {"exec": {**API, "command": "cat", "provideClusterInfo": True}} if name == "extensions" else None
+    assert words in said(tmp_path, user=plugin, **cluster)
+
+
+USERS: Final[dict[str, tuple[dict[str, Any], str]]] = {
+    "NUL in the certificate": (
+        {"client-certificate": "a\0", "client-key": "b"},
+        "client-certificate for u contains the character U+0000",
+    ),
+    "NUL in the key": ({**PAIR, "client-key": "a\0"}, "client-key for u contains the character U+0000"),
+    "NUL in the token's file": ({"tokenFile": "a\0"}, "tokenFile for u contains the character U+0000"),
+    "NUL in a plugin": ({"exec": {**API, "command": "/a\0b"}}, "exec.command for u contains the character U+0000"),
+    "NUL in an argument": ({"exec": {**API, "command": "a", "args": ["\0"]}}, "exec.args[0] for u contains"),
+    "NUL in the environment": (
+        {"exec": {**API, "command": "cat", "env": [{"name": "a", "value": "\0"}]}},
+        "exec.env[0].value for u contains",
+    ),
+    "a surrogate in the token's file": ({"tokenFile": "a\ud800"}, "tokenFile for u contains half of a surrogate pair"),
+    "a surrogate in the user's name": ({"username": "\ud800", "password": "p"}, "username for u contains half"),
+    "a surrogate in the password": ({"username": "a", "password": "\ud800"}, "password for u contains half"),
+    "a surrogate in the token": ({"token": "\ud800"}, "token for u contains half"),
+    "a surrogate in the impersonated user": ({"as": "\ud800"}, "as for u contains half"),
+    "a surrogate in an extra": ({"as": "a", "as-user-extra": {"\ud800": ["a"]}}, "contains half of a surrogate pair"),
+    "a key that is none": (PAIR, "the client certificate or its key is no PEM"),
+}
+
+
+@pytest.mark.parametrize("name", USERS)
+def test_users(tmp_path: Path, name: str) -> None:
+    user, words = USERS[name]
+    assert words in said(tmp_path, user=user)
+
+
+def test_a_namespace_with_a_surrogate(tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    path.write_text(
+        '{"contexts": [{"name": "x", "context": {"namespace": "\\ud800"}}], "current-context": "x"}', encoding="utf-8"
+    )
+    status, stderr = check("--kubeconfig", str(path), "-s", "http://127.0.0.1:1")
+    assert (status, stderr) == (2, 'error: invalid namespace "\\ud800"\n')
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        pytest.param({"clientCertificateData": "\ud800", "clientKeyData": "k"}, id="surrogate in the certificate"),
+        pytest.param({"token": "\ud800"}, id="surrogate in the token"),
+        pytest.param({"token": "t", "expirationTimestamp": "0001-01-01T00:00:00+23:59"}, id="the first day"),
+        pytest.param({"token": "t", "expirationTimestamp": "9" * 5000}, id="no time"),
+        pytest.param({"token": {"a": "secret"}}, id="an object"),
+    ],
+)
+def test_answers_of_plugins(tmp_path: Path, status: Json) -> None:
+    answer = {"apiVersion": API["apiVersion"], "kind": "ExecCredential", "status": status}
+    (tmp_path / "answer").write_text(json.dumps(answer))
+    line = said(tmp_path, user={"exec": {**API, "command": "cat", "args": [str(tmp_path / "answer")]}})
+    assert "secret" not in line
+
+
+def token(claims: str) -> str:
+    """Return an ID token with these claims, as they are written."""
+    return f"e30.{urlsafe_b64encode(claims.encode()).decode().rstrip('=')}.e30"
+
+
+TOKENS: Final = {
+    "10^400": '{"exp": 1' + "0" * 400 + "}",
+    "5000 digits": '{"exp": ' + "9" * 5000 + "}",
+    "1e400": '{"exp": 1e400}',
+    "not a number": '{"exp": NaN}',
+    "nested": DEEP,
+    "text": '{"exp": "soon"}',
+}
+
+
+@pytest.mark.parametrize("name", TOKENS)
+def test_ends_of_tokens(tmp_path: Path, name: str) -> None:
+    config = {"idp-issuer-url": "https://127.0.0.1:1", "client-id": "c", "id-token": token(TOKENS[name])}
+    line = said(tmp_path, user={"auth-provider": {"name": "oidc", "config": config}})
+    assert "ID Token is not a valid JWT" in line
+
+
+ISSUERS: Final = {
+    "http://[": "the issuer http://[ is not https",
+    "https://[": "https://[ is not the address of a server",
+    f"https://a:{'9' * 5000}": "is not the address of a server",
+    "https://": "Unable to connect to the server: ",
+    "https://a b": "Unable to connect to the server: ",
+    f"https://{'a' * 64}.x": "label empty or too long",
+}
+
+
+@pytest.mark.parametrize("issuer", ISSUERS)
+def test_issuers(tmp_path: Path, issuer: str) -> None:
+    config = {"idp-issuer-url": issuer, "client-id": "c", "refresh-token": "r"}
+    assert ISSUERS[issuer] in said(tmp_path, user={"auth-provider": {"name": "oidc", "config": config}})
+
+
+def asked_of_issuer(tmp_path: Path, *replies: Reply) -> tuple[str, list[str]]:
+    """Return the line that ends a check, and the paths that the issuer was asked for."""
+    with serve(*replies, tls=serving(tmp_path)) as server:
+        server.replies = [
+            Reply(reply.status, reply.body.replace(b"ISSUER", server.url.encode())) for reply in server.replies
+        ]
+        config = {
+            "idp-issuer-url": server.url,
+            "client-id": "c",
+            "client-secret": "hunter2",
+            "refresh-token": "hunter2",
+            "idp-certificate-authority": str(tmp_path / "pki/ca.crt"),
+        }
+        line = said(tmp_path, user={"auth-provider": {"name": "oidc", "config": config}})
+        assert "hunter2" not in line
+        return line, [request.path for request in server.requests]
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    ["http://127.0.0.1:1/token", "HTTP://127.0.0.1:1", "//127.0.0.1:1", "/token", "ftp://a", "file:///etc/passwd"],
+)
+def test_a_token_endpoint_that_others_can_read(tmp_path: Path, endpoint: str) -> None:
+    """The client secret is not sent there, and to no other address."""
+    line, paths = asked_of_issuer(tmp_path, Reply(body=json.dumps({"token_endpoint": endpoint}).encode()))
+    assert f"the token endpoint {endpoint} is not https" in line
+    assert paths == ["/.well-known/openid-configuration"]
+
+
+def test_a_plain_token_endpoint_gets_no_request(tmp_path: Path) -> None:
+    with serve(Reply()) as plain:
+        asked_of_issuer(tmp_path, Reply(body=json.dumps({"token_endpoint": f"{plain.url}/token"}).encode()))
+        assert not plain.requests
+
+
+ENDPOINTS: Final = ("https://[", "https://a\0", "https://\ud800", "https://a b", f"https://a:{'9' * 5000}", "https://")
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+def test_token_endpoints_that_are_none(tmp_path: Path, endpoint: str) -> None:
+    asked_of_issuer(tmp_path, Reply(body=json.dumps({"token_endpoint": endpoint}).encode()))
+
+
+@pytest.mark.parametrize("body", [DEEP, '{"token_endpoint": ' + DEEP, "9" * 5000, "\ud800"])
+def test_discovery_documents_that_are_none(tmp_path: Path, body: str) -> None:
+    line, _ = asked_of_issuer(tmp_path, Reply(body=body.encode("utf-8", "surrogatepass")))
+    assert "oidc: failed to query metadata endpoint" in line
+
+
+@pytest.mark.parametrize("body", [DEEP, json.dumps({"id_token": token(TOKENS["10^400"])}), '{"id_token": 5}'])
+def test_answers_of_token_endpoints(tmp_path: Path, body: str) -> None:
+    asked_of_issuer(tmp_path, Reply(body=b'{"token_endpoint": "ISSUER/token"}'), Reply(body=body.encode()))
+
+
+@contextmanager
+def answering(body: bytes) -> Iterator[str]:
+    """Yield the address of a server that answers every request with these bytes."""
+
+    class Handler(BaseRequestHandler):
+        def handle(self) -> None:
+            self.request.recv(65536)
+            self.request.sendall(body)
+
+    with ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+
+
+HEAD: Final = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+CHUNKED: Final = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+BODIES: Final = {
+    "chunk size below zero": CHUNKED + b"-5\r\n{}\r\n0\r\n\r\n",
+    "chunk size of 5000 digits": CHUNKED + b"f" * 5000 + b"\r\n{}",
+    "length below zero": HEAD + b"Content-Length: -5\r\n\r\n{}",
+    "length of 5000 digits": HEAD + b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n{}",
+    "status of 5000 digits": b"HTTP/1.1 " + b"9" * 5000 + b" OK\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("timeout", ["0", "5s"])
+@pytest.mark.parametrize("name", BODIES)
+def test_numbers_of_http(name: str, timeout: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kubectl_spread.sources.retries._FIRST_BACKOFF", 0.0001)
+    monkeypatch.setenv("KUBECONFIG", "/no/where")
+    with answering(BODIES[name]) as url:
+        status, stderr = check("-s", url, "--request-timeout", timeout)
+    assert (status, stderr.count("\n")) == (2, 1), stderr
+
+
+def test_basic_credentials_are_utf8(tmp_path: Path) -> None:
+    """What is text is sent, as kubectl sends it."""
+    with serve(Reply(500), tls=serving(tmp_path)) as server:
+        said(
+            tmp_path,
+            "--request-timeout=2s",
+            user={"username": "jörg", "password": "p"},
+            server=server.url,
+            **{"certificate-authority": str(tmp_path / "pki/ca.crt")},
+        )
+    header = dict(server.requests[0].headers)["authorization"]
+    assert header == f"Basic {b64encode('jörg:p'.encode()).decode()}"

@@ -1,0 +1,279 @@
+"""Whatever the surroundings are, a run that cannot be done ends with one line on stderr and exit status 2.
+
+Exit status 1 means findings, so that nothing unexpected may end with it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import pytest
+from click.testing import CliRunner
+
+from kubectl_spread.cli import cli
+from tests.builders import pod_json
+from tests.hostile.commands import as_nobody, check, open_to_all
+from tests.sources.server import Reply, serve
+
+SCRIPT: Final = Path(sys.executable).with_name("kubectl-spread")
+UNKNOWN: Final = 54321
+"""A user without an entry in passwd."""
+LONG: Final = "a" * 300
+DIGITS: Final = "9" * 5000
+NOT_UTF8: Final = os.fsdecode(b"\xff")
+NOWHERE: Final = "https://127.0.0.1:1"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A run in the directory of the fixture, and a part of the line that it ends with.
+
+    Attributes:
+        arguments: The command line.
+        says: What the line contains.
+        environment: Variables to set; None: to take away.
+        stdin: Whether standard input is there.
+    """
+
+    arguments: Sequence[str]
+    says: str
+    environment: Mapping[str, str | None] = field(default_factory=dict)
+    stdin: bool = True
+
+
+CASES: Final = {
+    "HTTPS_PROXY": Case(["check", "-s", "https://192.0.2.1"], "proxy", {"HTTPS_PROXY": "http://a b"}),
+    "tls-server-name with an empty label": Case(
+        ["check", "-s", NOWHERE, "--tls-server-name", ".x"], 'invalid tls-server-name ".x"'
+    ),
+    "tls-server-name that is not ASCII": Case(
+        ["check", "-s", NOWHERE, "--tls-server-name", "é..x"], 'invalid tls-server-name "é..x"'
+    ),
+    "tls-server-name with a long label": Case(
+        ["check", "-s", NOWHERE, "--tls-server-name", f"{'a' * 64}.x"], "invalid tls-server-name"
+    ),
+    "a server with a long label": Case(["check", "-s", f"https://{'a' * 64}.x"], "label empty or too long"),
+    "-o to a link to itself": Case(
+        ["check", "-f", "pod.yaml", "-o", "html=LOOP"], "cannot write LOOP: Too many levels"
+    ),
+    "-f of a link to itself": Case(["check", "-f", "LOOP"], 'the path "LOOP" cannot be accessed'),
+    "closed standard input": Case(["check", "-f", "-"], "error reading -: bad file descriptor", stdin=False),
+    "closed standard input, merge": Case(["merge", "-f", "-"], "error reading -: bad file descriptor", stdin=False),
+    "a long name, -f": Case(["check", "-f", LONG], "cannot be accessed: file name too long"),
+    "a long name, KUBECONFIG": Case(["check"], "file name too long", {"KUBECONFIG": LONG}),
+    "a long name, -o": Case(["check", "-f", "pod.yaml", "-o", f"json={LONG}"], "File name too long"),
+    "a namespace that is not UTF-8": Case(["check", "-s", NOWHERE, "-n", NOT_UTF8], "--namespace: the value is not"),
+    "a name that is not UTF-8": Case(["check", "-s", NOWHERE, NOT_UTF8], "an argument: the value is not UTF-8"),
+    "a user that is not UTF-8": Case(["check", "-s", NOWHERE, "--username", NOT_UTF8], "--username: the value is not"),
+    "--as that is not UTF-8": Case(["check", "-s", NOWHERE, "--as", NOT_UTF8], "--as: the value is not"),
+    "--request-timeout of 400 digits": Case(
+        ["check", "-s", NOWHERE, "--request-timeout", "9" * 400], "Invalid timeout value"
+    ),
+    "--request-timeout of 30 digits and a unit": Case(
+        ["check", "-s", NOWHERE, "--request-timeout", f"{'9' * 30}h"], "Invalid timeout value"
+    ),
+    "--request-timeout of 100 years": Case(["check", "-s", NOWHERE, "--request-timeout", "876000h"], "was refused"),
+    "--server-version": Case(["check", "-f", "pod.yaml", "--server-version", f"1.{DIGITS}"], "--server-version: "),
+    "--from": Case(["check", "-f", "pod.yaml", "--from", f"1.{DIGITS}"], "--from: "),
+    "--to": Case(["check", "-f", "pod.yaml", "--to", f"1.{DIGITS}"], "--to: "),
+    "--expect-domains": Case(["check", "-f", "pod.yaml", "--expect-domains", f"zone={DIGITS}"], "--expect-domains: "),
+    "--replicas": Case(["explain", "p", "-f", "pod.yaml", "--replicas", f"+{DIGITS}"], "--replicas"),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a directory that every user may search, with a manifest, links and a directory that only its owner may."""
+    open_to_all(tmp_path)
+    pod = json.dumps(pod_json("p"))
+    (tmp_path / "pod.yaml").write_text(pod)
+    (tmp_path / "closed").mkdir()
+    (tmp_path / "closed/pod.yaml").write_text(pod)
+    (tmp_path / "link.yaml").symlink_to("closed/pod.yaml")
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links/link.yaml").symlink_to("../closed/pod.yaml")
+    (tmp_path / "LOOP").symlink_to("LOOP")
+    (tmp_path / "closed").chmod(0 if os.geteuid() else 0o700)
+    return tmp_path
+
+
+def ended(folder: Path, case: Case) -> tuple[int, list[str]]:
+    """Return the exit status and the lines on stderr of the console script."""
+    environment = {**os.environ, "KUBECONFIG": "", "NO_PROXY": "127.0.0.1", **case.environment}
+    command = [str(SCRIPT), *case.arguments]
+    if not case.stdin:
+        command = ["sh", "-c", 'exec "$@" <&-', "sh", *command]
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env={name: value for name, value in environment.items() if value is not None},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert not done.stdout
+    return done.returncode, [line for line in done.stderr.splitlines() if not line.startswith("judged as")]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_surroundings(folder: Path, name: str) -> None:
+    case = CASES[name]
+    status, lines = ended(folder, case)
+    assert (status, len(lines)) == (2, 1), lines
+    assert case.says in lines[0]
+
+
+FORBIDDEN: Final = {
+    "KUBECONFIG in a directory that may not be searched": (
+        ("-s", NOWHERE),
+        {"KUBECONFIG": "closed/config"},
+        "error: error loading config file closed/config: permission denied\n",
+    ),
+    "HOME in a directory that may not be searched": (
+        ("-s", NOWHERE),
+        {"KUBECONFIG": "", "HOME": "closed"},
+        "error: error loading config file closed/.kube/config: permission denied\n",
+    ),
+    "a file through a link": (
+        ("-f", "link.yaml"),
+        {},
+        'error: the path "link.yaml" cannot be accessed: permission denied\n',
+    ),
+    "a link in a directory": (("-f", "links"), {}, "error: error reading links/link.yaml: permission denied\n"),
+}
+
+
+@pytest.mark.parametrize("name", FORBIDDEN)
+def test_what_the_user_may_not_see(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments, environment, line = FORBIDDEN[name]
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("KUBECONFIG", "/no/where")
+    # Both import what the other user may not read.
+    check("-f", "pod.yaml")
+    check("-s", NOWHERE)
+    for variable, value in environment.items():
+        monkeypatch.setenv(variable, value)
+    status, said = as_nobody(*arguments)
+    assert status == 2
+    assert said.endswith(line)
+
+
+def test_a_user_without_a_home(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is no kubeconfig then, as where its directory is empty."""
+    monkeypatch.chdir(folder)
+    for variable in ("HOME", "KUBECONFIG"):
+        monkeypatch.delenv(variable, raising=False)
+    if os.geteuid():
+        pytest.skip("only root can be another user")
+    refused = "The connection to the server 127.0.0.1:1 was refused - did you specify the right host or port?\n"
+    assert check("-s", NOWHERE) == (2, refused)
+    assert as_nobody("-s", NOWHERE, user=UNKNOWN) == (2, refused)
+
+
+def test_files_are_read_without_standard_input(folder: Path) -> None:
+    case = Case(["check", "-f", "pod.yaml", "-o", "json=out"], "", stdin=False)
+    assert ended(folder, case) == (0, [])
+    assert json.loads((folder / "out").read_text())["kind"] == "SpreadReport"
+
+
+VERSION: Final = {"major": "1", "minor": "37"}
+
+
+@pytest.mark.parametrize("part", ["major", "minor"])
+def test_a_version_of_5000_digits(folder: Path, part: str) -> None:
+    with serve(Reply(body=json.dumps({**VERSION, part: DIGITS}).encode())) as server:
+        status, lines = ended(folder, Case(["check", "-s", server.url], ""))
+    assert (status, len(lines)) == (2, 1), lines
+    assert "error: the server says that its version is" in lines[0]
+
+
+def test_a_revision_of_5000_digits(folder: Path) -> None:
+    """What an annotation says is not a number then."""
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "u", "controller": True}
+    metadata = {"name": "r", "uid": "u", "annotations": {"deployment.kubernetes.io/revision": DIGITS}}
+    pod = pod_json("p")
+    pod["metadata"]["ownerReferences"] = [owner]
+    (folder / "owned.json").write_text(
+        json.dumps({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": metadata}) + json.dumps(pod)
+    )
+    status, _ = ended(folder, Case(["check", "-f", "owned.json", "-o", "json=out"], ""))
+    assert status == 0
+
+
+def raising(error: BaseException) -> Callable[..., object]:
+    def fail(*_: object) -> object:
+        raise error
+
+    return fail
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (
+            MemoryError(),
+            "error: there is not enough memory: check fewer objects at once, or set a smaller --chunk-size",
+        ),
+        (KeyError("secret"), "error: unexpected KeyError at cli/gather.py:"),
+        (EOFError("secret"), "error: unexpected EOFError at cli/gather.py:"),
+        (RecursionError("secret"), "error: unexpected RecursionError at cli/gather.py:"),
+        (PermissionError(13, "Permission denied", "x\x1b"), "error: x\\x1b: permission denied (unexpected; run"),
+        (TimeoutError(110, "Timed out"), "error: timed out (unexpected; run"),
+    ],
+)
+def test_the_last_handler(error: BaseException, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error comes from a part that every command calls."""
+    monkeypatch.setattr("kubectl_spread.cli.gather.judge_files_by", raising(error))
+    found = CliRunner().invoke(cli, ["check", "-f", "-"])
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert found.stderr.startswith(line)
+    assert found.stderr.count("\n") == 1
+    assert "secret" not in found.stderr
+
+
+@pytest.mark.parametrize("flag", ["-v", "--verbose", "-Av"])
+def test_verbose_prints_the_traceback(flag: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kubectl_spread.cli.gather.judge_files_by", raising(KeyError("x\x1b")))
+    found = CliRunner().invoke(cli, ["check", "-f", "-", flag])
+    assert found.exit_code == 2
+    first, *_, last = found.stderr.splitlines()
+    assert first.startswith("Traceback")
+    assert last.startswith("error: unexpected KeyError")
+    assert "\x1b" not in found.stderr
+
+
+def test_commands_take_verbose() -> None:
+    for name in cli.list_commands(cli.make_context("x", ["rules"])):
+        found = CliRunner().invoke(cli, [name, "--help"])
+        assert "--verbose" in found.stdout, name
+
+
+def test_memory_that_is_limited(folder: Path) -> None:
+    """A real MemoryError, wherever it comes."""
+    resource = pytest.importorskip("resource")
+    large = folder / "large.json"
+    with large.open("w") as file:
+        file.write('{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "labels": {')
+        file.write(",".join(f'"{index}": "{"x" * 60}"' for index in range(3_000_000)))
+        file.write("}}}")
+    limit = 400 << 20
+    done = subprocess.run(
+        [SCRIPT, "check", "-f", "large.json"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
+    )
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith("error: ")
+    assert "Traceback" not in done.stderr
