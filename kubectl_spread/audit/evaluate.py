@@ -174,7 +174,7 @@ def _alike(snapshot: Snapshot, everyone: Iterable[PodRecord]) -> Iterator[tuple[
         if asked and owners:
             yield owners[-1], asked[0].shape, asked
         else:
-            yield from ((Target("Pod", pod.name), pod.shape, [pod]) for pod in asked)
+            yield from ((pod.target, pod.shape, [pod]) for pod in asked)
 
 
 def _asked_templates(snapshot: Snapshot) -> tuple[Template, ...]:

@@ -61,7 +61,7 @@ def families(audit: Audit) -> Families:
     found: dict[tuple[str, Target], dict[object, Revision]] = {key: {} for key in asked}
     for pod in audit.everyone:
         chain = audit.snapshot.owner_chain(pod)
-        workload = chain[-1].target if chain else Target("Pod", pod.name)
+        workload = chain[-1].target if chain else pod.target
         revisions = found.get((pod.shape.namespace, workload))
         if revisions is None:
             continue

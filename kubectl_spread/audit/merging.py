@@ -10,14 +10,14 @@ import msgspec
 
 from kubectl_spread.audit.clauses import Clause, clauses
 from kubectl_spread.audit.tails import Key, Split, split
-from kubectl_spread.audit.templates import controller_labels, pod_refusals, template_labels, template_path
+from kubectl_spread.audit.templates import controller_labels, pod_refusals, template_labels
 from kubectl_spread.audit.verdicts import Context, KeyVerdict, Verdict, judge
 from kubectl_spread.kube import podstrategy, podwarnings, validation
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.field import FieldError
 from kubectl_spread.kube.labels import Operator, describe_requirement
 from kubectl_spread.kube.model import LabelSelectorRequirement, Pod, PodSpec
-from kubectl_spread.kube.workloads import Workload
+from kubectl_spread.kube.workloads import Workload, template_path
 
 _STEP: Final = re.compile(r"([A-Za-z]+)|\[(\d+)\]")
 _TAKEN_OUT: Final = frozenset({Verdict.MERGED, Verdict.STALE_LABEL})

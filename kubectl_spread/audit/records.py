@@ -17,6 +17,7 @@ from kubectl_spread.audit.digests import Digests
 from kubectl_spread.audit.labelled import Labelled
 from kubectl_spread.audit.scope import Target
 from kubectl_spread.audit.tails import Split
+from kubectl_spread.errors import Position
 from kubectl_spread.kube.detail import PodCondition
 from kubectl_spread.kube.labels import Labels
 from kubectl_spread.kube.managedfields import FieldOwner, LabelOwner
@@ -24,6 +25,7 @@ from kubectl_spread.kube.model import LabelSelector, OwnerReference, PodSpec
 from kubectl_spread.kube.podtopologyspread import Placement
 from kubectl_spread.kube.resources import Amounts
 from kubectl_spread.kube.schedulerconfig import Profile
+from kubectl_spread.kube.unknownfields import UnknownField
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 
@@ -61,11 +63,23 @@ class Shape(msgspec.Struct, frozen=True, eq=False):
         return self.profile is not None and self.profile.spreads
 
 
+class Manifest(msgspec.Struct, frozen=True):
+    """Where an object was read that is not stored, and what it says in fields that the API does not have.
+
+    ``copy`` counts the manifests of the same kind, namespace and name that were read before it.
+    """
+
+    position: Position
+    unknown_fields: tuple[UnknownField, ...] = ()
+    copy: int = 0
+
+
 class PodRecord(msgspec.Struct, frozen=True, gc=False):
     """What is kept of one judged pod; ``node`` is "" while it is pending, ``owners`` are those of unsettled labels.
 
     ``held`` tells whether it has finalizers, so that it goes only once these are removed; ``gates`` are the names of
     its scheduling gates. ``unscheduled`` is what its status says of why it has no node, where it was read in detail.
+    ``copy`` tells manifests of one name apart.
     """
 
     name: str
@@ -78,6 +92,12 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
     held: bool = False
     gates: tuple[str, ...] = ()
     unscheduled: PodCondition | None = None
+    copy: int = 0
+
+    @property
+    def target(self) -> Target:
+        """The pod itself."""
+        return Target("Pod", self.name, self.copy)
 
     @property
     def namespace(self) -> str:

@@ -37,10 +37,14 @@ class FieldRequirement(msgspec.Struct, frozen=True):
 
 
 class Target(msgspec.Struct, frozen=True):
-    """An object named on the command line; an empty name means every object of the kind."""
+    """An object, or one named on the command line, where an empty name means every object of the kind.
+
+    ``copy`` tells manifests of one name apart.
+    """
 
     kind: str
     name: str
+    copy: int = 0
 
     def includes(self, other: Target) -> bool:
         """Tell whether ``other`` is this object, or any of this kind where no name is given."""

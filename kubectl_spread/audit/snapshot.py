@@ -12,7 +12,7 @@ import msgspec
 from kubectl_spread.audit.deduction import Deduction
 from kubectl_spread.audit.neighbours import Neighbours
 from kubectl_spread.audit.ownership import Ownership, controller
-from kubectl_spread.audit.records import EventRecord, OwnerRecord, PodRecord, Population
+from kubectl_spread.audit.records import EventRecord, Manifest, OwnerRecord, PodRecord, Population
 from kubectl_spread.audit.room import Requests, Room
 from kubectl_spread.audit.scope import Scope, Target
 from kubectl_spread.audit.shapes import IGNORE_ANNOTATION, Shapes
@@ -58,6 +58,7 @@ class Snapshot:
         self.pods: list[PodRecord] = []
         self.nodes: list[Node] = []
         self.templates: list[Template] = []
+        self.manifests: dict[tuple[str, Target], Manifest] = {}
         self._unjudged: list[tuple[str, str, str, OwnerReference | None]] = []
         self._populations: dict[str, Population] = {}
         self._leaving: dict[str, Population] = {}
@@ -83,7 +84,7 @@ class Snapshot:
         )
         self.nodes.append(msgspec.structs.replace(node, metadata=metadata))
 
-    def add_workload(self, kind: str, workload: Workload) -> None:
+    def add_workload(self, kind: str, workload: Workload, manifest: Manifest | None = None) -> None:
         """Keep what a workload tells about the pods it owns, and its template where that is asked for."""
         metadata = workload.metadata
         owner, ignored = controller(metadata), metadata.annotations.get(IGNORE_ANNOTATION, "")
@@ -92,8 +93,9 @@ class Snapshot:
             if owner is not None and owner.kind not in _TEMPLATE_KINDS:
                 # Objects of such a kind are not read themselves.
                 self._met.add(Target(owner.kind, owner.name))
+        target = self._add_manifest(kind, metadata, manifest)
         record = OwnerRecord(
-            target=Target(kind, metadata.name),
+            target=target,
             owner=owner,
             template_labels=workload.template.metadata.labels,
             ignored=ignored,
@@ -106,11 +108,12 @@ class Snapshot:
         if self._speaks(record, workload) and self.scope.selects_template(
             metadata.namespace, workload.template.metadata.labels
         ):
-            self.templates.append(template_of(kind, workload, owner, ignored))
+            self.templates.append(template_of(target, workload, owner, ignored))
 
-    def add_pod(self, pod: Pod) -> None:
+    def add_pod(self, pod: Pod, manifest: Manifest | None = None) -> None:
         """Count a pod where the scheduler counts it, and keep it where it is to be judged."""
         metadata = pod.metadata
+        target = self._add_manifest("Pod", metadata, manifest)
         judged = self.scope.selects(pod)
         if pod.status.phase in _FINISHED:
             self._pass_over(pod, "finished", asked=judged)
@@ -130,7 +133,14 @@ class Snapshot:
             self._pass_over(pod, "mirror", asked=judged)
             return
         if judged:
-            self._keep(pod, node, requests, terminating=terminating)
+            self._keep(pod, node, requests, terminating=terminating, copy=target.copy)
+
+    def _add_manifest(self, kind: str, metadata: ObjectMeta, manifest: Manifest | None) -> Target:
+        """Keep where an object was read, and return what it is called."""
+        target = Target(kind, metadata.name, manifest.copy if manifest else 0)
+        if manifest:
+            self.manifests[metadata.namespace, target] = manifest
+        return target
 
     def join(self, others: Snapshot) -> None:
         """Take over what the pods of other namespaces take of the nodes, and whom they keep away."""
@@ -210,7 +220,7 @@ class Snapshot:
     def workload(self, pod: PodRecord) -> Target:
         """Return the root owner of a pod; a pod without one is its own workload."""
         chain = self.owner_chain(pod)
-        return chain[-1].target if chain else Target("Pod", pod.name)
+        return chain[-1].target if chain else pod.target
 
     def root(self, template: Template) -> Target:
         """Return the root owner of a template's pods: its workload, or what owns that."""
@@ -231,7 +241,7 @@ class Snapshot:
         named = any(target.includes(record.target) for target in self.scope.targets)
         return workload.replicas != 0 and (named or record.owner.kind not in _TEMPLATE_KINDS)
 
-    def _keep(self, pod: Pod, node: str, requests: Amounts | None, *, terminating: bool) -> None:
+    def _keep(self, pod: Pod, node: str, requests: Amounts | None, *, terminating: bool, copy: int) -> None:
         shape = self._shapes.of(pod, requests)
         self.with_managed_fields += bool(pod.metadata.managed_fields)
         self.pods.append(
@@ -246,6 +256,7 @@ class Snapshot:
                 held=bool(pod.metadata.finalizers),
                 gates=tuple(gate.name for gate in pod.spec.scheduling_gates),
                 unscheduled=pod.unscheduled if isinstance(pod, DetailedPod) else None,
+                copy=copy,
             )
         )
 

@@ -16,7 +16,7 @@ from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.field import FieldError
 from kubectl_spread.kube.labels import Labels
 from kubectl_spread.kube.model import OwnerReference, PodSpec
-from kubectl_spread.kube.workloads import Workload
+from kubectl_spread.kube.workloads import Workload, template_path
 
 PRESUMED: Final = "presumed"
 """The value of a label that a controller will set and that nobody knows before."""
@@ -64,13 +64,15 @@ class Refusal(msgspec.Struct, frozen=True):
 class Template(msgspec.Struct, frozen=True):
     """A workload's pod template.
 
-    ``kind`` is that of the object that holds it, which ``workload`` may own. ``clauses`` have the template's paths and
-    ``path`` is where its pod spec stands; ``labels`` are those that its pods will have. ``replicas`` is None where
-    their number is not written down; ``rolls`` tells whether old and new pods stand side by side during a rollout.
+    ``kind`` is that of ``holder``, the object that holds it, which ``workload`` may own. ``clauses`` have the
+    template's paths and ``path`` is where its pod spec stands; ``labels`` are those that its pods will have.
+    ``replicas`` is None where their number is not written down; ``rolls`` tells whether old and new pods stand side by
+    side during a rollout.
     """
 
     namespace: str
     kind: str
+    holder: Target
     workload: Target
     owner: OwnerReference | None
     spec: PodSpec
@@ -93,14 +95,16 @@ def controller_labels(kind: str, workload: Workload) -> tuple[str, ...]:
     return tuple(sorted((*found, _INDEX_LABEL))) if workload.indexed else found
 
 
-def template_of(kind: str, workload: Workload, owner: OwnerReference | None, ignored: str) -> Template:
-    """Return a workload's template."""
+def template_of(target: Target, workload: Workload, owner: OwnerReference | None, ignored: str) -> Template:
+    """Return the template of a workload that is called ``target``."""
+    kind = target.kind
     spec = workload.template.spec
     path = template_path(kind)
     return Template(
         namespace=workload.metadata.namespace,
         kind=kind,
-        workload=Target(kind, workload.metadata.name),
+        holder=target,
+        workload=target,
         owner=owner,
         spec=spec,
         path=path,
@@ -131,16 +135,6 @@ def template_refusals(spec: PodSpec, labels: Labels, behaviour: Behaviour, path:
     if errors := validation.pod_errors(stored, behaviour, path):
         return by_clause(errors, Refused.TEMPLATE, path)
     return by_clause(pod_refusals(spec, labels, behaviour), Refused.PODS, path)
-
-
-def template_path(kind: str) -> str:
-    """Return where a kind keeps its template's pod spec."""
-    match kind:
-        case "CronJob":
-            return "spec.jobTemplate.spec.template.spec"
-        case "PodTemplate":
-            return "template.spec"
-    return "spec.template.spec"
 
 
 def pod_refusals(spec: PodSpec, labels: Labels, behaviour: Behaviour) -> tuple[FieldError, ...]:

@@ -11,6 +11,8 @@ from kubectl_spread.cli import leaving, options, output, values
 from kubectl_spread.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
+    from kubectl_spread.audit.scope import Target
+    from kubectl_spread.cli.gathered import Gathered
     from kubectl_spread.rules.model import Rule
 
 _UNANSWERED: Final = 2
@@ -78,8 +80,7 @@ def explain(
         if gathered.problems:
             context.exit(_UNANSWERED)
         raise NotFoundError(f"{targets[0].kind} {targets[0].name} has no pods to explain")
-    if len(namespaces) > 1:
-        raise UsageError(f"{targets[0].name} is in several namespaces ({', '.join(namespaces)}): choose one with -n")
+    _confirm_one(targets[0], namespaces, gathered)
     target = Workload(kind=targets[0].kind, name=targets[0].name)
     found = explain_audit(gathered.audit, report, namespaces[0], target, replicas=replicas)
     match form:
@@ -91,6 +92,18 @@ def explain(
             output.data(explanation.explain(found, output.terminal(color)))
     if gathered.problems:
         context.exit(_UNANSWERED)
+
+
+def _confirm_one(target: Target, namespaces: list[str], gathered: Gathered) -> None:
+    """Do nothing if only one object is named.
+
+    Raises:
+        UsageError: There are several, in several namespaces or manifests.
+    """
+    if len(namespaces) > 1:
+        raise UsageError(f"{target.name} is in several namespaces ({', '.join(namespaces)}): choose one with -n")
+    if places := gathered.places(namespaces[0], target):
+        raise UsageError(f"{target.name} is written in {' and in '.join(places)}: give one of them")
 
 
 def _rule(arguments: tuple[str, ...]) -> Rule | None:

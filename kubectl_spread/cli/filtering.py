@@ -25,6 +25,7 @@ from kubectl_spread.sources.edits import GONE
 from kubectl_spread.sources.files import File
 from kubectl_spread.sources.json_objects import Path
 from kubectl_spread.sources.manifests import Loaded, Member
+from kubectl_spread.sources.repeats import Repeats
 
 Treatment: TypeAlias = Callable[[Pod, Behaviour], Outcome]
 
@@ -39,6 +40,7 @@ class Run(msgspec.Struct):
         refused: Whether anything, or the pods of anything, would be refused.
         failed: Whether anything could not be read.
         documents: How many documents were read.
+        repeats: The objects that were read, by name.
         passed_over: How many of them, in directories, are not Kubernetes objects.
         items: The report.
     """
@@ -49,6 +51,7 @@ class Run(msgspec.Struct):
     refused: bool = False
     failed: bool = False
     documents: int = 0
+    repeats: Repeats = msgspec.field(default_factory=Repeats)
     passed_over: int = 0
     items: list[mergereport.Item] = msgspec.field(default_factory=list)
     _stream: chunks.Stream = msgspec.field(default_factory=chunks.Stream)
@@ -116,7 +119,8 @@ class Run(msgspec.Struct):
             path = member.record.path
             try:
                 loaded = manifests.load(member, source, "default")
-            except DecodeError as error:
+                self.repeats.copy_of(loaded)
+            except (DecodeError, SourceError) as error:
                 self._fail(error)
                 yield path, GONE
                 continue

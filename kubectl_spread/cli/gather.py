@@ -10,6 +10,7 @@ import msgspec
 from kubectl_spread.audit import report
 from kubectl_spread.audit.evaluate import Audit, evaluate
 from kubectl_spread.audit.phrases import plural
+from kubectl_spread.audit.records import Manifest
 from kubectl_spread.audit.snapshot import Snapshot
 from kubectl_spread.audit.verdicts import LABEL_MAY_HAVE_CHANGED
 from kubectl_spread.cli import output, placement, schedulers, targets
@@ -19,7 +20,7 @@ from kubectl_spread.cli.identity import identity
 from kubectl_spread.cli.judging import judge_files_by
 from kubectl_spread.cli.question import Question, refuse_undecodable
 from kubectl_spread.cli.targets import resource
-from kubectl_spread.errors import Position
+from kubectl_spread.errors import SourceError
 from kubectl_spread.kube.defaultconstraints import MapSelecting
 from kubectl_spread.kube.model import Event, Namespace, Node, Pod
 from kubectl_spread.kube.workloads import KINDS, Workload
@@ -86,7 +87,7 @@ def from_files(question: Question) -> Gathered:
         detailed=question.explaining,
         services=snapshot.deduction.keeps,
     )
-    written = _fold(reading, snapshot)
+    _fold(reading, snapshot)
     targets.resolve(snapshot)
     unknown = schedulers.apply(snapshot, schedulers.OWNER_KINDS)
     elsewhere = placement.unknown_nodes(snapshot) if snapshot.nodes else ""
@@ -105,32 +106,30 @@ def from_files(question: Question) -> Gathered:
         skipped=skipped,
         problems=problems,
         notes=notes,
-        written=written,
         without_pods=_without_pods(reading),
         identity=identity(question.cluster_name),
     )
 
 
-def _fold(reading: Reading, snapshot: Snapshot) -> dict[tuple[str, str, str], Position]:
-    """Add every object that was read to a snapshot, the first one of each name.
+def _fold(reading: Reading, snapshot: Snapshot) -> None:
+    """Add every object that was read to a snapshot; of equal ones the first, and of a conflict too."""
+    from kubectl_spread.sources.repeats import Repeats  # noqa: PLC0415 - as above
 
-    Returns:
-        Where manifests were read, by kind, namespace and name; captured objects have a uid, and nobody edits them.
-    """
-    seen: set[tuple[str, str, str]] = set()
-    written: dict[tuple[str, str, str], Position] = {}
+    repeats = Repeats()
     for loaded in reading.objects:
-        metadata = loaded.object.metadata
-        identity = (loaded.kind, metadata.namespace, metadata.name)
-        if identity in seen and metadata.name:
+        try:
+            copy = repeats.copy_of(loaded)
+        except SourceError as error:
+            reading.skipped["conflicting"] += 1
+            reading.errors.append(error)
+            continue
+        if copy is None:
             reading.skipped["repeated"] += 1
             continue
-        seen.add(identity)
-        if not metadata.uid:
-            written.setdefault(identity, loaded.position)
+        manifest = Manifest(loaded.position, loaded.unknown_fields, copy) if loaded.is_manifest else None
         match loaded.object:
             case Pod():
-                snapshot.add_pod(loaded.object)
+                snapshot.add_pod(loaded.object, manifest)
             case Node():
                 snapshot.add_node(loaded.object)
             case Namespace():
@@ -140,8 +139,7 @@ def _fold(reading: Reading, snapshot: Snapshot) -> dict[tuple[str, str, str], Po
             case MapSelecting():
                 snapshot.deduction.add_service(loaded.object)
             case Workload():
-                snapshot.add_workload(loaded.kind, loaded.object)
-    return written
+                snapshot.add_workload(loaded.kind, loaded.object, manifest)
 
 
 def _without_pods(reading: Reading) -> str:

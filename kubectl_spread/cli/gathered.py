@@ -11,12 +11,11 @@ from msgspec import UNSET
 from kubectl_spread.audit import report
 from kubectl_spread.audit.evaluate import Audit
 from kubectl_spread.audit.phrases import plural
-from kubectl_spread.audit.scope import Scope
+from kubectl_spread.audit.scope import Scope, Target
 from kubectl_spread.cli import output
 from kubectl_spread.cli.identity import UNKNOWN, Identity
 from kubectl_spread.cli.judging import Judgement
 from kubectl_spread.cli.question import Question
-from kubectl_spread.errors import Position
 from kubectl_spread.rules import RULES, engine
 
 _PASSED_OVER: Final = ("finished", "mirror")
@@ -27,8 +26,8 @@ class Gathered(msgspec.Struct):
     """An audit and what the report says beside it.
 
     ``problems`` are questions that could not be answered: they go to stderr and make the exit status 2.
-    ``notes`` only go to stderr. ``without_pods`` says what is in files instead of pods and templates. ``written`` is
-    where manifests were read, by kind, namespace and name. ``identity`` says which cluster was read.
+    ``notes`` only go to stderr. ``without_pods`` says what is in files instead of pods and templates. ``identity`` says
+    which cluster was read.
     """
 
     audit: Audit
@@ -39,7 +38,6 @@ class Gathered(msgspec.Struct):
     skipped: Counter[str] = msgspec.field(default_factory=Counter)
     problems: list[str] = msgspec.field(default_factory=list)
     notes: list[str] = msgspec.field(default_factory=list)
-    written: dict[tuple[str, str, str], Position] = msgspec.field(default_factory=dict)
     without_pods: str = ""
     identity: Identity = UNKNOWN
 
@@ -87,13 +85,23 @@ class Gathered(msgspec.Struct):
         cluster, selection = self._cluster(), question.selection
         return engine.complete(self.audit, cluster, RULES, selection, self.skipped, baseline=baseline)
 
+    def places(self, namespace: str, target: Target) -> list[str]:
+        """Return where the manifests of one name are, if there are several."""
+        found = [
+            str(manifest.position)
+            for (place, other), manifest in self.audit.snapshot.manifests.items()
+            if place == namespace and target.includes(other)
+        ]
+        return found if len(found) > 1 else []
+
     def located(self, found: report.Report) -> report.Report:
         """Return a report whose findings on manifests say where these are; for that the files are read again."""
-        if not (self.written and found.findings):
+        manifests = self.audit.snapshot.manifests
+        if not (manifests and found.findings):
             return found
         from kubectl_spread.cli import located  # noqa: PLC0415 - tables do not wait for it
 
-        return located.located(found, self.written)
+        return located.located(found, manifests)
 
     def _cluster(self) -> report.Cluster:
         judgement, identity, snapshot = self.judgement, self.identity, self.audit.snapshot

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
+from kubectl_spread.audit.records import Manifest
 from kubectl_spread.audit.report import Finding, Report, Source, unset_none
-from kubectl_spread.audit.templates import template_path
+from kubectl_spread.audit.scope import Target
 from kubectl_spread.errors import Position
+from kubectl_spread.kube.workloads import template_path
 from kubectl_spread.sources import positions
-from kubectl_spread.sources.positions import Field, Name
+from kubectl_spread.sources.positions import Field
+from kubectl_spread.sources.repeats import Name
 
 
-def located(report: Report, written: Mapping[Name, Position]) -> Report:
+def located(report: Report, manifests: Mapping[tuple[str, Target], Manifest]) -> Report:
     """Return a report whose findings on manifests say where these are.
 
     Args:
         report: The report.
-        written: The file and line of every manifest that was read.
+        manifests: The manifests that were read, by namespace and object.
     """
-    fields = [_field(finding, written) for finding in report.findings]
-    found = positions.fields([field for field in fields if field], written)
+    names: dict[Position, list[Name]] = {}
+    written: dict[Name, Position] = {}
+    for (namespace, target), manifest in manifests.items():
+        name = (target.kind, namespace, target.name)
+        names.setdefault(manifest.position, []).append(name)
+        written.setdefault(name, manifest.position)
+    fields = [_field(finding, names, written) for finding in report.findings]
+    found = positions.fields(field for field in fields if field)
     findings = [
         msgspec.structs.replace(finding, source=_source(found[field])) if field else finding
         for finding, field in zip(report.findings, fields, strict=True)
@@ -30,12 +39,23 @@ def located(report: Report, written: Mapping[Name, Position]) -> Report:
     return msgspec.structs.replace(report, findings=findings)
 
 
-def _field(finding: Finding, written: Mapping[Name, Position]) -> Field | None:
-    """Return the field of a manifest that a finding is about; None where there is no manifest."""
-    return next((field for field in _fields(finding) if field[0] in written), None)
+def _field(
+    finding: Finding, names: Mapping[Position, Sequence[Name]], written: Mapping[Name, Position]
+) -> Field | None:
+    """Return the field of a manifest that a finding is about; None where there is no manifest.
+
+    A line may hold several objects, in JSON. The object of a finding may own the one with the template.
+    """
+    if isinstance(finding.source, Source):
+        position = Position(finding.source.file, finding.source.line)
+        there = names[position]
+        own = (finding.object.kind, finding.namespace, finding.object.name)
+        if own in there or len(there) == 1:
+            return own if own in there else there[0], position, finding.path
+    return next(((name, written[name], path) for name, path in _fields(finding) if name in written), None)
 
 
-def _fields(finding: Finding) -> Iterator[Field]:
+def _fields(finding: Finding) -> Iterator[tuple[Name, str]]:
     """Yield what a finding may be about: the field that its path names, or else the template of that field."""
     namespace, found, path = finding.namespace, finding.object, finding.path
     name = (found.kind, namespace, found.name)

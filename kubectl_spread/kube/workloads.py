@@ -199,3 +199,13 @@ KINDS: Final[dict[tuple[str, str], type[Workload]]] = {
     ("", "PodTemplate"): PodTemplate,
 }
 """Maps (API group, kind) to the type that decodes it."""
+
+
+def template_path(kind: str) -> str:
+    """Return where a kind keeps its template's pod spec."""
+    match kind:
+        case "CronJob":
+            return "spec.jobTemplate.spec.template.spec"
+        case "PodTemplate":
+            return "template.spec"
+    return "spec.template.spec"

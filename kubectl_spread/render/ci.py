@@ -13,7 +13,7 @@ from kubectl_spread.render.words import safe
 from kubectl_spread.rules.model import Severity
 
 HOME: Final = "https://github.com/kubectl-spread/kubectl-spread"
-_UNANSWERED: Final = ("forbidden", "malformed", "unreadable")
+_UNANSWERED: Final = ("conflicting", "forbidden", "malformed", "unreadable")
 """Reasons for which what was asked for could not be judged; for the others it did not have to be."""
 _DEVICES: Final = "/dev/"
 

@@ -34,7 +34,7 @@ _OUTCOMES: Final[dict[str, tuple[_Outcome, _Severity]]] = {
     "warning": ("warn", "medium"),
     "info": ("warn", "info"),
 }
-_UNANSWERED: Final = frozenset({"forbidden", "malformed", "unreadable"})
+_UNANSWERED: Final = frozenset({"conflicting", "forbidden", "malformed", "unreadable"})
 """Reasons for which an object that was asked for could not be judged; for the others it did not have to be."""
 
 

@@ -202,12 +202,17 @@ def _finding(found: Finding, pods: int, layout: Layout, terminal: Terminal) -> s
         concerned = f"{found.pod_count} of {plural(pods, 'pod')}"
     else:
         concerned = plural(found.pod_count, "pod") if found.pods else "pod template"
-    about = f"{place}  {words.short_path(found.path)}  {concerned}"
+    about = f"{place}  {words.short_path(found.path)}  {concerned}{_written(found)}"
     if layout.changes is None:
         return head(found, about, terminal) + details(found, terminal, pods=layout.wide)
     narrower = terminal.narrower(_GUTTER)
     text = head(found, about, narrower) + details(found, narrower, pods=layout.wide)
     return f"{layout.changes.mark(found)} " + textwrap.indent(text, " " * _GUTTER).removeprefix(" " * _GUTTER)
+
+
+def _written(found: Finding) -> str:
+    """Return where a finding on a manifest was read, as compilers write it."""
+    return "" if isinstance(found.source, UnsetType) else f"  {words.safe(found.source.file)}:{found.source.line}"
 
 
 def head(found: Finding, about: str, terminal: Terminal) -> str:

@@ -38,6 +38,7 @@ from kubectl_spread.rules.selector import (
 from kubectl_spread.rules.servers import MIXED_SERVERS, NAMESPACE_SELECTOR_TWICE, UNEDITABLE
 from kubectl_spread.rules.sharing import OTHER_WORKLOADS
 from kubectl_spread.rules.skews import HARD_SKEW, SOFT_SKEW
+from kubectl_spread.rules.unknown import UNKNOWN_FIELD
 from kubectl_spread.rules.upgrade import COUNTED_DIFFERENTLY, SCHEDULER_SKIP, STARTS_WORKING, STOPS_WORKING
 from kubectl_spread.rules.workload import DAEMON_SET_SPREAD, DEPRECATED_TOPOLOGY_KEY, NODE_NAME, UNKNOWN_SCHEDULER
 
@@ -66,6 +67,7 @@ RULES: Final[tuple[Rule, ...]] = (
     UNKNOWN_SCHEDULER,
     DEPRECATED_TOPOLOGY_KEY,
     UNPARSEABLE_SELECTOR,
+    UNKNOWN_FIELD,
     HARD_SKEW,
     SOFT_SKEW,
     BLOCKED,

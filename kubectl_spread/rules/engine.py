@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Final, TypeAlias
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from kubectl_spread.audit import projections, report
 from kubectl_spread.audit.clauses import path_order
@@ -26,7 +26,7 @@ _RESTARTABLE: Final[Mapping[str, str]] = {
 
 _FEW: Final = 3
 """So many pods are named in a command that replaces only them."""
-_UNREAD: Final = ("malformed", "unreadable")
+_UNREAD: Final = ("conflicting", "malformed", "unreadable")
 """Reasons why something that may have findings was skipped."""
 
 
@@ -185,15 +185,15 @@ def _annotated(subject: Subject) -> tuple[str, ...]:
         above = subject.audit.snapshot.template_owners(subject.template)
         annotations = (subject.template.ignored, *(owner.ignored for owner in above))
         return tuple(code for annotation in annotations for code in codes(annotation))
-    shapes = [view.shape for row in subject.rows for view, _ in row.views] or _refused_shapes(subject)
+    shapes = [view.shape for row in subject.rows for view, _ in row.views] or _named_shapes(subject)
     on_pods = [frozenset(codes(shape.ignored)) for shape in shapes]
     owners = subject.audit.snapshot.ownership.chain(shapes[0].namespace, shapes[0].owner)
     on_owners = (code for owner in owners for code in codes(owner.ignored))
     return (*sorted(frozenset.intersection(*on_pods)), *on_owners)
 
 
-def _refused_shapes(subject: Subject) -> list[Shape]:
-    names = {name for _, pods in subject.refusals for name in pods}
+def _named_shapes(subject: Subject) -> list[Shape]:
+    names = {name for _, pods in (*subject.refusals, *subject.unknown_fields) for name in pods}
     return [pod.shape for pod in subject.audit.pods if pod.shape.namespace == subject.namespace and pod.name in names]
 
 
@@ -218,6 +218,7 @@ def _finding(rule: Rule, subject: Subject, evidence: Evidence, indices: Mapping[
         values=values,
         fix=(evidence.fix or rule.fix).format_map({**values, "restart": _replacement(subject, evidence)})
         + _instead(subject),
+        source=_source(subject),
         rows=_rows_of(subject, evidence, indices) or UNSET,
     )
 
@@ -229,6 +230,14 @@ def _rows_of(subject: Subject, evidence: Evidence, indices: Mapping[int, int]) -
     if len(rows) == 1:
         return [indices[id(rows[0])]]
     return sorted(indices[id(row)] for row in rows if not pods.isdisjoint(pod.name for pod in row.pods))
+
+
+def _source(subject: Subject) -> report.Source | UnsetType:
+    """Return where the manifest is that a subject is made of."""
+    if subject.manifest is None:
+        return UNSET
+    position = subject.manifest.position
+    return report.Source(file=position.source, line=position.line or 1)
 
 
 def _instead(subject: Subject) -> str:

@@ -10,11 +10,13 @@ import msgspec
 
 from kubectl_spread.audit.clauses import Clause
 from kubectl_spread.audit.evaluate import Audit, Group, Member, Row
+from kubectl_spread.audit.records import Manifest
 from kubectl_spread.audit.report import SeverityWord
 from kubectl_spread.audit.scope import Target
 from kubectl_spread.audit.templates import Refusal, Template
 from kubectl_spread.audit.verdicts import Verdict
 from kubectl_spread.kube.podtopologyspread import Spread
+from kubectl_spread.kube.unknownfields import UnknownField
 
 
 class Severity(IntEnum):
@@ -75,8 +77,9 @@ _OF_PODS: Final = {
 class Subject(msgspec.Struct, frozen=True, eq=False):
     """One workload in one clause: all of its rows, which differ in what is stored; and its groups.
 
-    A subject is made of the pods, or of the ``template``, which has neither; ``refusals`` go with the pods they are
-    about. ``beside_pods`` tells of a template whether stored pods of its workload are judged as well.
+    A subject is made of the pods, or of the ``template``, which has neither; ``refusals`` and ``unknown_fields`` go
+    with the pods they are about. ``beside_pods`` tells of a template whether stored pods of its workload are judged as
+    well. ``manifest`` is that of the template or of a pod without owner, where it is not stored.
     """
 
     namespace: str
@@ -88,6 +91,8 @@ class Subject(msgspec.Struct, frozen=True, eq=False):
     template: Template | None = None
     refusals: tuple[tuple[Refusal, tuple[str, ...]], ...] = ()
     beside_pods: bool = False
+    unknown_fields: tuple[tuple[UnknownField, tuple[str, ...]], ...] = ()
+    manifest: Manifest | None = None
 
     @property
     def parts(self) -> frozenset[Part]:

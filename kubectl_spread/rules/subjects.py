@@ -9,6 +9,7 @@ from kubectl_spread.audit.evaluate import Audit, Group, Row
 from kubectl_spread.audit.records import PodRecord
 from kubectl_spread.audit.scope import Target
 from kubectl_spread.audit.templates import Refusal, Template
+from kubectl_spread.kube.unknownfields import UnknownField
 from kubectl_spread.rules.model import Subject
 
 
@@ -25,13 +26,17 @@ def subjects(audit: Audit) -> Iterator[Subject]:
         groups.setdefault((group.namespace, group.workload), []).append(group)
     without_keys = _rows_without_keys(audit)
     refusals = _refusals_of_pods(audit)
-    for place in dict.fromkeys((*rows, *without_keys, *refusals)):
+    unknown = _unknown_fields_of_pods(audit)
+    manifests = audit.snapshot.manifests
+    for place in dict.fromkeys((*rows, *without_keys, *refusals, *unknown)):
         yield Subject(
             *place,
             audit,
             rows=(*rows.get(place, ()), *without_keys.get(place, ())),
             groups=tuple(groups.get(place[:2], ())) if place in rows else (),
             refusals=tuple(refusals.get(place, ())),
+            unknown_fields=tuple(unknown.get(place, ())),
+            manifest=manifests.get(place[:2]) if place[1].kind == "Pod" else None,
         )
     stored = _owners_of_stored_pods(audit)
     for template in audit.templates:
@@ -67,7 +72,7 @@ def _by_workload(pods: list[PodRecord], audit: Audit) -> Iterable[tuple[Target, 
     """Return the workloads of pods of one shape: the owner of all of them, or each its own."""
     if pods[0].shape.owner is not None:
         return [(audit.snapshot.workload(pods[0]), pods)]
-    return [(Target("Pod", pod.name), [pod]) for pod in pods]
+    return [(pod.target, [pod]) for pod in pods]
 
 
 def _refusals_of_pods(audit: Audit) -> dict[Place, list[tuple[Refusal, tuple[str, ...]]]]:
@@ -84,6 +89,17 @@ def _refusals_of_pods(audit: Audit) -> dict[Place, list[tuple[Refusal, tuple[str
     }
 
 
+def _unknown_fields_of_pods(audit: Audit) -> dict[Place, list[tuple[UnknownField, tuple[str, ...]]]]:
+    """Return the fields of manifests of pods that the API does not have, by place, with the name of the pod."""
+    found: dict[Place, list[tuple[UnknownField, tuple[str, ...]]]] = {}
+    for pod in audit.pods if audit.snapshot.manifests else ():
+        manifest = audit.snapshot.manifests.get((pod.namespace, pod.target))
+        for field in manifest.unknown_fields if manifest else ():
+            place = (pod.namespace, audit.snapshot.workload(pod), field.path)
+            found.setdefault(place, []).append((field, (pod.name,)))
+    return found
+
+
 def _owners_of_stored_pods(audit: Audit) -> frozenset[tuple[str, Target]]:
     pods = {id(pod.shape): pod for pod in audit.pods if pod.shape.stored}
     return frozenset((pod.shape.namespace, audit.snapshot.workload(pod)) for pod in pods.values())
@@ -91,8 +107,22 @@ def _owners_of_stored_pods(audit: Audit) -> frozenset[tuple[str, Target]]:
 
 def _subjects_of(template: Template, audit: Audit, *, beside_pods: bool) -> Iterator[Subject]:
     refused = audit.acceptance.template(template)
-    paths = (*(clause.path for clause in template.clauses), *(refusal.path for refusal in refused))
+    manifest = audit.snapshot.manifests.get((template.namespace, template.holder))
+    unknown = manifest.unknown_fields if manifest else ()
+    paths = (
+        *(clause.path for clause in template.clauses),
+        *(refusal.path for refusal in refused),
+        *(field.path for field in unknown),
+    )
     for path in dict.fromkeys(paths):
-        refusals = tuple((refusal, ()) for refusal in refused if refusal.path == path)
-        place = (template.namespace, template.workload, path)
-        yield Subject(*place, audit, template=template, refusals=refusals, beside_pods=beside_pods)
+        yield Subject(
+            template.namespace,
+            template.workload,
+            path,
+            audit,
+            template=template,
+            refusals=tuple((refusal, ()) for refusal in refused if refusal.path == path),
+            beside_pods=beside_pods,
+            unknown_fields=tuple((field, ()) for field in unknown if field.path == path),
+            manifest=manifest,
+        )

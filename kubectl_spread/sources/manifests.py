@@ -15,6 +15,8 @@ from kubectl_spread.errors import DecodeError, Position, SourceError
 from kubectl_spread.kube.defaultconstraints import MapSelecting
 from kubectl_spread.kube.detail import DetailedPod
 from kubectl_spread.kube.model import Namespace, Node, Pod
+from kubectl_spread.kube.unknownfields import UnknownField, unknown_fields
+from kubectl_spread.kube.workloads import Workload, template_path
 from kubectl_spread.sources import files, json_documents, json_objects, json_stream, kinds, memory
 from kubectl_spread.sources.files import File
 from kubectl_spread.sources.json_objects import FieldError, Json, Path
@@ -45,11 +47,20 @@ class Loaded(msgspec.Struct, frozen=True):
         kind: Its kind, such as ``Pod``.
         object: The object; a namespace that it leaves out is filled in.
         position: Its file and line.
+        digest: What equal objects have in common: all of a manifest, and of a stored object what is read of it.
+        unknown_fields: What its manifest says about spread in fields that the API does not have.
     """
 
     kind: str
     object: Object
     position: Position
+    digest: int
+    unknown_fields: tuple[UnknownField, ...] = ()
+
+    @property
+    def is_manifest(self) -> bool:
+        """Whether it is yet to be stored, and says something about pods."""
+        return isinstance(self.object, Pod | Workload) and not self.object.metadata.uid
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -303,9 +314,36 @@ def load(member: Member, source: str, namespace: str) -> Loaded:
         with memory.RUN.claim(str(Position(source, record.line))) as claim:
             claim.grow(len(raw) * _DECODED)
             decoded = json_objects.decode(raw, member.type)
+            loaded = Loaded(member.kind, _with_namespace(decoded, namespace), Position(source, record.line), 0)
+            if not loaded.is_manifest:
+                return _with_digest(loaded)
+            claim.grow(len(raw) * _DECODED)
+            return _with_text(loaded, raw)
     except _FAULTS as error:
         raise _malformed(record, source, namespace, error) from error
-    return Loaded(member.kind, _with_namespace(decoded, namespace), Position(source, record.line))
+
+
+def _with_text(loaded: Loaded, raw: bytes) -> Loaded:
+    """Add to a manifest what is known by its text alone."""
+    try:
+        # Unlike msgspec it takes what no field can hold, in fields that are not read.
+        written = json.loads(raw, parse_int=float)
+        digest = hash(json.dumps(written, sort_keys=True))
+    except RecursionError as error:
+        raise FieldError((), "nested too deeply") from error
+    except UnicodeDecodeError as error:
+        raise FieldError((), "invalid JSON: a string is not UTF-8") from error
+    pod_spec = "spec" if isinstance(loaded.object, Pod) else template_path(loaded.kind)
+    fields = unknown_fields(written, pod_spec)
+    return msgspec.structs.replace(loaded, digest=digest, unknown_fields=fields)
+
+
+def _with_digest(loaded: Loaded) -> Loaded:
+    """Add to a stored object what two captures of it have in common, with managedFields or without."""
+    found = loaded.object
+    if found.metadata.managed_fields:
+        found = msgspec.structs.replace(found, metadata=msgspec.structs.replace(found.metadata, managed_fields=()))
+    return msgspec.structs.replace(loaded, digest=hash(msgspec.json.encode(found)))
 
 
 def _with_namespace(decoded: Object, namespace: str) -> Object:

@@ -6,7 +6,7 @@ So nobody pays for it who does not ask, and a file of which nobody asks is read 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from io import BytesIO
 from pathlib import Path as File
@@ -20,52 +20,52 @@ from kubectl_spread.sources import files, json_documents, json_objects, manifest
 from kubectl_spread.sources.json_objects import FieldError, Path
 from kubectl_spread.sources.listing import Listing, Record
 from kubectl_spread.sources.manifests import Member
+from kubectl_spread.sources.repeats import Name
 from kubectl_spread.sources.window import Window
 
-Name: TypeAlias = tuple[str, str, str]
-"""The kind, namespace and name of an object."""
-Field: TypeAlias = tuple[Name, str]
-"""An object and a field path in it, such as ``spec.topologySpreadConstraints[0]``."""
+Field: TypeAlias = tuple[Name, Position, str]
+"""An object, where it is written, and a field path in it, such as ``spec.topologySpreadConstraints[0]``."""
+_Beginning: TypeAlias = tuple[Name, int | None]
+"""An object and the line where it begins."""
 
 MOST_BYTES: Final = 64 << 20
 """A larger file is not read again: whole JSON files are held in memory for that."""
 _STEP: Final = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 
 
-def fields(wanted: Iterable[Field], written: Mapping[Name, Position]) -> dict[Field, Position]:
+def fields(wanted: Iterable[Field]) -> dict[Field, Position]:
     """Return where fields of manifests begin: at the field, or the innermost around it that is there.
 
     Where a file cannot be read again (standard input, a pipe, a large file, one that has changed) it is where the
     object begins, without a column.
 
     Args:
-        wanted: Objects, which must be in ``written``, and paths in them.
-        written: The file and line of objects, as ``manifests.read`` has them.
+        wanted: Objects with their file and line, as ``manifests.read`` has them, and paths in them.
     """
     found: dict[Field, Position] = {}
-    by_file: dict[str, dict[Name, list[str]]] = {}
-    for name, path in wanted:
-        found[name, path] = written[name]
-        by_file.setdefault(written[name].source, {}).setdefault(name, []).append(path)
-    for source, names in by_file.items():
-        for name, record in _records(source, {name: written[name].line for name in names}):
-            for path in names[name]:
+    by_file: dict[str, dict[_Beginning, list[str]]] = {}
+    for name, position, path in wanted:
+        found[name, position, path] = position
+        by_file.setdefault(position.source, {}).setdefault((name, position.line), []).append(path)
+    for source, paths in by_file.items():
+        for (name, line), record in _records(source, paths):
+            for path in paths[name, line]:
                 place = record.place_of(_steps(path))
-                found[name, path] = Position(source, place.line, place.column)
+                found[name, Position(source, line), path] = Position(source, place.line, place.column)
     return found
 
 
-def _records(source: str, lines: Mapping[Name, int | None]) -> Iterator[tuple[Name, Record]]:
+def _records(source: str, wanted: Iterable[_Beginning]) -> Iterator[tuple[_Beginning, Record]]:
     """Yield the objects of a file that stand where they stood before, as far as it can be read."""
-    left = dict(lines)
-    beginnings = frozenset(lines.values())
+    left = set(wanted)
+    beginnings = frozenset(line for _, line in left)
     try:
         for member in _members(source):
             line = member.record.line
             name = _name(member) if line in beginnings else None
-            if name in left and left[name] == line:
-                del left[name]
-                yield name, member.record
+            if name is not None and (name, line) in left:
+                left.remove((name, line))
+                yield (name, line), member.record
             if not left:
                 return
     except SourceError:

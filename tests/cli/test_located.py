@@ -100,7 +100,7 @@ def test_a_default_constraint_is_in_no_manifest(folder: Path) -> None:
 def test_objects_without_a_name(folder: Path) -> None:
     unnamed = {**manifest("x"), "metadata": {"generateName": "p-", "labels": {"app": "web"}}}
     write(folder, unnamed, unnamed)
-    assert [one["line"] for one in sources("-f", "f")] == [1]
+    assert [one["line"] for one in sources("-f", "f")] == [1, 2]
 
 
 def test_the_first_object_of_a_name_counts(folder: Path) -> None:

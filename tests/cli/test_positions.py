@@ -86,7 +86,8 @@ def test_large_files_are_not_read_again(folder: Path, monkeypatch: pytest.Monkey
     assert sources("-f", "f") == [{"file": "f", "line": 8}]
 
 
-FIELD = (("Deployment", "default", "web"), "spec.template.spec.topologySpreadConstraints[0]")
+NAME = ("Deployment", "default", "web")
+PATH = "spec.template.spec.topologySpreadConstraints[0]"
 
 
 @pytest.mark.parametrize(
@@ -105,7 +106,8 @@ def test_a_file_that_has_changed(now: str | None, folder: Path) -> None:
     if now is not None:
         (folder / "f").write_text(now, encoding="utf-8")
     was = Position("f", 6)
-    assert positions.fields([FIELD], {FIELD[0]: was}) == {FIELD: was}
+    field = (NAME, was, PATH)
+    assert positions.fields([field]) == {field: was}
 
 
 @pytest.mark.parametrize(
@@ -122,12 +124,12 @@ def test_a_file_that_has_changed(now: str | None, folder: Path) -> None:
 )
 def test_what_of_a_field_is_written(written: str, place: tuple[int, int], begins: str, folder: Path) -> None:
     """Without the field it is the innermost around it, at its key; in JSON as in YAML."""
-    before = {FIELD[0]: Position("f", 1)}
+    field = (NAME, Position("f", 1), PATH)
     (folder / "f").write_text(written, encoding="utf-8")
-    assert positions.fields([FIELD], before) == {FIELD: Position("f", *place)}
+    assert positions.fields([field]) == {field: Position("f", *place)}
     text = json.dumps(YAML(typ="safe").load(written), indent=2)
     (folder / "f").write_text(text, encoding="utf-8")
-    found = positions.fields([FIELD], before)[FIELD]
+    found = positions.fields([field])[field]
     assert found.line
     assert found.column
     assert text.splitlines()[found.line - 1][found.column - 1 :].startswith(begins)

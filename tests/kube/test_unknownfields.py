@@ -1,0 +1,153 @@
+"""Fields about spread and affinity that the API does not have are found, with the field that was meant."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kubectl_spread.kube.unknownfields import unknown_fields
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+TEMPLATE = "spec.template.spec"
+SPREAD = "topologySpreadConstraints"
+
+
+def of_pod(spec: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(field.path, field.meant) for field in unknown_fields({"metadata": {"name": "p"}, "spec": spec}, "spec")]
+
+
+def constraint(**fields: Any) -> dict[str, Any]:
+    return {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", **fields}
+
+
+@pytest.mark.parametrize(
+    ("fields", "key", "meant"),
+    [
+        pytest.param({"matchLabelkeys": []}, "matchLabelkeys", "matchLabelKeys", id="case"),
+        pytest.param({"maxskew": 1}, "maxskew", "maxSkew", id="case of maxSkew"),
+        pytest.param({"whenUnsatisfied": ""}, "whenUnsatisfied", "whenUnsatisfiable", id="another form"),
+        pytest.param({"minDomain": 1}, "minDomain", "minDomains", id="singular"),
+        pytest.param({"nodeTaintPolicy": ""}, "nodeTaintPolicy", "nodeTaintsPolicy", id="a policy"),
+        pytest.param({"matchLabels": {}}, "matchLabels", "labelSelector.matchLabels", id="one level too high"),
+        pytest.param({"namespaces": []}, "namespaces", "", id="nothing like it"),
+        pytest.param({"mismatchLabelKeys": []}, "mismatchLabelKeys", "", id="only of affinity terms"),
+    ],
+)
+def test_inside_a_constraint(fields: dict[str, Any], key: str, meant: str) -> None:
+    path = f"spec.{SPREAD}[1]"
+    expected = (f"{path}.{key}", f"{path}.{meant}" if meant else "")
+    assert of_pod({SPREAD: [constraint(), constraint(**fields)]}) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("selector", "path", "meant"),
+    [
+        pytest.param({"matchlabels": {}}, "labelSelector.matchlabels", "labelSelector.matchLabels", id="case"),
+        pytest.param({"maxSkew": 1}, "labelSelector.maxSkew", "maxSkew", id="one level too deep"),
+        pytest.param(
+            {"matchExpressions": [{"key": "a", "operator": "In", "value": ["b"]}]},
+            "labelSelector.matchExpressions[0].value",
+            "labelSelector.matchExpressions[0].values",
+            id="in a requirement",
+        ),
+    ],
+)
+def test_inside_the_selector_of_a_constraint(selector: dict[str, Any], path: str, meant: str) -> None:
+    place = f"spec.{SPREAD}[0]"
+    assert of_pod({SPREAD: [constraint(labelSelector=selector)]}) == [(f"{place}.{path}", f"{place}.{meant}")]
+
+
+@pytest.mark.parametrize(
+    ("affinity", "path", "meant"),
+    [
+        pytest.param({"podAntiAfinity": {}}, "podAntiAfinity", "podAntiAffinity", id="misspelt"),
+        pytest.param({SPREAD: []}, SPREAD, f"../{SPREAD}", id="constraints one level too deep"),
+        pytest.param(
+            {"podAffinity": {"requiredDuringScheduling": []}},
+            "podAffinity.requiredDuringScheduling",
+            f"podAffinity.{REQUIRED}",
+            id="a list that is cut short",
+        ),
+        pytest.param(
+            {"podAffinity": {REQUIRED: [{"topologykey": "zone"}]}},
+            f"podAffinity.{REQUIRED}[0].topologykey",
+            f"podAffinity.{REQUIRED}[0].topologyKey",
+            id="in a required term",
+        ),
+        pytest.param(
+            {"podAntiAffinity": {PREFERRED: [{"weight": 1, "topologyKey": "zone"}]}},
+            f"podAntiAffinity.{PREFERRED}[0].topologyKey",
+            f"podAntiAffinity.{PREFERRED}[0].podAffinityTerm.topologyKey",
+            id="a preferred term without podAffinityTerm",
+        ),
+        pytest.param(
+            {"podAntiAffinity": {PREFERRED: [{"podAffinityTerm": {"weight": 1}}]}},
+            f"podAntiAffinity.{PREFERRED}[0].podAffinityTerm.weight",
+            f"podAntiAffinity.{PREFERRED}[0].weight",
+            id="a weight inside the term",
+        ),
+    ],
+)
+def test_inside_affinity(affinity: dict[str, Any], path: str, meant: str) -> None:
+    right = f"spec.{meant.removeprefix('../')}" if meant.startswith("../") else f"spec.affinity.{meant}"
+    assert of_pod({"affinity": affinity}) == [(f"spec.affinity.{path}", right)]
+
+
+@pytest.mark.parametrize(
+    ("manifest", "path", "meant"),
+    [
+        pytest.param({"spec": {SPREAD: []}}, f"spec.{SPREAD}", SPREAD, id="spec of the workload"),
+        pytest.param({"spec": {"template": {SPREAD: []}}}, f"spec.template.{SPREAD}", SPREAD, id="template"),
+        pytest.param({SPREAD: []}, SPREAD, SPREAD, id="top level"),
+        pytest.param({"metadata": {SPREAD: []}}, f"metadata.{SPREAD}", SPREAD, id="metadata"),
+        pytest.param(
+            {"spec": {"template": {"metadata": {SPREAD: []}}}},
+            f"spec.template.metadata.{SPREAD}",
+            SPREAD,
+            id="metadata of the template",
+        ),
+        pytest.param({"spec": {"affinity": {}}}, "spec.affinity", "affinity", id="affinity"),
+        pytest.param(
+            {"spec": {"template": {"spec": {"topologySpreadConstraint": []}}}},
+            f"{TEMPLATE}.topologySpreadConstraint",
+            SPREAD,
+            id="singular",
+        ),
+        pytest.param(
+            {"spec": {"template": {"spec": {"topologyspreadconstraints": []}}}},
+            f"{TEMPLATE}.topologyspreadconstraints",
+            SPREAD,
+            id="case",
+        ),
+        pytest.param(
+            {"spec": {"template": {"spec": {"podAntiAffinity": {}}}}},
+            f"{TEMPLATE}.podAntiAffinity",
+            "affinity.podAntiAffinity",
+            id="pod anti-affinity without affinity",
+        ),
+        pytest.param(
+            {"spec": {"template": {"spec": {"containers": [{}, {SPREAD: []}]}}}},
+            f"{TEMPLATE}.containers[1].{SPREAD}",
+            SPREAD,
+            id="in a container",
+        ),
+    ],
+)
+def test_at_another_place_of_a_workload(manifest: dict[str, Any], path: str, meant: str) -> None:
+    assert unknown_fields(manifest, TEMPLATE) == ((path, f"{TEMPLATE}.{meant}"),)
+
+
+def test_what_is_right_or_of_no_concern() -> None:
+    spec: dict[str, Any] = {
+        SPREAD: [constraint(labelSelector={"matchLabels": {"affinity": "x", SPREAD: "y"}})],
+        "affinity": {"nodeAffinity": {"nonsense": 1}, "podAffinity": {REQUIRED: [{"topologyKey": "zone"}]}},
+        "nodeSelector": {"affinity": "x"},
+        "nonsense": {SPREAD: []},
+        "containers": None,
+    }
+    assert of_pod(spec) == []
+    assert of_pod({SPREAD: None, "affinity": None}) == []
+    assert unknown_fields({"metadata": None, "spec": None}, TEMPLATE) == ()
+    assert unknown_fields({"metadata": {"labels": {SPREAD: "x"}}}, TEMPLATE) == ()
