@@ -160,9 +160,7 @@ class _Reader(msgspec.Struct, frozen=True):
                 break
         if fault:
             raise fault
-        start = window.position
-        window.position += size
-        return bytes(window.body[start : window.position])
+        return window.taken(window.position + size)
 
     def _measured(self, view: memoryview) -> tuple[int, SourceError | None]:
         """Return how many bytes the value takes with which ``view`` begins, and what is wrong with it, if it ends so.

@@ -311,10 +311,11 @@ def load(member: Member, source: str, namespace: str) -> Loaded:
             raise member.fault or FieldError(("kind",), "is not read")
         # A copy, so that an object that is kept does not keep the whole file.
         raw = bytes(record.raw)
-        with memory.RUN.claim(str(Position(source, record.line))) as claim:
+        position = Position(source, record.line)
+        with memory.RUN.claim(position) as claim:
             claim.grow(len(raw) * _DECODED)
             decoded = json_objects.decode(raw, member.type)
-            loaded = Loaded(member.kind, _with_namespace(decoded, namespace), Position(source, record.line), 0)
+            loaded = Loaded(member.kind, _with_namespace(decoded, namespace), position, 0)
             if not loaded.is_manifest:
                 return _with_digest(loaded)
             claim.grow(len(raw) * _DECODED)

@@ -49,11 +49,11 @@ class Budget:
         """The bytes that are held now."""
         return self._held
 
-    def claim(self, what: str, advice: str = "") -> Claim:
+    def claim(self, what: object, advice: str = "") -> Claim:
         """Return a claim of nothing yet.
 
         Args:
-            what: What is read, as errors name it.
+            what: What is read, as errors name it, if there are any.
             advice: What the user may do other than to allow more.
         """
         return Claim(self, what, advice)
@@ -70,7 +70,7 @@ class Budget:
 class Claim:
     """What one reader holds; it is given back at the latest when nobody refers to the claim any more."""
 
-    def __init__(self, budget: Budget, what: str, advice: str) -> None:
+    def __init__(self, budget: Budget, what: object, advice: str) -> None:
         """Hold nothing yet; see ``Budget.claim``."""
         self._budget = budget
         self._what = what
@@ -103,6 +103,8 @@ class Claim:
         Raises:
             TooLargeError: That is more than all readers together may hold.
         """
+        if size == self._size:
+            return
         if not self._budget.change(size - self._size):
             raise TooLargeError(self._refused(size))
         self._size = size

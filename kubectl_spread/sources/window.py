@@ -33,6 +33,13 @@ class Window:
         """Read on at ``position``; nothing before it is needed any more."""
         self.position = self.kept = position
 
+    def taken(self, end: int) -> bytes:
+        """Return what stands from ``position`` up to ``end``, copied once; the rest of the file is read from there."""
+        with memoryview(self.body) as body:
+            found = bytes(body[self.position : end])
+        self.position = end
+        return found
+
     def more(self) -> bool:
         """Read at least as much as is kept, so that a long value takes linear time; False: the file ends.
 

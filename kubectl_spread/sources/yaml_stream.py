@@ -208,6 +208,7 @@ def _pieces(window: Window) -> Iterator[Piece]:
 
 
 def _taken(window: Window, end: int) -> Piece:
-    piece = Piece(bytes(window.body[window.position : end]), window.line_at(window.position))
+    line = window.line_at(window.position)
+    piece = Piece(window.taken(end), line)
     window.forget(end)
     return piece

@@ -120,7 +120,9 @@ class _Loader:
             if key in found:
                 raise NotPlainError
             found[key] = self._value(self._event(), key)
-            self._count()
+            self._unclaimed += 1
+            if self._unclaimed == _AT_ONCE:
+                self._claim_values()
         return found
 
     def _sequence(self, lines: list[int] | None) -> list[object]:
@@ -129,15 +131,15 @@ class _Loader:
             if lines is not None:
                 lines.append(event.start_mark.line)
             found.append(self._value(event))
-            self._count()
+            self._unclaimed += 1
+            if self._unclaimed == _AT_ONCE:
+                self._claim_values()
         return found
 
-    def _count(self) -> None:
-        """Claim the memory of one more value, many at a time."""
-        self._unclaimed += 1
-        if self._unclaimed == _AT_ONCE:
-            self._claim.grow(_AT_ONCE * _VALUE)
-            self._unclaimed = 0
+    def _claim_values(self) -> None:
+        """Claim the memory of the values that were made since the last time."""
+        self._claim.grow(self._unclaimed * _VALUE)
+        self._unclaimed = 0
 
     def _key(self, event: Any) -> str:
         if event.anchor:

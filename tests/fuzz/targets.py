@@ -31,10 +31,11 @@ from kubectl_spread.sources.protobuf import Decoder
 from kubectl_spread.sources.resources import NODES, PODS, WORKLOADS
 from kubectl_spread.sources.transport import Answer
 from tests.audits import reported
-from tests.fuzz import corpus, mutation, wire
+from tests.fuzz import corpus, exchanges, mutation, wire
+from tests.fuzz.outcome import Outcome
 
 Make = Callable[[random.Random], bytes]
-Run = Callable[[bytes, random.Random], "Outcome"]
+Run = Callable[[bytes, random.Random], Outcome]
 
 _NAME: Final = re.compile(rb'"?name"?: *"?([a-z0-9-]{1,40})')
 _CHECKS: Final = (
@@ -53,27 +54,6 @@ _KINDS: Final = ("pod", "deploy", "rs", "sts", "job")
 _LIST: Final = '{"kind": "List", "apiVersion": "v1",\n"items": ['
 _SERVED: Final = behaviour(37, gates(37, {}))
 _RESOURCES: Final[Mapping[str, Any]] = {found.plural: found for found in (PODS, NODES, *WORKLOADS)}
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a run came to.
-
-    Attributes:
-        status: The exit status.
-        stdout: What it wrote.
-        stderr: What it said.
-        error: What escaped; None: nothing did.
-        command: What was run.
-        copies: Whether ``stdout`` is, in part, the input as it is.
-    """
-
-    status: int
-    stdout: bytes = b""
-    stderr: bytes = b""
-    error: BaseException | None = None
-    command: str = ""
-    copies: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,4 +204,6 @@ TARGETS: Final = (
     Target("documents", documents, command),
     Target("list", lists, command),
     Target("protobuf", protobuf, page),
+    Target("http", exchanges.answer, exchanges.exchange),
+    Target("gzip", exchanges.stream, command),
 )

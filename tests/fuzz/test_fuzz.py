@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.fuzz.campaign import Campaign
-from tests.fuzz.targets import TARGETS, Outcome, Run, Target
+from tests.fuzz.outcome import Outcome
+from tests.fuzz.targets import TARGETS, Run, Target
 from tests.fuzz.watch import watched
 
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Final
 
-from tests.fuzz.targets import Outcome, Target
+from tests.fuzz.outcome import Outcome
+from tests.fuzz.targets import Target
 
 LONGEST: Final = 20.0
 """How many seconds a case may take."""

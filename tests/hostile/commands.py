@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 
 from kubectl_spread.cli import cli
 from tests.builders import Json
-from tests.fuzz.targets import Outcome
+from tests.fuzz.outcome import Outcome
 from tests.fuzz.watch import judged
 
 COMMANDS = (
