@@ -125,7 +125,7 @@ def test_a_watch_ends_with_its_window(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "_LONGEST", 2)
     monkeypatch.setattr(watch, "_SILENCE", 0.5)
     requests: list[bytes] = []
-    page = b'{"metadata": {"resourceVersion": "7"}, "items": []}'
+    page = b'{"kind": "PodList", "apiVersion": "v1", "metadata": {"resourceVersion": "7"}, "items": []}'
 
     def script(client: socket.socket, stopped: threading.Event) -> None:
         requests.append(client.recv(65536).split(b"\r\n")[0])

@@ -20,6 +20,7 @@ from kubectl_spread.cli import sizes
 from kubectl_spread.errors import SourceError, UsageError
 from kubectl_spread.sources import memory
 from kubectl_spread.sources.memory import Budget, TooLargeError
+from kubectl_spread.sources.resources import NODES, PODS, WORKLOADS
 from tests.sources.raw import Script, sends, talking
 from tests.sources.server import Reply, serve, serving
 from tests.sources.test_oidc import jwt
@@ -216,17 +217,20 @@ def test_a_large_capture_is_no_bomb(packed: bool) -> None:
 def test_a_large_list_is_no_bomb() -> None:
     """Ten times the budget, in pages that are dropped."""
     item = json.dumps(POD).replace('"apiVersion": "v1", "kind": "Pod", ', "")
-    page = ", ".join([item] * 400)
-    replies = {"/version": b'{"major": "1", "minor": "37"}'}
+    types = {resource.path(None): resource.list_type for resource in (PODS, NODES, *WORKLOADS)}
+
+    def listed(path: str, token: int) -> bytes:
+        type_, is_pods = types[path], path == PODS.path(None)
+        metadata = {"resourceVersion": "7", "continue": str(token + 1) if is_pods and token < 80 else ""}
+        items = [item.replace("POD", f"pod-{token}-{number}") for number in range(400 * is_pods)]
+        head = json.dumps({"kind": type_.kind, "apiVersion": type_.api_version, "metadata": metadata})
+        return f'{head[:-1]}, "items": [{", ".join(items)}]}}'.encode()
 
     def script(client: socket.socket, _stopped: threading.Event) -> None:
         while request := client.recv(65536):
-            path = request.split(b" ")[1].decode()
-            token = int(path.rpartition("continue=")[2]) if "continue=" in path else 0
-            metadata = {"resourceVersion": "7", "continue": str(token + 1) if token < 80 else ""}
-            items = page.replace("POD", f"pod-{token}") if "/pods" in path else ""
-            body = f'{{"metadata": {json.dumps(metadata if items else {"resourceVersion": "7"})}, "items": [{items}]}}'
-            sent = replies.get(path.partition("?")[0], body.encode())
+            path, _, query = request.split(b" ")[1].decode().partition("?")
+            token = int(query.rpartition("continue=")[2]) if "continue=" in query else 0
+            sent = listed(path, token) if path in types else b'{"major": "1", "minor": "37"}'
             client.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % len(sent) + sent)
 
     with talking(script) as port:
