@@ -2,17 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Final
 
 from kubectl_spread.audit.labelled import Labelled
-from kubectl_spread.audit.records import PodRecord
+from kubectl_spread.audit.records import PodRecord, Shape
 from kubectl_spread.audit.scope import Target
 from kubectl_spread.audit.snapshot import Snapshot
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.podtopologyspread import Spread, counts_nothing
 
 _BARE: Final = Target("Pod", "")
+
+
+class Counted:
+    """The pods that were read and that one constraint counts, in its eligible domains.
+
+    Attributes:
+        spread: The count.
+        by_workload: The pods of each workload, by name.
+    """
+
+    def __init__(self, spread: Spread, by_workload: Mapping[Target, Sequence[PodRecord]]) -> None:
+        """Take the count and the pods of it."""
+        self.spread = spread
+        self.by_workload = by_workload
+
+    @cached_property
+    def workloads(self) -> Sequence[Target]:
+        """The workloads, by kind and name."""
+        return sorted(self.by_workload, key=lambda workload: (workload.kind, workload.name))
+
+    @cached_property
+    def per_domain(self) -> Counter[str]:
+        """The number of pods in each domain that has any."""
+        value_of = self.spread.domains.value_of
+        return Counter(value_of[pod.node] for pod in self.pods)
+
+    @property
+    def pods(self) -> Iterator[PodRecord]:
+        """All pods, those of one workload together."""
+        return (pod for pods in self.by_workload.values() for pod in pods)
+
+    @cached_property
+    def shapes_in_the_fullest(self) -> Sequence[Shape]:
+        """The shapes of the pods in the fullest domains."""
+        value_of, counts = self.spread.domains.value_of, self.spread.match_num
+        fullest = (pod.shape for pod in self.pods if counts[value_of[pod.node]] == counts.most)
+        return list({id(shape): shape for shape in fullest}.values())
 
 
 class CountedPods:
@@ -23,14 +62,14 @@ class CountedPods:
         self._snapshot = snapshot
         self._behaviour = behaviour
         self._by_namespace: dict[str, Labelled[list[PodRecord]]] | None = None
-        self._found: dict[tuple[str, int], Mapping[Target, list[PodRecord]]] = {}
+        self._found: dict[tuple[str, int], Counted] = {}
         self._siblings: dict[tuple[str, Target], list[PodRecord]] | None = None
 
-    def by_workload(self, namespace: str, spread: Spread) -> Mapping[Target, list[PodRecord]]:
-        """Return the pods in eligible domains that a constraint counts, by workload, each by name."""
+    def of(self, namespace: str, spread: Spread) -> Counted:
+        """Return the pods in eligible domains that a constraint counts."""
         question = (namespace, id(spread))
         if question not in self._found:
-            self._found[question] = self._find(namespace, spread)
+            self._found[question] = Counted(spread, self._find(namespace, spread))
         return self._found[question]
 
     def siblings(self, namespace: str, workload: Target) -> Sequence[PodRecord]:

@@ -68,7 +68,7 @@ def skew_of(row: Row, spread: Spread, audit: Audit) -> Skew | None:
 def in_the_fullest(row: Row, spread: Spread, audit: Audit) -> tuple[PodRecord, ...]:
     """Return the pods of a row's workload that are asked for and that count in a fullest domain, by name."""
     value_of, most = spread.domains.value_of, spread.match_num.most
-    own = audit.counted.by_workload(row.namespace, spread).get(row.workload, ())
+    own = audit.counted.of(row.namespace, spread).by_workload.get(row.workload, ())
     fullest = [pod for pod in own if spread.match_num[value_of[pod.node]] == most]
     if audit.snapshot.scope.targets:
         asked = {id(pod) for pod in audit.pods}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -11,6 +12,7 @@ from msgspec import UNSET, UnsetType
 
 from kubectl_spread.audit import report
 from kubectl_spread.audit.balancing import Field, fewest, fullest_first
+from kubectl_spread.audit.counted import Counted
 from kubectl_spread.audit.evaluate import Audit, Row
 from kubectl_spread.audit.obstacles import Cause
 from kubectl_spread.audit.phrases import named
@@ -23,6 +25,8 @@ _NOT_REPLACED_ALIKE: Final = frozenset(
     {Verdict.STALE_LABEL, Verdict.REMOVED_LABEL, Verdict.LATE_LABEL, Verdict.DUPLICATE}
 )
 
+_SETS: Final = 64
+"""For so many sets of pods that are counted together the plan is kept."""
 _NOT_REPLACED: Final = "nothing replaces these pods: they have no owner"
 _NOWHERE: Final = "no eviction is sure to help: replacements have nowhere better to go"
 
@@ -77,23 +81,48 @@ def plan(row: Row, spread: Spread, audit: Audit) -> Plan:
     """
     if reason := _hopeless(row, spread, audit) or _not_alone(row, audit):
         return Plan(reason=reason)
-    alone = _decides_alone(view.shape for view, _ in row.views)
-    candidates = _candidates(row, spread, audit, alone=alone)
+    kinds = {id(kind): kind for view, _ in row.views for kind in (audit.obstacles.kind(view.shape),)}
+    if len(kinds) == 1 and _decides_alone(view.shape for view, _ in row.views):
+        return _plan_of_all(next(iter(kinds.values())), audit.counted.of(row.namespace, spread), audit)
+    field, candidates = _field(row.views[0][0].shape, row.pods, spread, audit)
+    numbers = fewest(field)
+    if numbers is not None:
+        numbers = _with_the_others(row, spread, field, candidates, audit)
+    if numbers is None:
+        return Plan(reason=f"{_NOWHERE}, by all of their constraints")
+    return Plan(pods=_chosen_by_name(candidates, numbers))
+
+
+@lru_cache(maxsize=_SETS)
+def _plan_of_all(kind: Shape, counted: Counted, audit: Audit) -> Plan:
+    """Return whom to evict of all pods that a constraint counts, holds, and that it alone places.
+
+    Workloads that share it have one plan.
+    """
+    spread = counted.spread
+    pods = [pod for pod in counted.pods if _is_held(pod, kind, spread, audit)]
+    field, candidates = _field(kind, pods, spread, audit)
+    numbers = fewest(field)
+    if numbers is None:
+        return Plan(reason=_NOWHERE)
+    chosen = _chosen_by_name(candidates, numbers)
+    return Plan(pods=chosen, sure=True, only=_only_domain(chosen, field, spread))
+
+
+def _field(
+    shape: Shape, pods: Iterable[PodRecord], spread: Spread, audit: Audit
+) -> tuple[Field, Mapping[str, Sequence[PodRecord]]]:
+    """Return the domains of a constraint for pods of one shape, and the pods that may be evicted from each."""
+    candidates = _candidates(pods, spread, audit)
     field = Field(
         counts=spread.match_num,
-        capacity=_capacity(row, spread, audit),
-        movable={domain: len(pods) for domain, pods in candidates.items()},
-        lost={domain: sum(_loses_room(pod, audit) for pod in pods) for domain, pods in candidates.items()},
+        capacity=_capacity(shape, spread, audit),
+        movable={domain: len(found) for domain, found in candidates.items()},
+        lost={domain: sum(_loses_room(pod, audit) for pod in found) for domain, found in candidates.items()},
         max_skew=spread.constraint.max_skew,
         min_domains=spread.constraint.min_domains,
     )
-    numbers = fewest(field)
-    if numbers is not None and not alone:
-        numbers = _with_the_others(row, spread, field, candidates, audit)
-    if numbers is None:
-        return Plan(reason=_NOWHERE if alone else f"{_NOWHERE}, by all of their constraints")
-    pods = tuple(sorted(_chosen(candidates, numbers), key=lambda pod: pod.name))
-    return Plan(pods=pods, sure=alone, only=_only_domain(pods, field, spread) if alone else "")
+    return field, candidates
 
 
 def _only_domain(pods: Sequence[PodRecord], field: Field, spread: Spread) -> str:
@@ -134,29 +163,22 @@ def _not_alone(row: Row, audit: Audit) -> str:
     return f"see kubectl spread explain {workload}: {part} alone is not what decides"
 
 
-def _candidates(row: Row, spread: Spread, audit: Audit, *, alone: bool) -> dict[str, Sequence[PodRecord]]:
-    """Return the pods that an owner would replace, by domain: those whose room is lost first, then by name.
-
-    These are the row's, and, where the constraint decides ``alone``, those of other workloads that are held to it too.
-    """
-    owned = {id(pod): pod for pod in row.pods if not pod.terminating and pod.node in spread.domains.value_of}
-    for workload, pods in audit.counted.by_workload(row.namespace, spread).items() if alone else ():
-        if workload != row.workload:
-            owned |= {id(pod): pod for pod in pods if _is_held_alike(pod, row, spread, audit)}
+def _candidates(pods: Iterable[PodRecord], spread: Spread, audit: Audit) -> dict[str, Sequence[PodRecord]]:
+    """Return the pods that an owner would replace, by domain: those whose room is lost first, then by name."""
     found: dict[str, list[PodRecord]] = {}
-    for pod in owned.values():
-        if pod.shape.owner is not None:
-            found.setdefault(spread.domains.value_of[pod.node], []).append(pod)
+    for pod in pods:
+        domain = spread.domains.value_of.get(pod.node)
+        if domain is not None and not pod.terminating and pod.shape.owner is not None:
+            found.setdefault(domain, []).append(pod)
     return {
         domain: sorted(pods, key=lambda pod: (not _loses_room(pod, audit), pod.name)) for domain, pods in found.items()
     }
 
 
-def _is_held_alike(pod: PodRecord, row: Row, spread: Spread, audit: Audit) -> bool:
-    """Tell whether a pod of another workload is placed by the same constraint alone, and on the same nodes."""
+def _is_held(pod: PodRecord, kind: Shape, spread: Spread, audit: Audit) -> bool:
+    """Tell whether a pod is placed by a constraint alone, and on the nodes that take pods of a kind."""
     held = any(has_constraint(one, spread) for one in audit.views.of(pod.shape).spreads)
-    alike = audit.obstacles.kind(pod.shape) is audit.obstacles.kind(row.views[0][0].shape)
-    return held and alike and _decides_alone([pod.shape])
+    return held and audit.obstacles.kind(pod.shape) is kind and _decides_alone([pod.shape])
 
 
 def has_constraint(other: Spread | None, spread: Spread) -> bool:
@@ -174,16 +196,20 @@ def _chosen(candidates: Mapping[str, Sequence[PodRecord]], numbers: Mapping[str,
     return (pod for domain, number in numbers.items() for pod in candidates[domain][:number])
 
 
-def _capacity(row: Row, spread: Spread, audit: Audit) -> dict[str, int]:
-    """Return how many replacements the free nodes of each domain take, at most as many as there are pods."""
-    found = dict.fromkeys(spread.match_num, 0)
+def _chosen_by_name(candidates: Mapping[str, Sequence[PodRecord]], numbers: Mapping[str, int]) -> tuple[PodRecord, ...]:
+    return tuple(sorted(_chosen(candidates, numbers), key=lambda pod: pod.name))
+
+
+def _capacity(shape: Shape, spread: Spread, audit: Audit) -> dict[str, int]:
+    """Return how many replacements the free nodes of each domain take; where all counted pods fit, that is enough."""
+    found, enough = dict.fromkeys(spread.match_num, 0), spread.match_num.total
     for node, domain in spread.domains.value_of.items():
-        found[domain] += _takes(row, node, audit, spread.match_num.total)
+        if found[domain] < enough:
+            found[domain] += _takes(shape, node, audit, enough)
     return found
 
 
-def _takes(row: Row, node: str, audit: Audit, most: int) -> int:
-    shape = row.views[0][0].shape
+def _takes(shape: Shape, node: str, audit: Audit, most: int) -> int:
     return 0 if audit.obstacles.of(shape, node) else audit.obstacles.takes(shape, node, most=most)
 
 
@@ -215,7 +241,7 @@ def _ends_well(row: Row, spread: Spread, evicted: Sequence[PodRecord], audit: Au
         for tally in running:
             tally.add(tally.spread.domains.value_of.get(pod.node), -1)
     names = (node.metadata.name for node in audit.nodes.nodes)
-    nodes = Counter({name: _takes(row, name, audit, len(row.pods)) for name in names})
+    nodes = Counter({name: _takes(row.views[0][0].shape, name, audit, len(row.pods)) for name in names})
     nodes.update(pod.node for pod in evicted if not _loses_room(pod, audit))
     found = cells(audit, nodes, [tally.spread.constraint.topology_key for tally in running])
     left = {cell: sum(nodes[name] for name in alike) for cell, alike in found.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -11,8 +11,7 @@ from kubectl_spread.audit.diagnosis import in_the_fullest
 from kubectl_spread.audit.evaluate import Audit, Row
 from kubectl_spread.audit.evictions import has_constraint
 from kubectl_spread.audit.labelled import Labelled
-from kubectl_spread.audit.phrases import named, plural, some, value
-from kubectl_spread.audit.records import PodRecord
+from kubectl_spread.audit.phrases import named, plural, value
 from kubectl_spread.audit.revisions import skew_with
 from kubectl_spread.audit.scope import Target
 from kubectl_spread.audit.templates import PRESUMED, Template
@@ -20,6 +19,8 @@ from kubectl_spread.kube.podtopologyspread import Spread, counts_nothing
 from kubectl_spread.rules.counts import counted, names
 from kubectl_spread.rules.holders import Holder, Values, holders, together
 from kubectl_spread.rules.model import Evidence, Part, Rule, Severity, Subject
+
+_NAMED: Final = 3
 
 
 def _other_workloads(subject: Subject) -> Iterator[Evidence]:
@@ -32,22 +33,19 @@ def _other_workloads(subject: Subject) -> Iterator[Evidence]:
             continue
         others = _others(row, spread, subject)
         if others:
-            strangers = _only_strangers_fill_it(row, spread, others, subject.audit)
+            strangers = _only_strangers_fill_it(row, spread, subject.audit)
             severity = Severity.WARNING if strangers and spread.constraint.hard else Severity.INFO
-            yield Evidence(names(row), _values(spread, others, strangers=strangers), severity)
+            yield Evidence(names(row), _values(spread, subject, others, strangers=strangers), severity)
             return
 
 
-def _others(row: Row, spread: Spread, subject: Subject) -> Mapping[Target, list[PodRecord]]:
-    """Return the counted pods of other workloads; bare pods are one workload together."""
+def _others(row: Row, spread: Spread, subject: Subject) -> Sequence[Target]:
+    """Return the other workloads of which pods are counted; bare pods are one workload together."""
     if _all_are_own(row, spread):
-        return {}
+        return ()
     bare = subject.workload.kind == "Pod"
-    return {
-        workload: pods
-        for workload, pods in subject.audit.counted.by_workload(subject.namespace, spread).items()
-        if workload != subject.workload and not (bare and workload.kind == "Pod")
-    }
+    workloads = subject.audit.counted.of(subject.namespace, spread).workloads
+    return [one for one in workloads if one != subject.workload and not (bare and one.kind == "Pod")]
 
 
 def _all_are_own(row: Row, spread: Spread) -> bool:
@@ -56,19 +54,16 @@ def _all_are_own(row: Row, spread: Spread) -> bool:
     return own == spread.match_num.total
 
 
-def _only_strangers_fill_it(row: Row, spread: Spread, others: Mapping[Target, list[PodRecord]], audit: Audit) -> bool:
+def _only_strangers_fill_it(row: Row, spread: Spread, audit: Audit) -> bool:
     """Tell whether a skew is that of pods which are not held to the constraint, so that nobody else reports it."""
     if spread.skew <= spread.constraint.max_skew or in_the_fullest(row, spread, audit):
         return False
-    value_of, most = spread.domains.value_of, spread.match_num.most
-    fullest = [pod for pods in others.values() for pod in pods if spread.match_num[value_of[pod.node]] == most]
-    shapes = {id(pod.shape): pod.shape for pod in fullest}.values()
+    shapes = audit.counted.of(row.namespace, spread).shapes_in_the_fullest
     return not any(has_constraint(one, spread) for shape in shapes for one in audit.views.of(shape).spreads)
 
 
-def _values(spread: Spread, others: Mapping[Target, list[PodRecord]], *, strangers: bool) -> Values:
-    value_of = spread.domains.value_of
-    foreign = Counter(value_of[pod.node] for pods in others.values() for pod in pods)
+def _values(spread: Spread, subject: Subject, others: Sequence[Target], *, strangers: bool) -> Values:
+    foreign = _foreign(spread, subject)
     alone = skew_with(spread, {domain: -number for domain, number in foreign.items()})
     effect = f": skew is {spread.skew} with them and {alone} without"
     if strangers:
@@ -86,8 +81,19 @@ def _values(spread: Spread, others: Mapping[Target, list[PodRecord]], *, strange
     }
 
 
-def _named(workloads: Iterable[Target]) -> str:
-    return some(sorted(named(one.kind, one.name) for one in workloads))
+def _foreign(spread: Spread, subject: Subject) -> Counter[str]:
+    """Count the pods of other workloads by domain."""
+    counted_pods, value_of = subject.audit.counted.of(subject.namespace, spread), spread.domains.value_of
+    bare = (one for one in counted_pods.workloads if one.kind == "Pod")
+    own = bare if subject.workload.kind == "Pod" else (subject.workload,)
+    pods = (pod for workload in own for pod in counted_pods.by_workload.get(workload, ()))
+    return counted_pods.per_domain - Counter(value_of[pod.node] for pod in pods)
+
+
+def _named(workloads: Sequence[Target]) -> str:
+    """Return workloads as a list, of many the first ones."""
+    few = [named(one.kind, one.name) for one in workloads[:_NAMED]]
+    return ", ".join(few) + (f" and {len(workloads) - _NAMED} more" if len(workloads) > _NAMED else "")
 
 
 def _of_template(subject: Subject, template: Template) -> Iterator[Evidence]:
@@ -97,9 +103,13 @@ def _of_template(subject: Subject, template: Template) -> Iterator[Evidence]:
     for holder in holders(subject):
         others = _other_templates(holder, template, subject.audit)
         if others:
-            values: Values = {"others": "the pods", "workloads": _named(others), "effect": ""}
+            values: Values = {"others": "the pods", "workloads": _named(sorted(others, key=_by_kind)), "effect": ""}
             yield from together([(holder, values)])
             return
+
+
+def _by_kind(workload: Target) -> tuple[str, str]:
+    return workload.kind, workload.name
 
 
 def _other_templates(holder: Holder, template: Template, audit: Audit) -> set[Target]:

@@ -60,8 +60,10 @@ def test_a_relabelled_pod_is_stale(control_plane: ControlPlane, namespace: str, 
     assert report.codes("Deployment/web") == {"SPR101": [changed]}
     text = spread("check", "-n", namespace).stdout
     assert "stale-label" in text
-    assert "rev was r1 when the pod was created and is r2 now (kubectl-label, at or before " in text
-    assert f"kubectl rollout restart deploy/web -n {namespace}" in text
+    assert "Label rev changed from r1 to r2 after creation (by kubectl-label, at or before " in text
+    assert "Its 2 siblings still select rev=r1 and no longer count this pod" in text
+    assert f"kubectl delete pod -n {namespace} {changed} (its owner replaces it)" in text
+    assert f"or restart all 3 pods of the workload: kubectl rollout restart deploy/web -n {namespace}" in text
 
 
 def test_a_pod_relabelled_at_once_is_stale(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
