@@ -72,17 +72,45 @@ def unknown_fields(manifest: Mapping[str, Any], pod_spec: str) -> tuple[UnknownF
         manifest: The object as JSON values; the types of fields that the API has are right.
         pod_spec: Where its pod spec is, such as ``spec.template.spec``.
     """
+    near = list(_near_pod_spec(manifest, pod_spec))
+    reported = {field.path for field in near}
+    return (*near, *(field for field in _elsewhere(manifest, pod_spec) if field.path not in reported))
+
+
+def _near_pod_spec(manifest: Mapping[str, Any], pod_spec: str) -> Iterator[UnknownField]:
+    """Yield the unknown fields of the pod spec and of the objects around it."""
     steps = pod_spec.split(".")
-    found: list[UnknownField] = []
     here: Any = manifest
     for depth in range(len(steps)):
         path = ".".join(steps[:depth])
-        found += _misplaced(here, path, pod_spec)
-        found += _misplaced(here.get("metadata"), _join(path, "metadata"), pod_spec)
+        yield from _misplaced(here, path, pod_spec)
+        yield from _misplaced(here.get("metadata"), _join(path, "metadata"), pod_spec)
         here = here.get(steps[depth])
         if not isinstance(here, dict):
-            return tuple(found)
-    return (*found, *_of_pod_spec(here, pod_spec))
+            return
+    yield from _of_pod_spec(here, pod_spec)
+
+
+def _elsewhere(manifest: Mapping[str, Any], pod_spec: str) -> Iterator[UnknownField]:
+    """Yield the fields with the names of a pod spec's that hold objects anywhere else, as a misspelt template has them.
+
+    Labels and annotations of these names are strings. The search keeps a stack, since a manifest may be deep.
+    """
+    stack: list[tuple[str, Any]] = [("", manifest)]
+    while stack:
+        path, value = stack.pop()
+        if isinstance(value, list):
+            stack += [(f"{path}[{index}]", item) for index, item in enumerate(value)][::-1]
+        elif isinstance(value, dict):
+            for key in value if path != pod_spec else ():
+                if key in _OF_POD_SPEC and _holds_objects(value[key]):
+                    yield UnknownField(_join(path, key), _join(pod_spec, _OF_POD_SPEC[key]))
+            stack += [(_join(path, key), item) for key, item in value.items() if key not in _OF_POD_SPEC][::-1]
+
+
+def _holds_objects(value: Any) -> bool:
+    items = value if isinstance(value, list) else [value]
+    return any(isinstance(item, dict) and item for item in items)
 
 
 def _of_pod_spec(spec: Mapping[str, Any], path: str) -> Iterator[UnknownField]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -137,6 +138,40 @@ def test_inside_affinity(affinity: dict[str, Any], path: str, meant: str) -> Non
 )
 def test_at_another_place_of_a_workload(manifest: dict[str, Any], path: str, meant: str) -> None:
     assert unknown_fields(manifest, TEMPLATE) == ((path, f"{TEMPLATE}.{meant}"),)
+
+
+@pytest.mark.parametrize("name", [SPREAD, "affinity", "podAffinity", "podAntiAffinity"])
+@pytest.mark.parametrize(
+    ("manifest", "path"),
+    [
+        pytest.param({"spec": {"templat": {"spec": "HERE"}}}, "spec.templat.spec", id="misspelt template"),
+        pytest.param({"spec": {"template": {"specs": "HERE"}}}, "spec.template.specs", id="misspelt pod spec"),
+        pytest.param({"spce": {"template": {"spec": "HERE"}}}, "spce.template.spec", id="misspelt spec"),
+        pytest.param(
+            {"spec": {"jobTemplate": {"spec": {"template": {"spec": "HERE"}}}}},
+            "spec.jobTemplate.spec.template.spec",
+            id="template of another kind",
+        ),
+        pytest.param(
+            {"spec": {"template": {"spec": {"securityContext": "HERE"}}}}, f"{TEMPLATE}.securityContext", id="deeper"
+        ),
+        pytest.param(
+            {"spec": {"template": {"spec": {"nonsense": [1, "HERE"]}}}}, f"{TEMPLATE}.nonsense[1]", id="in a list"
+        ),
+    ],
+)
+def test_below_a_field_that_is_not_the_template(manifest: dict[str, Any], path: str, name: str) -> None:
+    value: Any = [constraint()] if name == SPREAD else {"podAffinity": {}}
+    placed = json.loads(json.dumps(manifest).replace('"HERE"', json.dumps({name: value})))
+    [field] = unknown_fields(placed, TEMPLATE)
+    assert field.path == f"{path}.{name}"
+    assert field.meant in (f"{TEMPLATE}.{name}", f"{TEMPLATE}.affinity.{name}")
+
+
+def test_a_field_at_another_place_is_reported_once() -> None:
+    manifest = {"spec": {SPREAD: [constraint()], "template": {"spec": {"containers": [{SPREAD: [constraint()]}]}}}}
+    paths = [field.path for field in unknown_fields(manifest, TEMPLATE)]
+    assert paths == [f"spec.{SPREAD}", f"{TEMPLATE}.containers[0].{SPREAD}"]
 
 
 def test_what_is_right_or_of_no_concern() -> None:
