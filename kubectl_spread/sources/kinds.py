@@ -32,6 +32,14 @@ _STATUS: Final = "Status"
 _STATUS_GROUPS: Final = ("", "meta.k8s.io")
 _NAMESAKES: Final = frozenset({("events.k8s.io", "Event")})
 """Kinds of Kubernetes that are called like one of another group that is read."""
+_OTHER_KINDS: Final[Mapping[str, frozenset[str]]] = {
+    "apps": frozenset({"ControllerRevision", "Scale", "DeploymentRollback"}),
+    "batch": frozenset({"JobTemplate"}),
+}
+"""Maps the groups that have only kinds with pod templates to their few other kinds.
+
+Source: kubernetes v1.37.1 staging/src/k8s.io/api/{apps,batch}/*/register.go; no other kind was added since 1.27.
+"""
 _DOTTED_GROUPS: Final = frozenset(
     f"{name}.k8s.io"
     for name in (
@@ -117,12 +125,16 @@ def _misnamed(api_version: str, kind: str) -> FieldError | None:
     group = _group(api_version)
     if ("." in group and group not in _DOTTED_GROUPS) or (group, kind) in _NAMESAKES:
         return None
+    if (group, kind.removesuffix(LIST)) in _TYPES:
+        return None
+    problem = f'"{kind}" is not a kind of {api_version}'
     near = get_close_matches(kind.lower(), _KIND_OF, 1, _ALIKE)
     if not near:
-        return None
+        others = _OTHER_KINDS.get(group)
+        exists = others is None or kind.removesuffix(LIST) in others
+        return None if exists else FieldError(("kind",), problem)
     meant = _KIND_OF[near[0]]
     right = f"{_GROUP_OF[meant]}/v1".removeprefix("/")
-    problem = f'"{kind}" is not a kind of {api_version}'
     if meant == kind:
         return FieldError(("apiVersion",), f'{problem}; did you mean "apiVersion: {right}"?')
     of = "" if _GROUP_OF[meant] == group else f" of {right}"

@@ -13,11 +13,13 @@ from kubectl_spread.sources.json_objects import FieldError
 # Source: the OpenAPI of kubernetes v1.37.1, and kinds that older servers or OpenShift have.
 REAL = {
     "v1": "Binding ComponentStatus ConfigMap Endpoints LimitRange PersistentVolume PersistentVolumeClaim "
-    "PodStatusResult RangeAllocation ResourceQuota Secret ServiceAccount Template DeploymentConfig Project",
+    "PodStatusResult RangeAllocation ReplicationControllerList "
+    "ResourceQuota Secret ServiceAccount Template DeploymentConfig Project",
     "admissionregistration.k8s.io/v1": "ValidatingAdmissionPolicy MutatingWebhookConfiguration",
     "apiextensions.k8s.io/v1": "CustomResourceDefinition ConversionReview",
     "apiregistration.k8s.io/v1": "APIService",
-    "apps/v1": "ControllerRevision",
+    "apps/v1": "ControllerRevision ControllerRevisionList DeploymentList ReplicaSetList",
+    "apps/v1beta2": "Scale",
     "authorization.k8s.io/v1": "SelfSubjectAccessReview",
     "autoscaling/v2": "HorizontalPodAutoscaler Scale",
     "certificates.k8s.io/v1": "CertificateSigningRequest PodCertificateRequest ClusterTrustBundle",
@@ -71,6 +73,8 @@ def test_a_kind_that_is_read() -> None:
         ("apps/v1", "Deploymnet", 'kind: "Deploymnet" is not a kind of apps/v1; did you mean "kind: Deployment"?'),
         ("apps/v1", "deployment", 'kind: "deployment" is not a kind of apps/v1; did you mean "kind: Deployment"?'),
         ("apps/v1", "StatefullSet", 'kind: "StatefullSet" is not a kind of apps/v1; did you mean "kind: StatefulSet"?'),
+        ("apps/v1", "Deploy", 'kind: "Deploy" is not a kind of apps/v1'),
+        ("batch/v1", "Rollout", 'kind: "Rollout" is not a kind of batch/v1'),
         ("v1", "Pods", 'kind: "Pods" is not a kind of v1; did you mean "kind: Pod"?'),
         ("v1", "list", 'kind: "list" is not a kind of v1; did you mean "kind: List"?'),
         ("v1", "Cronjob", 'kind: "Cronjob" is not a kind of v1; did you mean "kind: CronJob" of batch/v1?'),
