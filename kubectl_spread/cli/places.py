@@ -115,10 +115,18 @@ def _identity(path: str) -> Identity:
     try:
         found = Path(path).stat()
     except (OSError, ValueError):
-        return ("new", unicodedata.normalize("NFC", os.path.realpath(path)).casefold())
+        return ("new", unicodedata.normalize("NFC", _resolved(path)).casefold())
     if stat.S_ISREG(found.st_mode):
         return (found.st_dev, found.st_ino)
     return ("device", os.path.realpath(path))
+
+
+def _resolved(path: str) -> str:
+    """Return the path without links, or as it is written where the current directory no longer exists."""
+    try:
+        return os.path.realpath(path)
+    except OSError:
+        return os.path.normpath(path)
 
 
 def _names(first: str | None, second: str | None) -> str:

@@ -174,7 +174,7 @@ def _answer(output: bytes, version: str) -> Credentials:
         raise SourceError(f"{FAILED}decoding {error}") from None
     except (SourceError, msgspec.DecodeError):
         # Why would be told with words of what may be a secret.
-        raise SourceError(f"{FAILED}decoding stdout: it is no ExecCredential") from None
+        raise SourceError(f"{FAILED}decoding stdout: it is not an ExecCredential") from None
     if found.kind != "ExecCredential":
         raise SourceError(f'{FAILED}decoding stdout: no kind "{found.kind}" is registered')
     if found.api_version != version:

@@ -133,7 +133,7 @@ def _describe(error: BaseException) -> str:
         if reason in {"wrong version number", "record layer failure"}:
             return "http: server gave HTTP response to HTTPS client"
         if "pem lib" in reason:
-            return "the client certificate or its key is no PEM"
+            return "the client certificate or its key is not PEM"
         return f"tls: {reason}"
     if isinstance(error, IncompleteRead):
         return "unexpected EOF"

@@ -122,6 +122,16 @@ def test_what_the_shell_writes_to_is_not_replaced(folder: Path) -> None:
     assert outcome == (2, "error: several -o go to out and standard output, which are one file: write -o FORMAT=FILE")
 
 
+def test_the_current_directory_is_removed(folder: Path) -> None:
+    """A relative path can neither be resolved nor be written to then."""
+    (folder / "gone").mkdir()
+    command = ["sh", "-c", 'cd gone && rmdir ../gone && exec "$@"', "sh", sys.executable, "-I", "-m", "kubectl_spread"]
+    arguments = ["check", "-f", str(folder / "in"), "-o", "json=x"]
+    done = subprocess.run([*command, *arguments], cwd=folder, check=False, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == "error: cannot write x: No such file or directory"
+
+
 def test_files_that_differ_are_all_written(folder: Path) -> None:
     """Directories with names that differ in case are others where the file system says so."""
     for name in ("a/report", "b/report", "report"):

@@ -195,7 +195,7 @@ def test_a_certificate_that_is_none(desk: Desk) -> None:
     """Both say so, the plugin where it is used."""
     pair = desk.both.ask(desk.config(desk.user(says(credential(clientCertificateData="x", clientKeyData="y")))))
     assert "failed parsing client key/certificate" in pair.kubectl.stderr
-    assert pair.spread.error == "Unable to connect to the server: the client certificate or its key is no PEM"
+    assert pair.spread.error == "Unable to connect to the server: the client certificate or its key is not PEM"
 
 
 def test_a_plugin_that_is_not_installed(desk: Desk) -> None:

@@ -54,8 +54,8 @@ CLUSTERS: Final[dict[str, tuple[dict[str, object], str]]] = {
     "a surrogate in the server": ({"server": "https://a\ud800"}, "server for c contains half of a surrogate pair"),
     "tls-server-name": ({"tls-server-name": ".x"}, 'invalid tls-server-name ".x"'),
     "tls-server-name of dots": ({"tls-server-name": "..."}, 'invalid tls-server-name "..."'),
-    "proxy-url": ({"proxy-url": "http://a b"}, "the address of the proxy is none"),
-    "proxy-url, port": ({"proxy-url": f"http://a:{'9' * 5000}"}, "the address of the proxy is none"),
+    "proxy-url": ({"proxy-url": "http://a b"}, "the proxy address is invalid"),
+    "proxy-url, port": ({"proxy-url": f"http://a:{'9' * 5000}"}, "the proxy address is invalid"),
     "server, port": ({"server": f"https://a:{'9' * 5000}"}, "is not the address of a server"),
     "extensions": ({"extensions": ["x"]}, "clusters[0].cluster.extensions[0]: Expected object, got str"),
     "authority": ({"certificate-authority-data": "AAAA"}, "Unable to connect to the server: "),
@@ -88,7 +88,7 @@ USERS: Final[dict[str, tuple[dict[str, Any], str]]] = {
     "a surrogate in the token": ({"token": "\ud800"}, "token for u contains half"),
     "a surrogate in the impersonated user": ({"as": "\ud800"}, "as for u contains half"),
     "a surrogate in an extra": ({"as": "a", "as-user-extra": {"\ud800": ["a"]}}, "contains half of a surrogate pair"),
-    "a key that is none": (PAIR, "the client certificate or its key is no PEM"),
+    "a key that is none": (PAIR, "the client certificate or its key is not PEM"),
 }
 
 

@@ -138,7 +138,7 @@ def test_unusable_credentials(tmp_path: Path, user: dict[str, Any], message: str
     ("script", "message"),
     [
         pytest.param("echo 'no login' >&2; exit 3", "exec: executable", id="fails"),
-        pytest.param("echo secret", "decoding stdout: it is no ExecCredential", id="says nothing"),
+        pytest.param("echo secret", "decoding stdout: it is not an ExecCredential", id="says nothing"),
     ],
 )
 def test_failing_plugins(tmp_path: Path, script: str, message: str, capfd: pytest.CaptureFixture[str]) -> None:

@@ -45,7 +45,7 @@ def test_credentials_become_a_header() -> None:
 
 @pytest.mark.parametrize("address", ["ftp://secret@proxy", "http://", "http://proxy:secret", "http://[secret"])
 def test_addresses_that_are_none(address: str) -> None:
-    with pytest.raises(SourceError, match="the address of the proxy is none") as refused:
+    with pytest.raises(SourceError, match="the proxy address is invalid") as refused:
         proxies.find(SERVER, address, {})
     assert "secret" not in str(refused.value)
 
