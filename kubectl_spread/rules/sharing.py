@@ -68,10 +68,8 @@ def _values(spread: Spread, subject: Subject, others: Sequence[Target], *, stran
     effect = f": skew is {spread.skew} with them and {alone} without"
     if strangers:
         fullest = min(domain for domain, number in spread.match_num.items() if number == spread.match_num.most)
-        effect += (
-            f"; they alone fill {value(fullest)}, and new pods are kept out of it by them (maxSkew "
-            f"{spread.constraint.max_skew})"
-        )
+        closed = f"is closed to new pods (maxSkew {spread.constraint.max_skew})"
+        effect += f"; they alone fill {value(fullest)}, which {closed if spread.constraint.hard else 'new pods avoid'}"
     return {
         "others": plural(foreign.total(), "pod"),
         "workloads": _named(others),

@@ -69,7 +69,7 @@ def test_only_what_is_deserved(report: Report) -> None:
 def test_few_infos(report: Report) -> None:
     """What is worth a line without being wrong stays rare: soft constraints not met, workloads counted together."""
     infos = [place(found) for found in report["findings"] if found["severity"] == "info"]
-    assert {code for code, _ in infos} == {"SPR302", "SPR314"}
+    assert {code for code, _ in infos} <= {"SPR302", "SPR314"}
     assert len(infos) <= 15
 
 
