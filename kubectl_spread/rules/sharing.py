@@ -113,7 +113,8 @@ def _by_kind(workload: Target) -> tuple[str, str]:
 def _other_templates(holder: Holder, template: Template, audit: Audit) -> set[Target]:
     """Return the other workloads whose templates make pods that a constraint counts.
 
-    A value that a controller sets, as pod-template-hash, is another one for each workload.
+    A value that a controller sets, as pod-template-hash, is another one for each workload. Manifests of one name, as
+    overlays have them, are variants of one workload.
     """
     selector = holder.effective
     if (
@@ -126,7 +127,8 @@ def _other_templates(holder: Holder, template: Template, audit: Audit) -> set[Ta
     if any(holder.labels.get(key) == PRESUMED for key in holder.clause.match_label_keys):
         return set()
     selected = _templates(audit).get(template.namespace, Labelled[Template]()).selected(selector)
-    return {other.workload for _, other in selected if other.replicas != 0} - {template.workload}
+    workloads = {Target(one.workload.kind, one.workload.name) for _, one in selected if one.replicas != 0}
+    return workloads - {Target(template.workload.kind, template.workload.name)}
 
 
 @lru_cache(maxsize=1)

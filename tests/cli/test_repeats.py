@@ -62,6 +62,19 @@ def test_overlays_with_a_fault_in_either(reverse: bool) -> None:
 
 
 @pytest.mark.usefixtures("folder")
+def test_overlays_do_not_share_a_selector_with_themselves() -> None:
+    for name, replicas in (("base", 1), ("dev", 2), ("prod", 3)):
+        web, other = (deployment(one, constraints=[constraint()]) for one in ("web", "other"))
+        web["spec"]["replicas"] = replicas
+        write(f"{name}/web.json", web, *([other] if name == "base" else []))
+    report = json.loads(
+        run("check", "-f", "base", "-f", "dev", "-f", "prod", "-o", "json", "--select", "SPR314").stdout
+    )
+    shared = {(found["object"]["name"], found["values"]["workloads"]) for found in report["findings"]}
+    assert shared == {("web", "deploy/other"), ("other", "deploy/web")}
+
+
+@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     "objects",
     [
