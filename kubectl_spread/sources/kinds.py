@@ -29,7 +29,10 @@ _TYPES: Final[dict[tuple[str, str], type[Object]]] = {
 _GROUP_OF: Final[Mapping[str, str]] = {**{kind: group for group, kind in _TYPES}, LIST: ""}
 _KIND_OF: Final[Mapping[str, str]] = {kind.lower(): kind for kind in _GROUP_OF}
 _STATUS: Final = "Status"
-_STATUS_GROUPS: Final = ("", "meta.k8s.io")
+_META_GROUP: Final = "meta.k8s.io"
+_STATUS_GROUPS: Final = ("", _META_GROUP)
+_WITHOUT_SPECS: Final = frozenset({"Table", "PartialObjectMetadata"})
+"""What the API server sends instead of objects to clients that ask for their metadata or for columns."""
 _NAMESAKES: Final = frozenset({("events.k8s.io", "Event")})
 """Kinds of Kubernetes that are called like one of another group that is read."""
 _OTHER_KINDS: Final[Mapping[str, frozenset[str]]] = {
@@ -89,10 +92,12 @@ def confirm_object(api_version: str, kind: str, raw: Json) -> None:
     """Do nothing for what the API keeps.
 
     Raises:
-        FieldError: It is the API's answer to a request: an error, mostly.
+        FieldError: It is the API's answer to a request: an error, mostly, or objects without their specs.
     """
     if kind == _STATUS and _group(api_version) in _STATUS_GROUPS:
         raise FieldError((), _status_text(msgspec.json.decode(raw)))
+    if kind.removesuffix(LIST) in _WITHOUT_SPECS and _group(api_version) == _META_GROUP:
+        raise FieldError((), "this holds no specs, so there is nothing to check; save the objects with -o json")
 
 
 def is_meant_as_object(raw: Json) -> bool:

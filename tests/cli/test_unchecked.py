@@ -79,6 +79,17 @@ def test_an_api_error_that_was_saved(command: str, text: str, place: str) -> Non
     assert said[0] == f"error: {place}{API_ERROR.removeprefix('Status: ')}"
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("kind", ["Table", "PartialObjectMetadata", "PartialObjectMetadataList"])
+def test_what_the_api_sends_without_specs(command: str, kind: str) -> None:
+    """A table has rows, and a list of metadata has pods by name, but nothing in them can be checked."""
+    rows = [{"object": {"kind": "PartialObjectMetadata"}}]
+    text = json.dumps({"apiVersion": "meta.k8s.io/v1", "kind": kind, "rows": rows, "items": [{"metadata": {}}]})
+    status, stdout, said = run(command, "-f", "-", stdin=text)
+    assert (status, stdout) == (2, "")
+    assert "this holds no specs, so there is nothing to check; save the objects with -o json" in said[0]
+
+
 @pytest.mark.parametrize("form", ["table", "json", "sarif", "github"])
 def test_an_api_error_is_2_in_every_format(form: str) -> None:
     assert run("check", "-f", "-", "-o", form, stdin=json.dumps(STATUS))[0] == 2
