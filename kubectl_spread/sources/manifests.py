@@ -22,7 +22,7 @@ from kubectl_spread.sources.files import File
 from kubectl_spread.sources.json_objects import FieldError, Json, Path
 from kubectl_spread.sources.kinds import Object
 from kubectl_spread.sources.listing import ITEMS, LIST, NOTHING, Header, Listing, Record, of_item
-from kubectl_spread.sources.memory import TooLargeError
+from kubectl_spread.sources.memory import Claim, TooLargeError
 from kubectl_spread.sources.window import Window
 
 NAMESPACE: Final = "default"
@@ -37,6 +37,8 @@ _LONGEST_PATH: Final = 32
 """How many steps may lead to a list; each list around it is two."""
 _DECODED: Final = 20
 """How many times its size an object may take in memory: an empty constraint, three bytes, takes 64."""
+_NOTED: Final = 1 << 10
+"""Bytes that an error, or an item that waits for the kind of its list, takes besides its text."""
 _JSON_START: Final = re.compile(rb"[ \t\r\n]*\{(?!\{)")
 
 
@@ -137,6 +139,7 @@ class _Reader(msgspec.Struct, frozen=True):
     kinds: Counter[str] = msgspec.field(default_factory=Counter)
     skipped: Counter[str] = msgspec.field(default_factory=Counter)
     errors: list[DecodeError | SourceError] = msgspec.field(default_factory=list)
+    claim: Claim = msgspec.field(default_factory=lambda: memory.RUN.claim("the list of errors in the input"))
 
     def objects(self, expanded: Sequence[File], paths: Sequence[str]) -> Iterator[Loaded]:
         documents = 0
@@ -171,8 +174,7 @@ class _Reader(msgspec.Struct, frozen=True):
         try:
             loaded = load(member, file.source, self.namespace)
         except DecodeError as error:
-            self.skipped[MALFORMED] += 1
-            self.errors.append(error)
+            self._note(MALFORMED, error)
             return
         except TooLargeError as error:
             self._unreadable(error)
@@ -181,8 +183,18 @@ class _Reader(msgspec.Struct, frozen=True):
         yield loaded
 
     def _unreadable(self, error: SourceError) -> None:
-        self.skipped[UNREADABLE] += 1
+        self._note(UNREADABLE, error)
+
+    def _note(self, reason: str, error: DecodeError | SourceError) -> None:
+        """Keep an error without the frames that raised it, which hold the object that it is about.
+
+        Raises:
+            TooLargeError: There are more errors than fit into memory.
+        """
+        error.__traceback__ = error.__cause__ = error.__context__ = None
+        self.skipped[reason] += 1
         self.errors.append(error)
+        self.claim.grow(_NOTED)
 
 
 def empty(file: File) -> SourceError:
@@ -235,7 +247,7 @@ def _listed(listing: Listing) -> Iterator[Member | SourceError]:
             is_kubernetes = True
             yield from _of(item, header, listing.of_item)
         else:
-            claim.grow(len(memoryview(item.raw)))
+            claim.grow(len(memoryview(item.raw)) + _NOTED)
             waiting.append((item, header))
     record = json_documents.record(msgspec.json.encode({**listing.fields, ITEMS: []}), listing.line)
     is_kubernetes = is_kubernetes or kinds.is_meant_as_object(record.raw)

@@ -92,7 +92,9 @@ def _proxy(address: str) -> Proxy:
     except (ValueError, LocationParseError):
         known = False
     if not known:
-        raise SourceError("the proxy address is invalid: write http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT")
+        raise SourceError(
+            "the proxy address is invalid: write http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT"
+        )
     if parts.scheme.startswith("socks"):
         # As Go: the proxy looks up the name. ``h`` asks for that.
         return Proxy(f"socks5h://{parts.netloc}", {})

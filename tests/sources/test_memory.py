@@ -105,6 +105,17 @@ def test_yaml_of_many_nodes(node: bytes) -> None:
     assert "all input together may take 64 MiB at once (--max-memory allows more" in line
 
 
+@pytest.mark.parametrize(
+    ("start", "again"),
+    [(b"", b"{}\n"), (b"", b"--- {}\n"), (b'{"items": [{}', b", {}")],
+    ids=["documents of JSON", "documents of YAML", "items of no list"],
+)
+def test_many_errors(start: bytes, again: bytes) -> None:
+    """Each takes a thousand times the bytes that it is about."""
+    line = refused("check", "-f", "-", "--max-memory", "16Mi", stdin=[start, again * 100_000], space=512 << 20)
+    assert "all input together may take 16 MiB at once (--max-memory allows more" in line
+
+
 def test_an_object_of_many_containers() -> None:
     item = json.dumps(POD).replace('"containers": [', '"containers": [' + "{}," * (2 << 20))
     line = refused("check", "-f", "-", "--max-memory", "64Mi", stdin=pods(1, item))
