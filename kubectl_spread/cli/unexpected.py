@@ -14,8 +14,8 @@ from kubectl_spread.cli import output
 
 _PACKAGE: Final = Path(__file__).parents[1]
 _VERBOSE: Final = re.compile(r"--verbose|-[A-Za-z]*v[A-Za-z]*")
-_ISSUES: Final = "https://github.com/kubectl-spread/kubectl-spread/issues"
-_HINT: Final = f"run the command again with -v and report the traceback at {_ISSUES}"
+ISSUES: Final = "https://github.com/kubectl-spread/kubectl-spread/issues"
+_HINT: Final = f"run the command again with -v and report the traceback at {ISSUES}"
 
 option: Final = click.Option(
     ["-v", "--verbose"], is_flag=True, expose_value=False, help="Print the traceback of an unexpected error."

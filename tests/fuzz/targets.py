@@ -31,7 +31,7 @@ from kubectl_spread.sources.protobuf import Decoder
 from kubectl_spread.sources.resources import NODES, PODS, WORKLOADS
 from kubectl_spread.sources.transport import Answer
 from tests.audits import reported
-from tests.fuzz import corpus, exchanges, mutation, wire
+from tests.fuzz import corpus, exchanges, logins, mutation, wire
 from tests.fuzz.outcome import Outcome
 
 Make = Callable[[random.Random], bytes]
@@ -68,7 +68,7 @@ class Target:
 def command(body: bytes, chance: random.Random) -> Outcome:
     """Run one of the commands on a file that comes by standard input."""
     arguments = _arguments(body, chance)
-    found = CliRunner().invoke(cli, [*arguments, "-f", "-"], input=body)
+    found = CliRunner().invoke(cli, [*arguments, "-v", "-f", "-"], input=body)
     error = None if isinstance(found.exception, SystemExit) else found.exception
     copies = arguments[0] in ("merge", "unmerge") and "-o" not in arguments
     return Outcome(found.exit_code, found.stdout_bytes, found.stderr_bytes, error, " ".join(arguments[:3]), copies)
@@ -206,4 +206,7 @@ TARGETS: Final = (
     Target("protobuf", protobuf, page),
     Target("http", exchanges.answer, exchanges.exchange),
     Target("gzip", exchanges.stream, command),
+    Target("kubeconfig", logins.kubeconfig, logins.log_in),
+    Target("exec", logins.plugin_answer, logins.log_in_with_plugin),
+    Target("oidc", logins.issuer_answers, logins.log_in_with_issuer),
 )

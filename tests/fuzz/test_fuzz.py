@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from kubectl_spread.cli.unexpected import text
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.outcome import Outcome
 from tests.fuzz.targets import TARGETS, Run, Target
@@ -37,6 +38,7 @@ def hang(_body: bytes, _chance: random.Random) -> Outcome:
     [
         pytest.param(crash, "traceback", id="crash"),
         pytest.param(hang, "hang", id="hang"),
+        pytest.param(lambda *_: Outcome(2, stderr=text(KeyError()).encode()), "traceback", id="the last handler"),
         pytest.param(lambda *_: Outcome(3), "status", id="exit status"),
         pytest.param(lambda *_: Outcome(0, b"\x1b[2J"), "control character", id="escape"),
         pytest.param(lambda *_: Outcome(0, stderr=b"\xe2\x80\xae"), "control character", id="bidi override"),

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Final
 
+from kubectl_spread.cli import unexpected
 from tests.fuzz.outcome import Outcome
 from tests.fuzz.targets import Target
 
@@ -58,6 +59,10 @@ def judged(outcome: Outcome) -> Finding | None:
         return _escaped("hang", outcome.error)
     if outcome.error is not None:
         return _escaped("traceback", outcome.error)
+    if unexpected.ISSUES.encode() in outcome.stderr:
+        # The last handler has hidden it.
+        text = outcome.stderr.decode(errors="replace")
+        return Finding("traceback", text.splitlines()[-1], text)
     if outcome.status not in _STATUSES:
         return Finding("status", str(outcome.status), outcome.stderr.decode(errors="replace"))
     for name, body in (("stdout", b"" if outcome.copies else outcome.stdout), ("stderr", outcome.stderr)):

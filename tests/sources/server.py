@@ -92,7 +92,7 @@ def serve(*replies: Reply, tls: ssl.SSLContext | None = None) -> Iterator[Server
         http.daemon_threads = True
         if tls:
             http.socket = tls.wrap_socket(http.socket, server_side=True)
-        thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
+        thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()
         server.url = f"{'https' if tls else 'http'}://127.0.0.1:{http.server_address[1]}"
         try:
