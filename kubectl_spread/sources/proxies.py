@@ -48,8 +48,6 @@ def find(server: str, configured: str, environment: Mapping[str, str]) -> Proxy 
     Raises:
         SourceError: The address of the server or of its proxy is invalid.
     """
-    if configured:
-        return _proxy(configured)
     try:
         parts = urlsplit(server)
         port = parts.port or _PORTS.get(parts.scheme)
@@ -57,6 +55,8 @@ def find(server: str, configured: str, environment: Mapping[str, str]) -> Proxy 
         raise SourceError(
             f"{without_query(server)} is not the address of a server (https://, a host and a port)"
         ) from None
+    if configured:
+        return _proxy(configured)
     scheme = parts.scheme
     if scheme == "http" and environment.get("REQUEST_METHOD"):
         # In a CGI program HTTP_PROXY is what a client sent as a header.

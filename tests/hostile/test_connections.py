@@ -56,6 +56,11 @@ CLUSTERS: Final[dict[str, tuple[dict[str, object], str]]] = {
     "tls-server-name of dots": ({"tls-server-name": "..."}, 'invalid tls-server-name "..."'),
     "proxy-url": ({"proxy-url": "http://a b"}, "the proxy address is invalid"),
     "proxy-url, port": ({"proxy-url": f"http://a:{'9' * 5000}"}, "the proxy address is invalid"),
+    "server beside a proxy": (
+        {"server": "https://[", "proxy-url": "http://127.0.0.1:1"},
+        "https://[ is not the address of a server",
+    ),
+    "a surrogate in a key": ({"\ud800": "a"}, "config: a key contains half of a surrogate pair"),
     "server, port": ({"server": f"https://a:{'9' * 5000}"}, "is not the address of a server"),
     "extensions": ({"extensions": ["x"]}, "clusters[0].cluster.extensions[0]: Expected object, got str"),
     "authority": ({"certificate-authority-data": "AAAA"}, "Unable to connect to the server: "),
