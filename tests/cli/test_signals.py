@@ -93,6 +93,18 @@ class Watched:
         return list(self.temporary.iterdir())
 
 
+@pytest.fixture(autouse=True)
+def _signals_that_are_not_ignored() -> Iterator[None]:
+    """Let children start as in a terminal; under nohup they would ignore SIGHUP, as their parent does."""
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    for number, handler in before.items():
+        if handler is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
 @pytest.fixture
 def watched(tmp_path: Path) -> Iterator[Watched]:
     """Run a server that asks for a client certificate."""
