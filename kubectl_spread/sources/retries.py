@@ -13,6 +13,8 @@ from typing import Final
 from urllib3.exceptions import InvalidHeader
 from urllib3.util import Retry
 
+JITTER: Final = random.Random()  # noqa: S311 - not a secret
+"""Spreads requests over time, with a state of its own, since threads draw from it."""
 RETRIES: Final = 10
 """How often one request is repeated. Source: kubernetes v1.37.1 client-go/rest/request.go, maxRetries."""
 RETRIES_BEFORE_CONTACT: Final = 2
@@ -80,6 +82,6 @@ class Patience:
             self._last_start = now + PATIENCE
         ends = [self._last_start] if self._deadline is None else [self._last_start, self._deadline]
         # Never shorter than asked for: to come back early is what an overloaded server does not need.
-        pause = max(backoff(self._retries, random.random()), asked or 0)  # noqa: S311 - not a secret
+        pause = max(backoff(self._retries, JITTER.random()), asked or 0)
         self._retries += 1
         return pause if self._retries <= limit and now + pause < min(ends) else None

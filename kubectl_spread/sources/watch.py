@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 from kubectl_spread.errors import ForbiddenError
 from kubectl_spread.kube.model import Message, Object
-from kubectl_spread.sources import answers
+from kubectl_spread.sources import answers, retries
 from kubectl_spread.sources.cluster import Cluster, ServerVersion
 from kubectl_spread.sources.page import Page
 from kubectl_spread.sources.resources import NODES, PODS, SERVICES, WORKLOADS, Resource
@@ -134,7 +133,7 @@ class WatchedCluster(Cluster):
         @contextmanager
         def follow(version: str) -> Iterator[Iterator[Event[Any]]]:
             # Not all at once, some minutes later.
-            longest = random.randint(_LONGEST // 2, _LONGEST)  # noqa: S311 - not a secret
+            longest = retries.JITTER.randint(_LONGEST // 2, _LONGEST)
             asked = {**query, "resourceVersion": version, "timeoutSeconds": longest}
             path, most = resource.path(namespace), longest + _SILENCE
             with self._transport.stream(path, asked, ACCEPT, _SILENCE, most) as (head, parts):

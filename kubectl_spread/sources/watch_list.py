@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -116,7 +115,7 @@ class WatchedList(Generic[T]):
             while True:
                 nothing_came = 0 if self._watch() else nothing_came + 1
                 # A watch ends every few minutes; many that end at once are not begun again at once.
-                time.sleep(retries.backoff(max(nothing_came - 1, 0), random.random()))  # noqa: S311 - not a secret
+                time.sleep(retries.backoff(max(nothing_came - 1, 0), retries.JITTER.random()))
         except BaseException as error:  # noqa: BLE001 - it is raised where somebody waits
             self._signals.fail(error)
 
