@@ -14,7 +14,6 @@ import shutil
 import subprocess
 import sys
 from base64 import b64decode, b64encode
-from binascii import Error as NotBase64Error
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -111,7 +110,7 @@ def _told(cluster: Section) -> Section:
         elif cluster.get("certificate-authority"):
             with memory.reading(Path(cluster["certificate-authority"])) as body:
                 authority = b64encode(body).decode()
-    except (OSError, NotBase64Error) as error:
+    except (OSError, ValueError) as error:
         raise SourceError(f"failed to load CA bundle for execProvider: {error}") from error
     if authority:
         told["certificate-authority-data"] = authority

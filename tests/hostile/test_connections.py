@@ -63,14 +63,19 @@ CLUSTERS: Final[dict[str, tuple[dict[str, object], str]]] = {
     "a surrogate in a key": ({"\ud800": "a"}, "config: a key contains half of a surrogate pair"),
     "server, port": ({"server": f"https://a:{'9' * 5000}"}, "is not the address of a server"),
     "extensions": ({"extensions": ["x"]}, "clusters[0].cluster.extensions[0]: Expected object, got str"),
+    "authority for a plugin": ({"certificate-authority-data": "é"}, "failed to load CA bundle for execProvider"),
     "authority": ({"certificate-authority-data": "AAAA"}, "Unable to connect to the server: "),
 }
+
+
+_TOLD: Final = ("extensions", "authority for a plugin")
+"""What is wrong only where an exec plugin is told of the cluster."""
 
 
 @pytest.mark.parametrize("name", CLUSTERS)
 def test_clusters(tmp_path: Path, name: str) -> None:
     cluster, words = CLUSTERS[name]
-    plugin = {"exec": {**API, "command": "cat", "provideClusterInfo": True}} if name == "extensions" else None
+    plugin = {"exec": {**API, "command": "cat", "provideClusterInfo": True}} if name in _TOLD else None
     assert words in said(tmp_path, user=plugin, **cluster)
 
 
