@@ -9,15 +9,17 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from click.testing import CliRunner
 
 from kubectl_spread.cli import cli
+from kubectl_spread.sources import answers
 from tests.builders import pod_json
 from tests.hostile.commands import as_nobody, check, open_to_all
 from tests.sources.server import Reply, serve
@@ -236,6 +238,26 @@ def test_the_last_handler(error: BaseException, line: str, monkeypatch: pytest.M
     found = CliRunner().invoke(cli, ["check", "-f", "-"])
     assert (found.exit_code, found.stdout) == (2, "")
     assert found.stderr.startswith(line)
+    assert found.stderr.count("\n") == 1
+    assert "secret" not in found.stderr
+
+
+@pytest.mark.parametrize("arguments", [(), ("--watch",)], ids=["once", "watch"])
+def test_errors_in_threads(arguments: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lists are read in threads; what is raised there ends the program in the same way."""
+    check_answer = answers.check
+
+    def failing(*given: Any, **named: Any) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            raise KeyError("secret")
+        check_answer(*given, **named)
+
+    monkeypatch.setattr(answers, "check", failing)
+    monkeypatch.setenv("KUBECONFIG", "/no/where")
+    with serve(Reply(body=json.dumps(VERSION).encode())) as server:
+        found = CliRunner().invoke(cli, ["check", "-s", server.url, *arguments])
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert found.stderr.startswith("error: unexpected KeyError at ")
     assert found.stderr.count("\n") == 1
     assert "secret" not in found.stderr
 
