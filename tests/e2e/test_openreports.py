@@ -61,6 +61,8 @@ def same(stored: Json, printed: Json) -> bool:
     parts = ("apiVersion", "kind", "source", "summary", "results")
     metadata = printed["metadata"]
     kept = {name: stored["metadata"].get(name) for name in metadata}
+    # kubectl apply adds an annotation of its own.
+    kept["annotations"] = {name: kept["annotations"].get(name) for name in metadata["annotations"]}
     return all(stored[part] == printed[part] for part in parts) and kept == metadata
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.builders import Json, affinity, constraint, requirement, selector, term
-from tests.controlplane import binaries
+from tests.controlplane import binaries, nodes
 from tests.controlplane.client import ApiError
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.fixtures import require_built
@@ -341,6 +341,7 @@ def test_back_on_1_33_pods_of_its_own_are_edited_as_ever(journey: Journey) -> No
     """What nobody merged can be relabelled, and binding and deletion work for all."""
     cluster = journey.cluster
     edit(cluster, SHOP, {"team=x": ["old-kept", "old-never"]})
+    cluster.api.request("POST", "/api/v1/nodes", nodes.node("a1", "a", {}))
     for name in ("last-kept", "old-late"):
         target = {"apiVersion": "v1", "kind": "Node", "name": "a1"}
         binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
