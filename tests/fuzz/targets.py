@@ -20,6 +20,7 @@ from kubectl_spread.audit.scope import Scope
 from kubectl_spread.audit.snapshot import Snapshot
 from kubectl_spread.audit.verdicts import Context
 from kubectl_spread.cli import cli
+from kubectl_spread.cli.output import safe
 from kubectl_spread.errors import SourceError
 from kubectl_spread.kube.features import behaviour, gates
 from kubectl_spread.kube.model import Node, Pod
@@ -92,7 +93,7 @@ def page(body: bytes, _chance: random.Random) -> Outcome:
                 _add(snapshot, resource, bodies[name])
         return Outcome(0, "".join(_forms(snapshot)).encode())
     except SourceError as error:
-        return Outcome(2, stderr=str(error).encode())
+        return Outcome(2, stderr=safe(str(error)).encode())
     except Exception as error:  # noqa: BLE001 - whatever escapes is what is looked for
         return Outcome(1, error=error)
 
