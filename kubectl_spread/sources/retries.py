@@ -70,6 +70,11 @@ class Patience:
         """The seconds until the answer must have been read; None: no limit."""
         return None if self._deadline is None else self._deadline - time.monotonic()
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the time of ``--request-timeout`` has passed."""
+        return self.left is not None and self.left <= 0
+
     def pause(self, asked: float | None, limit: int = RETRIES) -> float | None:
         """Return the pause before the next retry, in seconds; None: it is not to be repeated any more.
 

@@ -179,12 +179,16 @@ class Transport:
         return True
 
     def _patiently(self, url: str, accept: str, patience: Patience, begun: Callable[[bytes], None]) -> Answer:
+        earlier: ConnectionFailedError | None = None
         said = False
         while True:
             try:
                 answer = self._once(url, accept, patience, begun)
             except ConnectionFailedError as error:
-                pause, reason = self._pause_after(error, patience), str(error)
+                if earlier and patience.is_over:
+                    # That time ran out says less than what the earlier attempts ended with.
+                    raise earlier from error
+                pause, reason, earlier = self._pause_after(error, patience), str(error), error
                 if pause is None:
                     raise
             else:

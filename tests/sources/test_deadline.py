@@ -100,6 +100,24 @@ def test_informational_answers_come_to_an_end() -> None:
             cluster.version()
 
 
+def test_the_failure_before_the_last_attempt_is_told() -> None:
+    """A retry that is cut off by the end of the time says nothing of why there was one."""
+    attempts: list[socket.socket] = []
+
+    def script(client: socket.socket, stopped: threading.Event) -> None:
+        attempts.append(client)
+        if len(attempts) == 1:
+            sends(OK + b"Content-Length: 100\r\n\r\n{")(client, stopped)
+        else:
+            silent(client, stopped)
+
+    with talking(script) as port, in_time():
+        cluster = Cluster.connect(ConnectionFlags(server=f"http://127.0.0.1:{port}", request_timeout="2s"))
+        with pytest.raises(SourceError, match="Unable to connect to the server: unexpected EOF"):
+            cluster.version()
+    assert len(attempts) == 2
+
+
 def test_a_slow_answer_that_comes_in_time_is_read() -> None:
     def script(client: socket.socket, _stopped: threading.Event) -> None:
         client.recv(65536)
