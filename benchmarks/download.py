@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode
 
-from kubectl_spread.kube.model import Message
-from kubectl_spread.sources.protobuf import Decoder
-from kubectl_spread.sources.resources import NODES, PODS, WORKLOADS, Resource
+from kubectl_spread.kube.api.types import Message
+from kubectl_spread.sources.apiserver.resources import NODES, PODS, WORKLOADS, Resource
+from kubectl_spread.sources.decode.protobuf import Decoder
 from tests.controlplane.client import ApiClient
 
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"

@@ -15,8 +15,8 @@ from typing import Final
 
 from playwright.sync_api import Browser
 
-from kubectl_spread.audit.report import Report
 from kubectl_spread.render import html
+from kubectl_spread.report.model import Report
 from tests.browser import synthetic
 from tests.browser.chromium import launched, opened, program
 

@@ -47,26 +47,27 @@ class Clock:
 
 def main() -> None:
     """Run the command line with the clock at its phases."""
-    from kubectl_spread.audit.snapshot import Snapshot  # noqa: PLC0415 - imports are a phase
-    from kubectl_spread.cli import formats, live  # noqa: PLC0415
+    from kubectl_spread.app import live  # noqa: PLC0415
+    from kubectl_spread.app.checkrun import CheckRun  # noqa: PLC0415
+    from kubectl_spread.audit.snapshot.snapshot import Snapshot  # noqa: PLC0415 - imports are a phase
+    from kubectl_spread.cli import formats  # noqa: PLC0415
     from kubectl_spread.cli import main as command  # noqa: PLC0415
-    from kubectl_spread.cli.gathered import Gathered  # noqa: PLC0415
     from kubectl_spread.render import table  # noqa: PLC0415
-    from kubectl_spread.sources import answers, paging  # noqa: PLC0415
-    from kubectl_spread.sources.cluster import Cluster  # noqa: PLC0415
+    from kubectl_spread.sources.apiserver import paging, responses  # noqa: PLC0415
+    from kubectl_spread.sources.apiserver.cluster import LiveCluster  # noqa: PLC0415
 
     clock = Clock()
     clock.seconds["start"] = time.perf_counter() - _BEGIN
-    clock.at(Cluster, "connect", "connect")
+    clock.at(LiveCluster, "connect", "connect")
     clock.at(live.Live, "_server", "connect")
     clock.at(live.Live, "_pods", "decode")
     clock.at(paging.Reader, "take", "list")
-    clock.at(answers, "page", "parse")
+    clock.at(responses, "page", "parse")
     clock.at(Snapshot, "add_pod", "group")
     clock.at(live.Live, "_nodes", "owners and nodes")
     clock.at(live.Live, "_owners", "owners and nodes")
     clock.at(live, "evaluate", "evaluate")
-    clock.at(Gathered, "completed", "rules")
+    clock.at(CheckRun, "completed", "rules")
     clock.at(table, "check", "render")
     clock.at(formats, "write", "render")
     try:

@@ -9,18 +9,19 @@ from typing import Any
 
 import msgspec
 
-from kubectl_spread.audit import defaults, report
-from kubectl_spread.audit.evaluate import Audit, evaluate
-from kubectl_spread.audit.explanation import explain
-from kubectl_spread.audit.scope import Scope
-from kubectl_spread.audit.snapshot import Snapshot
-from kubectl_spread.audit.verdicts import Context
-from kubectl_spread.kube.defaultconstraints import MapSelecting
+from kubectl_spread.audit.evaluation.evaluate import Audit, evaluate
+from kubectl_spread.audit.merge.verdicts import ServerFacts
+from kubectl_spread.audit.snapshot import default_constraints
+from kubectl_spread.audit.snapshot.scope import Scope
+from kubectl_spread.audit.snapshot.snapshot import Snapshot
+from kubectl_spread.explain.explanation import explain
+from kubectl_spread.kube.api.types import Event, Namespace
+from kubectl_spread.kube.api.workloads import KINDS
 from kubectl_spread.kube.features import behaviour, gates
-from kubectl_spread.kube.model import Event, Namespace
-from kubectl_spread.kube.schedulerconfig import UNASKED, Profile
-from kubectl_spread.kube.workloads import KINDS
+from kubectl_spread.kube.scheduler.configuration import UNASKED, Profile
+from kubectl_spread.kube.scheduler.defaultconstraints import MapSelecting
 from kubectl_spread.render import structured
+from kubectl_spread.report import model
 from kubectl_spread.rules import RULES
 from kubectl_spread.rules.engine import Selection, complete
 from tests.builders import Json, decode_node, decode_pod
@@ -34,13 +35,13 @@ def audit(
     minor: int = 37,
     overrides: Mapping[str, bool] | None = None,
     scope: Scope = EVERYTHING,
-    nodes: report.NodesKnown | None = None,
+    nodes: model.NodesKnown | None = None,
     merge_since: datetime | None = None,
     schedulers: Mapping[str, Profile] = UNASKED,
 ) -> Audit:
     """Return the audit of objects in the order given; gates count as known where there are ``overrides``."""
     read = snapshot(*objects, scope=scope, schedulers=schedulers)
-    context = Context(
+    context = ServerFacts(
         behaviour(minor, gates(minor, overrides or {})), gates_known=bool(overrides), merge_since=merge_since
     )
     return evaluate(read, context, nodes=nodes or ("listed" if read.nodes else "none"))
@@ -65,14 +66,14 @@ def snapshot(*objects: Json, scope: Scope = EVERYTHING, schedulers: Mapping[str,
                 group = found["apiVersion"].rpartition("/")[0]
                 workload = msgspec.json.decode(msgspec.json.encode(found), type=KINDS[group, kind])
                 read.add_workload(kind, workload)
-    defaults.apply(read)
+    default_constraints.apply(read)
     return read
 
 
-def reported(found: Audit, selection: Selection = ALL_RULES) -> report.Report:
+def reported(found: Audit, selection: Selection = ALL_RULES) -> model.Report:
     """Return the report of an audit by all rules."""
-    known: report.NodesKnown = "listed" if found.snapshot.nodes else "none"
-    cluster = report.Cluster(
+    known: model.NodesKnown = "listed" if found.snapshot.nodes else "none"
+    cluster = model.Cluster(
         judged_as=f"1.{found.context.behaviour.minor}",
         version_source="flag",
         gates={},
@@ -92,7 +93,7 @@ def as_json(found: Audit) -> Any:
 
 def explained(found: Audit, *, replicas: int = 0) -> Any:
     """Return the explanation of an audit, of everything in it, as what its JSON says."""
-    of_all = report.Workload(kind="Pod", name="")
+    of_all = model.Workload(kind="Pod", name="")
     return json.loads(structured.json(explain(found, reported(found), "default", of_all, replicas=replicas)))
 
 

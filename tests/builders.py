@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from kubectl_spread.kube.detail import DetailedPod
-from kubectl_spread.kube.model import LabelSelector, Node, Pod
+from kubectl_spread.kube.api.detail import DetailedPod
+from kubectl_spread.kube.api.types import LabelSelector, Node, Pod
 
 ZONE = "topology.kubernetes.io/zone"
 HOSTNAME = "kubernetes.io/hostname"

@@ -11,8 +11,8 @@ from typing import Final
 import click
 from click.testing import CliRunner
 
-from kubectl_spread.audit.explanation import Explanation
 from kubectl_spread.cli import cli
+from kubectl_spread.explain.explanation import Explanation
 from kubectl_spread.render.explanation import Section
 from kubectl_spread.render.sections.causes import causes
 from kubectl_spread.render.sections.engines import engines

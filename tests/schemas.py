@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import msgspec
 
-from kubectl_spread.audit.explanation import Explanation
-from kubectl_spread.audit.mergereport import MergeReport
-from kubectl_spread.audit.report import API_VERSION, Part, Report
+from kubectl_spread.explain.explanation import Explanation
+from kubectl_spread.report.mergereport import MergeReport
+from kubectl_spread.report.model import API_VERSION, Part, Report
 from kubectl_spread.rules.listing import RuleList
 
 ROOT: Final = Path(__file__).parent.parent

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from kubectl_spread.audit.report import Next
+from kubectl_spread.report.model import Next
 from tests.audits import audit, reported
 from tests.builders import Json, constraint, node_json, pod_json
 from tests.generated import ROOT

@@ -9,9 +9,9 @@ import click
 import pytest
 
 from kubectl_spread import __version__
-from kubectl_spread.audit.causes import CauseName
-from kubectl_spread.audit.verdicts import Verdict
+from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.cli import cli
+from kubectl_spread.explain.causes import CauseName
 from tests import generated
 
 

@@ -9,15 +9,15 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kubectl_spread.audit import differences
-from kubectl_spread.audit.clauses import clauses
-from kubectl_spread.audit.tails import keys_of, split
-from kubectl_spread.kube import labels as labelselectors
+from kubectl_spread.audit.merge import differences
+from kubectl_spread.audit.snapshot.tails import keys_of, split
+from kubectl_spread.audit.snapshot.terms import clauses
+from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.api.types import LabelSelector
+from kubectl_spread.kube.apiserver.strategy import merged_selector, prepare_for_create
+from kubectl_spread.kube.apiserver.validation import pod_errors
 from kubectl_spread.kube.features import behaviour, gates
-from kubectl_spread.kube.model import LabelSelector
-from kubectl_spread.kube.podstrategy import merged_selector, prepare_for_create
-from kubectl_spread.kube.podtopologyspread import effective_selector
-from kubectl_spread.kube.validation import pod_errors
+from kubectl_spread.kube.scheduler.podtopologyspread import effective_selector
 from kubectl_spread.render import structured
 from tests.audits import as_json, audit, deployment, reported
 from tests.builders import (

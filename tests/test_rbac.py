@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kubectl_spread.sources.resources import BY_KIND, EVENTS, NAMESPACES, NODES, SERVICES
-from kubectl_spread.sources.watch import WATCHED
+from kubectl_spread.sources.apiserver.resources import BY_KIND, EVENTS, NAMESPACES, NODES, SERVICES
+from kubectl_spread.sources.apiserver.watch import WATCHED
 from tests.rbac import Permission, permissions
 
 METRICS = Permission("get", "", "/metrics")

@@ -17,7 +17,8 @@ import click
 from click.exceptions import NoArgsIsHelpError
 
 from kubectl_spread import __version__
-from kubectl_spread.cli import leaving, output, unexpected
+from kubectl_spread.app import output
+from kubectl_spread.cli import leaving, unexpected
 from kubectl_spread.errors import SpreadError
 from kubectl_spread.kube.features import NEWEST_RELEASED_MINOR, OLDEST_MINOR
 

@@ -18,7 +18,7 @@ _MOST: Final = 500
 
 def kubeconfig(given: Mapping[str, Any], part: Literal["contexts", "clusters", "users"]) -> list[str]:
     """Return the names in a part of the kubeconfig, in their order; none where it cannot be read."""
-    from kubectl_spread.sources import kubeconfig as files  # noqa: PLC0415 - not every candidate is in a kubeconfig
+    from kubectl_spread.sources.auth import kubeconfig as files  # noqa: PLC0415 - not every candidate is in a kubeconfig
 
     with suppress(SpreadError):
         return list(getattr(files.load(given.get("kubeconfig") or "", os.environ), part))
@@ -37,7 +37,7 @@ def rules(incomplete: str) -> Iterator[tuple[str, str]]:
 
 def objects(given: Mapping[str, Any], incomplete: str) -> Iterator[str | tuple[str, str]]:
     """Yield what the next argument of TYPE/NAME, TYPE NAME or NAME may be, given those before."""
-    from kubectl_spread.cli.targets import KINDS  # noqa: PLC0415 - not every candidate is an object
+    from kubectl_spread.app.targets import KINDS  # noqa: PLC0415 - not every candidate is an object
 
     kinds = {word: kind for kind, words in KINDS.items() for word in words}
     before: tuple[str, ...] = given.get("arguments") or ()
@@ -60,9 +60,9 @@ def live(given: Mapping[str, Any], kind: str) -> list[str]:
     Objects of namespaces are those of the namespace that the options or the context name. With ``-f`` or ``-A`` there
     are none: the first asks no cluster, the second takes no names.
     """
-    from kubectl_spread.cli.live import flags  # noqa: PLC0415 - it needs the kubernetes package
-    from kubectl_spread.sources.cluster import Cluster  # noqa: PLC0415 - likewise
-    from kubectl_spread.sources.resources import BY_KIND, NAMESPACES, NODES  # noqa: PLC0415 - likewise
+    from kubectl_spread.app.live import flags  # noqa: PLC0415 - it needs the kubernetes package
+    from kubectl_spread.sources.apiserver.cluster import LiveCluster  # noqa: PLC0415 - likewise
+    from kubectl_spread.sources.apiserver.resources import BY_KIND, NAMESPACES, NODES  # noqa: PLC0415 - likewise
 
     resource = {**BY_KIND, "Namespace": NAMESPACES, "Node": NODES}.get(kind)
     if resource is None or given.get("filename") or (resource.namespaced and given.get("all_namespaces")):
@@ -70,6 +70,6 @@ def live(given: Mapping[str, Any], kind: str) -> list[str]:
     with suppress(SpreadError, OSError):
         chosen = flags(given)
         patience = _PATIENCE if chosen.request_timeout in ("", "0") else chosen.request_timeout
-        cluster = Cluster.connect(replace(chosen, request_timeout=patience))
+        cluster = LiveCluster.connect(replace(chosen, request_timeout=patience))
         return cluster.names(resource, cluster.namespace if resource.namespaced else None, _MOST)
     return []

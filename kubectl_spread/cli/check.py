@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Final, Literal, NoReturn
 
 import click
 
-from kubectl_spread.cli import formats, leaving, options, output, places, values
+from kubectl_spread.app import output
+from kubectl_spread.cli import formats, leaving, options, places, values
 from kubectl_spread.cli.formats import Output
 from kubectl_spread.errors import UsageError
 
 if TYPE_CHECKING:
-    from kubectl_spread.audit.report import Report
-    from kubectl_spread.cli.gathered import Gathered
+    from kubectl_spread.app.checkrun import CheckRun
     from kubectl_spread.render.table import Layout
+    from kubectl_spread.report.model import Report
     from kubectl_spread.rules.engine import Baseline
 
 _FINDINGS: Final = 1
@@ -92,8 +93,8 @@ def check(
 
     Exit status: 0 nothing at or above --fail-on, 1 findings, 2 not everything could be checked.
     """
-    from kubectl_spread.cli.baseline import gone, load  # noqa: PLC0415 - completion of flags does not wait for the rules
-    from kubectl_spread.cli.gather import gather  # noqa: PLC0415 - likewise
+    from kubectl_spread.app.baseline import gone, load  # noqa: PLC0415 - completion of flags does not wait for the rules
+    from kubectl_spread.app.collect import collect  # noqa: PLC0415 - likewise
 
     wanted = formats.outputs(forms, output_file)
     if manifests:
@@ -103,7 +104,7 @@ def check(
     known = load(baseline, filename) if baseline else None
     if watch:
         _watch(asked, wanted, known, partial(_layout, show=show, headers=not no_headers), color)
-    question, gathered = gather(asked)
+    question, gathered = collect(asked)
     report = gathered.completed(question, known)
     leaving.keep(gathered, report)
     if any(one.form not in formats.FOR_PEOPLE for one in wanted):
@@ -131,7 +132,7 @@ def _files(filename: tuple[str, ...], arguments: tuple[str, ...]) -> tuple[str, 
     return (*filename, *arguments)
 
 
-def _say_nothing(gathered: Gathered, one: Output) -> None:
+def _say_nothing(gathered: CheckRun, one: Output) -> None:
     """Say that there is nothing to print."""
     if not gathered.problems:
         output.note(gathered.nothing_found())
@@ -143,7 +144,7 @@ def _watch(
     asked: Mapping[str, object],
     wanted: Sequence[Output],
     known: Baseline | None,
-    layout: Callable[[Gathered, str], Layout | None],
+    layout: Callable[[CheckRun, str], Layout | None],
     color: str,
 ) -> NoReturn:
     from kubectl_spread.cli import watch  # noqa: PLC0415 - it needs the kubernetes package, which takes half a second
@@ -151,7 +152,7 @@ def _watch(
     watch.watch(asked, watch.View(wanted, layout, color, known))
 
 
-def _layout(gathered: Gathered, form: str, *, show: Literal["problems", "all"] | None, headers: bool) -> Layout | None:
+def _layout(gathered: CheckRun, form: str, *, show: Literal["problems", "all"] | None, headers: bool) -> Layout | None:
     """Return how a table is laid out; None where another format is asked for."""
     if form not in (formats.TABLE, formats.WIDE):
         return None

@@ -14,7 +14,8 @@ from typing import Final
 import click
 from click.shell_completion import CompletionItem, ShellComplete, add_completion_class, get_completion_class
 
-from kubectl_spread.cli import PROGRAM, VARIABLE, cli, output
+from kubectl_spread.app import output
+from kubectl_spread.cli import PROGRAM, VARIABLE, cli
 
 _NO_SPACE, _NO_FILES, _FOLDERS, _DEFAULT = 2, 4, 16, 0
 """Directives. Source: cobra v1.10 completions.go, ShellCompDirective."""

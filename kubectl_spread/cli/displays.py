@@ -11,7 +11,7 @@ from typing import Protocol, Self
 
 import msgspec
 
-from kubectl_spread.cli import output
+from kubectl_spread.app import output
 from kubectl_spread.render import screen
 
 

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from kubectl_spread.cli import leaving, options, output, values
+from kubectl_spread.app import output
+from kubectl_spread.cli import leaving, options, values
 from kubectl_spread.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
-    from kubectl_spread.audit.scope import Target
-    from kubectl_spread.cli.gathered import Gathered
+    from kubectl_spread.app.checkrun import CheckRun
+    from kubectl_spread.audit.snapshot.scope import Target
     from kubectl_spread.rules.model import Rule
 
 _UNANSWERED: Final = 2
@@ -58,15 +59,15 @@ def explain(
 
     Exit status: 0, or 2 if it could not be answered.
     """
-    from kubectl_spread.audit.explanation import explain as explain_audit  # noqa: PLC0415 - completion spares it
-    from kubectl_spread.audit.report import Workload  # noqa: PLC0415 - likewise
-    from kubectl_spread.cli.gather import gather  # noqa: PLC0415 - likewise
+    from kubectl_spread.app.collect import collect  # noqa: PLC0415 - likewise
+    from kubectl_spread.explain.explanation import explain as explain_audit  # noqa: PLC0415 - completion spares it
     from kubectl_spread.render import explanation, structured  # noqa: PLC0415 - rich is only for people
+    from kubectl_spread.report.model import Workload  # noqa: PLC0415 - likewise
 
     if rule := _rule(arguments):
         _print_rule(rule, form)
         return
-    question, gathered = gather({**asked, "arguments": arguments, "explaining": True})
+    question, gathered = collect({**asked, "arguments": arguments, "explaining": True})
     targets = gathered.scope.targets
     if len(targets) != 1 or not targets[0].name:
         raise UsageError("explain takes exactly one pod, workload or rule code")
@@ -94,7 +95,7 @@ def explain(
         context.exit(_UNANSWERED)
 
 
-def _confirm_one(target: Target, namespaces: list[str], gathered: Gathered) -> None:
+def _confirm_one(target: Target, namespaces: list[str], gathered: CheckRun) -> None:
     """Do nothing if only one object is named.
 
     Raises:

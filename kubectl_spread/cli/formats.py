@@ -14,9 +14,10 @@ from typing import Final
 import click
 import msgspec
 
-from kubectl_spread.audit.report import Report
-from kubectl_spread.cli import output, places
+from kubectl_spread.app import output
+from kubectl_spread.cli import places
 from kubectl_spread.errors import SourceError, UsageError
+from kubectl_spread.report.model import Report
 
 TABLE: Final = "table"
 WIDE: Final = "wide"

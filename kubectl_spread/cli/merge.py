@@ -32,10 +32,10 @@ def merge(context: click.Context, /, form: str | None, **asked: object) -> None:
 
     Exit status: 0, 1 if the API would refuse anything, 2 if not everything could be read.
     """
-    from kubectl_spread.audit.merging import merge_pod  # noqa: PLC0415 - completion of flags does not wait for it
-    from kubectl_spread.cli.filtering import Run  # noqa: PLC0415 - likewise
+    from kubectl_spread.app.filtering import FilterRun  # noqa: PLC0415 - likewise
+    from kubectl_spread.audit.merge.merging import merge_pod  # noqa: PLC0415 - completion of flags does not wait for it
 
-    run = Run(merge_pod, form, leaves_out=True)
+    run = FilterRun(merge_pod, form, leaves_out=True)
     run.read(asked)
     if run.failed:
         context.exit(_UNANSWERED)
@@ -54,10 +54,10 @@ def unmerge(context: click.Context, /, form: str | None, **asked: object) -> Non
 
     Exit status: 0, or 2 if not everything could be read.
     """
-    from kubectl_spread.audit.merging import unmerge_pod  # noqa: PLC0415 - completion of flags does not wait for it
-    from kubectl_spread.cli.filtering import Run  # noqa: PLC0415 - likewise
+    from kubectl_spread.app.filtering import FilterRun  # noqa: PLC0415 - likewise
+    from kubectl_spread.audit.merge.merging import unmerge_pod  # noqa: PLC0415 - completion of flags does not wait for it
 
-    run = Run(unmerge_pod, form, leaves_out=False)
+    run = FilterRun(unmerge_pod, form, leaves_out=False)
     run.read(asked)
     if run.failed:
         context.exit(_UNANSWERED)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from kubectl_spread.errors import UsageError
-from kubectl_spread.sources import files
+from kubectl_spread.sources.files import inputs
 
 _READ: Final = {
     "baseline": "--baseline",
@@ -74,8 +74,8 @@ def _inputs(asked: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     if not isinstance(filename, tuple) or not filename:
         yield from _kubeconfigs(str(asked.get("kubeconfig") or ""))
         return
-    for file in files.expand(filename, recursive=bool(asked.get("recursive"))):
-        if file.path == files.STDIN:
+    for file in inputs.expand(filename, recursive=bool(asked.get("recursive"))):
+        if file.path == inputs.STDIN:
             # A shell may have opened a file for it.
             yield "-f -", _STANDARD_INPUT
         elif file.named or not _is_own_report(file.path):
@@ -83,7 +83,7 @@ def _inputs(asked: Mapping[str, object]) -> Iterator[tuple[str, str]]:
 
 
 def _kubeconfigs(explicit: str) -> Iterator[tuple[str, str]]:
-    from kubectl_spread.sources import kubeconfig  # noqa: PLC0415 - only a cluster needs it
+    from kubectl_spread.sources.auth import kubeconfig  # noqa: PLC0415 - only a cluster needs it
 
     yield from (("the kubeconfig", str(path)) for path in kubeconfig.paths(explicit, os.environ))
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from kubectl_spread.cli import options, output
+from kubectl_spread.app import output
+from kubectl_spread.cli import options
 
 
 @click.command()

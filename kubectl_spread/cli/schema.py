@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from kubectl_spread.cli import output
+from kubectl_spread.app import output
 from kubectl_spread.errors import NotFoundError
 
 _KINDS: Final = ("MergeReport", "RuleList", "SpreadExplanation", "SpreadReport")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kubectl_spread.errors import UsageError
-from kubectl_spread.kube.quantity import thousandths
+from kubectl_spread.kube.api.quantity import thousandths
 from kubectl_spread.sources import memory
 
 _THOUSAND = 1000

@@ -10,7 +10,7 @@ from typing import Final
 
 import click
 
-from kubectl_spread.cli import output
+from kubectl_spread.app import output
 
 _PACKAGE: Final = Path(__file__).parents[1]
 _VERBOSE: Final = re.compile(r"--verbose|-[A-Za-z]*v[A-Za-z]*")

@@ -86,7 +86,7 @@ def domains(_context: click.Context, _parameter: click.Parameter, incomplete: st
 
 def fields(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
     """Complete a field of pods, and the node of ``spec.nodeName``."""
-    from kubectl_spread.audit.scope import FIELDS  # noqa: PLC0415
+    from kubectl_spread.audit.snapshot.scope import FIELDS  # noqa: PLC0415
     from kubectl_spread.cli import candidates  # noqa: PLC0415
 
     if incomplete.startswith(_ON_NODE):

@@ -10,21 +10,22 @@ from typing import Final, NoReturn
 
 import msgspec
 
-from kubectl_spread.audit.report import Report
-from kubectl_spread.cli import formats, output
-from kubectl_spread.cli.baseline import gone
+from kubectl_spread.app import output
+from kubectl_spread.app.baseline import gone
+from kubectl_spread.app.checkrun import CheckRun
+from kubectl_spread.app.collect import asked_in
+from kubectl_spread.app.hints import hints
+from kubectl_spread.app.live import Live, flags
+from kubectl_spread.cli import formats
 from kubectl_spread.cli.displays import Display, Picture, Pipe, Screen, is_screen
-from kubectl_spread.cli.gather import asked_in
-from kubectl_spread.cli.gathered import Gathered
-from kubectl_spread.cli.hints import hints
-from kubectl_spread.cli.live import Live, flags
 from kubectl_spread.errors import SourceError, UsageError
 from kubectl_spread.render import structured, table
 from kubectl_spread.render.changes import Changes, lasting
 from kubectl_spread.render.table import Layout
 from kubectl_spread.render.terminal import Terminal
+from kubectl_spread.report.model import Report
 from kubectl_spread.rules.engine import Baseline
-from kubectl_spread.sources.watch import WatchedCluster
+from kubectl_spread.sources.apiserver.watch import WatchedCluster
 
 _JSON: Final = "json"
 _NAME: Final = "name"
@@ -47,7 +48,7 @@ class View(msgspec.Struct, frozen=True):
     """
 
     wanted: Sequence[formats.Output]
-    layout: Callable[[Gathered, str], Layout | None]
+    layout: Callable[[CheckRun, str], Layout | None]
     color: str
     baseline: Baseline | None
 
@@ -80,7 +81,7 @@ def watch(asked: Mapping[str, object], view: View) -> NoReturn:
     voice = _Voice()
     cluster = WatchedCluster.connect(flags(asked), voice.say, voice.progress)
 
-    def gather(*, again: bool) -> Gathered:
+    def gather(*, again: bool) -> CheckRun:
         found = Live(question, cluster, again=again).gather()
         found.notes += hints(question, found.audit)
         return found
@@ -96,8 +97,8 @@ class _Watch:
 
     def __init__(
         self,
-        gather: Callable[..., Gathered],
-        completed: Callable[[Gathered], Report],
+        gather: Callable[..., CheckRun],
+        completed: Callable[[CheckRun], Report],
         cluster: WatchedCluster,
         view: View,
         display: Display,
@@ -192,7 +193,7 @@ class _Voice:
             output.progress(text)
 
 
-def _messages(found: Gathered, report: Report, *, silent: bool) -> list[str]:
+def _messages(found: CheckRun, report: Report, *, silent: bool) -> list[str]:
     """Return what is said beside an answer."""
     messages = [*found.notes, *map(output.problem, found.problems)]
     if text := gone(report.summary):

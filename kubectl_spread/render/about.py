@@ -7,10 +7,10 @@ from typing import Final
 
 from msgspec import UnsetType
 
-from kubectl_spread.audit.phrases import plural
-from kubectl_spread.audit.report import Cluster, Row, Summary
-from kubectl_spread.audit.verdicts import GATED
+from kubectl_spread.audit.merge.verdicts import GATED
+from kubectl_spread.phrases import plural
 from kubectl_spread.render.words import safe
+from kubectl_spread.report.model import Cluster, Row, Summary
 
 _GAP: Final = "  "
 _SOURCES: Final = {"live": "", "flag": " (from --server-version)", "default": " (the newest release known)"}

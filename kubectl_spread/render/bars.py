@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from kubectl_spread.audit.report import Row
+from kubectl_spread.report.model import Row
 
 WIDTH: Final = 24
 """The most characters of a bar."""

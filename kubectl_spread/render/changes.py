@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from kubectl_spread.audit.report import Finding, Report, Row
+from kubectl_spread.report.model import Finding, Report, Row
 
 NEW: Final = "+"
 CHANGED: Final = "*"

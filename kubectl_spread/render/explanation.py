@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from kubectl_spread.audit.explanation import Explanation
+from kubectl_spread.explain.explanation import Explanation
 from kubectl_spread.render.sections.causes import causes
 from kubectl_spread.render.sections.clauses import clauses
 from kubectl_spread.render.sections.engines import engines

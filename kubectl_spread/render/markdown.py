@@ -8,10 +8,10 @@ from typing import Final
 
 from msgspec import UnsetType
 
-from kubectl_spread.audit.phrases import plural
-from kubectl_spread.audit.report import Finding, Report, Row, Workload
+from kubectl_spread.phrases import plural
 from kubectl_spread.render import about, words
 from kubectl_spread.render.table import totals
+from kubectl_spread.report.model import Finding, Report, Row, Workload
 
 MOST_BYTES: Final = 1_000_000
 """GitHub shows a summary of up to 1 MiB; a little is left to other steps."""

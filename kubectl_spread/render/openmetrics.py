@@ -18,8 +18,8 @@ from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.registry import Collector
 
-from kubectl_spread.audit.report import Cluster, Report, Row, Summary
 from kubectl_spread.render.words import safe, value
+from kubectl_spread.report.model import Cluster, Report, Row, Summary
 
 MOST_DOMAINS: Final = 32
 """A constraint with more domains has no series for each of them: those of hostnames would never end."""

@@ -9,9 +9,9 @@ from typing import Final, TypeAlias
 
 from msgspec import UNSET, UnsetType
 
-from kubectl_spread.audit.report import Finding, Report, Row, Workload
-from kubectl_spread.kube import labels
+from kubectl_spread.kube.api import labels
 from kubectl_spread.render.words import matches_nothing, safe
+from kubectl_spread.report.model import Finding, Report, Row, Workload
 
 COLUMNS: Final = (
     "namespace",

@@ -7,8 +7,8 @@ from typing import Final
 
 import msgspec
 
-from kubectl_spread.audit.report import Report
 from kubectl_spread.render.words import is_unsafe, safe, workload
+from kubectl_spread.report.model import Report
 
 _NOT_PRINTABLE_ASCII: Final = re.compile(r"[^\n -~]")
 

@@ -10,14 +10,14 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 from msgspec import UnsetType
 
-from kubectl_spread.audit.phrases import plural
-from kubectl_spread.audit.report import Finding, Report, Row, Workload
-from kubectl_spread.audit.verdicts import Verdict
-from kubectl_spread.kube import labels
+from kubectl_spread.audit.merge.verdicts import Verdict
+from kubectl_spread.kube.api import labels
+from kubectl_spread.phrases import plural
 from kubectl_spread.render import about, bars, words
 from kubectl_spread.render.changes import Changes
 from kubectl_spread.render.folding import folded
 from kubectl_spread.render.terminal import Cell, Column, Terminal, between_phrases, hanging, paragraph, table
+from kubectl_spread.report.model import Finding, Report, Row, Workload
 
 SEVERITY_STYLES: Final = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 _LISTED_DOMAINS: Final = 5

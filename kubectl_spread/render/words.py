@@ -7,8 +7,8 @@ from typing import Final
 
 from msgspec import UnsetType
 
-from kubectl_spread.audit.phrases import named
-from kubectl_spread.audit.report import Cluster, Row, Workload
+from kubectl_spread.phrases import named
+from kubectl_spread.report.model import Cluster, Row, Workload
 
 _HOSTNAME: Final = "kubernetes.io/hostname"
 _TERMS: Final = {"podAffinity": "affinity", "podAntiAffinity": "anti"}

@@ -4,43 +4,31 @@ from __future__ import annotations
 
 from typing import Final
 
-from kubectl_spread.rules.absent import ABSENT_KEY
-from kubectl_spread.rules.blocking import BLOCKED, CONFLICTING
-from kubectl_spread.rules.constraint import (
-    EMPTY_SELECTOR,
-    NULL_SELECTOR,
-    PODS_REFUSED,
-    REFUSED,
-    REPEATED_KEY,
+from kubectl_spread.rules.constraints.grouping import COUNTS_OLD_REVISIONS, OWN_GROUP
+from kubectl_spread.rules.constraints.mismatch import SELF_MISMATCH
+from kubectl_spread.rules.constraints.parsing import UNPARSEABLE_SELECTOR
+from kubectl_spread.rules.constraints.recreation import REFUSED_AGAIN
+from kubectl_spread.rules.constraints.unknown import UNKNOWN_FIELD
+from kubectl_spread.rules.constraints.validity import EMPTY_SELECTOR, NULL_SELECTOR, PODS_REFUSED, REFUSED, REPEATED_KEY
+from kubectl_spread.rules.constraints.workload import (
+    DAEMON_SET_SPREAD,
+    DEPRECATED_TOPOLOGY_KEY,
+    NODE_NAME,
+    UNKNOWN_SCHEDULER,
 )
-from kubectl_spread.rules.domains import (
-    EMPTY_VALUE,
-    MISSING_DOMAINS,
-    SINGLE_DOMAIN,
-    TOO_FEW_DOMAINS,
-)
-from kubectl_spread.rules.grouping import COUNTS_OLD_REVISIONS, OWN_GROUP
-from kubectl_spread.rules.keys import AUTHORED_KEY, BINDING_KEY
-from kubectl_spread.rules.mismatch import SELF_MISMATCH
 from kubectl_spread.rules.model import Rule
-from kubectl_spread.rules.parsing import UNPARSEABLE_SELECTOR
-from kubectl_spread.rules.population import OLDER_REVISION, TERMINATING, UNCOUNTED
-from kubectl_spread.rules.reach import HELD_DOWN, KEYLESS_NODES
-from kubectl_spread.rules.recreation import REFUSED_AGAIN
-from kubectl_spread.rules.relabelled import REMOVED_LABEL, STALE_LABEL
-from kubectl_spread.rules.selector import (
-    DUPLICATE,
-    LATE_LABEL,
-    MERGE_OFF,
-    PRE_UPGRADE,
-    UNMERGED,
-)
-from kubectl_spread.rules.servers import MIXED_SERVERS, NAMESPACE_SELECTOR_TWICE, UNEDITABLE
-from kubectl_spread.rules.sharing import OTHER_WORKLOADS
-from kubectl_spread.rules.skews import HARD_SKEW, SOFT_SKEW
-from kubectl_spread.rules.unknown import UNKNOWN_FIELD
-from kubectl_spread.rules.upgrade import COUNTED_DIFFERENTLY, SCHEDULER_SKIP, STARTS_WORKING, STOPS_WORKING
-from kubectl_spread.rules.workload import DAEMON_SET_SPREAD, DEPRECATED_TOPOLOGY_KEY, NODE_NAME, UNKNOWN_SCHEDULER
+from kubectl_spread.rules.placement.blocking import BLOCKED, CONFLICTING
+from kubectl_spread.rules.placement.domains import EMPTY_VALUE, MISSING_DOMAINS, SINGLE_DOMAIN, TOO_FEW_DOMAINS
+from kubectl_spread.rules.placement.population import OLDER_REVISION, TERMINATING, UNCOUNTED
+from kubectl_spread.rules.placement.reach import HELD_DOWN, KEYLESS_NODES
+from kubectl_spread.rules.placement.sharing import OTHER_WORKLOADS
+from kubectl_spread.rules.placement.skews import HARD_SKEW, SOFT_SKEW
+from kubectl_spread.rules.selectors.absent import ABSENT_KEY
+from kubectl_spread.rules.selectors.keys import AUTHORED_KEY, BINDING_KEY
+from kubectl_spread.rules.selectors.relabelled import REMOVED_LABEL, STALE_LABEL
+from kubectl_spread.rules.selectors.verdicts import DUPLICATE, LATE_LABEL, MERGE_OFF, PRE_UPGRADE, UNMERGED
+from kubectl_spread.rules.servers.running import MIXED_SERVERS, NAMESPACE_SELECTOR_TWICE, UNEDITABLE
+from kubectl_spread.rules.servers.upgrade import COUNTED_DIFFERENTLY, SCHEDULER_SKIP, STARTS_WORKING, STOPS_WORKING
 
 RULES: Final[tuple[Rule, ...]] = (
     STALE_LABEL,

@@ -9,12 +9,12 @@ from typing import Final, TypeAlias
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from kubectl_spread.audit import projections, report
-from kubectl_spread.audit.clauses import path_order
-from kubectl_spread.audit.evaluate import Audit
-from kubectl_spread.audit.records import Shape
-from kubectl_spread.audit.scope import Scope, Target
-from kubectl_spread.rules.model import Evidence, Part, Rule, Severity, Subject
+from kubectl_spread.audit.evaluation.evaluate import Audit
+from kubectl_spread.audit.snapshot.records import PodClass
+from kubectl_spread.audit.snapshot.scope import Scope, Target
+from kubectl_spread.audit.snapshot.terms import path_order
+from kubectl_spread.report import model, projections
+from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject, SubjectPart
 from kubectl_spread.rules.subjects import subjects
 
 _RESTARTABLE: Final[Mapping[str, str]] = {
@@ -45,11 +45,11 @@ class Selection(msgspec.Struct, frozen=True):
         return tuple(rule for rule in rules if not self.select or named(rule, self.select))
 
 
-Identity: TypeAlias = tuple[str, str, report.Workload, str]
+Identity: TypeAlias = tuple[str, str, model.Workload, str]
 """What makes a finding the same in two reports: its code, namespace, object and path."""
 
 
-def identity(finding: report.Finding) -> Identity:
+def identity(finding: model.Finding) -> Identity:
     """Return what makes a finding the same in two reports."""
     return (finding.code, finding.namespace, finding.object, finding.path)
 
@@ -59,7 +59,7 @@ class Baseline(msgspec.Struct, frozen=True):
 
     findings: Mapping[Identity, tuple[Severity, ...]]
 
-    def knows(self, finding: report.Finding) -> bool:
+    def knows(self, finding: model.Finding) -> bool:
         """Tell whether the earlier report has a finding, at its severity or a higher one."""
         return max(self.findings.get(identity(finding), ()), default=0) >= Severity.of(finding.severity)
 
@@ -82,7 +82,7 @@ class Baseline(msgspec.Struct, frozen=True):
 class _Sifted(msgspec.Struct, frozen=True):
     """What the rules found: what is shown, how much is not, and the identities of all of it."""
 
-    shown: list[report.Finding]
+    shown: list[model.Finding]
     silenced: int
     known: int
     occurring: frozenset[Identity]
@@ -90,13 +90,13 @@ class _Sifted(msgspec.Struct, frozen=True):
 
 def complete(
     audit: Audit,
-    cluster: report.Cluster,
+    cluster: model.Cluster,
     rules: Iterable[Rule],
     selection: Selection,
     skipped: Mapping[str, int],
     *,
     baseline: Baseline | None = None,
-) -> report.Report:
+) -> model.Report:
     """Return the report of an audit, with the findings of the selected rules that no baseline has."""
     rules = selection.selected(rules)
     found = _sift(_findings(audit, rules, selection), selection.least, baseline)
@@ -106,30 +106,30 @@ def complete(
         gone = baseline.gone(found.occurring, answered, audit.snapshot.scope)
     rows = [projections.constraint_row(row) for row in audit.rows]
     counts = Counter(finding.severity for finding in found.shown)
-    return report.Report(
+    return model.Report(
         cluster=cluster,
         constraints=rows,
         groups=[projections.group(group) for group in audit.groups],
         pods=projections.pods(audit),
         findings=found.shown,
-        summary=report.Summary(
+        summary=model.Summary(
             pods=len(audit.pods),
             workloads=audit.workloads,
             templates=len(audit.templates) or UNSET,
             constraints=len(rows),
-            findings=report.FindingCounts(error=counts["error"], warning=counts["warning"], info=counts["info"]),
+            findings=model.FindingCounts(error=counts["error"], warning=counts["warning"], info=counts["info"]),
             silenced=found.silenced,
             known=UNSET if baseline is None else found.known,
-            gone=report.unset_none(gone),
+            gone=model.unset_none(gone),
             skipped={reason: number for reason, number in sorted(skipped.items()) if number},
         ),
     )
 
 
-def _sift(findings: Iterable[tuple[report.Finding, bool]], least: Severity, baseline: Baseline | None) -> _Sifted:
+def _sift(findings: Iterable[tuple[model.Finding, bool]], least: Severity, baseline: Baseline | None) -> _Sifted:
     """Set apart what is to be ignored or below ``least``, then what the baseline has."""
     occurring: set[Identity] = set()
-    loud: list[report.Finding] = []
+    loud: list[model.Finding] = []
     silenced = 0
     for finding, ignored in findings:
         occurring.add(identity(finding))
@@ -147,11 +147,11 @@ def _everything_is_judged(scope: Scope, skipped: Mapping[str, int]) -> bool:
     return not (scope.labels or scope.fields or scope.targets or any(skipped.get(reason) for reason in _UNREAD))
 
 
-def _findings(audit: Audit, rules: tuple[Rule, ...], selection: Selection) -> Iterator[tuple[report.Finding, bool]]:
+def _findings(audit: Audit, rules: tuple[Rule, ...], selection: Selection) -> Iterator[tuple[model.Finding, bool]]:
     """Yield what the rules find, and whether it is to be ignored."""
     told: set[tuple[object, ...]] = set()
     indices = {id(row): index for index, row in enumerate(audit.rows)}
-    asked: dict[frozenset[Part], tuple[Rule, ...]] = {}
+    asked: dict[frozenset[SubjectPart], tuple[Rule, ...]] = {}
     for subject in subjects(audit):
         ignored: tuple[str, ...] | None = None
         if (parts := subject.parts) not in asked:
@@ -192,7 +192,7 @@ def _annotated(subject: Subject) -> tuple[str, ...]:
     return (*sorted(frozenset.intersection(*on_pods)), *on_owners)
 
 
-def _named_shapes(subject: Subject) -> list[Shape]:
+def _named_shapes(subject: Subject) -> list[PodClass]:
     names = {name for _, pods in (*subject.refusals, *subject.unknown_fields) for name in pods}
     return [pod.shape for pod in subject.audit.pods if pod.shape.namespace == subject.namespace and pod.name in names]
 
@@ -202,10 +202,10 @@ def codes(annotation: str) -> tuple[str, ...]:
     return tuple(code.strip() for code in annotation.split(",") if code.strip())
 
 
-def _finding(rule: Rule, subject: Subject, evidence: Evidence, indices: Mapping[int, int]) -> report.Finding:
+def _finding(rule: Rule, subject: Subject, evidence: Evidence, indices: Mapping[int, int]) -> model.Finding:
     values = {name: evidence.values[name] for name in sorted(evidence.values)}
     severity = rule.severity if evidence.severity is None else evidence.severity
-    return report.Finding(
+    return model.Finding(
         code=rule.code,
         name=rule.name,
         severity=severity.word,
@@ -232,12 +232,12 @@ def _rows_of(subject: Subject, evidence: Evidence, indices: Mapping[int, int]) -
     return sorted(indices[id(row)] for row in rows if not pods.isdisjoint(pod.name for pod in row.pods))
 
 
-def _source(subject: Subject) -> report.Source | UnsetType:
+def _source(subject: Subject) -> model.Source | UnsetType:
     """Return where the manifest is that a subject is made of."""
     if subject.manifest is None:
         return UNSET
     position = subject.manifest.position
-    return report.Source(file=position.source, line=position.line or 1)
+    return model.Source(file=position.source, line=position.line or 1)
 
 
 def _instead(subject: Subject) -> str:
@@ -279,6 +279,6 @@ def restart(namespace: str, workload: Target, pods: int) -> str:
     return "evict them; their owner replaces them and disruption budgets hold"
 
 
-def _finding_order(finding: report.Finding) -> tuple[object, ...]:
+def _finding_order(finding: model.Finding) -> tuple[object, ...]:
     place = (finding.namespace, finding.object.kind, finding.object.name)
     return (*place, path_order(finding.path), finding.code, finding.pods, finding.message)

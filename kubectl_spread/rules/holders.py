@@ -7,15 +7,15 @@ from functools import lru_cache
 
 import msgspec
 
-from kubectl_spread.audit.clauses import Clause
-from kubectl_spread.audit.evaluate import Audit, Row
-from kubectl_spread.audit.records import PodRecord
-from kubectl_spread.audit.templates import PRESUMED, Template
-from kubectl_spread.audit.views import ShapeView
-from kubectl_spread.kube import labels as labelselectors
-from kubectl_spread.kube.labels import Labels
-from kubectl_spread.kube.model import LabelSelector, LabelSelectorRequirement
-from kubectl_spread.kube.podtopologyspread import effective_selector
+from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
+from kubectl_spread.audit.evaluation.evaluators import ClassEvaluation
+from kubectl_spread.audit.snapshot.records import PodRecord
+from kubectl_spread.audit.snapshot.templates import PRESUMED, Template
+from kubectl_spread.audit.snapshot.terms import TopologyTerm
+from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.api.labels import Labels
+from kubectl_spread.kube.api.types import LabelSelector, LabelSelectorRequirement
+from kubectl_spread.kube.scheduler.podtopologyspread import effective_selector
 from kubectl_spread.rules.model import Evidence, Severity, Subject
 
 Values = dict[str, str | int]
@@ -29,7 +29,7 @@ class Holder(msgspec.Struct, frozen=True):
     ``number`` of them are alike, 0 for a template. ``first`` tells whether no clause stands before this one.
     """
 
-    clause: Clause
+    clause: TopologyTerm
     authored: LabelSelector | None
     effective: LabelSelector | None
     labels: Labels
@@ -38,8 +38,8 @@ class Holder(msgspec.Struct, frozen=True):
     stored: bool
     number: int
     first: bool
-    row: Row | None = None
-    view: ShapeView | None = None
+    row: EvaluatedConstraint | None = None
+    view: ClassEvaluation | None = None
 
     @property
     def pods(self) -> tuple[PodRecord, ...]:
@@ -106,13 +106,13 @@ def _of_template(subject: Subject, template: Template) -> Iterator[Holder]:
         )
 
 
-def _effective(clause: Clause, labels: Labels, audit: Audit) -> LabelSelector | None:
+def _effective(clause: TopologyTerm, labels: Labels, audit: Audit) -> LabelSelector | None:
     """Return the selector that the scheduler will work with for the pods of a template."""
     keys = clause.match_label_keys if audit.context.behaviour.scheduler_adds_match_label_keys else ()
     return effective_selector(clause.selector, keys, labels)
 
 
-def _of_pods(row: Row, view: ShapeView, number: int, clause: Clause) -> Holder:
+def _of_pods(row: EvaluatedConstraint, view: ClassEvaluation, number: int, clause: TopologyTerm) -> Holder:
     shape = view.shape
     return Holder(
         clause=clause,

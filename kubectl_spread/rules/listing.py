@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kubectl_spread.audit.report import API_VERSION, Part, SeverityWord
+from kubectl_spread.report.model import API_VERSION, Part, SeverityWord
 from kubectl_spread.rules.model import Rule
 
 

@@ -8,15 +8,15 @@ from typing import Final
 
 import msgspec
 
-from kubectl_spread.audit.clauses import Clause
-from kubectl_spread.audit.evaluate import Audit, Group, Member, Row
-from kubectl_spread.audit.records import Manifest
-from kubectl_spread.audit.report import SeverityWord
-from kubectl_spread.audit.scope import Target
-from kubectl_spread.audit.templates import Refusal, Template
-from kubectl_spread.audit.verdicts import Verdict
-from kubectl_spread.kube.podtopologyspread import Spread
-from kubectl_spread.kube.unknownfields import UnknownField
+from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint, EvaluatedGroup, EvaluatedPod
+from kubectl_spread.audit.merge.verdicts import Verdict
+from kubectl_spread.audit.snapshot.records import Manifest
+from kubectl_spread.audit.snapshot.scope import Target
+from kubectl_spread.audit.snapshot.templates import Refusal, Template
+from kubectl_spread.audit.snapshot.terms import TopologyTerm
+from kubectl_spread.kube.api.unknownfields import UnknownField
+from kubectl_spread.kube.scheduler.podtopologyspread import Spread
+from kubectl_spread.report.model import SeverityWord
 
 
 class Severity(IntEnum):
@@ -47,7 +47,7 @@ class Severity(IntEnum):
         return self.word
 
 
-class Part(Enum):
+class SubjectPart(Enum):
     """What there may be in a subject for a rule to speak of.
 
     Attributes:
@@ -63,10 +63,10 @@ class Part(Enum):
     COUNTS = auto()
 
 
-_OF_TEMPLATE: Final = frozenset((Part.TEMPLATE,))
+_OF_TEMPLATE: Final = frozenset((SubjectPart.TEMPLATE,))
 _OF_PODS: Final = {
     (members, counts): frozenset(
-        (Part.PODS, *((Part.MEMBERS,) if members else ()), *((Part.COUNTS,) if counts else ()))
+        (SubjectPart.PODS, *((SubjectPart.MEMBERS,) if members else ()), *((SubjectPart.COUNTS,) if counts else ()))
     )
     for members in (False, True)
     for counts in (False, True)
@@ -86,8 +86,8 @@ class Subject(msgspec.Struct, frozen=True, eq=False):
     workload: Target
     path: str
     audit: Audit
-    rows: tuple[Row, ...] = ()
-    groups: tuple[Group, ...] = ()
+    rows: tuple[EvaluatedConstraint, ...] = ()
+    groups: tuple[EvaluatedGroup, ...] = ()
     template: Template | None = None
     refusals: tuple[tuple[Refusal, tuple[str, ...]], ...] = ()
     beside_pods: bool = False
@@ -95,7 +95,7 @@ class Subject(msgspec.Struct, frozen=True, eq=False):
     manifest: Manifest | None = None
 
     @property
-    def parts(self) -> frozenset[Part]:
+    def parts(self) -> frozenset[SubjectPart]:
         """What there is to speak of."""
         if self.template is not None:
             return _OF_TEMPLATE
@@ -109,27 +109,27 @@ class Subject(msgspec.Struct, frozen=True, eq=False):
         return self.path if self.template is None else f"spec{self.path.removeprefix(self.template.path)}"
 
     @property
-    def clauses(self) -> tuple[Clause, ...]:
+    def clauses(self) -> tuple[TopologyTerm, ...]:
         """The distinct clauses at the path: those of the pods, or the template's."""
         if self.template is not None:
             return tuple(clause for clause in self.template.clauses if clause.path == self.path)
         return tuple({id(member_clause): member_clause for member_clause in self._clauses_of_pods()}.values())
 
-    def _clauses_of_pods(self) -> Iterator[Clause]:
+    def _clauses_of_pods(self) -> Iterator[TopologyTerm]:
         return (view.shape.clauses[row.index] for row in self.rows for view, _ in row.views)
 
     @property
-    def spreads(self) -> Iterator[tuple[Row, Spread]]:
+    def spreads(self) -> Iterator[tuple[EvaluatedConstraint, Spread]]:
         """The rows that were counted, each with its count."""
         return ((row, spread) for row in self.rows if (spread := row.spread) is not None)
 
     @property
-    def taken(self) -> Iterator[Member]:
+    def taken(self) -> Iterator[EvaluatedPod]:
         """The members of all rows, without manifests that the API would refuse: those are never stored."""
         refusals = self.audit.acceptance.manifests
         return (member for row in self.rows for member in row.members if not refusals(member.pod.shape))
 
-    def members(self, verdict: Verdict) -> list[Member]:
+    def members(self, verdict: Verdict) -> list[EvaluatedPod]:
         """Return the pods with a verdict, by name; of manifests only those that the API would take."""
         if not any(verdict in row.verdicts for row in self.rows):
             return []
@@ -172,7 +172,7 @@ class Rule(msgspec.Struct, frozen=True):
     source: str
     needs_nodes: bool
     check: Check
-    of: frozenset[Part] = frozenset((Part.TEMPLATE, Part.PODS))
+    of: frozenset[SubjectPart] = frozenset((SubjectPart.TEMPLATE, SubjectPart.PODS))
 
     @property
     def general_fix(self) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from kubectl_spread.audit.acceptance import Refusals
-from kubectl_spread.audit.records import PodRecord, Shape
+from kubectl_spread.audit.merge.admission_check import Refusals
+from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.rules.model import Subject
 
 
 def refused_pods(
-    subject: Subject, answer: Callable[[Shape], Refusals], *, stored: bool = True
+    subject: Subject, answer: Callable[[PodClass], Refusals], *, stored: bool = True
 ) -> tuple[list[PodRecord], list[str]]:
     """Return the pods of a subject that are refused for the subject's own clause, by name, and the API's words.
 

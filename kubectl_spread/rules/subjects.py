@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from kubectl_spread.audit.evaluate import Audit, Group, Row
-from kubectl_spread.audit.records import PodRecord
-from kubectl_spread.audit.scope import Target
-from kubectl_spread.audit.templates import Refusal, Template
-from kubectl_spread.kube.unknownfields import UnknownField
+from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint, EvaluatedGroup
+from kubectl_spread.audit.snapshot.records import PodRecord
+from kubectl_spread.audit.snapshot.scope import Target
+from kubectl_spread.audit.snapshot.templates import Refusal, Template
+from kubectl_spread.kube.api.unknownfields import UnknownField
 from kubectl_spread.rules.model import Subject
 
 
@@ -18,8 +18,8 @@ def subjects(audit: Audit) -> Iterator[Subject]:
 
     Last of the pods' come affinity terms without keys, which have no row in the report.
     """
-    rows: dict[Place, list[Row]] = {}
-    groups: dict[tuple[str, Target], list[Group]] = {}
+    rows: dict[Place, list[EvaluatedConstraint]] = {}
+    groups: dict[tuple[str, Target], list[EvaluatedGroup]] = {}
     for row in audit.rows:
         rows.setdefault((row.namespace, row.workload, row.path), []).append(row)
     for group in audit.groups:
@@ -47,9 +47,9 @@ Place = tuple[str, Target, str]
 """Namespace, workload and field path."""
 
 
-def _rows_without_keys(audit: Audit) -> dict[Place, list[Row]]:
+def _rows_without_keys(audit: Audit) -> dict[Place, list[EvaluatedConstraint]]:
     """Return the pods of each affinity term without keys: what is stored, but neither judged nor counted."""
-    found: dict[tuple[Place, int], Row] = {}
+    found: dict[tuple[Place, int], EvaluatedConstraint] = {}
     for _, alike in groupby(audit.pods, key=lambda pod: id(pod.shape)):
         pods = list(alike)
         shape = pods[0].shape
@@ -58,10 +58,12 @@ def _rows_without_keys(audit: Audit) -> dict[Place, list[Row]]:
             for index in terms:
                 clause = shape.clauses[index]
                 place = (shape.namespace, workload, clause.path)
-                row = found.setdefault((place, index), Row(shape.namespace, workload, clause, index, b""))
+                row = found.setdefault(
+                    (place, index), EvaluatedConstraint(shape.namespace, workload, clause, index, b"")
+                )
                 row.pods += owned
                 row.views.append((audit.views.of(shape), len(owned)))
-    rows: dict[Place, list[Row]] = {}
+    rows: dict[Place, list[EvaluatedConstraint]] = {}
     for (place, _), row in found.items():
         row.pods.sort(key=lambda pod: pod.name)
         rows.setdefault(place, []).append(row)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_spread.audit.acceptance import may_depend_on_merge
-from kubectl_spread.audit.evaluate import Audit, evaluate
-from kubectl_spread.audit.snapshot import Snapshot
-from kubectl_spread.audit.verdicts import Context
+from kubectl_spread.audit.evaluation.evaluate import Audit, evaluate
+from kubectl_spread.audit.merge.admission_check import may_depend_on_merge
+from kubectl_spread.audit.merge.verdicts import ServerFacts
+from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.kube import features
 from kubectl_spread.kube.features import Gate
 from tests.audits import as_json, deployment, row, snapshot
@@ -20,7 +20,7 @@ OVERLAP = constraint(match=["rev"], selects=selector({"rev": "r1"}))
 
 def evaluated(read: Snapshot, *, merges: bool) -> Audit:
     gates = features.gates(37, {} if merges else {Gate.SELECTOR_MERGE: False})
-    return evaluate(read, Context(features.behaviour(37, gates), gates_known=True), nodes="none")
+    return evaluate(read, ServerFacts(features.behaviour(37, gates), gates_known=True), nodes="none")
 
 
 def codes(found: Audit) -> list[str]:

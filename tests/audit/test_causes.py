@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from kubectl_spread.kube.model import TopologySpreadConstraint
-from kubectl_spread.kube.schedulerconfig import Profile
+from kubectl_spread.kube.api.types import TopologySpreadConstraint
+from kubectl_spread.kube.scheduler.configuration import Profile
 from tests.audits import audit, deployment, explained
 from tests.builders import ZONE, Json, constraint, node_json, pod_json, requirement, selector
 

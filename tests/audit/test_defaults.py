@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from kubectl_spread.audit.evaluate import Audit
-from kubectl_spread.kube import labels as labelselectors
-from kubectl_spread.kube.model import TopologySpreadConstraint
-from kubectl_spread.kube.schedulerconfig import SYSTEM, Profile
+from kubectl_spread.audit.evaluation.evaluate import Audit
+from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.api.types import TopologySpreadConstraint
+from kubectl_spread.kube.scheduler.configuration import SYSTEM, Profile
 from tests.audits import as_json, audit, deployment, explained, row
 from tests.builders import (
     HOSTNAME,

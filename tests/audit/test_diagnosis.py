@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from kubectl_spread.audit.diagnosis import fewest_moves
-from kubectl_spread.audit.scope import Scope, Target
+from kubectl_spread.audit.snapshot.scope import Scope, Target
+from kubectl_spread.diagnosis.skew import fewest_moves
 from tests.audits import EVERYTHING, as_json, audit, explained
 from tests.builders import HOSTNAME, ZONE, Json, constraint, node_json, pod_json, selector
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from kubectl_spread.audit.balancing import Field, fewest
-from kubectl_spread.audit.scope import Scope, Target
+from kubectl_spread.audit.snapshot.scope import Scope, Target
+from kubectl_spread.diagnosis.eviction_plan import EvictionGame, fewest
 from tests.audits import audit, deployment, explained
 from tests.builders import Json, constraint, node_json, pod_json
 
@@ -21,9 +21,9 @@ TAINT = {"key": "gpu", "effect": "NoSchedule"}
 
 def field(
     *counts: int, capacity: int = 99, max_skew: int = 1, min_domains: int = 1, full: str = "", fixed: str = ""
-) -> Field:
+) -> EvictionGame:
     domains = dict(zip("abcdef", counts, strict=False))
-    return Field(
+    return EvictionGame(
         counts=domains,
         capacity={domain: 0 if domain in full else capacity for domain in domains},
         movable={domain: 0 if domain in fixed else number for domain, number in domains.items()},
@@ -45,11 +45,11 @@ def field(
         pytest.param(field(2, 1, min_domains=3), None, id="below minDomains a replacement would stay pending"),
     ],
 )
-def test_fewest(found: Field, numbers: Mapping[str, int] | None) -> None:
+def test_fewest(found: EvictionGame, numbers: Mapping[str, int] | None) -> None:
     assert fewest(found) == numbers
 
 
-def holds(found: Field, gone: Mapping[str, int]) -> bool:
+def holds(found: EvictionGame, gone: Mapping[str, int]) -> bool:
     """Try every order in which the filter lets replacements be placed."""
     domains = sorted(found.counts)
     freed = {domain: max(0, number - found.lost.get(domain, 0)) for domain, number in gone.items()}
@@ -77,18 +77,18 @@ def changed(numbers: tuple[int, ...], index: int, change: int) -> tuple[int, ...
     return (*numbers[:index], numbers[index] + change, *numbers[index + 1 :])
 
 
-def smallest(found: Field) -> int | None:
+def smallest(found: EvictionGame) -> int | None:
     domains = sorted(found.counts)
     every = itertools.product(*(range(found.movable[domain] + 1) for domain in domains))
     sizes = sorted((sum(numbers), numbers) for numbers in every if any(numbers))
     return next((size for size, numbers in sizes if holds(found, dict(zip(domains, numbers, strict=True)))), None)
 
 
-def random_field(seed: int) -> Field:
+def random_field(seed: int) -> EvictionGame:
     chosen = random.Random(seed)
     domains = "abcd"[: chosen.randint(2, 4)]
     counts = {domain: chosen.choice([0, 0, 1, 2, 3, 4, 5]) for domain in domains}
-    return Field(
+    return EvictionGame(
         counts=counts,
         capacity={domain: chosen.choice([0, 1, 2, 9, 9]) for domain in domains},
         movable={domain: chosen.choice([number, number, number // 2]) for domain, number in counts.items()},
@@ -117,7 +117,7 @@ def test_no_smaller_set_suffices() -> None:
 def test_many_domains_take_no_time() -> None:
     """A thousand hosts are beyond trying every set; what is named suffices."""
     counts = {f"host-{index:04}": index % 7 for index in range(1000)}
-    numbers = fewest(Field(counts, dict.fromkeys(counts, 99), counts, {}, 1, 1))
+    numbers = fewest(EvictionGame(counts, dict.fromkeys(counts, 99), counts, {}, 1, 1))
     assert numbers is not None
     assert 0 < sum(numbers.values()) < 1000
 

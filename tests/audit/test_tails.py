@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from kubectl_spread.audit.clauses import clauses, path_order
-from kubectl_spread.audit.tails import Split, split
-from kubectl_spread.kube.labels import describe
+from kubectl_spread.audit.snapshot.tails import SelectorParts, split
+from kubectl_spread.audit.snapshot.terms import clauses, path_order
+from kubectl_spread.kube.api.labels import describe
 from tests.builders import Json, affinity, constraint, decode_pod, pod_json, requirement, selector, term
 
 
@@ -22,11 +22,11 @@ NOT_A = requirement("tenant", "NotIn", "a")
 NOT_B = requirement("tenant", "NotIn", "b")
 
 
-def splits(pod: Json) -> tuple[Split, ...]:
+def splits(pod: Json) -> tuple[SelectorParts, ...]:
     return split(clauses(decode_pod(pod).spec))
 
 
-def told(found: Split) -> tuple[str, str]:
+def told(found: SelectorParts) -> tuple[str, str]:
     """Return the authored part and the tail, in the order in which it stands."""
     tail = [f"{key} {operator} {value or repr('')}" for (operator, key), value in found.tail.items()]
     return describe(found.authored), ", ".join(tail)

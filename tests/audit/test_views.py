@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from kubectl_spread.audit.views import Views
+from kubectl_spread.audit.evaluation.evaluators import Evaluator
 from tests.audits import audit
 from tests.builders import ZONE, Json, affinity, constraint, node_json, pod_json, requirement, selector, term
 
@@ -39,7 +39,7 @@ def test_what_is_shared_is_what_each_shape_would_have_alone() -> None:
     found = audit(*pods(), *NODES)
     assert len(found.pods) == 144
     for pod in found.pods:
-        alone = Views(found.snapshot, found.context, nodes="listed").of(pod.shape)
+        alone = Evaluator(found.snapshot, found.context, nodes="listed").of(pod.shape)
         assert found.views.of(pod.shape) == alone
 
 

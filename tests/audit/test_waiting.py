@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_spread.audit.scope import Scope
+from kubectl_spread.audit.snapshot.scope import Scope
 from tests.audits import audit, explained
 from tests.builders import HOSTNAME, ZONE, Json, affinity, constraint, node_json, pod_json, requirement, selector, term
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
-from kubectl_spread.audit.report import Report
 from kubectl_spread.render import html
+from kubectl_spread.report.model import Report
 from tests.browser import chromium, synthetic
 from tests.browser.chromium import Opened
 

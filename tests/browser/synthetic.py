@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kubectl_spread.audit.report import (
+from kubectl_spread.kube.api.types import LabelSelector, LabelSelectorRequirement
+from kubectl_spread.report.model import (
     Cluster,
     Domain,
     Finding,
@@ -19,7 +20,6 @@ from kubectl_spread.audit.report import (
     Summary,
     Workload,
 )
-from kubectl_spread.kube.model import LabelSelector, LabelSelectorRequirement
 from kubectl_spread.rules import RULES
 
 _ZONES: Final = ("eu-central-1a", "eu-central-1b", "eu-central-1c")

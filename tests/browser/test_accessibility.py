@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from kubectl_spread.audit.evaluate import Audit
-from kubectl_spread.audit.report import Report
+from kubectl_spread.audit.evaluation.evaluate import Audit
+from kubectl_spread.report.model import Report
 from tests.audits import reported
 from tests.browser.conftest import Open
 from tests.render.test_render import hostile, nothing, several

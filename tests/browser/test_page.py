@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from kubectl_spread.audit.evaluate import Audit
-from kubectl_spread.audit.report import Report
+from kubectl_spread.audit.evaluation.evaluate import Audit
+from kubectl_spread.report.model import Report
 from tests.audits import reported
 from tests.browser import synthetic
 from tests.browser.conftest import Open

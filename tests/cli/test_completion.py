@@ -166,7 +166,7 @@ def imported(*words: str) -> set[str]:
     return set(modules.split())
 
 
-HEAVY = {"kubernetes", "kubectl_spread.rules", "kubectl_spread.audit.snapshot", "ruamel", "rich", "deepdiff"}
+HEAVY = {"kubernetes", "kubectl_spread.rules", "kubectl_spread.audit.snapshot.snapshot", "ruamel", "rich", "deepdiff"}
 
 
 @pytest.mark.parametrize("line", ["ch", "check --", "explain --", "merge --", "unmerge --", "rules --", "schema --"])

@@ -11,8 +11,9 @@ from typing import Any, Final
 import pytest
 from click.testing import CliRunner, Result
 
-from kubectl_spread.cli import cli, live
-from kubectl_spread.cli.identity import identity
+from kubectl_spread.app import live
+from kubectl_spread.app.identity import identity
+from kubectl_spread.cli import cli
 from tests.builders import Json, constraint, node_json, pod_json
 from tests.sources.server import Reply, Request, Server, serve, status
 

@@ -38,9 +38,9 @@ def ended(end: str) -> subprocess.CompletedProcess[str]:
 
 _TELLING: Final = """
 from kubectl_spread.cli import main
-from kubectl_spread.cli.gathered import Gathered
+from kubectl_spread.app.checkrun import CheckRun
 
-Gathered.__del__ = lambda _: print("freed", flush=True)
+CheckRun.__del__ = lambda _: print("freed", flush=True)
 main()
 """
 

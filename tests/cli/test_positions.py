@@ -12,7 +12,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from kubectl_spread.errors import Position
-from kubectl_spread.sources import positions
+from kubectl_spread.sources.files import positions
 from tests.cli.manifests import BLOCK, CLAUSE, CONFIG, SHAPES, WEB, place, sources
 from tests.cli.test_startup import imported
 
@@ -145,4 +145,4 @@ def test_tables_do_not_wait_for_places(folder: Path) -> None:
     text, _ = place(SHAPES["one document"])
     (folder / "f").write_text(text, encoding="utf-8")
     for form, located in (("table", False), ("name", False), ("json", True)):
-        assert ("kubectl_spread.sources.positions" in imported("check", "-f", "f", "-o", form)) == located
+        assert ("kubectl_spread.sources.files.inputs.positions" in imported("check", "-f", "f", "-o", form)) == located

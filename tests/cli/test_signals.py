@@ -18,7 +18,7 @@ from typing import Final
 
 import pytest
 
-from kubectl_spread.sources.watch import WATCHED
+from kubectl_spread.sources.apiserver.watch import WATCHED
 from tests.controlplane.certificates import Authority
 from tests.sources.server import Reply, Request, Server, listed, serve
 

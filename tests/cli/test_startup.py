@@ -36,9 +36,12 @@ def test_summaries_are_those_of_the_commands() -> None:
     [
         (["--help"], ["kubectl_spread.audit", "kubectl_spread.rules", "rich"]),
         (["schema"], ["kubectl_spread.audit", "kubectl_spread.rules", "rich"]),
-        (["rules"], ["kubectl_spread.sources.manifests", "ruamel", "yaml", "kubernetes", "deepdiff"]),
+        (["rules"], ["kubectl_spread.sources.files.inputs.manifests", "ruamel", "yaml", "kubernetes", "deepdiff"]),
         (["merge", "--help"], ["kubernetes", "ruamel", "yaml", "deepdiff"]),
-        (["check", "--help"], ["kubernetes", "ruamel", "yaml", "deepdiff", "jinja2", "kubectl_spread.sources.chunks"]),
+        (
+            ["check", "--help"],
+            ["kubernetes", "ruamel", "yaml", "deepdiff", "jinja2", "kubectl_spread.sources.edit.chunks"],
+        ),
     ],
 )
 def test_commands_spare_what_they_do_not_need(arguments: list[str], spared: list[str]) -> None:

@@ -8,10 +8,10 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from kubectl_spread.kube import podstrategy
+from kubectl_spread.kube.api.types import Pod
+from kubectl_spread.kube.apiserver import strategy
 from kubectl_spread.kube.features import behaviour, gates
-from kubectl_spread.kube.model import Pod
-from kubectl_spread.sources import json_objects
+from kubectl_spread.sources.decode import json_objects
 from tests.builders import HOSTNAME, ZONE, Json
 from tests.conformance import resource_cases
 
@@ -378,7 +378,7 @@ def _affinity(generator: Generator) -> Json:
 def _merged(pod: Json) -> Json:
     """Return a pod as an apiserver that merges stores it: an ordinary case, however it came to be."""
     typed = json_objects.decode(msgspec.json.encode(pod), Pod)
-    spec = podstrategy.prepare_for_create(typed.spec, typed.metadata.labels, _MERGING)
+    spec = strategy.prepare_for_create(typed.spec, typed.metadata.labels, _MERGING)
     return {**pod, "spec": {**pod["spec"], **_rewritten(pod["spec"], msgspec.to_builtins(spec))}}
 
 

@@ -7,23 +7,11 @@ from typing import Annotated, Final
 
 import msgspec
 
-from kubectl_spread.audit.counting import Census
-from kubectl_spread.audit.scope import Scope
-from kubectl_spread.audit.snapshot import Snapshot
-from kubectl_spread.kube import (
-    defaultconstraints,
-    interpodaffinity,
-    podstrategy,
-    podtopologyspread,
-    podtopologyspread_scoring,
-    podwarnings,
-    validation,
-)
-from kubectl_spread.kube.defaultconstraints import MapSelecting, Selecting, Selectors
-from kubectl_spread.kube.features import Behaviour
-from kubectl_spread.kube.field import FieldError
-from kubectl_spread.kube.interpodaffinity import Answer
-from kubectl_spread.kube.model import (
+from kubectl_spread.audit.evaluation.counting import Census
+from kubectl_spread.audit.snapshot.scope import Scope
+from kubectl_spread.audit.snapshot.snapshot import Snapshot
+from kubectl_spread.kube.api.field import FieldError
+from kubectl_spread.kube.api.types import (
     LabelSelector,
     Message,
     Node,
@@ -33,10 +21,20 @@ from kubectl_spread.kube.model import (
     PodSpec,
     TopologySpreadConstraint,
 )
-from kubectl_spread.kube.podtopologyspread import Constraint, NodeSets, Placement, Spread
-from kubectl_spread.kube.podtopologyspread_scoring import SoftConstraint, lenient_domains
-from kubectl_spread.kube.workloads import ReplicatedWorkload
-from kubectl_spread.sources import json_objects
+from kubectl_spread.kube.api.workloads import ReplicatedWorkload
+from kubectl_spread.kube.apiserver import podwarnings, strategy, validation
+from kubectl_spread.kube.features import Behaviour
+from kubectl_spread.kube.scheduler import (
+    defaultconstraints,
+    interpodaffinity,
+    podtopologyspread,
+    podtopologyspread_scoring,
+)
+from kubectl_spread.kube.scheduler.defaultconstraints import MapSelecting, Selecting, SelectorSources
+from kubectl_spread.kube.scheduler.interpodaffinity import AffinityAnswer
+from kubectl_spread.kube.scheduler.podtopologyspread import Constraint, NodeSets, Placement, Spread
+from kubectl_spread.kube.scheduler.podtopologyspread_scoring import SoftConstraint, lenient_domains
+from kubectl_spread.sources.decode import json_objects
 from tests.builders import Json
 from tests.conformance import resource_answers
 
@@ -49,12 +47,12 @@ _MISSING_LABEL: Final = (
 )
 
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})
-_AFFINITY_TEXTS: Final[dict[Answer, str]] = {
-    Answer.FEASIBLE: "",
-    Answer.NO_AFFINITY: f"UnschedulableAndUnresolvable: node(s) {Answer.NO_AFFINITY}",
-    Answer.ANTI_AFFINITY: f"Unschedulable: node(s) {Answer.ANTI_AFFINITY}",
-    Answer.EXISTING_ANTI_AFFINITY: f"Unschedulable: node(s) {Answer.EXISTING_ANTI_AFFINITY}",
-    Answer.UNPARSEABLE: "UnschedulableAndUnresolvable: parsing pod",
+_AFFINITY_TEXTS: Final[dict[AffinityAnswer, str]] = {
+    AffinityAnswer.FEASIBLE: "",
+    AffinityAnswer.NO_AFFINITY: f"UnschedulableAndUnresolvable: node(s) {AffinityAnswer.NO_AFFINITY}",
+    AffinityAnswer.ANTI_AFFINITY: f"Unschedulable: node(s) {AffinityAnswer.ANTI_AFFINITY}",
+    AffinityAnswer.EXISTING_ANTI_AFFINITY: f"Unschedulable: node(s) {AffinityAnswer.EXISTING_ANTI_AFFINITY}",
+    AffinityAnswer.UNPARSEABLE: "UnschedulableAndUnresolvable: parsing pod",
 }
 
 
@@ -93,7 +91,7 @@ def answer(question: bytes, behaviour: Behaviour) -> Json:
 
 def _create(asked: Question, behaviour: Behaviour) -> Json:
     pod = _pod(asked.pod)
-    stored = podstrategy.prepare_for_create(pod.spec, pod.metadata.labels, behaviour)
+    stored = strategy.prepare_for_create(pod.spec, pod.metadata.labels, behaviour)
     return {
         "stored": _clauses(stored),
         "errors": _texts(validation.pod_errors(stored, behaviour)),
@@ -108,7 +106,7 @@ def _update(asked: Question, behaviour: Behaviour) -> Json:
 
 def _template(asked: Question, behaviour: Behaviour) -> Json:
     spec = json_objects.decode(asked.deployment, ReplicatedWorkload).template.spec
-    dropped = podstrategy.drop_disabled_fields(spec, behaviour)
+    dropped = strategy.drop_disabled_fields(spec, behaviour)
     return {
         "errors": _texts(validation.pod_errors(dropped, behaviour, _TEMPLATE)),
         "warnings": list(podwarnings.pod_warnings(dropped, behaviour, _TEMPLATE)),
@@ -187,7 +185,7 @@ def _own_constraints(pod: Pod, behaviour: Behaviour) -> tuple[Constraint, ...]:
 
 
 def _default_constraints(pod: Pod, asked: Question, behaviour: Behaviour) -> tuple[Constraint, ...]:
-    selectors = Selectors(
+    selectors = SelectorSources(
         services=[json_objects.decode(raw, MapSelecting) for raw in asked.services],
         replication_controllers=[json_objects.decode(raw, MapSelecting) for raw in asked.replication_controllers],
         replica_sets=[json_objects.decode(raw, Selecting) for raw in asked.replica_sets],

@@ -7,9 +7,10 @@ from typing import Final
 
 import msgspec
 
-from kubectl_spread.kube import quantity, resources
-from kubectl_spread.kube.model import Node, Pod
-from kubectl_spread.sources import json_objects
+from kubectl_spread.kube.api import quantity
+from kubectl_spread.kube.api.types import Node, Pod
+from kubectl_spread.kube.scheduler import resources
+from kubectl_spread.sources.decode import json_objects
 from tests.builders import Json
 
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_spread.sources.cluster import Cluster
-from kubectl_spread.sources.connection import ConnectionFlags
+from kubectl_spread.sources.apiserver.cluster import LiveCluster
+from kubectl_spread.sources.auth.connection import ConnectionFlags
 from tests.builders import Json
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e.both import Both, asked_alike, config
@@ -56,7 +56,7 @@ def test_a_token_file_that_rotates(both: Both, recorder: Recorder) -> None:
     recorder.answer = rotate
     file = both.write(config(recorder.url, recorder.authority.certificate, user))
     with pytest.raises(Exception, match="Forbidden"):
-        Cluster.connect(ConnectionFlags(kubeconfig=str(file))).version()
+        LiveCluster.connect(ConnectionFlags(kubeconfig=str(file))).version()
     assert [seen.header("Authorization") for seen in recorder.requests] == ["Bearer second", "Bearer third"]
 
 

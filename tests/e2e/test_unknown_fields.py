@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from kubectl_spread.sources import kinds
+from kubectl_spread.sources.files import kinds
 from tests.builders import Json
 from tests.controlplane.client import ApiError
 from tests.controlplane.cluster import ControlPlane

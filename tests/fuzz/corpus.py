@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.sources.yaml_documents import documents
+from kubectl_spread.sources.decode.yaml_documents import documents
 
 _ROOT: Final = Path(__file__).parents[2]
 _MANIFESTS: Final = ("tests/rules", "tests/threads", "tests/e2e/healthy", "examples")

@@ -15,13 +15,13 @@ from typing import Final
 from unittest.mock import patch
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.kube.model import Pod
+from kubectl_spread.kube.api.types import Pod
 from kubectl_spread.render.words import safe
-from kubectl_spread.sources import answers, retries
-from kubectl_spread.sources.cluster import Cluster
-from kubectl_spread.sources.connection import ConnectionFlags
-from kubectl_spread.sources.resources import PODS
-from kubectl_spread.sources.watch_events import ACCEPT, EventReader
+from kubectl_spread.sources.apiserver import responses, retries
+from kubectl_spread.sources.apiserver.cluster import LiveCluster
+from kubectl_spread.sources.apiserver.resources import PODS
+from kubectl_spread.sources.apiserver.watch_events import ACCEPT, EventReader
+from kubectl_spread.sources.auth.connection import ConnectionFlags
 from tests.fuzz import corpus, mutation
 from tests.fuzz.hostile import ESCAPES, TEXTS
 from tests.fuzz.outcome import Outcome
@@ -208,7 +208,7 @@ def exchange(body: bytes, chance: random.Random) -> Outcome:
     with warnings.catch_warnings(), patch.object(retries, "backoff", lambda *_: 0.0):
         warnings.simplefilter("error")
         try:
-            asks(Cluster.connect(flags))
+            asks(LiveCluster.connect(flags))
         except SourceError as error:
             return Outcome(2, stderr=safe(str(error)).encode())
         except Exception as error:  # noqa: BLE001 - whatever escapes is what is looked for
@@ -216,17 +216,17 @@ def exchange(body: bytes, chance: random.Random) -> Outcome:
     return Outcome(0)
 
 
-def _watched(cluster: Cluster) -> None:
+def _watched(cluster: LiveCluster) -> None:
     path, query = PODS.path(None), {"watch": "true"}
     with cluster._transport.stream(path, query, ACCEPT, 1, 2) as (head, parts):
-        answers.check(head, verb="watch", resource=PODS.plural)
+        responses.check(head, verb="watch", resource=PODS.plural)
         for _event in EventReader(Pod).read(head, parts):
             pass
 
 
-_ASKS: Final[tuple[Callable[[Cluster], object], ...]] = (
-    Cluster.version,
-    Cluster.feature_gates,
+_ASKS: Final[tuple[Callable[[LiveCluster], object], ...]] = (
+    LiveCluster.version,
+    LiveCluster.feature_gates,
     lambda cluster: cluster.names(PODS, None, 5),
     lambda cluster: cluster.get(PODS, "a", "b"),
     lambda cluster: cluster.fold(PODS, list[Pod], lambda found, page: found.extend(page)),

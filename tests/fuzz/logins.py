@@ -28,9 +28,9 @@ from ruamel.yaml import YAML
 
 from kubectl_spread.errors import SpreadError
 from kubectl_spread.render.words import safe
-from kubectl_spread.sources import retries
-from kubectl_spread.sources.cluster import Cluster
-from kubectl_spread.sources.connection import ConnectionFlags
+from kubectl_spread.sources.apiserver import retries
+from kubectl_spread.sources.apiserver.cluster import LiveCluster
+from kubectl_spread.sources.auth.connection import ConnectionFlags
 from tests.controlplane.certificates import Authority
 from tests.fuzz import mutation
 from tests.fuzz.hostile import TEXTS
@@ -209,7 +209,7 @@ def _logged_in(user: object) -> Outcome:
 def _asked(path: Path) -> Outcome:
     with _nothing_outside():
         try:
-            Cluster.connect(ConnectionFlags(kubeconfig=str(path), request_timeout="5s")).version()
+            LiveCluster.connect(ConnectionFlags(kubeconfig=str(path), request_timeout="5s")).version()
         except SpreadError as error:
             return Outcome(2, stderr=safe(str(error)).encode())
         except Exception as error:  # noqa: BLE001 - whatever escapes is what is looked for
@@ -235,7 +235,7 @@ def _nothing_outside() -> Iterator[None]:
     environment = {"PATH": os.defpath, "HOME": str(host().folder)}
     with (
         patch.object(socket, "getaddrinfo", found),
-        patch("kubectl_spread.sources.execplugin.subprocess.run", ran),
+        patch("kubectl_spread.sources.auth.execplugin.subprocess.run", ran),
         patch.object(retries, "backoff", lambda *_: 0.0),
         patch.dict(os.environ, environment, clear=True),
     ):

@@ -13,24 +13,24 @@ from typing import Any, Final
 from click.testing import CliRunner
 from ruamel.yaml import YAML
 
-from kubectl_spread.audit import report
-from kubectl_spread.audit.evaluate import evaluate
-from kubectl_spread.audit.explanation import explain
-from kubectl_spread.audit.scope import Scope
-from kubectl_spread.audit.snapshot import Snapshot
-from kubectl_spread.audit.verdicts import Context
+from kubectl_spread.app.output import safe
+from kubectl_spread.audit.evaluation.evaluate import evaluate
+from kubectl_spread.audit.merge.verdicts import ServerFacts
+from kubectl_spread.audit.snapshot.scope import Scope
+from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.cli import cli
-from kubectl_spread.cli.output import safe
 from kubectl_spread.errors import SourceError
+from kubectl_spread.explain.explanation import explain
+from kubectl_spread.kube.api.types import Node, Pod
+from kubectl_spread.kube.api.workloads import WorkloadObject
 from kubectl_spread.kube.features import behaviour, gates
-from kubectl_spread.kube.model import Node, Pod
-from kubectl_spread.kube.workloads import Workload
 from kubectl_spread.render import explanation, structured, table
 from kubectl_spread.render.terminal import Terminal
-from kubectl_spread.sources import answers
-from kubectl_spread.sources.protobuf import Decoder
-from kubectl_spread.sources.resources import NODES, PODS, WORKLOADS
-from kubectl_spread.sources.transport import Answer
+from kubectl_spread.report import model
+from kubectl_spread.sources.apiserver import responses
+from kubectl_spread.sources.apiserver.resources import NODES, PODS, WORKLOADS
+from kubectl_spread.sources.apiserver.transport import Response
+from kubectl_spread.sources.decode.protobuf import Decoder
 from tests.audits import reported
 from tests.fuzz import corpus, exchanges, logins, mutation, wire
 from tests.fuzz.outcome import Outcome
@@ -99,26 +99,26 @@ def page(body: bytes, _chance: random.Random) -> Outcome:
 
 
 def _add(snapshot: Snapshot, resource: Any, body: bytes) -> None:
-    answer = Answer(200, "application/vnd.kubernetes.protobuf", body)
-    for found in answers.page(answer, Decoder(resource.type), resource):
+    answer = Response(200, "application/vnd.kubernetes.protobuf", body)
+    for found in responses.page(answer, Decoder(resource.type), resource):
         match found:
             case Pod():
                 snapshot.add_pod(found)
             case Node():
                 snapshot.add_node(found)
-            case Workload():
+            case WorkloadObject():
                 snapshot.add_workload(resource.kind, found)
 
 
 def _forms(snapshot: Snapshot) -> list[str]:
-    audit = evaluate(snapshot, Context(_SERVED, gates_known=False), nodes="listed")
+    audit = evaluate(snapshot, ServerFacts(_SERVED, gates_known=False), nodes="listed")
     found = reported(audit)
     narrow, pipe = Terminal(width=40), Terminal()
     texts = [table.check(found, table.Layout(wide=wide, show="all"), pipe) for wide in (False, True)]
     texts += [table.check(found, table.Layout(), narrow)]
     texts += [structured.json(found), structured.yaml(found), structured.names(found)]
     if audit.pods:
-        target = report.Workload(kind="Pod", name="")
+        target = model.Workload(kind="Pod", name="")
         explained = explain(audit, found, audit.pods[0].namespace, target, replicas=2)
         texts += [
             structured.json(explained),

@@ -257,7 +257,7 @@ BODIES: Final = {
 @pytest.mark.parametrize("timeout", ["0", "5s"])
 @pytest.mark.parametrize("name", BODIES)
 def test_numbers_of_http(name: str, timeout: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kubectl_spread.sources.retries._FIRST_BACKOFF", 0.0001)
+    monkeypatch.setattr("kubectl_spread.sources.apiserver.retries._FIRST_BACKOFF", 0.0001)
     monkeypatch.setenv("KUBECONFIG", "/no/where")
     with answering(BODIES[name]) as url:
         status, stderr = check("-s", url, "--request-timeout", timeout)

@@ -19,7 +19,7 @@ import pytest
 from click.testing import CliRunner
 
 from kubectl_spread.cli import cli
-from kubectl_spread.sources import answers
+from kubectl_spread.sources.apiserver import responses
 from tests.builders import pod_json
 from tests.hostile.commands import as_nobody, check, open_to_all
 from tests.sources.server import Reply, serve
@@ -234,7 +234,7 @@ def raising(error: BaseException) -> Callable[..., object]:
 )
 def test_the_last_handler(error: BaseException, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error comes from a part that every command calls."""
-    monkeypatch.setattr("kubectl_spread.cli.gather.judge_files_by", raising(error))
+    monkeypatch.setattr("kubectl_spread.app.collect.judge_files_by", raising(error))
     found = CliRunner().invoke(cli, ["check", "-f", "-"])
     assert (found.exit_code, found.stdout) == (2, "")
     assert found.stderr.startswith(line)
@@ -245,14 +245,14 @@ def test_the_last_handler(error: BaseException, line: str, monkeypatch: pytest.M
 @pytest.mark.parametrize("arguments", [(), ("--watch",)], ids=["once", "watch"])
 def test_errors_in_threads(arguments: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Lists are read in threads; what is raised there ends the program in the same way."""
-    check_answer = answers.check
+    check_answer = responses.check
 
     def failing(*given: Any, **named: Any) -> None:
         if threading.current_thread() is not threading.main_thread():
             raise KeyError("secret")
         check_answer(*given, **named)
 
-    monkeypatch.setattr(answers, "check", failing)
+    monkeypatch.setattr(responses, "check", failing)
     monkeypatch.setenv("KUBECONFIG", "/no/where")
     with serve(Reply(body=json.dumps(VERSION).encode())) as server:
         found = CliRunner().invoke(cli, ["check", "-s", server.url, *arguments])
@@ -264,7 +264,7 @@ def test_errors_in_threads(arguments: Sequence[str], monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("flag", ["-v", "--verbose", "-Av"])
 def test_verbose_prints_the_traceback(flag: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kubectl_spread.cli.gather.judge_files_by", raising(KeyError("x\x1b")))
+    monkeypatch.setattr("kubectl_spread.app.collect.judge_files_by", raising(KeyError("x\x1b")))
     found = CliRunner().invoke(cli, ["check", "-f", "-", flag])
     assert found.exit_code == 2
     first, *_, last = found.stderr.splitlines()

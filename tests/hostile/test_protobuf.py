@@ -7,11 +7,11 @@ import random
 import pytest
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.kube.model import Pod
-from kubectl_spread.sources import answers
-from kubectl_spread.sources.protobuf import MAGIC, Decoder
-from kubectl_spread.sources.resources import PODS
-from kubectl_spread.sources.transport import Answer
+from kubectl_spread.kube.api.types import Pod
+from kubectl_spread.sources.apiserver import responses
+from kubectl_spread.sources.apiserver.resources import PODS
+from kubectl_spread.sources.apiserver.transport import Response
+from kubectl_spread.sources.decode.protobuf import MAGIC, Decoder
 from tests.fuzz import corpus
 from tests.fuzz.wire import Field, encode, parse, varint
 
@@ -25,7 +25,7 @@ DECODER = Decoder(Pod)
 def refused(body: bytes) -> bool:
     """Read a page to its end; tell whether it was refused as what it is, an error of the source."""
     try:
-        list(answers.page(Answer(200, "application/vnd.kubernetes.protobuf", body), DECODER, PODS))
+        list(responses.page(Response(200, "application/vnd.kubernetes.protobuf", body), DECODER, PODS))
     except SourceError as error:
         return str(error).startswith("Server returned an unexpected response: ")
     return False

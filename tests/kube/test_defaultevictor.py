@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
-from kubectl_spread.kube import defaultevictor
-from kubectl_spread.kube.defaultevictor import Evictee, Obstacle
+from kubectl_spread.kube.descheduler import defaultevictor
+from kubectl_spread.kube.descheduler.defaultevictor import Evictee, EvictionObstacle
 
 
 def evictee(
@@ -29,25 +29,27 @@ EVICT = ("descheduler.alpha.kubernetes.io/evict", "false")
     ("pod", "found"),
     [
         pytest.param(evictee(), (), id="a ReplicaSet's"),
-        pytest.param(evictee(()), (Obstacle.NO_OWNER,), id="nobody's"),
-        pytest.param(evictee(["ReplicaSet", "DaemonSet"]), (Obstacle.DAEMON_SET,), id="also a DaemonSet's"),
-        pytest.param(evictee(["Node"], [MIRROR]), (Obstacle.MIRROR,), id="mirror of a static pod"),
-        pytest.param(evictee(annotations=[("kubernetes.io/config.source", "file")]), (Obstacle.STATIC,), id="static"),
+        pytest.param(evictee(()), (EvictionObstacle.NO_OWNER,), id="nobody's"),
+        pytest.param(evictee(["ReplicaSet", "DaemonSet"]), (EvictionObstacle.DAEMON_SET,), id="also a DaemonSet's"),
+        pytest.param(evictee(["Node"], [MIRROR]), (EvictionObstacle.MIRROR,), id="mirror of a static pod"),
+        pytest.param(
+            evictee(annotations=[("kubernetes.io/config.source", "file")]), (EvictionObstacle.STATIC,), id="static"
+        ),
         pytest.param(evictee(annotations=[("kubernetes.io/config.source", "api")]), (), id="from the API"),
         pytest.param(evictee(priority=1_999_999_999), (), id="as important as a user's pod can be"),
-        pytest.param(evictee(priority=2_000_000_000), (Obstacle.SYSTEM_CRITICAL,), id="system-critical"),
-        pytest.param(evictee(volume_kinds=["emptyDir"]), (Obstacle.LOCAL_STORAGE,), id="emptyDir"),
-        pytest.param(evictee(volume_kinds=["hostPath"]), (Obstacle.LOCAL_STORAGE,), id="hostPath"),
+        pytest.param(evictee(priority=2_000_000_000), (EvictionObstacle.SYSTEM_CRITICAL,), id="system-critical"),
+        pytest.param(evictee(volume_kinds=["emptyDir"]), (EvictionObstacle.LOCAL_STORAGE,), id="emptyDir"),
+        pytest.param(evictee(volume_kinds=["hostPath"]), (EvictionObstacle.LOCAL_STORAGE,), id="hostPath"),
         pytest.param(evictee(volume_kinds=["persistentVolumeClaim", "configMap"]), (), id="claims are no obstacle"),
-        pytest.param(evictee(terminating=True), (Obstacle.TERMINATING,), id="terminating"),
+        pytest.param(evictee(terminating=True), (EvictionObstacle.TERMINATING,), id="terminating"),
         pytest.param(
             evictee((), [MIRROR], 2_000_000_000, ["emptyDir"], terminating=True),
             (
-                Obstacle.MIRROR,
-                Obstacle.TERMINATING,
-                Obstacle.SYSTEM_CRITICAL,
-                Obstacle.NO_OWNER,
-                Obstacle.LOCAL_STORAGE,
+                EvictionObstacle.MIRROR,
+                EvictionObstacle.TERMINATING,
+                EvictionObstacle.SYSTEM_CRITICAL,
+                EvictionObstacle.NO_OWNER,
+                EvictionObstacle.LOCAL_STORAGE,
             ),
             id="several",
         ),
@@ -57,6 +59,6 @@ EVICT = ("descheduler.alpha.kubernetes.io/evict", "false")
         ),
     ],
 )
-def test_obstacles(pod: Evictee, found: tuple[Obstacle, ...]) -> None:
+def test_obstacles(pod: Evictee, found: tuple[EvictionObstacle, ...]) -> None:
     assert defaultevictor.obstacles(pod) == found
     assert defaultevictor.evictable(pod) is (found == ())

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from kubectl_spread.kube import descheduler
-from kubectl_spread.kube.defaultevictor import Obstacle
-from kubectl_spread.kube.descheduler import Bearer, Cluster, Count, PodGroup, Rule
+from kubectl_spread.kube.descheduler import topologyspread
+from kubectl_spread.kube.descheduler.defaultevictor import EvictionObstacle
+from kubectl_spread.kube.descheduler.topologyspread import Bearer, Count, CountingRule, PodCounts, PodGroup
 from kubectl_spread.kube.features import Gate, behaviour, gates
 from tests.builders import HOSTNAME, ZONE, Json, constraint, decode_node, decode_pod, node_json, pod_json
 from tests.conformance.descheduler import ours
@@ -34,7 +34,7 @@ A, B, C = node_json("a1"), node_json("b1"), node_json("c1")
     ],
 )
 def test_a_node_is_ready_unless_it_says_that_it_is_not(conditions: list[tuple[str, str]], ready: bool) -> None:
-    assert descheduler.is_ready(conditions) is ready
+    assert topologyspread.is_ready(conditions) is ready
 
 
 def on(node: str, number: int = 1, **fields: object) -> PodGroup:
@@ -43,16 +43,16 @@ def on(node: str, number: int = 1, **fields: object) -> PodGroup:
     return msgspec.convert({"node": node, "number": number, **alike}, PodGroup)
 
 
-def cluster(*groups: PodGroup, nodes: Sequence[Json] = (A, B, C), not_ready: Sequence[str] = ()) -> Cluster:
-    return Cluster([decode_node(node) for node in nodes], not_ready, groups)
+def cluster(*groups: PodGroup, nodes: Sequence[Json] = (A, B, C), not_ready: Sequence[str] = ()) -> PodCounts:
+    return PodCounts([decode_node(node) for node in nodes], not_ready, groups)
 
 
 def bearer(*constraints: Json, **fields: Any) -> Bearer:
     return ours.bearer(decode_pod(pod_json(constraints=constraints, **fields)))
 
 
-def counted(found: Bearer, on_cluster: Cluster) -> Count:
-    return descheduler.count(found.constraints[0], found, on_cluster)
+def counted(found: Bearer, on_cluster: PodCounts) -> Count:
+    return topologyspread.count(found.constraints[0], found, on_cluster)
 
 
 WITH_PODS_ELSEWHERE = cluster(on("a1", 2), on("b1"), on("b1", namespace="other"), on("gone"), on(""))
@@ -103,7 +103,7 @@ B_LESS_NODES = [A, node_json("b1", without=[HOSTNAME]), node_json("c1", without=
         ),
     ],
 )
-def test_count(of: Bearer, on_cluster: Cluster, domains: dict[str, int]) -> None:
+def test_count(of: Bearer, on_cluster: PodCounts, domains: dict[str, int]) -> None:
     assert counted(of, on_cluster).domains == domains
 
 
@@ -144,11 +144,11 @@ def test_the_pods_whose_constraints_are_read(pod: PodGroup, listed: bool) -> Non
     ("of", "on_cluster", "rules"),
     [
         pytest.param(bearer(SPREAD), cluster(on("a1", 3)), (), id="none"),
-        pytest.param(bearer(constraint(hard=False)), cluster(on("a1", 3)), (Rule.SOFT,), id="soft"),
+        pytest.param(bearer(constraint(hard=False)), cluster(on("a1", 3)), (CountingRule.SOFT,), id="soft"),
         pytest.param(
             bearer(constraint(minDomains=4)),
             cluster(on("a1"), on("b1"), on("c1")),
-            (Rule.MIN_DOMAINS,),
+            (CountingRule.MIN_DOMAINS,),
             id="minDomains",
         ),
         pytest.param(
@@ -157,7 +157,7 @@ def test_the_pods_whose_constraints_are_read(pod: PodGroup, listed: bool) -> Non
         pytest.param(
             bearer(SPREAD, constraint(key=HOSTNAME)),
             cluster(on("a1"), nodes=[A, node_json("b1", without=[HOSTNAME])]),
-            (Rule.OWN_KEY,),
+            (CountingRule.OWN_KEY,),
             id="a node lacks another constraint's key",
         ),
         pytest.param(
@@ -169,47 +169,54 @@ def test_the_pods_whose_constraints_are_read(pod: PodGroup, listed: bool) -> Non
         pytest.param(
             bearer(SPREAD, nodeSelector={ZONE: "a"}),
             cluster(on("a1"), on("b1")),
-            (Rule.EXCLUDED_NODES,),
+            (CountingRule.EXCLUDED_NODES,),
             id="a pod on an excluded node",
         ),
         pytest.param(
-            bearer(constraint(selects={})), cluster(on("a1"), on("b1")), (Rule.EMPTY_SELECTOR,), id="empty selector"
+            bearer(constraint(selects={})),
+            cluster(on("a1"), on("b1")),
+            (CountingRule.EMPTY_SELECTOR,),
+            id="empty selector",
         ),
-        pytest.param(bearer(SPREAD), cluster(on("a1"), not_ready=["b1"]), (Rule.READY_NODES,), id="a node not ready"),
-        pytest.param(bearer(SPREAD), cluster(on("a1", evictable=False)), (Rule.EVICTABLE_PODS,), id="not evictable"),
+        pytest.param(
+            bearer(SPREAD), cluster(on("a1"), not_ready=["b1"]), (CountingRule.READY_NODES,), id="a node not ready"
+        ),
+        pytest.param(
+            bearer(SPREAD), cluster(on("a1", evictable=False)), (CountingRule.EVICTABLE_PODS,), id="not evictable"
+        ),
         pytest.param(
             bearer(SPREAD),
             cluster(on("a1", evictable=False), on("b1"), on("c1"), not_ready=["c1"]),
-            (Rule.READY_NODES, Rule.EVICTABLE_PODS),
+            (CountingRule.READY_NODES, CountingRule.EVICTABLE_PODS),
             id="two",
         ),
         pytest.param(
             bearer(SPREAD),
             cluster(on("a1"), on("c1", evictable=False), not_ready=["c1"], nodes=[A, C, node_json("c2")]),
-            (Rule.EVICTABLE_PODS,),
+            (CountingRule.EVICTABLE_PODS,),
             id="one of two that come to the same",
         ),
         pytest.param(
             bearer(constraint(nodeTaintsPolicy="Honor"), tolerations=[{"key": "gpu", "operator": "Gt", "value": "5"}]),
             cluster(on("a1"), nodes=[A, node_json("b1", taints=[{**GPU, "value": "7"}])]),
-            (Rule.GATES,),
+            (CountingRule.GATES,),
             id="a comparison that the scheduler does not make",
         ),
     ],
 )
-def test_differences(of: Bearer, on_cluster: Cluster, rules: tuple[Rule, ...]) -> None:
-    assert descheduler.differences(of.constraints[0], of, on_cluster, SERVED) == rules
+def test_differences(of: Bearer, on_cluster: PodCounts, rules: tuple[CountingRule, ...]) -> None:
+    assert topologyspread.differences(of.constraints[0], of, on_cluster, SERVED) == rules
 
 
 def test_match_label_keys_hold_whatever_the_scheduler_does_with_them() -> None:
     of = bearer(constraint(match=["rev"]), metadata={"labels": {**WEB, "rev": "r2"}})
     on_cluster = cluster(on("a1"))
-    assert descheduler.differences(of.constraints[0], of, on_cluster, SERVED) == ()
-    assert descheduler.differences(of.constraints[0], of, on_cluster, WITHOUT_KEYS) == (Rule.GATES,)
+    assert topologyspread.differences(of.constraints[0], of, on_cluster, SERVED) == ()
+    assert topologyspread.differences(of.constraints[0], of, on_cluster, WITHOUT_KEYS) == (CountingRule.GATES,)
 
 
 def test_every_word_has_a_clause_of_its_own() -> None:
-    clauses = [one.clause for one in (*Rule, *Obstacle)]
+    clauses = [one.clause for one in (*CountingRule, *EvictionObstacle)]
     assert all(clauses)
     assert len(set(clauses)) == len(clauses)
-    assert str(Rule.READY_NODES) == "not-ready-nodes-out"
+    assert str(CountingRule.READY_NODES) == "not-ready-nodes-out"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_spread.kube import labels
-from kubectl_spread.kube.model import LabelSelectorRequirement
+from kubectl_spread.kube.api import labels
+from kubectl_spread.kube.api.types import LabelSelectorRequirement
 from tests.builders import Json, decode_selector, requirement, selector
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_spread.kube import labelsyntax
-from kubectl_spread.kube.labels import describe_requirement
+from kubectl_spread.kube.api import labelsyntax
+from kubectl_spread.kube.api.labels import describe_requirement
 
 
 @pytest.mark.parametrize(

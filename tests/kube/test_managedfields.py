@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from kubectl_spread.kube.managedfields import LabelOwner, label_owners
-from kubectl_spread.kube.model import ManagedFieldsEntry, ObjectMeta
+from kubectl_spread.kube.api.managedfields import LabelOwner, label_owners
+from kubectl_spread.kube.api.types import ManagedFieldsEntry, ObjectMeta
 from tests.builders import Json
 
 CREATED = datetime(2026, 9, 1, 10, tzinfo=UTC)

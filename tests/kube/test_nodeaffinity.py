@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from kubectl_spread.kube import nodeaffinity
-from kubectl_spread.kube.model import Affinity
+from kubectl_spread.kube.api.types import Affinity
+from kubectl_spread.kube.scheduler import nodeaffinity
 from tests.builders import Json, decode_node, node_json, requirement
 
 NODE = decode_node(node_json("a1", labels={"disk": "ssd", "cpus": "8", "empty": ""}))

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from kubectl_spread.kube.api.types import PodSpec
+from kubectl_spread.kube.apiserver.strategy import merged_selector, prepare_for_create
 from kubectl_spread.kube.features import Gate, behaviour, gates
-from kubectl_spread.kube.model import PodSpec
-from kubectl_spread.kube.podstrategy import merged_selector, prepare_for_create
 from tests.builders import (
     Json,
     affinity,

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
+from kubectl_spread.kube.api.types import Toleration
 from kubectl_spread.kube.features import Behaviour, Gate, behaviour, gates
-from kubectl_spread.kube.model import Toleration
-from kubectl_spread.kube.podtopologyspread import (
+from kubectl_spread.kube.scheduler.podtopologyspread import (
     Constraint,
     NodeInclusionPolicy,
     NodeSets,

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from kubectl_spread.kube import quantity, resources
-from kubectl_spread.kube.model import Container, PodSpec, ResourceRequirements
-from kubectl_spread.kube.quantity import Quantity
+from kubectl_spread.kube.api import quantity
+from kubectl_spread.kube.api.quantity import Quantity
+from kubectl_spread.kube.api.types import Container, PodSpec, ResourceRequirements
+from kubectl_spread.kube.scheduler import resources
 
 
 def listed(text: str) -> dict[str, Quantity]:

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from kubectl_spread.kube import defaultconstraints, schedulerconfig
-from kubectl_spread.kube.model import LabelSelector, TopologySpreadConstraint
-from kubectl_spread.kube.schedulerconfig import (
+from kubectl_spread.kube.api.types import LabelSelector, TopologySpreadConstraint
+from kubectl_spread.kube.scheduler import configuration, defaultconstraints
+from kubectl_spread.kube.scheduler.configuration import (
     KubeSchedulerProfile,
     Plugin,
     PluginConfig,
@@ -55,7 +55,7 @@ def listing(*constraints: TopologySpreadConstraint, type_: str = "List") -> PodT
     ],
 )
 def test_default_constraints(args: PodTopologySpreadArgs, expected: Profile) -> None:
-    assert schedulerconfig.profile(KubeSchedulerProfile(), args) == expected
+    assert configuration.profile(KubeSchedulerProfile(), args) == expected
 
 
 def test_the_built_in_default_constraints() -> None:
@@ -87,7 +87,7 @@ NAME = "PodTopologySpread"
     ],
 )
 def test_where_the_plugin_runs(written: KubeSchedulerProfile, *, filters: bool, scores: bool) -> None:
-    found = schedulerconfig.profile(written, listing(OWN))
+    found = configuration.profile(written, listing(OWN))
     assert (found.filters, found.scores) == (filters, scores)
     assert found.spreads == (filters or scores)
     assert found.defaults == ((OWN,) if found.spreads else ())
@@ -115,9 +115,9 @@ def test_where_the_plugin_runs(written: KubeSchedulerProfile, *, filters: bool, 
 )
 def test_names(written: Sequence[str | None], expected: list[str], errors: list[str]) -> None:
     profiles = [KubeSchedulerProfile(scheduler_name=name) for name in written]
-    names = schedulerconfig.scheduler_names(profiles)
+    names = configuration.scheduler_names(profiles)
     assert list(names) == expected
-    found = [error.message for index in range(len(names)) for error in schedulerconfig.profile_errors(names, index)]
+    found = [error.message for index in range(len(names)) for error in configuration.profile_errors(names, index)]
     assert found == errors
 
 
@@ -125,7 +125,7 @@ def test_a_plugin_that_is_configured_again() -> None:
     written = KubeSchedulerProfile(
         plugin_config=(PluginConfig(name="A"), PluginConfig(name="B"), PluginConfig(name="A"))
     )
-    (error,) = schedulerconfig.plugin_config_errors(written, 1)
+    (error,) = configuration.plugin_config_errors(written, 1)
     assert error.message == 'profiles[1].pluginConfig[2]: Duplicate value: "A"'
 
 
@@ -216,4 +216,4 @@ SELECTING = TopologySpreadConstraint(
     ],
 )
 def test_arguments(args: PodTopologySpreadArgs, expected: list[str]) -> None:
-    assert [error.message for error in schedulerconfig.args_errors(args, PATH)] == expected
+    assert [error.message for error in configuration.args_errors(args, PATH)] == expected

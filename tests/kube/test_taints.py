@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_spread.kube import taints
-from kubectl_spread.kube.model import Taint, Toleration
+from kubectl_spread.kube.api.types import Taint, Toleration
+from kubectl_spread.kube.scheduler import taints
 
 GPU = Taint(key="gpu", value="yes", effect="NoSchedule")
 MAX = 2**63 - 1

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_spread.kube.unknownfields import unknown_fields
+from kubectl_spread.kube.api.unknownfields import unknown_fields
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

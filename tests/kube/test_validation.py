@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
+from kubectl_spread.kube.apiserver.strategy import prepare_for_create
+from kubectl_spread.kube.apiserver.validation import pod_errors
 from kubectl_spread.kube.features import Gate, behaviour, gates
-from kubectl_spread.kube.podstrategy import prepare_for_create
-from kubectl_spread.kube.validation import pod_errors
 from tests.builders import HOSTNAME, Json, affinity, constraint, decode_pod, pod_json, requirement, selector, term
 
 P = "spec.topologySpreadConstraints[0]"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from kubectl_spread.kube.workloads import EMPTY, KINDS, Workload
+from kubectl_spread.kube.api.workloads import EMPTY, KINDS, WorkloadObject
 from tests.builders import Json
 
 TEMPLATE: Json = {"metadata": {"labels": {"app": "web"}}, "spec": {"schedulerName": "mine"}}
@@ -30,4 +30,4 @@ def test_template_that_is_absent_is_empty(identity: tuple[str, str]) -> None:
 
 def test_a_workload_of_no_kind_has_no_template() -> None:
     with pytest.raises(NotImplementedError):
-        Workload().template  # noqa: B018 - the property is asked
+        WorkloadObject().template  # noqa: B018 - the property is asked

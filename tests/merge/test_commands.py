@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from kubectl_spread.audit import mergereport
 from kubectl_spread.cli import cli
+from kubectl_spread.report import mergereport
 from tests import contract
 from tests.builders import Json, constraint, pod_json, requirement, selector
 from tests.merge.running import constrained, out, run
@@ -345,5 +345,5 @@ def test_json_with_a_byte_that_is_no_text() -> None:
 
 def test_every_field_of_the_report_is_documented() -> None:
     page = (Path(__file__).parents[2] / "docs" / "merge.md").read_text(encoding="utf-8")
-    parts = (mergereport.MergeReport, mergereport.Item, mergereport.Pods, mergereport.Refusal)
+    parts = (mergereport.MergeReport, mergereport.Item, mergereport.Pods, mergereport.ApiError)
     assert [field for part in parts for field in part.__struct_encode_fields__ if f"`{field}`" not in page] == []

@@ -11,16 +11,17 @@ from deepdiff.serialization import json_loads
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from kubectl_spread.audit.clauses import clauses
-from kubectl_spread.audit.mergereport import item
-from kubectl_spread.audit.merging import applied, merge_pod, unmerge_pod
-from kubectl_spread.audit.tails import split
-from kubectl_spread.audit.verdicts import Context, Verdict, judge
+from kubectl_spread.audit.merge.merging import applied, merge_pod, unmerge_pod
+from kubectl_spread.audit.merge.verdicts import ServerFacts, Verdict, judge
+from kubectl_spread.audit.snapshot.tails import split
+from kubectl_spread.audit.snapshot.terms import clauses
+from kubectl_spread.kube.api.types import Pod
+from kubectl_spread.kube.apiserver.strategy import prepare_for_create
+from kubectl_spread.kube.apiserver.validation import pod_errors
 from kubectl_spread.kube.features import behaviour, gates
-from kubectl_spread.kube.model import Pod
-from kubectl_spread.kube.podstrategy import prepare_for_create
-from kubectl_spread.kube.validation import pod_errors
-from kubectl_spread.sources import chunks, json_objects
+from kubectl_spread.report.mergereport import item
+from kubectl_spread.sources.decode import json_objects
+from kubectl_spread.sources.edit import chunks
 from tests.builders import HOSTNAME, ZONE, Json, constraint, pod_json, requirement, term
 from tests.merge.styles import Style
 
@@ -161,7 +162,7 @@ def test_what_was_unmerged_is_merged_again(found: Json, style: Any) -> None:
     pod = decoded(stored)
     parts = clauses(pod.spec)
     splits = split(parts)
-    context = Context(NEWEST, gates_known=False)
+    context = ServerFacts(NEWEST, gates_known=False)
     verdicts = {
         key.verdict for keys in judge(parts, splits, pod.metadata.labels, bound=False, context=context) for key in keys
     }

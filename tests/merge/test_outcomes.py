@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from kubectl_spread.audit.merging import Change, Outcome, applied, judge_workload, merge_pod, unmerge_pod
+from kubectl_spread.audit.merge.merging import Change, Outcome, applied, judge_workload, merge_pod, unmerge_pod
+from kubectl_spread.kube.api.labels import describe_requirement
+from kubectl_spread.kube.api.workloads import KINDS
 from kubectl_spread.kube.features import behaviour, gates
-from kubectl_spread.kube.labels import describe_requirement
-from kubectl_spread.kube.workloads import KINDS
 from tests.builders import (
     HOSTNAME,
     ZONE,

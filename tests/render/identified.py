@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from kubectl_spread.audit.report import Cluster, Report
+from kubectl_spread.report.model import Cluster, Report
 from tests.audits import reported
 from tests.render.test_render import REPORTS
 

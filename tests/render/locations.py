@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from kubectl_spread.audit.report import Finding, Report, Source, Summary
+from kubectl_spread.report.model import Finding, Report, Source, Summary
 from tests.audits import reported
 from tests.render.test_render import REPORTS
 

@@ -11,17 +11,17 @@ import msgspec
 import pytest
 import yaml
 
-from kubectl_spread.audit.explanation import explain
-from kubectl_spread.audit.report import Report, Workload
 from kubectl_spread.cli import formats
+from kubectl_spread.explain.explanation import explain
 from kubectl_spread.render import about, explanation, html, table, words
-from kubectl_spread.render.github import github
-from kubectl_spread.render.junit import junit
+from kubectl_spread.render.ci.github import github
+from kubectl_spread.render.ci.junit import junit
+from kubectl_spread.render.ci.openreports import openreports
 from kubectl_spread.render.markdown import markdown
 from kubectl_spread.render.openmetrics import openmetrics
-from kubectl_spread.render.openreports import openreports
 from kubectl_spread.render.table import Layout
 from kubectl_spread.render.terminal import Terminal
+from kubectl_spread.report.model import Report, Workload
 from tests.audits import audit, deployment, reported
 from tests.builders import constraint, pod_json
 from tests.render import identified, test_github, test_junit, test_openmetrics, test_openreports, test_sarif

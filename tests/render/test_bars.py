@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_spread.audit.report import Row
 from kubectl_spread.render import bars
+from kubectl_spread.report.model import Row
 from tests.audits import audit, reported
 from tests.builders import HOSTNAME, constraint, node_json, pod_json
 

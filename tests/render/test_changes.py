@@ -7,11 +7,11 @@ import re
 import msgspec
 import pytest
 
-from kubectl_spread.audit.report import Report
 from kubectl_spread.render import screen, table
 from kubectl_spread.render.changes import Changes, lasting
 from kubectl_spread.render.table import Layout
 from kubectl_spread.render.terminal import Terminal
+from kubectl_spread.report.model import Report
 from tests.audits import audit, reported
 from tests.builders import Json, constraint, node_json, pod_json
 from tests.render.identified import live

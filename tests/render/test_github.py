@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from kubectl_spread.render.github import github
+from kubectl_spread.render.ci.github import github
 from tests.audits import reported
 from tests.conftest import Golden
 from tests.render import locations

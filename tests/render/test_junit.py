@@ -10,8 +10,8 @@ import pytest
 import xmlschema
 from junit2htmlreport import parser
 
-from kubectl_spread.audit.report import Report
-from kubectl_spread.render.junit import junit
+from kubectl_spread.render.ci.junit import junit
+from kubectl_spread.report.model import Report
 from tests.audits import audit, deployment, reported
 from tests.builders import constraint
 from tests.conftest import Golden

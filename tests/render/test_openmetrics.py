@@ -13,9 +13,9 @@ from prometheus_client import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from kubectl_spread.audit.report import Report
 from kubectl_spread.render import words
 from kubectl_spread.render.openmetrics import MOST_DOMAINS, openmetrics
+from kubectl_spread.report.model import Report
 from tests.audits import audit, reported
 from tests.builders import ZONE, constraint, node_json, pod_json
 from tests.conftest import Golden

@@ -12,9 +12,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubectl_spread.audit.report import Finding, Report
 from kubectl_spread.render import words
-from kubectl_spread.render.openreports import MOST_BYTES, openreports
+from kubectl_spread.render.ci.openreports import MOST_BYTES, openreports
+from kubectl_spread.report.model import Finding, Report
 from tests import openreports as api
 from tests.audits import audit, reported
 from tests.builders import Json, constraint, pod_json

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from kubectl_spread.audit.evaluate import Audit
-from kubectl_spread.audit.explanation import explain
-from kubectl_spread.audit.report import Report, Workload
+from kubectl_spread.audit.evaluation.evaluate import Audit
+from kubectl_spread.explain.explanation import explain
 from kubectl_spread.kube.features import Gate
 from kubectl_spread.render import catalogue, explanation, structured, table, words
 from kubectl_spread.render.table import Layout
 from kubectl_spread.render.terminal import Terminal
+from kubectl_spread.report.model import Report, Workload
 from kubectl_spread.rules import RULES
 from kubectl_spread.rules.engine import Selection
 from tests.audits import audit, deployment, reported

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubectl_spread.audit.report import Report
 from kubectl_spread.render import spreadsheet, words
 from kubectl_spread.render.spreadsheet import COLUMNS
+from kubectl_spread.report.model import Report
 from tests.audits import audit, deployment, reported
 from tests.builders import constraint, pod_json
 from tests.conftest import Golden

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from kubectl_spread.audit.report import Report
 from kubectl_spread.cli.formats import renderer
+from kubectl_spread.report.model import Report
 from tests.audits import audit, reported
 from tests.builders import constraint, pod_json
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kubectl_spread.audit.explanation import Explanation, explain
-from kubectl_spread.audit.report import Workload
-from kubectl_spread.audit.scope import Scope, Target
+from kubectl_spread.audit.snapshot.scope import Scope, Target
+from kubectl_spread.explain.explanation import Explanation, explain
+from kubectl_spread.report.model import Workload
 from tests.audits import audit, deployment, reported
 from tests.builders import HOSTNAME, Json, affinity, constraint, node_json, pod_json, requirement, selector, term
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from kubectl_spread.audit.evaluate import Audit
-from kubectl_spread.audit.placing import place
+from kubectl_spread.audit.evaluation.evaluate import Audit
+from kubectl_spread.explain.placing import place
 from tests.audits import as_json, audit
 from tests.builders import Json
 from tests.threads import cases

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from kubectl_spread.audit.evaluate import Audit
+from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.cli import cli
 from kubectl_spread.rules import RULES, engine
-from kubectl_spread.rules.model import Part, Rule, Severity, Subject
+from kubectl_spread.rules.model import Rule, Severity, Subject, SubjectPart
 from kubectl_spread.rules.subjects import subjects
 from tests import contract
 from tests.conftest import Golden
@@ -105,7 +105,7 @@ def test_templates_name_values_that_every_piece_of_evidence_holds(rule: Rule) ->
 
 def test_rules_are_asked_where_they_have_something_to_say(monkeypatch: pytest.MonkeyPatch) -> None:
     """A rule that is wrongly not asked would be silent, and nobody would see why."""
-    spoken: dict[str, set[frozenset[Part]]] = {rule.code: set() for rule in RULES}
+    spoken: dict[str, set[frozenset[SubjectPart]]] = {rule.code: set() for rule in RULES}
 
     def watched(audit: Audit) -> Iterator[Subject]:
         for subject in subjects(audit):
@@ -119,4 +119,4 @@ def test_rules_are_asked_where_they_have_something_to_say(monkeypatch: pytest.Mo
         findings(path)
     for rule in RULES:
         assert all(rule.of & parts for parts in spoken[rule.code]), rule.code
-        assert (Part.TEMPLATE in rule.of) is (frozenset({Part.TEMPLATE}) in spoken[rule.code]), rule.code
+        assert (SubjectPart.TEMPLATE in rule.of) is (frozenset({SubjectPart.TEMPLATE}) in spoken[rule.code]), rule.code

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_spread.sources import retries
+from kubectl_spread.sources.apiserver import retries
 
 
 @pytest.fixture(autouse=True)

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from kubectl_spread.sources.cluster import Cluster
-from kubectl_spread.sources.connection import ConnectionFlags
+from kubectl_spread.sources.apiserver.cluster import LiveCluster
+from kubectl_spread.sources.auth.connection import ConnectionFlags
 from tests.builders import Json
 from tests.controlplane.certificates import Authority
 
@@ -111,8 +111,8 @@ def serving(folder: Path) -> ssl.SSLContext:
     return context
 
 
-def connect(server: Server, **flags: Any) -> Cluster:
-    return Cluster.connect(ConnectionFlags(server=server.url, **flags))
+def connect(server: Server, **flags: Any) -> LiveCluster:
+    return LiveCluster.connect(ConnectionFlags(server=server.url, **flags))
 
 
 def page(*names: str, token: str = "", remaining: int | None = None) -> Reply:

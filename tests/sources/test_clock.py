@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubectl_spread.sources.clock import ServerClock
+from kubectl_spread.sources.apiserver.clock import ServerClock
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

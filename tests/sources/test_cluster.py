@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 from kubectl_spread.errors import ForbiddenError, NotFoundError, SourceError
-from kubectl_spread.kube.model import Pod
-from kubectl_spread.sources.answers import ExpiredError, ResourceForbiddenError
-from kubectl_spread.sources.cluster import Cluster, ServerVersion
-from kubectl_spread.sources.page import Page
-from kubectl_spread.sources.resources import NODES, PODS, WORKLOADS
-from kubectl_spread.sources.retries import RETRIES
+from kubectl_spread.kube.api.types import Pod
+from kubectl_spread.sources.apiserver.cluster import LiveCluster, ServerVersion
+from kubectl_spread.sources.apiserver.resources import NODES, PODS, WORKLOADS
+from kubectl_spread.sources.apiserver.responses import ExpiredError, ResourceForbiddenError
+from kubectl_spread.sources.apiserver.retries import RETRIES
+from kubectl_spread.sources.decode.page import Page
 from tests.sources.server import Reply, connect, listed, page, serve, status
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -70,7 +70,7 @@ def test_protobuf_and_gzip() -> None:
     assert [found.metadata.name for found in deployments] == ["d"]
 
 
-def fold(cluster: Cluster) -> list[str]:
+def fold(cluster: LiveCluster) -> list[str]:
     def add(found: list[str], pods: Page[Pod]) -> None:
         found.extend(pod.metadata.name for pod in pods)
 
@@ -271,8 +271,9 @@ def test_not_found() -> None:
 def test_an_interrupted_program_ends_at_once() -> None:
     """A page on its way does not keep the program from ending."""
     code = (
-        "import sys; from kubectl_spread.sources.cluster import *; from kubectl_spread.sources.resources import PODS;"
-        "pages = Cluster.connect(ConnectionFlags(server=sys.argv[1])).pages(PODS); next(pages)"
+        "import sys; from kubectl_spread.sources.apiserver.cluster import *;"
+        "from kubectl_spread.sources.apiserver.resources import PODS;"
+        "pages = LiveCluster.connect(ConnectionFlags(server=sys.argv[1])).pages(PODS); next(pages)"
     )
     with serve(page("a", token="t"), Reply(delay=60)) as server:
         started = time.monotonic()

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from kubectl_spread.errors import SourceError, UsageError
-from kubectl_spread.sources import durations
-from kubectl_spread.sources.connection import ConnectionFlags, Settings, settings
+from kubectl_spread.sources.auth import durations
+from kubectl_spread.sources.auth.connection import ConnectionFlags, Settings, settings
 
 BETA = "client.authentication.k8s.io/v1beta1"
 PLUGIN = {"apiVersion": BETA, "interactiveMode": "IfAvailable"}

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.sources.cluster import Cluster
-from kubectl_spread.sources.connection import ConnectionFlags
-from kubectl_spread.sources.resources import PODS
+from kubectl_spread.sources.apiserver.cluster import LiveCluster
+from kubectl_spread.sources.apiserver.resources import PODS
+from kubectl_spread.sources.auth.connection import ConnectionFlags
 from tests.controlplane.certificates import Authority
 from tests.sources.server import Reply, connect, page, serve
 
@@ -32,7 +32,7 @@ def free_port() -> int:
 def test_connection_refused() -> None:
     port = free_port()
     with pytest.raises(SourceError) as refused:
-        Cluster.connect(ConnectionFlags(server=f"http://127.0.0.1:{port}")).version()
+        LiveCluster.connect(ConnectionFlags(server=f"http://127.0.0.1:{port}")).version()
     assert str(refused.value) == (
         f"The connection to the server 127.0.0.1:{port} was refused - did you specify the right host or port?"
     )
@@ -48,13 +48,13 @@ def test_connection_refused() -> None:
 )
 def test_servers_that_are_none(server: str, message: str) -> None:
     with pytest.raises(SourceError) as refused:
-        Cluster.connect(ConnectionFlags(server=server)).version()
+        LiveCluster.connect(ConnectionFlags(server=server)).version()
     assert str(refused.value).startswith(message)
 
 
 def test_tls_with_a_server_that_does_not_speak_it() -> None:
     with serve(Reply()) as server, pytest.raises(SourceError) as refused:
-        Cluster.connect(ConnectionFlags(server=server.url.replace("http", "https"))).version()
+        LiveCluster.connect(ConnectionFlags(server=server.url.replace("http", "https"))).version()
     assert str(refused.value) == "Unable to connect to the server: http: server gave HTTP response to HTTPS client"
 
 
@@ -129,7 +129,7 @@ def plugin(tmp_path: Path, script: str) -> dict[str, Any]:
 )
 def test_unusable_credentials(tmp_path: Path, user: dict[str, Any], message: str) -> None:
     with pytest.raises(SourceError) as refused:
-        Cluster.connect(ConnectionFlags(kubeconfig=kubeconfig(tmp_path, user)))
+        LiveCluster.connect(ConnectionFlags(kubeconfig=kubeconfig(tmp_path, user)))
     assert str(refused.value).startswith(message)
     assert "ret" not in str(refused.value).replace("credentials", "")
 
@@ -144,7 +144,7 @@ def test_unusable_credentials(tmp_path: Path, user: dict[str, Any], message: str
 def test_failing_plugins(tmp_path: Path, script: str, message: str, capfd: pytest.CaptureFixture[str]) -> None:
     flags = ConnectionFlags(kubeconfig=kubeconfig(tmp_path, plugin(tmp_path, script)))
     with pytest.raises(SourceError) as refused:
-        Cluster.connect(flags)
+        LiveCluster.connect(flags)
     assert str(refused.value).startswith(f"Unable to connect to the server: getting credentials: {message}")
     assert "\n" not in str(refused.value)
     assert "secret" not in str(refused.value)
@@ -160,13 +160,13 @@ def test_plugin(tmp_path: Path) -> None:
     }
     flags = ConnectionFlags(kubeconfig=kubeconfig(tmp_path, plugin(tmp_path, f"echo '{json.dumps(credential)}'")))
     with pytest.raises(SourceError, match="was refused"):
-        Cluster.connect(flags).version()
+        LiveCluster.connect(flags).version()
 
 
 def test_namespace(tmp_path: Path) -> None:
     path = kubeconfig(tmp_path, {})
-    assert Cluster.connect(ConnectionFlags(kubeconfig=path)).namespace == "default"
-    assert Cluster.connect(ConnectionFlags(kubeconfig=path, namespace="own")).namespace == "own"
+    assert LiveCluster.connect(ConnectionFlags(kubeconfig=path)).namespace == "default"
+    assert LiveCluster.connect(ConnectionFlags(kubeconfig=path, namespace="own")).namespace == "own"
 
 
 def test_an_issuer_that_is_somebody_else(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_an_issuer_that_is_somebody_else(tmp_path: Path) -> None:
     with serve(Reply(), tls=context) as server:
         user = {"auth-provider": {"name": "oidc", "config": oidc(server.url)}}
         with pytest.raises(SourceError, match="certificate signed by unknown authority"):
-            Cluster.connect(ConnectionFlags(kubeconfig=kubeconfig(tmp_path, user)))
+            LiveCluster.connect(ConnectionFlags(kubeconfig=kubeconfig(tmp_path, user)))
     assert server.requests == []
 
 

@@ -14,13 +14,14 @@ from typing import Final
 import pytest
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.sources import oidc, watch
-from kubectl_spread.sources.answers import UnauthorizedError
-from kubectl_spread.sources.cluster import Cluster
-from kubectl_spread.sources.connection import ConnectionFlags
+from kubectl_spread.sources.apiserver import watch
+from kubectl_spread.sources.apiserver.cluster import LiveCluster
+from kubectl_spread.sources.apiserver.resources import PODS
+from kubectl_spread.sources.apiserver.responses import UnauthorizedError
+from kubectl_spread.sources.apiserver.watch import WatchedCluster
+from kubectl_spread.sources.auth import oidc
+from kubectl_spread.sources.auth.connection import ConnectionFlags
 from kubectl_spread.sources.failures import ConnectionFailedError
-from kubectl_spread.sources.resources import PODS
-from kubectl_spread.sources.watch import WatchedCluster
 from tests.sources.raw import Script, drips, sends, talking
 from tests.sources.server import serving
 from tests.sources.test_oidc import jwt
@@ -65,7 +66,7 @@ SLOW: Final = {
 @pytest.mark.parametrize("script", [pytest.param(script, id=name) for name, script in SLOW.items()])
 def test_a_request_ends_in_time(script: Script) -> None:
     with talking(script) as port, in_time():
-        cluster = Cluster.connect(ConnectionFlags(server=f"http://127.0.0.1:{port}", request_timeout="1s"))
+        cluster = LiveCluster.connect(ConnectionFlags(server=f"http://127.0.0.1:{port}", request_timeout="1s"))
         with pytest.raises(SourceError, match="no answer within 1s"):
             cluster.version()
 
@@ -77,13 +78,13 @@ def test_the_answer_of_a_proxy_ends_in_time(script: Script) -> None:
             server="https://127.0.0.2:6443", proxy_url=f"http://127.0.0.1:{port}", request_timeout="1s"
         )
         with pytest.raises(SourceError):
-            Cluster.connect(flags).version()
+            LiveCluster.connect(flags).version()
 
 
 @pytest.mark.parametrize("again", [b"", b"\x16"])
 def test_a_handshake_ends_in_time(again: bytes) -> None:
     with talking(drips(b"\x16\x03\x03\x40\x00", again)) as port, in_time():
-        cluster = Cluster.connect(ConnectionFlags(server=f"https://127.0.0.1:{port}", request_timeout="1s"))
+        cluster = LiveCluster.connect(ConnectionFlags(server=f"https://127.0.0.1:{port}", request_timeout="1s"))
         with pytest.raises(SourceError, match="no answer within 1s"):
             cluster.version()
 
@@ -93,9 +94,9 @@ def test_informational_answers_come_to_an_end() -> None:
     hints = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
     answer = OK + b"Content-Length: %d\r\n\r\n" % len(VERSION) + VERSION
     with talking(sends(hints * 5 + answer)) as port:
-        assert Cluster.connect(ConnectionFlags(server=f"http://127.0.0.1:{port}")).version().minor == 37
+        assert LiveCluster.connect(ConnectionFlags(server=f"http://127.0.0.1:{port}")).version().minor == 37
     with talking(drips(hints, hints, 0.01)) as port, in_time():
-        cluster = Cluster.connect(ConnectionFlags(server=f"http://127.0.0.1:{port}"))
+        cluster = LiveCluster.connect(ConnectionFlags(server=f"http://127.0.0.1:{port}"))
         with pytest.raises(SourceError, match="too many 1xx informational responses"):
             cluster.version()
 
@@ -112,7 +113,7 @@ def test_the_failure_before_the_last_attempt_is_told() -> None:
             silent(client, stopped)
 
     with talking(script) as port, in_time():
-        cluster = Cluster.connect(ConnectionFlags(server=f"http://127.0.0.1:{port}", request_timeout="2s"))
+        cluster = LiveCluster.connect(ConnectionFlags(server=f"http://127.0.0.1:{port}", request_timeout="2s"))
         with pytest.raises(SourceError, match="Unable to connect to the server: unexpected EOF"):
             cluster.version()
     assert len(attempts) == 2
@@ -126,7 +127,7 @@ def test_a_slow_answer_that_comes_in_time_is_read() -> None:
             time.sleep(0.001)
 
     with talking(script) as port:
-        cluster = Cluster.connect(ConnectionFlags(server=f"http://127.0.0.1:{port}", request_timeout="30s"))
+        cluster = LiveCluster.connect(ConnectionFlags(server=f"http://127.0.0.1:{port}", request_timeout="30s"))
         assert cluster.version().minor == 37
 
 
@@ -134,7 +135,7 @@ def test_a_slow_answer_that_comes_in_time_is_read() -> None:
 @pytest.mark.parametrize("timeout", ["0", "1s"])
 def test_chunks_of_a_size_that_is_none(size: bytes, timeout: str) -> None:
     with talking(sends(CHUNKED + size + b"\r\n" + VERSION)) as port:
-        cluster = Cluster.connect(ConnectionFlags(server=f"http://127.0.0.1:{port}", request_timeout=timeout))
+        cluster = LiveCluster.connect(ConnectionFlags(server=f"http://127.0.0.1:{port}", request_timeout=timeout))
         with pytest.raises(SourceError, match="Unable to connect to the server"):
             cluster.version()
 
@@ -169,7 +170,7 @@ def test_a_watch_ends_with_its_window(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_watch_whose_head_does_not_come() -> None:
     with talking(SLOW["headers"]) as port, in_time():
-        cluster = Cluster.connect(ConnectionFlags(server=f"http://127.0.0.1:{port}", request_timeout="1s"))
+        cluster = LiveCluster.connect(ConnectionFlags(server=f"http://127.0.0.1:{port}", request_timeout="1s"))
         stream = cluster._transport.stream("/api/v1/pods", {"watch": "true"}, "application/json", 60, 60)
         with pytest.raises(ConnectionFailedError, match="no answer within 1s"), stream:
             pass

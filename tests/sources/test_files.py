@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.sources import files
-from kubectl_spread.sources.manifests import read
+from kubectl_spread.sources.files import inputs
+from kubectl_spread.sources.files.manifests import read
 
 
 def pod(name: str) -> str:
@@ -45,11 +45,11 @@ def test_gzipped_files_in_a_directory_are_read_only_where_they_are_named(folder:
     """As kubectl, which does not say so."""
     packed = folder / "z.json.gz"
     assert names([folder, packed], recursive=False) == ["a", "b", "c", "z"]
-    assert files.unread([str(folder), "-", str(packed)], recursive=True) == [
+    assert inputs.unread([str(folder), "-", str(packed)], recursive=True) == [
         f"{packed} not read: name gzipped files to read them (-f {packed})"
     ]
     (folder / "sub" / "y.yml.gz").touch()
-    assert " and 1 more not read" in files.unread([str(folder)], recursive=True)[0]
+    assert " and 1 more not read" in inputs.unread([str(folder)], recursive=True)[0]
     alone = tmp_path / "alone"
     alone.mkdir()
     packed.rename(alone / "z.json.gz")

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from kubectl_spread.kube.workloads import Deployment
-from kubectl_spread.sources import kinds
-from kubectl_spread.sources.json_objects import FieldError
+from kubectl_spread.kube.api.workloads import Deployment
+from kubectl_spread.sources.decode.json_objects import MalformedFieldError
+from kubectl_spread.sources.files import kinds
 
 # Source: the OpenAPI of kubernetes v1.37.1, and kinds that older servers or OpenShift have.
 REAL = {
@@ -81,7 +81,7 @@ def test_a_kind_that_is_read() -> None:
     ],
 )
 def test_kinds_that_do_not_exist(api_version: str, kind: str, problem: str) -> None:
-    with pytest.raises(FieldError) as found:
+    with pytest.raises(MalformedFieldError) as found:
         kinds.type_of(api_version, kind)
     assert str(found.value) == problem
 
@@ -121,7 +121,7 @@ def test_documents_that_are_meant_as_objects(document: object, meant: bool) -> N
     ],
 )
 def test_answers_of_the_api_are_not_objects(status: dict[str, object], problem: str) -> None:
-    with pytest.raises(FieldError) as found:
+    with pytest.raises(MalformedFieldError) as found:
         kinds.confirm_object("v1", "Status", json.dumps(status).encode())
     assert found.value.problem == problem
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from kubectl_spread.errors import DecodeError, SourceError
-from kubectl_spread.kube.model import LabelSelector, Pod
-from kubectl_spread.sources.manifests import Loaded, Reading, read
+from kubectl_spread.kube.api.types import LabelSelector, Pod
+from kubectl_spread.sources.files.manifests import Loaded, ManifestReading, read
 
 POD = {
     "apiVersion": "v1",
@@ -45,7 +45,7 @@ spec:
 """
 
 
-def read_text(text: str | bytes, namespace: str = "default") -> tuple[list[Loaded], Reading]:
+def read_text(text: str | bytes, namespace: str = "default") -> tuple[list[Loaded], ManifestReading]:
     body = text if isinstance(text, bytes) else text.encode()
     reading = read(["-"], recursive=False, stdin=BytesIO(body), namespace=namespace)
     return list(reading.objects), reading
@@ -366,7 +366,7 @@ def test_read_reads_stdin_once() -> None:
 
 def test_reading_imports_nothing_of_the_live_path() -> None:
     code = (
-        "import io, sys; from kubectl_spread.sources.manifests import read;"
+        "import io, sys; from kubectl_spread.sources.files.inputs.manifests import read;"
         "list(read(['-'], recursive=False, stdin=io.BytesIO(b'kind: Pod')).objects);"
         "sys.exit(any(name.split('.')[0] in ('kubernetes', 'urllib3') or name.startswith('google.protobuf')"
         " for name in sys.modules))"

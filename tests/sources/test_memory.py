@@ -19,8 +19,8 @@ import pytest
 from kubectl_spread.cli import sizes
 from kubectl_spread.errors import SourceError, UsageError
 from kubectl_spread.sources import memory
+from kubectl_spread.sources.apiserver.resources import NODES, PODS, WORKLOADS
 from kubectl_spread.sources.memory import Budget, TooLargeError
-from kubectl_spread.sources.resources import NODES, PODS, WORKLOADS
 from tests.sources.raw import Script, sends, talking
 from tests.sources.server import Reply, serve, serving
 from tests.sources.test_oidc import jwt

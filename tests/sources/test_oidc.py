@@ -11,7 +11,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.sources import oidc
+from kubectl_spread.sources.auth import oidc
 from tests.sources.server import Reply, Server, serve, serving
 
 

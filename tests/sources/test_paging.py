@@ -10,11 +10,11 @@ from typing import Final
 import pytest
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.kube.model import ListMeta, Pod
-from kubectl_spread.sources import paging
-from kubectl_spread.sources.answers import ExpiredError
-from kubectl_spread.sources.page import Page
-from kubectl_spread.sources.transport import Answer
+from kubectl_spread.kube.api.types import ListMeta, Pod
+from kubectl_spread.sources.apiserver import paging
+from kubectl_spread.sources.apiserver.responses import ExpiredError
+from kubectl_spread.sources.apiserver.transport import Response
+from kubectl_spread.sources.decode.page import Page
 
 _PATIENCE: Final = 5.0
 
@@ -29,7 +29,7 @@ class Server:
         self.revision = "7"
         self.broken: set[str] = set()
 
-    def request(self, token: str, begun: Callable[[bytes], None]) -> Answer:
+    def request(self, token: str, begun: Callable[[bytes], None]) -> Response:
         self.asked.append(token)
         number = int(token or 0)
         body = f"{self.revision} {number} {number + 1 if number < self.last else ''}".encode()
@@ -37,7 +37,7 @@ class Server:
             begun(body)
         if token in self.broken:
             raise SourceError(f"page {token} is broken")
-        return Answer(200, "", body)
+        return Response(200, "", body)
 
     def pages(self) -> Generator[int | None, None, None]:
         for page in paging.follow(self.request, decode, token_in):
@@ -48,7 +48,7 @@ def token_in(start: bytes) -> str | None:
     return start.decode().split(" ")[2] or None
 
 
-def decode(answer: Answer) -> Page[Pod]:
+def decode(answer: Response) -> Page[Pod]:
     revision, number, token = answer.body.decode().split(" ")
     metadata = ListMeta(resource_version=revision, continue_=token, remaining_item_count=int(number))
     return Page(metadata, [], lambda _: Pod())
@@ -72,11 +72,11 @@ def test_pages_come_in_order_each_once(begun: bool) -> None:
 def test_the_next_page_is_asked_for_before_the_first_one_has_arrived() -> None:
     both = threading.Barrier(2, timeout=_PATIENCE)
 
-    def request(token: str, begun: Callable[[bytes], None]) -> Answer:
+    def request(token: str, begun: Callable[[bytes], None]) -> Response:
         body = b"7 1 " if token else b"7 0 1"
         begun(body)
         both.wait()
-        return Answer(200, "", body)
+        return Response(200, "", body)
 
     assert len(list(paging.follow(request, decode, token_in))) == 2
 
@@ -96,16 +96,16 @@ def test_a_page_that_is_sent_again_may_lead_elsewhere() -> None:
     """The first page of a list that broke off is read anew, from a later state of the cluster."""
     asked = []
 
-    def request(token: str, begun: Callable[[bytes], None]) -> Answer:
+    def request(token: str, begun: Callable[[bytes], None]) -> Response:
         asked.append(token)
         if not token:
             begun(b"7 0 1")
             begun(b"8 0 2")
-            return Answer(200, "", b"8 0 2")
+            return Response(200, "", b"8 0 2")
         number = int(token)
         body = f"{'7' if number == 1 else '8'} {number} {number + 1 if 1 < number < 9 else ''}".encode()
         begun(body)
-        return Answer(200, "", body)
+        return Response(200, "", body)
 
     found = [page.metadata.remaining_item_count for page in paging.follow(request, decode, token_in)]
     assert found == [0, *range(2, 10)]
@@ -116,7 +116,7 @@ def test_pages_that_nobody_will_take_need_no_room() -> None:
     """What was asked for because of a page that broke off may lead on and on, and holds up nothing."""
     astray: list[str] = []
 
-    def request(token: str, begun: Callable[[bytes], None]) -> Answer:
+    def request(token: str, begun: Callable[[bytes], None]) -> Response:
         if token.startswith("-"):
             astray.append(token)
             body = f"7 {token} {token}1".encode()
@@ -127,7 +127,7 @@ def test_pages_that_nobody_will_take_need_no_room() -> None:
             eventually(lambda: bool(astray))
             body = b"8 0 1"
         begun(body)
-        return Answer(200, "", body)
+        return Response(200, "", body)
 
     pages = paging.follow(request, decode, token_in)
     reading = paging.background(lambda: [page.metadata.remaining_item_count for page in pages])

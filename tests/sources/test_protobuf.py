@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from kubectl_spread.kube.model import Message, Pod
-from kubectl_spread.sources import json_objects
-from kubectl_spread.sources.json_objects import ListPage
-from kubectl_spread.sources.page import Page
-from kubectl_spread.sources.protobuf import MAGIC, Decoder
-from kubectl_spread.sources.resources import NODES, PODS, WORKLOADS, Resource
+from kubectl_spread.kube.api.types import Message, Pod
+from kubectl_spread.sources.apiserver.resources import NODES, PODS, WORKLOADS, Resource
+from kubectl_spread.sources.decode import json_objects
+from kubectl_spread.sources.decode.json_objects import ListPage
+from kubectl_spread.sources.decode.page import Page
+from kubectl_spread.sources.decode.protobuf import MAGIC, Decoder
 
 RECORDED = Path(__file__).parent / "recorded"
 RESOURCES = [found for found in (PODS, NODES, *WORKLOADS) if (RECORDED / f"{found.plural}.pb").exists()]

@@ -8,8 +8,8 @@ import pytest
 import urllib3
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.sources import proxies
-from kubectl_spread.sources.proxies import Proxy
+from kubectl_spread.sources.auth import proxies
+from kubectl_spread.sources.auth.proxies import Proxy
 
 SERVER = "https://api.example.test:6443"
 PROXY = {"HTTPS_PROXY": "http://proxy:3128"}

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from kubectl_spread.kube import resources
-from kubectl_spread.kube.model import Node, Pod
-from kubectl_spread.sources import json_objects
-from kubectl_spread.sources.json_objects import FieldError, ListPage
-from kubectl_spread.sources.protobuf import MAGIC, Decoder
+from kubectl_spread.kube.api.types import Node, Pod
+from kubectl_spread.kube.scheduler import resources
+from kubectl_spread.sources.decode import json_objects
+from kubectl_spread.sources.decode.json_objects import ListPage, MalformedFieldError
+from kubectl_spread.sources.decode.protobuf import MAGIC, Decoder
 
 RECORDED = Path(__file__).parent / "recorded"
 
@@ -82,7 +82,7 @@ def test_numbers_become_text(written: object, expected: str) -> None:
     [pytest.param(True, "boolean", id="a boolean"), pytest.param(["1"], "array", id="an array")],
 )
 def test_what_is_no_quantity_is_named(written: object, got: str) -> None:
-    with pytest.raises(FieldError) as caught:
+    with pytest.raises(MalformedFieldError) as caught:
         text({"containers": [{"resources": {"requests": {"example.com/gpu": written}}}]})
     assert str(caught.value) == f"spec.containers[0].resources.requests[example.com/gpu]: expected string, got {got}"
 

@@ -6,8 +6,8 @@ from email.utils import formatdate
 
 import pytest
 
-from kubectl_spread.sources import retries
-from kubectl_spread.sources.retries import RETRIES, Patience
+from kubectl_spread.sources.apiserver import retries
+from kubectl_spread.sources.apiserver.retries import RETRIES, Patience
 
 
 @pytest.mark.parametrize(

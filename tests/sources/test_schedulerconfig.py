@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from kubectl_spread.errors import DecodeError
-from kubectl_spread.kube.model import TopologySpreadConstraint
-from kubectl_spread.kube.schedulerconfig import Profile
-from kubectl_spread.sources import schedulerconfig
-from kubectl_spread.sources.schedulerconfig import Reading
+from kubectl_spread.kube.api.types import TopologySpreadConstraint
+from kubectl_spread.kube.scheduler.configuration import Profile
+from kubectl_spread.sources.files import schedulerconfig
+from kubectl_spread.sources.files.schedulerconfig import ConfigReading
 from tests.builders import ZONE
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
@@ -25,7 +25,7 @@ OWN = Profile(
 )
 
 
-def read(text: str) -> Reading:
+def read(text: str) -> ConfigReading:
     return schedulerconfig.read("-", io.BytesIO(text.encode()))
 
 
@@ -101,7 +101,7 @@ profiles:
     ],
 )
 def test_profiles(text: str, expected: dict[str, Profile]) -> None:
-    assert read(text) == Reading(expected)
+    assert read(text) == ConfigReading(expected)
 
 
 @pytest.mark.parametrize(

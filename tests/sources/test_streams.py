@@ -14,11 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.sources import json_documents, manifests, yaml_documents
-from kubectl_spread.sources.listing import Record
-from kubectl_spread.sources.manifests import Member
-from kubectl_spread.sources.window import Window
-from kubectl_spread.sources.yaml_records import YamlRecord
+from kubectl_spread.sources.decode import json_documents, yaml_documents
+from kubectl_spread.sources.decode.listing import Record
+from kubectl_spread.sources.decode.window import Window
+from kubectl_spread.sources.decode.yaml_records import YamlRecord
+from kubectl_spread.sources.files import manifests
+from kubectl_spread.sources.files.manifests import RawObject
 
 HERE = Path(__file__).parents[2]
 FILES = sorted(path for folder in ("tests", "examples", "docs") for path in (HERE / folder).rglob("*.y*ml"))
@@ -28,9 +29,9 @@ def in_blocks(body: bytes, size: int) -> Iterator[bytes]:
     return (body[start : start + size] for start in range(0, len(body), size))
 
 
-def streamed(body: bytes, size: int) -> list[Member | SourceError]:
+def streamed(body: bytes, size: int) -> list[RawObject | SourceError]:
     """Read as ``check -f`` does."""
-    found: list[Member | SourceError] = []
+    found: list[RawObject | SourceError] = []
     try:
         for document in manifests._documents(Window(in_blocks(body, size), "f"), "f"):
             found += manifests.contents(document)
@@ -39,9 +40,9 @@ def streamed(body: bytes, size: int) -> list[Member | SourceError]:
     return found
 
 
-def careful(body: bytes) -> list[Member | SourceError]:
+def careful(body: bytes) -> list[RawObject | SourceError]:
     """Read the whole file, JSON first, all YAML by what knows the place of every field."""
-    found: list[Member | SourceError] = []
+    found: list[RawObject | SourceError] = []
     try:
         if manifests.is_json(body):
             reading = json_documents.records(body, "f")
@@ -77,14 +78,14 @@ def places(record: Record) -> object:
     return value, record.path, record.line, [place_of(path) for path in paths(value)]
 
 
-def told(found: list[Member | SourceError]) -> list[str]:
+def told(found: list[RawObject | SourceError]) -> list[str]:
     return sorted(
         str(one) if isinstance(one, SourceError) else str((one.kind, one.type, str(one.fault), places(one.record)))
         for one in found
     )
 
 
-def at_fault(one: Member | SourceError) -> bool:
+def at_fault(one: RawObject | SourceError) -> bool:
     """Tell whether it cannot be read, or has a header that is wrong, which of a list may be known at its end only."""
     if isinstance(one, SourceError) or not one.is_kubernetes:
         return True

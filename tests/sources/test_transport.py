@@ -12,20 +12,20 @@ from pathlib import Path
 import pytest
 
 from kubectl_spread.errors import SourceError, SpreadError
-from kubectl_spread.kube.workloads import Deployment
-from kubectl_spread.sources import answers, transport
+from kubectl_spread.kube.api.workloads import Deployment
 from kubectl_spread.sources.addresses import without_query
-from kubectl_spread.sources.cluster import Cluster
-from kubectl_spread.sources.connection import ConnectionFlags
+from kubectl_spread.sources.apiserver import responses, transport
+from kubectl_spread.sources.apiserver.cluster import LiveCluster
+from kubectl_spread.sources.apiserver.resources import PODS, Resource
+from kubectl_spread.sources.apiserver.transport import Response
+from kubectl_spread.sources.auth.connection import ConnectionFlags
+from kubectl_spread.sources.decode.protobuf import Decoder
 from kubectl_spread.sources.failures import Again, failure
-from kubectl_spread.sources.protobuf import Decoder
-from kubectl_spread.sources.resources import PODS, Resource
-from kubectl_spread.sources.transport import Answer
 from tests.sources.raw import talking
 from tests.sources.server import Reply, connect, page, serve, serving, status
 
 
-def listed(cluster: Cluster) -> list[str]:
+def listed(cluster: LiveCluster) -> list[str]:
     return [pod.metadata.name for found in cluster.pages(PODS) for pod in found]
 
 
@@ -52,7 +52,7 @@ def test_a_large_answer_in_chunks_is_no_bomb() -> None:
         client.sendall(b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body))
 
     with talking(script) as port:
-        assert Cluster.connect(ConnectionFlags(server=f"http://127.0.0.1:{port}")).version().minor == 37
+        assert LiveCluster.connect(ConnectionFlags(server=f"http://127.0.0.1:{port}")).version().minor == 37
 
 
 NOT_UTF_8 = page("?").body.replace(b"?", b"\xff")
@@ -77,7 +77,7 @@ def test_broken_protobuf(at: int) -> None:
     """Whatever is broken in it, there is one line or there are objects."""
     body = DEPLOYMENTS[:at] + bytes([DEPLOYMENTS[at] ^ 0xFF]) + DEPLOYMENTS[at + 1 :]
     try:
-        found = answers.page(Answer(200, "", body), Decoder(Deployment), DEPLOYMENT)
+        found = responses.page(Response(200, "", body), Decoder(Deployment), DEPLOYMENT)
         assert all(isinstance(item, Deployment) for item in found)
     except SpreadError as error:
         assert "\n" not in str(error)  # noqa: PT017 - either is right
@@ -87,7 +87,7 @@ def test_what_takes_long_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport, "_WORTH_SAYING", 0.0)
     said: list[str] = []
     with serve(status(503, "", ""), status(503, "", ""), page("a")) as server:
-        assert listed(Cluster.connect(ConnectionFlags(server=server.url), said.append)) == ["a"]
+        assert listed(LiveCluster.connect(ConnectionFlags(server=server.url), said.append)) == ["a"]
     assert said == ["The server answers with HTTP status 503; trying again"]
 
 
@@ -97,7 +97,7 @@ def test_a_refused_connection_to_a_server(monkeypatch: pytest.MonkeyPatch, known
     monkeypatch.setattr(transport, "_WORTH_SAYING", 0.0)
     said: list[str] = []
     with serve(Reply(body=b'{"major": "1", "minor": "37"}')) as server:
-        cluster = Cluster.connect(ConnectionFlags(server=server.url), said.append)
+        cluster = LiveCluster.connect(ConnectionFlags(server=server.url), said.append)
         if known:
             cluster.version()
     with pytest.raises(SourceError, match="was refused"):
@@ -108,7 +108,7 @@ def test_a_refused_connection_to_a_server(monkeypatch: pytest.MonkeyPatch, known
 def test_a_list_that_is_read_again_is_said() -> None:
     said: list[str] = []
     with serve(page("a", token="t"), status(410, "Expired", "too old"), page("a")) as server:
-        cluster = Cluster.connect(ConnectionFlags(server=server.url), said.append)
+        cluster = LiveCluster.connect(ConnectionFlags(server=server.url), said.append)
         assert cluster.fold(PODS, list[str], lambda found, pods: found.extend(map(str, pods)))
     assert said == ["Error from server (Expired): too old: the list of pods is read again from its beginning"]
 
@@ -134,7 +134,7 @@ def test_credentials_are_read_anew_once(tmp_path: Path, ends: str | None, calls:
             "current-context": "x",
         }
         (tmp_path / "config").write_text(json.dumps(config))
-        cluster = Cluster.connect(ConnectionFlags(kubeconfig=str(tmp_path / "config")))
+        cluster = LiveCluster.connect(ConnectionFlags(kubeconfig=str(tmp_path / "config")))
         with pytest.raises(SourceError, match="You must be logged in"):
             cluster.version()
     assert len(server.requests) == 2

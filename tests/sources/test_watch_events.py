@@ -8,15 +8,15 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.kube.model import Pod
-from kubectl_spread.sources import watch_events
-from kubectl_spread.sources.answers import ExpiredError
-from kubectl_spread.sources.transport import Answer
-from kubectl_spread.sources.watch_events import EventReader
+from kubectl_spread.kube.api.types import Pod
+from kubectl_spread.sources.apiserver import watch_events
+from kubectl_spread.sources.apiserver.responses import ExpiredError
+from kubectl_spread.sources.apiserver.transport import Response
+from kubectl_spread.sources.apiserver.watch_events import EventReader
 from tests.builders import Json
 
-IN_JSON = Answer(200, "application/json", b"")
-IN_PROTOBUF = Answer(200, "application/vnd.kubernetes.protobuf;stream=watch", b"")
+IN_JSON = Response(200, "application/json", b"")
+IN_PROTOBUF = Response(200, "application/vnd.kubernetes.protobuf;stream=watch", b"")
 TOO_OLD = {"kind": "Status", "code": 410, "message": "too old resource version: 1 (2)"}
 
 
@@ -45,7 +45,7 @@ def parts(stream: bytes, size: int) -> Iterator[bytes]:
     return (stream[start : start + size] for start in range(0, len(stream), size))
 
 
-def read(head: Answer, stream: Iterable[bytes]) -> list[tuple[str, str, str]]:
+def read(head: Response, stream: Iterable[bytes]) -> list[tuple[str, str, str]]:
     found = EventReader(Pod).read(head, stream)
     return [(one.type, one.object.metadata.uid, one.version) for one in found]
 
@@ -55,7 +55,7 @@ EXPECTED = [("ADDED", "uid-a", "7"), ("BOOKMARK", "uid-", "9"), ("DELETED", "uid
 
 @pytest.mark.parametrize("size", [1, 3, 7, 50, 10_000])
 @pytest.mark.parametrize("head", [IN_JSON, IN_PROTOBUF], ids=["JSON", "protobuf"])
-def test_events_cut_into_parts(head: Answer, size: int) -> None:
+def test_events_cut_into_parts(head: Response, size: int) -> None:
     told = [("ADDED", "a", "7"), ("BOOKMARK", "", "9"), ("DELETED", "a", "12")]
     stream = lines(*(event(*one) for one in told)) if head is IN_JSON else b"".join(frame(*one) for one in told)
     assert read(head, parts(stream, size)) == EXPECTED
@@ -88,13 +88,13 @@ def test_an_error_ends_it(kind: str) -> None:
     ],
     ids=["HTML", "wrong type", "wrong object", "no message", "half a message", "HTML as protobuf"],
 )
-def test_what_is_no_watch(head: Answer, stream: bytes) -> None:
+def test_what_is_no_watch(head: Response, stream: bytes) -> None:
     with pytest.raises(SourceError, match="unexpected response"):
         read(head, [stream])
 
 
 @pytest.mark.parametrize("head", [IN_JSON, IN_PROTOBUF], ids=["JSON", "protobuf"])
-def test_an_event_that_does_not_end(monkeypatch: pytest.MonkeyPatch, head: Answer) -> None:
+def test_an_event_that_does_not_end(monkeypatch: pytest.MonkeyPatch, head: Response) -> None:
     monkeypatch.setattr(watch_events, "_LARGEST", 1 << 10)
     endless = ((2 << 10).to_bytes(4, "big") + bytes(100) for _ in range(100))
     with pytest.raises(SourceError, match="an event of more than"):

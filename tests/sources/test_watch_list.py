@@ -8,10 +8,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from kubectl_spread.kube.model import ListMeta, Object, ObjectMeta
-from kubectl_spread.sources.page import Page
-from kubectl_spread.sources.watch_events import Event
-from kubectl_spread.sources.watch_list import Listed, Signals, WatchedList
+from kubectl_spread.kube.api.types import ListMeta, Object, ObjectMeta
+from kubectl_spread.sources.apiserver.watch_events import WatchEvent
+from kubectl_spread.sources.apiserver.watch_list import Listed, Signals, WatchedList
+from kubectl_spread.sources.decode.page import Page
 
 PATIENCE = 5.0
 
@@ -31,9 +31,9 @@ def after(start: list[Object], *events: tuple[str, Object]) -> list[tuple[str, s
     told = threading.Event()
 
     @contextmanager
-    def follow(_: str) -> Iterator[Iterator[Event[Object]]]:
-        def stream() -> Iterator[Event[Object]]:
-            yield from (Event(kind, found, str(number)) for number, (kind, found) in enumerate(events, 2))
+    def follow(_: str) -> Iterator[Iterator[WatchEvent[Object]]]:
+        def stream() -> Iterator[WatchEvent[Object]]:
+            yield from (WatchEvent(kind, found, str(number)) for number, (kind, found) in enumerate(events, 2))
             told.set()
             threading.Event().wait(PATIENCE)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.sources import yaml_scalars
-from kubectl_spread.sources.yaml_documents import documents
+from kubectl_spread.sources.decode import yaml_scalars
+from kubectl_spread.sources.decode.yaml_documents import documents
 
 
 def values(text: str) -> list[object]:

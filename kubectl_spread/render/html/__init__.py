@@ -8,10 +8,10 @@ from typing import Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from kubectl_spread.audit.report import Report
 from kubectl_spread.render import about
 from kubectl_spread.render.html import records
 from kubectl_spread.render.html.compact import Texts
+from kubectl_spread.report.model import Report
 from kubectl_spread.rules import RULES
 
 _FIRST: Final = 50

@@ -9,13 +9,13 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from kubectl_spread.audit.phrases import plural
-from kubectl_spread.audit.report import Cluster, Domain, Finding, Report, Row, Summary, Workload
-from kubectl_spread.audit.verdicts import Verdict
-from kubectl_spread.kube import labels
-from kubectl_spread.kube.model import LabelSelector
+from kubectl_spread.audit.merge.verdicts import Verdict
+from kubectl_spread.kube.api import labels
+from kubectl_spread.kube.api.types import LabelSelector
+from kubectl_spread.phrases import plural
 from kubectl_spread.render import about, words
 from kubectl_spread.render.html.compact import Value
+from kubectl_spread.report.model import Cluster, Domain, Finding, Report, Row, Summary, Workload
 
 Record = dict[str, Value]
 _NAMED: Final = 10

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from kubectl_spread.audit.causes import Cause
-from kubectl_spread.audit.explanation import Explanation
-from kubectl_spread.kube import labels
+from kubectl_spread.explain.causes import SkewCause
+from kubectl_spread.explain.explanation import Explanation
+from kubectl_spread.kube.api import labels
 from kubectl_spread.render import words
 from kubectl_spread.render.terminal import Terminal, heading, paragraph
 
 
 def causes(found: Explanation, terminal: Terminal) -> str:
     """Return the causes of each row, the strongest first."""
-    by_row: dict[int, list[Cause]] = {}
+    by_row: dict[int, list[SkewCause]] = {}
     for cause in found.causes:
         by_row.setdefault(cause.row, []).append(cause)
     return "\n".join(_of_row(row, of_row, found, terminal) for row, of_row in by_row.items())
 
 
-def _of_row(row: int, of_row: list[Cause], found: Explanation, terminal: Terminal) -> str:
+def _of_row(row: int, of_row: list[SkewCause], found: Explanation, terminal: Terminal) -> str:
     path = words.safe(words.short_path(of_row[0].path))
     title = f"why {path}  {words.clause(found.constraints[row])}"
     if sum(one.path == of_row[0].path for one in found.constraints) > 1:

@@ -7,13 +7,13 @@ from typing import Final
 
 from msgspec import UnsetType
 
-from kubectl_spread.audit.explanation import Explanation
-from kubectl_spread.audit.phrases import plural
-from kubectl_spread.audit.report import Domain, Key, Pod, Row
-from kubectl_spread.kube import labels
-from kubectl_spread.kube.model import LabelSelector
+from kubectl_spread.explain.explanation import Explanation
+from kubectl_spread.kube.api import labels
+from kubectl_spread.kube.api.types import LabelSelector
+from kubectl_spread.phrases import plural
 from kubectl_spread.render import bars, words
 from kubectl_spread.render.terminal import Terminal, hanging, heading
+from kubectl_spread.report.model import Domain, Key, PodVerdict, Row
 
 _NAMED: Final = 8
 
@@ -62,7 +62,7 @@ def _selectors(row: Row) -> list[str]:
     return lines
 
 
-def _verdicts(row: Row, pods: Sequence[Pod]) -> list[str]:
+def _verdicts(row: Row, pods: Sequence[PodVerdict]) -> list[str]:
     lines = [f"  {'verdict':<10} {verdict}: {plural(number, 'pod')}" for verdict, number in row.verdicts.items()]
     concerned: dict[str, list[str]] = {}
     for pod in pods:

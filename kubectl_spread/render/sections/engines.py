@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec import UnsetType
 
-from kubectl_spread.audit.engines import OtherCount
-from kubectl_spread.audit.explanation import Explanation
+from kubectl_spread.explain.engines import OtherCount
+from kubectl_spread.explain.explanation import Explanation
 from kubectl_spread.render import words
 from kubectl_spread.render.terminal import Terminal, heading, paragraph
 

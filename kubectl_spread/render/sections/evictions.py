@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec import UnsetType
 
-from kubectl_spread.audit.evictions import Evictions
-from kubectl_spread.audit.explanation import Explanation
-from kubectl_spread.audit.phrases import plural
+from kubectl_spread.diagnosis.evictions import Evictions
+from kubectl_spread.explain.explanation import Explanation
+from kubectl_spread.phrases import plural
 from kubectl_spread.render import words
 from kubectl_spread.render.terminal import Terminal, heading, paragraph
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubectl_spread.audit.explanation import Explanation
+from kubectl_spread.explain.explanation import Explanation
 from kubectl_spread.render import words
 from kubectl_spread.render.table import details, head
 from kubectl_spread.render.terminal import Terminal

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from kubectl_spread.audit.phrases import plural
-from kubectl_spread.audit.placing import Refusal
+from kubectl_spread.explain.placing import NodeRefusal
+from kubectl_spread.phrases import plural
 from kubectl_spread.render import words
 from kubectl_spread.render.terminal import Terminal, paragraph
 
@@ -24,7 +24,7 @@ def nodes(names: Sequence[str]) -> str:
     return f"{plural(len(names), 'node')} ({named(names)})" if names else "no node"
 
 
-def answer(allowed: Sequence[str], refused: Sequence[Refusal], unknown: Sequence[str], terminal: Terminal) -> str:
+def answer(allowed: Sequence[str], refused: Sequence[NodeRefusal], unknown: Sequence[str], terminal: Terminal) -> str:
     """Return where a pod may go, a line for each reason that keeps it from nodes, and what is not looked at."""
     lines = [f"may go to {nodes(allowed)}"]
     lines += [f"not to {nodes(refusal.nodes)}: {words.safe(refusal.reason)}" for refusal in refused]

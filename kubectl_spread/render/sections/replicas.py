@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kubectl_spread.audit.explanation import Explanation
-from kubectl_spread.audit.phrases import plural, some
-from kubectl_spread.audit.replicas import NextPods, Step
+from kubectl_spread.explain.explanation import Explanation
+from kubectl_spread.explain.replicas import NextPods, Step
+from kubectl_spread.phrases import plural, some
 from kubectl_spread.render import words
 from kubectl_spread.render.terminal import Terminal, heading
 

@@ -7,9 +7,9 @@ from typing import Final
 
 from msgspec import UnsetType
 
-from kubectl_spread.audit.explanation import Explanation
-from kubectl_spread.audit.phrases import plural
-from kubectl_spread.audit.rollup import Owner, RowRollup, Share
+from kubectl_spread.explain.explanation import Explanation
+from kubectl_spread.explain.rollup import Owner, RowRollup, Share
+from kubectl_spread.phrases import plural
 from kubectl_spread.render import words
 from kubectl_spread.render.terminal import Column, Terminal, heading, paragraph, table
 

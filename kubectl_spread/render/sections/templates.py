@@ -6,9 +6,9 @@ from typing import Final
 
 from msgspec import UnsetType
 
-from kubectl_spread.audit.explanation import Explanation
-from kubectl_spread.audit.prospects import TemplateClause
-from kubectl_spread.kube import labels
+from kubectl_spread.explain.explanation import Explanation
+from kubectl_spread.explain.template_preview import TemplateClause
+from kubectl_spread.kube.api import labels
 from kubectl_spread.render import words
 from kubectl_spread.render.terminal import Terminal, heading, paragraph
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kubectl_spread.audit.explanation import Explanation
-from kubectl_spread.audit.phrases import plural
+from kubectl_spread.explain.explanation import Explanation
+from kubectl_spread.phrases import plural
 from kubectl_spread.render import about, words
 from kubectl_spread.render.terminal import Terminal, between_phrases, heading, paragraph
 

@@ -6,9 +6,9 @@ from typing import Final
 
 from msgspec import UnsetType
 
-from kubectl_spread.audit.explanation import Explanation
-from kubectl_spread.audit.phrases import plural
-from kubectl_spread.audit.waiting import Inert, Said, Waiting
+from kubectl_spread.explain.explanation import Explanation
+from kubectl_spread.explain.waiting import Inert, Said, Waiting
+from kubectl_spread.phrases import plural
 from kubectl_spread.render import words
 from kubectl_spread.render.sections.names import answer, named
 from kubectl_spread.render.terminal import Terminal, heading, paragraph

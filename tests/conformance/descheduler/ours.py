@@ -6,26 +6,26 @@ from typing import Any, Final
 
 import msgspec
 
-from kubectl_spread.kube import defaultevictor, descheduler
-from kubectl_spread.kube.defaultevictor import Evictee, Obstacle
-from kubectl_spread.kube.descheduler import Bearer, Cluster, PodGroup
-from kubectl_spread.kube.model import Node, Pod
-from kubectl_spread.kube.podtopologyspread import Placement
-from kubectl_spread.sources import json_objects
+from kubectl_spread.kube.api.types import Node, Pod
+from kubectl_spread.kube.descheduler import defaultevictor, topologyspread
+from kubectl_spread.kube.descheduler.defaultevictor import Evictee, EvictionObstacle
+from kubectl_spread.kube.descheduler.topologyspread import Bearer, PodCounts, PodGroup
+from kubectl_spread.kube.scheduler.podtopologyspread import Placement
+from kubectl_spread.sources.decode import json_objects
 from tests.builders import Json
 
-_CHECKS: Final[dict[Obstacle, tuple[str, ...]]] = {
-    Obstacle.MIRROR: ("pod is a mirror pod",),
-    Obstacle.STATIC: ("pod is a static pod",),
-    Obstacle.TERMINATING: ("pod is terminating",),
+_CHECKS: Final[dict[EvictionObstacle, tuple[str, ...]]] = {
+    EvictionObstacle.MIRROR: ("pod is a mirror pod",),
+    EvictionObstacle.STATIC: ("pod is a static pod",),
+    EvictionObstacle.TERMINATING: ("pod is terminating",),
     # The default priority threshold is where system-critical begins.
-    Obstacle.SYSTEM_CRITICAL: (
+    EvictionObstacle.SYSTEM_CRITICAL: (
         "pod has system critical priority and is protected against eviction",
         "pod has higher priority than specified priority class threshold",
     ),
-    Obstacle.NO_OWNER: ("pod does not have any ownerRefs",),
-    Obstacle.LOCAL_STORAGE: ("pod has local storage and is protected against eviction",),
-    Obstacle.DAEMON_SET: ("daemonset pods are protected against eviction",),
+    EvictionObstacle.NO_OWNER: ("pod does not have any ownerRefs",),
+    EvictionObstacle.LOCAL_STORAGE: ("pod has local storage and is protected against eviction",),
+    EvictionObstacle.DAEMON_SET: ("daemonset pods are protected against eviction",),
 }
 
 
@@ -71,14 +71,14 @@ def answer(question: bytes) -> Json:
         pod.metadata.name: defaultevictor.obstacles(evictee(raw)) for pod, raw in zip(pods, asked.pods, strict=True)
     }
     groups = {pod.metadata.name: group(pod, evictable=not found[pod.metadata.name]) for pod in pods}
-    cluster = Cluster(*nodes(asked), groups.values())
+    cluster = PodCounts(*nodes(asked), groups.values())
     counts: dict[str, Json | None] = {}
     evicts = set()
     for pod in pods:
         if cluster.lists(groups[pod.metadata.name]):
             for index, constraint in enumerate(pod.spec.topology_spread_constraints):
-                looks = descheduler.looks_at(constraint)
-                count = descheduler.count(constraint, bearer(pod), cluster)
+                looks = topologyspread.looks_at(constraint)
+                count = topologyspread.count(constraint, bearer(pod), cluster)
                 shown = {"domains": dict(count.domains), "violated": count.violated}
                 counts[f"{pod.metadata.name}/{index}"] = shown if looks else None
                 evicts |= {pod.metadata.namespace} if looks and count.violated else set()
@@ -95,7 +95,7 @@ def nodes(asked: Question) -> tuple[list[Node], list[str]]:
     not_ready = [
         node.metadata.name
         for node, rest in zip(typed, rests, strict=True)
-        if not descheduler.is_ready((one.type, one.status) for one in rest.status.conditions)
+        if not topologyspread.is_ready((one.type, one.status) for one in rest.status.conditions)
     ]
     return typed, not_ready
 

@@ -7,15 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 import pytest
 
-from kubectl_spread.audit.counting import Census
-from kubectl_spread.audit.scope import Scope
-from kubectl_spread.audit.snapshot import Snapshot
-from kubectl_spread.kube import defaultevictor, descheduler, podtopologyspread
-from kubectl_spread.kube.descheduler import Bearer, Cluster, Rule
+from kubectl_spread.audit.evaluation.counting import Census
+from kubectl_spread.audit.snapshot.scope import Scope
+from kubectl_spread.audit.snapshot.snapshot import Snapshot
+from kubectl_spread.kube.api.types import Node, Pod, TopologySpreadConstraint
+from kubectl_spread.kube.descheduler import defaultevictor, topologyspread
+from kubectl_spread.kube.descheduler.topologyspread import Bearer, CountingRule, PodCounts
 from kubectl_spread.kube.features import behaviour, gates
-from kubectl_spread.kube.model import Node, Pod, TopologySpreadConstraint
-from kubectl_spread.kube.podtopologyspread import NodeSets, Spread
-from kubectl_spread.sources import json_objects
+from kubectl_spread.kube.scheduler import podtopologyspread
+from kubectl_spread.kube.scheduler.podtopologyspread import NodeSets, Spread
+from kubectl_spread.sources.decode import json_objects
 from tests.conformance.descheduler import ours
 from tests.conformance.descheduler.cases import case
 
@@ -34,7 +35,7 @@ class RandomCluster:
         pods = [json_objects.decode(raw, Pod) for raw in asked.pods]
         evictees = [defaultevictor.evictable(ours.evictee(raw)) for raw in asked.pods]
         groups = [ours.group(pod, evictable=one) for pod, one in zip(pods, evictees, strict=True)]
-        self.cluster = Cluster(nodes, not_ready, groups)
+        self.cluster = PodCounts(nodes, not_ready, groups)
         self.census = self._census(nodes, pods)
         self.pods = pods
 
@@ -75,15 +76,15 @@ def test_the_rules_turn_the_schedulers_count_into_the_deschedulers(start: int) -
         for of, one, spread in found.hard():
 
             def count(
-                rules: Sequence[Rule],
+                rules: Sequence[CountingRule],
                 of: Bearer = of,
                 one: TopologySpreadConstraint = one,
-                in_cluster: Cluster = found.cluster,
+                in_cluster: PodCounts = found.cluster,
             ) -> Outcome:
-                return outcome(descheduler._count(one, of, in_cluster, SERVED, rules))
+                return outcome(topologyspread._count(one, of, in_cluster, SERVED, rules))
 
-            rules = descheduler.differences(one, of, found.cluster, SERVED)
-            domains = descheduler.count(one, of, found.cluster).domains
+            rules = topologyspread.differences(one, of, found.cluster, SERVED)
+            domains = topologyspread.count(one, of, found.cluster).domains
             seen = (domains, min(domains.values(), default=0))
             assert count(()) == outcome(spread)
             assert count(rules) == seen

@@ -1,0 +1,43 @@
+"""``check --baseline FILE``: the findings that an earlier report has already told."""
+
+from __future__ import annotations
+
+from kubectl_spread.errors import UsageError
+from kubectl_spread.phrases import plural
+from kubectl_spread.report import model
+from kubectl_spread.rules.engine import Baseline, Identity
+from kubectl_spread.rules.model import Severity
+from kubectl_spread.sources.files import baseline, inputs
+from kubectl_spread.sources.files.baseline import KnownFinding
+
+
+def load(path: str, filename: tuple[str, ...]) -> Baseline:
+    """Read the report of an earlier ``check -o json`` or ``-o yaml``.
+
+    Args:
+        path: The file, or ``-``.
+        filename: The files of ``--filename``, which may not be standard input too.
+
+    Raises:
+        UsageError: Standard input is asked for twice.
+        SourceError: The file cannot be read.
+        DecodeError: It is no report.
+    """
+    if path == inputs.STDIN and inputs.STDIN in filename:
+        raise UsageError("--baseline and --filename cannot both be standard input")
+    found: dict[Identity, list[Severity]] = {}
+    for finding in baseline.read(path, inputs.standard_input(), api_version=model.API_VERSION, kind=model.KIND):
+        found.setdefault(_identity(finding), []).append(Severity.of(finding.severity))
+    return Baseline({place: tuple(severities) for place, severities in found.items()})
+
+
+def gone(summary: model.Summary) -> str:
+    """Return what to say about findings of the baseline that do not occur any more; "" for nothing."""
+    if not isinstance(summary.gone, int) or not summary.gone:
+        return ""
+    return f"{plural(summary.gone, 'finding')} of the baseline {'is' if summary.gone == 1 else 'are'} gone"
+
+
+def _identity(finding: KnownFinding) -> Identity:
+    workload = model.Workload(kind=finding.object.kind, name=finding.object.name)
+    return (finding.code, finding.namespace, workload, finding.path)

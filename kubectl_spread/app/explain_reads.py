@@ -1,0 +1,53 @@
+"""What is read of a live cluster beside the pods that are asked about, to explain them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kubectl_spread.audit.snapshot.ownership import REASONS
+from kubectl_spread.audit.snapshot.scope import Scope
+from kubectl_spread.audit.snapshot.snapshot import Snapshot
+from kubectl_spread.kube.api.types import Event, Pod
+from kubectl_spread.sources.apiserver.cluster import LiveCluster
+from kubectl_spread.sources.apiserver.resources import EVENTS, PODS
+from kubectl_spread.sources.decode.page import Page
+
+_FREQUENT: Final = ("BackOff", "Created", "Pulled", "Pulling", "Scheduled", "Started", "SuccessfulCreate", "Unhealthy")
+EVENTS_BUT: Final = ",".join(f"reason!={reason}" for reason in _FREQUENT)
+"""A field selector that leaves out most of the events that are of no use; the API cannot be asked for several."""
+_BOUND: Final = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
+
+
+def events(cluster: LiveCluster, namespace: str | None, selector: str) -> list[Event]:
+    """Return the events that tell about scheduling and scaling.
+
+    Raises:
+        ForbiddenError: the user may not list events.
+        SourceError: it fails for another reason.
+    """
+
+    def begin() -> list[Event]:
+        return []
+
+    def add(found: list[Event], page: Page[Event]) -> None:
+        found.extend(event for event in page if event.reason in REASONS)
+
+    return cluster.fold(EVENTS, begin, add, namespace, field_selector=selector)
+
+
+def pods_elsewhere(cluster: LiveCluster, namespace: str) -> Snapshot:
+    """Return a snapshot of the bound pods of all other namespaces, of which none is judged.
+
+    Raises:
+        ForbiddenError: the user may not list the pods of all namespaces.
+        SourceError: it fails for another reason.
+    """
+
+    def begin() -> Snapshot:
+        return Snapshot(Scope(namespace=namespace), closely=True)
+
+    def add(found: Snapshot, page: Page[Pod]) -> None:
+        for pod in page:
+            found.add_pod(pod)
+
+    return cluster.fold(PODS, begin, add, field_selector=f"metadata.namespace!={namespace},{_BOUND}")

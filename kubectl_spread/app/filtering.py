@@ -1,0 +1,171 @@
+"""Manifests in, manifests or a report out: what ``merge`` and ``unmerge`` have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+import click
+import msgspec
+
+from kubectl_spread.app import output
+from kubectl_spread.app.options import CheckOptions
+from kubectl_spread.app.target import judge_files_by
+from kubectl_spread.audit.merge import merging
+from kubectl_spread.audit.merge.merging import Outcome
+from kubectl_spread.errors import DecodeError, Position, SourceError
+from kubectl_spread.kube.api.types import Pod
+from kubectl_spread.kube.api.workloads import WorkloadObject
+from kubectl_spread.kube.features import Behaviour
+from kubectl_spread.phrases import plural
+from kubectl_spread.render import structured
+from kubectl_spread.report import mergereport
+from kubectl_spread.sources.decode.json_objects import Path
+from kubectl_spread.sources.edit import chunks
+from kubectl_spread.sources.edit.chunks import Chunk
+from kubectl_spread.sources.edit.edits import GONE
+from kubectl_spread.sources.files import inputs, manifests
+from kubectl_spread.sources.files.inputs import File
+from kubectl_spread.sources.files.manifests import Loaded, RawObject
+from kubectl_spread.sources.files.repeats import Repeats
+
+Treatment: TypeAlias = Callable[[Pod, Behaviour], Outcome]
+
+
+class FilterRun(msgspec.Struct):
+    """One run over all files.
+
+    Attributes:
+        treat: What is done to a pod.
+        form: The format of the report; None: manifests are written.
+        leaves_out: Whether refused objects are left out, which makes the exit status 1.
+        refused: Whether anything, or the pods of anything, would be refused.
+        failed: Whether anything could not be read.
+        documents: How many documents were read.
+        repeats: The objects that were read, by name.
+        passed_over: How many of them, in directories, are not Kubernetes objects.
+        items: The report.
+    """
+
+    treat: Treatment
+    form: str | None
+    leaves_out: bool
+    refused: bool = False
+    failed: bool = False
+    documents: int = 0
+    repeats: Repeats = msgspec.field(default_factory=Repeats)
+    passed_over: int = 0
+    items: list[mergereport.Item] = msgspec.field(default_factory=list)
+    _stream: chunks.Stream = msgspec.field(default_factory=chunks.Stream)
+
+    def read(self, asked: dict[str, object]) -> None:
+        """Treat what the options name, and write it or the report."""
+        question = msgspec.convert(asked, CheckOptions)
+        judgement, notes = judge_files_by(question)
+        for note in (*notes, *inputs.unread(question.filename, recursive=question.recursive)):
+            output.note(note)
+        for file in inputs.expand(question.filename, recursive=question.recursive):
+            try:
+                self._file(file, judgement.behaviour)
+            except SourceError as error:
+                self._fail(error)
+        if self.documents == self.passed_over and not self.failed:
+            self._fail(manifests.without_objects(question.filename))
+        if self.passed_over:
+            output.note(f"left out, as not Kubernetes objects: {plural(self.passed_over, 'document')}")
+        report = mergereport.MergeReport(items=tuple(self.items))
+        match self.form:
+            case "json":
+                output.data(structured.json(report))
+            case "yaml":
+                output.data(structured.yaml(report))
+
+    def _file(self, file: File, behaviour: Behaviour) -> None:
+        body = inputs.content(file.path, inputs.standard_input())
+        if file.named and not body.strip():
+            raise manifests.empty(file)
+        for chunk in chunks.read(body, file.source):
+            self.documents += not chunk.empty
+            self._chunk(chunk, file, behaviour)
+
+    def _chunk(self, chunk: Chunk, file: File, behaviour: Behaviour) -> None:
+        source = file.source
+        if chunk.fault is not None:
+            self._fail(chunk.fault)
+            return
+        members = list(manifests.members(chunk.record)) if chunk.record else []
+        if members and not file.named and not members[0].is_kubernetes:
+            self.passed_over += 1
+            return
+        try:
+            changes = dict(self._changes(members, chunk, source, behaviour))
+        except SourceError as error:
+            self._fail(SourceError(f"{Position(source, members[0].record.line)}: {error}"))
+            return
+        if self.form or (members and all(changes.get(member.record.path) is GONE for member in members)):
+            return
+        text = chunk.edited(changes) if changes else chunk.own_text
+        if text is None:
+            where = Position(source, members[0].record.line)
+            output.note(f"{where}: written anew as JSON, as this YAML cannot be edited in place")
+            text = chunk.rewritten(changes)
+        click.echo(chunks.encoded(self._stream.add(chunk, text)), nl=False)
+
+    def _changes(
+        self, members: list[RawObject], chunk: Chunk, source: str, behaviour: Behaviour
+    ) -> Iterator[tuple[Path, object]]:
+        """Yield what becomes of the members of a chunk that do not stay as they are."""
+        for member in members:
+            if not _is_judged(member):
+                continue
+            path = member.record.path
+            try:
+                loaded = manifests.load(member, source, "default")
+                self.repeats.copy_of(loaded)
+            except (DecodeError, SourceError) as error:
+                self._fail(error)
+                yield path, GONE
+                continue
+            outcome = self._treated(loaded, behaviour)
+            found = chunk.at(path)
+            if self.form:
+                metadata = loaded.object.metadata
+                item = mergereport.item(loaded.kind, metadata.namespace, metadata.name, found, outcome)
+                self.items.append(item)
+            if outcome.errors and self.leaves_out:
+                yield path, GONE
+            elif outcome.changes:
+                yield path, merging.applied(found, outcome.changes)
+
+    def _treated(self, loaded: Loaded, behaviour: Behaviour) -> Outcome:
+        """Judge one object, and say on stderr what there is to say."""
+        found = loaded.object
+        if isinstance(found, Pod):
+            outcome = self.treat(found, behaviour)
+        elif isinstance(found, WorkloadObject):
+            outcome = merging.judge_workload(loaded.kind, found, behaviour)
+        else:
+            return Outcome(())
+        of_pods = outcome.pods.errors if outcome.pods and not outcome.errors else ()
+        self.refused = self.refused or bool(outcome.errors or of_pods)
+        again = "" if self.leaves_out else "a re-creation would be refused: "
+        subject = f"{loaded.position}: {loaded.kind} {found.metadata.namespace}/{found.metadata.name}"
+        for text in (
+            *(f"{again}{error.message}" for error in outcome.errors),
+            *(f"every pod would be refused: {error.message}" for error in of_pods),
+            *(f"Warning: {warning}" for warning in outcome.warnings),
+            *outcome.notes,
+        ):
+            output.note(f"{subject}: {text}")
+        return outcome
+
+    def _fail(self, error: SourceError | DecodeError) -> None:
+        self.failed = True
+        output.error(str(error))
+
+
+def _is_judged(member: RawObject) -> bool:
+    """Tell whether a member has a pod spec, or is so broken that it cannot be told; everything else stays as it is."""
+    if member.type is None:
+        return member.fault is not None
+    return issubclass(member.type, Pod | WorkloadObject)

@@ -1,0 +1,343 @@
+"""Reading a live cluster: as little as the question needs, and what is not allowed is said."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import contextmanager
+from datetime import datetime
+from functools import partial
+from typing import Any, Final, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from kubectl_spread.app import explain_reads, placement, schedulers, targets
+from kubectl_spread.app.checkrun import CheckRun
+from kubectl_spread.app.identity import Identity, identity
+from kubectl_spread.app.options import CheckOptions
+from kubectl_spread.app.target import TargetVersion, judge_by
+from kubectl_spread.audit.evaluation import affinity
+from kubectl_spread.audit.evaluation.evaluate import Audit, evaluate
+from kubectl_spread.audit.merge.admission_check import AdmissionCheck, may_depend_on_merge
+from kubectl_spread.audit.merge.verdicts import GATED
+from kubectl_spread.audit.snapshot.scope import Target
+from kubectl_spread.audit.snapshot.snapshot import Snapshot
+from kubectl_spread.audit.snapshot.templates import Refused
+from kubectl_spread.errors import ForbiddenError, NotFoundError, UsageError
+from kubectl_spread.kube import features
+from kubectl_spread.kube.api.types import Object, Pod
+from kubectl_spread.kube.features import OLDEST_MINOR
+from kubectl_spread.report import model
+from kubectl_spread.sources.apiserver.cluster import LiveCluster, ServerVersion
+from kubectl_spread.sources.apiserver.paging import background
+from kubectl_spread.sources.apiserver.resources import (
+    BY_KIND,
+    DETAILED_PODS,
+    NAMESPACES,
+    NODES,
+    PODS,
+    SERVICES,
+    WORKLOADS,
+    Resource,
+)
+from kubectl_spread.sources.auth.connection import ConnectionFlags
+from kubectl_spread.sources.decode.page import Page
+
+Kind = TypeVar("Kind", bound=Object)
+_UNFINISHED: Final = "status.phase!=Succeeded,status.phase!=Failed"
+"""What the scheduler itself lists."""
+_BETWEEN: Final = {"Deployment": "ReplicaSet", "CronJob": "Job"}
+"""Maps a kind to that of the workloads between it and its pods."""
+_UID_TIMEOUT: Final = 2.0
+"""Seconds to wait, when everything else has been read, for the UID that identifies the cluster."""
+_ALL_LOCKED: Final = 33
+"""From this minor on, no gate that can still be switched changes how the scheduler counts by default."""
+
+
+def flags(asked: Mapping[str, object]) -> ConnectionFlags:
+    """Return the connection flags among a command's options; one that was not given is absent."""
+    names = [field.name for field in dataclasses.fields(ConnectionFlags)]
+    return msgspec.convert({name: asked[name] for name in names if asked.get(name)}, ConnectionFlags)
+
+
+def _leads(kind: str, target: Target) -> bool:
+    """Tell whether workloads of a kind may stand between pods and what is named; below an unknown kind any may."""
+    return target.kind not in targets.KINDS or _BETWEEN.get(target.kind) == kind
+
+
+def _minor(version: ServerVersion) -> int:
+    """Return the minor that a server behaves like."""
+    return version.minor if version.emulation_minor is None else min(version.minor, version.emulation_minor)
+
+
+def _result_in(future: Future[str], seconds: float) -> str:
+    """Return what a future holds after so many seconds at most; "" if it holds nothing then."""
+    try:
+        return future.result(seconds)
+    except TimeoutError:
+        return ""
+
+
+def _refusals_depend(audit: Audit, judgement: TargetVersion) -> bool:
+    """Tell whether an API server that does not merge would give another answer to a template."""
+    doubtful = [template for template in audit.templates if may_depend_on_merge(template)]
+    others = [AdmissionCheck(other) for other in features.other_merges(judgement.minor, judgement.gates)]
+    return any(audit.acceptance.template(one) != other.template(one) for one in doubtful for other in others)
+
+
+class Live:
+    """One reading of one cluster."""
+
+    def __init__(self, question: CheckOptions, cluster: LiveCluster, *, again: bool = False) -> None:
+        """Prepare to read; ``again``: what is named was there before, and may be gone now."""
+        self._question = question
+        self._schedulers = schedulers.known(question)
+        self._cluster = cluster
+        self._again = again
+        self._scope = question.scope(self._cluster.namespace)
+        if self._scope.namespace is None and any(target.name for target in self._scope.targets):
+            raise UsageError("a resource cannot be retrieved by name across all namespaces")
+        self._expected: dict[str, Future[list[Any]]] = {}
+        self._read_at: datetime | None = None
+        self._versions: dict[str, str] = {}
+        self._problems: list[str] = []
+        self._notes: list[str] = []
+        self._forbidden = 0
+
+    def gather(self) -> CheckRun:
+        """Read version, pods, nodes, owners and, where a verdict needs them, gates; then audit.
+
+        Raises:
+            SourceError: something could not be read for another reason than a missing permission, or it was pods.
+        """
+        question = self._question
+        version = self._cluster.version()
+        server = _minor(version)
+        judgement, warnings = judge_by(question, server)
+        self._expect()
+        uid = background(self._cluster.uid)
+        snapshot = self._pods()
+        nodes = self._nodes(snapshot, judgement) if question.needs_nodes else "none"
+        unread = self._owners(snapshot)
+        self._defaults(snapshot, unread)
+        targets.resolve(snapshot)
+        audit = evaluate(snapshot, judgement.context(question), nodes=nodes)
+        if self._needs_gates(audit, judgement):
+            judgement, warnings = judge_by(question, server, self._gates(judgement.minor))
+            audit = evaluate(snapshot, judgement.context(question), nodes=nodes)
+        if question.explaining and self._surroundings(audit):
+            audit = evaluate(snapshot, judgement.context(question), nodes=nodes)
+        try:
+            self._check_named(snapshot, unread)
+        except NotFoundError as error:
+            if not self._again:
+                raise
+            self._problems.append(str(error))
+        self._events(audit)
+        skipped = snapshot.skipped
+        skipped["forbidden"] = self._forbidden
+        return CheckRun(
+            audit=audit,
+            judgement=judgement,
+            nodes=nodes,
+            all_namespaces=question.all_namespaces,
+            resource_versions=self._versions,
+            skipped=skipped,
+            problems=self._problems,
+            notes=[*warnings, *self._notes],
+            identity=self._identity(version, uid),
+        )
+
+    def _identity(self, version: ServerVersion, uid: Future[str]) -> Identity:
+        return identity(
+            self._question.cluster_name,
+            context=self._cluster.context,
+            name=self._cluster.name,
+            uid=_result_in(uid, _UID_TIMEOUT),
+            read_at=self._read_at,
+            server_version=version.text,
+        )
+
+    def _expect(self) -> None:
+        """Begin to read all lists at once: pods take the apiserver most of the time, and this program little of it."""
+        namespace = self._scope.namespace
+        if self._question.needs_nodes:
+            self._expected[NODES.plural] = background(lambda: self._read(NODES, None))
+        for resource in WORKLOADS:
+            self._expected[resource.plural] = background(partial(self._read, resource, namespace))
+
+    def _pods(self) -> Snapshot:
+        def add(snapshot: Snapshot, page: Page[Pod]) -> None:
+            # All pages have the state of the first one.
+            self._read_at = self._read_at or self._cluster.now()
+            self._versions[PODS.plural] = page.resource_version
+            for pod in page:
+                snapshot.add_pod(pod)
+
+        def begin() -> Snapshot:
+            closely, known = self._question.explaining, self._schedulers
+            self._read_at = None
+            return Snapshot(self._scope, closely=closely, schedulers=known)
+
+        try:
+            resource: Resource[Pod] = DETAILED_PODS if self._question.explaining else PODS
+            return self._cluster.fold(resource, begin, add, self._scope.namespace, field_selector=_UNFINISHED)
+        except ForbiddenError as error:
+            hint = " (name one that you may list with -n)" if self._scope.namespace is None else ""
+            raise ForbiddenError(f"{error}{hint}") from None
+
+    def _nodes(self, snapshot: Snapshot, judgement: TargetVersion) -> model.NodesKnown:
+        try:
+            for node in self._all(NODES, None):
+                snapshot.add_node(node)
+        except ForbiddenError as error:
+            inferred = judgement.behaviour.binding_writes_topology_labels
+            so = "zones are inferred from the pods' own labels" if inferred else "placement is not judged"
+            self._problems.append(f"{error}: {so}")
+            self._forbidden += 1
+            return "inferred" if inferred else "none"
+        if elsewhere := placement.unknown_nodes(snapshot):
+            self._problems.append(elsewhere)
+            return "none"
+        return "listed"
+
+    def _owners(self, snapshot: Snapshot) -> set[str]:
+        """Read every workload: the owners of the pods, and the templates whose pods may be missing.
+
+        A Deployment's annotations are known from its ReplicaSets too, which carry them. Returns the kinds that may not
+        be read.
+        """
+        forbidden = set()
+        owning = {pod.shape.owner.kind for pod in snapshot.pods if pod.shape.owner}
+        unread = []
+        for resource in WORKLOADS:
+            try:
+                for workload in self._all(resource, self._scope.namespace):
+                    snapshot.add_workload(resource.kind, workload)
+            except ForbiddenError as error:
+                forbidden.add(resource.kind)
+                self._forbidden += 1
+                asked = any(_leads(resource.kind, target) for target in self._scope.targets)
+                if asked or resource.kind in owning:
+                    kept = self._problems if asked else self._notes
+                    kept.append(f"{error}: pods are shown under their direct owner")
+                else:
+                    unread.append(resource.full_name)
+        if unread:
+            self._notes.append(
+                f"this user may not list {', '.join(unread)}: templates and pods that are refused are missed"
+            )
+        return forbidden
+
+    def _defaults(self, snapshot: Snapshot, unread: set[str]) -> None:
+        """Read Services, where default constraints are asked for, and give pods theirs."""
+        if not snapshot.deduction.keeps:
+            return
+        try:
+            for service in self._all(SERVICES, self._scope.namespace):
+                snapshot.deduction.add_service(service)
+        except ForbiddenError as error:
+            self._forbidden += 1
+            self._problems.append(f"{error}: default constraints are not known")
+            return
+        self._problems += schedulers.apply(snapshot, unread)
+
+    def _events(self, audit: Audit) -> None:
+        """Read what was said about the pods and their owners: to explain, or where a template cannot have pods."""
+        refused = any(
+            one.refused is Refused.PODS for template in audit.templates for one in audit.acceptance.template(template)
+        )
+        if not refused and not self._question.explaining:
+            return
+        chosen = explain_reads.EVENTS_BUT if self._question.explaining else "reason=FailedCreate"
+        try:
+            for event in explain_reads.events(self._cluster, self._scope.namespace, chosen):
+                audit.snapshot.add_event(event)
+        except ForbiddenError as error:
+            self._forbidden += 1
+            self._notes.append(f"{error}: the controllers' own words are not shown")
+
+    def _surroundings(self, audit: Audit) -> bool:
+        """Read what else decides where pods go; return whether anything was read that the audit has to know."""
+        snapshot, namespace = audit.snapshot, self._scope.namespace
+        snapshot.neighbours.everywhere = namespace is None
+        read = False
+        if namespace is not None and any(not pod.node for pod in audit.pods):
+            with self._not_everything():
+                snapshot.join(explain_reads.pods_elsewhere(self._cluster, namespace))
+                snapshot.neighbours.everywhere = read = True
+        if affinity.wants_namespaces((pod.shape for pod in audit.pods), snapshot):
+            with self._not_everything():
+                for found in self._all(NAMESPACES, None):
+                    snapshot.neighbours.add_namespace(found)
+        return read
+
+    @contextmanager
+    def _not_everything(self) -> Iterator[None]:
+        """Note what the user may not read of that which decides where pods go."""
+        try:
+            yield
+        except ForbiddenError as error:
+            self._forbidden += 1
+            self._notes.append(f"{error}: not everything that decides where pods may go is known")
+
+    def _all(self, resource: Resource[Kind], namespace: str | None) -> list[Kind]:
+        """Return all objects of a list, which may have been begun before."""
+        expected = self._expected.pop(resource.plural, None)
+        return self._read(resource, namespace) if expected is None else expected.result()
+
+    def _read(self, resource: Resource[Kind], namespace: str | None) -> list[Kind]:
+        def begin() -> list[Kind]:
+            return []
+
+        def add(found: list[Kind], page: Page[Kind]) -> None:
+            self._versions[resource.plural] = page.resource_version
+            found.extend(map(self._kept, page))
+
+        return self._cluster.fold(resource, begin, add, namespace)
+
+    def _kept(self, found: Kind) -> Kind:
+        """Return an object that does not hold on to its page, as managedFields do until they are decoded."""
+        fields = tuple(found.metadata.managed_fields) if self._question.explaining else ()
+        return replace(found, metadata=replace(found.metadata, managed_fields=fields))
+
+    def _needs_gates(self, audit: Audit, judgement: TargetVersion) -> bool:
+        if self._question.minor is not None:
+            return False
+        if judgement.upgrade is not None:
+            return True
+        uncertain = any(GATED & row.verdicts.keys() for row in audit.rows)
+        return OLDEST_MINOR <= judgement.minor < _ALL_LOCKED or uncertain or _refusals_depend(audit, judgement)
+
+    def _gates(self, minor: int) -> dict[str, bool] | None:
+        """Return the API server's feature gates; None where its metrics may not be read or do not name them."""
+        gates = self._cluster.feature_gates()
+        if gates is None:
+            self._forbidden += 1
+            self._notes.append("feature gates are assumed from the version: this user may not get /metrics")
+            return None
+        missing = [gate for gate in features.merge_gates(minor) if gate not in gates]
+        if missing:
+            self._notes.append(
+                f"feature gates are assumed from the version: /metrics of the API server does not name {missing[0]}"
+            )
+            return None
+        return gates
+
+    def _check_named(self, snapshot: Snapshot, unread: set[str]) -> None:
+        """Ask for the objects that were named and that no pod led to, so that the apiserver itself says NotFound."""
+        namespace = self._scope.namespace
+        for target in snapshot.unmet():
+            if target.kind not in BY_KIND:
+                raise NotFoundError(f'no pod that was read belongs to {target.kind} "{target.name}"')
+            resource = BY_KIND[target.kind]
+            self._cluster.get(resource, namespace, target.name)
+            if target.kind in unread:
+                what = f'{resource.full_name} "{target.name}"'
+                self._problems.append(
+                    f"this user may not list {resource.full_name}: {what} has no pods, and its template is not judged"
+                )
+            if target.kind == "Pod":
+                self._notes.append(f"pod {target.name} is finished and not judged")

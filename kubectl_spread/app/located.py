@@ -1,0 +1,74 @@
+"""Where findings are: the places in manifests, joined to the report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from kubectl_spread.audit.snapshot.records import Manifest
+from kubectl_spread.audit.snapshot.scope import Target
+from kubectl_spread.errors import Position
+from kubectl_spread.kube.api.workloads import template_path
+from kubectl_spread.report.model import Finding, Report, Source, unset_none
+from kubectl_spread.sources.files import positions
+from kubectl_spread.sources.files.positions import Field
+from kubectl_spread.sources.files.repeats import Name
+
+
+def located(report: Report, manifests: Mapping[tuple[str, Target], Manifest]) -> Report:
+    """Return a report whose findings on manifests say where these are.
+
+    Args:
+        report: The report.
+        manifests: The manifests that were read, by namespace and object.
+    """
+    names: dict[Position, list[Name]] = {}
+    written: dict[Name, Position] = {}
+    for (namespace, target), manifest in manifests.items():
+        name = (target.kind, namespace, target.name)
+        names.setdefault(manifest.position, []).append(name)
+        written.setdefault(name, manifest.position)
+    fields = [_field(finding, names, written) for finding in report.findings]
+    found = positions.fields(field for field in fields if field)
+    findings = [
+        msgspec.structs.replace(finding, source=_source(found[field])) if field else finding
+        for finding, field in zip(report.findings, fields, strict=True)
+    ]
+    return msgspec.structs.replace(report, findings=findings)
+
+
+def _field(
+    finding: Finding, names: Mapping[Position, Sequence[Name]], written: Mapping[Name, Position]
+) -> Field | None:
+    """Return the field of a manifest that a finding is about; None where there is no manifest.
+
+    A line may hold several objects, in JSON. The object of a finding may own the one with the template.
+    """
+    if isinstance(finding.source, Source):
+        position = Position(finding.source.file, finding.source.line)
+        there = names[position]
+        own = (finding.object.kind, finding.namespace, finding.object.name)
+        if own in there or len(there) == 1:
+            return own if own in there else there[0], position, finding.path
+    return next(((name, written[name], path) for name, path in _fields(finding) if name in written), None)
+
+
+def _fields(finding: Finding) -> Iterator[tuple[Name, str]]:
+    """Yield what a finding may be about: the field that its path names, or else the template of that field."""
+    namespace, found, path = finding.namespace, finding.object, finding.path
+    name = (found.kind, namespace, found.name)
+    template = template_path(found.kind)
+    if found.kind == "Pod" or path.startswith(f"{template}."):
+        yield name, path
+        return
+    for pod in finding.pods:
+        yield ("Pod", namespace, pod), path
+    yield name, f"{template}{path.removeprefix('spec')}" if path.startswith("spec.") else path
+
+
+def _source(position: Position) -> Source:
+    # A file's name may be no text at all, which no format can hold.
+    file = Path(position.source).as_posix().encode(errors="surrogateescape").decode(errors="backslashreplace")
+    return Source(file=file, line=position.line or 1, column=unset_none(position.column))

@@ -1,0 +1,17 @@
+"""Whether the nodes that were read are those of the pods; without them nothing is claimed about placement."""
+
+from __future__ import annotations
+
+from kubectl_spread.audit.snapshot.snapshot import Snapshot
+from kubectl_spread.phrases import plural, some
+
+
+def unknown_nodes(snapshot: Snapshot) -> str:
+    """Return what to say where there are bound pods and none of their nodes was read; "" where placement is known."""
+    pods = snapshot.pods_on_nodes()
+    listed = {node.metadata.name for node in snapshot.nodes}
+    if not pods or not listed.isdisjoint(pods):
+        return ""
+    run = "pod runs on a node" if pods.total() == 1 else "pods run on nodes"
+    where = f"not among the {plural(len(listed), 'node')} that were read ({some(list(pods))})"
+    return f"{pods.total()} bound {run} {where}: placement is not judged"

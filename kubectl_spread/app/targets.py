@@ -1,0 +1,90 @@
+"""Arguments that name objects: ``NAME…``, ``TYPE/NAME…``, ``TYPE NAME…``, with kubectl's short names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from kubectl_spread.audit.snapshot.scope import Target
+from kubectl_spread.audit.snapshot.snapshot import Snapshot
+from kubectl_spread.errors import UsageError
+
+KINDS: Final = {
+    "Pod": ("pod", "pods", "po"),
+    "Deployment": ("deployment", "deployments", "deploy"),
+    "ReplicaSet": ("replicaset", "replicasets", "rs"),
+    "StatefulSet": ("statefulset", "statefulsets", "sts"),
+    "DaemonSet": ("daemonset", "daemonsets", "ds"),
+    "Job": ("job", "jobs"),
+    "CronJob": ("cronjob", "cronjobs", "cj"),
+    "ReplicationController": ("replicationcontroller", "replicationcontrollers", "rc"),
+}
+"""Maps a kind to the words that name it: singular, plural (the resource), short."""
+
+_KIND_OF: Final = {word: kind for kind, words in KINDS.items() for word in words}
+
+
+def parse(arguments: Sequence[str]) -> tuple[Target, ...]:
+    """Return what the arguments name; a plain NAME is a pod, a TYPE alone every object of it.
+
+    A type that is not known may be the kind of an owner, which ``resolve`` finds once pods were read.
+
+    Raises:
+        UsageError: a name is missing, or both forms are mixed.
+    """
+    if not arguments:
+        return ()
+    if any("/" in argument for argument in arguments):
+        return tuple(_slashed(argument) for argument in arguments)
+    types = [_kind(word) for word in arguments[0].split(",")]
+    kinds = [kind for kind in types if kind is not None]
+    if len(kinds) == len(types):
+        names = arguments[1:] or [""]
+        return tuple(Target(kind, name) for kind in kinds for name in names)
+    return tuple(Target("Pod", name) for name in arguments)
+
+
+def resource(kind: str) -> str:
+    """Return the resource of a kind, as the apiserver's messages name it."""
+    return KINDS[kind][1] if kind in KINDS else f"{kind.lower()}s"
+
+
+def resolve(snapshot: Snapshot) -> None:
+    """Find the kinds that were named and are not known among the owners of what was read.
+
+    Raises:
+        UsageError: no owner is of such a kind.
+    """
+    kinds = {pod.shape.owner.kind for pod in snapshot.pods if pod.shape.owner is not None}
+    kinds |= snapshot.ownership.owner_kinds
+    found = tuple(_resolved(target, kinds) for target in snapshot.scope.targets)
+    snapshot.scope = msgspec.structs.replace(snapshot.scope, targets=found)
+
+
+def _resolved(target: Target, kinds: Iterable[str]) -> Target:
+    """Return a target with its kind as the API writes it; one of several groups is as good as the others."""
+    if target.kind in KINDS:
+        return target
+    word = target.kind.lower().partition(".")[0]
+    for kind in sorted(kinds):
+        if word in (kind.lower(), f"{kind.lower()}s"):
+            return Target(kind, target.name)
+    known = ", ".join(words[0] for words in KINDS.values())
+    raise UsageError(
+        f'the server doesn\'t have a resource type "{target.kind}" with pods (known: {known}, and the kinds of what '
+        "owns the pods that were read)"
+    )
+
+
+def _kind(word: str) -> str | None:
+    """Return the kind that a word names; a group may follow, as in ``deployments.apps``."""
+    return _KIND_OF.get(word.lower().partition(".")[0])
+
+
+def _slashed(argument: str) -> Target:
+    word, _, name = argument.partition("/")
+    if not word or not name or "/" in name:
+        raise UsageError(f'arguments in TYPE/NAME form must have a single type and name, not "{argument}"')
+    return Target(_kind(word) or word, name)

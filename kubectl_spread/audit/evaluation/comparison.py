@@ -1,0 +1,28 @@
+"""Comparison: what another Kubernetes would make of the same objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kubectl_spread.audit.evaluation.evaluators import Evaluator
+from kubectl_spread.audit.merge.admission_check import AdmissionCheck
+from kubectl_spread.audit.snapshot.scope import Target
+from kubectl_spread.audit.snapshot.templates import Template
+from kubectl_spread.kube.features import Behaviour
+
+
+class Comparison:
+    """The same snapshot by another behaviour; every answer is worked out once, when it is asked for."""
+
+    def __init__(self, behaviour: Behaviour, views: Evaluator, templates: Iterable[Template]) -> None:
+        """Compare with ``behaviour``, by which ``views`` count."""
+        self.behaviour = behaviour
+        self.views = views.judged_by(behaviour)
+        self.acceptance = AdmissionCheck(behaviour)
+        self._templates: dict[tuple[str, Target], list[Template]] = {}
+        for template in templates:
+            self._templates.setdefault((template.namespace, template.workload), []).append(template)
+
+    def templates(self, namespace: str, workload: Target) -> list[Template]:
+        """Return the templates of a workload."""
+        return self._templates.get((namespace, workload), [])

@@ -1,0 +1,295 @@
+"""Evaluation: from a snapshot to rows and groups, the projections of its shapes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from kubectl_spread.audit.evaluation.comparison import Comparison
+from kubectl_spread.audit.evaluation.counted import CountedPods
+from kubectl_spread.audit.evaluation.counting import ENCODER
+from kubectl_spread.audit.evaluation.evaluators import ClassEvaluation, Evaluator
+from kubectl_spread.audit.evaluation.obstacles import Obstacles
+from kubectl_spread.audit.merge.admission import admitted
+from kubectl_spread.audit.merge.admission_check import AdmissionCheck
+from kubectl_spread.audit.merge.verdicts import SEVEREST, KeyVerdict, ServerFacts, Verdict, clause_verdict
+from kubectl_spread.audit.snapshot.digests import digest
+from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
+from kubectl_spread.audit.snapshot.revisions import Revisions
+from kubectl_spread.audit.snapshot.scope import Target
+from kubectl_spread.audit.snapshot.snapshot import Snapshot
+from kubectl_spread.audit.snapshot.templates import Template
+from kubectl_spread.audit.snapshot.terms import TopologyTerm, path_order
+from kubectl_spread.kube.scheduler import nodeaffinity
+from kubectl_spread.kube.scheduler.podtopologyspread import NodeSets, Spread
+
+
+class EvaluatedPod(msgspec.Struct, frozen=True):
+    """A judged pod in one clause, with the verdicts on its keys."""
+
+    pod: PodRecord
+    clause: TopologyTerm
+    verdict: Verdict | None
+    keys: tuple[KeyVerdict, ...]
+
+
+class EvaluatedConstraint(msgspec.Struct):
+    """Pods of one workload, by name, that are alike in one clause.
+
+    ``members`` are those whose verdict is not ``merged``.
+    ``views`` maps each shape's view to its number of pods; all of them count the same domains.
+    """
+
+    namespace: str
+    workload: Target
+    clause: TopologyTerm
+    index: int
+    effective: bytes
+    pods: list[PodRecord] = msgspec.field(default_factory=list)
+    members: list[EvaluatedPod] = msgspec.field(default_factory=list)
+    verdicts: Counter[Verdict] = msgspec.field(default_factory=Counter)
+    views: list[tuple[ClassEvaluation, int]] = msgspec.field(default_factory=list)
+
+    @property
+    def path(self) -> str:
+        """The field path of the clause."""
+        return self.clause.path
+
+    @property
+    def representative(self) -> PodRecord:
+        """The pod whose selectors are shown: of the worst verdict, the first by name."""
+        worst = min(self.members, key=_member_order, default=None)
+        return self.pods[0] if worst is None else worst.pod
+
+    @property
+    def spread(self) -> Spread | None:
+        """The count; selfMatchNum is that of most of the pods, of as many the larger."""
+        counted = [(number, spread) for view, number in self.views if (spread := view.spreads[self.index]) is not None]
+        return max(counted, key=lambda item: (item[0], item[1].self_match_num), default=(0, None))[1]
+
+    @property
+    def lower_bound(self) -> bool:
+        """Whether the domains are only inferred."""
+        return any(view.lower_bound for view, _ in self.views)
+
+
+class EvaluatedGroup(msgspec.Struct, eq=False):
+    """Pods that are alike in everything the spread plugin reads."""
+
+    namespace: str
+    workload: Target
+    view: ClassEvaluation
+    pods: list[PodRecord] = msgspec.field(default_factory=list)
+
+
+class Audit(msgspec.Struct, frozen=True, eq=False):
+    """What is true about the judged pods: rows and groups in the report's order, and what they were held against.
+
+    ``pods`` are those that were asked for, of so many ``workloads``; ``everyone`` are all pods in scope, whatever was
+    named. Manifests are as they would be stored. ``comparison`` is with another Kubernetes, where that is asked for.
+    """
+
+    rows: tuple[EvaluatedConstraint, ...]
+    groups: tuple[EvaluatedGroup, ...]
+    templates: tuple[Template, ...]
+    pods: tuple[PodRecord, ...]
+    workloads: int
+    everyone: Sequence[PodRecord]
+    nodes: NodeSets
+    obstacles: Obstacles
+    revisions: Revisions
+    context: ServerFacts
+    snapshot: Snapshot
+    views: Evaluator
+    acceptance: AdmissionCheck
+    counted: CountedPods
+    comparison: Comparison | None
+
+
+def evaluate(snapshot: Snapshot, context: ServerFacts, *, nodes: str) -> Audit:
+    """Judge and count every pod in scope; the snapshot is not changed, so that it can be evaluated again.
+
+    Args:
+        snapshot: The pods, nodes and owners that were read.
+        context: What is known about the servers.
+        nodes: ``listed``, ``inferred`` (from the pods' own zone labels) or ``none``.
+    """
+    everyone = admitted(snapshot.pods, context.behaviour)
+    views = Evaluator(snapshot, context, nodes=nodes)
+    rows: dict[object, EvaluatedConstraint] = {}
+    groups: dict[object, EvaluatedGroup] = {}
+    judged: list[PodRecord] = []
+    workloads: set[tuple[str, Target]] = set()
+    revisions = Revisions(snapshot)
+    known: dict[int, _Keys] = {}
+    for workload, shape, pods in _alike(snapshot, everyone):
+        judged += pods
+        workloads.add((shape.namespace, workload))
+        revisions.add(workload, pods)
+        view = views.of(shape)
+        # Views that differ in their shapes alone share what they hold.
+        keys = known.get(id(view.effective)) or known.setdefault(id(view.effective), _keys(view))
+        for row_key in keys.rows:
+            key = (shape.namespace, workload, row_key)
+            if key not in rows:
+                _, index, _, effective = row_key
+                rows[key] = EvaluatedConstraint(shape.namespace, workload, shape.clauses[index], index, effective)
+            _add_to_row(rows[key], view, pods, views)
+        if keys.group is not None:
+            group = groups.setdefault(
+                (shape.namespace, workload, keys.group), EvaluatedGroup(shape.namespace, workload, view)
+            )
+            group.pods += pods
+    for pods in (*(row.pods for row in rows.values()), *(group.pods for group in groups.values())):
+        pods.sort(key=lambda pod: pod.name)
+    templates = _asked_templates(snapshot)
+    upgrade = context.inquiry.upgrade
+    return Audit(
+        rows=tuple(sorted(rows.values(), key=_row_order)),
+        groups=tuple(sorted(groups.values(), key=_group_order)),
+        templates=templates,
+        pods=tuple(judged),
+        workloads=len(workloads),
+        everyone=everyone,
+        nodes=views.node_sets,
+        obstacles=Obstacles(views.node_sets, snapshot.room(), context.behaviour),
+        revisions=revisions,
+        context=context,
+        snapshot=snapshot,
+        views=views,
+        acceptance=AdmissionCheck(context.behaviour),
+        counted=CountedPods(snapshot, context.behaviour),
+        comparison=None if upgrade is None else Comparison(upgrade, views, templates),
+    )
+
+
+def _alike(snapshot: Snapshot, everyone: Iterable[PodRecord]) -> Iterator[tuple[Target, PodClass, list[PodRecord]]]:
+    """Yield the pods that are asked for by workload and shape; a pod without owner is its own workload."""
+    by_shape: dict[int, list[PodRecord]] = {}
+    for pod in everyone:
+        by_shape.setdefault(id(pod.shape), []).append(pod)
+    for pods in by_shape.values():
+        owners = [owner.target for owner in snapshot.owner_chain(pods[0])]
+        asked = [pod for pod in pods if _asked_for(pod, owners, snapshot.scope.targets)]
+        if asked and owners:
+            yield owners[-1], asked[0].shape, asked
+        else:
+            yield from ((pod.target, pod.shape, [pod]) for pod in asked)
+
+
+def _asked_templates(snapshot: Snapshot) -> tuple[Template, ...]:
+    """Return the templates that are asked for, by their own or an owner's name, under the root owner of their pods."""
+    targets = snapshot.scope.targets
+    asked = [
+        msgspec.structs.replace(template, workload=snapshot.root(template))
+        for template in snapshot.templates
+        if not targets or any(target.includes(one) for target in targets for one in _names(template, snapshot))
+    ]
+    return tuple(sorted(asked, key=_template_order))
+
+
+def _names(template: Template, snapshot: Snapshot) -> tuple[Target, ...]:
+    """Return the objects by which a template may be asked for."""
+    return (template.workload, *(owner.target for owner in snapshot.template_owners(template)))
+
+
+def _template_order(template: Template) -> tuple[str, str, str]:
+    return (template.namespace, template.workload.kind, template.workload.name)
+
+
+def _asked_for(pod: PodRecord, owners: Sequence[Target], targets: Sequence[Target]) -> bool:
+    return not targets or any(target.includes(one) for target in targets for one in (Target("Pod", pod.name), *owners))
+
+
+class _Keys(msgspec.Struct, frozen=True):
+    """What makes the pods of a view, together with their workload, part of rows and of a group.
+
+    A row is told by path, index, what else its pods have in common, and effective selector: pods whose revisions have
+    more or fewer constraints hold the same term at another index.
+    """
+
+    rows: tuple[tuple[str, int, bytes, bytes], ...]
+    group: bytes | None
+
+
+def _keys(view: ClassEvaluation) -> _Keys:
+    clauses = view.shape.clauses
+    rows = tuple(
+        (clause.path, index, _row_key(view, index), ENCODER.encode(view.effective[index]))
+        for index, clause in enumerate(clauses)
+        if clause.spread or clause.keyed
+    )
+    return _Keys(rows, _group_key(view) if any(clause.spread for clause in clauses) else None)
+
+
+def _add_to_row(row: EvaluatedConstraint, view: ClassEvaluation, pods: list[PodRecord], views: Evaluator) -> None:
+    row.pods += pods
+    row.views.append((view, len(pods)))
+    clause = view.shape.clauses[row.index]
+    if view.settled and (alike := clause_verdict(clause, view.verdicts[row.index])) in (None, Verdict.MERGED):
+        if alike is not None:
+            row.verdicts[alike] += len(pods)
+        return
+    for pod in pods:
+        keys = views.verdicts(pod)[row.index]
+        verdict = clause_verdict(clause, keys)
+        if verdict is not None:
+            row.verdicts[verdict] += 1
+        if verdict not in (None, Verdict.MERGED):
+            row.members.append(EvaluatedPod(pod, clause, verdict, keys))
+
+
+def _row_key(view: ClassEvaluation, index: int) -> bytes:
+    """Return what the pods of one row have in common beside path and effective selector."""
+    shape, clause = view.shape, view.shape.clauses[index]
+    if clause.constraint is None:
+        keys = (clause.match_label_keys, clause.mismatch_label_keys)
+        return digest((clause.topology_key, clause.selector, keys))
+    honors_taints = clause.constraint.node_taints_policy == "Honor"
+    alike = [other.topology_key for other in shape.clauses if other.spread and other.required == clause.required]
+    return digest(
+        (
+            clause.constraint,
+            shape.placement.node_selector,
+            nodeaffinity.required(shape.placement.affinity),
+            shape.placement.tolerations if honors_taints else (),
+            alike,
+            shape.pinned,
+            shape.scheduler_name,
+        )
+    )
+
+
+def _group_key(view: ClassEvaluation) -> bytes:
+    shape = view.shape
+    return digest(
+        (
+            [(clause.constraint, clause.selector) for clause in shape.clauses],
+            view.effective,
+            # A pod that lost a merged label no longer matches the selector that its siblings match.
+            [None if spread is None else spread.self_match_num for spread in view.spreads],
+            shape.placement.node_selector,
+            nodeaffinity.required(shape.placement.affinity),
+            shape.placement.tolerations,
+            shape.pinned,
+            shape.scheduler_name,
+        )
+    )
+
+
+def _member_order(member: EvaluatedPod) -> tuple[int, str]:
+    rank = len(SEVEREST) if member.verdict is None else SEVEREST[member.verdict]
+    return rank, member.pod.name
+
+
+def _row_order(row: EvaluatedConstraint) -> tuple[object, ...]:
+    workload = row.workload
+    place = (row.namespace, workload.kind, workload.name, path_order(row.path))
+    return (*place, row.effective, row.pods[0].name)
+
+
+def _group_order(group: EvaluatedGroup) -> tuple[object, ...]:
+    workload = group.workload
+    return (group.namespace, workload.kind, workload.name, ENCODER.encode(group.view.effective), group.pods[0].name)

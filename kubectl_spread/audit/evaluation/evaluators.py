@@ -1,0 +1,242 @@
+"""Views: what is true about the pods of one shape, worked out once for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from kubectl_spread.audit.evaluation.counting import Census
+from kubectl_spread.audit.merge.verdicts import BINDING_KEYS, KeyVerdict, Provenance, ServerFacts, Verdict, judge
+from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
+from kubectl_spread.audit.snapshot.snapshot import Snapshot
+from kubectl_spread.audit.snapshot.terms import TopologyTerm
+from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.api.types import LabelSelector, Node, ObjectMeta
+from kubectl_spread.kube.apiserver import strategy
+from kubectl_spread.kube.features import Behaviour
+from kubectl_spread.kube.scheduler import podtopologyspread
+from kubectl_spread.kube.scheduler.configuration import Profile
+from kubectl_spread.kube.scheduler.podtopologyspread import NodeSets, Placement, Spread
+
+KeyVerdicts = tuple[tuple[KeyVerdict, ...], ...]
+"""The verdicts on every key, one tuple a clause."""
+
+FIXED_TEMPLATES: Final = frozenset({"ReplicaSet", "Job"})
+"""Kinds whose pod template stays what it was; a StatefulSet's may have got a label after the pod was created."""
+_SETTLED: Final = frozenset(Verdict) - {
+    Verdict.STALE_LABEL,
+    Verdict.LATE_LABEL,
+    Verdict.UNMERGED,
+    Verdict.PRE_UPGRADE,
+}
+"""Verdicts that look the same on every pod of a shape; the others depend on each pod's own history."""
+
+
+class ClassEvaluation(msgspec.Struct, frozen=True):
+    """What is true about every pod of a shape.
+
+    ``effective`` holds one selector a clause; ``spreads`` one count a clause, None for affinity terms
+    and wherever placement is not judged. ``node_answer`` is the Filter's over all hard constraints.
+    """
+
+    shape: PodClass
+    verdicts: KeyVerdicts
+    effective: tuple[LabelSelector | None, ...]
+    spreads: tuple[Spread | None, ...]
+    node_answer: podtopologyspread.FilterResult | None
+    lower_bound: bool
+
+    @property
+    def settled(self) -> bool:
+        """Whether the verdicts need nothing that differs between the shape's pods."""
+        return all(found.verdict in _SETTLED for keys in self.verdicts for found in keys)
+
+
+class Evaluator:
+    """Makes views of shapes from one snapshot."""
+
+    def __init__(self, snapshot: Snapshot, context: ServerFacts, *, nodes: str) -> None:
+        """Judge by ``context``; ``nodes`` is ``listed``, ``inferred`` or ``none``."""
+        self._snapshot = snapshot
+        self._context = context
+        self._mode = nodes
+        found = snapshot.nodes if nodes == "listed" else inferred_nodes(snapshot)
+        self.node_sets = NodeSets(found, context.behaviour)
+        self._census = Census(snapshot, self.node_sets, context.behaviour)
+        self._views: dict[int, ClassEvaluation] = {}
+        self._alike: dict[object, ClassEvaluation] = {}
+        self._named: dict[int, tuple[str, ...]] = {}
+        self._verdicts: dict[KeyVerdicts, KeyVerdicts] = {}
+
+    def judged_by(self, behaviour: Behaviour) -> Evaluator:
+        """Return views of the same snapshot by another behaviour."""
+        return Evaluator(self._snapshot, msgspec.structs.replace(self._context, behaviour=behaviour), nodes=self._mode)
+
+    def of(self, shape: PodClass) -> ClassEvaluation:
+        """Return the view of a shape, made at first use."""
+        if id(shape) not in self._views:
+            self._views[id(shape)] = self._make(shape)
+        return self._views[id(shape)]
+
+    def matching(self, namespace: str, selector: LabelSelector | None) -> Mapping[str, int]:
+        """Map a node's name to its number of pods in ``namespace`` that count for ``selector``."""
+        return self._census.matching(namespace, selector)
+
+    def verdicts(self, pod: PodRecord) -> KeyVerdicts:
+        """Return the verdicts on one pod, with its own history as evidence."""
+        shape = pod.shape
+        view = self.of(shape)
+        if view.settled:
+            return view.verdicts
+        chain = self._snapshot.owner_chain(pod)
+        provenance = Provenance(
+            stored=shape.stored,
+            generation=pod.generation,
+            created=pod.created,
+            owners=pod.owners,
+            # Not the Deployment's: it may have changed since its ReplicaSet was made.
+            template_keys=chain[0].template_keys if chain else frozenset(),
+            template_fixed=bool(chain) and chain[0].target.kind in FIXED_TEMPLATES,
+        )
+        return judge(
+            shape.clauses,
+            shape.splits,
+            shape.labels,
+            bound=shape.bound,
+            context=self._context,
+            provenance=provenance,
+        )
+
+    def _make(self, shape: PodClass) -> ClassEvaluation:
+        key = self._likeness(shape)
+        alike = self._alike.get(key)
+        if alike is not None:
+            return msgspec.structs.replace(alike, shape=shape)
+        return self._alike.setdefault(key, self._worked_out(shape))
+
+    def _likeness(self, shape: PodClass) -> tuple[object, ...]:
+        """Return all that a view is made of; labels that no clause names, as binding writes some, are no part of it."""
+        clauses, where = shape.clauses, shape.placement
+        named = self._named.get(id(clauses))
+        if named is None:
+            named = self._named[id(clauses)] = _named(clauses)
+        # Shapes outlive views, so that an identity is never given to another object.
+        parts = (clauses, shape.splits, where.node_selector or None, where.affinity, where.tolerations)
+        others = (shape.namespace, shape.scheduler_name, shape.bound, shape.pinned)
+        return (*map(id, parts), *others, *map(shape.labels.get, named))
+
+    def _worked_out(self, shape: PodClass) -> ClassEvaluation:
+        context = self._context
+        found = judge(shape.clauses, shape.splits, shape.labels, bound=shape.bound, context=context)
+        verdicts = self._verdicts.setdefault(found, found)
+        effective = tuple(
+            _effective(clause, keys, shape, context.behaviour)
+            for clause, keys in zip(shape.clauses, verdicts, strict=True)
+        )
+        spreads, answer = self._place(shape, effective)
+        return ClassEvaluation(shape, verdicts, effective, spreads, answer, self._mode == "inferred")
+
+    def _place(
+        self, shape: PodClass, effective: Sequence[LabelSelector | None]
+    ) -> tuple[tuple[Spread | None, ...], podtopologyspread.FilterResult | None]:
+        silent = tuple(None for _ in shape.clauses)
+        profile = shape.profile
+        if self._mode == "none" or shape.pinned or profile is None:
+            return silent, None
+        if self._mode == "inferred":
+            return _heeded(self._place_by_pods(shape, effective), profile), None
+        behaviour = self._context.behaviour
+        constraints = [
+            podtopologyspread.working_constraint(
+                clause.constraint, selector, behaviour, lenient=clause.default and profile.system_defaults
+            )
+            for clause, selector in zip(shape.clauses, effective, strict=True)
+            if clause.constraint is not None
+        ]
+        if not constraints:
+            return silent, None
+        found = self._census.spreads(shape.namespace, shape.labels, constraints, shape.placement)
+        unread = [clause for clause in shape.clauses if clause.spread and clause.parse_error]
+        answers = profile.filters and not any(clause.required for clause in unread)
+        answer = podtopologyspread.filter_nodes(found, self.node_sets) if answers else None
+        counted = tuple(
+            None if clause in unread else spread for clause, spread in zip(shape.clauses, found, strict=False)
+        )
+        return _heeded((*counted, *silent[len(found) :]), profile), answer
+
+    def _place_by_pods(self, shape: PodClass, effective: Sequence[LabelSelector | None]) -> tuple[Spread | None, ...]:
+        """Count zones and regions as the pods' own labels show them; where nodes could be excluded, not at all."""
+        spreads: list[Spread | None] = []
+        anywhere = Placement({}, None, ())
+        for clause, selector in zip(shape.clauses, effective, strict=True):
+            if clause.constraint is None or clause.topology_key not in BINDING_KEYS:
+                spreads.append(None)
+                continue
+            constraint = podtopologyspread.working_constraint(clause.constraint, selector, self._context.behaviour)
+            if shape.placement.restricts(constraint):
+                spreads.append(None)
+                continue
+            (spread,) = self._census.spreads(shape.namespace, shape.labels, [constraint], anywhere)
+            spreads.append(spread)
+        return tuple(spreads)
+
+
+def _named(clauses: Iterable[TopologyTerm]) -> tuple[str, ...]:
+    """Return the label keys that clauses ask about."""
+    keys: set[str] = set()
+    for clause in clauses:
+        keys.update(clause.match_label_keys, clause.mismatch_label_keys)
+        if clause.selector is not None:
+            keys |= labelselectors.keys(clause.selector)
+    return tuple(keys)
+
+
+def _heeded(spreads: Iterable[Spread | None], profile: Profile) -> tuple[Spread | None, ...]:
+    """Return the counts of the constraints that a scheduler acts on; of the others nothing is claimed."""
+    return tuple(spread if spread and profile.heeds(hard=spread.constraint.hard) else None for spread in spreads)
+
+
+def merged_selector(clause: TopologyTerm, shape: PodClass, authored: LabelSelector | None) -> LabelSelector | None:
+    """Return what the merge makes of ``authored`` with today's labels; keys written at binding are left out."""
+    return strategy.merged_selector(
+        authored,
+        shape.labels,
+        [key for key in clause.match_label_keys if not _written_at_binding(clause, key, shape)],
+        [key for key in clause.mismatch_label_keys if not _written_at_binding(clause, key, shape)],
+    )
+
+
+def inferred_nodes(snapshot: Snapshot) -> list[Node]:
+    """Return nodes as the zone and region labels of the pods on them show them (binding writes these from 1.35 on)."""
+    labels: dict[str, dict[str, str]] = {}
+    for population in snapshot.populations().values():
+        for pod_labels, per_node in population:
+            shown = {key: pod_labels[key] for key in BINDING_KEYS if key in pod_labels}
+            for node in per_node:
+                known = labels.setdefault(node, {})
+                known.update({key: min(value, known.get(key, value)) for key, value in shown.items()})
+    return [Node(metadata=ObjectMeta(name=name, labels=found)) for name, found in labels.items()]
+
+
+def _written_at_binding(clause: TopologyTerm, key: str, shape: PodClass) -> bool:
+    if not shape.bound or key not in BINDING_KEYS or clause.selector is None:
+        return False
+    named = (*clause.selector.match_labels, *(item.key for item in clause.selector.match_expressions))
+    return key not in named
+
+
+def _effective(
+    clause: TopologyTerm, keys: Sequence[KeyVerdict], shape: PodClass, behaviour: Behaviour
+) -> LabelSelector | None:
+    """Return the selector that the scheduler works with; of an affinity term that is the stored one."""
+    if not clause.spread:
+        return clause.selector
+    at_binding = {found.key for found in keys if found.verdict is Verdict.BIND_LABEL}
+    added = clause.match_label_keys if behaviour.scheduler_adds_match_label_keys else ()
+    found = podtopologyspread.effective_selector(
+        clause.selector, [key for key in added if key not in at_binding], shape.labels
+    )
+    # Of two alike one is enough to keep.
+    return clause.selector if found == clause.selector else found

@@ -1,0 +1,98 @@
+"""Obstacles: what keeps a pod from a node before spread is asked, in the order of the scheduler's filters."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+
+import msgspec
+
+from kubectl_spread.audit.snapshot.capacity import NodeCapacity
+from kubectl_spread.audit.snapshot.records import PodClass
+from kubectl_spread.kube.api.types import Node
+from kubectl_spread.kube.features import Behaviour
+from kubectl_spread.kube.scheduler import taints
+from kubectl_spread.kube.scheduler.podtopologyspread import NodeSets
+from kubectl_spread.phrases import plural
+
+
+class ObstacleKind(StrEnum):
+    """Why a node will not take a pod, whatever its constraints say."""
+
+    CORDONED = "cordoned"
+    TAINTED = "tainted"
+    EXCLUDED = "excluded"
+    FULL = "full"
+    CONSTRAINED = "constrained"
+
+
+class Obstacle(msgspec.Struct, frozen=True):
+    """Why one node will not take a pod: the cause, and in words what exactly."""
+
+    cause: ObstacleKind
+    text: str
+
+
+class Obstacles:
+    """What keeps the pods of each shape from each node; found once a shape and node."""
+
+    def __init__(self, nodes: NodeSets, room: NodeCapacity, behaviour: Behaviour) -> None:
+        """Judge ``nodes``, with ``room`` for resources."""
+        self._nodes = nodes
+        self._room = room
+        self._behaviour = behaviour
+        self._by_name = {node.metadata.name: node for node in nodes.nodes}
+        self._kinds: dict[int, PodClass] = {}
+        self._representatives: dict[object, PodClass] = {}
+        self._found: dict[tuple[int, str], Obstacle | None] = {}
+
+    def kind(self, shape: PodClass) -> PodClass:
+        """Return the first shape that was met of those that nodes cannot tell from ``shape``."""
+        known = self._kinds.get(id(shape))
+        if known is None:
+            asked = None if shape.requests is None else frozenset(shape.requests.items())
+            key = (id(self._nodes.usable(shape.placement)), asked)
+            known = self._kinds[id(shape)] = self._representatives.setdefault(key, shape)
+        return known
+
+    def of(self, shape: PodClass, node: str) -> Obstacle | None:
+        """Return the first thing that keeps a pod of ``shape`` from a node, or None."""
+        shape = self.kind(shape)
+        key = (id(shape), node)
+        if key not in self._found:
+            self._found[key] = self._find(shape, self._by_name[node])
+        return self._found[key]
+
+    def free(self, shape: PodClass, nodes: Iterable[str]) -> Iterable[str]:
+        """Yield those of ``nodes`` that would take a pod of ``shape``."""
+        return (node for node in nodes if self.of(shape, node) is None)
+
+    def takes(self, shape: PodClass, node: str, *, most: int) -> int:
+        """Return how many pods of ``shape`` a node has room for, up to ``most``."""
+        return self._room.holds(shape.requests, node, most=most)
+
+    def _find(self, shape: PodClass, node: Node) -> Obstacle | None:
+        placement, name = shape.placement, node.metadata.name
+        usable = self._nodes.usable(placement)[name]
+        if not usable.open:
+            return Obstacle(ObstacleKind.CORDONED, "cordoned")
+        if not usable.tolerated:
+            comparison = self._behaviour.toleration_comparison
+            taint = taints.find_untolerated(node.spec.taints, placement.tolerations, comparison_operators=comparison)
+            value = f"={taint.value}" if taint and taint.value else ""
+            return Obstacle(
+                ObstacleKind.TAINTED, f"untolerated taint {taint.key}{value}:{taint.effect}" if taint else ""
+            )
+        if not usable.fits:
+            return Obstacle(ObstacleKind.EXCLUDED, "node affinity or nodeSelector does not match")
+        if lacking := self._room.lacks(shape.requests, name):
+            return Obstacle(ObstacleKind.FULL, ", ".join(lacking))
+        return None
+
+
+def summary(obstacles: Iterable[Obstacle | None]) -> str:
+    """Return obstacles in words, the most frequent first: ``2 nodes: cordoned; 1 node: Insufficient cpu``."""
+    counts: Mapping[str, int] = Counter(obstacle.text for obstacle in obstacles if obstacle is not None)
+    ordered = sorted(counts, key=lambda text: (-counts[text], text))
+    return "; ".join(f"{plural(counts[text], 'node')}: {text}" for text in ordered)

@@ -1,0 +1,89 @@
+"""Acceptance: what would apiservers of one behaviour say to the pods of each shape, and to templates?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from kubectl_spread.audit.snapshot.records import PodClass
+from kubectl_spread.audit.snapshot.templates import (
+    Refusal,
+    Refused,
+    Template,
+    by_clause,
+    pod_refusals,
+    template_refusals,
+)
+from kubectl_spread.audit.snapshot.terms import TopologyTerm
+from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.api.field import FieldError
+from kubectl_spread.kube.apiserver import validation
+from kubectl_spread.kube.features import Behaviour
+
+Refusals = tuple[Refusal, ...]
+_TERM: Final = ".podAffinityTerm"
+
+
+class AdmissionCheck:
+    """The answers of apiservers of one behaviour, by the clauses they are about; each is worked out once."""
+
+    def __init__(self, behaviour: Behaviour) -> None:
+        """Answer as ``behaviour`` says."""
+        self.behaviour = behaviour
+        self._edits: dict[int, Refusals] = {}
+        self._creations: dict[int, Refusals] = {}
+        self._templates: dict[int, Refusals] = {}
+
+    def edits(self, shape: PodClass) -> Refusals:
+        """Return why stored pods of a shape cannot be edited, not even without a change."""
+        if not shape.stored:
+            return ()
+        # Labels play no part in this.
+        if id(shape.clauses) not in self._edits:
+            errors = validation.pod_update_errors(shape.spec, shape.spec, self.behaviour)
+            self._edits[id(shape.clauses)] = _of_pods(shape, errors, Refused.EDIT)
+        return self._edits[id(shape.clauses)]
+
+    def manifests(self, shape: PodClass) -> Refusals:
+        """Return why manifests of a shape cannot be created; nothing for stored pods, which are not sent again."""
+        return () if shape.stored else self.creations(shape)
+
+    def creations(self, shape: PodClass) -> Refusals:
+        """Return why pods of a shape could not be created as they were read: stored ones once more."""
+        if id(shape) not in self._creations:
+            errors = pod_refusals(shape.written, shape.labels, self.behaviour)
+            self._creations[id(shape)] = _of_pods(shape, errors, Refused.POD)
+        return self._creations[id(shape)]
+
+    def template(self, template: Template) -> Refusals:
+        """Return why a template, or else its pods, could not be created."""
+        if id(template) not in self._templates:
+            found = template_refusals(template.spec, template.labels, self.behaviour, template.path)
+            self._templates[id(template)] = _at_clauses(found, template.clauses)
+        return self._templates[id(template)]
+
+
+def may_depend_on_merge(template: Template) -> bool:
+    """Tell whether a template has a constraint that only a merging, or a not merging, API server refuses."""
+    return any(_names_a_key_twice(clause) for clause in template.clauses if clause.spread)
+
+
+def _names_a_key_twice(clause: TopologyTerm) -> bool:
+    """Tell whether a key is duplicated in matchLabelKeys, or is in the selector as well."""
+    keys = clause.match_label_keys
+    selected = frozenset() if clause.selector is None else labelselectors.keys(clause.selector)
+    return len(set(keys)) < len(keys) or not selected.isdisjoint(keys)
+
+
+def _of_pods(shape: PodClass, errors: Iterable[FieldError], refused: Refused) -> Refusals:
+    return _at_clauses(by_clause(errors, refused, "spec"), shape.clauses)
+
+
+def _at_clauses(refusals: Iterable[Refusal], clauses: Iterable[TopologyTerm]) -> Refusals:
+    """Return refusals with the paths of the clauses they are about, each message once; a weight is its term's."""
+    paths = {clause.path.removesuffix(_TERM): clause.path for clause in clauses}
+    found: dict[tuple[str, Refused], list[str]] = {}
+    for refusal in refusals:
+        path = paths.get(refusal.path.removesuffix(_TERM), refusal.path)
+        found.setdefault((path, refusal.refused), []).extend(refusal.messages)
+    return tuple(Refusal(*place, tuple(dict.fromkeys(messages))) for place, messages in found.items())

@@ -1,0 +1,283 @@
+"""Verdicts: is each key of a clause stored as the merge makes it, and if not, what can be proven about why?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+from kubectl_spread.audit.merge.extra_checks import ExtraChecks
+from kubectl_spread.audit.snapshot.tails import Key, SelectorParts, keys_of
+from kubectl_spread.audit.snapshot.terms import TopologyTerm
+from kubectl_spread.kube.api.labels import Labels, Operator
+from kubectl_spread.kube.api.managedfields import LabelOwner
+from kubectl_spread.kube.features import Behaviour
+
+MERGE_RELEASED: Final = datetime(2025, 8, 27, tzinfo=UTC)
+"""The release of 1.34.0, the first minor whose apiserver merges spread selectors."""
+NOTHING_ELSE: Final = ExtraChecks()
+BINDING_KEYS: Final = frozenset({"topology.kubernetes.io/zone", "topology.kubernetes.io/region"})
+"""The labels that a pod gets from its node when it is bound."""
+REVISION_KEYS: Final = frozenset(
+    {
+        "pod-template-hash",
+        "controller-revision-hash",
+        "pod-template-generation",
+        "statefulset.kubernetes.io/pod-name",
+        "batch.kubernetes.io/job-name",
+        "batch.kubernetes.io/controller-uid",
+        "batch.kubernetes.io/job-completion-index",
+        "job-name",
+        "controller-uid",
+    }
+)
+"""The labels that Kubernetes' own controllers give a pod when they create it."""
+
+
+class Verdict(StrEnum):
+    """What users see for a key, a clause or a row, worst first."""
+
+    DUPLICATE = "duplicate"
+    STALE_LABEL = "stale-label"
+    REMOVED_LABEL = "removed-label"
+    NO_SELECTOR = "no-selector"
+    LATE_LABEL = "late-label"
+    MERGE_OFF = "merge-off"
+    PRE_UPGRADE = "pre-upgrade"
+    UNMERGED = "unmerged"
+    AUTHORED = "authored"
+    ABSENT_KEY = "absent-key"
+    BIND_LABEL = "bind-label"
+    SCHEDULER_MERGED = "scheduler-merged"
+    MERGED = "merged"
+
+
+SEVEREST: Final = {verdict: rank for rank, verdict in enumerate(Verdict)}
+"""The rank of each verdict; 0 is the worst."""
+
+
+class Confidence(StrEnum):
+    """How far the evidence carries a verdict."""
+
+    CERTAIN = "certain"
+    LIKELY = "likely"
+    UNKNOWN = "unknown"
+
+
+class ServerFacts(msgspec.Struct, frozen=True):
+    """What is known about the servers: their behaviour, whether gates were read, and since when all of them merge.
+
+    ``gates_known`` is False where gates are assumed from the version alone. ``inquiry`` is what is asked beside.
+    """
+
+    behaviour: Behaviour
+    gates_known: bool
+    merge_since: datetime | None = None
+    inquiry: ExtraChecks = NOTHING_ELSE
+
+
+class Provenance(msgspec.Struct, frozen=True):
+    """What one pod's metadata and its owner tell about its creation.
+
+    ``template_keys`` are the label keys of the owner's pod template, which ``template_fixed`` says never changes;
+    ``stored`` is False for a manifest.
+    """
+
+    stored: bool
+    generation: int
+    created: datetime | None
+    owners: tuple[LabelOwner, ...]
+    template_keys: frozenset[str]
+    template_fixed: bool = True
+
+
+class KeyVerdict(msgspec.Struct, frozen=True):
+    """The verdict on one key of one clause; ``stored`` and ``label`` are None where there is no such value."""
+
+    key: str
+    operator: Operator
+    verdict: Verdict
+    confidence: Confidence
+    stored: str | None = None
+    label: str | None = None
+    evidence: tuple[str, ...] = ()
+    changed_by: LabelOwner | None = None
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict | None:
+    """Return the worst verdict, or None for none."""
+    return min(verdicts, key=SEVEREST.__getitem__, default=None)
+
+
+def judge(
+    clauses: Sequence[TopologyTerm],
+    splits: Sequence[SelectorParts],
+    labels: Labels,
+    *,
+    bound: bool,
+    context: ServerFacts,
+    provenance: Provenance | None = None,
+) -> tuple[tuple[KeyVerdict, ...], ...]:
+    """Judge every key of every clause of one pod; one tuple of verdicts a clause, in the order of the merge.
+
+    Without ``provenance`` a missing requirement stays ``unmerged``, whatever its reason.
+    """
+    parts = tuple(zip(clauses, splits, strict=True))
+    judge_of_pod = _Judge(
+        labels=labels,
+        bound=bound,
+        context=context,
+        provenance=provenance,
+        spread_merged=frozenset(key for clause, part in parts if clause.spread for key in part.tail),
+        affinity_merged=frozenset(key for clause, part in parts if not clause.spread for key in part.tail),
+    )
+    return tuple(
+        tuple(judge_of_pod.key_verdict(key, clause, part) for key in keys_of(clause)) for clause, part in parts
+    )
+
+
+def clause_verdict(clause: TopologyTerm, keys: Sequence[KeyVerdict]) -> Verdict | None:
+    """Return the verdict on a clause: the worst of its keys; without keys None, or no-selector without a selector."""
+    if clause.selector is None:
+        return Verdict.NO_SELECTOR
+    return worst(found.verdict for found in keys)
+
+
+_Reading = tuple[Verdict, Confidence, tuple[str, ...]]
+
+
+def _certain(verdict: Verdict, *evidence: str) -> _Reading:
+    return verdict, Confidence.CERTAIN, evidence
+
+
+class _Judge(msgspec.Struct, frozen=True):
+    """The judge of one pod: its labels, what is known about its creation, and which keys are merged anywhere in it."""
+
+    labels: Labels
+    bound: bool
+    context: ServerFacts
+    provenance: Provenance | None
+    spread_merged: frozenset[Key]
+    affinity_merged: frozenset[Key]
+
+    def key_verdict(self, key: Key, clause: TopologyTerm, split: SelectorParts) -> KeyVerdict:
+        """Judge one key of one clause."""
+        operator, name = key
+        verdict, confidence, evidence = self._read(key, clause, split)
+        changed = self._changed_by(name) if verdict in LABEL_MAY_HAVE_CHANGED else None
+        return KeyVerdict(
+            key=name,
+            operator=operator,
+            verdict=verdict,
+            confidence=confidence,
+            stored=split.tail.get(key),
+            label=self.labels.get(name),
+            evidence=evidence,
+            changed_by=changed,
+        )
+
+    def _read(self, key: Key, clause: TopologyTerm, split: SelectorParts) -> _Reading:
+        operator, name = key
+        if clause.selector is None:
+            return _certain(Verdict.NO_SELECTOR, "labelSelector is not set")
+        mentions = _mentions(clause, name)
+        if operator is Operator.IN and mentions > 1:
+            return _certain(Verdict.DUPLICATE, f"{name} stands {mentions} times in the selector")
+        if key in split.tail:
+            return self._read_tail(name, split.tail[key])
+        if mentions:
+            return _certain(Verdict.AUTHORED, *_authored_evidence(key, split))
+        if name not in self.labels:
+            return _certain(Verdict.ABSENT_KEY, f"the pod has no label {name}")
+        if self.bound and name in BINDING_KEYS:
+            return _certain(Verdict.BIND_LABEL, "written when the pod was bound to its node")
+        if not clause.spread:
+            return _certain(Verdict.LATE_LABEL, "a term that was merged at creation would hold it")
+        if not self.context.behaviour.could_merge_spread_selectors:
+            return _certain(Verdict.SCHEDULER_MERGED, "this server's scheduler applies the key itself")
+        return self._missing_in_spread(key, split)
+
+    def _read_tail(self, name: str, stored: str) -> _Reading:
+        if name not in self.labels:
+            evidence = "removing a label leaves no trace in managedFields"
+            return Verdict.REMOVED_LABEL, Confidence.LIKELY, (evidence,)
+        if self.labels[name] == stored:
+            return _certain(Verdict.MERGED)
+        if self.bound and name in BINDING_KEYS and self._changed_by(name) is None:
+            return _certain(Verdict.STALE_LABEL, "binding the pod overwrote the label with its node's value")
+        return _certain(Verdict.STALE_LABEL)
+
+    def _missing_in_spread(self, key: Key, split: SelectorParts) -> _Reading:
+        """Say why a spread selector lacks a key whose label is there, as far as it can be proven."""
+        if key in split.handwritten:
+            return _certain(Verdict.LATE_LABEL, "another constraint of this pod names the key by hand")
+        others = sorted(name for _, name in self.spread_merged - {key})
+        if others:
+            return _certain(Verdict.LATE_LABEL, f"the merge ran at creation: {others[0]} is merged")
+        if self.context.gates_known and not self.context.behaviour.merges_spread_selectors:
+            return Verdict.MERGE_OFF, Confidence.LIKELY, ("the merge is switched off by feature gates",)
+        if self.provenance is not None:
+            if proof := _older_than_the_merge(self.provenance, self.context.merge_since):
+                return _certain(Verdict.PRE_UPGRADE, proof)
+            if proof := self._present_at_creation(key, self.provenance):
+                return Verdict.PRE_UPGRADE, Confidence.LIKELY, (proof,)
+        return Verdict.UNMERGED, Confidence.UNKNOWN, ("nothing that can be read proves why",)
+
+    def _present_at_creation(self, key: Key, provenance: Provenance) -> str | None:
+        _, name = key
+        if name not in BINDING_KEYS and any(owner.key == name and owner.at_creation for owner in provenance.owners):
+            return f"managedFields: {name} was set when the pod was created"
+        if name in REVISION_KEYS:
+            return f"{name} is set by the controller that creates the pod"
+        if name in provenance.template_keys and (provenance.template_fixed or self._changed_by(name) is None):
+            return f"the owner's pod template has the label {name}"
+        if key in self.affinity_merged:
+            return f"{name} is merged in an affinity term of this pod"
+        return None
+
+    def _changed_by(self, name: str) -> LabelOwner | None:
+        """Return the manager that wrote the label after creation; of several the one that wrote last."""
+        if self.provenance is None:
+            return None
+        later = [
+            owner
+            for owner in self.provenance.owners
+            if owner.key == name and not owner.at_creation and owner.time is not None
+        ]
+        return max(later, key=lambda owner: (owner.time or MERGE_RELEASED, owner.manager), default=None)
+
+
+GATED: Final = frozenset({Verdict.UNMERGED, Verdict.PRE_UPGRADE, Verdict.MERGE_OFF})
+"""Verdicts that depend on the apiserver's feature gates."""
+LABEL_MAY_HAVE_CHANGED: Final = frozenset({Verdict.STALE_LABEL, Verdict.LATE_LABEL, Verdict.UNMERGED})
+"""Verdicts on a label that somebody may have written after the pod was created; managedFields tells who."""
+
+
+def _mentions(clause: TopologyTerm, name: str) -> int:
+    """Count how often the stored selector names a key, in matchLabels and matchExpressions."""
+    if clause.selector is None:
+        return 0
+    expressions = sum(1 for item in clause.selector.match_expressions if item.key == name)
+    return expressions + (name in clause.selector.match_labels)
+
+
+def _authored_evidence(key: Key, split: SelectorParts) -> tuple[str, ...]:
+    if key in split.handwritten:
+        return ("another constraint of this pod that names the key lacks it: not a merge",)
+    return ("the author's own requirement on this key",)
+
+
+def _older_than_the_merge(provenance: Provenance, merge_since: datetime | None) -> str | None:
+    if provenance.stored and provenance.generation == 0:
+        return "metadata.generation is absent: created by an apiserver before 1.33"
+    if provenance.created is None:
+        return None
+    created = f"created {provenance.created.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    if provenance.created < MERGE_RELEASED:
+        return f"{created}, before 1.34.0 was released"
+    if merge_since is not None and provenance.created < merge_since:
+        return f"{created}, before the merge began"
+    return None

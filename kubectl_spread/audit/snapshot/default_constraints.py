@@ -1,0 +1,93 @@
+"""Default constraints: what the scheduler adds to pods that have no spread constraints, put into their shapes.
+
+Shapes are made while pods are read, and Services and owners are read later; so this comes between reading and judging.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+import msgspec
+
+from kubectl_spread.audit.snapshot.records import PodClass
+from kubectl_spread.audit.snapshot.scope import Target
+from kubectl_spread.audit.snapshot.snapshot import Snapshot
+from kubectl_spread.audit.snapshot.tails import SelectorParts
+from kubectl_spread.audit.snapshot.terms import TopologyTerm
+from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.api.types import LabelSelector, TopologySpreadConstraint
+from kubectl_spread.kube.scheduler.podtopologyspread import WhenUnsatisfiable, effective_selector
+
+
+def apply(snapshot: Snapshot, unread: Container[str] = ()) -> list[Target]:
+    """Give the pods of a snapshot the default constraints of their schedulers, once everything is read.
+
+    Args:
+        snapshot: What was read; its pods get other shapes.
+        unread: The kinds of owners of which one that is not in the snapshot may exist all the same.
+
+    Returns:
+        The owners whose selectors would be needed; their pods get no default constraints.
+    """
+    deduction = snapshot.deduction
+    if not deduction.keeps:
+        return []
+    shapes = {id(pod.shape): pod.shape for pod in snapshot.pods if _lacks_defaults(pod.shape)}
+    derived: dict[int, PodClass] = {}
+    missing: set[Target] = set()
+    for key, shape in shapes.items():
+        if shape.owner is not None and shape.owner.kind in unread and not deduction.knows(shape):
+            missing.add(Target(shape.owner.kind, shape.owner.name))
+        elif not labelselectors.is_empty(selector := deduction.of(shape)):
+            derived[key] = with_defaults(shape, selector)
+    snapshot.pods = [
+        msgspec.structs.replace(pod, shape=derived[id(pod.shape)]) if id(pod.shape) in derived else pod
+        for pod in snapshot.pods
+    ]
+    return sorted(missing, key=lambda target: (target.kind, target.name))
+
+
+def may_have_defaults(shape: PodClass) -> bool:
+    """Tell whether the scheduler looks for default constraints: only where the pods have none of their own."""
+    own = shape.spec.topology_spread_constraints
+    return not own and shape.profile is not None and bool(shape.profile.defaults)
+
+
+def _lacks_defaults(shape: PodClass) -> bool:
+    return may_have_defaults(shape) and not any(clause.default for clause in shape.clauses)
+
+
+def with_defaults(shape: PodClass, deduced: LabelSelector) -> PodClass:
+    """Return a shape with its scheduler's default constraints before its affinity terms.
+
+    A default constraint that the scheduler does not act on, because its plugin is off there, is left out.
+    """
+    defaults = () if shape.profile is None else shape.profile.defaults
+    # Each requirement once, as in every effective selector.
+    selector = effective_selector(deduced, (), {}) or deduced
+    found = tuple(
+        _clause(index, default, selector)
+        for index, default in enumerate(defaults)
+        if shape.profile is not None and shape.profile.heeds(hard=_is_hard(default))
+    )
+    splits = tuple(SelectorParts(selector, {}, frozenset()) for _ in found)
+    return msgspec.structs.replace(shape, clauses=(*found, *shape.clauses), splits=(*splits, *shape.splits))
+
+
+def _is_hard(constraint: TopologySpreadConstraint) -> bool:
+    return constraint.when_unsatisfiable == WhenUnsatisfiable.DO_NOT_SCHEDULE
+
+
+def _clause(index: int, default: TopologySpreadConstraint, selector: LabelSelector) -> TopologyTerm:
+    """Return a default constraint as a clause; what it says of matchLabelKeys has no effect."""
+    constraint = msgspec.structs.replace(default, label_selector=selector, match_label_keys=())
+    return TopologyTerm(
+        path=f"defaultConstraints[{index}]",
+        topology_key=constraint.topology_key,
+        selector=selector,
+        match_label_keys=(),
+        mismatch_label_keys=(),
+        required=_is_hard(default),
+        constraint=constraint,
+        default=True,
+    )

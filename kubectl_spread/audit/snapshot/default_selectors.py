@@ -1,0 +1,61 @@
+"""Deduction: the selectors of Services and owners, from which that of default constraints is deduced."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kubectl_spread.audit.snapshot.records import PodClass
+from kubectl_spread.kube.api.labels import Labels
+from kubectl_spread.kube.api.types import LabelSelector, OwnerReference
+from kubectl_spread.kube.api.workloads import WorkloadObject
+from kubectl_spread.kube.scheduler import defaultconstraints
+from kubectl_spread.kube.scheduler.defaultconstraints import MapSelecting
+
+_CONTROLLER: Final = "ReplicationController"
+API_VERSIONS: Final = {_CONTROLLER: "v1", "ReplicaSet": "apps/v1", "StatefulSet": "apps/v1"}
+"""The kinds of owners whose selectors count, and the API version by which the scheduler knows each."""
+
+
+class DefaultSelectors:
+    """What was read of Services and owners; nothing is kept unless that is asked for."""
+
+    def __init__(self, *, keeps: bool) -> None:
+        """Start without any; ``keeps`` tells whether selectors are deduced at all."""
+        self.keeps = keeps
+        self.services = 0
+        self._services: dict[str, list[Labels]] = {}
+        self._owners: dict[tuple[str, str, str], LabelSelector] = {}
+
+    def add_service(self, service: MapSelecting) -> None:
+        """Keep the selector of a Service; one that has none selects nothing."""
+        self.services += 1
+        if self.keeps and service.spec.selector:
+            self._services.setdefault(service.metadata.namespace, []).append(service.spec.selector)
+
+    def add_owner(self, kind: str, workload: WorkloadObject) -> None:
+        """Keep the selector of a workload, if it is of a kind that counts."""
+        if self.keeps and kind in API_VERSIONS:
+            place = (workload.metadata.namespace, kind, workload.metadata.name)
+            self._owners[place] = workload.selector or LabelSelector()
+
+    def knows(self, shape: PodClass) -> bool:
+        """Tell whether the selector of the pods' owner was read, or there is none that counts."""
+        return not _counts(shape.owner) or self._of_owner(shape) is not None
+
+    def of(self, shape: PodClass) -> LabelSelector:
+        """Return what the scheduler deduces for pods of a shape; an owner that was not read adds nothing."""
+        services = self._services.get(shape.namespace, ())
+        own = self._of_owner(shape)
+        if own is not None and shape.owner is not None and shape.owner.kind == _CONTROLLER:
+            return defaultconstraints.deduce(shape.labels, services, by_labels=own.match_labels)
+        return defaultconstraints.deduce(shape.labels, services, by_selector=own)
+
+    def _of_owner(self, shape: PodClass) -> LabelSelector | None:
+        owner = shape.owner
+        if owner is None or not _counts(owner):
+            return None
+        return self._owners.get((shape.namespace, owner.kind, owner.name))
+
+
+def _counts(owner: OwnerReference | None) -> bool:
+    return owner is not None and API_VERSIONS.get(owner.kind) == owner.api_version

@@ -1,0 +1,111 @@
+"""Shapes: pods that are alike share one, made at the first of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from kubectl_spread.audit.snapshot.digests import Digests, digest
+from kubectl_spread.audit.snapshot.ownership import controller
+from kubectl_spread.audit.snapshot.records import PodClass
+from kubectl_spread.audit.snapshot.tails import SelectorParts, split
+from kubectl_spread.audit.snapshot.terms import TopologyTerm, clauses
+from kubectl_spread.kube.api.labels import Labels
+from kubectl_spread.kube.api.types import Affinity, Pod, PodSpec
+from kubectl_spread.kube.scheduler import nodeaffinity
+from kubectl_spread.kube.scheduler.configuration import Profile
+from kubectl_spread.kube.scheduler.podtopologyspread import Placement
+from kubectl_spread.kube.scheduler.resources import Amounts
+
+IGNORE_ANNOTATION: Final = "kubectl-spread/ignore"
+
+
+class SharedClauses:
+    """The clauses of specs and their splits, which pods of one template share even where their labels differ."""
+
+    def __init__(self) -> None:
+        """Start without any."""
+        self._clauses: dict[bytes, tuple[tuple[TopologyTerm, ...], tuple[SelectorParts, ...]]] = {}
+
+    def of(self, spec: PodSpec) -> tuple[tuple[TopologyTerm, ...], tuple[SelectorParts, ...]]:
+        """Return the clauses of a spec and the split of each."""
+        key = digest((spec.topology_spread_constraints, _without_node_affinity(spec.affinity)))
+        if key not in self._clauses:
+            found = clauses(spec)
+            self._clauses[key] = (found, split(found))
+        return self._clauses[key]
+
+
+class PodClasses:
+    """The shapes of the pods that were met so far."""
+
+    def __init__(self, schedulers: Mapping[str, Profile]) -> None:
+        """Start without any; ``schedulers`` says how each scheduler spreads pods."""
+        self._schedulers = schedulers
+        self._digests = Digests()
+        self._shapes: dict[bytes, PodClass] = {}
+        self._clauses = SharedClauses()
+
+    def of(self, pod: Pod, requests: Amounts | None) -> PodClass:
+        """Return the shape of a pod that asks for ``requests``."""
+        spec = pod.spec
+        pinned = nodeaffinity.pinned_node(spec.affinity) is not None
+        affinity = _without_node_affinity(spec.affinity) if pinned else spec.affinity
+        alike = (
+            pod.metadata.namespace,
+            controller(pod.metadata),
+            pod.metadata.labels,
+            spec.topology_spread_constraints,
+            affinity,
+            spec.node_selector,
+            spec.tolerations,
+            spec.scheduler_name,
+            bool(spec.node_name),
+            bool(pod.metadata.uid),
+            pinned,
+            pod.metadata.annotations.get(IGNORE_ANNOTATION, ""),
+            requests,
+        )
+        key = self._digests.of(alike)
+        if key not in self._shapes:
+            self._shapes[key] = self._new_shape(pod, affinity, requests, pinned=pinned)
+        return self._shapes[key]
+
+    def _new_shape(self, pod: Pod, affinity: Affinity | None, requests: Amounts | None, *, pinned: bool) -> PodClass:
+        spec = pod.spec
+        found, splits = self._clauses.of(spec)
+        return PodClass(
+            namespace=pod.metadata.namespace,
+            owner=controller(pod.metadata),
+            labels=pod.metadata.labels,
+            spec=spec,
+            written=spec,
+            requests=requests,
+            clauses=found,
+            splits=splits,
+            placement=Placement(spec.node_selector, affinity, spec.tolerations),
+            scheduler_name=spec.scheduler_name,
+            profile=self._schedulers.get(spec.scheduler_name),
+            unsettled_keys=_unsettled_keys(found, splits, pod.metadata.labels),
+            bound=bool(spec.node_name),
+            stored=bool(pod.metadata.uid),
+            pinned=pinned,
+            ignored=pod.metadata.annotations.get(IGNORE_ANNOTATION, ""),
+        )
+
+
+def _unsettled_keys(
+    found: tuple[TopologyTerm, ...], splits: tuple[SelectorParts, ...], labels: Labels
+) -> frozenset[str]:
+    return frozenset(
+        key
+        for clause, part in zip(found, splits, strict=True)
+        for key in (*clause.match_label_keys, *clause.mismatch_label_keys)
+        if labels.get(key) not in {value for (_, name), value in part.tail.items() if name == key}
+    )
+
+
+def _without_node_affinity(affinity: Affinity | None) -> Affinity | None:
+    return None if affinity is None else msgspec.structs.replace(affinity, node_affinity=None)

@@ -1,0 +1,104 @@
+"""Revisions: which pods of a domain belong to which version of their workload?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+from kubectl_spread.audit.snapshot.records import PodRecord, Population
+from kubectl_spread.audit.snapshot.scope import Target
+from kubectl_spread.audit.snapshot.snapshot import Snapshot
+from kubectl_spread.kube.api.labels import Labels
+from kubectl_spread.kube.scheduler.podtopologyspread import Spread
+
+LABELS: Final = ("pod-template-hash", "controller-revision-hash", "rollouts-pod-template-hash")
+"""The labels by which controllers tell the revisions of a workload apart; a pod has one of them."""
+_LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
+
+
+def revision_key(labels: Labels) -> str:
+    """Return the label by which a pod's controller tells its revisions apart; "" for none."""
+    return next((key for key in LABELS if key in labels), "")
+
+
+def revision_of(labels: Labels) -> str:
+    """Return the revision that a pod's labels name; "" for none."""
+    return labels.get(revision_key(labels), "")
+
+
+class Revisions:
+    """The revisions that the pods of each workload have, oldest first."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        """Start without any, or with those of all pods where only some pods are asked for by name.
+
+        ``snapshot`` knows how old the pods' owners are.
+        """
+        self._snapshot = snapshot
+        self._born: dict[tuple[str, Target], dict[str, tuple[int, datetime]]] = {}
+        for pod in snapshot.pods if snapshot.scope.targets else ():
+            self.add(snapshot.workload(pod), [pod])
+
+    def add(self, workload: Target, pods: Iterable[PodRecord]) -> None:
+        """Keep how old the revision of some pods is, which are alike.
+
+        A ReplicaSet of a Deployment has a number; else a revision is as old as its owner, or as its first pod.
+        """
+        alike = list(pods)
+        shape, chain = alike[0].shape, self._snapshot.owner_chain(alike[0])
+        if chain and chain[0].target != workload:
+            age = (chain[0].revision, chain[0].created or _LONG_AGO)
+        else:
+            age = (0, min(pod.created or _LONG_AGO for pod in alike))
+        known = self._born.setdefault((shape.namespace, workload), {})
+        revision = revision_of(shape.labels)
+        known[revision] = min(known.get(revision, age), age)
+
+    def of(self, namespace: str, workload: Target) -> tuple[str, ...]:
+        """Return the revisions of a workload, the oldest first."""
+        born = self._born.get((namespace, workload), {})
+        return tuple(sorted(born, key=lambda revision: (born[revision], revision)))
+
+    def superseded(self, namespace: str, workload: Target, pods: Iterable[PodRecord]) -> bool:
+        """Tell whether none of ``pods`` is of the newest revision of their workload."""
+        known = self.of(namespace, workload)
+        return len(known) > 1 and all(revision_of(pod.shape.labels) != known[-1] for pod in pods)
+
+    def older_pods(self, namespace: str, workload: Target, spread: Spread) -> Counter[str]:
+        """Count the matching pods of all revisions of a workload but the newest, by eligible domain."""
+        counts = by_revision(spread, self._snapshot.population(namespace))
+        older: Counter[str] = Counter()
+        for revision in self.of(namespace, workload)[:-1]:
+            older.update(counts.get(revision, {}))
+        return older
+
+    def evens_out(self, namespace: str, workload: Target, spread: Spread) -> bool:
+        """Tell whether a skew above maxSkew is within it once the pods of older revisions are gone."""
+        older = self.older_pods(namespace, workload, spread)
+        without = skew_with(spread, {value: -number for value, number in older.items()})
+        return bool(older.total()) and spread.skew > spread.constraint.max_skew >= without
+
+
+def by_revision(spread: Spread, population: Population) -> dict[str, Counter[str]]:
+    """Return for each revision the number of pods that match in each eligible domain.
+
+    Args:
+        spread: The count of a constraint.
+        population: The pods of its namespace: those that count, or those that are leaving.
+    """
+    found: dict[str, Counter[str]] = {}
+    value_of = spread.domains.value_of
+    selector = spread.constraint.selector
+    for labels, per_node in population.selected(selector) if selector else ():
+        counts = found.setdefault(revision_of(labels), Counter())
+        for node, number in per_node.items():
+            if node in value_of:
+                counts[value_of[node]] += number
+    return found
+
+
+def skew_with(spread: Spread, change: Mapping[str, int]) -> int:
+    """Return what the skew would be with so many more (or fewer) pods in each domain."""
+    return spread.changed(change).skew

@@ -1,0 +1,81 @@
+"""Scope: which pods are judged. It never decides which pods are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import msgspec
+
+from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.api.types import LabelSelectorRequirement, Pod
+
+FIELDS: Final[Mapping[str, Callable[[Pod], str]]] = {
+    "metadata.name": lambda pod: pod.metadata.name,
+    "metadata.namespace": lambda pod: pod.metadata.namespace,
+    "spec.nodeName": lambda pod: pod.spec.node_name,
+    "spec.restartPolicy": lambda pod: pod.spec.restart_policy,
+    "spec.schedulerName": lambda pod: pod.spec.scheduler_name,
+    "spec.serviceAccountName": lambda pod: pod.spec.service_account_name,
+    "spec.hostNetwork": lambda pod: str(pod.spec.host_network).lower(),
+    "status.phase": lambda pod: pod.status.phase,
+    "status.podIP": lambda pod: pod.status.pod_ip,
+    "status.nominatedNodeName": lambda pod: pod.status.nominated_node_name,
+}
+"""The fields of a pod that the apiserver selects by.
+
+Source: kubernetes v1.37.1 pkg/registry/core/pod/strategy.go, ToSelectableFields.
+"""
+
+
+class FieldRequirement(msgspec.Struct, frozen=True):
+    """One term of a field selector: ``field=value`` or ``field!=value``."""
+
+    field: str
+    value: str
+    equal: bool
+
+
+class Target(msgspec.Struct, frozen=True):
+    """An object, or one named on the command line, where an empty name means every object of the kind.
+
+    ``copy`` tells manifests of one name apart.
+    """
+
+    kind: str
+    name: str
+    copy: int = 0
+
+    def includes(self, other: Target) -> bool:
+        """Tell whether ``other`` is this object, or any of this kind where no name is given."""
+        return self.kind == other.kind and self.name in ("", other.name)
+
+
+class Scope(msgspec.Struct, frozen=True):
+    """Which pods are judged; ``namespace`` None means all, no targets means every pod."""
+
+    namespace: str | None = None
+    exclude_namespaces: frozenset[str] = frozenset()
+    labels: tuple[LabelSelectorRequirement, ...] = ()
+    fields: tuple[FieldRequirement, ...] = ()
+    targets: tuple[Target, ...] = ()
+
+    def covers(self, namespace: str) -> bool:
+        """Tell whether pods of a namespace are judged at all."""
+        return self.namespace in (None, namespace) and namespace not in self.exclude_namespaces
+
+    def selects(self, pod: Pod) -> bool:
+        """Tell whether namespace, labels and fields of a pod are asked for; targets need its owners."""
+        return (
+            self.covers(pod.metadata.namespace)
+            and all(labelselectors.satisfies(item, pod.metadata.labels) for item in self.labels)
+            and all((FIELDS[item.field](pod) == item.value) == item.equal for item in self.fields)
+        )
+
+    def selects_template(self, namespace: str, labels: Mapping[str, str]) -> bool:
+        """Tell whether pods of a template would be asked for; one that no field tells apart is not, by fields."""
+        return (
+            self.covers(namespace)
+            and not self.fields
+            and all(labelselectors.satisfies(item, labels) for item in self.labels)
+        )

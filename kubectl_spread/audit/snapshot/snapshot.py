@@ -1,0 +1,288 @@
+"""The snapshot: pods, nodes and owners, folded object by object into what the audit needs."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import msgspec
+
+from kubectl_spread.audit.snapshot.antiaffinity import AntiAffinity
+from kubectl_spread.audit.snapshot.capacity import NodeCapacity, Requests
+from kubectl_spread.audit.snapshot.default_selectors import DefaultSelectors
+from kubectl_spread.audit.snapshot.ownership import Ownership, controller
+from kubectl_spread.audit.snapshot.podclasses import IGNORE_ANNOTATION, PodClasses
+from kubectl_spread.audit.snapshot.records import EventRecord, Manifest, OwnerRecord, PodRecord, Population
+from kubectl_spread.audit.snapshot.scope import Scope, Target
+from kubectl_spread.audit.snapshot.templates import Template, template_of
+from kubectl_spread.kube.api import managedfields
+from kubectl_spread.kube.api.detail import DetailedPod
+from kubectl_spread.kube.api.labels import ZONE
+from kubectl_spread.kube.api.types import Event, Node, ObjectMeta, OwnerReference, Pod
+from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
+from kubectl_spread.kube.descheduler import defaultevictor
+from kubectl_spread.kube.descheduler.topologyspread import PodGroup
+from kubectl_spread.kube.scheduler import configuration, resources
+from kubectl_spread.kube.scheduler.configuration import Profile
+from kubectl_spread.kube.scheduler.resources import Amounts
+
+_LONGEST_NUMBER: Final = 19
+_MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
+_REVISION_ANNOTATION: Final = "deployment.kubernetes.io/revision"
+_TEMPLATE_KINDS: Final = frozenset(kind for _, kind in KINDS)
+_FINISHED: Final = frozenset({"Succeeded", "Failed"})
+
+
+class Snapshot:
+    """Pods, nodes and owners read at one moment."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        *,
+        closely: bool = False,
+        schedulers: Mapping[str, Profile] = configuration.UNASKED,
+    ) -> None:
+        """Keep what ``scope`` selects to be judged, and count everything.
+
+        ``schedulers`` are those of which it is known how they spread, by name; where one has default constraints,
+        ``deduction`` keeps what their selectors are deduced from.
+        ``closely`` keeps what only ``explain`` asks for, as ``neighbours``: which pods keep others away.
+        ``with_managed_fields`` counts the judged pods that have any; ``evictees`` are the pods that were read in
+        detail, as the descheduler sees them.
+        """
+        self.scope = scope
+        self.with_managed_fields = 0
+        self.neighbours = AntiAffinity(keeps=closely)
+        self.evictees: list[PodGroup] = []
+        self.pods: list[PodRecord] = []
+        self.nodes: list[Node] = []
+        self.templates: list[Template] = []
+        self.manifests: dict[tuple[str, Target], Manifest] = {}
+        self._unjudged: list[tuple[str, str, str, OwnerReference | None]] = []
+        self._populations: dict[str, Population] = {}
+        self._leaving: dict[str, Population] = {}
+        self._requests = Requests()
+        self._requested: dict[str, dict[str, int]] = {}
+        self.ownership = Ownership()
+        self.schedulers = schedulers
+        self.deduction = DefaultSelectors(keeps=any(profile.defaults for profile in schedulers.values()))
+        self._shapes = PodClasses(schedulers)
+        self._met: set[Target] = set()
+
+    @property
+    def zones(self) -> int:
+        """How many zones the nodes are in; one without a name counts, as it does for the scheduler."""
+        return len({node.metadata.labels[ZONE] for node in self.nodes if ZONE in node.metadata.labels})
+
+    def add_node(self, node: Node) -> None:
+        """Keep what is read of a node; of its metadata name, labels and age."""
+        metadata = ObjectMeta(
+            name=node.metadata.name,
+            labels=node.metadata.labels,
+            creation_timestamp=node.metadata.creation_timestamp,
+        )
+        self.nodes.append(msgspec.structs.replace(node, metadata=metadata))
+
+    def add_workload(self, kind: str, workload: WorkloadObject, manifest: Manifest | None = None) -> None:
+        """Keep what a workload tells about the pods it owns, and its template where that is asked for."""
+        metadata = workload.metadata
+        owner, ignored = controller(metadata), metadata.annotations.get(IGNORE_ANNOTATION, "")
+        if self.scope.covers(metadata.namespace):
+            self._met.add(Target(kind, metadata.name))
+            if owner is not None and owner.kind not in _TEMPLATE_KINDS:
+                # Objects of such a kind are not read themselves.
+                self._met.add(Target(owner.kind, owner.name))
+        target = self._add_manifest(kind, metadata, manifest)
+        record = OwnerRecord(
+            target=target,
+            owner=owner,
+            template_labels=workload.template.metadata.labels,
+            ignored=ignored,
+            created=metadata.creation_timestamp,
+            revision=_number(metadata.annotations.get(_REVISION_ANNOTATION, "")),
+            scaled=managedfields.field_owner(metadata, "f:spec", "f:replicas") if self.neighbours.keeps else None,
+        )
+        self.ownership.add(metadata.namespace, record)
+        self.deduction.add_owner(kind, workload)
+        if self._speaks(record, workload) and self.scope.selects_template(
+            metadata.namespace, workload.template.metadata.labels
+        ):
+            self.templates.append(template_of(target, workload, owner, ignored))
+
+    def add_pod(self, pod: Pod, manifest: Manifest | None = None) -> None:
+        """Count a pod where the scheduler counts it, and keep it where it is to be judged."""
+        metadata = pod.metadata
+        target = self._add_manifest("Pod", metadata, manifest)
+        judged = self.scope.selects(pod)
+        if pod.status.phase in _FINISHED:
+            self._pass_over(pod, "finished", asked=judged)
+            return
+        terminating = metadata.deletion_timestamp is not None
+        if isinstance(pod, DetailedPod):
+            self.evictees.append(_evictee(pod))
+        requests = self._requests.of(pod.spec)
+        # Thirty pods and more name the same node.
+        node = sys.intern(pod.spec.node_name)
+        if node:
+            resources.add(self._requested.setdefault(node, {}), requests or {})
+            populations = self._leaving if terminating else self._populations
+            populations.setdefault(metadata.namespace, Population()).add(metadata.labels, node)
+            self.neighbours.add(pod)
+        if _MIRROR_ANNOTATION in metadata.annotations:
+            self._pass_over(pod, "mirror", asked=judged)
+            return
+        if judged:
+            self._keep(pod, node, requests, terminating=terminating, copy=target.copy)
+
+    def _add_manifest(self, kind: str, metadata: ObjectMeta, manifest: Manifest | None) -> Target:
+        """Keep where an object was read, and return what it is called."""
+        target = Target(kind, metadata.name, manifest.copy if manifest else 0)
+        if manifest:
+            self.manifests[metadata.namespace, target] = manifest
+        return target
+
+    def join(self, others: Snapshot) -> None:
+        """Take over what the pods of other namespaces take of the nodes, and whom they keep away."""
+        self._populations.update(others._populations)
+        self._leaving.update(others._leaving)
+        for node, requested in others._requested.items():
+            resources.add(self._requested.setdefault(node, {}), requested)
+        self.neighbours.join(others.neighbours)
+
+    def add_event(self, event: Event) -> None:
+        """Keep what was said about an object."""
+        self.ownership.add_event(event)
+
+    def unmet(self) -> list[Target]:
+        """Return the objects that were named and that were neither read nor own what was."""
+        if not self.scope.targets:
+            return []
+        pods = {Target("Pod", pod.name) for pod in self.pods}
+        owners = {owner.target for pod in self.pods for owner in self.owner_chain(pod)}
+        passed_over = {target for _, targets in self._passed_over() for target in targets}
+        known = self._met | pods | owners | passed_over
+        return [target for target in self.scope.targets if target.name and target not in known]
+
+    def population(self, namespace: str) -> Population:
+        """Return the counted pods of a namespace."""
+        return self._populations.get(namespace, Population())
+
+    def leaving(self, namespace: str) -> Population:
+        """Return the terminating pods of a namespace, which do not count."""
+        return self._leaving.get(namespace, Population())
+
+    def room(self) -> NodeCapacity:
+        """Return what the nodes have left."""
+        return NodeCapacity(self.nodes, self._requested)
+
+    def events(self, namespace: str, target: Target, reason: str) -> list[EventRecord]:
+        """Return what was said for one reason about an object and the workloads below it, the newest first."""
+        return self.ownership.events(namespace, target, reason)
+
+    def populations(self, *, leaving: bool = False) -> Mapping[str, Population]:
+        """Return the counted pods of every namespace, or those that are terminating."""
+        return self._leaving if leaving else self._populations
+
+    def pods_on_nodes(self) -> Counter[str]:
+        """Count the bound pods of each node, read or not, in the order of the nodes' names."""
+        found: Counter[str] = Counter()
+        for populations in (self._populations, self._leaving):
+            for population in populations.values():
+                for _, per_node in population:
+                    found.update(per_node)
+        return Counter({node: found[node] for node in sorted(found)})
+
+    def owner_chain(self, pod: PodRecord) -> tuple[OwnerRecord, ...]:
+        """Return the known owners of a pod, the direct one first, up to the root."""
+        return self.ownership.chain(pod.shape.namespace, pod.shape.owner)
+
+    @property
+    def skipped(self) -> Counter[str]:
+        """Count the pods that are asked for and not judged, by reason."""
+        wanted = self.scope.targets
+        return Counter(
+            reason
+            for reason, targets in self._passed_over()
+            if not wanted or any(one.includes(other) for one in wanted for other in targets)
+        )
+
+    def _pass_over(self, pod: Pod, reason: str, *, asked: bool) -> None:
+        if asked:
+            self._unjudged.append((reason, pod.metadata.namespace, pod.metadata.name, controller(pod.metadata)))
+
+    def _passed_over(self) -> Iterator[tuple[str, list[Target]]]:
+        """Yield the reason for each pod that is not judged, and the objects that it is or belongs to."""
+        for reason, namespace, name, owner in self._unjudged:
+            owners = [record.target for record in self.ownership.chain(namespace, owner)]
+            yield reason, [Target("Pod", name), *owners]
+
+    def workload(self, pod: PodRecord) -> Target:
+        """Return the root owner of a pod; a pod without one is its own workload."""
+        chain = self.owner_chain(pod)
+        return chain[-1].target if chain else pod.target
+
+    def root(self, template: Template) -> Target:
+        """Return the root owner of a template's pods: its workload, or what owns that."""
+        chain = self.template_owners(template)
+        return chain[-1].target if chain else template.workload
+
+    def template_owners(self, template: Template) -> tuple[OwnerRecord, ...]:
+        """Return the known owners of a template's workload, the direct one first, up to the root."""
+        return self.ownership.chain(template.namespace, template.owner)
+
+    def _speaks(self, record: OwnerRecord, workload: WorkloadObject) -> bool:
+        """Tell whether a workload's own template is judged: nothing that is read stands above it, or it is named.
+
+        Of one that is owned (a Rollout's ReplicaSet, or one that is named) only a revision that has pods speaks.
+        """
+        if record.owner is None:
+            return True
+        named = any(target.includes(record.target) for target in self.scope.targets)
+        return workload.replicas != 0 and (named or record.owner.kind not in _TEMPLATE_KINDS)
+
+    def _keep(self, pod: Pod, node: str, requests: Amounts | None, *, terminating: bool, copy: int) -> None:
+        shape = self._shapes.of(pod, requests)
+        self.with_managed_fields += bool(pod.metadata.managed_fields)
+        self.pods.append(
+            PodRecord(
+                name=pod.metadata.name,
+                node=node,
+                shape=shape,
+                generation=pod.metadata.generation,
+                created=pod.metadata.creation_timestamp,
+                owners=managedfields.label_owners(pod.metadata, shape.unsettled_keys),
+                terminating=terminating,
+                held=bool(pod.metadata.finalizers),
+                gates=tuple(gate.name for gate in pod.spec.scheduling_gates),
+                unscheduled=pod.unscheduled if isinstance(pod, DetailedPod) else None,
+                copy=copy,
+            )
+        )
+
+
+def _number(text: str) -> int:
+    return int(text) if len(text) <= _LONGEST_NUMBER and text.isdecimal() else 0
+
+
+def _evictee(pod: DetailedPod) -> PodGroup:
+    """Return a pod as the descheduler sees it."""
+    metadata, spec = pod.metadata, pod.spec
+    terminating = metadata.deletion_timestamp is not None
+    evictee = defaultevictor.Evictee(
+        owner_kinds=[owner.kind for owner in metadata.owner_references],
+        annotations=metadata.annotations,
+        priority=spec.priority,
+        volume_kinds=[volume.kind for volume in spec.volumes],
+        terminating=terminating,
+    )
+    return PodGroup(
+        metadata.namespace,
+        metadata.labels,
+        spec.node_name,
+        evictable=defaultevictor.evictable(evictee),
+        terminating=terminating,
+        phase=pod.status.phase,
+    )

@@ -1,0 +1,154 @@
+"""Templates: would the API server take a template, and then the pods made from it?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+from kubectl_spread.audit.snapshot.scope import Target
+from kubectl_spread.audit.snapshot.terms import TopologyTerm, clauses
+from kubectl_spread.kube.api.field import FieldError
+from kubectl_spread.kube.api.labels import Labels
+from kubectl_spread.kube.api.types import OwnerReference, PodSpec
+from kubectl_spread.kube.api.workloads import WorkloadObject, template_path
+from kubectl_spread.kube.apiserver import strategy, validation
+from kubectl_spread.kube.features import Behaviour
+
+PRESUMED: Final = "presumed"
+"""The value of a label that a controller will set and that nobody knows before."""
+_JOB_LABELS: Final = (
+    "batch.kubernetes.io/controller-uid",
+    "batch.kubernetes.io/job-name",
+    "controller-uid",
+    "job-name",
+)
+_INDEX_LABEL: Final = "batch.kubernetes.io/job-completion-index"
+_CONTROLLER_LABELS: Final[Mapping[str, tuple[str, ...]]] = {
+    "Deployment": ("pod-template-hash",),
+    "StatefulSet": (
+        "apps.kubernetes.io/pod-index",
+        "controller-revision-hash",
+        "statefulset.kubernetes.io/pod-name",
+    ),
+    "DaemonSet": ("controller-revision-hash", "pod-template-generation"),
+    "Job": _JOB_LABELS,
+    "CronJob": _JOB_LABELS,
+}
+_CLAUSE: Final = re.compile(
+    r"(?:topologySpreadConstraints|requiredDuringSchedulingIgnoredDuringExecution)\[\d+\]"
+    r"|preferredDuringSchedulingIgnoredDuringExecution\[\d+\](?:\.podAffinityTerm)?"
+)
+
+
+class Refused(StrEnum):
+    """What the apiserver would refuse."""
+
+    TEMPLATE = "the workload"
+    PODS = "every pod of this template"
+    POD = "this pod"
+    EDIT = "every edit of the pods"
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """The API's own words on one clause that it would not take."""
+
+    path: str
+    refused: Refused
+    messages: tuple[str, ...]
+
+
+class Template(msgspec.Struct, frozen=True):
+    """A workload's pod template.
+
+    ``kind`` is that of ``holder``, the object that holds it, which ``workload`` may own. ``clauses`` have the
+    template's paths and ``path`` is where its pod spec stands; ``labels`` are those that its pods will have.
+    ``replicas`` is None where their number is not written down; ``rolls`` tells whether old and new pods stand side by
+    side during a rollout.
+    """
+
+    namespace: str
+    kind: str
+    holder: Target
+    workload: Target
+    owner: OwnerReference | None
+    spec: PodSpec
+    path: str
+    labels: Labels
+    clauses: tuple[TopologyTerm, ...]
+    replicas: int | None
+    rolls: bool
+    ignored: str
+
+
+def labels_of_controller(kind: str) -> tuple[str, ...]:
+    """Return the labels that the controller of a kind adds to all pods; none where that is not known."""
+    return _CONTROLLER_LABELS.get(kind, ())
+
+
+def controller_labels(kind: str, workload: WorkloadObject) -> tuple[str, ...]:
+    """Return the labels that the controller of a workload adds to the pods of its template, in key order."""
+    found = labels_of_controller(kind)
+    return tuple(sorted((*found, _INDEX_LABEL))) if workload.indexed else found
+
+
+def template_of(target: Target, workload: WorkloadObject, owner: OwnerReference | None, ignored: str) -> Template:
+    """Return the template of a workload that is called ``target``."""
+    kind = target.kind
+    spec = workload.template.spec
+    path = template_path(kind)
+    return Template(
+        namespace=workload.metadata.namespace,
+        kind=kind,
+        holder=target,
+        workload=target,
+        owner=owner,
+        spec=spec,
+        path=path,
+        labels=template_labels(kind, workload),
+        clauses=clauses(spec, path),
+        replicas=workload.replicas,
+        rolls=workload.rolls,
+        ignored=ignored,
+    )
+
+
+def template_labels(kind: str, workload: WorkloadObject) -> Labels:
+    """Return the labels that the pods of a workload will have; the controller's own have a presumed value."""
+    presumed = dict.fromkeys(controller_labels(kind, workload), PRESUMED)
+    return {**presumed, **workload.template.metadata.labels}
+
+
+def template_refusals(spec: PodSpec, labels: Labels, behaviour: Behaviour, path: str) -> tuple[Refusal, ...]:
+    """Return what an apiserver of this behaviour says to a template, or else to the pods made from it.
+
+    Args:
+        spec: The template's pod spec.
+        labels: The labels that its pods will have.
+        behaviour: How the apiserver behaves.
+        path: Where the pod spec stands in the workload.
+    """
+    stored = strategy.drop_disabled_fields(spec, behaviour)
+    if errors := validation.pod_errors(stored, behaviour, path):
+        return by_clause(errors, Refused.TEMPLATE, path)
+    return by_clause(pod_refusals(spec, labels, behaviour), Refused.PODS, path)
+
+
+def pod_refusals(spec: PodSpec, labels: Labels, behaviour: Behaviour) -> tuple[FieldError, ...]:
+    """Return the API's errors on a pod that is created with this spec and these labels."""
+    return validation.pod_errors(strategy.prepare_for_create(spec, labels, behaviour), behaviour)
+
+
+def by_clause(errors: Iterable[FieldError], refused: Refused, path: str) -> tuple[Refusal, ...]:
+    """Gather errors by the clause they are about; ``path`` is where the pod spec stands."""
+    found: dict[str, list[str]] = {}
+    for error in errors:
+        match = _CLAUSE.search(error.path)
+        clause = error.path[: match.end()] if match else error.path
+        if refused is Refused.PODS:
+            clause = f"{path}{clause.removeprefix('spec')}"
+        found.setdefault(clause, []).append(error.message)
+    return tuple(Refusal(clause, refused, tuple(messages)) for clause, messages in found.items())

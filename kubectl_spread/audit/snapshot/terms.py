@@ -1,0 +1,121 @@
+"""Clauses: every topology spread constraint and affinity term of a pod, with its field path."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+
+import msgspec
+
+from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.api.types import LabelSelector, PodAffinity, PodAffinityTerm, PodSpec, TopologySpreadConstraint
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+_INDEX = re.compile(r"\[(\d+)\]")
+
+
+class TopologyTerm(msgspec.Struct, frozen=True, dict=True):
+    """One spread constraint or affinity term; ``constraint`` is None for a term.
+
+    ``required`` tells whether the scheduler filters by it: a DoNotSchedule constraint or a required term. A
+    ``default`` one is the scheduler's own, for pods that have no spread constraints.
+    """
+
+    path: str
+    topology_key: str
+    selector: LabelSelector | None
+    match_label_keys: tuple[str, ...]
+    mismatch_label_keys: tuple[str, ...]
+    required: bool
+    constraint: TopologySpreadConstraint | None
+    default: bool = False
+    namespace_selector: LabelSelector | None = None
+
+    @property
+    def spread(self) -> bool:
+        """Whether this is a topology spread constraint."""
+        return self.constraint is not None
+
+    @property
+    def keyed(self) -> bool:
+        """Whether the apiserver has anything to merge into the selector."""
+        return bool(self.match_label_keys or self.mismatch_label_keys)
+
+    @cached_property
+    def parse_error(self) -> tuple[str, str] | None:
+        """The first selector that the scheduler cannot parse: its field and what is wrong with it; None: it parses all.
+
+        The API took such selectors in spread constraints before 1.27, and keeps what is stored.
+        """
+        selectors = (("labelSelector", self.selector), ("namespaceSelector", self.namespace_selector))
+        found = ((name, labelselectors.parse_error(selector)) for name, selector in selectors)
+        return next(((name, error) for name, error in found if error), None)
+
+
+def clauses(spec: PodSpec, path: str = "spec") -> tuple[TopologyTerm, ...]:
+    """Return the spread constraints of a pod, then its affinity and anti-affinity terms, in the API's order.
+
+    Args:
+        spec: The pod's spec, or a template's.
+        path: Where the spec stands in its object.
+    """
+    constraints = tuple(
+        _constraint_clause(f"{path}.topologySpreadConstraints[{index}]", constraint)
+        for index, constraint in enumerate(spec.topology_spread_constraints)
+    )
+    if spec.affinity is None:
+        return constraints
+    return (
+        *constraints,
+        *_term_clauses(f"{path}.affinity.podAffinity", spec.affinity.pod_affinity),
+        *_term_clauses(f"{path}.affinity.podAntiAffinity", spec.affinity.pod_anti_affinity),
+    )
+
+
+def path_order(path: str) -> tuple[str | int, ...]:
+    """Return a sort key for field paths that compares indices as numbers."""
+    return tuple(int(part) if part.isdigit() else part for part in _INDEX.split(path))
+
+
+def _constraint_clause(path: str, constraint: TopologySpreadConstraint) -> TopologyTerm:
+    return TopologyTerm(
+        path=path,
+        topology_key=constraint.topology_key,
+        selector=constraint.label_selector,
+        match_label_keys=constraint.match_label_keys,
+        mismatch_label_keys=(),
+        required=constraint.when_unsatisfiable == "DoNotSchedule",
+        constraint=constraint,
+    )
+
+
+def _term_clauses(path: str, affinity: PodAffinity | None) -> tuple[TopologyTerm, ...]:
+    if affinity is None:
+        return ()
+    required = affinity.required_during_scheduling_ignored_during_execution
+    preferred = affinity.preferred_during_scheduling_ignored_during_execution
+    return (
+        *(_term_clause(f"{path}.{_REQUIRED}[{index}]", term, required=True) for index, term in enumerate(required)),
+        *(
+            _term_clause(
+                f"{path}.{_PREFERRED}[{index}].podAffinityTerm",
+                weighted.pod_affinity_term,
+                required=False,
+            )
+            for index, weighted in enumerate(preferred)
+        ),
+    )
+
+
+def _term_clause(path: str, term: PodAffinityTerm, *, required: bool) -> TopologyTerm:
+    return TopologyTerm(
+        path=path,
+        topology_key=term.topology_key,
+        selector=term.label_selector,
+        match_label_keys=term.match_label_keys,
+        mismatch_label_keys=term.mismatch_label_keys,
+        required=required,
+        constraint=None,
+        namespace_selector=term.namespace_selector,
+    )

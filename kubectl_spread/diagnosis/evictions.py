@@ -1,0 +1,265 @@
+"""Evictions: which pods would have to go so that, once they are replaced, a skew is within maxSkew?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Final
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from kubectl_spread.audit.evaluation.counted import Counted
+from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
+from kubectl_spread.audit.evaluation.obstacles import ObstacleKind
+from kubectl_spread.audit.merge.verdicts import Verdict
+from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
+from kubectl_spread.diagnosis.eviction_plan import EvictionGame, fewest, fullest_first
+from kubectl_spread.diagnosis.simulation import cells, tallies
+from kubectl_spread.kube.scheduler.podtopologyspread import Spread
+from kubectl_spread.phrases import named
+from kubectl_spread.report import model
+
+_NOT_REPLACED_ALIKE: Final = frozenset(
+    {Verdict.STALE_LABEL, Verdict.REMOVED_LABEL, Verdict.LATE_LABEL, Verdict.DUPLICATE}
+)
+
+_SETS: Final = 64
+"""For so many sets of pods that are counted together the plan is kept."""
+_NOT_REPLACED: Final = "nothing replaces these pods: they have no owner"
+_NOWHERE: Final = "no eviction is sure to help: replacements have nowhere better to go"
+
+
+class Evictions(model.Part, frozen=True, kw_only=True):
+    """The pods to evict for one constraint, by name; or why none can be named.
+
+    ``sure`` says that this constraint alone decides where replacements go, so that the skew will be within maxSkew
+    wherever the scheduler places them, and that no smaller set does it. ``row`` is an index in the constraints.
+    """
+
+    row: int
+    path: str
+    pods: list[str] | UnsetType = UNSET
+    sure: bool | UnsetType = UNSET
+    reason: str | UnsetType = UNSET
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """The pods whose eviction ends a skew, by name; without any, ``reason`` says why.
+
+    ``sure``: nothing but the constraint decides where replacements go. ``only`` is the one domain that can take the
+    replacement of a single pod, "" where there are more.
+    """
+
+    pods: tuple[PodRecord, ...] = ()
+    sure: bool = False
+    only: str = ""
+    reason: str = ""
+
+
+def evictions(audit: Audit) -> list[Evictions]:
+    """Return, for every row whose hard constraint is above maxSkew, whom to evict, in the order of the rows."""
+    return [
+        _evictions(index, row, plan(row, spread, audit))
+        for index, row in enumerate(audit.rows)
+        if (spread := row.spread) is not None and spread.constraint.hard and not row.lower_bound
+        if spread.skew > spread.constraint.max_skew
+    ]
+
+
+def _evictions(index: int, row: EvaluatedConstraint, found: Plan) -> Evictions:
+    if not found.pods:
+        return Evictions(row=index, path=row.path, reason=found.reason)
+    return Evictions(row=index, path=row.path, pods=[pod.name for pod in found.pods], sure=found.sure)
+
+
+def plan(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> Plan:
+    """Return whom to evict so that a row's hard constraint, which is above maxSkew, is within it once more.
+
+    That may be pods of other workloads which have the same constraint: the skew is that of all pods counted together.
+    """
+    if reason := _hopeless(row, spread, audit) or _not_alone(row, audit):
+        return Plan(reason=reason)
+    kinds = {id(kind): kind for view, _ in row.views for kind in (audit.obstacles.kind(view.shape),)}
+    if len(kinds) == 1 and _decides_alone(view.shape for view, _ in row.views):
+        return _plan_of_all(next(iter(kinds.values())), audit.counted.of(row.namespace, spread), audit)
+    field, candidates = _field(row.views[0][0].shape, row.pods, spread, audit)
+    numbers = fewest(field)
+    if numbers is not None:
+        numbers = _with_the_others(row, spread, field, candidates, audit)
+    if numbers is None:
+        return Plan(reason=f"{_NOWHERE}, by all of their constraints")
+    return Plan(pods=_chosen_by_name(candidates, numbers))
+
+
+@lru_cache(maxsize=_SETS)
+def _plan_of_all(kind: PodClass, counted: Counted, audit: Audit) -> Plan:
+    """Return whom to evict of all pods that a constraint counts, holds, and that it alone places.
+
+    Workloads that share it have one plan.
+    """
+    spread = counted.spread
+    pods = [pod for pod in counted.pods if _is_held(pod, kind, spread, audit)]
+    field, candidates = _field(kind, pods, spread, audit)
+    numbers = fewest(field)
+    if numbers is None:
+        return Plan(reason=_NOWHERE)
+    chosen = _chosen_by_name(candidates, numbers)
+    return Plan(pods=chosen, sure=True, only=_only_domain(chosen, field, spread))
+
+
+def _field(
+    shape: PodClass, pods: Iterable[PodRecord], spread: Spread, audit: Audit
+) -> tuple[EvictionGame, Mapping[str, Sequence[PodRecord]]]:
+    """Return the domains of a constraint for pods of one shape, and the pods that may be evicted from each."""
+    candidates = _candidates(pods, spread, audit)
+    field = EvictionGame(
+        counts=spread.match_num,
+        capacity=_capacity(shape, spread, audit),
+        movable={domain: len(found) for domain, found in candidates.items()},
+        lost={domain: sum(_loses_room(pod, audit) for pod in found) for domain, found in candidates.items()},
+        max_skew=spread.constraint.max_skew,
+        min_domains=spread.constraint.min_domains,
+    )
+    return field, candidates
+
+
+def _only_domain(pods: Sequence[PodRecord], field: EvictionGame, spread: Spread) -> str:
+    """Return the one domain that can take the replacement of a single pod; "" where there are more, or more pods."""
+    if len(pods) > 1:
+        return ""
+    (left,) = {spread.domains.value_of[pod.node] for pod in pods}
+    after = spread.changed({left: -spread.self_match_num})
+    found = [domain for domain, room in field.capacity.items() if after.allows(domain) and (room or domain == left)]
+    return found[0] if len(found) == 1 else ""
+
+
+def _hopeless(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> str:
+    """Return why no pods are named, whatever the counts are; "" where they may be."""
+    if all(pod.shape.owner is None for pod in row.pods):
+        return _NOT_REPLACED
+    if spread.self_match_num == 0 or any(member.verdict in _NOT_REPLACED_ALIKE for member in row.members):
+        return "replacements would not be like these pods: their labels or selectors differ"
+    if "" in spread.match_num:
+        return f'nodes with the empty value "" of {spread.constraint.topology_key} count as a domain: name it first'
+    if audit.revisions.superseded(row.namespace, row.workload, row.pods):
+        return "these pods are of an older revision, which a newer one replaces"
+    if audit.revisions.evens_out(row.namespace, row.workload, spread):
+        return "without the pods of older revisions it is within maxSkew: the rollout replaces these"
+    return ""
+
+
+def _not_alone(row: EvaluatedConstraint, audit: Audit) -> str:
+    """Return whom to ask about where only some of a workload's pods are asked about; "" where all are."""
+    if not audit.snapshot.scope.targets:
+        return ""
+    asked = {id(pod) for pod in audit.pods}
+    owned = (pod for pod in audit.snapshot.pods if pod.namespace == row.namespace and not pod.terminating)
+    if all(id(pod) in asked for pod in owned if audit.snapshot.workload(pod) == row.workload):
+        return ""
+    part = "one pod" if len(asked) == 1 else "a part of the pods"
+    workload = named(row.workload.kind, row.workload.name)
+    return f"see kubectl spread explain {workload}: {part} alone is not what decides"
+
+
+def _candidates(pods: Iterable[PodRecord], spread: Spread, audit: Audit) -> dict[str, Sequence[PodRecord]]:
+    """Return the pods that an owner would replace, by domain: those whose room is lost first, then by name."""
+    found: dict[str, list[PodRecord]] = {}
+    for pod in pods:
+        domain = spread.domains.value_of.get(pod.node)
+        if domain is not None and not pod.terminating and pod.shape.owner is not None:
+            found.setdefault(domain, []).append(pod)
+    return {
+        domain: sorted(pods, key=lambda pod: (not _loses_room(pod, audit), pod.name)) for domain, pods in found.items()
+    }
+
+
+def _is_held(pod: PodRecord, kind: PodClass, spread: Spread, audit: Audit) -> bool:
+    """Tell whether a pod is placed by a constraint alone, and on the nodes that take pods of a kind."""
+    held = any(has_constraint(one, spread) for one in audit.views.of(pod.shape).spreads)
+    return held and audit.obstacles.kind(pod.shape) is kind and _decides_alone([pod.shape])
+
+
+def has_constraint(other: Spread | None, spread: Spread) -> bool:
+    """Tell whether a count is of the same constraint, over the same domains."""
+    return other is not None and other.constraint == spread.constraint and other.domains is spread.domains
+
+
+def _loses_room(pod: PodRecord, audit: Audit) -> bool:
+    """Tell whether no replacement could use the room that a pod leaves on its node."""
+    obstacle = audit.obstacles.of(pod.shape, pod.node)
+    return obstacle is not None and obstacle.cause is not ObstacleKind.FULL
+
+
+def _chosen(candidates: Mapping[str, Sequence[PodRecord]], numbers: Mapping[str, int]) -> Iterator[PodRecord]:
+    return (pod for domain, number in numbers.items() for pod in candidates[domain][:number])
+
+
+def _chosen_by_name(candidates: Mapping[str, Sequence[PodRecord]], numbers: Mapping[str, int]) -> tuple[PodRecord, ...]:
+    return tuple(sorted(_chosen(candidates, numbers), key=lambda pod: pod.name))
+
+
+def _capacity(shape: PodClass, spread: Spread, audit: Audit) -> dict[str, int]:
+    """Return how many replacements the free nodes of each domain take; where all counted pods fit, that is enough."""
+    found, enough = dict.fromkeys(spread.match_num, 0), spread.match_num.total
+    for node, domain in spread.domains.value_of.items():
+        if found[domain] < enough:
+            found[domain] += _takes(shape, node, audit, enough)
+    return found
+
+
+def _takes(shape: PodClass, node: str, audit: Audit, most: int) -> int:
+    return 0 if audit.obstacles.of(shape, node) else audit.obstacles.takes(shape, node, most=most)
+
+
+def _decides_alone(shapes: Iterable[PodClass]) -> bool:
+    """Tell whether pods have no other hard constraint than one and no required term."""
+    return all(sum(clause.required for clause in shape.clauses) == 1 for shape in shapes)
+
+
+def _with_the_others(
+    row: EvaluatedConstraint,
+    spread: Spread,
+    field: EvictionGame,
+    candidates: Mapping[str, Sequence[PodRecord]],
+    audit: Audit,
+) -> dict[str, int] | None:
+    """Return how many pods to evict from each domain if all hard constraints filter; None: no number was found.
+
+    Replacements are placed where they are worst for the constraint that is to be mended, as far as all allow it.
+    """
+    order = fullest_first(field)
+    for size in range(1, len(order) + 1):
+        numbers = dict(sorted(Counter(order[:size]).items()))
+        if _ends_well(row, spread, list(_chosen(candidates, numbers)), audit):
+            return numbers
+    return None
+
+
+def _ends_well(row: EvaluatedConstraint, spread: Spread, evicted: Sequence[PodRecord], audit: Audit) -> bool:
+    hard = [one for one in row.views[0][0].spreads if one is not None and one.constraint.hard]
+    running = tallies(hard)
+    mended = next(tally for tally in running if tally.spread.constraint.topology_key == spread.constraint.topology_key)
+    for pod in evicted:
+        for tally in running:
+            tally.add(tally.spread.domains.value_of.get(pod.node), -1)
+    names = (node.metadata.name for node in audit.nodes.nodes)
+    nodes = Counter({name: _takes(row.views[0][0].shape, name, audit, len(row.pods)) for name in names})
+    nodes.update(pod.node for pod in evicted if not _loses_room(pod, audit))
+    found = cells(audit, nodes, [tally.spread.constraint.topology_key for tally in running])
+    left = {cell: sum(nodes[name] for name in alike) for cell, alike in found.items()}
+    place = running.index(mended)
+    for _ in evicted:
+        allowed = [
+            cell
+            for cell, room in left.items()
+            if room and all(tally.lets_in(domain) for tally, domain in zip(running, cell, strict=True))
+        ]
+        if not allowed:
+            return False
+        worst = min(allowed, key=lambda cell: (-mended.counts.get(cell[place] or "", 0), str(cell)))
+        left[worst] -= 1
+        for tally, domain in zip(running, worst, strict=True):
+            tally.add(domain)
+    return mended.skew <= spread.constraint.max_skew

@@ -1,0 +1,116 @@
+"""Cases: the rows whose spread needs an explanation, and what is asked of them again and again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
+
+from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
+from kubectl_spread.audit.merge.verdicts import Verdict
+from kubectl_spread.audit.snapshot.records import PodRecord
+from kubectl_spread.audit.snapshot.revisions import skew_with
+from kubectl_spread.explain.families import Families, Family, matcher, per_domain
+from kubectl_spread.kube.scheduler.podtopologyspread import Spread
+
+_UNGROUPED = frozenset({Verdict.STALE_LABEL, Verdict.REMOVED_LABEL})
+
+
+class Case(msgspec.Struct, frozen=True):
+    """A row that is too skewed, or where no node that is free is allowed; ``index`` is its place among the rows.
+
+    ``low`` are the domains that make it so: those too far below the fullest, or those at the minimum.
+    """
+
+    index: int
+    row: EvaluatedConstraint
+    spread: Spread
+    family: Family
+    audit: Audit
+    low: tuple[str, ...]
+
+    @property
+    def skewed(self) -> bool:
+        """Whether a domain holds more pods above the minimum than maxSkew."""
+        return self.spread.skew > self.spread.constraint.max_skew
+
+    @property
+    def counted(self) -> list[PodRecord]:
+        """The workload's own pods that count."""
+        selects = matcher(self.spread, self.audit)
+        value_of = self.spread.domains.value_of
+        return [pod for pod in self.family.pods if not pod.terminating and pod.node in value_of and selects(pod)]
+
+    def domain(self, value: str) -> str:
+        """Return a domain in words: the topology key and its value."""
+        return f"{self.spread.constraint.topology_key} {value or chr(34) * 2}"
+
+    def nodes_of(self, value: str) -> list[str]:
+        """Return the eligible nodes of a domain."""
+        return [node for node, found in self.spread.domains.value_of.items() if found == value]
+
+    def settles(self, change: Mapping[str, int]) -> bool:
+        """Tell whether the case would be none if so many more, or fewer, pods counted in each domain."""
+        if self.skewed:
+            return skew_with(self.spread, change) <= self.spread.constraint.max_skew
+        return _frees(self.spread, change)
+
+    def skews(self, change: Mapping[str, int], what: str) -> str:
+        """Return the skew as it is and as it would be with ``change``, in words."""
+        return f"skew is {self.spread.skew}, {what} it would be {skew_with(self.spread, change)}"
+
+    def per_domain(self, pods: Iterable[PodRecord]) -> Counter[str]:
+        """Count those of ``pods`` that count, by domain."""
+        return per_domain(pods, self.spread, self.audit)
+
+    @property
+    def ungrouped(self) -> list[PodRecord]:
+        """The pending pods of the row whose label is not what it was when they were created."""
+        return [member.pod for member in self.row.members if member.verdict in _UNGROUPED and not member.pod.node]
+
+
+def cases(audit: Audit, families: Families) -> Iterator[Case]:
+    """Yield the rows that need an explanation, in the report's order."""
+    for index, row in enumerate(audit.rows):
+        spread = row.spread
+        if spread is None:
+            continue
+        family = families[row.namespace, row.workload]
+        low = _low(row, spread, audit)
+        case = Case(index, row, spread, family, audit, low)
+        if low or case.skewed or case.ungrouped:
+            yield case
+
+
+def _low(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> tuple[str, ...]:
+    """Return the domains that are too low, in order; none where the row needs no explanation."""
+    most, limit = spread.match_num.most, spread.constraint.max_skew
+    if spread.skew > limit:
+        least = most - limit
+        return tuple(sorted(value for value, number in spread.match_num.items() if number < least))
+    if row.lower_bound or not _jammed(row, spread, audit):
+        return ()
+    return tuple(sorted(value for value, number in spread.match_num.items() if number == spread.match_num.least))
+
+
+def _jammed(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> bool:
+    """Tell whether the constraint refuses every node that is free for such a pod, and there is one.
+
+    A pod without owner has no next one.
+    """
+    if not spread.constraint.hard or (row.workload.kind == "Pod" and all(pod.node for pod in row.pods)):
+        return False
+    shape = row.views[0][0].shape
+    free = [
+        node.metadata.labels.get(spread.constraint.topology_key)
+        for node in audit.nodes.nodes
+        if audit.obstacles.of(shape, node.metadata.name) is None
+    ]
+    return bool(free) and not any(value is not None and spread.allows(value) for value in free)
+
+
+def _frees(spread: Spread, change: Mapping[str, int]) -> bool:
+    """Tell whether a domain that is blocked would be allowed after ``change``."""
+    changed = spread.changed(change)
+    return any(changed.allows(value) and not spread.allows(value) for value in spread.match_num)

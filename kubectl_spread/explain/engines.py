@@ -1,0 +1,152 @@
+"""Other engines: how do the descheduler and Karpenter see the same constraint?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
+from kubectl_spread.audit.merge.verdicts import Verdict
+from kubectl_spread.audit.snapshot.records import PodClass
+from kubectl_spread.audit.snapshot.terms import TopologyTerm
+from kubectl_spread.kube.api.types import Node, TopologySpreadConstraint
+from kubectl_spread.kube.descheduler import topologyspread
+from kubectl_spread.kube.descheduler.defaultevictor import Explained
+from kubectl_spread.kube.descheduler.topologyspread import Bearer, PodCounts
+from kubectl_spread.kube.scheduler import nodeaffinity
+from kubectl_spread.report import model
+
+_HOSTNAME: Final = "kubernetes.io/hostname"
+_KARPENTER: Final = "karpenter.sh/"
+
+
+class Karpenter(Explained):
+    """A rule by which Karpenter differs from the scheduler; the clauses are about Karpenter."""
+
+    NODE_POOLS = "domains-of-node-pools", "it adds the domains that NodePools and instance types could make"
+    NULL_SELECTOR = "null-selector-selects-all", "a constraint without labelSelector selects every pod"
+    HOSTNAME_MINIMUM = "hostname-minimum-is-zero", "it takes the minimum over hosts for 0, because it can add one"
+    OWN_KEY = "only-own-topology-key-needed", "a node needs no topology keys of the pod's other constraints"
+    MATCH_FIELDS = "match-fields-not-read", "it does not read matchFields in node affinity"
+    KEYS_TWICE = (
+        "keys-added-again",
+        "it adds matchLabelKeys to a selector that holds them, which older releases mix up",
+    )
+    DEFAULTS = "default-constraints-not-known", "it does not know the scheduler's default constraints"
+
+
+class Difference(model.Part, frozen=True, kw_only=True):
+    """A rule that makes an engine differ, as a stable word and in English."""
+
+    rule: str
+    clause: str
+
+
+_OWN_ONLY: Final = Difference(rule="default-constraints-not-read", clause="it reads the pods' own constraints only")
+_NOT_LISTED: Final = Difference(
+    rule="no-evictable-pod", clause="it reads the constraints of pods that it could evict, and none of these is one"
+)
+
+
+class OtherCount(model.Part, frozen=True, kw_only=True):
+    """How another engine sees one constraint.
+
+    ``row`` is an index in the constraints, absent where all rows of the path are meant.
+
+    ``domains`` maps a topology value to the pods that it counts, ``skew`` is what it holds against maxSkew and
+    ``violated`` what it makes of that; all are absent where it gives no number or does not look at the constraint.
+    """
+
+    engine: str
+    row: int | UnsetType = UNSET
+    path: str
+    domains: dict[str, int] | UnsetType = UNSET
+    skew: int | UnsetType = UNSET
+    violated: bool | UnsetType = UNSET
+    differences: list[Difference]
+
+
+def other_counts(audit: Audit) -> list[OtherCount]:
+    """Return how other engines see every counted constraint, by the report's rows; Karpenter where it made a node."""
+    not_ready = [
+        node.metadata.name
+        for node in audit.snapshot.nodes
+        if not topologyspread.is_ready((condition.type, condition.status) for condition in node.status.conditions)
+    ]
+    cluster = PodCounts(audit.snapshot.nodes, not_ready, audit.snapshot.evictees)
+    rows = [row for row in audit.rows if row.clause.spread and row.spread is not None and not row.lower_bound]
+    found = [
+        msgspec.structs.replace(_by_descheduler(row, row.clause.constraint, cluster, audit), row=index)
+        for index, row in enumerate(audit.rows)
+        if row in rows and row.clause.constraint is not None
+    ]
+    if any(_made_by_karpenter(node) for node in audit.nodes.nodes):
+        paths = dict.fromkeys(row.path for row in rows)
+        found += [_by_karpenter([row for row in rows if row.path == path], audit) for path in paths]
+    return found
+
+
+def _made_by_karpenter(node: Node) -> bool:
+    return any(key.startswith(_KARPENTER) for key in node.metadata.labels)
+
+
+def _by_descheduler(
+    row: EvaluatedConstraint, constraint: TopologySpreadConstraint, cluster: PodCounts, audit: Audit
+) -> OtherCount:
+    if row.clause.default:
+        return OtherCount(engine="descheduler", path=row.path, differences=[_OWN_ONLY])
+    shape = _listed_shape(row, cluster, audit)
+    if shape is None:
+        return OtherCount(engine="descheduler", path=row.path, differences=[_NOT_LISTED])
+    bearer = Bearer(shape.namespace, shape.labels, shape.placement, shape.spec.topology_spread_constraints)
+    differences = [
+        Difference(rule=str(rule), clause=rule.clause)
+        for rule in topologyspread.differences(constraint, bearer, cluster, audit.context.behaviour)
+    ]
+    if not topologyspread.looks_at(constraint):
+        return OtherCount(engine="descheduler", path=row.path, differences=differences)
+    counted = topologyspread.count(constraint, bearer, cluster)
+    return OtherCount(
+        engine="descheduler",
+        path=row.path,
+        domains=dict(sorted(counted.domains.items())),
+        skew=counted.skew,
+        violated=counted.violated,
+        differences=differences,
+    )
+
+
+def _listed_shape(row: EvaluatedConstraint, cluster: PodCounts, audit: Audit) -> PodClass | None:
+    """Return the shape of pods of a row that the descheduler lists, if there are any."""
+    listed = [one.labels for one in audit.snapshot.evictees if one.namespace == row.namespace and cluster.lists(one)]
+    return next((view.shape for view, _ in row.views if view.shape.labels in listed), None)
+
+
+def _by_karpenter(rows: Sequence[EvaluatedConstraint], audit: Audit) -> OtherCount:
+    """Return how Karpenter differs on one constraint, of which ``rows`` are the pods."""
+    clause, shape = rows[0].clause, rows[0].representative.shape
+    required = nodeaffinity.required(shape.placement.affinity)
+    terms = () if required is None else required.node_selector_terms
+    holds = {
+        Karpenter.NODE_POOLS: True,
+        Karpenter.NULL_SELECTOR: clause.selector is None,
+        Karpenter.HOSTNAME_MINIMUM: clause.topology_key == _HOSTNAME,
+        Karpenter.OWN_KEY: _some_node_lacks_another_key(clause, shape.clauses, audit),
+        Karpenter.MATCH_FIELDS: any(term.match_fields for term in terms),
+        Karpenter.KEYS_TWICE: any(row.verdicts[Verdict.MERGED] for row in rows) and bool(clause.match_label_keys),
+        Karpenter.DEFAULTS: clause.default,
+    }
+    differences = [Difference(rule=str(rule), clause=rule.clause) for rule, true in holds.items() if true]
+    return OtherCount(engine="karpenter", path=clause.path, differences=differences)
+
+
+def _some_node_lacks_another_key(clause: TopologyTerm, clauses: Sequence[TopologyTerm], audit: Audit) -> bool:
+    alike = (other for other in clauses if other.spread and other.required == clause.required)
+    others = {other.topology_key for other in alike} - {clause.topology_key}
+    return any(
+        clause.topology_key in node.metadata.labels and not others <= node.metadata.labels.keys()
+        for node in audit.nodes.nodes
+    )

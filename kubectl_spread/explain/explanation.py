@@ -1,0 +1,84 @@
+"""The answer to ``explain``: a report of one pod or workload, and why its next pod may go here and not there."""
+
+from __future__ import annotations
+
+from msgspec import UNSET, UnsetType
+
+from kubectl_spread.audit.evaluation.evaluate import Audit
+from kubectl_spread.diagnosis.evictions import Evictions, evictions
+from kubectl_spread.explain.causes import SkewCause, causes
+from kubectl_spread.explain.engines import OtherCount, other_counts
+from kubectl_spread.explain.families import families
+from kubectl_spread.explain.placing import Placing
+from kubectl_spread.explain.replicas import NextPods, next_pods
+from kubectl_spread.explain.rollup import Rollup, roll_up
+from kubectl_spread.explain.successors import placing, succeeded
+from kubectl_spread.explain.template_preview import TemplateClause, template_clauses
+from kubectl_spread.explain.waiting import Waiting, waiting
+from kubectl_spread.kube.scheduler import configuration
+from kubectl_spread.report import model
+
+
+class Explanation(model.Part, frozen=True, kw_only=True):
+    """Everything about one pod or workload.
+
+    ``unconstrained`` are the pods that have no constraints of their own, where nothing is known of the scheduler's.
+    ``templates`` are the clauses of templates without pods.
+    """
+
+    api_version: str = model.API_VERSION
+    kind: str = "SpreadExplanation"
+    cluster: model.Cluster
+    namespace: str
+    object: model.Workload
+    constraints: list[model.Row]
+    templates: list[TemplateClause]
+    groups: list[model.Group]
+    pods: list[model.PodVerdict]
+    unconstrained: list[str] | UnsetType = UNSET
+    rollup: Rollup
+    causes: list[SkewCause]
+    waiting: list[Waiting]
+    placing: list[Placing] | UnsetType = UNSET
+    evictions: list[Evictions]
+    next_pods: list[NextPods]
+    other_engines: list[OtherCount]
+    findings: list[model.Finding]
+    summary: model.Summary
+
+
+def explain(
+    audit: Audit, found: model.Report, namespace: str, target: model.Workload, *, replicas: int = 0
+) -> Explanation:
+    """Return the explanation of what an audit and its report say about ``target``, with so many more pods placed."""
+    known = families(audit)
+    return Explanation(
+        cluster=found.cluster,
+        namespace=namespace,
+        object=target,
+        constraints=found.constraints,
+        templates=template_clauses(audit),
+        groups=found.groups,
+        pods=found.pods,
+        unconstrained=_unconstrained(audit) or UNSET,
+        rollup=roll_up(audit, known),
+        causes=causes(audit, known),
+        waiting=waiting(audit),
+        placing=placing(audit),
+        evictions=evictions(audit),
+        next_pods=[more for group, _ in succeeded(audit) if replicas and (more := next_pods(group, audit, replicas))],
+        other_engines=other_counts(audit),
+        findings=found.findings,
+        summary=found.summary,
+    )
+
+
+def _unconstrained(audit: Audit) -> list[str]:
+    """Return the pods to which the scheduler's default constraints apply, where nobody asked for these."""
+    if audit.snapshot.schedulers is not configuration.UNASKED:
+        return []
+    found = {id(pod.shape): pod.shape for pod in audit.pods}
+    bare = {key for key, shape in found.items() if not any(clause.spread for clause in shape.clauses)}
+    return sorted(
+        pod.name for pod in audit.pods if id(pod.shape) in bare and pod.shape.known_scheduler and not pod.shape.pinned
+    )

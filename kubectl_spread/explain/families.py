@@ -1,0 +1,117 @@
+"""Families: the pods of one workload by revision, and which of them a constraint counts where."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from typing import Final
+
+import msgspec
+
+from kubectl_spread.audit.evaluation.evaluate import Audit
+from kubectl_spread.audit.snapshot.records import OwnerRecord, PodRecord
+from kubectl_spread.audit.snapshot.revisions import by_revision, revision_of
+from kubectl_spread.audit.snapshot.scope import Target
+from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.scheduler.podtopologyspread import Spread, counts_nothing
+
+LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
+
+
+class Revision(msgspec.Struct):
+    """The pods of one revision, or of one direct owner where no label tells revisions apart.
+
+    ``name`` is the label's value, "" without one; ``owner`` is None where the workload owns the pods itself.
+    """
+
+    name: str
+    owner: OwnerRecord | None
+    pods: list[PodRecord] = msgspec.field(default_factory=list)
+
+    @property
+    def age(self) -> tuple[int, datetime, str]:
+        """Sorts the oldest first: by the number a Deployment gave, else by when its owner, or first pod, was made."""
+        first = min((pod.created or LONG_AGO for pod in self.pods), default=LONG_AGO)
+        number = self.owner.revision if self.owner else 0
+        return number, (self.owner.created if self.owner and self.owner.created else first), self.name
+
+
+class Family(msgspec.Struct, frozen=True):
+    """All pods of one workload that were read, terminating and pending ones too; ``revisions`` the oldest first."""
+
+    namespace: str
+    workload: Target
+    revisions: tuple[Revision, ...]
+
+    @property
+    def pods(self) -> list[PodRecord]:
+        """All pods."""
+        return [pod for revision in self.revisions for pod in revision.pods]
+
+
+Families = dict[tuple[str, Target], Family]
+"""Maps a namespace and a workload to its family."""
+
+
+def families(audit: Audit) -> Families:
+    """Return the families of the workloads that were asked for, whichever of their pods were."""
+    asked = {(row.namespace, row.workload) for row in audit.rows}
+    asked |= {(pod.shape.namespace, audit.snapshot.workload(pod)) for pod in audit.pods}
+    found: dict[tuple[str, Target], dict[object, Revision]] = {key: {} for key in asked}
+    for pod in audit.everyone:
+        chain = audit.snapshot.owner_chain(pod)
+        workload = chain[-1].target if chain else pod.target
+        revisions = found.get((pod.shape.namespace, workload))
+        if revisions is None:
+            continue
+        name = revision_of(pod.shape.labels)
+        own = chain[0] if chain and chain[0].target != workload else None
+        key = name or (own.target if own else "")
+        revisions.setdefault(key, Revision(name, own)).pods.append(pod)
+    return {
+        (namespace, workload): Family(
+            namespace, workload, tuple(sorted(revisions.values(), key=lambda revision: revision.age))
+        )
+        for (namespace, workload), revisions in found.items()
+    }
+
+
+def matcher(spread: Spread, audit: Audit) -> Callable[[PodRecord], bool]:
+    """Return what tells whether a constraint's selector selects a pod; asked once a shape."""
+    selector = spread.constraint.selector
+    if counts_nothing(selector, audit.context.behaviour):
+        return lambda _: False
+    known: dict[int, bool] = {}
+
+    def selects(pod: PodRecord) -> bool:
+        if id(pod.shape) not in known:
+            known[id(pod.shape)] = labelselectors.matches(selector, pod.shape.labels)
+        return known[id(pod.shape)]
+
+    return selects
+
+
+def per_domain(pods: Iterable[PodRecord], spread: Spread, audit: Audit, *, terminating: bool = False) -> Counter[str]:
+    """Count those of ``pods`` that match by eligible domain: those that count, or those that are terminating."""
+    selects = matcher(spread, audit)
+    value_of = spread.domains.value_of
+    return Counter(
+        value_of[pod.node] for pod in pods if pod.terminating is terminating and pod.node in value_of and selects(pod)
+    )
+
+
+def leaving(spread: Spread, namespace: str, audit: Audit) -> Counter[str]:
+    """Count the matching pods that are terminating, whoever owns them, by domain."""
+    found: Counter[str] = Counter()
+    if not counts_nothing(spread.constraint.selector, audit.context.behaviour):
+        for counts in by_revision(spread, audit.snapshot.leaving(namespace)).values():
+            found.update(counts)
+    return found
+
+
+def others(spread: Spread, family: Family, audit: Audit) -> Counter[str]:
+    """Count the matching pods of other workloads by domain: what counts and is not of the family."""
+    found = Counter(spread.match_num)
+    found.subtract(per_domain(family.pods, spread, audit))
+    return +found

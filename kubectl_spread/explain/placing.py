@@ -1,0 +1,158 @@
+"""Placing: which nodes would take a pod, and what keeps it from each of the others first.
+
+Nodes are held against the scheduler's filters in its order: cordon, taints, node affinity, resources, spread, pod
+affinity. Source: kubernetes v1.37.1 pkg/scheduler/apis/config/v1/default_plugins.go, getDefaultPlugins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from kubectl_spread import phrases
+from kubectl_spread.audit.evaluation import affinity
+from kubectl_spread.audit.evaluation.evaluate import Audit
+from kubectl_spread.audit.evaluation.obstacles import ObstacleKind
+from kubectl_spread.audit.snapshot.records import PodClass
+from kubectl_spread.kube.api.types import Node
+from kubectl_spread.kube.scheduler.interpodaffinity import AffinityAnswer
+from kubectl_spread.kube.scheduler.podtopologyspread import Spread
+from kubectl_spread.report import model
+
+_FILTERS: Final = {
+    ObstacleKind.CORDONED: "cordon",
+    ObstacleKind.TAINTED: "taints",
+    ObstacleKind.EXCLUDED: "nodeAffinity",
+    ObstacleKind.FULL: "resources",
+}
+_SPREAD: Final = "spread"
+_POD_AFFINITY: Final = "podAffinity"
+ORDER: Final = (*_FILTERS.values(), _SPREAD, _POD_AFFINITY)
+"""The filters that are modelled, in the scheduler's order."""
+_ELSEWHERE: Final = "pods of other namespaces were not read: what they take of nodes, and whom they keep away"
+_WORDS: Final = {
+    AffinityAnswer.NO_AFFINITY: "required pod affinity: no such pod in the domain",
+    AffinityAnswer.ANTI_AFFINITY: "required pod anti-affinity: such a pod is in the domain",
+    AffinityAnswer.EXISTING_ANTI_AFFINITY: "required anti-affinity of a pod in the domain",
+    AffinityAnswer.UNPARSEABLE: "a selector of its pod affinity cannot be parsed",
+}
+
+
+class NodeRefusal(model.Part, frozen=True, kw_only=True):
+    """Nodes that will not take the next pod, all for the same reason.
+
+    ``filter`` is ``cordon``, ``taints``, ``nodeAffinity``, ``resources``, ``spread`` or ``podAffinity``.
+    """
+
+    filter: str
+    reason: str
+    nodes: list[str]
+
+
+class Placing(model.Part, frozen=True, kw_only=True):
+    """Where the next pod of one group may go; ``unknown`` are the questions that could not be answered."""
+
+    pods: list[str]
+    allowed: list[str]
+    refused: list[NodeRefusal]
+    unknown: list[str] | UnsetType = UNSET
+
+
+class _Filters(msgspec.Struct, frozen=True):
+    """What a pod of one shape is held against."""
+
+    shape: PodClass
+    hard: Sequence[Spread]
+    affinity: dict[str, AffinityAnswer] | None
+    audit: Audit
+
+    def first(self, node: Node) -> tuple[str, str] | None:
+        """Return the first filter that refuses a node and its reason; None: the node may take the pod."""
+        name = node.metadata.name
+        if obstacle := self.audit.obstacles.of(self.shape, name):
+            return _FILTERS[obstacle.cause], obstacle.text
+        for spread in self.hard:
+            if reason := _spread_refusal(spread, node):
+                return _SPREAD, reason
+        answer = AffinityAnswer.FEASIBLE if self.affinity is None else self.affinity[name]
+        return None if answer is AffinityAnswer.FEASIBLE else (_POD_AFFINITY, _WORDS[answer])
+
+
+def place(shape: PodClass, pods: Sequence[str], audit: Audit) -> Placing:
+    """Return where the next pod of ``shape`` may go; ``pods`` names those that are like it."""
+    names = [node.metadata.name for node in audit.nodes.nodes]
+    if unread := _unparsed(shape, required=True):
+        return Placing(
+            pods=list(pods), allowed=[], refused=[NodeRefusal(filter=unread[0], reason=unread[1], nodes=names)]
+        )
+    spreads = audit.views.of(shape).spreads
+    hard = [spread for spread in spreads if spread is not None and spread.constraint.hard]
+    known = affinity.answers(shape, audit.snapshot, audit.nodes.nodes, audit.context.behaviour)
+    filters = _Filters(shape, hard, known, audit)
+    allowed: list[str] = []
+    refused: dict[tuple[str, str], list[str]] = {}
+    for node in audit.nodes.nodes:
+        refusal = filters.first(node)
+        (allowed if refusal is None else refused.setdefault(refusal, [])).append(node.metadata.name)
+    if len(allowed) > 1 and (unread := _unparsed(shape, required=False)):
+        refused[unread], allowed = allowed, []
+    return Placing(
+        pods=list(pods),
+        allowed=allowed,
+        refused=[
+            NodeRefusal(filter=name, reason=reason, nodes=refused[name, reason])
+            for name, reason in sorted(refused, key=lambda one: (ORDER.index(one[0]), one[1]))
+        ],
+        unknown=_unknown(known, audit) or UNSET,
+    )
+
+
+def _unparsed(shape: PodClass, *, required: bool) -> tuple[str, str] | None:
+    """Return the filter and the reason where a selector of the pod itself, which cannot be parsed, fails the attempt.
+
+    Hard constraints and all affinity terms fail it before any node is looked at; soft constraints once there is more
+    than one node to choose from.
+
+    Source: kubernetes v1.37.1 pkg/scheduler/schedule_one.go, schedulePod, and the PreFilter and PreScore of
+    podtopologyspread and interpodaffinity.
+    """
+    for clause in shape.clauses:
+        soft = clause.spread and not clause.required
+        heeded = not clause.spread or (shape.profile is not None and shape.profile.heeds(hard=clause.required))
+        if soft is not required and heeded and (error := clause.parse_error):
+            where = f"{error[0]} of {clause.path.removeprefix('spec.')} cannot be parsed"
+            so = "the scheduler fails before it looks at a node" if required else "the scheduler fails to choose a node"
+            return (_SPREAD if clause.spread else _POD_AFFINITY), f"{where}, so {so}"
+    return None
+
+
+def parses(shape: PodClass) -> bool:
+    """Tell whether every selector of pods of ``shape`` can be parsed; the API takes no new pod with another one."""
+    return all(clause.parse_error is None for clause in shape.clauses)
+
+
+def _unknown(known: dict[str, AffinityAnswer] | None, audit: Audit) -> list[str]:
+    """Return what could not be answered for want of something that was not read."""
+    found = [affinity.UNKNOWN_NAMESPACES] if known is None else []
+    return found if audit.snapshot.neighbours.everywhere else [*found, _ELSEWHERE]
+
+
+def _spread_refusal(spread: Spread, node: Node) -> str:
+    """Return why a hard constraint refuses a node, with its numbers; "": it does not."""
+    key = spread.constraint.topology_key
+    if key not in node.metadata.labels:
+        return f"no label {key}"
+    value = node.metadata.labels[key]
+    return "" if spread.allows(value) else f"{key} {phrases.value(value)}: {formula(spread, value)}"
+
+
+def formula(spread: Spread, value: str) -> str:
+    """Return the Filter's comparison with its numbers, for one domain."""
+    match_num = spread.match_num.get(value, 0)
+    left = match_num + spread.self_match_num - spread.min_match_num
+    sign = ">" if left > spread.constraint.max_skew else "<="
+    numbers = f"{match_num} + {spread.self_match_num} - {spread.min_match_num}"
+    return f"{numbers} = {left} {sign} {spread.constraint.max_skew}"

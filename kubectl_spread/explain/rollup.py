@@ -1,0 +1,142 @@
+"""The roll-up: whose the pods of each domain are, by owner and revision, and what runs beside what counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import UNSET, UnsetType
+
+from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
+from kubectl_spread.audit.snapshot.records import PodRecord
+from kubectl_spread.audit.snapshot.revisions import skew_with
+from kubectl_spread.audit.snapshot.scope import Target
+from kubectl_spread.explain.families import Families, Family, Revision, leaving, others, per_domain
+from kubectl_spread.kube.scheduler.podtopologyspread import Spread
+from kubectl_spread.report import model, projections
+
+
+class Owner(model.Part, frozen=True, kw_only=True):
+    """A direct owner of pods: how many, and who stands above it, the root first.
+
+    ``revision`` is the number that a Deployment gave its ReplicaSet.
+    """
+
+    kind: str
+    name: str
+    revision: int | UnsetType = UNSET
+    pods: int
+    above: list[model.Workload]
+
+
+class Share(model.Part, frozen=True, kw_only=True):
+    """The counted pods of one revision, by domain; ``skew`` is what it would be if only these counted.
+
+    ``revision`` is the value of the label that tells revisions apart, ``owner`` the direct owner below the root.
+    """
+
+    revision: str | UnsetType = UNSET
+    owner: model.Workload | UnsetType = UNSET
+    number: int | UnsetType = UNSET
+    counts: dict[str, int]
+    skew: int
+
+
+class RowRollup(model.Part, frozen=True, kw_only=True):
+    """Who makes the count of one row, in pods by domain; ``row`` is its index in ``constraints``.
+
+    ``terminating`` pods run and do not count.
+    """
+
+    row: int
+    path: str
+    revisions: list[Share]
+    other_pods: dict[str, int] | UnsetType = UNSET
+    counted: dict[str, int]
+    skew: int
+    terminating: dict[str, int] | UnsetType = UNSET
+    skew_with_terminating: int | UnsetType = UNSET
+
+
+class Rollup(model.Part, frozen=True, kw_only=True):
+    """The owners of the pods, and for each row whose pods its count is made of."""
+
+    owners: list[Owner]
+    rows: list[RowRollup]
+
+
+def roll_up(audit: Audit, families: Families) -> Rollup:
+    """Return the roll-up of every row that is counted."""
+    return Rollup(
+        owners=[
+            owner
+            for family in (families[key] for key in sorted(families, key=_family_order))
+            for owner in _owners(family, audit)
+        ],
+        rows=[
+            _row(index, row, row.spread, families[row.namespace, row.workload], audit)
+            for index, row in enumerate(audit.rows)
+            if row.spread is not None
+        ],
+    )
+
+
+def _family_order(key: tuple[str, Target]) -> tuple[str, str, str]:
+    namespace, workload = key
+    return namespace, workload.kind, workload.name
+
+
+def _owners(family: Family, audit: Audit) -> list[Owner]:
+    """Return the direct owners of a family's pods, those of its newest revision first."""
+    found: dict[Target, list[PodRecord]] = {}
+    for revision in reversed(family.revisions):
+        for pod in revision.pods:
+            chain = audit.snapshot.owner_chain(pod)
+            found.setdefault(chain[0].target if chain else family.workload, []).append(pod)
+    owners = []
+    for target, pods in found.items():
+        chain = audit.snapshot.owner_chain(pods[0])
+        owners.append(
+            Owner(
+                kind=target.kind,
+                name=target.name,
+                revision=(chain[0].revision if chain else 0) or UNSET,
+                pods=len(pods),
+                above=[projections.workload(record.target) for record in reversed(chain[1:])],
+            )
+        )
+    return owners
+
+
+def _row(index: int, row: EvaluatedConstraint, spread: Spread, family: Family, audit: Audit) -> RowRollup:
+    shares = [_share(revision, spread, audit) for revision in reversed(family.revisions)]
+    foreign = others(spread, family, audit)
+    gone = leaving(spread, row.namespace, audit)
+    return RowRollup(
+        row=index,
+        path=row.path,
+        revisions=[share for share in shares if share.counts and any(share.counts.values())],
+        other_pods=_listed(foreign, spread) if foreign else UNSET,
+        counted=_listed(spread.match_num, spread),
+        skew=spread.skew,
+        terminating=_listed(gone, spread) if gone else UNSET,
+        skew_with_terminating=skew_with(spread, gone) if gone else UNSET,
+    )
+
+
+def _share(revision: Revision, spread: Spread, audit: Audit) -> Share:
+    counts = per_domain(revision.pods, spread, audit)
+    rest = {value: counts[value] - number for value, number in spread.match_num.items()}
+    owner = revision.owner
+    return Share(
+        revision=revision.name or UNSET,
+        owner=UNSET if owner is None else projections.workload(owner.target),
+        number=UNSET if owner is None else owner.revision or UNSET,
+        counts=_listed(counts, spread),
+        skew=skew_with(spread, rest),
+    )
+
+
+def _listed(counts: Mapping[str, int], spread: Spread) -> dict[str, int]:
+    """Return counts by eligible domain; with many domains those without pods are left out."""
+    many = len(spread.match_num) > projections.MANY_DOMAINS
+    return {value: counts.get(value, 0) for value in sorted(spread.match_num) if counts.get(value, 0) or not many}

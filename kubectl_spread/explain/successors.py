@@ -1,0 +1,58 @@
+"""Successors: which pods is the next one of a workload like?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedGroup
+from kubectl_spread.audit.merge.verdicts import Verdict
+from kubectl_spread.audit.snapshot.records import PodRecord
+from kubectl_spread.audit.snapshot.revisions import revision_of
+from kubectl_spread.audit.snapshot.scope import Target
+from kubectl_spread.explain.placing import Placing, parses, place
+
+_CHANGED = frozenset({Verdict.STALE_LABEL, Verdict.REMOVED_LABEL})
+
+
+def succeeded(audit: Audit) -> list[tuple[EvaluatedGroup, list[PodRecord]]]:
+    """Return the groups that the next pods may be like, each with the pods that make it so.
+
+    A controller makes pods of its newest revision, with the labels of its template. Others tell nothing about the next
+    one, as long as there are any of these.
+    """
+    changed = {
+        (row.namespace, member.pod.name) for row in audit.rows for member in row.members if member.verdict in _CHANGED
+    }
+    found: dict[tuple[str, Target], list[tuple[EvaluatedGroup, list[PodRecord]]]] = {}
+    for group in audit.groups:
+        fresh = [pod for pod in group.pods if (pod.namespace, pod.name) not in changed and _is_fresh(pod, group, audit)]
+        found.setdefault((group.namespace, group.workload), []).append((group, fresh))
+    return [one for groups in found.values() for one in _freshest(groups)]
+
+
+def placing(audit: Audit) -> list[Placing]:
+    """Return where the next pods may go; the API takes none with a selector that cannot be parsed."""
+    return [
+        place(pods[0].shape, [pod.name for pod in pods], audit)
+        for group, pods in succeeded(audit)
+        if group.view.node_answer is not None and parses(pods[0].shape)
+    ]
+
+
+def _is_fresh(pod: PodRecord, group: EvaluatedGroup, audit: Audit) -> bool:
+    """Tell whether a pod is as its controller would make it now, as far as that is known."""
+    if pod.terminating:
+        return False
+    revisions, labels = audit.revisions.of(group.namespace, group.workload), pod.shape.labels
+    if revisions and revision_of(labels) != revisions[-1]:
+        return False
+    chain = audit.snapshot.owner_chain(pod)
+    return not chain or all(labels.get(key) == value for key, value in chain[0].template_labels.items())
+
+
+def _freshest(groups: list[tuple[EvaluatedGroup, list[PodRecord]]]) -> Iterator[tuple[EvaluatedGroup, list[PodRecord]]]:
+    """Yield the groups that have fresh pods, or all groups with all of their pods if none has."""
+    some = any(fresh for _, fresh in groups)
+    for group, fresh in groups:
+        if fresh or not some:
+            yield group, fresh or group.pods

@@ -1,0 +1,83 @@
+"""Prospects: what the clauses of a template will be in the pods that are made from it, while it has none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, Literal
+
+from msgspec import UNSET, UnsetType
+
+from kubectl_spread.audit.evaluation.evaluate import Audit
+from kubectl_spread.audit.snapshot.templates import PRESUMED, Refusal, Refused, Template
+from kubectl_spread.audit.snapshot.terms import TopologyTerm, clauses
+from kubectl_spread.kube.api.types import LabelSelector
+from kubectl_spread.kube.apiserver import strategy
+from kubectl_spread.report import model
+
+_UNKNOWN_VALUE: Final = "<value>"
+"""Stands for the value that a controller will give a label; no label can have it."""
+
+
+class TemplateSelectors(model.Part, frozen=True, kw_only=True):
+    """The selector of a template's clause, and what the merge will make of it; None is one that is not set."""
+
+    authored: LabelSelector | None
+    merged: LabelSelector | None
+
+
+class TemplateClause(model.Part, frozen=True, kw_only=True):
+    """One spread constraint of a template, or one of its affinity terms that carries keys.
+
+    ``presumed`` are the keys to merge whose values the controller will choose: ``<value>`` in the merged selector.
+    ``refused`` says what the API would not take, with its ``messages``; it is absent where it has nothing against the
+    clause.
+    """
+
+    path: str
+    topology_key: str
+    when_unsatisfiable: str | UnsetType = UNSET
+    max_skew: int | UnsetType = UNSET
+    selector: TemplateSelectors
+    presumed: list[str]
+    refused: Literal["workload", "pods"] | UnsetType = UNSET
+    messages: list[str]
+
+
+def template_clauses(audit: Audit) -> list[TemplateClause]:
+    """Return the clauses of the templates that are asked for and whose workloads have no pods."""
+    running = {(pod.namespace, audit.snapshot.workload(pod)) for pod in audit.pods}
+    return [
+        found
+        for template in audit.templates
+        if (template.namespace, template.workload) not in running
+        for found in _of_template(template, audit)
+    ]
+
+
+def _of_template(template: Template, audit: Audit) -> Iterator[TemplateClause]:
+    labels = {key: _UNKNOWN_VALUE if value == PRESUMED else value for key, value in template.labels.items()}
+    made = clauses(strategy.prepare_for_create(template.spec, labels, audit.context.behaviour), template.path)
+    refusals = {refusal.path: refusal for refusal in audit.acceptance.template(template)}
+    for authored, merged in zip(template.clauses, made, strict=True):
+        if authored.spread or authored.keyed:
+            yield _clause(authored, merged, refusals.get(authored.path))
+
+
+def _clause(authored: TopologyTerm, merged: TopologyTerm, refusal: Refusal | None) -> TemplateClause:
+    constraint = authored.constraint
+    return TemplateClause(
+        path=authored.path,
+        topology_key=authored.topology_key,
+        when_unsatisfiable=UNSET if constraint is None else constraint.when_unsatisfiable,
+        max_skew=UNSET if constraint is None else constraint.max_skew,
+        selector=TemplateSelectors(authored=authored.selector, merged=merged.selector),
+        presumed=_presumed(merged.selector),
+        refused=UNSET if refusal is None else "workload" if refusal.refused is Refused.TEMPLATE else "pods",
+        messages=[] if refusal is None else list(refusal.messages),
+    )
+
+
+def _presumed(merged: LabelSelector | None) -> list[str]:
+    """Return the keys of a merged selector whose values the controller will choose."""
+    expressions = () if merged is None else merged.match_expressions
+    return list(dict.fromkeys(one.key for one in expressions if one.values == (_UNKNOWN_VALUE,)))

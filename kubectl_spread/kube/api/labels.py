@@ -1,0 +1,148 @@
+"""Label selectors: which labels does a selector select?
+
+Source: kubernetes v1.37.1 staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/helpers.go, LabelSelectorAsSelector, and
+pkg/labels/selector.go, Requirement.Matches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
+from functools import lru_cache
+from typing import Final
+
+from kubectl_spread.kube.api import content, field
+from kubectl_spread.kube.api.types import LabelSelector, LabelSelectorRequirement
+
+ZONE: Final = "topology.kubernetes.io/zone"
+Labels = Mapping[str, str]
+
+
+class Operator(StrEnum):
+    """The operators of a label selector's requirements."""
+
+    IN = "In"
+    NOT_IN = "NotIn"
+    EXISTS = "Exists"
+    DOES_NOT_EXIST = "DoesNotExist"
+
+
+_OPERATORS: Final = frozenset(Operator)
+
+
+def matches(selector: LabelSelector | None, labels: Labels) -> bool:
+    """Tell whether ``selector`` selects ``labels``: None selects nothing, an empty selector everything."""
+    if selector is None:
+        return False
+    return (
+        all(labels.get(key) == value for key, value in selector.match_labels.items())
+        and all(satisfies(requirement, labels) for requirement in selector.match_expressions)
+        and valid(selector)
+    )
+
+
+def satisfies(requirement: LabelSelectorRequirement, labels: Labels) -> bool:
+    """Tell whether ``labels`` meet one requirement; NotIn and DoesNotExist are met by an absent key."""
+    match requirement.operator:
+        case Operator.IN:
+            return requirement.key in labels and labels[requirement.key] in requirement.values
+        case Operator.NOT_IN:
+            return requirement.key not in labels or labels[requirement.key] not in requirement.values
+        case Operator.EXISTS:
+            return requirement.key in labels
+        case Operator.DOES_NOT_EXIST:
+            return requirement.key not in labels
+    return False
+
+
+def valid(selector: LabelSelector) -> bool:
+    """Tell whether the selector can be parsed at all; one that cannot selects nothing."""
+    return not parse_error(selector)
+
+
+def parse_error(selector: LabelSelector | None) -> str:
+    """Return why a selector cannot be parsed, in the words of the scheduler; "" where it can.
+
+    Of several requirements that cannot be parsed the first is told: of matchLabels in key order, then of the
+    expressions. The scheduler takes matchLabels in any order.
+
+    Source: kubernetes v1.37.1 staging/src/k8s.io/apimachinery/pkg/labels/selector.go, NewRequirement.
+    """
+    if selector is None:
+        return ""
+    return next((error for one in requirements(selector) if (error := _requirement_error(one))), "")
+
+
+@lru_cache(maxsize=4096)
+def _requirement_error(requirement: LabelSelectorRequirement) -> str:
+    if requirement.operator not in _OPERATORS:
+        return f'"{requirement.operator}" is not a valid label selector operator'
+    wants_values = requirement.operator in (Operator.IN, Operator.NOT_IN)
+    errors = [error for error in (_key_error(requirement.key),) if error]
+    if wants_values and not requirement.values:
+        errors.append("values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty")
+    if not wants_values and requirement.values:
+        shown = ",".join(f'"{value}"' for value in requirement.values)
+        errors.append(f"values: Invalid value: [{shown}]: values set must be empty for exists and does not exist")
+    problems = ((index, value, _value_problems(value)) for index, value in enumerate(requirement.values))
+    errors += [
+        field.invalid(f"values[{index}][{requirement.key}]", value, problem).message
+        for index, value, problem in problems
+        if problem
+    ]
+    return errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]" if errors else ""
+
+
+@lru_cache(maxsize=4096)
+def _key_error(key: str) -> str:
+    problems = "; ".join(content.label_key_problems(key))
+    return field.invalid("key", key, problems).message if problems else ""
+
+
+@lru_cache(maxsize=4096)
+def _value_problems(value: str) -> str:
+    return "; ".join(content.label_value_problems(value))
+
+
+def is_empty(selector: LabelSelector) -> bool:
+    """Tell whether the selector has no requirement at all."""
+    return not selector.match_labels and not selector.match_expressions
+
+
+def requirements(selector: LabelSelector) -> Iterator[LabelSelectorRequirement]:
+    """Yield every requirement, matchLabels as ``In`` with one value, in key order, before the expressions."""
+    for key in sorted(selector.match_labels):
+        yield LabelSelectorRequirement(key=key, operator=Operator.IN, values=(selector.match_labels[key],))
+    yield from selector.match_expressions
+
+
+def keys(selector: LabelSelector) -> frozenset[str]:
+    """Return the label keys that the selector mentions anywhere."""
+    return frozenset(requirement.key for requirement in requirements(selector))
+
+
+def describe_requirements(selector: LabelSelector, found: Iterable[LabelSelectorRequirement]) -> list[str]:
+    """Return some of a selector's requirements as people write them: those of its matchLabels as ``app=web``."""
+    return [
+        f"{one.key}={one.values[0]}"
+        if one.key in selector.match_labels and one not in selector.match_expressions
+        else describe_requirement(one)
+        for one in found
+    ]
+
+
+def describe_requirement(requirement: LabelSelectorRequirement) -> str:
+    """Return a requirement as people write it: ``rev In [r1]``, ``x Exists``."""
+    if not requirement.values:
+        return f"{requirement.key} {requirement.operator}"
+    values = ", ".join(value or '""' for value in requirement.values)
+    return f"{requirement.key} {requirement.operator} [{values}]"
+
+
+def describe(selector: LabelSelector | None) -> str:
+    """Return a selector on one line: ``app=web, rev In [r1]``; ``<none>`` for None, ``{}`` for an empty one."""
+    if selector is None:
+        return "<none>"
+    parts = [f"{key}={value}" for key, value in sorted(selector.match_labels.items())]
+    parts += [describe_requirement(requirement) for requirement in selector.match_expressions]
+    return ", ".join(parts) or "{}"

@@ -1,0 +1,89 @@
+"""managedFields: which manager owns a label, and since when at the latest?
+
+Source: kubernetes v1.37.1 staging/src/k8s.io/apimachinery/pkg/util/managedfields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import msgspec
+
+from kubectl_spread.kube.api.types import ManagedFieldsEntry, ObjectMeta
+
+_CREATION_TOLERANCE: Final = timedelta(seconds=1)
+# A pod's constraints and affinity never change, so whoever owns them wrote them when it created the pod.
+_IMMUTABLE: Final = ("f:topologySpreadConstraints", "f:affinity")
+
+
+class LabelOwner(msgspec.Struct, frozen=True):
+    """Who owns a label, according to one entry of managedFields.
+
+    ``time`` is when the entry's manager last changed anything, so the label was written at or before it.
+    """
+
+    key: str
+    manager: str
+    time: datetime | None
+    at_creation: bool
+
+
+def label_owners(metadata: ObjectMeta, keys: Iterable[str]) -> tuple[LabelOwner, ...]:
+    """Return the owners of the labels ``keys``, in the order of managedFields; labels nobody owns have none.
+
+    An owner is ``at_creation`` when its entry made the pod and has not changed since, to the second.
+    """
+    wanted = frozenset(keys)
+    if not wanted:
+        return ()
+    owners = []
+    for entry in metadata.managed_fields:
+        fields = _fields(entry)
+        owned = wanted & {name.removeprefix("f:") for name in _children(fields, "f:metadata", "f:labels")}
+        creation = bool(owned) and _unchanged_since_creation(entry, fields, metadata.creation_timestamp)
+        owners += [LabelOwner(key, entry.manager, entry.time, creation) for key in sorted(owned)]
+    return tuple(owners)
+
+
+class FieldOwner(msgspec.Struct, frozen=True):
+    """Who wrote a field; ``time`` is when the manager last changed anything, so the field was written at or before."""
+
+    manager: str
+    time: datetime
+
+
+def field_owner(metadata: ObjectMeta, *path: str) -> FieldOwner | None:
+    """Return who owns a field, such as ``f:spec``, ``f:replicas``: of several owners the last one; None: nobody."""
+    *above, name = path
+    owners = [
+        FieldOwner(entry.manager, entry.time)
+        for entry in metadata.managed_fields
+        if entry.time is not None and name in _children(_fields(entry), *above)
+    ]
+    return max(owners, key=lambda owner: owner.time, default=None)
+
+
+def _fields(entry: ManagedFieldsEntry) -> dict[str, Any]:
+    try:
+        fields = msgspec.json.decode(entry.fields_v1)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return {}
+    return fields if isinstance(fields, dict) else {}
+
+
+def _children(fields: dict[str, Any], *path: str) -> dict[str, Any]:
+    for name in path:
+        below = fields.get(name)
+        if not isinstance(below, dict):
+            return {}
+        fields = below
+    return fields
+
+
+def _unchanged_since_creation(entry: ManagedFieldsEntry, fields: dict[str, Any], created: datetime | None) -> bool:
+    if entry.time is None or created is None or entry.subresource:
+        return False
+    made_the_pod = any(name in _children(fields, "f:spec") for name in _IMMUTABLE)
+    return made_the_pod and entry.time <= created + _CREATION_TOLERANCE

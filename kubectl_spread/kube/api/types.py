@@ -1,0 +1,317 @@
+"""The fields of Kubernetes objects that we read, declared once for every wire format.
+
+A field's annotation holds its protobuf field number; its JSON name is the camelCase of its Python name.
+``SHARED`` marks fields that pods of one template have in common, so that a decoder may decode each
+distinct byte string once; ``SELDOM`` marks large ones that few objects are asked for.
+
+Source: kubernetes v1.37.1, generated.proto of k8s.io/api/core/v1, apps/v1, batch/v1 and
+k8s.io/apimachinery/pkg/apis/meta/v1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Final, TypeAlias
+
+import msgspec
+
+from kubectl_spread.kube.api.quantity import Quantity
+
+SHARED: Final = "shared"
+SELDOM: Final = "seldom"
+
+Time: TypeAlias = Annotated[datetime, msgspec.Meta(tz=True)]
+"""A time with its zone, as RFC 3339 asks for."""
+
+
+Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+"""Integers as wide as the API has them; it cannot decode others."""
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """A message of the Kubernetes API; a field that is absent has its default."""
+
+
+class TypeMeta(Message, frozen=True):
+    """What an object is: its kind, and the group and version of the API that it is of."""
+
+    api_version: Annotated[str, 1] = ""
+    kind: Annotated[str, 2] = ""
+
+
+class LabelSelectorRequirement(Message, frozen=True):
+    """One item of matchExpressions."""
+
+    key: Annotated[str, 1] = ""
+    operator: Annotated[str, 2] = ""
+    values: Annotated[tuple[str, ...], 3] = ()
+
+
+class LabelSelector(Message, frozen=True):
+    """A label selector; where one is optional, None selects nothing and an empty one everything."""
+
+    match_labels: Annotated[dict[str, str], 1] = {}
+    match_expressions: Annotated[tuple[LabelSelectorRequirement, ...], 2] = ()
+
+
+class TopologySpreadConstraint(Message, frozen=True):
+    """One item of ``spec.topologySpreadConstraints``, the policies' defaults filled in."""
+
+    max_skew: Annotated[Int32, 1] = 0
+    topology_key: Annotated[str, 2] = ""
+    when_unsatisfiable: Annotated[str, 3] = ""
+    label_selector: Annotated[LabelSelector | None, 4] = None
+    min_domains: Annotated[Int32 | None, 5] = None
+    node_affinity_policy: Annotated[str, 6] = "Honor"
+    node_taints_policy: Annotated[str, 7] = "Ignore"
+    match_label_keys: Annotated[tuple[str, ...], 8] = ()
+
+
+class PodAffinityTerm(Message, frozen=True):
+    """A term of pod affinity or anti-affinity."""
+
+    label_selector: Annotated[LabelSelector | None, 1] = None
+    namespaces: Annotated[tuple[str, ...], 2] = ()
+    topology_key: Annotated[str, 3] = ""
+    namespace_selector: Annotated[LabelSelector | None, 4] = None
+    match_label_keys: Annotated[tuple[str, ...], 5] = ()
+    mismatch_label_keys: Annotated[tuple[str, ...], 6] = ()
+
+
+class WeightedPodAffinityTerm(Message, frozen=True):
+    """A preferred term with its weight."""
+
+    weight: Annotated[Int32, 1] = 0
+    pod_affinity_term: Annotated[PodAffinityTerm, 2] = PodAffinityTerm()
+
+
+class PodAffinity(Message, frozen=True):
+    """The two lists of terms of pod affinity, and of pod anti-affinity."""
+
+    required_during_scheduling_ignored_during_execution: Annotated[tuple[PodAffinityTerm, ...], 1] = ()
+    preferred_during_scheduling_ignored_during_execution: Annotated[tuple[WeightedPodAffinityTerm, ...], 2] = ()
+
+
+class NodeSelectorRequirement(Message, frozen=True):
+    """One requirement on a node's labels or fields."""
+
+    key: Annotated[str, 1] = ""
+    operator: Annotated[str, 2] = ""
+    values: Annotated[tuple[str, ...], 3] = ()
+
+
+class NodeSelectorTerm(Message, frozen=True):
+    """Requirements that must hold together."""
+
+    match_expressions: Annotated[tuple[NodeSelectorRequirement, ...], 1] = ()
+    match_fields: Annotated[tuple[NodeSelectorRequirement, ...], 2] = ()
+
+
+class NodeSelector(Message, frozen=True):
+    """Terms of which one must hold."""
+
+    node_selector_terms: Annotated[tuple[NodeSelectorTerm, ...], 1] = ()
+
+
+class NodeAffinity(Message, frozen=True):
+    """The part of node affinity that filters nodes."""
+
+    required_during_scheduling_ignored_during_execution: Annotated[NodeSelector | None, 1] = None
+
+
+class Affinity(Message, frozen=True):
+    """A pod's affinities."""
+
+    node_affinity: Annotated[NodeAffinity | None, 1] = None
+    pod_affinity: Annotated[PodAffinity | None, 2] = None
+    pod_anti_affinity: Annotated[PodAffinity | None, 3] = None
+
+
+class Toleration(Message, frozen=True):
+    """A toleration of taints."""
+
+    key: Annotated[str, 1] = ""
+    operator: Annotated[str, 2] = ""
+    value: Annotated[str, 3] = ""
+    effect: Annotated[str, 4] = ""
+
+
+class Taint(Message, frozen=True):
+    """A taint of a node."""
+
+    key: Annotated[str, 1] = ""
+    value: Annotated[str, 2] = ""
+    effect: Annotated[str, 3] = ""
+
+
+class OwnerReference(Message, frozen=True):
+    """A reference to an owner in the same namespace."""
+
+    kind: Annotated[str, 1] = ""
+    name: Annotated[str, 3] = ""
+    uid: Annotated[str, 4] = ""
+    api_version: Annotated[str, 5] = ""
+    controller: Annotated[bool, 6] = False
+
+
+class ManagedFieldsEntry(Message, frozen=True):
+    """What one manager owns; ``fields_v1`` is the set of fields as undecoded JSON."""
+
+    manager: Annotated[str, 1] = ""
+    operation: Annotated[str, 2] = ""
+    time: Annotated[Time | None, 4] = None
+    fields_v1: Annotated[msgspec.Raw, 7] = msgspec.Raw(b"{}")
+    subresource: Annotated[str, 8] = ""
+
+
+class ObjectMeta(Message, frozen=True):
+    """Metadata of an object; ``generation`` is 0 where the apiserver kept none."""
+
+    name: Annotated[str, 1] = ""
+    namespace: Annotated[str, 3] = ""
+    uid: Annotated[str, 5] = ""
+    generation: Annotated[Int64, 7] = 0
+    creation_timestamp: Annotated[Time | None, 8] = None
+    deletion_timestamp: Annotated[Time | None, 9] = None
+    labels: Annotated[dict[str, str], 11, SHARED] = {}
+    annotations: Annotated[dict[str, str], 12, SHARED] = {}
+    owner_references: Annotated[tuple[OwnerReference, ...], 13, SHARED] = ()
+    finalizers: Annotated[tuple[str, ...], 14] = ()
+    managed_fields: Annotated[Sequence[ManagedFieldsEntry], 17, SELDOM] = ()
+
+
+class Object(Message, frozen=True):
+    """What all objects have."""
+
+    metadata: Annotated[ObjectMeta, 1] = ObjectMeta()
+
+
+class ResourceRequirements(Message, frozen=True):
+    """What a container, or a pod as a whole, asks for."""
+
+    limits: Annotated[dict[str, Quantity], 1] = {}
+    requests: Annotated[dict[str, Quantity], 2] = {}
+
+
+class Container(Message, frozen=True):
+    """The part of a container that decides how much it needs, and for how long."""
+
+    resources: Annotated[ResourceRequirements, 8, SHARED] = ResourceRequirements()
+    restart_policy: Annotated[str, 24] = ""
+
+
+class PodSchedulingGate(Message, frozen=True):
+    """What keeps the scheduler from looking at a pod until it is removed."""
+
+    name: Annotated[str, 1] = ""
+
+
+class PodSpec(Message, frozen=True):
+    """The part of a pod's spec that decides placement."""
+
+    containers: Annotated[tuple[Container, ...], 2] = ()
+    restart_policy: Annotated[str, 3] = ""
+    node_selector: Annotated[dict[str, str], 7, SHARED] = {}
+    service_account_name: Annotated[str, 8] = ""
+    node_name: Annotated[str, 10] = ""
+    host_network: Annotated[bool, 11] = False
+    affinity: Annotated[Affinity | None, 18, SHARED] = None
+    scheduler_name: Annotated[str, 19] = "default-scheduler"
+    init_containers: Annotated[tuple[Container, ...], 20] = ()
+    tolerations: Annotated[tuple[Toleration, ...], 22, SHARED] = ()
+    overhead: Annotated[dict[str, Quantity], 32, SHARED] = {}
+    topology_spread_constraints: Annotated[tuple[TopologySpreadConstraint, ...], 33, SHARED] = ()
+    scheduling_gates: Annotated[tuple[PodSchedulingGate, ...], 38] = ()
+    resources: Annotated[ResourceRequirements | None, 40, SHARED] = None
+
+
+class PodStatus(Message, frozen=True):
+    """The part of a pod's status that is read."""
+
+    phase: Annotated[str, 1] = ""
+    pod_ip: Annotated[str, 6] = msgspec.field(default="", name="podIP")
+    nominated_node_name: Annotated[str, 11] = ""
+
+
+class Pod(Object, frozen=True):
+    """A pod."""
+
+    spec: Annotated[PodSpec, 2] = PodSpec()
+    status: Annotated[PodStatus, 3] = PodStatus()
+
+
+class NodeSpec(Message, frozen=True):
+    """The part of a node's spec that is read."""
+
+    unschedulable: Annotated[bool, 4] = False
+    taints: Annotated[tuple[Taint, ...], 5] = ()
+
+
+class NodeCondition(Message, frozen=True):
+    """One thing that is known about a node, such as whether it is ready."""
+
+    type: Annotated[str, 1] = ""
+    status: Annotated[str, 2] = ""
+
+
+class NodeStatus(Message, frozen=True):
+    """What a node offers, as quantities by resource, and how it is."""
+
+    capacity: Annotated[dict[str, Quantity], 1] = {}
+    allocatable: Annotated[dict[str, Quantity], 2] = {}
+    conditions: Annotated[tuple[NodeCondition, ...], 4] = ()
+
+
+class Node(Object, frozen=True):
+    """A node."""
+
+    spec: Annotated[NodeSpec, 2] = NodeSpec()
+    status: Annotated[NodeStatus, 3] = NodeStatus()
+
+
+class PodTemplateSpec(Message, frozen=True):
+    """A pod template, inside a workload."""
+
+    metadata: Annotated[ObjectMeta, 1] = ObjectMeta()
+    spec: Annotated[PodSpec, 2] = PodSpec()
+
+
+class Namespace(Object, frozen=True):
+    """A namespace, which is read for its labels."""
+
+
+class ObjectReference(Message, frozen=True):
+    """The object that an event is about."""
+
+    kind: Annotated[str, 1] = ""
+    namespace: Annotated[str, 2] = ""
+    name: Annotated[str, 3] = ""
+
+
+class EventSeries(Message, frozen=True):
+    """How often an event of the newer kind happened, and when last."""
+
+    count: Annotated[Int32, 1] = 0
+    last_observed_time: Annotated[Time | None, 2] = None
+
+
+class Event(Object, frozen=True):
+    """What a controller or the scheduler said about an object."""
+
+    involved_object: Annotated[ObjectReference, 2] = ObjectReference()
+    reason: Annotated[str, 3] = ""
+    message: Annotated[str, 4] = ""
+    last_timestamp: Annotated[Time | None, 7] = None
+    count: Annotated[Int32, 8] = 0
+    event_time: Annotated[Time | None, 10] = None
+    series: Annotated[EventSeries, 11] = EventSeries()
+
+
+class ListMeta(Message, frozen=True):
+    """Metadata of a page of a list."""
+
+    resource_version: Annotated[str, 2] = ""
+    continue_: Annotated[str, 3] = msgspec.field(default="", name="continue")
+    remaining_item_count: Annotated[Int64, 4] = 0

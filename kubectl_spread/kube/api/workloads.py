@@ -1,0 +1,211 @@
+"""The workload kinds that hold pod templates, and where each keeps its own."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+import msgspec
+
+from kubectl_spread.kube.api.types import Int32, LabelSelector, Message, Object, PodTemplateSpec
+
+EMPTY: Final = PodTemplateSpec()
+_DEFAULT_REPLICAS: Final = 1
+_INDEXED: Final = "Indexed"
+
+
+class _Strategy(Message, frozen=True):
+    type: Annotated[str, 1] = "RollingUpdate"
+
+
+class _ReplicatedSpec(Message, frozen=True):
+    """The spec of a ReplicaSet or StatefulSet."""
+
+    replicas: Annotated[Int32 | None, 1] = None
+    selector: Annotated[LabelSelector | None, 2] = None
+    template: Annotated[PodTemplateSpec, 3] = EMPTY
+
+
+class _DeploymentSpec(_ReplicatedSpec, frozen=True):
+    strategy: Annotated[_Strategy, 4] = _Strategy()
+
+
+class _ReplicationControllerSpec(Message, frozen=True):
+    replicas: Annotated[Int32 | None, 1] = None
+    selector: Annotated[dict[str, str], 2] = msgspec.field(default_factory=dict)
+    template: Annotated[PodTemplateSpec, 3] = EMPTY
+
+
+class _DaemonSetSpec(Message, frozen=True):
+    template: Annotated[PodTemplateSpec, 2] = EMPTY
+
+
+class _JobSpec(Message, frozen=True):
+    template: Annotated[PodTemplateSpec, 6] = EMPTY
+    completion_mode: Annotated[str, 9] = ""
+
+
+class _JobTemplateSpec(Message, frozen=True):
+    spec: Annotated[_JobSpec, 2] = _JobSpec()
+
+
+class _CronJobSpec(Message, frozen=True):
+    job_template: Annotated[_JobTemplateSpec, 5] = _JobTemplateSpec()
+
+
+class WorkloadObject(Object, frozen=True):
+    """An object with a pod template."""
+
+    @property
+    def template(self) -> PodTemplateSpec:
+        """The pod template."""
+        raise NotImplementedError
+
+    @property
+    def replicas(self) -> int | None:
+        """How many pods are wanted; None where the object does not say it by number."""
+        return None
+
+    @property
+    def selector(self) -> LabelSelector | None:
+        """Which pods are its own; None where it selects none or by another field."""
+        return None
+
+    @property
+    def rolls(self) -> bool:
+        """Whether a change of the template replaces pods gradually, old and new ones side by side."""
+        return False
+
+    @property
+    def indexed(self) -> bool:
+        """Whether each of its pods has an index among the completions of a Job."""
+        return False
+
+
+class ReplicatedWorkload(WorkloadObject, frozen=True):
+    """A ReplicaSet or StatefulSet."""
+
+    spec: Annotated[_ReplicatedSpec, 2] = _ReplicatedSpec()
+
+    @property
+    def template(self) -> PodTemplateSpec:
+        """The pod template."""
+        return self.spec.template
+
+    @property
+    def replicas(self) -> int:
+        """How many pods are wanted."""
+        return _DEFAULT_REPLICAS if self.spec.replicas is None else self.spec.replicas
+
+    @property
+    def selector(self) -> LabelSelector | None:
+        """Which pods are its own."""
+        return self.spec.selector
+
+
+class Deployment(ReplicatedWorkload, frozen=True):
+    """A Deployment."""
+
+    spec: Annotated[_DeploymentSpec, 2] = _DeploymentSpec()
+
+    @property
+    def rolls(self) -> bool:
+        """Whether it rolls out, and not all at once."""
+        return self.spec.strategy.type != "Recreate"
+
+
+class ReplicationController(WorkloadObject, frozen=True):
+    """A ReplicationController."""
+
+    spec: Annotated[_ReplicationControllerSpec, 2] = _ReplicationControllerSpec()
+
+    @property
+    def template(self) -> PodTemplateSpec:
+        """The pod template."""
+        return self.spec.template
+
+    @property
+    def replicas(self) -> int:
+        """How many pods are wanted."""
+        return _DEFAULT_REPLICAS if self.spec.replicas is None else self.spec.replicas
+
+    @property
+    def selector(self) -> LabelSelector | None:
+        """Which pods are its own."""
+        return LabelSelector(match_labels=self.spec.selector)
+
+
+class DaemonSet(WorkloadObject, frozen=True):
+    """A DaemonSet."""
+
+    spec: Annotated[_DaemonSetSpec, 2] = _DaemonSetSpec()
+
+    @property
+    def template(self) -> PodTemplateSpec:
+        """The pod template."""
+        return self.spec.template
+
+
+class Job(WorkloadObject, frozen=True):
+    """A Job."""
+
+    spec: Annotated[_JobSpec, 2] = _JobSpec()
+
+    @property
+    def template(self) -> PodTemplateSpec:
+        """The pod template."""
+        return self.spec.template
+
+    @property
+    def indexed(self) -> bool:
+        """Whether it runs pods by index."""
+        return self.spec.completion_mode == _INDEXED
+
+
+class CronJob(WorkloadObject, frozen=True):
+    """A CronJob; its template is that of the Jobs it makes."""
+
+    spec: Annotated[_CronJobSpec, 2] = _CronJobSpec()
+
+    @property
+    def template(self) -> PodTemplateSpec:
+        """The pod template."""
+        return self.spec.job_template.spec.template
+
+    @property
+    def indexed(self) -> bool:
+        """Whether its Jobs run pods by index."""
+        return self.spec.job_template.spec.completion_mode == _INDEXED
+
+
+class PodTemplate(WorkloadObject, frozen=True):
+    """A PodTemplate object."""
+
+    pod_template: Annotated[PodTemplateSpec, 2] = msgspec.field(default=EMPTY, name="template")
+
+    @property
+    def template(self) -> PodTemplateSpec:
+        """The pod template."""
+        return self.pod_template
+
+
+KINDS: Final[dict[tuple[str, str], type[WorkloadObject]]] = {
+    ("apps", "Deployment"): Deployment,
+    ("apps", "ReplicaSet"): ReplicatedWorkload,
+    ("apps", "StatefulSet"): ReplicatedWorkload,
+    ("apps", "DaemonSet"): DaemonSet,
+    ("batch", "Job"): Job,
+    ("batch", "CronJob"): CronJob,
+    ("", "ReplicationController"): ReplicationController,
+    ("", "PodTemplate"): PodTemplate,
+}
+"""Maps (API group, kind) to the type that decodes it."""
+
+
+def template_path(kind: str) -> str:
+    """Return where a kind keeps its template's pod spec."""
+    match kind:
+        case "CronJob":
+            return "spec.jobTemplate.spec.template.spec"
+        case "PodTemplate":
+            return "template.spec"
+    return "spec.template.spec"

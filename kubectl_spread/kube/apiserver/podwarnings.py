@@ -1,0 +1,56 @@
+"""Warnings: what kube-apiserver says to spread constraints and pod (anti)affinity that it takes, in its own words.
+
+Source: kubernetes v1.37.1 pkg/api/pod/warnings.go, warningsForPodSpecAndMeta, and pkg/api/node/util.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from kubectl_spread.kube.api.types import PodAffinity, PodSpec
+from kubectl_spread.kube.features import Behaviour
+
+_DEPRECATED_KEYS: Final = {
+    "beta.kubernetes.io/arch": 'deprecated since v1.14; use "kubernetes.io/arch" instead',
+    "beta.kubernetes.io/os": 'deprecated since v1.14; use "kubernetes.io/os" instead',
+    "failure-domain.beta.kubernetes.io/region": ('deprecated since v1.17; use "topology.kubernetes.io/region" instead'),
+    "failure-domain.beta.kubernetes.io/zone": 'deprecated since v1.17; use "topology.kubernetes.io/zone" instead',
+    "beta.kubernetes.io/instance-type": 'deprecated since v1.17; use "node.kubernetes.io/instance-type" instead',
+    "app.kubernetes.io/created-by": "deprecated since v1.9",
+    "scheduler.alpha.kubernetes.io/preferAvoidPods": "deprecated since v1.22; use Taints and Tolerations instead",
+    "node-role.kubernetes.io/master": 'use "node-role.kubernetes.io/control-plane" instead',
+}
+_NULL: Final = "a null labelSelector results in matching no pod"
+
+
+def pod_warnings(spec: PodSpec, behaviour: Behaviour, path: str = "spec") -> Iterator[str]:
+    """Yield the API's warnings on a pod or template that it admits, in its order.
+
+    Args:
+        spec: The pod spec.
+        behaviour: How the judging apiserver behaves.
+        path: Where the spec stands: ``spec``, or ``spec.template.spec``.
+    """
+    for index, constraint in enumerate(spec.topology_spread_constraints):
+        here = f"{path}.topologySpreadConstraints[{index}]"
+        key = constraint.topology_key
+        if key in _DEPRECATED_KEYS:
+            yield f"{here}.topologyKey: {key} is {_DEPRECATED_KEYS[key]}"
+        if constraint.label_selector is None and behaviour.warns_of_null_selectors:
+            yield f"{here}.labelSelector: {_NULL}"
+    if spec.affinity is not None and behaviour.warns_of_null_selectors:
+        yield from _affinity_warnings(spec.affinity.pod_affinity, f"{path}.affinity.podAffinity")
+        yield from _affinity_warnings(spec.affinity.pod_anti_affinity, f"{path}.affinity.podAntiAffinity")
+
+
+def _affinity_warnings(affinity: PodAffinity | None, path: str) -> Iterator[str]:
+    if affinity is None:
+        return
+    for index, term in enumerate(affinity.required_during_scheduling_ignored_during_execution):
+        if term.label_selector is None:
+            yield f"{path}.requiredDuringSchedulingIgnoredDuringExecution[{index}].labelSelector: {_NULL}"
+    for index, weighted in enumerate(affinity.preferred_during_scheduling_ignored_during_execution):
+        if weighted.pod_affinity_term.label_selector is None:
+            where = f"{path}.preferredDuringSchedulingIgnoredDuringExecution[{index}].podAffinityTerm"
+            yield f"{where}.labelSelector: {_NULL}"

@@ -1,0 +1,272 @@
+"""Validation: what kube-apiserver says to spread constraints and pod (anti)affinity, in its own words.
+
+Source: kubernetes v1.37.1 pkg/apis/core/validation/validation.go, validateTopologySpreadConstraints and
+validatePodAffinityTerm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import msgspec
+
+from kubectl_spread.kube.api import content, field
+from kubectl_spread.kube.api.field import FieldError
+from kubectl_spread.kube.api.labels import Operator
+from kubectl_spread.kube.api.types import (
+    LabelSelector,
+    LabelSelectorRequirement,
+    PodAffinity,
+    PodAffinityTerm,
+    PodSpec,
+    TopologySpreadConstraint,
+)
+from kubectl_spread.kube.apiserver import strategy
+from kubectl_spread.kube.features import Behaviour
+
+_ACTIONS: Final = ("DoNotSchedule", "ScheduleAnyway")
+_POLICIES: Final = ("Honor", "Ignore")
+_WEIGHTS: Final = range(1, 101)
+_BYTES: Final = " bytes"
+_CHARACTERS: Final = " characters"
+_MATCH_OVERLAP: Final = "exists in both matchLabelKeys and labelSelector"
+
+
+class _Rules(msgspec.Struct, frozen=True):
+    """What is asked of a spec.
+
+    ``merged_keys``: matchLabelKeys of spread constraints are held against a selector that has been merged.
+    ``spread_selectors``: the selectors of spread constraints are judged at all. ``affinity_values``: so are the values
+    in the expressions of affinity terms.
+    """
+
+    merged_keys: bool
+    spread_selectors: bool = True
+    affinity_values: bool = True
+
+
+def pod_errors(spec: PodSpec, behaviour: Behaviour, path: str = "spec") -> tuple[FieldError, ...]:
+    """Return the API's errors on the affinity terms and spread constraints of a pod that has been merged.
+
+    Args:
+        spec: The spec as PrepareForCreate leaves it; for a template, as it is written.
+        behaviour: How the judging apiserver behaves.
+        path: Where the spec stands: ``spec``, or ``spec.template.spec``.
+    """
+    found = _spec_errors(spec, _Rules(merged_keys=behaviour.merges_spread_selectors), path)
+    return tuple(_worded(error, behaviour) for error in found)
+
+
+def pod_update_errors(new: PodSpec, old: PodSpec, behaviour: Behaviour) -> tuple[FieldError, ...]:
+    """Return the API's errors on the affinity terms and spread constraints of a stored pod that is updated.
+
+    What a stored pod already breaks is in part forgiven, for all of its constraints or terms at once. That spec is
+    immutable is not judged here.
+
+    Source: kubernetes v1.37.1 pkg/api/pod/util.go, GetValidationOptionsFromPodSpecAndMeta, and
+    pkg/apis/core/validation/validation.go, validateTopologySpreadConstraints.
+    """
+    strict = _Rules(merged_keys=True)
+    terms = [term for affinity in _pod_affinities(old) for term in _terms(affinity)]
+    rules = _Rules(
+        merged_keys=_judges_merged_keys(old, behaviour),
+        spread_selectors=not any(
+            any(_selector_errors(constraint.label_selector, "")) for constraint in old.topology_spread_constraints
+        ),
+        affinity_values=not any(any(_term_selector_errors(term, "", strict)) for term in terms),
+    )
+    found = _spec_errors(strategy.drop_disabled_fields(new, behaviour, old), rules, "spec")
+    return tuple(_worded(error, behaviour) for error in found)
+
+
+def _worded(error: FieldError, behaviour: Behaviour) -> FieldError:
+    """Return an error in the words of this minor."""
+    if behaviour.label_key_texts:
+        return error
+    for new, old in ((_BYTES, _CHARACTERS), (content.LABEL_KEY_HELP, content.QUALIFIED_NAME_HELP)):
+        if error.message.endswith(new):
+            return FieldError(error.path, error.message.removesuffix(new) + old)
+    return error
+
+
+def _judges_merged_keys(old: PodSpec, behaviour: Behaviour) -> bool:
+    """Tell whether the keys of a stored pod are held against merged selectors, as a merging apiserver leaves them.
+
+    A pod that breaks the rule in force is held to the other one, where the apiserver knows both.
+    """
+    if not behaviour.scheduler_adds_match_label_keys or not behaviour.could_merge_spread_selectors:
+        return False
+    constraints = old.topology_spread_constraints
+    if behaviour.merges_spread_selectors:
+        return not any(any(_merged_key_errors(one.match_label_keys, (), one.label_selector, "")) for one in constraints)
+    return any(any(_legacy_key_errors(one.match_label_keys, one.label_selector, "")) for one in constraints)
+
+
+def _pod_affinities(spec: PodSpec) -> tuple[PodAffinity, ...]:
+    if spec.affinity is None:
+        return ()
+    found = (spec.affinity.pod_affinity, spec.affinity.pod_anti_affinity)
+    return tuple(affinity for affinity in found if affinity is not None)
+
+
+def _terms(affinity: PodAffinity) -> tuple[PodAffinityTerm, ...]:
+    preferred = affinity.preferred_during_scheduling_ignored_during_execution
+    return (
+        *affinity.required_during_scheduling_ignored_during_execution,
+        *(weighted.pod_affinity_term for weighted in preferred),
+    )
+
+
+def _spec_errors(spec: PodSpec, rules: _Rules, path: str) -> Iterator[FieldError]:
+    if spec.affinity is not None:
+        yield from _affinity_errors(spec.affinity.pod_affinity, f"{path}.affinity.podAffinity", rules)
+        yield from _affinity_errors(spec.affinity.pod_anti_affinity, f"{path}.affinity.podAntiAffinity", rules)
+    constraints = spec.topology_spread_constraints
+    for index, constraint in enumerate(constraints):
+        here = f"{path}.topologySpreadConstraints[{index}]"
+        yield from _constraint_errors(constraint, constraints[index + 1 :], here, rules)
+
+
+def _constraint_errors(
+    constraint: TopologySpreadConstraint,
+    following: Iterable[TopologySpreadConstraint],
+    path: str,
+    rules: _Rules,
+) -> Iterator[FieldError]:
+    action = constraint.when_unsatisfiable
+    if constraint.max_skew <= 0:
+        yield field.invalid(f"{path}.maxSkew", constraint.max_skew, "must be greater than zero")
+    if not constraint.topology_key:
+        yield field.required(f"{path}.topologyKey", "can not be empty")
+    if action not in _ACTIONS:
+        yield field.unsupported(f"{path}.whenUnsatisfiable", action, _ACTIONS)
+    pair = (constraint.topology_key, action)
+    if any(pair == (other.topology_key, other.when_unsatisfiable) for other in following):
+        where = f"{path}.{{topologyKey, whenUnsatisfiable}}"
+        yield field.duplicate(where, f"{{{pair[0]}, {pair[1]}}}")
+    if constraint.min_domains is not None:
+        yield from _min_domains_errors(constraint.min_domains, action, f"{path}.minDomains")
+    for name, policy in (
+        ("nodeAffinityPolicy", constraint.node_affinity_policy),
+        ("nodeTaintsPolicy", constraint.node_taints_policy),
+    ):
+        if policy not in _POLICIES:
+            yield field.unsupported(f"{path}.{name}", policy, _POLICIES)
+    keys, selector = constraint.match_label_keys, constraint.label_selector
+    if rules.merged_keys:
+        yield from _merged_key_errors(keys, (), selector, path)
+    else:
+        yield from _legacy_key_errors(keys, selector, f"{path}.matchLabelKeys")
+    if rules.spread_selectors:
+        yield from _selector_errors(selector, f"{path}.labelSelector")
+
+
+def _min_domains_errors(min_domains: int, action: str, path: str) -> Iterator[FieldError]:
+    if min_domains <= 0:
+        yield field.invalid(path, min_domains, "must be greater than zero")
+    if action != "DoNotSchedule":
+        detail = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
+        yield field.invalid(path, min_domains, detail)
+
+
+def _legacy_key_errors(keys: tuple[str, ...], selector: LabelSelector | None, path: str) -> Iterator[FieldError]:
+    """Refuse every key that the selector names: the rule of an apiserver that does not merge."""
+    if not keys:
+        return
+    named: set[str] = set()
+    if selector is None:
+        yield field.forbidden(path, "must not be specified when labelSelector is not set")
+    else:
+        named = {*selector.match_labels, *(item.key for item in selector.match_expressions)}
+    for index, key in enumerate(keys):
+        yield from _name_errors(key, f"{path}[{index}]")
+        if key in named:
+            yield field.invalid(f"{path}[{index}]", key, _MATCH_OVERLAP)
+
+
+def _merged_key_errors(
+    match: tuple[str, ...], mismatch: tuple[str, ...], selector: LabelSelector | None, path: str
+) -> Iterator[FieldError]:
+    """Refuse keys to match that the merged selector names twice; the path is the upstream's own, odd as it is."""
+    for name, keys in (("matchLabelKeys", match), ("mismatchLabelKeys", mismatch)):
+        if keys and selector is None:
+            yield field.forbidden(f"{path}.{name}", "must not be specified when labelSelector is not set")
+        elif selector is not None:
+            for index, key in enumerate(keys):
+                yield from _name_errors(key, f"{path}.{name}[{index}]")
+    if selector is not None:
+        last_index = {key: index for index, key in enumerate(match)}
+        seen = set(selector.match_labels)
+        for requirement in selector.match_expressions:
+            if requirement.key in seen and requirement.key in last_index:
+                yield field.invalid(f"{path}[{last_index[requirement.key]}]", requirement.key, _MATCH_OVERLAP)
+            seen.add(requirement.key)
+    for index, key in enumerate(match):
+        if key in mismatch:
+            detail = "exists in both matchLabelKeys and mismatchLabelKeys"
+            yield field.invalid(f"{path}.matchLabelKeys[{index}]", key, detail)
+
+
+def _affinity_errors(affinity: PodAffinity | None, path: str, rules: _Rules) -> Iterator[FieldError]:
+    if affinity is None:
+        return
+    for index, term in enumerate(affinity.required_during_scheduling_ignored_during_execution):
+        yield from _term_errors(term, f"{path}.requiredDuringSchedulingIgnoredDuringExecution[{index}]", rules)
+    for index, weighted in enumerate(affinity.preferred_during_scheduling_ignored_during_execution):
+        here = f"{path}.preferredDuringSchedulingIgnoredDuringExecution[{index}]"
+        if weighted.weight not in _WEIGHTS:
+            yield field.invalid(f"{here}.weight", weighted.weight, "must be in the range 1-100")
+        yield from _term_errors(weighted.pod_affinity_term, f"{here}.podAffinityTerm", rules)
+
+
+def _term_errors(term: PodAffinityTerm, path: str, rules: _Rules) -> Iterator[FieldError]:
+    yield from _term_selector_errors(term, path, rules)
+    for namespace in term.namespaces:
+        for detail in content.dns_label_problems(namespace):
+            yield field.invalid(f"{path}.namespace", namespace, detail)
+    yield from _merged_key_errors(term.match_label_keys, term.mismatch_label_keys, term.label_selector, path)
+    if not term.topology_key:
+        yield field.required(f"{path}.topologyKey", "can not be empty")
+    yield from _name_errors(term.topology_key, f"{path}.topologyKey")
+
+
+def _term_selector_errors(term: PodAffinityTerm, path: str, rules: _Rules) -> Iterator[FieldError]:
+    yield from _selector_errors(term.label_selector, f"{path}.labelSelector", values=rules.affinity_values)
+    yield from _selector_errors(term.namespace_selector, f"{path}.namespaceSelector", values=rules.affinity_values)
+
+
+def _selector_errors(selector: LabelSelector | None, path: str, *, values: bool = True) -> Iterator[FieldError]:
+    if selector is None:
+        return
+    for key, value in sorted(selector.match_labels.items()):
+        yield from _name_errors(key, f"{path}.matchLabels")
+        for detail in content.label_value_problems(value):
+            yield field.invalid(f"{path}.matchLabels", value, detail)
+    for index, requirement in enumerate(selector.match_expressions):
+        yield from _requirement_errors(requirement, f"{path}.matchExpressions[{index}]", values=values)
+
+
+def _requirement_errors(requirement: LabelSelectorRequirement, path: str, *, values: bool) -> Iterator[FieldError]:
+    match requirement.operator:
+        case Operator.IN | Operator.NOT_IN:
+            if not requirement.values:
+                yield field.required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
+        case Operator.EXISTS | Operator.DOES_NOT_EXIST:
+            if requirement.values:
+                yield field.forbidden(
+                    f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+                )
+        case _:
+            yield field.invalid(f"{path}.operator", requirement.operator, "not a valid selector operator")
+    yield from _name_errors(requirement.key, f"{path}.key")
+    if not values:
+        return
+    for index, value in enumerate(requirement.values):
+        for detail in content.label_value_problems(value):
+            yield field.invalid(f"{path}.values[{index}]", value, detail)
+
+
+def _name_errors(name: str, path: str) -> Iterator[FieldError]:
+    for detail in content.label_key_problems(name):
+        yield field.invalid(path, name, detail)

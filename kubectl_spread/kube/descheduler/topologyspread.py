@@ -1,0 +1,220 @@
+"""The descheduler's count of a spread constraint, which is not the scheduler's, and what makes the two differ.
+
+Source: sigs.k8s.io/descheduler v0.36.0, with the defaults of its policy:
+pkg/framework/plugins/removepodsviolatingtopologyspreadconstraint, Balance, newTopologySpreadConstraint and
+topologyIsBalanced; pkg/descheduler/pod, ListPodsOnNodes; pkg/descheduler/node, IsReady.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.api.labels import Labels
+from kubectl_spread.kube.api.types import LabelSelector, Node, TopologySpreadConstraint
+from kubectl_spread.kube.descheduler.defaultevictor import Explained
+from kubectl_spread.kube.features import NEWEST_MINOR, Behaviour, behaviour, gates
+from kubectl_spread.kube.scheduler import podtopologyspread
+from kubectl_spread.kube.scheduler.podtopologyspread import Domains, NodeSets, Placement, Spread, WhenUnsatisfiable
+
+_FINISHED: Final = frozenset({"Succeeded", "Failed"})
+_ENCODER: Final = msgspec.json.Encoder(order="deterministic")
+
+
+class CountingRule(Explained):
+    """A rule by which the descheduler counts and the scheduler does not; the clauses are about the descheduler."""
+
+    SOFT = "soft-constraints-not-looked-at", "it looks at DoNotSchedule constraints only"
+    GATES = "feature-gates-not-known", "it always reads matchLabelKeys, node policies and Lt and Gt tolerations"
+    MIN_DOMAINS = "minDomains-ignored", "it does not read minDomains"
+    OWN_KEY = "only-own-topology-key-needed", "a node needs no topology keys of the pod's other constraints"
+    EXCLUDED_NODES = "pods-on-excluded-nodes-count", "it counts pods on nodes that the node policies leave out"
+    EMPTY_SELECTOR = "empty-selector-matches-all", "an empty selector selects all pods; the scheduler counts none"
+    READY_NODES = "not-ready-nodes-out", "it leaves out nodes that are not ready, and their pods"
+    EVICTABLE_PODS = "only-evictable-pods-count", "it counts only pods that it could evict"
+
+
+# A pod that is out by two rules is put down to the later one: what is rare is tried without first.
+_COUNTING: Final = tuple(rule for rule in CountingRule if rule is not CountingRule.SOFT)
+_SCHEDULER: Final[Behaviour] = behaviour(NEWEST_MINOR, gates(NEWEST_MINOR, {}))
+
+
+def is_ready(conditions: Iterable[tuple[str, str]]) -> bool:
+    """Tell whether a node with these conditions (type, status) is read at all; one without ``Ready`` is."""
+    return all(status == "True" for kind, status in conditions if kind == "Ready")
+
+
+class PodGroup(msgspec.Struct, frozen=True):
+    """What is read of a pod that may count, or of ``number`` pods that are alike; ``node`` is "" while pending."""
+
+    namespace: str
+    labels: Labels
+    node: str
+    evictable: bool
+    terminating: bool = False
+    phase: str = "Running"
+    number: int = 1
+
+
+class Bearer(msgspec.Struct, frozen=True):
+    """The pod that has the constraint; ``constraints`` are all it has, because the scheduler reads them together."""
+
+    namespace: str
+    labels: Labels
+    placement: Placement
+    constraints: tuple[TopologySpreadConstraint, ...]
+
+
+class Count(msgspec.Struct, frozen=True):
+    """What the descheduler sees of one constraint: topology value to number of pods, and the constraint's maxSkew."""
+
+    domains: Mapping[str, int]
+    max_skew: int
+
+    @property
+    def skew(self) -> int:
+        """Pods in the fullest domain above those in the emptiest; 0 without a domain."""
+        return max(self.domains.values(), default=0) - min(self.domains.values(), default=0)
+
+    @property
+    def violated(self) -> bool:
+        """Whether it would evict pods because of the constraint, if they fit elsewhere."""
+        return self.skew > self.max_skew
+
+
+class PodCounts:
+    """Nodes and pods; pods that are alike are counted together, and eligible nodes are found once."""
+
+    def __init__(self, nodes: Iterable[Node], not_ready: Collection[str], pods: Iterable[PodGroup]) -> None:
+        """Take nodes and pods in any order; ``not_ready`` names the nodes that ``is_ready`` denies."""
+        self._nodes = tuple(nodes)
+        self._ready = frozenset(node.metadata.name for node in self._nodes) - frozenset(not_ready)
+        self._sets: dict[tuple[bool, bool], NodeSets] = {}
+        self._pods: dict[str, dict[bytes, tuple[PodGroup, Counter[str]]]] = {}
+        for pod in pods:
+            if pod.node and not pod.terminating and pod.phase not in _FINISHED:
+                groups = self._pods.setdefault(pod.namespace, {})
+                key = _ENCODER.encode((pod.evictable, pod.labels))
+                groups.setdefault(key, (pod, Counter()))[1][pod.node] += pod.number
+
+    def lists(self, pod: PodGroup) -> bool:
+        """Tell whether the descheduler lists ``pod``; it reads the constraints of no other pods."""
+        return pod.evictable and pod.phase not in _FINISHED and pod.node in self._ready
+
+    def node_sets(self, served: Behaviour, *, ready_only: bool) -> NodeSets:
+        """Return all nodes, or those that are ready."""
+        key = (ready_only, served.toleration_comparison)
+        if key not in self._sets:
+            nodes = (node for node in self._nodes if not ready_only or node.metadata.name in self._ready)
+            self._sets[key] = NodeSets(nodes, served)
+        return self._sets[key]
+
+    def matching(self, namespace: str, selector: LabelSelector | None, *, evictable_only: bool) -> Mapping[str, int]:
+        """Map a node's name to its number of pods in ``namespace`` that ``selector`` selects."""
+        found: Counter[str] = Counter()
+        for pod, per_node in self._pods.get(namespace, {}).values():
+            if (pod.evictable or not evictable_only) and labelselectors.matches(selector, pod.labels):
+                found.update(per_node)
+        return found
+
+
+def looks_at(constraint: TopologySpreadConstraint) -> bool:
+    """Tell whether the descheduler looks at such a constraint by default, on a pod that it lists."""
+    return constraint.when_unsatisfiable == WhenUnsatisfiable.DO_NOT_SCHEDULE
+
+
+def count(constraint: TopologySpreadConstraint, bearer: Bearer, cluster: PodCounts) -> Count:
+    """Count as the descheduler does: the pods that it could evict, by the topology value of their ready node.
+
+    A domain is a value that an eligible ready node or a counted pod's node has. No gate or minor changes the count.
+    """
+    spread = _count(constraint, bearer, cluster, _SCHEDULER, _COUNTING)
+    return Count(domains=spread.match_num, max_skew=constraint.max_skew)
+
+
+def differences(
+    constraint: TopologySpreadConstraint, bearer: Bearer, cluster: PodCounts, served: Behaviour
+) -> tuple[CountingRule, ...]:
+    """Return rules that turn the scheduler's count of a constraint into the descheduler's; none where both are equal.
+
+    Counts are equal if every domain and the minimum are. The rules suffice, and none of them can be left out.
+
+    Args:
+        constraint: One of the bearer's constraints.
+        bearer: The pod that has it.
+        cluster: The nodes and pods.
+        served: How the scheduler of this cluster behaves.
+    """
+    if not looks_at(constraint):
+        return (CountingRule.SOFT,)
+
+    def outcome(rules: Sequence[CountingRule]) -> tuple[Mapping[str, int], int]:
+        spread = _count(constraint, bearer, cluster, served, rules)
+        return spread.match_num, spread.min_match_num
+
+    seen = outcome(_COUNTING)
+    if outcome(()) == seen:
+        return ()
+    needed = _COUNTING
+    for rule in _COUNTING:
+        fewer = tuple(other for other in needed if other is not rule)
+        needed = fewer if outcome(fewer) == seen else needed
+    return needed
+
+
+def _count(
+    constraint: TopologySpreadConstraint,
+    bearer: Bearer,
+    cluster: PodCounts,
+    served: Behaviour,
+    rules: Sequence[CountingRule],
+) -> Spread:
+    """Count as the scheduler does, but for ``rules``, which the descheduler lends it."""
+    served = _with_rules(served, rules)
+    added = constraint.match_label_keys if served.scheduler_adds_match_label_keys else ()
+    selector = podtopologyspread.effective_selector(constraint.label_selector, added, bearer.labels)
+    working = podtopologyspread.working_constraint(constraint, selector, served)
+    nodes = cluster.node_sets(served, ready_only=CountingRule.READY_NODES in rules)
+    keys = _keys(constraint, bearer, rules)
+    domains = nodes.domains(working, keys, bearer.placement)
+    matching: Mapping[str, int] = {}
+    if not podtopologyspread.counts_nothing(selector, served):
+        matching = cluster.matching(bearer.namespace, selector, evictable_only=CountingRule.EVICTABLE_PODS in rules)
+    if CountingRule.EXCLUDED_NODES in rules:
+        domains = _with_occupied(domains, nodes, keys, constraint.topology_key, matching)
+    return podtopologyspread.count(working, domains, matching, bearer.labels)
+
+
+def _with_rules(served: Behaviour, rules: Collection[CountingRule]) -> Behaviour:
+    if CountingRule.GATES in rules:
+        served = msgspec.structs.replace(
+            served, scheduler_adds_match_label_keys=True, node_inclusion_policies=True, toleration_comparison=True
+        )
+    return msgspec.structs.replace(
+        served,
+        min_domains=served.min_domains and CountingRule.MIN_DOMAINS not in rules,
+        empty_selector_counts_nothing=served.empty_selector_counts_nothing and CountingRule.EMPTY_SELECTOR not in rules,
+    )
+
+
+def _keys(constraint: TopologySpreadConstraint, bearer: Bearer, rules: Collection[CountingRule]) -> tuple[str, ...]:
+    if CountingRule.OWN_KEY in rules:
+        return (constraint.topology_key,)
+    action = constraint.when_unsatisfiable
+    return tuple(other.topology_key for other in bearer.constraints if other.when_unsatisfiable == action)
+
+
+def _with_occupied(
+    domains: Domains, nodes: NodeSets, keys: Sequence[str], key: str, matching: Mapping[str, int]
+) -> Domains:
+    """Return ``domains`` with the nodes that are not eligible but hold matching pods."""
+    value_of = dict(domains.value_of)
+    for node in nodes.nodes:
+        labels = node.metadata.labels
+        if node.metadata.name in matching and all(wanted in labels for wanted in keys):
+            value_of[node.metadata.name] = labels[key]
+    return Domains(nodes=Counter(value_of.values()), value_of=value_of)

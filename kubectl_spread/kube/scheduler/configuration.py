@@ -1,0 +1,240 @@
+"""Scheduler configuration: what does each scheduler make of spread constraints, and of pods without any?
+
+Source: kubernetes v1.37.1 staging/src/k8s.io/kube-scheduler/config/v1/types.go and types_pluginargs.go,
+pkg/scheduler/apis/config/validation and pkg/scheduler/apis/config/v1, setDefaults_KubeSchedulerProfile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from kubectl_spread.kube.api import content, field
+from kubectl_spread.kube.api.field import FieldError
+from kubectl_spread.kube.api.types import Int32, Message, TopologySpreadConstraint
+from kubectl_spread.kube.scheduler import defaultconstraints
+
+API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
+KIND: Final = "KubeSchedulerConfiguration"
+PLUGIN: Final = "PodTopologySpread"
+DEFAULT_SCHEDULER: Final = "default-scheduler"
+
+_SYSTEM: Final = "System"
+_LIST: Final = "List"
+_ACTIONS: Final = ("DoNotSchedule", "ScheduleAnyway")
+_ALL: Final = "*"
+_NOTHING: Final = msgspec.Raw(b"null")
+
+
+class Plugin(Message, frozen=True):
+    """A plugin by its name, or ``*`` for all of them."""
+
+    name: str = ""
+    weight: Int32 | None = None
+
+
+class PluginSet(Message, frozen=True):
+    """What is changed of the plugins of one extension point."""
+
+    enabled: tuple[Plugin, ...] = ()
+    disabled: tuple[Plugin, ...] = ()
+
+
+class Plugins(Message, frozen=True):
+    """What is changed of the plugins, by extension point; ``multi_point`` stands for all of them."""
+
+    pre_enqueue: PluginSet = PluginSet()
+    queue_sort: PluginSet = PluginSet()
+    pre_filter: PluginSet = PluginSet()
+    filter: PluginSet = PluginSet()
+    post_filter: PluginSet = PluginSet()
+    pre_score: PluginSet = PluginSet()
+    score: PluginSet = PluginSet()
+    reserve: PluginSet = PluginSet()
+    permit: PluginSet = PluginSet()
+    pre_bind: PluginSet = PluginSet()
+    bind: PluginSet = PluginSet()
+    post_bind: PluginSet = PluginSet()
+    multi_point: PluginSet = PluginSet()
+    placement_generate: PluginSet = PluginSet()
+    placement_score: PluginSet = PluginSet()
+    pod_group_post_filter: PluginSet = PluginSet()
+
+
+class PluginConfig(Message, frozen=True):
+    """The arguments of one plugin, undecoded."""
+
+    name: str = ""
+    args: msgspec.Raw = _NOTHING
+
+
+class KubeSchedulerProfile(Message, frozen=True):
+    """One scheduler of several that a kube-scheduler is; ``scheduler_name`` is None where it is not written."""
+
+    scheduler_name: str | None = None
+    percentage_of_nodes_to_score: Int32 | None = None
+    plugins: Plugins = Plugins()
+    plugin_config: tuple[PluginConfig, ...] = ()
+
+
+class KubeSchedulerConfiguration(Message, frozen=True):
+    """The configuration of a kube-scheduler; its profiles, and what does not concern us, are undecoded."""
+
+    api_version: str = ""
+    kind: str = ""
+    profiles: tuple[msgspec.Raw, ...] = ()
+    parallelism: msgspec.Raw = _NOTHING
+    leader_election: msgspec.Raw = _NOTHING
+    client_connection: msgspec.Raw = _NOTHING
+    enable_profiling: msgspec.Raw = _NOTHING
+    enable_contention_profiling: msgspec.Raw = _NOTHING
+    percentage_of_nodes_to_score: msgspec.Raw = _NOTHING
+    pod_initial_backoff_seconds: msgspec.Raw = _NOTHING
+    pod_max_backoff_seconds: msgspec.Raw = _NOTHING
+    extenders: msgspec.Raw = _NOTHING
+    delay_cache_until_active: msgspec.Raw = _NOTHING
+
+
+class PodTopologySpreadArgs(Message, frozen=True):
+    """The arguments of the PodTopologySpread plugin."""
+
+    api_version: str = ""
+    kind: str = ""
+    default_constraints: tuple[TopologySpreadConstraint, ...] = ()
+    defaulting_type: str = ""
+
+
+class Profile(msgspec.Struct, frozen=True):
+    """What a scheduler makes of spread constraints.
+
+    Attributes:
+        filters: Whether it keeps pods off nodes that a hard constraint does not allow.
+        scores: Whether it prefers nodes by soft constraints.
+        defaults: The constraints of pods that have none.
+        system_defaults: Whether those are the built-in ones, which nodes without their topology keys may meet.
+    """
+
+    filters: bool = True
+    scores: bool = True
+    defaults: tuple[TopologySpreadConstraint, ...] = defaultconstraints.SYSTEM
+    system_defaults: bool = True
+
+    @property
+    def spreads(self) -> bool:
+        """Whether spread constraints mean anything to it."""
+        return self.filters or self.scores
+
+    def heeds(self, *, hard: bool) -> bool:
+        """Tell whether it acts on constraints of this kind: filters by hard ones, scores by soft ones."""
+        return self.filters if hard else self.scores
+
+
+UNASKED: Final[Mapping[str, Profile]] = {DEFAULT_SCHEDULER: Profile(defaults=(), system_defaults=False)}
+"""What is assumed where nobody asks for default constraints: one scheduler, and nothing about its defaults."""
+SYSTEM: Final[Mapping[str, Profile]] = {DEFAULT_SCHEDULER: Profile()}
+"""A kube-scheduler that is not configured otherwise."""
+
+
+def profile(written: KubeSchedulerProfile, args: PodTopologySpreadArgs) -> Profile:
+    """Return what a valid profile comes to; a scheduler that does not spread has no default constraints.
+
+    Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/podtopologyspread/plugin.go, New.
+    """
+    plugins = written.plugins
+    filters, scores = _is_enabled(plugins, plugins.filter), _is_enabled(plugins, plugins.score)
+    if not filters and not scores:
+        return Profile(filters=False, scores=False, defaults=(), system_defaults=False)
+    system = (args.defaulting_type or _SYSTEM) == _SYSTEM
+    defaults = defaultconstraints.SYSTEM if system else args.default_constraints
+    return Profile(filters=filters, scores=scores, defaults=defaults, system_defaults=system)
+
+
+def _is_enabled(plugins: Plugins, own: PluginSet) -> bool:
+    """Tell whether the plugin runs at an extension point; what is enabled at the point itself runs in any case.
+
+    Source: kubernetes v1.37.1 pkg/scheduler/apis/config/v1/default_plugins.go, mergePluginSet, and
+    pkg/scheduler/framework/runtime/framework.go, expandMultiPointPlugins.
+    """
+    everywhere = plugins.multi_point
+    if _has(own.enabled, PLUGIN):
+        return True
+    if _has(own.disabled, PLUGIN, _ALL):
+        return False
+    return _has(everywhere.enabled, PLUGIN) or not _has(everywhere.disabled, PLUGIN, _ALL)
+
+
+def _has(plugins: Sequence[Plugin], *names: str) -> bool:
+    return any(plugin.name in names for plugin in plugins)
+
+
+def scheduler_names(profiles: Sequence[KubeSchedulerProfile]) -> tuple[str, ...]:
+    """Return the names of the profiles; one that stands alone need not have any.
+
+    Source: kubernetes v1.37.1 pkg/scheduler/apis/config/v1/defaults.go, SetDefaults_KubeSchedulerConfiguration.
+    """
+    alone = DEFAULT_SCHEDULER if len(profiles) == 1 else ""
+    return tuple(alone if one.scheduler_name is None else one.scheduler_name for one in profiles)
+
+
+def profile_errors(names: Sequence[str], index: int) -> Iterator[FieldError]:
+    """Yield what is wrong with the name of one profile; the error says which profile has the same name.
+
+    Source: kubernetes v1.37.1 pkg/scheduler/apis/config/validation/validation.go, ValidateKubeSchedulerConfiguration.
+    """
+    path = f"profiles[{index}].schedulerName"
+    if not names[index]:
+        yield FieldError(path, f"{path}: Required value")
+    earlier = [number for number in range(index) if names[number] == names[index]]
+    if earlier:
+        yield field.duplicate(path, f"profiles[{earlier[-1]}].schedulerName")
+
+
+def plugin_config_errors(written: KubeSchedulerProfile, index: int) -> Iterator[FieldError]:
+    """Yield an error for every plugin that is configured again.
+
+    Source: kubernetes v1.37.1 pkg/scheduler/apis/config/validation/validation.go, validatePluginConfig.
+    """
+    seen: set[str] = set()
+    for number, config in enumerate(written.plugin_config):
+        if config.name in seen:
+            yield field.duplicate(f"profiles[{index}].pluginConfig[{number}]", config.name)
+        seen.add(config.name)
+
+
+def args_errors(args: PodTopologySpreadArgs, path: str) -> Iterator[FieldError]:
+    """Yield what is wrong with the plugin's arguments.
+
+    Source: kubernetes v1.37.1 pkg/scheduler/apis/config/validation/validation_pluginargs.go,
+    ValidatePodTopologySpreadArgs.
+    """
+    type_ = args.defaulting_type or _SYSTEM
+    if type_ not in {_SYSTEM, _LIST}:
+        yield field.unsupported(f"{path}.defaultingType", type_, (_SYSTEM, _LIST))
+    if type_ == _SYSTEM and args.default_constraints:
+        yield field.invalid(f"{path}.defaultingType", type_, "when .defaultConstraints are not empty")
+    for index, constraint in enumerate(args.default_constraints):
+        here = f"{path}.defaultConstraints[{index}]"
+        yield from _constraint_errors(constraint, here)
+        pair = (constraint.topology_key, constraint.when_unsatisfiable)
+        earlier = args.default_constraints[:index]
+        if any(pair == (other.topology_key, other.when_unsatisfiable) for other in earlier):
+            yield field.duplicate(here, f"{{{pair[0]}, {pair[1]}}}")
+
+
+def _constraint_errors(constraint: TopologySpreadConstraint, path: str) -> Iterator[FieldError]:
+    if constraint.max_skew <= 0:
+        yield field.invalid(f"{path}.maxSkew", constraint.max_skew, "not in valid range (0, inf)")
+    if not constraint.topology_key:
+        yield field.required(f"{path}.topologyKey", "can not be empty")
+    else:
+        for detail in content.label_key_problems(constraint.topology_key):
+            yield field.invalid(f"{path}.topologyKey", constraint.topology_key, detail)
+    if not constraint.when_unsatisfiable:
+        yield field.required(f"{path}.whenUnsatisfiable", "can not be empty")
+    elif constraint.when_unsatisfiable not in _ACTIONS:
+        yield field.unsupported(f"{path}.whenUnsatisfiable", constraint.when_unsatisfiable, _ACTIONS)
+    if constraint.label_selector is not None:
+        detail = "constraint must not define a selector, as they deduced for each pod"
+        yield field.forbidden(f"{path}.labelSelector", detail)

@@ -1,0 +1,191 @@
+"""Pod affinity and anti-affinity: which nodes do the required terms, a pod's own and those of others, leave?
+
+Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/interpodaffinity, PreFilter and Filter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+
+import msgspec
+
+from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.api.labels import Labels
+from kubectl_spread.kube.api.types import LabelSelector, Node, Pod, PodAffinity, PodAffinityTerm
+from kubectl_spread.kube.features import Behaviour
+
+_EMPTY = LabelSelector()
+
+
+class AffinityAnswer(StrEnum):
+    """What the Filter says to a node; all but the first refuse it."""
+
+    FEASIBLE = "feasible"
+    NO_AFFINITY = "didn't match pod affinity rules"
+    ANTI_AFFINITY = "didn't match pod anti-affinity rules"
+    EXISTING_ANTI_AFFINITY = "didn't satisfy existing pods anti-affinity rules"
+    UNPARSEABLE = "parsing pod"
+
+
+class Term(msgspec.Struct, frozen=True):
+    """A required term as the scheduler works with it: the namespaces where it selects pods, and a selector of more."""
+
+    topology_key: str
+    selector: LabelSelector | None
+    namespaces: frozenset[str]
+    namespace_selector: LabelSelector | None
+
+    def matches(self, pod: Pod, namespace_labels: Labels) -> bool:
+        """Tell whether the term selects ``pod``, whose namespace has ``namespace_labels``."""
+        metadata = pod.metadata
+        here = metadata.namespace in self.namespaces
+        here = here or labelselectors.matches(self.namespace_selector, namespace_labels)
+        return here and labelselectors.matches(self.selector, metadata.labels)
+
+
+class _Domain(msgspec.Struct, frozen=True):
+    """The nodes with one value of one topology key."""
+
+    key: str
+    value: str
+
+
+def filter_nodes(
+    pod: Pod, others: Iterable[Pod], nodes: Sequence[Node], namespaces: Mapping[str, Labels], behaviour: Behaviour
+) -> dict[str, AffinityAnswer]:
+    """Filter nodes by the required terms of an incoming pod and of the pods that are there.
+
+    Args:
+        pod: The incoming pod.
+        others: The pods in the scheduler's cache: bound and not finished; terminating ones act too.
+        nodes: All nodes.
+        namespaces: Maps a namespace's name to its labels.
+        behaviour: How the scheduler behaves.
+
+    Returns:
+        The answer for each node, by name.
+    """
+    if not _parses(pod):
+        return dict.fromkeys((node.metadata.name for node in nodes), AffinityAnswer.UNPARSEABLE)
+    affinity = [_unrolled(term, namespaces, behaviour) for term in affinity_terms(pod)]
+    anti_affinity = [_unrolled(term, namespaces, behaviour) for term in anti_affinity_terms(pod)]
+    known = {node.metadata.name: node for node in nodes}
+    wanted: set[_Domain] = set()
+    unwanted: set[_Domain] = set()
+    repelling: set[_Domain] = set()
+    own_namespace = namespaces.get(pod.metadata.namespace, {})
+    for other in others:
+        node = known.get(other.spec.node_name)
+        if node is None:
+            continue
+        if _matches_all(affinity, other):
+            wanted.update(_domains(affinity, node))
+        unwanted.update(_domains((term for term in anti_affinity if term.matches(other, {})), node))
+        theirs = anti_affinity_terms(other)
+        repelling.update(_domains((term for term in theirs if term.matches(pod, own_namespace)), node))
+    first = not wanted and _matches_all(affinity, pod)
+    return {
+        name: _answer(
+            node, affinity, anti_affinity, wanted=None if first else wanted, unwanted=unwanted, repelling=repelling
+        )
+        for name, node in known.items()
+    }
+
+
+def affinity_terms(pod: Pod) -> tuple[Term, ...]:
+    """Return the required affinity terms of a pod; none if any of them cannot be parsed."""
+    return _terms(None if pod.spec.affinity is None else pod.spec.affinity.pod_affinity, pod.metadata.namespace)
+
+
+def anti_affinity_terms(pod: Pod) -> tuple[Term, ...]:
+    """Return the required anti-affinity terms of a pod; none if any of them cannot be parsed."""
+    return _terms(None if pod.spec.affinity is None else pod.spec.affinity.pod_anti_affinity, pod.metadata.namespace)
+
+
+def _terms(affinity: PodAffinity | None, namespace: str) -> tuple[Term, ...]:
+    if affinity is None:
+        return ()
+    required = affinity.required_during_scheduling_ignored_during_execution
+    if not all(_term_parses(term) for term in required):
+        return ()
+    return tuple(_term(term, namespace) for term in required)
+
+
+def _term(term: PodAffinityTerm, namespace: str) -> Term:
+    """Return a term of a pod in ``namespace``: it selects there, unless it says where."""
+    here = not term.namespaces and term.namespace_selector is None
+    return Term(
+        topology_key=term.topology_key,
+        selector=term.label_selector,
+        namespaces=frozenset([namespace] if here else term.namespaces),
+        namespace_selector=term.namespace_selector,
+    )
+
+
+def _parses(pod: Pod) -> bool:
+    if pod.spec.affinity is None:
+        return True
+    for affinity in (pod.spec.affinity.pod_affinity, pod.spec.affinity.pod_anti_affinity):
+        if affinity is None:
+            continue
+        preferred = affinity.preferred_during_scheduling_ignored_during_execution
+        required = affinity.required_during_scheduling_ignored_during_execution
+        if not all(_term_parses(term) for term in (*required, *(one.pod_affinity_term for one in preferred))):
+            return False
+    return True
+
+
+def _term_parses(term: PodAffinityTerm) -> bool:
+    selectors = (term.label_selector, term.namespace_selector)
+    return all(selector is None or labelselectors.valid(selector) for selector in selectors)
+
+
+def _unrolled(term: Term, namespaces: Mapping[str, Labels], behaviour: Behaviour) -> Term:
+    """Return an incoming pod's term with the namespaces that its selector selects by name, once they are listed.
+
+    Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/interpodaffinity/plugin.go,
+    mergeAffinityTermNamespacesIfNotEmpty.
+    """
+    selector = term.namespace_selector
+    if selector == _EMPTY:
+        return term
+    listed = {name for name, labels in namespaces.items() if labelselectors.matches(selector, labels)}
+    return Term(
+        topology_key=term.topology_key,
+        selector=term.selector,
+        namespaces=term.namespaces | listed,
+        namespace_selector=selector if behaviour.matches_namespace_selectors_twice else None,
+    )
+
+
+def _matches_all(terms: Sequence[Term], pod: Pod) -> bool:
+    """Tell whether there are terms and all of them select ``pod``; its namespace's labels are not looked up again."""
+    return bool(terms) and all(term.matches(pod, {}) for term in terms)
+
+
+def _domains(terms: Iterable[Term], node: Node) -> Iterator[_Domain]:
+    for term in terms:
+        value = node.metadata.labels.get(term.topology_key)
+        if value is not None:
+            yield _Domain(term.topology_key, value)
+
+
+def _answer(
+    node: Node,
+    affinity: Sequence[Term],
+    anti_affinity: Sequence[Term],
+    *,
+    wanted: set[_Domain] | None,
+    unwanted: set[_Domain],
+    repelling: set[_Domain],
+) -> AffinityAnswer:
+    """Judge one node; ``wanted`` None says that this is the first pod of a group that wants to be together."""
+    found = list(_domains(affinity, node))
+    if len(found) < len(affinity) or (wanted is not None and not wanted.issuperset(found)):
+        return AffinityAnswer.NO_AFFINITY
+    if not unwanted.isdisjoint(_domains(anti_affinity, node)):
+        return AffinityAnswer.ANTI_AFFINITY
+    if not repelling.isdisjoint(_Domain(key, value) for key, value in node.metadata.labels.items()):
+        return AffinityAnswer.EXISTING_ANTI_AFFINITY
+    return AffinityAnswer.FEASIBLE

@@ -1,0 +1,416 @@
+"""Spread counting: how many matching pods does each domain hold, and where may one more go?
+
+Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/podtopologyspread, calPreFilterState, Filter and
+countPodsMatchSelector.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from functools import cached_property
+from typing import Final, NamedTuple
+
+import msgspec
+from msgspec.structs import replace as replace_field
+
+from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.api.labels import Labels
+from kubectl_spread.kube.api.types import (
+    Affinity,
+    LabelSelector,
+    LabelSelectorRequirement,
+    Node,
+    Taint,
+    Toleration,
+    TopologySpreadConstraint,
+)
+from kubectl_spread.kube.features import Behaviour
+from kubectl_spread.kube.scheduler import nodeaffinity, taints
+
+_CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+
+
+class WhenUnsatisfiable(StrEnum):
+    """What the scheduler does with a node that a constraint does not allow."""
+
+    DO_NOT_SCHEDULE = "DoNotSchedule"
+    SCHEDULE_ANYWAY = "ScheduleAnyway"
+
+
+class NodeInclusionPolicy(StrEnum):
+    """Whether nodes that a pod could not use count."""
+
+    HONOR = "Honor"
+    IGNORE = "Ignore"
+
+
+class Placement(msgspec.Struct, frozen=True):
+    """What decides which nodes a pod could use: nodeSelector, required node affinity, tolerations."""
+
+    node_selector: Labels
+    affinity: Affinity | None
+    tolerations: tuple[Toleration, ...]
+
+    def fits(self, node: Node) -> bool:
+        """Tell whether nodeSelector and required node affinity allow ``node``."""
+        return nodeaffinity.matches(node, self.node_selector, self.affinity)
+
+    def restricts(self, constraint: Constraint) -> bool:
+        """Tell whether ``constraint`` counts fewer than all nodes for such a pod, whatever the nodes are."""
+        chooses = bool(self.node_selector) or nodeaffinity.required(self.affinity) is not None
+        return (chooses and constraint.node_affinity_policy is NodeInclusionPolicy.HONOR) or (
+            constraint.node_taints_policy is NodeInclusionPolicy.HONOR
+        )
+
+    def opens(self, node: Node, behaviour: Behaviour) -> bool:
+        """Tell whether a cordon of ``node``, with or without its taint, lets such a pod pass.
+
+        Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go, Filter.
+        """
+        comparison = behaviour.toleration_comparison
+        return not node.spec.unschedulable or any(
+            taints.tolerates(toleration, _CORDON, comparison_operators=comparison) for toleration in self.tolerations
+        )
+
+    def tolerates(self, node: Node, behaviour: Behaviour) -> bool:
+        """Tell whether every NoSchedule and NoExecute taint of ``node`` is tolerated."""
+        comparison = behaviour.toleration_comparison
+        untolerated = taints.find_untolerated(node.spec.taints, self.tolerations, comparison_operators=comparison)
+        return untolerated is None
+
+
+class Constraint(msgspec.Struct, frozen=True):
+    """A spread constraint as the scheduler works with it: effective selector, every default filled in.
+
+    ``lenient`` ones, the system's defaults, are no less for a node that lacks a topology key.
+    """
+
+    topology_key: str
+    hard: bool
+    max_skew: int
+    min_domains: int
+    node_affinity_policy: NodeInclusionPolicy
+    node_taints_policy: NodeInclusionPolicy
+    selector: LabelSelector | None
+    lenient: bool = False
+
+
+class Domains(msgspec.Struct, frozen=True):
+    """The eligible domains of one constraint: topology value to number of nodes, and each eligible node's value."""
+
+    nodes: Mapping[str, int]
+    value_of: Mapping[str, str]
+
+
+class MatchNum(Mapping[str, int]):
+    """Every eligible domain's number of matching pods, by its topology value.
+
+    Of domains that hold none only the number matters: hosts are many and a workload is on few of them.
+    """
+
+    def __init__(self, domains: Mapping[str, object], occupied: Mapping[str, int]) -> None:
+        """Take all eligible ``domains``, and the counts of those that hold pods."""
+        self._domains = domains
+        self._occupied = occupied
+
+    def __getitem__(self, value: str) -> int:
+        """Return the count of an eligible domain."""
+        number = self._occupied.get(value, 0)
+        if not number and value not in self._domains:
+            raise KeyError(value)
+        return number
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield all eligible domains."""
+        return iter(self._domains)
+
+    def __len__(self) -> int:
+        """Return the number of eligible domains."""
+        return len(self._domains)
+
+    @property
+    def occupied(self) -> Mapping[str, int]:
+        """The counts of the domains that hold pods."""
+        return self._occupied
+
+    @property
+    def empty(self) -> int:
+        """The number of domains that hold no pod."""
+        return len(self._domains) - len(self._occupied)
+
+    @cached_property
+    def most(self) -> int:
+        """The count of the fullest domain; 0 without domains."""
+        return max(self._distinct(), default=0)
+
+    @cached_property
+    def least(self) -> int:
+        """The count of the emptiest domain; 0 without domains."""
+        return min(self._distinct(), default=0)
+
+    def _distinct(self) -> set[int]:
+        return {*self._occupied.values(), *((0,) if self.empty else ())}
+
+    @property
+    def total(self) -> int:
+        """The number of pods in all domains."""
+        return sum(self._occupied.values())
+
+    def changed(self, change: Mapping[str, int]) -> MatchNum:
+        """Return the counts with so many more (or, if negative, fewer) pods in the eligible ones of some domains."""
+        counts = {value: self[value] + number for value, number in change.items() if value in self._domains}
+        kept = {**self._occupied, **counts}
+        return MatchNum(self._domains, {value: number for value, number in kept.items() if number})
+
+
+class Spread(msgspec.Struct, frozen=True):
+    """The count of one constraint, in pods."""
+
+    constraint: Constraint
+    domains: Domains
+    match_num: MatchNum
+    self_match_num: int
+
+    @property
+    def min_match_num(self) -> int:
+        """The global minimum: that of all domains, and 0 while fewer domains than minDomains are eligible."""
+        return self.match_num.least if len(self.match_num) >= self.constraint.min_domains else 0
+
+    @property
+    def skew(self) -> int:
+        """The largest skew of any eligible domain; 0 without one."""
+        return self.match_num.most - self.min_match_num if self.match_num else 0
+
+    def changed(self, change: Mapping[str, int]) -> Spread:
+        """Return the count with so many more (or, if negative, fewer) matching pods in some domains."""
+        return msgspec.structs.replace(self, match_num=self.match_num.changed(change))
+
+    def skew_of(self, topology_value: str) -> int:
+        """Return how many pods a domain holds above the global minimum."""
+        return self.match_num.get(topology_value, 0) - self.min_match_num
+
+    def allows(self, topology_value: str) -> bool:
+        """Tell whether one more such pod may go to a domain: matchNum + selfMatchNum - minMatchNum <= maxSkew."""
+        return self._allows(self.match_num.get(topology_value, 0))
+
+    @property
+    def allows_all(self) -> bool:
+        """Whether one more such pod may go to any eligible domain."""
+        return self._allows(self.match_num.most)
+
+    def _allows(self, match_num: int) -> bool:
+        if not self.constraint.hard:
+            return True
+        return match_num + self.self_match_num - self.min_match_num <= self.constraint.max_skew
+
+
+def effective_selector(
+    selector: LabelSelector | None, match_label_keys: Iterable[str], labels: Labels
+) -> LabelSelector | None:
+    """Return ``selector`` and the pod's current values of ``match_label_keys``, each requirement once; None stays None.
+
+    Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/podtopologyspread/common.go, mergeLabelSetWithSelector.
+    """
+    if selector is None:
+        return None
+    current = tuple(
+        LabelSelectorRequirement(key=key, operator="In", values=(labels[key],))
+        for key in match_label_keys
+        if key in labels
+    )
+    seen = [
+        LabelSelectorRequirement(key=key, operator="In", values=(value,))
+        for key, value in selector.match_labels.items()
+    ]
+    expressions = []
+    for requirement in (*selector.match_expressions, *current):
+        if requirement not in seen:
+            seen.append(requirement)
+            expressions.append(requirement)
+    kept = tuple(expressions)
+    return selector if kept == selector.match_expressions else replace_field(selector, match_expressions=kept)
+
+
+def working_constraint(
+    constraint: TopologySpreadConstraint, selector: LabelSelector | None, behaviour: Behaviour, *, lenient: bool = False
+) -> Constraint:
+    """Return the scheduler's view of an API constraint whose effective selector is ``selector``."""
+    hard = constraint.when_unsatisfiable == WhenUnsatisfiable.DO_NOT_SCHEDULE
+    policies = behaviour.node_inclusion_policies
+    honors_affinity = not policies or constraint.node_affinity_policy == NodeInclusionPolicy.HONOR
+    honors_taints = policies and constraint.node_taints_policy == NodeInclusionPolicy.HONOR
+    min_domains = constraint.min_domains if behaviour.min_domains and hard else None
+    return Constraint(
+        topology_key=constraint.topology_key,
+        hard=hard,
+        max_skew=constraint.max_skew,
+        min_domains=1 if min_domains is None else min_domains,
+        node_affinity_policy=NodeInclusionPolicy.HONOR if honors_affinity else NodeInclusionPolicy.IGNORE,
+        node_taints_policy=NodeInclusionPolicy.HONOR if honors_taints else NodeInclusionPolicy.IGNORE,
+        selector=selector,
+        lenient=lenient,
+    )
+
+
+class Usability(NamedTuple):
+    """What a pod may make of a node, before spread: node affinity fits, taints are tolerated, it is not cordoned."""
+
+    fits: bool
+    tolerated: bool
+    open: bool
+
+    @property
+    def schedulable(self) -> bool:
+        """Whether the scheduler may place the pod there at all."""
+        return self.fits and self.tolerated and self.open
+
+
+class NodeSets:
+    """The nodes of a cluster; eligible domains are found once per distinct question."""
+
+    def __init__(self, nodes: Iterable[Node], behaviour: Behaviour) -> None:
+        """Take the nodes in any order; ``behaviour`` says how taints are read."""
+        self.nodes = tuple(sorted(nodes, key=lambda node: node.metadata.name))
+        self._behaviour = behaviour
+        self._labels = {node.metadata.name: node.metadata.labels for node in self.nodes}
+        self._domains: dict[object, Domains] = {}
+        self._lacking: dict[str, tuple[str, ...]] = {}
+        self._cells: dict[tuple[str, ...], dict[tuple[str | None, ...], list[Node]]] = {}
+        self._placements: dict[bytes, dict[str, Usability]] = {}
+
+    def usable(self, placement: Placement) -> Mapping[str, Usability]:
+        """Map each node's name to what a pod may make of it."""
+        key = msgspec.json.encode(
+            (placement.node_selector, nodeaffinity.required(placement.affinity), placement.tolerations),
+            order="deterministic",
+        )
+        if key not in self._placements:
+            self._placements[key] = {
+                node.metadata.name: Usability(
+                    placement.fits(node),
+                    placement.tolerates(node, self._behaviour),
+                    placement.opens(node, self._behaviour),
+                )
+                for node in self.nodes
+            }
+        return self._placements[key]
+
+    def domains(self, constraint: Constraint, keys: Sequence[str], placement: Placement) -> Domains:
+        """Return the eligible domains of ``constraint``.
+
+        A node that lacks any of ``keys``, the topology keys of all the pod's constraints with the same
+        whenUnsatisfiable, is in none of them.
+        """
+        usable = self.usable(placement)
+        policies = (constraint.node_affinity_policy, constraint.node_taints_policy)
+        question = (constraint.topology_key, tuple(sorted(set(keys))), policies, id(usable))
+        if question not in self._domains:
+            self._domains[question] = self._find_domains(constraint, keys, usable)
+        return self._domains[question]
+
+    def _find_domains(self, constraint: Constraint, keys: Sequence[str], usable: Mapping[str, Usability]) -> Domains:
+        value_of = {}
+        for node in self.nodes:
+            found = usable[node.metadata.name]
+            if not found.fits and constraint.node_affinity_policy is NodeInclusionPolicy.HONOR:
+                continue
+            if not found.tolerated and constraint.node_taints_policy is NodeInclusionPolicy.HONOR:
+                continue
+            if all(key in node.metadata.labels for key in keys):
+                value_of[node.metadata.name] = node.metadata.labels[constraint.topology_key]
+        return Domains(nodes=Counter(value_of.values()), value_of=value_of)
+
+    def labels_of(self, name: str) -> Labels:
+        """Return the labels of a node."""
+        return self._labels[name]
+
+    def lacking(self, key: str) -> tuple[str, ...]:
+        """Return the names of the nodes without a label."""
+        if key not in self._lacking:
+            self._lacking[key] = tuple(name for name, labels in self._labels.items() if key not in labels)
+        return self._lacking[key]
+
+    def cells(self, keys: Sequence[str]) -> Mapping[tuple[str | None, ...], Sequence[Node]]:
+        """Map each combination of the nodes' values for ``keys`` (None: no such label) to its nodes."""
+        wanted = tuple(keys)
+        if wanted not in self._cells:
+            cells = self._cells[wanted] = {}
+            for node in self.nodes:
+                cells.setdefault(tuple(node.metadata.labels.get(key) for key in wanted), []).append(node)
+        return self._cells[wanted]
+
+
+def count(
+    constraint: Constraint,
+    domains: Domains,
+    matching: Mapping[str, int],
+    labels: Labels,
+) -> Spread:
+    """Count matching pods per eligible domain.
+
+    Args:
+        constraint: The constraint to count for.
+        domains: Its eligible domains.
+        matching: Maps a node's name to its number of pods that match the constraint's selector.
+        labels: The incoming pod's own labels, for selfMatchNum.
+    """
+    occupied: dict[str, int] = {}
+    for node, number in matching.items():
+        value = domains.value_of.get(node)
+        if value is not None:
+            occupied[value] = occupied.get(value, 0) + number
+    return Spread(
+        constraint=constraint,
+        domains=domains,
+        match_num=MatchNum(domains.nodes, occupied),
+        self_match_num=int(labelselectors.matches(constraint.selector, labels)),
+    )
+
+
+def counts_nothing(selector: LabelSelector | None, behaviour: Behaviour) -> bool:
+    """Tell whether the scheduler counts no pod at all for ``selector``: None, or empty where it takes the shortcut."""
+    if selector is None:
+        return True
+    return behaviour.empty_selector_counts_nothing and labelselectors.is_empty(selector)
+
+
+class FilterResult(msgspec.Struct, frozen=True):
+    """The Filter's answer over all nodes, in nodes: feasible, not matching the skew, lacking a topology key."""
+
+    total: int
+    feasible: int
+    not_matching: int
+    missing_label: int
+
+
+def filter_nodes(spreads: Sequence[Spread], nodes: NodeSets) -> FilterResult:
+    """Filter all nodes by the pod's hard constraints, in the pod's order; a node's first failure decides."""
+    hard = [spread for spread in spreads if spread.constraint.hard]
+    answers: Counter[str] = Counter()
+    for values, alike in nodes.cells([spread.constraint.topology_key for spread in hard]).items():
+        answers[_filter(hard, values)] += len(alike)
+    return FilterResult(
+        total=len(nodes.nodes),
+        feasible=answers["feasible"],
+        not_matching=answers["not matching"],
+        missing_label=answers["missing label"],
+    )
+
+
+def let_in(spreads: Sequence[Spread], nodes: NodeSets) -> Iterator[Node]:
+    """Yield the nodes that pass all of the pod's hard constraints."""
+    hard = [spread for spread in spreads if spread.constraint.hard]
+    for values, alike in nodes.cells([spread.constraint.topology_key for spread in hard]).items():
+        if _filter(hard, values) == "feasible":
+            yield from alike
+
+
+def _filter(hard: Sequence[Spread], values: Sequence[str | None]) -> str:
+    for spread, value in zip(hard, values, strict=True):
+        if value is None:
+            return "missing label"
+        if not spread.allows(value):
+            return "not matching"
+    return "feasible"

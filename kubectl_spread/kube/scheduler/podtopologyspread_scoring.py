@@ -1,0 +1,121 @@
+"""Spread scores: how does the scheduler rank the nodes that a pod may go to by its soft constraints?
+
+Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/podtopologyspread/scoring.go.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from kubectl_spread.kube.api.types import Node
+from kubectl_spread.kube.scheduler.podtopologyspread import (
+    Constraint,
+    Domains,
+    NodeInclusionPolicy,
+    NodeSets,
+    Placement,
+)
+
+MAX_NODE_SCORE: Final = 100
+_HOSTNAME: Final = "kubernetes.io/hostname"
+NO_VALUE: Final = ""
+"""The domain of nodes that lack the topology key of one of the system's default constraints."""
+
+
+class SoftConstraint(msgspec.Struct, frozen=True):
+    """A soft constraint with what it counts.
+
+    ``domains`` are its eligible domains, over all nodes; ``matching`` maps a node's name to its number of matching
+    pods, be the node eligible or not.
+    """
+
+    constraint: Constraint
+    domains: Domains
+    matching: Mapping[str, int]
+
+
+class _Ranking(msgspec.Struct, frozen=True):
+    """A constraint among the nodes that are ranked: matching pods of each of their domains, and the domains' weight."""
+
+    soft: SoftConstraint
+    match_num: Mapping[str, int]
+    weight: float
+
+    def score(self, node: Node) -> float:
+        """Return what the constraint holds against a node; nothing against one that lacks its key."""
+        constraint = self.soft.constraint
+        value = node.metadata.labels.get(constraint.topology_key)
+        if value is None:
+            return 0
+        if constraint.topology_key == _HOSTNAME:
+            count = self.soft.matching.get(node.metadata.name, 0)
+        else:
+            count = self.match_num[value]
+        return count * self.weight + (constraint.max_skew - 1)
+
+
+def scores(softs: Sequence[SoftConstraint], feasible: Sequence[Node], *, all_keys: bool = True) -> dict[str, int]:
+    """Rank the nodes that the filters left, by name, from 0 to 100 at best.
+
+    Without soft constraints there is no ranking.
+
+    Args:
+        softs: The pod's soft constraints.
+        feasible: The nodes that are ranked.
+        all_keys: Whether a node that lacks the topology key of any of the constraints has 0; with the system's
+            default constraints it has not, and a constraint counts what lacks its key as one domain.
+
+    Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/podtopologyspread/scoring.go, PreScore, Score and
+    NormalizeScore.
+    """
+    if not softs:
+        return {}
+    keys = [soft.constraint.topology_key for soft in softs] if all_keys else []
+    ranked = [node for node in feasible if all(key in node.metadata.labels for key in keys)]
+    rankings = [_ranking(soft, ranked) for soft in softs]
+    raw = {node.metadata.name: _rounded(sum(ranking.score(node) for ranking in rankings)) for node in ranked}
+    ignored = dict.fromkeys((node.metadata.name for node in feasible), 0)
+    return {**ignored, **_normalized(raw)}
+
+
+def lenient_domains(constraint: Constraint, nodes: NodeSets, placement: Placement) -> Domains:
+    """Return the eligible domains of one of the system's default constraints: a missing key is no obstacle.
+
+    The nodes that lack the key are one domain, ""; hosts are counted one by one, so without a name there is none.
+    """
+    usable = nodes.usable(placement)
+    honors = constraint.node_affinity_policy is NodeInclusionPolicy.HONOR
+    value_of = {
+        node.metadata.name: node.metadata.labels.get(constraint.topology_key, NO_VALUE)
+        for node in nodes.nodes
+        if (usable[node.metadata.name].fits or not honors)
+        and (constraint.topology_key != _HOSTNAME or _HOSTNAME in node.metadata.labels)
+    }
+    return Domains(nodes=Counter(value_of.values()), value_of=value_of)
+
+
+def _ranking(soft: SoftConstraint, ranked: Sequence[Node]) -> _Ranking:
+    key = soft.constraint.topology_key
+    match_num = {node.metadata.labels.get(key, NO_VALUE): 0 for node in ranked}
+    for node, value in soft.domains.value_of.items():
+        if value in match_num:
+            match_num[value] += soft.matching.get(node, 0)
+    size = len(ranked) if key == _HOSTNAME else len(match_num)
+    return _Ranking(soft, match_num, math.log(size + 2))
+
+
+def _rounded(value: float) -> int:
+    """Round as Go does, halves away from zero."""
+    return math.floor(value + 0.5)
+
+
+def _normalized(raw: Mapping[str, int]) -> dict[str, int]:
+    most, least = max(raw.values(), default=0), min(raw.values(), default=0)
+    if most == 0:
+        return dict.fromkeys(raw, MAX_NODE_SCORE)
+    return {name: MAX_NODE_SCORE * (most + least - score) // most for name, score in raw.items()}

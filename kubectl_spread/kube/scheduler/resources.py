@@ -1,0 +1,211 @@
+"""Resources: what does a pod ask for, and does a node still have it?
+
+Amounts are whole numbers as the scheduler keeps them: cpu in thousandths, everything else in units, both rounded up.
+
+Source: kubernetes v1.37.1 staging/src/k8s.io/component-helpers/resource/helpers.go, PodRequests,
+pkg/scheduler/framework/types.go, Resource, and pkg/scheduler/framework/plugins/noderesources/fit.go, fitsRequest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Final, Protocol, TypeAlias
+
+from kubectl_spread.kube.api import content
+from kubectl_spread.kube.api.quantity import Quantity, divide_up, thousandths
+from kubectl_spread.kube.api.types import Container, ResourceRequirements
+
+ResourceList: TypeAlias = Mapping[str, Quantity]
+"""Maps the name of a resource to a quantity of it, as the API has it."""
+
+Amounts: TypeAlias = Mapping[str, int]
+"""Maps the name of a resource to an amount: cpu in thousandths, everything else in units (bytes, pods, devices)."""
+
+
+class Requesting(Protocol):
+    """The part of a pod's spec that says what it asks for."""
+
+    @property
+    def containers(self) -> Sequence[Container]:
+        """The containers that run together."""
+
+    @property
+    def init_containers(self) -> Sequence[Container]:
+        """Those that run before them, one after the other; one that restarts always goes on running."""
+
+    @property
+    def overhead(self) -> ResourceList:
+        """What running the pod takes besides, from its RuntimeClass."""
+
+    @property
+    def resources(self) -> ResourceRequirements | None:
+        """What the pod asks for as a whole, if it says so."""
+
+
+POD: Final = "pods"
+"""The resource of which every pod takes one."""
+
+_CPU: Final = "cpu"
+_MEMORY: Final = "memory"
+_ORDER: Final = {POD: 0, _CPU: 1, _MEMORY: 2, "ephemeral-storage": 3}
+"""The resources that every node has, in the order in which the scheduler names them."""
+
+_HUGE_PAGES: Final = "hugepages-"
+_NATIVE: Final = "kubernetes.io/"
+_QUOTA: Final = "requests."
+_ALWAYS: Final = "Always"
+_THOUSAND: Final = 1000
+
+
+def pod_requests(spec: Requesting) -> dict[str, int]:
+    """Return what the scheduler looks for when it places a pod, and what a placed pod takes; among it one of ``pods``.
+
+    What the API fills in is filled in here, so that manifests ask for what their pods will: a limit stands for a
+    request that is missing. A resize in progress, which holds the larger of two amounts, is not considered.
+
+    Raises:
+        ValueError: A quantity is none.
+
+    Source: kubernetes v1.37.1 staging/src/k8s.io/component-helpers/resource/helpers.go, PodRequests, and
+    pkg/apis/core/v1/defaults.go, SetDefaults_Pod.
+    """
+    found = _of_containers(spec)
+    if spec.resources is not None:
+        found |= _of_pod(spec.resources, found)
+    if spec.overhead:
+        add(found, _numbers(spec.overhead))
+    return {**_amounts(found), POD: 1}
+
+
+def _of_containers(spec: Requesting) -> dict[str, int]:
+    """Return what the containers ask for at the worst time, in thousandths.
+
+    Source: kubernetes v1.37.1 staging/src/k8s.io/component-helpers/resource/helpers.go, AggregateContainerRequests.
+    """
+    found: dict[str, int] = {}
+    for container in spec.containers:
+        add(found, _requests(container.resources))
+    sidecars: dict[str, int] = {}
+    starting: dict[str, int] = {}
+    for container in spec.init_containers:
+        asked = _requests(container.resources)
+        if container.restart_policy == _ALWAYS:
+            add(found, asked)
+            add(sidecars, asked)
+            _raise(starting, sidecars)
+        else:
+            add(asked, sidecars)
+            _raise(starting, asked)
+    _raise(found, starting)
+    return found
+
+
+def _of_pod(resources: ResourceRequirements, of_containers: Amounts) -> dict[str, int]:
+    """Return what a pod asks for as a whole, in thousandths; it stands for what the containers ask for.
+
+    Source: kubernetes v1.37.1 pkg/api/pod/util.go, defaultPodLevelRequests.
+    """
+    requests, limits = _numbers(resources.requests), _numbers(resources.limits)
+    defaults = {name: limit for name, limit in limits.items() if _is_huge(name) or name not in of_containers}
+    return {name: asked for name, asked in (defaults | requests).items() if name in {_CPU, _MEMORY} or _is_huge(name)}
+
+
+def _requests(resources: ResourceRequirements) -> dict[str, int]:
+    if not resources.limits:
+        return _numbers(resources.requests)
+    return _numbers({**resources.limits, **resources.requests})
+
+
+def _numbers(listed: ResourceList) -> dict[str, int]:
+    """Return every quantity in thousandths.
+
+    Raises:
+        ValueError: One is none; its resource is named.
+    """
+    found = {}
+    for name, text in listed.items():
+        try:
+            found[name] = thousandths(text)
+        except ValueError as error:
+            msg = f"{name}: {error}"
+            raise ValueError(msg) from error
+    return found
+
+
+def add(found: dict[str, int], more: Amounts) -> None:
+    """Add amounts to those that were ``found``."""
+    for name, amount in more.items():
+        found[name] = found.get(name, 0) + amount
+
+
+def _raise(found: dict[str, int], other: Amounts) -> None:
+    """Make every amount at least what it is in ``other``."""
+    for name, amount in other.items():
+        found[name] = max(found.get(name, amount), amount)
+
+
+def allocatable(listed: ResourceList) -> dict[str, int]:
+    """Return what pods may use of a node.
+
+    Args:
+        listed: The node's ``status.allocatable``, or its ``status.capacity`` where that is missing.
+
+    Raises:
+        ValueError: A quantity is none.
+
+    Source: kubernetes v1.37.1 pkg/scheduler/framework/types.go, Resource.Add.
+    """
+    return _amounts(_numbers(listed))
+
+
+def _amounts(numbers: Mapping[str, int]) -> dict[str, int]:
+    """Return the amounts of those resources that the scheduler knows, from thousandths."""
+    return {
+        name: number if name == _CPU else divide_up(number, _THOUSAND)
+        for name, number in numbers.items()
+        if name in _ORDER or _is_scalar(name)
+    }
+
+
+@lru_cache(maxsize=4096)
+def _is_scalar(name: str) -> bool:
+    """Tell whether a resource that not every node has is one that the scheduler counts.
+
+    Source: kubernetes v1.37.1 pkg/scheduler/util/utils.go, IsScalarResourceName.
+    """
+    if _is_huge(name) or _NATIVE in name or name.startswith("attachable-volumes-"):
+        return True
+    extended = "/" in name and not name.startswith(_QUOTA)
+    return extended and not any(content.label_key_problems(_QUOTA + name))
+
+
+def _is_huge(name: str) -> bool:
+    return name.startswith(_HUGE_PAGES)
+
+
+def total(pods: Iterable[Amounts]) -> dict[str, int]:
+    """Return what pods take together: those bound to one node that have not finished, terminating or not."""
+    found: dict[str, int] = {}
+    for requests in pods:
+        add(found, requests)
+    return found
+
+
+def fits(requests: Amounts, allocatable: Amounts, requested: Amounts) -> tuple[str, ...]:
+    """Return why a node has no room for a pod, in the scheduler's words; nothing: it has.
+
+    Args:
+        requests: What the pod asks for, as ``pod_requests`` says it.
+        allocatable: What pods may use of the node; a resource that it lacks is 0.
+        requested: What its pods have taken of that.
+
+    Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/noderesources/fit.go, fitsRequest.
+    """
+    missing = [
+        name
+        for name, amount in requests.items()
+        if amount > 0 and amount > allocatable.get(name, 0) - requested.get(name, 0)
+    ]
+    missing.sort(key=lambda name: (_ORDER.get(name, len(_ORDER)), name))
+    return tuple("Too many pods" if name == POD else f"Insufficient {name}" for name in missing)

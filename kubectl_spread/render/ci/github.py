@@ -1,0 +1,54 @@
+"""Workflow commands of GitHub Actions: annotations on the lines of manifests.
+
+Of one kind GitHub shows the first ten of a step, so the severest come first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from kubectl_spread.render import about, words
+from kubectl_spread.render.ci import common
+from kubectl_spread.render.words import safe
+from kubectl_spread.report.model import Finding, Report
+
+_COMMANDS: Final = {"error": "error", "warning": "warning", "info": "notice"}
+_DATA: Final = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+_PROPERTY: Final = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"})
+
+
+def github(report: Report) -> str:
+    """Return a report as workflow commands, one a line; "" where there is nothing to annotate."""
+    cluster = about.label(report.cluster)
+    where = f" in {cluster}" if cluster else ""
+    lost = (
+        _command("error", {"title": f"kubectl-spread{where}"}, f"could not be judged: {number} {reason}")
+        for reason, number in common.unanswered(report).items()
+    )
+    warnings = (
+        _command("warning", {"title": f"kubectl-spread{where}"}, text) for text in words.warnings(report.cluster)
+    )
+    findings = (_annotation(finding, where) for finding in common.severest_first(report.findings))
+    return "".join((*lost, *warnings, *findings))
+
+
+def _annotation(finding: Finding, where: str) -> str:
+    message = f"{safe(finding.message)}\n{safe(finding.path)}\nfix: {safe(finding.fix)}"
+    return _command(_COMMANDS[finding.severity], dict(_properties(finding, where)), message)
+
+
+def _properties(finding: Finding, where: str) -> Iterator[tuple[str, str]]:
+    source = common.in_file(finding)
+    if source is not None:
+        yield "file", safe(source.file)
+        yield "line", str(source.line)
+        column = common.column(source)
+        if column is not None:
+            yield "col", str(column)
+    yield "title", f"{common.rule(finding)} {common.place(finding)}{where}"
+
+
+def _command(name: str, properties: Mapping[str, str], data: str) -> str:
+    written = ",".join(f"{key}={value.translate(_PROPERTY)}" for key, value in properties.items())
+    return f"::{name} {written}::{data.translate(_DATA)}\n"

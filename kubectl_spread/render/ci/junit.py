@@ -1,0 +1,134 @@
+"""JUnit: a suite for each namespace, a case for each workload and constraint.
+
+Errors and warnings fail a case; what is only worth knowing is its output. What could not be judged is an error.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, TypeAlias
+
+import msgspec
+from junitparser import Attr, Error, Failure, IntAttr, JUnitXml, SystemOut, TestCase, TestSuite
+
+from kubectl_spread.phrases import plural, some
+from kubectl_spread.render import about
+from kubectl_spread.render.ci import common
+from kubectl_spread.render.words import safe
+from kubectl_spread.report.model import Finding, Report, Workload
+
+_Place: TypeAlias = tuple[str, Workload, str]
+"""Namespace, workload and field path."""
+_TOOL: Final = "kubectl-spread"
+_NO_XML: Final = re.compile("[\ufffe\uffff]")
+"""What XML cannot hold, and is no control character."""
+_MOST_PODS: Final = 10
+
+
+class _Case(TestCase):
+    """A test case that knows where it is written."""
+
+    file = Attr()
+    line = IntAttr()
+
+
+class _Clause(msgspec.Struct):
+    """A workload and path: its topology keys, and what was found about it."""
+
+    keys: dict[str, None] = msgspec.field(default_factory=dict)
+    findings: list[Finding] = msgspec.field(default_factory=list)
+
+
+def junit(report: Report) -> str:
+    """Return a report as JUnit XML."""
+    document = JUnitXml(_TOOL)
+    suites: dict[str, list[TestCase]] = {}
+    for place, clause in _clauses(report).items():
+        suites.setdefault(place[0], []).append(_case(place, clause))
+    identity = about.identity(report.cluster)
+    for namespace, cases in sorted(suites.items()):
+        document.append(_suite(namespace, cases, identity))
+    if lost := common.unanswered(report):
+        document.append(_suite(_TOOL, [_lost(reason, number) for reason, number in lost.items()], identity))
+    # Not by update_statistics, which adds an attribute that Jenkins' schema does not have.
+    for count in ("tests", "failures", "errors"):
+        setattr(document, count, sum(getattr(suite, count) for suite in document))
+    stream = io.BytesIO()
+    document.write(stream, pretty=True)
+    return stream.getvalue().decode()
+
+
+def _clauses(report: Report) -> dict[_Place, _Clause]:
+    """Return what there is to tell of each workload and path: those with rows, then others that have findings."""
+    found: dict[_Place, _Clause] = {}
+    for row in report.constraints:
+        found.setdefault((row.namespace, row.workload, row.path), _Clause()).keys[row.topology_key] = None
+    for finding in report.findings:
+        found.setdefault((finding.namespace, finding.object, finding.path), _Clause()).findings.append(finding)
+    return found
+
+
+def _suite(name: str, cases: Sequence[TestCase], identity: Mapping[str, str]) -> TestSuite:
+    suite = TestSuite(_text(name))
+    for key, value in identity.items():
+        suite.add_property(f"cluster.{key}", _text(value))
+    suite.add_testcases(list(cases))
+    return suite
+
+
+def _case(place: _Place, clause: _Clause) -> TestCase:
+    namespace, workload, path = place
+    # GitLab takes two cases for one if class and name are the same, whatever their suites.
+    case = _Case(_text(" ".join((path, *clause.keys))), _text(f"{namespace}/{workload.kind}/{workload.name}"))
+    findings = common.severest_first(clause.findings)
+    source = next((source for finding in findings if (source := common.in_file(finding))), None)
+    if source is not None:
+        case.file, case.line = _text(source.file), source.line
+    return _with_results(case, findings)
+
+
+def _with_results(case: TestCase, findings: Sequence[Finding]) -> TestCase:
+    """Return a case with what was found, the severest first."""
+    failures = [finding for finding in findings if finding.severity != "info"]
+    if failures:
+        case.append(_failure(failures))
+    if told := findings[len(failures) :]:
+        case.append(SystemOut(_told(told)))
+    return case
+
+
+def _failure(findings: Sequence[Finding]) -> Failure:
+    """Return one failure for all findings: a case can have only one where GitLab reads it."""
+    first = findings[0]
+    more = f" (and {plural(len(findings) - 1, 'more finding')})" if len(findings) > 1 else ""
+    failure = Failure(_text(f"{common.rule(first)}: {first.message}{more}"), first.severity)
+    failure.text = _told(findings)
+    return failure
+
+
+def _told(findings: Sequence[Finding]) -> str:
+    return "\n\n".join("\n".join(map(_text, _lines(finding))) for finding in findings)
+
+
+def _lines(finding: Finding) -> Iterator[str]:
+    """Yield what is said of a finding."""
+    yield f"{finding.severity} {common.rule(finding)}: {finding.message}"
+    source = common.in_file(finding)
+    if source is not None:
+        yield ":".join(map(str, filter(None, (source.file, source.line, common.column(source)))))
+    if finding.pods:
+        yield f"{plural(finding.pod_count, 'pod')}: {some(finding.pods, _MOST_PODS)}"
+    yield f"fix: {finding.fix}"
+
+
+def _lost(reason: str, number: int) -> TestCase:
+    case = TestCase(reason, _TOOL)
+    case.append(Error(f"could not be judged: {number} {reason}", reason))
+    return case
+
+
+def _text(text: str) -> str:
+    """Return text from an object as XML can hold it; what would move a cursor or hide text is an escape."""
+    return _NO_XML.sub(lambda found: f"\\u{ord(found[0]):04x}", safe(text))

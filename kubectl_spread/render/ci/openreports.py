@@ -1,0 +1,195 @@
+"""OpenReports: manifests of ``openreports.io/v1alpha1``, one Report a namespace, for the tools that show such reports.
+
+What has no namespace, which is what could not be judged, goes into a ClusterReport. Nothing is applied.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, Literal, TypeAlias
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from kubectl_spread.kube.api.workloads import KINDS
+from kubectl_spread.phrases import plural, some
+from kubectl_spread.render import about, words, yaml_text
+from kubectl_spread.render.words import safe
+from kubectl_spread.report.model import Finding, Report, Row, Workload
+
+SOURCE: Final = "kubectl-spread"
+MOST_BYTES: Final = 1_000_000
+"""About as much of results as one object may hold: etcd takes 1.5 MiB."""
+_Outcome: TypeAlias = Literal["pass", "fail", "warn", "error", "skip"]
+_Severity: TypeAlias = Literal["high", "medium", "info"]
+_Place: TypeAlias = tuple[str, Workload, str]
+"""Namespace, workload and field path."""
+_WORDS: Final = re.compile(r"(?=[A-Z])")
+"""Where a word begins in a name such as ``readAt``."""
+_CATEGORY: Final = "Topology Spread"
+_API_VERSIONS: Final = {"Pod": "v1", **{kind: f"{group}/v1".lstrip("/") for group, kind in KINDS}}
+_OUTCOMES: Final[dict[str, tuple[_Outcome, _Severity]]] = {
+    "error": ("fail", "high"),
+    "warning": ("warn", "medium"),
+    "info": ("warn", "info"),
+}
+_UNANSWERED: Final = frozenset({"conflicting", "forbidden", "malformed", "unreadable"})
+"""Reasons for which an object that was asked for could not be judged; for the others it did not have to be."""
+
+
+class _Reference(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The object that a result is about; the API version of a kind that Kubernetes does not have is not known."""
+
+    api_version: str | UnsetType
+    kind: str
+    namespace: str
+    name: str
+
+
+class _Result(msgspec.Struct, frozen=True, kw_only=True):
+    """What a rule found, or that the rules found nothing at a place; nobody knows since when."""
+
+    policy: str
+    rule: str
+    category: str = _CATEGORY
+    severity: _Severity | UnsetType = UNSET
+    result: _Outcome
+    scored: bool
+    message: str
+    resources: list[_Reference] | UnsetType = UNSET
+    properties: dict[str, str]
+
+
+def openreports(report: Report) -> str:
+    """Return a report as YAML documents in the order of namespaces, the ClusterReport last; nothing judged is ""."""
+    identity, cluster = about.identity(report.cluster), about.label(report.cluster)
+    namespaces: dict[str, list[_Result]] = {}
+    for finding in report.findings:
+        namespaces.setdefault(finding.namespace, []).append(_finding(finding))
+    for namespace, passed in _passes(report):
+        namespaces.setdefault(namespace, []).append(passed)
+    documents = [
+        document
+        for namespace, results in sorted(namespaces.items())
+        for document in _manifests(_within(cluster, results), namespace, identity)
+    ]
+    documents += _manifests(_within(cluster, _not_judged(report)), None, identity)
+    return yaml_text.dump(map(_safe, documents), explicit_start=True)
+
+
+def _finding(finding: Finding) -> _Result:
+    outcome, severity = _OUTCOMES[finding.severity]
+    pods = {"podCount": str(finding.pod_count), "pods": some(finding.pods)} if finding.pods else {}
+    return _Result(
+        policy=finding.code,
+        rule=finding.name,
+        severity=severity,
+        result=outcome,
+        scored=outcome == "fail",
+        message=finding.message,
+        resources=[_reference(finding.namespace, finding.object)],
+        properties={"path": finding.path, **pods, "fix": finding.fix},
+    )
+
+
+def _passes(report: Report) -> Iterator[tuple[str, _Result]]:
+    """Yield a result, with its namespace, for each workload and path that no rule found anything about."""
+    places: dict[_Place, list[Row]] = {}
+    for row in report.constraints:
+        places.setdefault((row.namespace, row.workload, row.path), []).append(row)
+    for finding in report.findings:
+        places.pop((finding.namespace, finding.object, finding.path), None)
+    for (namespace, workload, path), rows in places.items():
+        pods = sum(row.pod_count for row in rows)
+        yield (
+            namespace,
+            _Result(
+                policy=SOURCE,
+                rule="all",
+                result="pass",
+                scored=True,
+                message=f"no findings on {plural(pods, 'pod')}",
+                resources=[_reference(namespace, workload)],
+                properties={"path": path, "podCount": str(pods), "topologyKey": rows[0].topology_key},
+            ),
+        )
+
+
+def _not_judged(report: Report) -> Iterator[_Result]:
+    """Yield what was left out: an error where it had been asked for."""
+    for reason, number in report.summary.skipped.items():
+        outcome: _Outcome = "error" if reason in _UNANSWERED else "skip"
+        properties = {"count": str(number)}
+        message = f"not judged: {number} {reason}"
+        yield _Result(policy=SOURCE, rule=reason, result=outcome, scored=False, message=message, properties=properties)
+    for text in words.warnings(report.cluster):
+        yield _Result(policy=SOURCE, rule="warning", result="warn", scored=False, message=text, properties={})
+    if report.cluster.nodes == "none" and report.constraints:
+        message = "placement not judged: no nodes"
+        yield _Result(policy=SOURCE, rule="no-nodes", result="skip", scored=False, message=message, properties={})
+
+
+def _within(cluster: str, results: Iterable[_Result]) -> list[_Result]:
+    """Return results that name their cluster, if that has a name; tools that pass results on leave the rest behind."""
+    if not cluster:
+        return list(results)
+    return [msgspec.structs.replace(result, properties={**result.properties, "cluster": cluster}) for result in results]
+
+
+def _reference(namespace: str, workload: Workload) -> _Reference:
+    version = _API_VERSIONS.get(workload.kind, UNSET)
+    return _Reference(api_version=version, kind=workload.kind, namespace=namespace, name=workload.name)
+
+
+def _manifests(results: list[_Result], namespace: str | None, identity: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return as many objects as the results need; without a namespace they are ClusterReports."""
+    annotations = {f"{SOURCE}/cluster-{_WORDS.sub('-', key).lower()}": value for key, value in identity.items()}
+    return [
+        {
+            "apiVersion": "openreports.io/v1alpha1",
+            "kind": "ClusterReport" if namespace is None else "Report",
+            "metadata": {
+                "name": SOURCE if number == 1 else f"{SOURCE}-{number}",
+                **({} if namespace is None else {"namespace": namespace}),
+                "labels": {"app.kubernetes.io/managed-by": SOURCE},
+                "annotations": annotations,
+            },
+            "source": SOURCE,
+            "summary": _summary(part),
+            "results": msgspec.to_builtins(part),
+        }
+        for number, part in enumerate(_parts(results), start=1)
+    ]
+
+
+def _parts(results: Iterable[_Result]) -> Iterator[list[_Result]]:
+    """Yield results in parts that an apiserver takes as one object each."""
+    part: list[_Result] = []
+    size = 0
+    for result in results:
+        more = len(msgspec.json.encode(result))
+        if part and size + more > MOST_BYTES:
+            yield part
+            part, size = [], 0
+        part.append(result)
+        size += more
+    if part:
+        yield part
+
+
+def _summary(results: Iterable[_Result]) -> dict[str, int]:
+    outcomes = [result.result for result in results]
+    return {outcome: outcomes.count(outcome) for outcome in ("pass", "fail", "warn", "error", "skip")}
+
+
+def _safe(found: Any) -> Any:
+    """Return a document with every text in it made safe."""
+    match found:
+        case dict():
+            return {key: _safe(below) for key, below in found.items()}
+        case list():
+            return [_safe(below) for below in found]
+        case str():
+            return safe(found)
+    return found

@@ -1,0 +1,239 @@
+"""The report: everything that `check` knows, as one value; its JSON form is a contract (docs/json.md).
+
+A field that is UNSET is not applicable and is left out; 0, "", false and [] never are.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal, TypeVar
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from kubectl_spread.kube.api.types import LabelSelector
+
+API_VERSION: Final = "kubectl-spread/v1"
+KIND: Final = "SpreadReport"
+NodesKnown = Literal["listed", "inferred", "none"]
+GatesSource = Literal["metrics", "version", "flag"]
+SeverityWord = Literal["error", "warning", "info"]
+_T = TypeVar("_T")
+
+
+class Part(msgspec.Struct, frozen=True, rename="camel"):
+    """A part of the report."""
+
+
+class Cluster(Part, frozen=True, kw_only=True):
+    """What was read and how it was judged; minors are written ``1.37``.
+
+    ``warnings`` say why the report may not hold for this cluster.
+    """
+
+    context: str | UnsetType = UNSET
+    name: str | UnsetType = UNSET
+    name_source: Literal["kubeconfig", "flag"] | UnsetType = UNSET
+    uid: str | UnsetType = UNSET
+    read_at: str | UnsetType = UNSET
+    server_version: str | UnsetType = UNSET
+    judged_as: str
+    compared_with: str | UnsetType = UNSET
+    version_source: Literal["live", "flag", "default"]
+    gates: dict[str, bool]
+    gates_source: GatesSource
+    namespace: str | UnsetType = UNSET
+    nodes: NodesKnown
+    node_count: int | UnsetType = UNSET
+    zone_count: int | UnsetType = UNSET
+    resource_versions: dict[str, str]
+    warnings: list[str] | UnsetType = UNSET
+
+
+class Workload(Part, frozen=True, kw_only=True):
+    """The root owner of pods; a bare pod is its own."""
+
+    kind: str
+    name: str
+
+
+class Selectors(Part, frozen=True, kw_only=True):
+    """The four selectors of a clause; None is a labelSelector that is not set."""
+
+    authored: LabelSelector | None
+    merged: LabelSelector | UnsetType | None = UNSET
+    stored: LabelSelector | None
+    effective: LabelSelector | None
+
+
+class Domain(Part, frozen=True, kw_only=True, gc=False):
+    """An eligible domain: its topology value, its nodes, its matching pods, and how far these are above the minimum."""
+
+    value: str
+    nodes: int
+    match_num: int
+    skew: int
+
+
+class Next(Part, frozen=True, kw_only=True):
+    """The domains where one more such pod may go by this constraint, and the others; counts where there are many."""
+
+    allowed: list[str] | int
+    blocked: list[str] | int
+
+
+class Row(Part, frozen=True, kw_only=True):
+    """Pods of one workload that are alike in one constraint or affinity term; counts are in pods."""
+
+    namespace: str
+    workload: Workload
+    pod_count: int
+    pending: int
+    terminating: int | UnsetType = UNSET
+    path: str
+    default: bool | UnsetType = UNSET
+    topology_key: str
+    when_unsatisfiable: str | UnsetType = UNSET
+    max_skew: int | UnsetType = UNSET
+    min_domains: int | UnsetType = UNSET
+    node_affinity_policy: str | UnsetType = UNSET
+    node_taints_policy: str | UnsetType = UNSET
+    selector: Selectors
+    diff: list[str] | UnsetType = UNSET
+    verdicts: dict[str, int]
+    domains: list[Domain] | UnsetType = UNSET
+    empty_domains: int | UnsetType = UNSET
+    min_match_num: int | UnsetType = UNSET
+    self_match_num: int | UnsetType = UNSET
+    skew: int | UnsetType = UNSET
+    lower_bound: bool | UnsetType = UNSET
+    next: Next | UnsetType = UNSET
+
+
+class NodeAnswer(Part, frozen=True, kw_only=True):
+    """The Filter's answer for all hard constraints together, in nodes."""
+
+    total: int
+    feasible: int
+    not_matching: int
+    missing_label: int
+
+
+class Group(Part, frozen=True, kw_only=True):
+    """Pods that are alike in everything the scheduler's spread plugin reads."""
+
+    namespace: str
+    workload: Workload
+    pods: list[str]
+    pending: int
+    nodes: NodeAnswer | UnsetType = UNSET
+
+
+class ChangedBy(Part, frozen=True, kw_only=True):
+    """Who wrote a label last; ``bound`` says that ``time`` is an upper bound of when."""
+
+    manager: str
+    time: str
+    bound: Literal["atOrBefore"] = "atOrBefore"
+
+
+class Key(Part, frozen=True, kw_only=True):
+    """The verdict on one key of one clause of one pod."""
+
+    key: str
+    operator: str
+    verdict: str
+    confidence: str
+    stored: str | UnsetType = UNSET
+    label: str | UnsetType = UNSET
+    evidence: list[str]
+    changed_by: ChangedBy | UnsetType = UNSET
+
+
+class PodVerdict(Part, frozen=True, kw_only=True):
+    """One pod and path whose verdict is not ``merged``."""
+
+    namespace: str
+    name: str
+    node: str | UnsetType = UNSET
+    terminating: bool | UnsetType = UNSET
+    workload: Workload
+    path: str
+    verdict: str
+    confidence: str
+    keys: list[Key]
+
+
+class Source(Part, frozen=True, kw_only=True):
+    """Where the field of a finding is written in a manifest: a file, and a line and column from 1.
+
+    ``file`` has slashes, and is ``STDIN`` for standard input. ``column`` is counted in characters; without it ``line``
+    is the one in which the object begins.
+    """
+
+    file: str
+    line: int
+    column: int | UnsetType = UNSET
+
+
+class Finding(Part, frozen=True, kw_only=True):
+    """A rule that fired for one workload and path, with the pods it is about; ``source`` where that is a manifest.
+
+    ``rows`` are the indices of the constraint rows that have any of these pods.
+    """
+
+    code: str
+    name: str
+    severity: SeverityWord
+    namespace: str
+    object: Workload
+    path: str
+    pods: list[str]
+    pod_count: int
+    message: str
+    values: dict[str, str | int]
+    fix: str
+    rows: list[int] | UnsetType = UNSET
+    source: Source | UnsetType = UNSET
+
+
+class FindingCounts(Part, frozen=True, kw_only=True):
+    """Findings by severity."""
+
+    error: int = 0
+    warning: int = 0
+    info: int = 0
+
+
+class Summary(Part, frozen=True, kw_only=True):
+    """Totals; ``templates`` are pod templates; ``skipped`` maps a reason to a number of objects or lists.
+
+    ``known`` findings are the baseline's and left out; ``gone`` are those of the baseline that do not occur now.
+    """
+
+    pods: int
+    workloads: int
+    templates: int | UnsetType = UNSET
+    constraints: int
+    findings: FindingCounts
+    silenced: int
+    known: int | UnsetType = UNSET
+    gone: int | UnsetType = UNSET
+    skipped: dict[str, int]
+
+
+class Report(Part, frozen=True, kw_only=True):
+    """The answer to ``check``."""
+
+    api_version: str = API_VERSION
+    kind: str = KIND
+    cluster: Cluster
+    constraints: list[Row]
+    groups: list[Group]
+    pods: list[PodVerdict]
+    findings: list[Finding]
+    summary: Summary
+
+
+def unset_none(value: _T | None) -> _T | UnsetType:
+    """Return UNSET for None: not applicable."""
+    return UNSET if value is None else value

@@ -1,0 +1,181 @@
+"""Projections: rows, groups and pods of an audit as parts of the report."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Final
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint, EvaluatedGroup, EvaluatedPod
+from kubectl_spread.audit.evaluation.evaluators import merged_selector
+from kubectl_spread.audit.merge import differences
+from kubectl_spread.audit.merge.verdicts import SEVEREST, Confidence, KeyVerdict, Verdict
+from kubectl_spread.audit.snapshot.scope import Target
+from kubectl_spread.audit.snapshot.terms import path_order
+from kubectl_spread.kube.scheduler.podtopologyspread import Spread
+from kubectl_spread.report import model
+
+MANY_DOMAINS: Final = 200
+"""With more domains than this, those without pods are counted instead of listed."""
+_ALIKE: Final = 1 << 15
+"""How many parts of a report are remembered, because workloads by the thousand have the same ones."""
+
+
+def timestamp(moment: datetime) -> str:
+    """Return a time as the API writes it."""
+    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+@lru_cache(maxsize=_ALIKE)
+def workload(target: Target) -> model.Workload:
+    """Return a workload as the report names it."""
+    return model.Workload(kind=target.kind, name=target.name)
+
+
+def constraint_row(row: EvaluatedConstraint) -> model.Row:
+    """Return one row of the report."""
+    selector = selectors(row)
+    common = model.Row(
+        namespace=row.namespace,
+        workload=workload(row.workload),
+        pod_count=len(row.pods),
+        pending=sum(not pod.node for pod in row.pods),
+        terminating=sum(pod.terminating for pod in row.pods) or UNSET,
+        path=row.path,
+        topology_key=row.clause.topology_key,
+        selector=selector,
+        diff=UNSET if isinstance(selector.merged, UnsetType) else differences.lines(selector.stored, selector.merged),
+        verdicts=_verdicts(tuple(row.verdicts.items())),
+    )
+    return _with_constraint(common, row)
+
+
+@lru_cache(maxsize=_ALIKE)
+def _verdicts(found: tuple[tuple[Verdict, int], ...]) -> dict[str, int]:
+    numbers = dict(found)
+    return {str(verdict): numbers[verdict] for verdict in Verdict if numbers.get(verdict)}
+
+
+def selectors(row: EvaluatedConstraint) -> model.Selectors:
+    """Return the four selectors of a row, as its representative pod has them."""
+    pod = row.representative
+    view = next(view for view, _ in row.views if view.shape is pod.shape)
+    split = pod.shape.splits[row.index]
+    clause = pod.shape.clauses[row.index]
+    by_scheduler = Verdict.SCHEDULER_MERGED in {found.verdict for found in view.verdicts[row.index]}
+    # The apiserver never sees a default constraint, so it has nothing to merge.
+    merged = UNSET if by_scheduler or clause.default else merged_selector(clause, pod.shape, split.authored)
+    return model.Selectors(
+        authored=split.authored,
+        merged=clause.selector if merged == clause.selector else merged,
+        stored=clause.selector,
+        effective=view.effective[row.index],
+    )
+
+
+def group(found: EvaluatedGroup) -> model.Group:
+    """Return one group of the report."""
+    answer = found.view.node_answer
+    return model.Group(
+        namespace=found.namespace,
+        workload=workload(found.workload),
+        pods=[pod.name for pod in found.pods],
+        pending=sum(not pod.node for pod in found.pods),
+        nodes=UNSET
+        if answer is None
+        else model.NodeAnswer(
+            total=answer.total,
+            feasible=answer.feasible,
+            not_matching=answer.not_matching,
+            missing_label=answer.missing_label,
+        ),
+    )
+
+
+def pods(audit: Audit) -> list[model.PodVerdict]:
+    """Return every pod and path whose verdict is not ``merged``, by namespace, name and path."""
+    found = [(row, member) for row in audit.rows for member in row.members]
+    found.sort(key=lambda item: (item[0].namespace, item[1].pod.name, path_order(item[0].path)))
+    return [_pod(row, member) for row, member in found]
+
+
+def _pod(row: EvaluatedConstraint, member: EvaluatedPod) -> model.PodVerdict:
+    decisive = min(member.keys, key=lambda found: SEVEREST[found.verdict], default=None)
+    confidence = Confidence.CERTAIN if decisive is None else decisive.confidence
+    return model.PodVerdict(
+        namespace=row.namespace,
+        name=member.pod.name,
+        node=member.pod.node or UNSET,
+        terminating=member.pod.terminating or UNSET,
+        workload=workload(row.workload),
+        path=row.path,
+        verdict=str(member.verdict),
+        confidence=str(confidence),
+        keys=[_key(found) for found in member.keys],
+    )
+
+
+def _key(found: KeyVerdict) -> model.Key:
+    changed = found.changed_by
+    return model.Key(
+        key=found.key,
+        operator=str(found.operator),
+        verdict=str(found.verdict),
+        confidence=str(found.confidence),
+        stored=model.unset_none(found.stored),
+        label=model.unset_none(found.label),
+        evidence=list(found.evidence),
+        changed_by=UNSET
+        if changed is None or changed.time is None
+        else model.ChangedBy(manager=changed.manager, time=timestamp(changed.time)),
+    )
+
+
+def _with_constraint(row: model.Row, source: EvaluatedConstraint) -> model.Row:
+    """Add what only spread constraints have."""
+    constraint = source.clause.constraint
+    if constraint is None:
+        return row
+    row = msgspec.structs.replace(
+        row,
+        default=source.clause.default,
+        when_unsatisfiable=constraint.when_unsatisfiable,
+        max_skew=constraint.max_skew,
+        min_domains=(constraint.min_domains or 1) if source.clause.required else UNSET,
+        node_affinity_policy=constraint.node_affinity_policy,
+        node_taints_policy=constraint.node_taints_policy,
+    )
+    return row if source.spread is None else _with_counts(row, source.spread, inferred=source.lower_bound)
+
+
+def _with_counts(row: model.Row, spread: Spread, *, inferred: bool) -> model.Row:
+    many = len(spread.match_num) > MANY_DOMAINS
+    listed = sorted(spread.match_num.occupied if many else spread.match_num)
+    return msgspec.structs.replace(
+        row,
+        domains=[
+            _domain(value, spread.domains.nodes[value], spread.match_num[value], spread.skew_of(value))
+            for value in listed
+        ],
+        empty_domains=spread.match_num.empty if many else UNSET,
+        min_match_num=spread.min_match_num,
+        self_match_num=spread.self_match_num,
+        skew=spread.skew,
+        lower_bound=inferred or UNSET,
+        next=UNSET if inferred else _next(spread, many=many),
+    )
+
+
+@lru_cache(maxsize=_ALIKE)
+def _domain(value: str, nodes: int, match_num: int, skew: int) -> model.Domain:
+    return model.Domain(value=value, nodes=nodes, match_num=match_num, skew=skew)
+
+
+def _next(spread: Spread, *, many: bool) -> model.Next:
+    blocked = [] if spread.allows_all else sorted(value for value in spread.match_num if not spread.allows(value))
+    if many:
+        return model.Next(allowed=len(spread.match_num) - len(blocked), blocked=len(blocked))
+    return model.Next(allowed=sorted(spread.match_num.keys() - blocked), blocked=blocked)

@@ -1,0 +1,1 @@
+"""SPR2xx: the constraint or template by itself."""

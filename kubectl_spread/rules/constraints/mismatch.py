@@ -1,0 +1,85 @@
+"""SPR206: a spread constraint that does not select the pods that have it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import msgspec
+
+from kubectl_spread.audit.evaluation.evaluators import FIXED_TEMPLATES
+from kubectl_spread.audit.snapshot.records import OwnerRecord
+from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.api.labels import Labels
+from kubectl_spread.kube.api.types import LabelSelector
+from kubectl_spread.phrases import value
+from kubectl_spread.rules.holders import Holder, Values, holders, together
+from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject
+
+_FIND_THE_WRITER: Final = "find what changed the label of the pods, a mutating webhook or an edit; then {restart}"
+_RESTART_OR_FIND: Final = "find what changed the label of the pods; if only the template is newer than they, {restart}"
+
+
+def _self_mismatch(subject: Subject) -> Iterator[Evidence]:
+    """Tell of selectors that do not fit, and apart from these of pods that lost a label that their template has."""
+    plain: list[tuple[Holder, Values]] = []
+    changed: list[tuple[Holder, Values]] = []
+    fixes: list[str] = []
+    for holder in holders(subject):
+        if not (holder.clause.spread and holder.unmet):
+            continue
+        owner = _owner(holder, subject)
+        if owner is None or not _agrees(holder, owner):
+            plain.append((holder, _mismatch(holder, owner)))
+        else:
+            changed.append((holder, _mismatch(holder, owner)))
+            fixes.append(_FIND_THE_WRITER if owner.target.kind in FIXED_TEMPLATES else _RESTART_OR_FIND)
+    yield from together(plain)
+    yield from (msgspec.structs.replace(evidence, fix=fixes[0]) for evidence in together(changed))
+
+
+def _owner(holder: Holder, subject: Subject) -> OwnerRecord | None:
+    """Return the owner of stored pods, if it was read and its template has labels."""
+    chain = subject.audit.snapshot.owner_chain(holder.pods[0]) if holder.stored else ()
+    return chain[0] if chain and chain[0].template_labels else None
+
+
+def _agrees(holder: Holder, owner: OwnerRecord) -> bool:
+    """Tell whether pods with the labels of their template would meet what the selector asks for."""
+    return all(labelselectors.satisfies(asked, owner.template_labels) for asked in holder.unmet)
+
+
+def _mismatch(holder: Holder, owner: OwnerRecord | None) -> Values:
+    asked = labelselectors.describe_requirements(holder.authored or LabelSelector(), holder.unmet)
+    keys = list(dict.fromkeys(one.key for one in holder.unmet))
+    have = _shown(keys, holder.labels)
+    return {"asked": ", ".join(asked), "have": have, "template": _beside(keys, have, owner)}
+
+
+def _beside(keys: Iterable[str], have: str, owner: OwnerRecord | None) -> str:
+    """Return what the pods' template has, as a clause of the message; "" where it was not read."""
+    if owner is None:
+        return ""
+    whose, there = f"the template of {owner.target.kind} {owner.target.name}", _shown(keys, owner.template_labels)
+    return f", as {whose} has" if there == have else f", while {whose} has {there}"
+
+
+def _shown(keys: Iterable[str], labels: Labels) -> str:
+    return ", ".join(f"{key}={value(labels[key])}" if key in labels else f"no label {key}" for key in keys)
+
+
+SELF_MISMATCH: Final = Rule(
+    code="SPR206",
+    name="self-mismatch",
+    severity=Severity.WARNING,
+    summary="A spread constraint does not select the pods that have it",
+    message="the selector asks for {asked} and the pods have {have}{template}: they do not count themselves",
+    why=(
+        "A spread constraint counts what its selector selects. Pods that it does not select are placed by where other "
+        "pods are, and may all go to one domain: none of them is counted for the next."
+    ),
+    fix="make labelSelector and the labels of the pod template agree",
+    source="https://kep.k8s.io/895",
+    needs_nodes=False,
+    check=_self_mismatch,
+)

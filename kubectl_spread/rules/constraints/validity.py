@@ -1,0 +1,209 @@
+"""SPR2xx: the constraint or term by itself: what the API says to it, and what it can select."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from kubectl_spread.audit.snapshot.records import EventRecord
+from kubectl_spread.audit.snapshot.templates import Refusal, Refused
+from kubectl_spread.audit.snapshot.terms import TopologyTerm
+from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.features import COUNTS_EMPTY_SELECTORS
+from kubectl_spread.phrases import plural
+from kubectl_spread.report.projections import timestamp
+from kubectl_spread.rules.holders import Holder, Values, holders, together
+from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject
+from kubectl_spread.rules.stored import names_a_key_twice
+
+_VALIDATION: Final = "https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/apis/core/validation/validation.go"
+_CORRECT: Final = "correct the field that the error names"
+_PATH: Final = "A path that ends in [i][j] is about entry j of matchLabelKeys in constraint i, both counted from 0."
+
+
+def _refused(subject: Subject) -> Iterator[Evidence]:
+    for refusal, pods in subject.refusals:
+        if refusal.refused in (Refused.TEMPLATE, Refused.POD):
+            fix = None if names_a_key_twice(refusal.messages) else _CORRECT
+            yield Evidence(pods, {"refused": str(refusal.refused), "errors": _errors(refusal)}, fix=fix)
+
+
+def _pods_refused(subject: Subject) -> Iterator[Evidence]:
+    for refusal, pods in subject.refusals:
+        if refusal.refused is Refused.PODS:
+            events = subject.audit.snapshot.events(subject.namespace, subject.workload, "FailedCreate")
+            yield Evidence(pods, {"errors": _errors(refusal), "seen": _seen(refusal, events)})
+
+
+def _errors(refusal: Refusal) -> str:
+    """Return the API's errors, each once, as the API does."""
+    return "; ".join(dict.fromkeys(refusal.messages))
+
+
+def _seen(refusal: Refusal, events: list[EventRecord]) -> str:
+    """Return what the cluster said when it tried, as an end of the message; "" where it said nothing.
+
+    An event that quotes the errors is preferred to a newer one, which may be about a quota.
+    """
+    quoting = [event for event in events if all(message in event.message for message in refusal.messages)]
+    for event in (quoting or events)[:1]:
+        last = f", last at {timestamp(event.last)}" if event.last else ""
+        own = "" if quoting else f": {event.message}"
+        return f" (FailedCreate {plural(event.count, 'time')}{last}{own})"
+    return ""
+
+
+def _repeated_key(subject: Subject) -> Iterator[Evidence]:
+    """Name keys that are listed twice where that is not refused now."""
+    found = [holder for holder in holders(subject) if _repeats(holder.clause)]
+    yield from together((holder, values) for holder in found if (values := _repeated_match(holder)))
+    yield from together(((holder, values) for holder in found if (values := _repeated_mismatch(holder))), Severity.INFO)
+
+
+def _repeats(clause: TopologyTerm) -> bool:
+    keys = (clause.match_label_keys, clause.mismatch_label_keys)
+    return any(len(listed) > len(set(listed)) for listed in keys if len(listed) > 1)
+
+
+def _repeated_match(holder: Holder) -> Values:
+    refuses = "kube-apiserver 1.34 and newer refuses" if holder.clause.spread else "kube-apiserver refuses"
+    effect = f"{refuses} every pod that is created with the label"
+    return _repeated("matchLabelKeys", holder.clause.match_label_keys, effect)
+
+
+def _repeated_mismatch(holder: Holder) -> Values:
+    return _repeated("mismatchLabelKeys", holder.clause.mismatch_label_keys, "the second one adds nothing")
+
+
+def _repeated(field: str, keys: Sequence[str], effect: str) -> Values:
+    twice = [key for key, number in Counter(keys).items() if number > 1]
+    return {"field": field, "keys": ", ".join(twice), "effect": effect} if twice else {}
+
+
+def _null_selector(subject: Subject) -> Iterator[Evidence]:
+    found = [holder for holder in holders(subject) if holder.clause.selector is None]
+    never = [holder for holder in found if _never_fits(holder)]
+    yield from together(
+        ((holder, {"effect": _effect_of_null(holder, never=bool(never))}) for holder in never or found),
+        Severity.ERROR if never else Severity.WARNING,
+    )
+
+
+def _effect_of_null(holder: Holder, *, never: bool) -> str:
+    if holder.clause.spread:
+        return "nothing is spread"
+    return "no node ever takes the pods" if never else "the term does nothing"
+
+
+def _never_fits(holder: Holder) -> bool:
+    """Tell whether a term asks for a pod to stand beside, which there can never be, of pods that are yet to be placed.
+
+    That no pod matches excuses only pods that match the term themselves.
+    """
+    asks = holder.clause.required and ".podAffinity." in holder.clause.path
+    return asks and not any(pod.node for pod in holder.pods)
+
+
+def _empty_selector(subject: Subject) -> Iterator[Evidence]:
+    if not subject.audit.context.behaviour.empty_selector_counts_nothing:
+        return
+    yield from together(
+        (holder, {"then": _count_of_empty(subject, hard=holder.clause.required)})
+        for holder in holders(subject)
+        if holder.clause.spread and holder.effective is not None and labelselectors.is_empty(holder.effective)
+    )
+
+
+def _count_of_empty(subject: Subject, *, hard: bool) -> str:
+    """Return what a scheduler that does count pods makes of an empty selector."""
+    other = subject.audit.context.inquiry.upgrade
+    pods = sum(counts.total() for _, counts in subject.audit.snapshot.population(subject.namespace))
+    counted = f"counts all pods of the namespace{f' ({pods} now)' if pods else ''}"
+    if other is None or other.empty_selector_counts_nothing:
+        return f"from 1.{COUNTS_EMPTY_SELECTORS} on it {counted}"
+    effect = "may keep new pods from nodes that take them today" if hard else "ranks nodes by it"
+    return f"1.{other.minor} {counted} and {effect}"
+
+
+REFUSED: Final = Rule(
+    code="SPR201",
+    name="refused",
+    severity=Severity.ERROR,
+    summary="kube-apiserver would refuse the manifest as it is written",
+    message="kube-apiserver refuses {refused}: {errors}",
+    why=(
+        "A pod is judged after the merge, a workload as it is written. A pod that was exported from a cluster holds "
+        f"the merged part already: merged again, it names its keys twice. {_PATH}"
+    ),
+    fix="name each key once, in matchLabelKeys or in labelSelector; run an exported pod through kubectl spread unmerge",
+    source=_VALIDATION,
+    needs_nodes=False,
+    check=_refused,
+)
+PODS_REFUSED: Final = Rule(
+    code="SPR202",
+    name="pods-refused",
+    severity=Severity.ERROR,
+    summary="kube-apiserver takes the workload and refuses every pod of it",
+    message="kube-apiserver takes the template and refuses every pod of it: {errors}{seen}",
+    why=(
+        "Templates are never merged and so are judged before the merge, pods after it: a key that stands in "
+        "matchLabelKeys and in the selector, or twice in matchLabelKeys, passes in the template. Its pods are refused, "
+        "and pods of older templates hide that until they are gone. "
+        f"{_PATH}"
+    ),
+    fix="in the template, name each key once: in matchLabelKeys or in labelSelector",
+    source="https://github.com/kubernetes/kubernetes/issues/130063",
+    needs_nodes=False,
+    check=_pods_refused,
+)
+REPEATED_KEY: Final = Rule(
+    code="SPR203",
+    name="repeated-key",
+    severity=Severity.WARNING,
+    summary="A key is listed twice in matchLabelKeys or mismatchLabelKeys",
+    message="{field} lists {keys} more than once: {effect}",
+    why=(
+        "The merge appends a requirement for each entry, and kube-apiserver refuses a pod whose selector names a "
+        "matchLabelKeys key twice. Spread constraints are merged from 1.34 on: a list that works before stops all new "
+        "pods after the upgrade. Without the label nothing is appended. A mismatchLabelKeys key may stand twice."
+    ),
+    fix="list each key once",
+    source="https://github.com/kubernetes/kubernetes/issues/130554",
+    needs_nodes=False,
+    check=_repeated_key,
+)
+NULL_SELECTOR: Final = Rule(
+    code="SPR204",
+    name="null-selector",
+    severity=Severity.WARNING,
+    summary="A spread constraint or affinity term without labelSelector selects no pod",
+    message="labelSelector is not set, which selects no pod: {effect}",
+    why=(
+        "Only an empty selector selects all pods; one that is not set selects none. A spread constraint then counts 0 "
+        "on every node, an anti-affinity term keeps nothing away, and a required affinity term can never be met. "
+        "kube-apiserver only warns."
+    ),
+    fix="set labelSelector to the labels of the pods that are meant, or remove the constraint or term",
+    source="https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/api/pod/warnings.go",
+    needs_nodes=False,
+    check=_null_selector,
+)
+EMPTY_SELECTOR: Final = Rule(
+    code="SPR205",
+    name="empty-selector",
+    severity=Severity.WARNING,
+    summary="A spread constraint with an empty labelSelector counts no pod",
+    message="labelSelector is empty: the scheduler counts no pod for it, so nothing is spread; {then}",
+    why=(
+        "An empty selector selects every pod of the namespace, but the schedulers of 1.27 to 1.37 count none for it: "
+        "every domain has 0. From 1.38 on they count all pods of the namespace, whatever they are. A constraint that "
+        "did nothing then begins to act, and DoNotSchedule can block new pods. An affinity term with an empty "
+        "selector has always selected all pods."
+    ),
+    fix="set labelSelector to the labels of the pods to spread",
+    source="https://github.com/kubernetes/kubernetes/pull/141340",
+    needs_nodes=False,
+    check=_empty_selector,
+)

@@ -1,0 +1,143 @@
+"""SPR2xx: what a workload is, or asks for beside, that keeps its constraints from doing anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from kubectl_spread.audit.snapshot.records import DEFAULT_SCHEDULER
+from kubectl_spread.kube.scheduler.podtopologyspread import NodeInclusionPolicy, working_constraint
+from kubectl_spread.phrases import some
+from kubectl_spread.rules.holders import Holder, Values, holders, together
+from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject
+
+_CURRENT_KEYS: Final = {
+    "beta.kubernetes.io/arch": ("1.14", "kubernetes.io/arch"),
+    "beta.kubernetes.io/instance-type": ("1.17", "node.kubernetes.io/instance-type"),
+    "beta.kubernetes.io/os": ("1.14", "kubernetes.io/os"),
+    "failure-domain.beta.kubernetes.io/region": ("1.17", "topology.kubernetes.io/region"),
+    "failure-domain.beta.kubernetes.io/zone": ("1.17", "topology.kubernetes.io/zone"),
+}
+"""Maps a deprecated node label to the minor that deprecated it and its successor."""
+
+
+def _daemon_set_spread(subject: Subject) -> Iterator[Evidence]:
+    found = [holder for holder in holders(subject) if holder.kind == "DaemonSet" and holder.clause.spread]
+    refusing = [holder for holder in found if _may_refuse(holder, subject)]
+    effect = "the constraint can only keep one from its node" if refusing else "there is nothing to spread"
+    yield from together(
+        ((holder, {"effect": effect}) for holder in refusing or found),
+        Severity.WARNING if refusing else Severity.INFO,
+    )
+
+
+def _may_refuse(holder: Holder, subject: Subject) -> bool:
+    """Tell whether a constraint counts more than the pod on the one node that it could run on."""
+    if holder.clause.constraint is None:
+        return False
+    constraint = working_constraint(holder.clause.constraint, holder.effective, subject.audit.context.behaviour)
+    elsewhere = constraint.node_affinity_policy is NodeInclusionPolicy.IGNORE
+    return constraint.hard and (elsewhere or constraint.min_domains > 1)
+
+
+def _node_name(subject: Subject) -> Iterator[Evidence]:
+    """Tell what was given a node by its author, once a workload; a stored pod has its node from the scheduler."""
+    if subject.template is not None and subject.template.spec.node_name:
+        values: Values = {"node": subject.template.spec.node_name}
+        yield from together(((holder, values) for holder in holders(subject) if holder.first), Severity.WARNING)
+    yield from together(
+        (holder, {"node": some(sorted({pod.node for pod in holder.pods}))})
+        for holder in holders(subject)
+        if holder.first and not holder.stored and any(pod.node for pod in holder.pods)
+    )
+
+
+def _unknown_scheduler(subject: Subject) -> Iterator[Evidence]:
+    """Tell once a workload with spread constraints; a name that is not set means the default scheduler."""
+    yield from together(
+        (holder, {"scheduler": holder.scheduler_name})
+        for holder in holders(subject)
+        if holder.first and holder.clause.spread and not _is_known(holder.scheduler_name, subject)
+    )
+
+
+def _is_known(scheduler: str, subject: Subject) -> bool:
+    profile = subject.audit.snapshot.schedulers.get(scheduler)
+    return scheduler in ("", DEFAULT_SCHEDULER) or (profile is not None and profile.spreads)
+
+
+def _deprecated_topology_key(subject: Subject) -> Iterator[Evidence]:
+    yield from together(
+        (holder, _deprecation(holder.clause.topology_key))
+        for holder in holders(subject)
+        if holder.clause.topology_key in _CURRENT_KEYS
+    )
+
+
+def _deprecation(key: str) -> Values:
+    since, current = _CURRENT_KEYS[key]
+    return {"key": key, "since": since, "current": current}
+
+
+DAEMON_SET_SPREAD: Final = Rule(
+    code="SPR210",
+    name="daemon-set-spread",
+    severity=Severity.INFO,
+    summary="A spread constraint on a DaemonSet, whose pods are each pinned to a node",
+    message="every pod of a DaemonSet is made for one node: {effect}",
+    why=(
+        "The controller pins each pod to its node, and the scheduler counts only nodes that the pod could use: one. A "
+        "DoNotSchedule constraint with nodeAffinityPolicy Ignore counts all nodes, and one with minDomains holds the "
+        "minimum at 0: either can leave a pod pending and a node without it."
+    ),
+    fix="remove the constraint",
+    source="https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/daemon/util/daemonset_util.go",
+    needs_nodes=False,
+    check=_daemon_set_spread,
+)
+NODE_NAME: Final = Rule(
+    code="SPR211",
+    name="node-name",
+    severity=Severity.INFO,
+    summary="spec.nodeName is set, so that the pod is not scheduled and its constraints are never looked at",
+    message="spec.nodeName is {node}: the scheduler never looks at the constraints of such a pod",
+    why=(
+        "A pod that names its node goes there without being scheduled; the pods of a template that does so all go to "
+        "one node. A required anti-affinity term of such a pod still keeps other pods away."
+    ),
+    fix="remove spec.nodeName; nodeSelector or node affinity choose nodes and are scheduled",
+    source="https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/eventhandlers.go",
+    needs_nodes=False,
+    check=_node_name,
+)
+UNKNOWN_SCHEDULER: Final = Rule(
+    code="SPR212",
+    name="unknown-scheduler",
+    severity=Severity.INFO,
+    summary="The pods are placed by another scheduler than kube-scheduler's default one",
+    message="schedulerName is {scheduler}: selectors are judged, placement is not",
+    why=(
+        "kube-apiserver merges selectors whoever schedules the pod. Whether spread constraints are kept, and how pods "
+        "are counted, is up to that scheduler."
+    ),
+    fix="nothing to do if that scheduler knows spread constraints; --scheduler-config names profiles of kube-scheduler",
+    source="https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/profile/profile.go",
+    needs_nodes=False,
+    check=_unknown_scheduler,
+)
+DEPRECATED_TOPOLOGY_KEY: Final = Rule(
+    code="SPR213",
+    name="deprecated-topology-key",
+    severity=Severity.WARNING,
+    summary="topologyKey is a node label that is deprecated",
+    message="topologyKey {key} is deprecated since {since}, and nodes may be without it: {current} replaces it",
+    why=(
+        "Nodes that lack the label are no domain: a DoNotSchedule constraint or a required affinity term refuses them, "
+        "and a required anti-affinity term keeps nothing away from them. kube-apiserver warns of it in spread "
+        "constraints only."
+    ),
+    fix="use the key that replaces it",
+    source="https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/api/node/util.go",
+    needs_nodes=False,
+    check=_deprecated_topology_key,
+)

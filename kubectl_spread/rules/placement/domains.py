@@ -1,0 +1,170 @@
+"""SPR3xx: how many domains there are, and whether they are what they seem."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from kubectl_spread.audit.evaluation import obstacles
+from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
+from kubectl_spread.audit.evaluation.obstacles import Obstacle
+from kubectl_spread.kube.scheduler.podtopologyspread import Spread
+from kubectl_spread.phrases import plural, value
+from kubectl_spread.rules.holders import Values
+from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject, SubjectPart
+from kubectl_spread.rules.placement.counts import at_most_info, awaiting, counted, names
+
+_SPREAD_DOCS: Final = "https://kubernetes.io/docs/concepts/scheduling-eviction/topology-spread-constraints/"
+
+
+def _too_few_domains(subject: Subject) -> Iterator[Evidence]:
+    for row, spread in awaiting(subject):
+        wanted, found = spread.constraint.min_domains, len(spread.match_num)
+        if found < wanted > 1:
+            limits = not spread.allows_all
+            yield Evidence(
+                names(row),
+                {
+                    "domains": plural(found, "domain"),
+                    "left_out": _left_out(row, spread, subject.audit),
+                    "min_domains": wanted,
+                    "topology_key": spread.constraint.topology_key,
+                    "max_skew": spread.constraint.max_skew,
+                },
+                Severity.WARNING if limits else Severity.INFO,
+            )
+            return
+
+
+def _left_out(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> str:
+    """Return the domains whose nodes the constraint's policies leave out, each with what keeps the pods away."""
+    shape, key = row.views[0][0].shape, spread.constraint.topology_key
+    outside: dict[str, list[Obstacle | None]] = {}
+    for node in audit.nodes.nodes:
+        domain = node.metadata.labels.get(key)
+        if domain is not None and domain not in spread.match_num:
+            outside.setdefault(domain, []).append(audit.obstacles.of(shape, node.metadata.name))
+    texts = [f"{value(domain)} ({obstacles.summary(found)})" for domain, found in sorted(outside.items()) if any(found)]
+    return f"; left out: {', '.join(texts)}" if texts else ""
+
+
+def _empty_value(subject: Subject) -> Iterator[Evidence]:
+    for row, spread in counted(subject):
+        if nodes := _with_empty_value(spread, subject.audit):
+            values: Values = {"topology_key": spread.constraint.topology_key, "nodes": plural(nodes, "node")}
+            yield Evidence(names(row), values, at_most_info(row))
+            return
+
+
+def _with_empty_value(spread: Spread, audit: Audit) -> int:
+    """Return how many nodes have the value ""; for a default of the system those without the label are there too."""
+    if not spread.constraint.lenient or "" not in spread.match_num:
+        return spread.domains.nodes.get("", 0)
+    key, inside = spread.constraint.topology_key, spread.domains.value_of
+    return sum(node.metadata.name in inside and node.metadata.labels.get(key) == "" for node in audit.nodes.nodes)
+
+
+def _missing_domains(subject: Subject) -> Iterator[Evidence]:
+    expected = subject.audit.context.inquiry.expected_domains
+    for row, spread in counted(subject):
+        key = spread.constraint.topology_key
+        if key not in expected:
+            continue
+        labels = (node.metadata.labels for node in subject.audit.nodes.nodes)
+        known = {found[key] for found in labels if key in found}
+        if len(known) < expected[key]:
+            values: dict[str, str | int] = {
+                "topology_key": key,
+                "domains": len(known),
+                "expected": expected[key],
+                "bound": "" if spread.constraint.min_domains > len(known) else "; minDomains does not ask for more",
+            }
+            yield Evidence(names(row), values, at_most_info(row))
+            return
+
+
+def _single_domain(subject: Subject) -> Iterator[Evidence]:
+    for row, spread in counted(subject):
+        lonely = len(spread.match_num) == 1 and spread.constraint.min_domains == 1
+        if lonely and spread.constraint.hard and len(row.pods) > 1:
+            (only,) = spread.match_num
+            values: dict[str, str | int] = {
+                "domain": value(only),
+                "nodes": plural(spread.domains.nodes[only], "node"),
+                "topology_key": spread.constraint.topology_key,
+            }
+            yield Evidence(names(row), values)
+            return
+
+
+TOO_FEW_DOMAINS: Final = Rule(
+    code="SPR304",
+    name="too-few-domains",
+    severity=Severity.WARNING,
+    summary="Fewer domains are eligible than minDomains asks for",
+    message=(
+        "eligible: {domains} of {topology_key}; minDomains is {min_domains}, so the global minimum counts as 0 and no "
+        "domain may hold more than {max_skew}{left_out}"
+    ),
+    why=(
+        "Until there are as many eligible domains as minDomains, the scheduler takes the minimum for 0. Each domain "
+        "then holds at most maxSkew pods and further ones stay pending, which is what makes a cluster autoscaler add "
+        "nodes elsewhere."
+    ),
+    fix="add nodes in another domain, or lower minDomains in the pod template",
+    source="https://kep.k8s.io/3022",
+    needs_nodes=True,
+    of=frozenset({SubjectPart.COUNTS}),
+    check=_too_few_domains,
+)
+
+EMPTY_VALUE: Final = Rule(
+    code="SPR306",
+    name="empty-topology-value",
+    severity=Severity.WARNING,
+    summary="The topology key has the empty string as a value on some nodes",
+    message='{nodes} with the empty value "" of {topology_key}: a domain of its own',
+    why=(
+        "The empty string is a value like any other. Some cloud integrations write it where they do not know the zone, "
+        "and then pods are spread over a domain that does not exist."
+    ),
+    fix="set the right value on these nodes, or remove the label",
+    source="https://github.com/Azure/karpenter-provider-azure/issues/1384",
+    needs_nodes=True,
+    of=frozenset({SubjectPart.COUNTS}),
+    check=_empty_value,
+)
+
+MISSING_DOMAINS: Final = Rule(
+    code="SPR311",
+    name="missing-domains",
+    severity=Severity.WARNING,
+    summary="The nodes show fewer domains than --expect-domains says there are",
+    message="{domains} of {expected} domains of {topology_key} have nodes{bound}",
+    why=(
+        "The scheduler knows a domain by its nodes. A zone whose last node is gone is not empty, it does not exist: "
+        "pods look well spread over what is left."
+    ),
+    fix="bring nodes up in the missing domains; minDomains in the pod template keeps pods waiting for them",
+    source="https://kep.k8s.io/3022",
+    needs_nodes=True,
+    of=frozenset({SubjectPart.COUNTS}),
+    check=_missing_domains,
+)
+
+SINGLE_DOMAIN: Final = Rule(
+    code="SPR313",
+    name="single-domain",
+    severity=Severity.INFO,
+    summary="Only one domain is eligible, so there is nothing to spread over",
+    message="{domain} is the only eligible domain of {topology_key}, with {nodes}: nothing is spread",
+    why=(
+        "With one domain its count is the minimum too, and skew is never above selfMatchNum. minDomains makes the "
+        "scheduler wait for more domains."
+    ),
+    fix="add nodes in other domains, or set minDomains if the pods must not start without them",
+    source=_SPREAD_DOCS,
+    needs_nodes=True,
+    of=frozenset({SubjectPart.COUNTS}),
+    check=_single_domain,
+)

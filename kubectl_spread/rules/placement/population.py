@@ -1,0 +1,204 @@
+"""SPR3xx: which pods make a skew, and which do not count."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
+from kubectl_spread.audit.merge.verdicts import BINDING_KEYS
+from kubectl_spread.audit.snapshot.revisions import by_revision, revision_key, revision_of, skew_with
+from kubectl_spread.kube.api.labels import Labels
+from kubectl_spread.kube.scheduler.podtopologyspread import Spread
+from kubectl_spread.phrases import plural, value
+from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject, SubjectPart
+from kubectl_spread.rules.placement.counts import counted, names
+
+_FILTERING: Final = "https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/podtopologyspread/filtering.go"
+
+
+_HOSTNAME: Final = "kubernetes.io/hostname"
+_EXCLUDED: Final = "on nodes that node affinity excludes"
+_TAINTED: Final = "on nodes with untolerated taints"
+_UNKNOWN: Final = "on nodes that are not in the node list"
+_GONE: Final = "read all nodes; if these were deleted, Kubernetes deletes their pods too, some minutes later"
+_LABEL: Final = "label the nodes with the topology keys of the pods' constraints"
+
+
+def _older_revision(subject: Subject) -> Iterator[Evidence]:
+    """Tell where pods of older revisions decide whether the skew is within maxSkew."""
+    revisions = subject.audit.revisions.of(subject.namespace, subject.workload)
+    if len(revisions) < 2:  # noqa: PLR2004 - one revision is never older than another
+        return
+    for row, spread in counted(subject):
+        newest = [pod for pod in row.pods if revision_of(pod.shape.labels) == revisions[-1]]
+        if not newest:
+            continue
+        older = subject.audit.revisions.older_pods(subject.namespace, subject.workload, spread)
+        without = skew_with(spread, {value: -number for value, number in older.items()})
+        limit = spread.constraint.max_skew
+        if older.total() and (spread.skew > limit) is not (without > limit):
+            values: dict[str, str | int] = {
+                "older": plural(older.total(), "pod"),
+                "skew": spread.skew,
+                "without": without,
+                "key": revision_key(newest[0].shape.labels),
+            }
+            yield Evidence(names(row), values)
+            return
+
+
+def _terminating(subject: Subject) -> Iterator[Evidence]:
+    """Tell where terminating pods, which do not count, are what is missing in a domain."""
+    for row, spread in counted(subject):
+        leaving = _leaving(spread, subject)
+        if not leaving.total():
+            continue
+        with_them, limit = skew_with(spread, leaving), spread.constraint.max_skew
+        if spread.skew > limit >= with_them or (spread.constraint.hard and _frees(spread, leaving)):
+            values: dict[str, str | int] = {
+                "terminating": plural(leaving.total(), "terminating pod"),
+                "domains": ", ".join(value(domain) for domain in sorted(leaving)),
+                "skew": spread.skew,
+                "with_them": with_them,
+            }
+            yield Evidence(names(row), values)
+            return
+
+
+def _leaving(spread: Spread, subject: Subject) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for counts in by_revision(spread, subject.audit.snapshot.leaving(subject.namespace)).values():
+        found.update(counts)
+    return found
+
+
+def _frees(spread: Spread, more: Mapping[str, int]) -> bool:
+    """Tell whether a domain that is blocked would be allowed if so many more pods counted."""
+    changed = spread.changed(more)
+    return any(changed.allows(value) and not spread.allows(value) for value in spread.match_num)
+
+
+def _uncounted(subject: Subject) -> Iterator[Evidence]:
+    for row, spread in counted(subject):
+        inside = spread.domains.value_of
+        if not spread.match_num or {pod.node for pod in row.pods} <= inside.keys():
+            continue
+        matching = subject.audit.views.matching(subject.namespace, spread.constraint.selector)
+        outside = {node: number for node, number in matching.items() if node not in inside}
+        if any(pod.node in outside for pod in row.pods):
+            reasons = _reasons(outside, row, spread, subject.audit)
+            values: dict[str, str | int] = {
+                "uncounted": plural(sum(outside.values()), "matching pod"),
+                "where": ", ".join(f"{reasons[reason]} {reason}" for reason in sorted(reasons)),
+            }
+            severity = Severity.WARNING if _change_skew(_missing(subject, spread), spread) else None
+            yield Evidence(names(row), values, severity, _counting_fix(reasons))
+            return
+
+
+def _missing(subject: Subject, spread: Spread) -> Counter[str | None]:
+    """Count the pods on nodes that were not read by the domain of the nodes; None: it is not known."""
+    constraint, listed = spread.constraint, {node.metadata.name for node in subject.audit.nodes.nodes}
+    domains: Counter[str | None] = Counter()
+    if constraint.selector is not None:
+        for labels, per_node in subject.audit.snapshot.population(subject.namespace).selected(constraint.selector):
+            for node in per_node.keys() - listed:
+                domains[_domain(node, labels, constraint.topology_key)] += per_node[node]
+    return domains
+
+
+def _domain(node: str, labels: Labels, topology_key: str) -> str | None:
+    """Return the domain of a node that was not read, as the labels show that a pod got when it was bound to it."""
+    return node if topology_key == _HOSTNAME else labels.get(topology_key) if topology_key in BINDING_KEYS else None
+
+
+def _change_skew(missing: Mapping[str | None, int], spread: Spread) -> bool:
+    """Tell whether the skew would be another one, or might be, if the pods on nodes that were not read counted."""
+    if None in missing:
+        return True
+    counts: dict[str | None, int] = dict(spread.match_num.items())
+    for domain, number in missing.items():
+        counts[domain] = counts.get(domain, 0) + number
+    least = min(counts.values()) if len(counts) >= spread.constraint.min_domains else 0
+    return max(counts.values()) - least != spread.skew
+
+
+def _counting_fix(reasons: Counter[str]) -> str | None:
+    """Return how pods could count, by the commonest reason for which they do not; None: by the policies."""
+    commonest = max(sorted(reasons), key=lambda reason: reasons[reason])
+    if commonest in (_EXCLUDED, _TAINTED):
+        return None
+    return _GONE if commonest == _UNKNOWN else _LABEL
+
+
+def _reasons(outside: Mapping[str, int], row: EvaluatedConstraint, spread: Spread, audit: Audit) -> Counter[str]:
+    """Return why pods do not count, with the number of pods for each reason."""
+    usable = audit.nodes.usable(row.views[0][0].shape.placement)
+    labels = {node.metadata.name: node.metadata.labels for node in audit.nodes.nodes}
+    reasons: Counter[str] = Counter()
+    for node, number in outside.items():
+        if node not in labels:
+            reasons[_UNKNOWN] += number
+        elif spread.constraint.topology_key not in labels[node]:
+            reasons[f"on nodes without {spread.constraint.topology_key}"] += number
+        elif not usable[node].fits:
+            reasons[_EXCLUDED] += number
+        elif not usable[node].tolerated:
+            reasons[_TAINTED] += number
+        else:
+            reasons["on nodes without another topology key of the pod"] += number
+    return reasons
+
+
+OLDER_REVISION: Final = Rule(
+    code="SPR309",
+    name="older-revision",
+    severity=Severity.INFO,
+    summary="Pods of an older revision decide whether the skew is within maxSkew",
+    message="{older} of older revisions also counted: skew is {skew} with them and {without} without",
+    why=(
+        "Without the revision among its selector's keys a constraint counts old and new pods together during a "
+        "rollout. The scheduler places the new ones around the old, and when these are gone what is left may be uneven."
+    ),
+    fix="add matchLabelKeys: [{key}] to the constraint in the pod template",
+    source="https://github.com/kubernetes/kubernetes/issues/98215",
+    needs_nodes=True,
+    of=frozenset({SubjectPart.COUNTS}),
+    check=_older_revision,
+)
+TERMINATING: Final = Rule(
+    code="SPR310",
+    name="terminating-pods",
+    severity=Severity.INFO,
+    summary="Terminating pods no longer count, and their domain is short of them",
+    message="not counted: {terminating} in {domains}; skew is {skew}, with them it was {with_them}",
+    why=(
+        "The scheduler does not count a pod that has a deletion timestamp. A domain whose pods cannot finish, because "
+        "its nodes are gone, holds the minimum down for as long as their replacements find no place there."
+    ),
+    fix="wait until they are gone; if their nodes are dead, see kubectl spread explain for where replacements may go",
+    source="https://github.com/kubernetes/kubernetes/issues/116629",
+    needs_nodes=True,
+    of=frozenset({SubjectPart.COUNTS}),
+    check=_terminating,
+)
+UNCOUNTED: Final = Rule(
+    code="SPR312",
+    name="uncounted-pods",
+    severity=Severity.INFO,
+    summary="Matching pods run on nodes that do not count",
+    message="not counted: {uncounted} ({where})",
+    why=(
+        "Only nodes that carry all topology keys of the pod's constraints and that its node affinity and policies "
+        "admit make domains. Pods on other nodes are invisible to the constraint, however many they are. This is a "
+        "warning where nodes of the pods are missing from the node list, as after a node was deleted, and the skew "
+        "would be another one with their pods."
+    ),
+    fix="set nodeAffinityPolicy or nodeTaintsPolicy: Ignore in the pod template if these nodes shall count",
+    source=_FILTERING,
+    needs_nodes=True,
+    of=frozenset({SubjectPart.COUNTS}),
+    check=_uncounted,
+)

@@ -1,0 +1,161 @@
+"""SPR3xx: workloads that a constraint counts together, because they share what its selector asks for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Final
+
+from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
+from kubectl_spread.audit.snapshot.labelled import Labelled
+from kubectl_spread.audit.snapshot.revisions import skew_with
+from kubectl_spread.audit.snapshot.scope import Target
+from kubectl_spread.audit.snapshot.templates import PRESUMED, Template
+from kubectl_spread.diagnosis.evictions import has_constraint
+from kubectl_spread.diagnosis.skew import in_the_fullest
+from kubectl_spread.kube.scheduler.podtopologyspread import Spread, counts_nothing
+from kubectl_spread.phrases import named, plural, value
+from kubectl_spread.rules.holders import Holder, Values, holders, together
+from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject, SubjectPart
+from kubectl_spread.rules.placement.counts import counted, names
+
+_NAMED: Final = 3
+
+
+def _other_workloads(subject: Subject) -> Iterator[Evidence]:
+    """Name the other workloads that a constraint counts: by their pods, or by their templates in manifests."""
+    if subject.template is not None:
+        yield from _of_template(subject, subject.template)
+        return
+    for row, spread in counted(subject):
+        if not spread.self_match_num:
+            continue
+        others = _others(row, spread, subject)
+        if others:
+            strangers = _only_strangers_fill_it(row, spread, subject.audit)
+            severity = Severity.WARNING if strangers and spread.constraint.hard else Severity.INFO
+            yield Evidence(names(row), _values(spread, subject, others, strangers=strangers), severity)
+            return
+
+
+def _others(row: EvaluatedConstraint, spread: Spread, subject: Subject) -> Sequence[Target]:
+    """Return the other workloads of which pods are counted; bare pods are one workload together."""
+    if _all_are_own(row, spread):
+        return ()
+    bare = subject.workload.kind == "Pod"
+    workloads = subject.audit.counted.of(subject.namespace, spread).workloads
+    return [one for one in workloads if one != subject.workload and not (bare and one.kind == "Pod")]
+
+
+def _all_are_own(row: EvaluatedConstraint, spread: Spread) -> bool:
+    """Tell whether the pods of one row are as many as all that are counted, as most often."""
+    own = sum(not pod.terminating and pod.node in spread.domains.value_of for pod in row.pods)
+    return own == spread.match_num.total
+
+
+def _only_strangers_fill_it(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> bool:
+    """Tell whether a skew is that of pods which are not held to the constraint, so that nobody else reports it."""
+    if spread.skew <= spread.constraint.max_skew or in_the_fullest(row, spread, audit):
+        return False
+    shapes = audit.counted.of(row.namespace, spread).shapes_in_the_fullest
+    return not any(has_constraint(one, spread) for shape in shapes for one in audit.views.of(shape).spreads)
+
+
+def _values(spread: Spread, subject: Subject, others: Sequence[Target], *, strangers: bool) -> Values:
+    foreign = _foreign(spread, subject)
+    alone = skew_with(spread, {domain: -number for domain, number in foreign.items()})
+    effect = f": skew is {spread.skew} with them and {alone} without"
+    if strangers:
+        fullest = min(domain for domain, number in spread.match_num.items() if number == spread.match_num.most)
+        closed = f"is closed to new pods (maxSkew {spread.constraint.max_skew})"
+        effect += f"; they alone fill {value(fullest)}, which {closed if spread.constraint.hard else 'new pods avoid'}"
+    return {
+        "others": plural(foreign.total(), "pod"),
+        "workloads": _named(others),
+        "skew": spread.skew,
+        "alone": alone,
+        "effect": effect,
+    }
+
+
+def _foreign(spread: Spread, subject: Subject) -> Counter[str]:
+    """Count the pods of other workloads by domain."""
+    counted_pods, value_of = subject.audit.counted.of(subject.namespace, spread), spread.domains.value_of
+    bare = (one for one in counted_pods.workloads if one.kind == "Pod")
+    own = bare if subject.workload.kind == "Pod" else (subject.workload,)
+    pods = (pod for workload in own for pod in counted_pods.by_workload.get(workload, ()))
+    return counted_pods.per_domain - Counter(value_of[pod.node] for pod in pods)
+
+
+def _named(workloads: Sequence[Target]) -> str:
+    """Return workloads as a list, of many the first ones."""
+    few = [named(one.kind, one.name) for one in workloads[:_NAMED]]
+    return ", ".join(few) + (f" and {len(workloads) - _NAMED} more" if len(workloads) > _NAMED else "")
+
+
+def _of_template(subject: Subject, template: Template) -> Iterator[Evidence]:
+    """Name the other templates whose pods a constraint will count; stored pods tell it themselves."""
+    if subject.beside_pods:
+        return
+    for holder in holders(subject):
+        others = _other_templates(holder, template, subject.audit)
+        if others:
+            values: Values = {"others": "the pods", "workloads": _named(sorted(others, key=_by_kind)), "effect": ""}
+            yield from together([(holder, values)])
+            return
+
+
+def _by_kind(workload: Target) -> tuple[str, str]:
+    return workload.kind, workload.name
+
+
+def _other_templates(holder: Holder, template: Template, audit: Audit) -> set[Target]:
+    """Return the other workloads whose templates make pods that a constraint counts.
+
+    A value that a controller sets, as pod-template-hash, is another one for each workload. Manifests of one name, as
+    overlays have them, are variants of one workload.
+    """
+    selector = holder.effective
+    if (
+        selector is None
+        or not holder.clause.spread
+        or holder.unmet
+        or counts_nothing(selector, audit.context.behaviour)
+    ):
+        return set()
+    if any(holder.labels.get(key) == PRESUMED for key in holder.clause.match_label_keys):
+        return set()
+    selected = _templates(audit).get(template.namespace, Labelled[Template]()).selected(selector)
+    workloads = {Target(one.workload.kind, one.workload.name) for _, one in selected if one.replicas != 0}
+    return workloads - {Target(template.workload.kind, template.workload.name)}
+
+
+@lru_cache(maxsize=1)
+def _templates(audit: Audit) -> Mapping[str, Labelled[Template]]:
+    """Return the templates of each namespace, by the labels that are known before their pods are made."""
+    found: dict[str, Labelled[Template]] = {}
+    for template in audit.templates:
+        known = {key: text for key, text in template.labels.items() if text != PRESUMED}
+        found.setdefault(template.namespace, Labelled()).add(known, template)
+    return found
+
+
+OTHER_WORKLOADS: Final = Rule(
+    code="SPR314",
+    name="other-workloads",
+    severity=Severity.INFO,
+    summary="The selector also counts the pods of other workloads",
+    message="the selector also counts {others} of {workloads}{effect}",
+    why=(
+        "A constraint counts every pod of the namespace that its selector matches. With a label that several workloads "
+        "share, one workload's pods may be in one domain while the others fill the rest, and a skew is that of all of "
+        "them: SPR301 and SPR302 report it for the workloads whose pods are in the fullest domain. It is a warning "
+        "where pods that are not held to the constraint fill that domain, because nothing else reports the skew then."
+    ),
+    fix="narrow the labelSelector in the pod template to labels that only this workload has, unless this is meant",
+    source="https://kep.k8s.io/895",
+    needs_nodes=True,
+    of=frozenset({SubjectPart.COUNTS, SubjectPart.TEMPLATE}),
+    check=_other_workloads,
+)

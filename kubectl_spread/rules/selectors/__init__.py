@@ -1,0 +1,1 @@
+"""SPR1xx: the stored selector against the one that the API server would store."""

@@ -1,0 +1,108 @@
+"""SPR107: keys to match or mismatch that the pods lack, and the keys that were meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from typing import Final
+
+from kubectl_spread.audit.evaluation.evaluate import EvaluatedPod
+from kubectl_spread.audit.merge.verdicts import BINDING_KEYS, REVISION_KEYS, Verdict
+from kubectl_spread.audit.snapshot.revisions import LABELS, revision_key
+from kubectl_spread.audit.snapshot.templates import Template, labels_of_controller
+from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.api.labels import Labels
+from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject, SubjectPart, literal
+
+_CLOSE: Final = 0.85
+"""How alike two keys are of which one is the other misspelt."""
+_UNKNOWN: Final = "correct the key or add the label to the pod template"
+
+
+def _absent_key(subject: Subject) -> Iterator[Evidence]:
+    """Name the pods that lack a key, whatever else is wrong with their other keys; or the template that does."""
+    if subject.template is not None:
+        yield from _absent_from_template(subject.path, subject.template)
+    found: dict[str, list[EvaluatedPod]] = {}
+    for member in subject.taken:
+        for key in member.keys:
+            if key.verdict is Verdict.ABSENT_KEY and key.key not in BINDING_KEYS:
+                found.setdefault(key.key, []).append(member)
+    if found:
+        members = [member for lacking in found.values() for member in lacking]
+        shape, clause = members[0].pod.shape, members[0].clause
+        kind = "" if shape.owner is None else shape.owner.kind
+        values = _values(found, clause.match_label_keys, kind)
+        yield Evidence(tuple(sorted({one.pod.name for one in members})), values, fix=_fix(found, kind, shape.labels))
+
+
+def _absent_from_template(path: str, template: Template) -> Iterator[Evidence]:
+    for clause in template.clauses:
+        if clause.path != path or clause.selector is None:
+            continue
+        authored = labelselectors.keys(clause.selector)
+        keys = {*clause.match_label_keys} - authored | {*clause.mismatch_label_keys}
+        if absent := keys - template.labels.keys() - BINDING_KEYS:
+            values = _values(absent, clause.match_label_keys, template.kind)
+            yield Evidence((), values, fix=_fix(absent, template.kind, template.labels))
+
+
+def _values(keys: Iterable[str], match_label_keys: Iterable[str], kind: str) -> dict[str, str]:
+    """Return what is said of keys that the pods lack."""
+    listed = sorted(keys)
+    matched = set(listed) & set(match_label_keys)
+    fields = [*(["matchLabelKeys"] if matched else []), *(["mismatchLabelKeys"] if set(listed) - matched else [])]
+    one = len(listed) == 1
+    known = labels_of_controller(kind)
+    never = bool(known) and all(key in LABELS and key not in known for key in listed)
+    return {
+        "field": f"{' and '.join(fields)} {'lists' if len(fields) == 1 else 'list'}",
+        "keys": ", ".join(listed),
+        "labels": f"label {listed[0]}" if one else f"labels {', '.join(listed)}",
+        "who": f"pods of a {kind} never have" if never else "the pods do not have",
+        "which": "that label" if one else "those labels",
+        "effect": "the key is ignored" if one else "the keys are ignored",
+    }
+
+
+def _fix(keys: Iterable[str], kind: str, labels: Labels) -> str:
+    """Return what to write in place of each key."""
+    return literal("; ".join(dict.fromkeys(_advice(key, kind, labels) for key in sorted(keys))))
+
+
+def _advice(key: str, kind: str, labels: Labels) -> str:
+    """Return what to write in place of a key, or that it is to go."""
+    meant = _meant(key, labels)
+    if meant in LABELS and meant not in labels:
+        right = revision_key(labels) or revision_key(dict.fromkeys(labels_of_controller(kind), ""))
+        if right == key:
+            return _UNKNOWN
+        return f"use {right} in place of {key}" if right else f"remove {key}: these pods have no label for revisions"
+    if meant != key:
+        return f"did you mean {meant}? Use it in place of {key}"
+    return _UNKNOWN
+
+
+def _meant(key: str, labels: Labels) -> str:
+    """Return the well-known key, or the label of the pods, that a key is a misspelling of; else the key."""
+    known = sorted({*LABELS, *REVISION_KEYS, *labels})
+    return key if key in known else next(iter(get_close_matches(key, known, n=1, cutoff=_CLOSE)), key)
+
+
+ABSENT_KEY: Final = Rule(
+    code="SPR107",
+    name="absent-key",
+    severity=Severity.WARNING,
+    summary="A key to match or mismatch is not among the pod's labels and does nothing",
+    message="{field} {keys}, but {who} {which}, so {effect}",
+    why=(
+        "A key that the pod lacks is skipped without a word, by the merge and by the scheduler. A misspelt key, or "
+        "one that only another controller sets, makes the clause look at every revision. Pods of a Deployment get "
+        "pod-template-hash, pods of a StatefulSet or DaemonSet controller-revision-hash, pods of a Job neither."
+    ),
+    fix=_UNKNOWN,
+    source="https://github.com/kubernetes/kubernetes/issues/127263",
+    needs_nodes=False,
+    of=frozenset({SubjectPart.MEMBERS, SubjectPart.TEMPLATE}),
+    check=_absent_key,
+)

@@ -1,0 +1,102 @@
+"""SPR1xx: keys to match that do nothing, or nothing but harm, by what they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from kubectl_spread.audit.evaluation.evaluate import EvaluatedPod
+from kubectl_spread.audit.merge.verdicts import BINDING_KEYS, Verdict
+from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.api.labels import Operator
+from kubectl_spread.rules.holders import Holder, holders
+from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject, SubjectPart
+
+
+def _authored_key(subject: Subject) -> Iterator[Evidence]:
+    """Name keys to match that the author also names in the selector: of pods by verdict, of templates as written."""
+    if subject.template is not None:
+        yield from _of_template(key for holder in holders(subject) for key in _authored(holder))
+        return
+    yield from _of_members(
+        (member, key.key)
+        for member in subject.taken
+        for key in member.keys
+        if key.verdict is Verdict.AUTHORED and key.operator is Operator.IN
+    )
+
+
+def _authored(holder: Holder) -> list[str]:
+    """Return the keys that the selector names and the labels lack; with the label the API refuses the pods."""
+    named = _named(holder)
+    return [key for key in holder.clause.match_label_keys if key in named and key not in holder.labels]
+
+
+def _binding_key(subject: Subject) -> Iterator[Evidence]:
+    """Name keys that pods get when they are bound, unless the pods were given a value before."""
+    if subject.template is not None:
+        yield from _of_template(key for holder in holders(subject) for key in _of_binding(holder))
+        return
+    yield from _of_members(
+        (member, key.key)
+        for member in subject.taken
+        for key in member.keys
+        if key.verdict in (Verdict.BIND_LABEL, Verdict.ABSENT_KEY) and key.key in BINDING_KEYS
+    )
+
+
+def _of_binding(holder: Holder) -> list[str]:
+    clause = holder.clause
+    keys = dict.fromkeys((*clause.match_label_keys, *clause.mismatch_label_keys))
+    return [key for key in keys if key in BINDING_KEYS - _named(holder) - holder.labels.keys()]
+
+
+def _named(holder: Holder) -> frozenset[str]:
+    return frozenset() if holder.clause.selector is None else labelselectors.keys(holder.clause.selector)
+
+
+def _of_template(keys: Iterator[str]) -> Iterator[Evidence]:
+    if named := ", ".join(dict.fromkeys(keys)):
+        yield Evidence((), {"keys": named})
+
+
+def _of_members(found: Iterator[tuple[EvaluatedPod, str]]) -> Iterator[Evidence]:
+    pairs = list(found)
+    if pairs:
+        names = sorted({member.pod.name for member, _ in pairs})
+        yield Evidence(tuple(names), {"keys": ", ".join(sorted({key for _, key in pairs}))})
+
+
+AUTHORED_KEY: Final = Rule(
+    code="SPR109",
+    name="authored-key",
+    severity=Severity.INFO,
+    summary="A matchLabelKeys key that the author's own selector names as well",
+    message="matchLabelKeys and labelSelector both name {keys}: pods that are created with the label are refused",
+    why=(
+        "The merge adds nothing for a label that the pod lacks, so the author's own requirement stands alone. As soon "
+        "as new pods have the label, kube-apiserver refuses every one of them; without the merge, before 1.34, it "
+        "refuses a spread constraint with such a key in any case."
+    ),
+    fix="name the key once: in matchLabelKeys or in labelSelector",
+    source="https://github.com/kubernetes/kubernetes/issues/130063",
+    needs_nodes=False,
+    of=frozenset({SubjectPart.MEMBERS, SubjectPart.TEMPLATE}),
+    check=_authored_key,
+)
+BINDING_KEY: Final = Rule(
+    code="SPR110",
+    name="binding-key",
+    severity=Severity.INFO,
+    summary="A key to match or mismatch that pods get only when they are bound to a node",
+    message="pods have no {keys} until they are bound, after merge and scheduling: the key does nothing",
+    why=(
+        "From 1.35 on, binding copies the zone and region of the node to the pod (before, nothing does). The merge and "
+        "the scheduler ran earlier and skipped the key. The label that bound pods have then is no sign of a fault."
+    ),
+    fix="remove the key",
+    source="https://kep.k8s.io/4742",
+    needs_nodes=False,
+    of=frozenset({SubjectPart.MEMBERS, SubjectPart.TEMPLATE}),
+    check=_binding_key,
+)

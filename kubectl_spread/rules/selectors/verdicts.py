@@ -1,0 +1,163 @@
+"""SPR1xx: the stored selector against what the merge makes of the pod's labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from kubectl_spread import phrases
+from kubectl_spread.audit.evaluation.evaluate import EvaluatedPod
+from kubectl_spread.audit.merge.verdicts import KeyVerdict, Verdict
+from kubectl_spread.report.projections import timestamp
+from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject, SubjectPart
+
+_MERGE_SOURCE: Final = "https://kep.k8s.io/3243"
+_STRATEGY_SOURCE: Final = "https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/pod/strategy.go"
+
+
+def key_of(member: EvaluatedPod, verdict: Verdict) -> KeyVerdict:
+    """Return the first key of a pod that has a verdict."""
+    return next(found for found in member.keys if found.verdict is verdict)
+
+
+def names_of(members: list[EvaluatedPod]) -> tuple[str, ...]:
+    """Return the names of pods, in their order."""
+    return tuple(member.pod.name for member in members)
+
+
+def _writer(found: KeyVerdict) -> str:
+    """Return who wrote the label, as a clause of the message; "" where nothing tells."""
+    changed = found.changed_by
+    if changed is None or changed.time is None:
+        return ""
+    return f" (by {changed.manager}, at or before {timestamp(changed.time)})"
+
+
+def said(members: list[EvaluatedPod], verdict: Verdict) -> dict[str, str]:
+    """Return what is said of the keys with a verdict: the keys, and their stored values and labels on all the pods."""
+    found = [key for member in members for key in member.keys if key.verdict is verdict]
+    writers = {_writer(key) for key in found} - {""}
+    return {
+        "key": phrases.some(sorted({key.key for key in found})),
+        "stored": phrases.some(sorted({phrases.value(key.stored or "") for key in found})),
+        "label": phrases.some(sorted({phrases.value(key.label or "") for key in found})),
+        "changed": writers.pop() if len(writers) == 1 else "",
+    }
+
+
+def _missing(subject: Subject, verdict: Verdict) -> Iterator[Evidence]:
+    """Yield the pods whose selector lacks a key for one reason, with the first pod's key and evidence."""
+    if members := subject.members(verdict):
+        found = key_of(members[0], verdict)
+        values = {**said(members, verdict), "evidence": "; ".join(found.evidence)}
+        yield Evidence(names_of(members), values)
+
+
+def _pre_upgrade(subject: Subject) -> Iterator[Evidence]:
+    return _missing(subject, Verdict.PRE_UPGRADE)
+
+
+def _merge_off(subject: Subject) -> Iterator[Evidence]:
+    return _missing(subject, Verdict.MERGE_OFF)
+
+
+def _unmerged(subject: Subject) -> Iterator[Evidence]:
+    return _missing(subject, Verdict.UNMERGED)
+
+
+def _late_label(subject: Subject) -> Iterator[Evidence]:
+    for evidence in _missing(subject, Verdict.LATE_LABEL):
+        clause = subject.rows[0].clause
+        active = clause.required and not clause.spread
+        yield Evidence(evidence.pods, evidence.values, Severity.WARNING if active else Severity.INFO)
+
+
+def _duplicate(subject: Subject) -> Iterator[Evidence]:
+    return _missing(subject, Verdict.DUPLICATE)
+
+
+PRE_UPGRADE: Final = Rule(
+    code="SPR103",
+    name="pre-upgrade",
+    severity=Severity.INFO,
+    summary="The pod was created by an apiserver that did not merge yet",
+    message="{key} is not in the selector: {evidence}",
+    why=(
+        "Before Kubernetes 1.34 kube-apiserver stored spread selectors as written and the scheduler added "
+        "the keys itself, as it still does. Running pods need nothing; what reads their selectors sees all "
+        "revisions together."
+    ),
+    fix="nothing to do; the next rollout creates merged pods",
+    source=_MERGE_SOURCE,
+    needs_nodes=False,
+    of=frozenset({SubjectPart.MEMBERS}),
+    check=_pre_upgrade,
+)
+MERGE_OFF: Final = Rule(
+    code="SPR104",
+    name="merge-off",
+    severity=Severity.INFO,
+    summary="The merge is switched off by feature gates on a server that could merge",
+    message="{key} is not in the selector: {evidence}",
+    why=(
+        "With MatchLabelKeysInPodTopologySpreadSelectorMerge off, selectors are stored as written. The scheduler "
+        "still adds the keys, but every other reader of the selector sees all revisions together."
+    ),
+    fix=(
+        "set MatchLabelKeysInPodTopologySpreadSelectorMerge=true on kube-apiserver, then restart the pods when "
+        "convenient"
+    ),
+    source=_STRATEGY_SOURCE,
+    needs_nodes=False,
+    of=frozenset({SubjectPart.MEMBERS}),
+    check=_merge_off,
+)
+LATE_LABEL: Final = Rule(
+    code="SPR105",
+    name="late-label",
+    severity=Severity.INFO,
+    summary="A label named by matchLabelKeys or mismatchLabelKeys was added after the pod was created",
+    message="{key}={label} came after the pod was created{changed}, so the selector lacks it ({evidence})",
+    why=(
+        "The merge happens once, at creation, with the labels the pod has then. An affinity term without the "
+        "requirement acts on every revision or tenant; in a spread constraint the scheduler adds the value while "
+        "the pod is pending."
+    ),
+    fix="put the label into the pod template, then {restart}",
+    source="https://kep.k8s.io/3633",
+    needs_nodes=False,
+    of=frozenset({SubjectPart.MEMBERS}),
+    check=_late_label,
+)
+DUPLICATE: Final = Rule(
+    code="SPR106",
+    name="duplicate",
+    severity=Severity.WARNING,
+    summary="A matchLabelKeys key stands more than once in the selector",
+    message="{key}: {evidence}; no merging apiserver admits such a pod",
+    why=(
+        "kube-apiserver refuses a pod whose selector names a matchLabelKeys key twice, so this one came past it: a "
+        "direct write to storage, or another API that copies pods. All requirements are ANDed."
+    ),
+    fix="find out what wrote the pod; then {restart}",
+    source=_STRATEGY_SOURCE,
+    needs_nodes=False,
+    of=frozenset({SubjectPart.MEMBERS}),
+    check=_duplicate,
+)
+UNMERGED: Final = Rule(
+    code="SPR108",
+    name="unmerged",
+    severity=Severity.INFO,
+    summary="The label is there, the selector lacks it, and nothing proves why",
+    message="{key} is not in the selector: {evidence}",
+    why=(
+        "Either the apiserver that created the pod did not merge, or the label came later. Say --merge-since TIME "
+        "if you know when every apiserver began to merge."
+    ),
+    fix="nothing to do for running pods; {restart} to have the selector merged",
+    source=_MERGE_SOURCE,
+    needs_nodes=False,
+    of=frozenset({SubjectPart.MEMBERS}),
+    check=_unmerged,
+)

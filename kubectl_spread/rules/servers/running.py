@@ -1,0 +1,213 @@
+"""SPR401, SPR402 and SPR407: what the servers that run now make of pods, as others would not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from kubectl_spread.audit.evaluation.evaluate import EvaluatedConstraint
+from kubectl_spread.audit.merge.verdicts import MERGE_RELEASED, KeyVerdict, Verdict
+from kubectl_spread.audit.snapshot.records import PodRecord
+from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.features import Behaviour
+from kubectl_spread.report.projections import timestamp
+from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject, SubjectPart
+from kubectl_spread.rules.stored import refused_pods
+
+_INTERPODAFFINITY: Final = (
+    "https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/interpodaffinity/plugin.go"
+)
+_SAME_MOMENT: Final = timedelta(seconds=1)
+"""The API tells creation times to the second."""
+_NOT_MERGED: Final = frozenset({Verdict.UNMERGED, Verdict.PRE_UPGRADE, Verdict.SCHEDULER_MERGED})
+_UNPROVEN: Final = frozenset({Verdict.UNMERGED, Verdict.SCHEDULER_MERGED})
+_REVISION: Final = "controller-revision-hash"
+_STUCK: Final = "upgrade kube-apiserver, or switch its gates on: one that merges (1.34 or newer) lets finalizers go"
+_BROKEN: Final = "no setting of this version helps: find out what wrote the pods, correct the field, then {restart}"
+
+
+def _uneditable(subject: Subject) -> Iterator[Evidence]:
+    """Name the pods that nobody can edit; an error where a finalizer can then never be removed."""
+    pods, errors = refused_pods(subject, subject.audit.acceptance.edits)
+    if not pods:
+        return
+    stuck = [pod for pod in pods if pod.held and (pod.terminating or _of_job(pod))]
+    values = {
+        "minor": f"1.{subject.audit.context.behaviour.minor}",
+        "errors": "; ".join(errors),
+        "stuck": f"; nobody can remove the finalizers of {stuck[0].name}" if stuck else "",
+    }
+    severity = Severity.ERROR if stuck else Severity.WARNING
+    fix = _BROKEN if subject.audit.context.behaviour.merges_spread_selectors else _STUCK if stuck else None
+    yield Evidence(tuple(pod.name for pod in pods), values, severity, fix)
+
+
+def _of_job(pod: PodRecord) -> bool:
+    """Tell whether the Job controller keeps the pod by a finalizer until it has counted it."""
+    return pod.shape.owner is not None and pod.shape.owner.kind == "Job"
+
+
+class _Siblings(msgspec.Struct):
+    """Pods of one revision of one owner with the same value of a key: those it is merged in, and the others."""
+
+    merged: list[PodRecord] = msgspec.field(default_factory=list)
+    unmerged: list[PodRecord] = msgspec.field(default_factory=list)
+
+
+def _mixed_servers(subject: Subject) -> Iterator[Evidence]:
+    """Name unmerged pods whose merged siblings are not all younger, as they are after a plain upgrade."""
+    found = {key: siblings for key, siblings in _families(subject) if _made_at_one_time(siblings, subject)}
+    if found:
+        key, siblings = next(iter(found.items()))
+        merged, unmerged = min(siblings.merged, key=_age), max(siblings.unmerged, key=_age)
+        values = {
+            "key": key,
+            "merged": merged.name,
+            "merged_at": timestamp(_created(merged)),
+            "unmerged": unmerged.name,
+            "unmerged_at": timestamp(_created(unmerged)),
+        }
+        names = {pod.name for siblings in found.values() for pod in siblings.unmerged}
+        yield Evidence(tuple(sorted(names)), values)
+
+
+def _families(subject: Subject) -> Iterator[tuple[str, _Siblings]]:
+    """Yield each key with the siblings that have the same value of it, where some are merged and some are not."""
+    rows = [row for row in subject.rows if row.clause.spread]
+    if not any(key.verdict in _NOT_MERGED for row in rows for member in row.members for key in member.keys):
+        return
+    families: dict[object, tuple[str, _Siblings]] = {}
+    for row in rows:
+        for pod, key, merged in _keys_of_owned(row):
+            family = (pod.shape.owner, pod.shape.labels.get(_REVISION), key, pod.shape.labels.get(key))
+            _, siblings = families.setdefault(family, (key, _Siblings()))
+            (siblings.merged if merged else siblings.unmerged).append(pod)
+    yield from (item for item in families.values() if item[1].merged and item[1].unmerged)
+
+
+def _keys_of_owned(row: EvaluatedConstraint) -> Iterator[tuple[PodRecord, str, bool]]:
+    """Yield each pod of an owner with each key, and whether it is merged; other verdicts prove nothing here."""
+    keys = {id(member.pod): member.keys for member in row.members}
+    for pod in row.pods:
+        if pod.shape.owner is None or pod.created is None:
+            continue
+        if id(pod) not in keys:
+            yield from ((pod, key, True) for key in row.clause.match_label_keys)
+        for found in keys.get(id(pod), ()):
+            if found.verdict is Verdict.MERGED or _unmerged_from_the_start(pod, found):
+                yield pod, found.key, found.verdict is Verdict.MERGED
+
+
+def _unmerged_from_the_start(pod: PodRecord, found: KeyVerdict) -> bool:
+    """Tell whether the key was left out when the pod was created, and the label did not come later."""
+    written_later = any(owner.key == found.key and not owner.at_creation for owner in pod.owners)
+    return found.verdict in _NOT_MERGED and not (found.verdict in _UNPROVEN and written_later)
+
+
+def _made_at_one_time(siblings: _Siblings, subject: Subject) -> bool:
+    """Tell whether creation times do not part the two kinds: neither by an upgrade nor, on an older server, back."""
+    merged, unmerged = [_created(pod) for pod in siblings.merged], [_created(pod) for pod in siblings.unmerged]
+    upgraded = max(unmerged) + _SAME_MOMENT < min(merged)
+    merges = subject.audit.context.behaviour.could_merge_spread_selectors
+    went_back = not merges and max(merged) + _SAME_MOMENT < min(unmerged)
+    return not upgraded and not went_back
+
+
+def _created(pod: PodRecord) -> datetime:
+    return pod.created or MERGE_RELEASED
+
+
+def _age(pod: PodRecord) -> tuple[datetime, str]:
+    return _created(pod), pod.name
+
+
+def _namespace_selector_twice(subject: Subject) -> Iterator[Evidence]:
+    """Name pods that come, now or from a template, with a term that would act in every namespace."""
+    minor = _minor_that_matches_twice(subject)
+    terms = [clause for clause in subject.clauses if not clause.spread and clause.selector is not None]
+    selectors = [clause.namespace_selector for clause in terms if clause.namespace_selector is not None]
+    unlabelled = [one for one in selectors if not labelselectors.is_empty(one) and labelselectors.matches(one, {})]
+    if minor and unlabelled:
+        pods = _incoming(subject)
+        if pods or subject.template is not None:
+            yield Evidence(pods, {"minor": minor, "selector": labelselectors.describe(unlabelled[0])})
+
+
+def _minor_that_matches_twice(subject: Subject) -> str:
+    """Return the minor that is judged by, else the one that is compared with, if its scheduler does; else ""."""
+    context = subject.audit.context
+    found: list[Behaviour | None] = [context.behaviour, context.inquiry.upgrade]
+    return next((f"1.{one.minor}" for one in found if one and one.matches_namespace_selectors_twice), "")
+
+
+def _incoming(subject: Subject) -> tuple[str, ...]:
+    """Return the pods that the scheduler is yet to place, else those of an owner whose template is not known."""
+    refusals = subject.audit.acceptance.manifests
+    pods = [pod for row in subject.rows for pod in row.pods if not refusals(pod.shape)]
+    pending = [pod.name for pod in pods if not pod.node]
+    bare = subject.workload.kind == "Pod"
+    place = (subject.namespace, subject.workload)
+    known = bare or any((template.namespace, template.workload) == place for template in subject.audit.templates)
+    return tuple(sorted(pending or ([] if known else [pod.name for pod in pods])))
+
+
+UNEDITABLE: Final = Rule(
+    code="SPR401",
+    name="uneditable",
+    severity=Severity.WARNING,
+    summary="This server refuses every edit of the stored pod, even one that changes nothing",
+    message="kube-apiserver {minor} refuses every edit of labels, annotations and finalizers: {errors}{stuck}",
+    why=(
+        "An apiserver that does not merge (1.33 and older, or with MatchLabelKeysInPodTopologySpread off) takes a key "
+        "in matchLabelKeys and in the selector for a contradiction and knows no exception for what another apiserver "
+        "has merged. Labels, annotations, owner references, finalizers, resize and ephemeral containers are all "
+        "refused; delete, eviction, status and binding work. A pod that is being deleted hangs on its finalizer, and "
+        "a Job cannot finish."
+    ),
+    fix="make edits through a kube-apiserver that merges (1.34 or newer, gates on), or {restart}",
+    source="https://kep.k8s.io/3243",
+    needs_nodes=False,
+    of=frozenset({SubjectPart.PODS}),
+    check=_uneditable,
+)
+MIXED_SERVERS: Final = Rule(
+    code="SPR402",
+    name="mixed-servers",
+    severity=Severity.WARNING,
+    summary="Siblings of one owner are merged and unmerged, and creation times do not part the two",
+    message=(
+        "{key} was merged into {merged} at {merged_at} and was not into its sibling {unmerged} at {unmerged_at}: "
+        "apiservers of two versions, or with different feature gates, made them"
+    ),
+    why=(
+        "One apiserver merges a key for all pods of a template or for none. Siblings that differ and were created "
+        "side by side were made by apiservers of two versions, or with different feature gates, or the control plane "
+        "went back in between. After a plain upgrade every unmerged pod is older than every merged one, which is no "
+        "finding. While both kinds of servers run, it is chance who may edit a merged pod (SPR401)."
+    ),
+    fix="bring every kube-apiserver to one version with the same feature gates; then {restart}",
+    source="https://github.com/kubernetes/kubernetes/pull/129874",
+    needs_nodes=False,
+    of=frozenset({SubjectPart.MEMBERS}),
+    check=_mixed_servers,
+)
+NAMESPACE_SELECTOR_TWICE: Final = Rule(
+    code="SPR407",
+    name="namespace-selector-twice",
+    severity=Severity.WARNING,
+    summary="The scheduler of 1.34 to 1.36 applies the affinity term to the pods of every namespace",
+    message="for a new pod kube-scheduler {minor} selects pods of every namespace, not only of those with {selector}",
+    why=(
+        "For an incoming pod the scheduler lists the namespaces that namespaceSelector selects. In 1.34 to 1.36 it "
+        "then asks the selector once more, about no labels at all. A selector of only NotIn and DoesNotExist "
+        "requirements is content with those, so the term acts on every namespace. Terms of pods that run are read "
+        "correctly, and 1.37 is right again."
+    ),
+    fix="list the namespaces, or add a requirement that needs a label, such as kubernetes.io/metadata.name Exists",
+    source=_INTERPODAFFINITY,
+    needs_nodes=False,
+    check=_namespace_selector_twice,
+)

@@ -1,0 +1,316 @@
+"""A live cluster: lists in pages, single objects, its version and its feature gates."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import Final, Self, TypeVar
+
+import msgspec
+
+from kubectl_spread.errors import ForbiddenError, SourceError
+from kubectl_spread.kube.api.types import Message, ObjectMeta, TypeMeta
+from kubectl_spread.sources.apiserver import paging, responses
+from kubectl_spread.sources.apiserver.metrics import feature_gates
+from kubectl_spread.sources.apiserver.resources import NAMESPACES, Resource
+from kubectl_spread.sources.apiserver.responses import ExpiredError
+from kubectl_spread.sources.apiserver.transport import Response, Transport
+from kubectl_spread.sources.auth import connection, credentials, durations
+from kubectl_spread.sources.auth.connection import ConnectionFlags
+from kubectl_spread.sources.decode.distinct import Distinct
+from kubectl_spread.sources.decode.page import Page
+from kubectl_spread.sources.decode.protobuf import Decoder
+
+T = TypeVar("T", bound=Message)
+F = TypeVar("F")
+
+_OBJECTS: Final = "application/vnd.kubernetes.protobuf,application/json"
+_JSON: Final = "application/json"
+_METADATA_LIST: Final = "PartialObjectMetadataList"
+_METADATA: Final = f"application/json;as={_METADATA_LIST};g=meta.k8s.io;v=v1,application/json"
+_TEXT: Final = "text/plain"
+_DIGITS: Final = re.compile(r"\d{1,9}(?!\d)")
+_LONGEST: Final = 20
+"""Characters of a version that an error quotes."""
+_FULL_VERSION: Final = re.compile(r"v?(\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]*)?)", re.ASCII)
+"""``1.37.1``, and what vendors add to it, such as ``-gke.100``."""
+_IDENTIFYING: Final = "kube-system"
+"""The namespace whose UID identifies a cluster: it is created with the cluster and is never deleted."""
+
+
+class ServerVersion(msgspec.Struct, frozen=True):
+    """What the apiserver says it is.
+
+    Attributes:
+        major: The first number of the version.
+        minor: The second one.
+        emulation_minor: The minor that it behaves like; None: it does not say, and it is ``minor``.
+        git_version: The full version, such as ``v1.37.1``.
+    """
+
+    major: int
+    minor: int
+    emulation_minor: int | None
+    git_version: str
+
+    @property
+    def text(self) -> str:
+        """The full version without ``v``; ``1.37`` where the apiserver does not say the full one."""
+        found = _FULL_VERSION.fullmatch(self.git_version)
+        return found[1] if found else f"{self.major}.{self.minor}"
+
+
+class _Version(Message, frozen=True):
+    major: str = ""
+    minor: str = ""
+    emulation_minor: str = ""
+    git_version: str = ""
+
+
+class _Named(Message, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
+
+
+class _Names(TypeMeta, frozen=True):
+    items: tuple[_Named, ...] = ()
+
+
+class LiveCluster:
+    """A connection to one apiserver, which is only ever read from.
+
+    Attributes:
+        namespace: The namespace to use when the user names none.
+        context: The kubeconfig context that leads to it; "": none.
+        name: Its name in the kubeconfig; "": it is not from a kubeconfig.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        namespace: str,
+        chunk_size: int,
+        say: Callable[[str], None] = lambda _: None,
+        progress: Callable[[str], None] = lambda _: None,
+        *,
+        context: str = "",
+        name: str = "",
+    ) -> None:
+        """Read through ``transport``, ``chunk_size`` objects at a time; 0: all at once."""
+        self.namespace = namespace
+        self.context = context
+        self.name = name
+        self._transport = transport
+        self._chunk_size = chunk_size
+        self._say = say
+        self._progress = progress
+
+    @classmethod
+    def connect(
+        cls,
+        flags: ConnectionFlags,
+        say: Callable[[str], None] = lambda _: None,
+        progress: Callable[[str], None] = lambda _: None,
+    ) -> Self:
+        """Make ready to read from the cluster that ``flags`` and the kubeconfig name.
+
+        Nothing is sent yet, except by a plugin that gets credentials. ``say`` is told what takes long, and what has
+        to be read again; ``progress`` how far a list of several pages is read.
+
+        Raises:
+            UsageError: The timeout is none.
+            SourceError: The kubeconfig or the credentials cannot be used.
+        """
+        timeout = durations.seconds(flags.request_timeout)
+        settings = connection.settings(flags, os.environ)
+        transport = Transport(
+            credentials.login(settings, say),
+            credentials.impersonation(settings.user),
+            timeout=timeout,
+            compress=not settings.cluster.get("disable-compression", False),
+            renew=credentials.renewal(settings, say),
+            say=say,
+        )
+        return cls(
+            transport,
+            settings.namespace,
+            flags.chunk_size,
+            say,
+            progress,
+            context=settings.context,
+            name=settings.cluster_name,
+        )
+
+    def now(self) -> datetime | None:
+        """Return the time by the API server's clock, in UTC; None: no response had a Date header."""
+        return self._transport.clock.now()
+
+    def uid(self) -> str:
+        """Return the UID of the namespace ``kube-system``; "": it cannot be read, for whatever reason."""
+        try:
+            return self.get(NAMESPACES, None, _IDENTIFYING).metadata.uid
+        except SourceError:
+            return ""
+
+    def version(self) -> ServerVersion:
+        """Ask the apiserver for its version.
+
+        Raises:
+            SourceError: It does not say.
+        """
+        found = responses.one(self._get("/version", _JSON), _Version)
+        major, minor = _number(found.major), _number(found.minor)
+        if major is None or minor is None:
+            msg = f"the server says that its version is {found.major[:_LONGEST]!r}.{found.minor[:_LONGEST]!r}"
+            raise SourceError(msg)
+        return ServerVersion(major, minor, _number(found.emulation_minor), found.git_version)
+
+    def feature_gates(self) -> dict[str, bool] | None:
+        """Read from the apiserver's metrics which of its feature gates are on; None: it may not.
+
+        Raises:
+            SourceError: It fails for another reason.
+        """
+        try:
+            metrics = self._get("/metrics", _TEXT).body
+        except ForbiddenError:
+            return None
+        return feature_gates(metrics)
+
+    def get(self, resource: Resource[T], namespace: str | None, name: str) -> T:
+        """Read one object.
+
+        Raises:
+            NotFoundError: There is no such object.
+            ForbiddenError: The user may not read it.
+            SourceError: It fails for another reason.
+        """
+        answer = self._transport.get(resource.path(namespace, name), {}, _OBJECTS)
+        responses.check(answer, verb="get", resource=resource.plural)
+        return responses.one(answer, resource.type)
+
+    def names(self, resource: Resource[T], namespace: str | None, most: int) -> list[str]:
+        """Return the names of some objects, at most so many, without reading the objects.
+
+        Raises:
+            ForbiddenError: The user may not list them.
+            SourceError: It fails for another reason.
+        """
+        answer = self._transport.get(resource.path(namespace), {"limit": most}, _METADATA)
+        responses.check(answer, verb="list", resource=resource.plural)
+        found = responses.one(answer, _Names)
+        if found.kind != _METADATA_LIST:
+            responses.check_type(answer, found, resource.list_type)
+        return [item.metadata.name for item in found.items]
+
+    def pages(
+        self, resource: Resource[T], namespace: str | None = None, *, field_selector: str = ""
+    ) -> Iterator[Page[T]]:
+        """Yield a list page by page, the next one requested while the last one is worked on.
+
+        Args:
+            resource: What to list.
+            namespace: The namespace to list; None: all of them.
+            field_selector: Which objects to list, in the words of kubectl.
+
+        Raises:
+            ForbiddenError: The user may not list it.
+            ExpiredError: The apiserver has forgotten the list; what was yielded is only a part of
+                it, and going on would mix two states of the cluster. See ``fold``.
+            SourceError: It fails for another reason, or does not end.
+        """
+        decoder = Decoder(resource.type)
+
+        def decode(answer: Response) -> Page[T]:
+            return responses.page(answer, decoder, resource)
+
+        request = self._request(resource, namespace, field_selector)
+        return paging.follow(request, decode, decoder.continue_token)
+
+    def _request(self, resource: Resource[T], namespace: str | None, field_selector: str) -> paging.Request:
+        """Return what asks for the page of a list that a token names."""
+        query: dict[str, str | int] = {}
+        if self._chunk_size:
+            query["limit"] = self._chunk_size
+        if field_selector:
+            query["fieldSelector"] = field_selector
+
+        def request(token: str, begun: Callable[[bytes], None]) -> Response:
+            continued = {"continue": token} if token else {}
+            answer = self._transport.get(resource.path(namespace), {**query, **continued}, _OBJECTS, begun)
+            responses.check(answer, verb="list", resource=resource.plural)
+            return answer
+
+        return request
+
+    def fold(
+        self,
+        resource: Resource[T],
+        begin: Callable[[], F],
+        add: Callable[[F, Page[T]], object],
+        namespace: str | None = None,
+        *,
+        field_selector: str = "",
+    ) -> F:
+        """Return what ``begin`` makes after ``add`` was called on it with every page of a list.
+
+        When the apiserver forgets the list half-way, both are started again from nothing, once, so
+        that what is returned holds every object of one state of the cluster exactly once.
+
+        Raises:
+            ForbiddenError: The user may not list it.
+            ExpiredError: The apiserver forgot the list twice.
+            SourceError: It fails for another reason.
+        """
+        try:
+            return self._fold(resource, begin, add, namespace, field_selector)
+        except ExpiredError as error:
+            self._say(f"{error}: the list of {resource.plural} is read again from its beginning")
+            return self._fold(resource, begin, add, namespace, field_selector)
+
+    def _fold(
+        self,
+        resource: Resource[T],
+        begin: Callable[[], F],
+        add: Callable[[F, Page[T]], object],
+        namespace: str | None,
+        field_selector: str,
+    ) -> F:
+        folded = begin()
+        distinct, promised = Distinct(), 0
+        try:
+            for page in self.pages(resource, namespace, field_selector=field_selector):
+                add(folded, page.once(distinct))
+                promised = max(promised, distinct.number + page.metadata.remaining_item_count)
+                if page.metadata.continue_:
+                    total = "" if page.remaining is None else f" of {distinct.number + page.remaining:,}"
+                    self._progress(f"{resource.plural}: {distinct.number:,}{total}")
+            _check_length(distinct.number, promised)
+        except (ExpiredError, ForbiddenError):
+            raise
+        except SourceError as error:
+            raise SourceError(f"{error} (the list of {resource.plural} is not complete)") from error
+        return folded
+
+    def _get(self, path: str, accept: str) -> Response:
+        answer = self._transport.get(path, {}, accept)
+        responses.check(answer, verb="get", resource=path)
+        return answer
+
+
+def _check_length(number: int, promised: int) -> None:
+    """Do nothing if a list has as many objects as its pages said; all of them are of one state of the cluster.
+
+    Raises:
+        SourceError: There are fewer.
+    """
+    if number < promised:
+        msg = f"Server returned an unexpected response: {number:,} objects in a list of {promised:,}"
+        raise SourceError(msg)
+
+
+def _number(text: str) -> int | None:
+    """Return the number that a version part such as ``37+`` begins with; None: it begins with none of a usual size."""
+    found = _DIGITS.match(text)
+    return int(found[0]) if found else None

@@ -1,0 +1,83 @@
+"""The resources that are read from an apiserver."""
+
+from __future__ import annotations
+
+from typing import Final, Generic, TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from kubectl_spread.kube.api.detail import DetailedPod
+from kubectl_spread.kube.api.types import Event, Message, Namespace, Node, Pod, TypeMeta
+from kubectl_spread.kube.api.workloads import (
+    CronJob,
+    DaemonSet,
+    Deployment,
+    Job,
+    ReplicatedWorkload,
+    ReplicationController,
+    WorkloadObject,
+)
+from kubectl_spread.kube.scheduler.defaultconstraints import MapSelecting
+
+T_co = TypeVar("T_co", bound=Message, covariant=True)
+
+
+class Resource(msgspec.Struct, Generic[T_co], frozen=True):
+    """A resource of the API.
+
+    Attributes:
+        group: Its API group; "" is the core group.
+        version: The version of the group that is read.
+        plural: Its name in paths, such as ``pods``.
+        kind: The kind of its objects, such as ``Pod``.
+        type: What its objects are decoded to.
+        namespaced: Whether its objects are in namespaces.
+    """
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    type: type[T_co]
+    namespaced: bool = True
+
+    @property
+    def full_name(self) -> str:
+        """Its name and group as kubectl writes them, such as ``deployments.apps``."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def list_type(self) -> TypeMeta:
+        """What a list of its objects is."""
+        version = f"{self.group}/{self.version}" if self.group else self.version
+        return TypeMeta(api_version=version, kind=f"{self.kind}List")
+
+    def path(self, namespace: str | None = None, name: str | None = None) -> str:
+        """Return the path of one object, or of those in ``namespace``; None: in all of them."""
+        parts = ["", "apis", self.group, self.version] if self.group else ["", "api", self.version]
+        if self.namespaced and namespace is not None:
+            parts += ["namespaces", namespace]
+        parts.append(self.plural)
+        if name is not None:
+            parts.append(name)
+        return "/".join(quote(part, safe="") for part in parts)
+
+
+PODS: Final = Resource("", "v1", "pods", "Pod", Pod)
+DETAILED_PODS: Final = Resource("", "v1", "pods", "Pod", DetailedPod)
+NODES: Final = Resource("", "v1", "nodes", "Node", Node, namespaced=False)
+SERVICES: Final = Resource("", "v1", "services", "Service", MapSelecting)
+NAMESPACES: Final = Resource("", "v1", "namespaces", "Namespace", Namespace, namespaced=False)
+EVENTS: Final = Resource("", "v1", "events", "Event", Event)
+WORKLOADS: Final[tuple[Resource[WorkloadObject], ...]] = (
+    Resource("apps", "v1", "deployments", "Deployment", Deployment),
+    Resource("apps", "v1", "replicasets", "ReplicaSet", ReplicatedWorkload),
+    Resource("apps", "v1", "statefulsets", "StatefulSet", ReplicatedWorkload),
+    Resource("apps", "v1", "daemonsets", "DaemonSet", DaemonSet),
+    Resource("batch", "v1", "jobs", "Job", Job),
+    Resource("batch", "v1", "cronjobs", "CronJob", CronJob),
+    Resource("", "v1", "replicationcontrollers", "ReplicationController", ReplicationController),
+)
+BY_KIND: Final[dict[str, Resource[Message]]] = {resource.kind: resource for resource in (PODS, *WORKLOADS)}
+"""Maps a kind of objects that may be named to its resource."""

@@ -1,0 +1,198 @@
+"""The apiserver's answers: objects, pages, and what it says when there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any, Final, TypeVar
+
+import msgspec
+from google.protobuf.message import DecodeError as ProtobufError
+
+from kubectl_spread.errors import ForbiddenError, NotFoundError, SourceError
+from kubectl_spread.kube.api.types import Message, TypeMeta
+from kubectl_spread.sources.addresses import without_query
+from kubectl_spread.sources.apiserver.resources import Resource
+from kubectl_spread.sources.apiserver.transport import Response
+from kubectl_spread.sources.decode import json_objects
+from kubectl_spread.sources.decode.json_objects import ListPage, MalformedFieldError
+from kubectl_spread.sources.decode.page import Page
+from kubectl_spread.sources.decode.protobuf import MAGIC, Decoder
+
+T = TypeVar("T", bound=Message)
+
+_OK: Final = 200
+_REDIRECTS: Final = range(300, 400)
+_REASONS: Final = {
+    403: "Forbidden",
+    404: "NotFound",
+    429: "TooManyRequests",
+    500: "InternalError",
+    503: "ServiceUnavailable",
+    504: "Timeout",
+}
+_LONGEST_TEXT: Final = 200
+# An OSError is a time that the system cannot hold.
+MALFORMED: Final = (msgspec.DecodeError, ProtobufError, ValueError, OverflowError, OSError, RecursionError)
+
+
+class ExpiredError(SourceError):
+    """The rest of a list cannot be read any more, because too much time has passed."""
+
+
+class UnauthorizedError(SourceError):
+    """The apiserver does not take the credentials, the newest ones either."""
+
+
+class ResourceForbiddenError(ForbiddenError):
+    """The apiserver does not let this user read a resource.
+
+    Attributes:
+        verb: What was tried: ``list``, ``get`` or ``watch``.
+        resource: What it was tried on, such as ``pods``, or a path such as ``/metrics``.
+    """
+
+    def __init__(self, message: str, *, verb: str, resource: str) -> None:
+        """Carry the apiserver's own words, which name the user and the namespace."""
+        super().__init__(message)
+        self.verb = verb
+        self.resource = resource
+
+
+class Status(Message, frozen=True):
+    """What the apiserver says instead of an object."""
+
+    message: Annotated[str, 3] = ""
+    reason: Annotated[str, 4] = ""
+
+
+def page(answer: Response, decoder: Decoder[T], resource: Resource[T]) -> Page[T]:
+    """Return the page of a list that an answer holds.
+
+    Every list of an apiserver has a type and a revision. What has none may be anything, such as the beginning of a
+    list, and would otherwise pass for an empty one.
+
+    Raises:
+        SourceError: It holds none, or a list of something else.
+    """
+    try:
+        if answer.body.startswith(MAGIC):
+            check_type(answer, decoder.type_meta(answer.body), resource.list_type)
+            found = decoder.page(answer.body)
+        else:
+            listed = json_objects.decode(bytes(answer.body), ListPage)
+            check_type(answer, listed, resource.list_type)
+            found = json_objects.page(listed, resource.type)
+    except (*MALFORMED, MalformedFieldError) as error:
+        raise _unexpected(answer) from error
+    if not found.resource_version:
+        raise _unexpected(answer)
+    return found.through(partial(_guarded, answer))
+
+
+def check_type(answer: Response, found: TypeMeta, expected: TypeMeta) -> None:
+    """Do nothing if what an answer says that it is was asked for.
+
+    Raises:
+        SourceError: It is something else, or does not say.
+    """
+    if not found.kind:
+        raise _unexpected(answer)
+    if (found.api_version, found.kind) != (expected.api_version, expected.kind):
+        msg = f"Server returned an unexpected response: {_described(found)} instead of {_described(expected)}"
+        raise SourceError(msg)
+
+
+def _described(type_: TypeMeta) -> str:
+    return f"{type_.kind} ({type_.api_version or 'no apiVersion'})"
+
+
+def one(answer: Response, type_: type[T], decoder: Decoder[T] | None = None) -> T:
+    """Return the object that an answer holds; a ``decoder`` remembers what several share.
+
+    Raises:
+        SourceError: It holds none.
+    """
+    try:
+        if answer.body.startswith(MAGIC):
+            return (decoder or Decoder(type_)).one(answer.body)
+        return json_objects.decode(bytes(answer.body), type_)
+    except (*MALFORMED, MalformedFieldError) as error:
+        raise _unexpected(answer) from error
+
+
+def check(answer: Response, *, verb: str, resource: str) -> None:
+    """Do nothing if an answer is what was asked for.
+
+    Args:
+        answer: The answer.
+        verb: ``list``, ``get`` or ``watch``.
+        resource: The resource in the plural, or a path.
+
+    Raises:
+        NotFoundError: There is no such object.
+        ResourceForbiddenError: The user may not read it.
+        UnauthorizedError: The credentials are not taken.
+        ExpiredError: The list has to be read from its beginning again.
+        SourceError: Anything else.
+    """
+    if answer.status == _OK:
+        return
+    if answer.status in _REDIRECTS:
+        raise SourceError(_redirect(answer))
+    status = _status(answer)
+    reason = status.reason or _REASONS.get(answer.status, "")
+    message = f"Error from server ({reason}): " if reason else "Error from server: "
+    message += status.message or f"HTTP status {answer.status}"
+    match answer.status:
+        case 401:
+            msg = f"You must be logged in to the server ({status.message or 'Unauthorized'})"
+            raise UnauthorizedError(msg)
+        case 403:
+            raise ResourceForbiddenError(message, verb=verb, resource=resource)
+        case 404 if verb == "get":
+            raise NotFoundError(message)
+        case 404:
+            msg = f'the server doesn\'t have a resource type "{resource}"'
+            raise SourceError(msg)
+        case 410:
+            raise ExpiredError(message)
+    raise SourceError(message)
+
+
+def _guarded(answer: Response, decode: Callable[[Any], T]) -> Callable[[Any], T]:
+    """Return a decoder of objects that tells what is wrong inside one as it is told of a whole answer."""
+
+    def guarded(record: object) -> T:
+        try:
+            return decode(record)
+        except MalformedFieldError as error:
+            raise SourceError(f"Server returned an unexpected response: {error}") from error
+        except MALFORMED as error:
+            raise _unexpected(answer) from error
+
+    return guarded
+
+
+def _redirect(answer: Response) -> str:
+    """Return what to say about a redirect; to follow it would show the credentials to another server."""
+    where = f" to {without_query(answer.location)}" if answer.location else ""
+    return f"Server returned an unexpected response: HTTP status {answer.status}, a redirect{where}"
+
+
+def _status(answer: Response) -> Status:
+    """Read the Status of an answer; some are plain text, and a proxy's may be anything."""
+    if answer.body.startswith(MAGIC) or "json" in answer.content_type:
+        try:
+            return one(answer, Status)
+        except SourceError:
+            return Status()
+    if "html" in answer.content_type:
+        return Status()
+    text = " ".join(answer.body.decode(errors="replace").split())
+    return Status(message=text[:_LONGEST_TEXT])
+
+
+def _unexpected(answer: Response) -> SourceError:
+    kind = answer.content_type or "no content type"
+    return SourceError(f"Server returned an unexpected response: not a Kubernetes object ({kind})")

@@ -1,0 +1,203 @@
+"""kubectl's connection flags, applied to what the kubeconfig files say.
+
+Source: kubernetes v1.37.1 client-go/tools/clientcmd/client_config.go. The kubernetes package loads
+what stands in a context, but lets no flag override it.
+Differs: a context that names a cluster or a user that does not exist is an error; kubectl goes on without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from kubectl_spread.errors import SourceError, UsageError
+from kubectl_spread.sources import paths
+from kubectl_spread.sources.auth import incluster, kubeconfig, usable
+from kubectl_spread.sources.auth.kubeconfig import ContextEntry, Kubeconfig, Section
+
+_DEFAULT_SERVER: Final = "http://localhost:8080"
+_BETA: Final = "client.authentication.k8s.io/v1beta1"
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionFlags:
+    """kubectl's flags of the same names; "", () and None: not given.
+
+    Attributes:
+        as_user: ``--as``.
+        as_groups: ``--as-group``, each time it was given.
+        as_user_extra: ``--as-user-extra``, ``KEY=VALUE`` each time it was given.
+        request_timeout: Seconds, or a Go duration such as ``1m30s``; ``0``: as long as it takes.
+        chunk_size: How many objects a page of a list holds; 0: all of them.
+    """
+
+    kubeconfig: str = ""
+    context: str = ""
+    cluster: str = ""
+    user: str = ""
+    namespace: str = ""
+    server: str = ""
+    token: str = field(default="", repr=False)
+    username: str = ""
+    password: str = field(default="", repr=False)
+    as_user: str = ""
+    as_groups: tuple[str, ...] = ()
+    as_uid: str = ""
+    as_user_extra: tuple[str, ...] = ()
+    certificate_authority: str = ""
+    client_certificate: str = ""
+    client_key: str = ""
+    insecure_skip_tls_verify: bool | None = None
+    tls_server_name: str = ""
+    proxy_url: str = field(default="", repr=False)
+    disable_compression: bool = False
+    request_timeout: str = "0"
+    chunk_size: int = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What one connection is made of; every path is absolute.
+
+    Attributes:
+        cluster: The server and how to know it.
+        user: The credentials and whom to impersonate.
+        namespace: The namespace to use: of ``--namespace``, of the context, of the pod that we run in, or ``default``.
+        context: The name of the context that names the server; "": none does.
+        cluster_name: The name that the kubeconfig has for the server; "": the server is not from a kubeconfig.
+    """
+
+    cluster: Section = field(repr=False)
+    user: Section = field(repr=False)
+    namespace: str
+    context: str = ""
+    cluster_name: str = ""
+
+
+def settings(flags: ConnectionFlags, environment: Mapping[str, str]) -> Settings:
+    """Return the settings of the connection that ``flags`` and the kubeconfig files ask for.
+
+    Where neither names a server, they are those of the pod that we run in.
+
+    Raises:
+        UsageError: A flag has a value that means nothing.
+        SourceError: A file cannot be read, what a flag or the context names does not exist, or what stands there
+            makes no connection.
+    """
+    merged = kubeconfig.load(flags.kubeconfig, environment)
+    context_name = flags.context or merged.current_context
+    context = _context(flags, merged)
+    cluster = _section(merged.clusters, "cluster", flags.cluster, context.cluster)
+    user = _section(merged.users, "auth info", flags.user, context.user)
+    # A server from a flag or from the pod is not the one that these names stand for.
+    cluster_name = (flags.cluster or context.cluster or "") if cluster.get("server") and not flags.server else ""
+    inside = incluster.available(environment)
+    if inside and not (cluster.get("server") or flags.server):
+        # A token that is given replaces the one of the pod, which kubectl would prefer in a kubeconfig.
+        cluster, user = incluster.cluster(environment), {} if flags.token else incluster.user()
+    cluster = _override_cluster({"server": environment.get("KUBERNETES_MASTER", _DEFAULT_SERVER), **cluster}, flags)
+    user = _override_user(_with_mode(user), flags)
+    usable.confirm(cluster, flags.cluster or context.cluster or "", user, flags.user or context.user or "")
+    otherwise = incluster.namespace(environment) if inside else "default"
+    namespace = flags.namespace or context.namespace or otherwise
+    usable.confirm_namespace(namespace)
+    return Settings(
+        _with_scheme(cluster),
+        user,
+        namespace,
+        context=context_name if cluster_name and cluster_name == context.cluster else "",
+        cluster_name=cluster_name,
+    )
+
+
+def _context(flags: ConnectionFlags, merged: Kubeconfig) -> ContextEntry:
+    name = flags.context or merged.current_context
+    if name in merged.contexts:
+        return merged.contexts[name]
+    if flags.context:
+        msg = f'context "{name}" does not exist'
+        raise SourceError(msg)
+    if name:
+        msg = f"Error in configuration: context was not found for specified context: {name}"
+        raise SourceError(msg)
+    return ContextEntry()
+
+
+def _section(sections: Mapping[str, Section], what: str, flag: str, named: str | None) -> Section:
+    name = flag or named
+    if not name:
+        return {}
+    if name in sections:
+        return sections[name]
+    if flag:
+        msg = f'{what} "{name}" does not exist'
+    else:
+        msg = f'Error in configuration: {what} "{name}" was not found for the context'
+    raise SourceError(msg)
+
+
+def _override_cluster(cluster: Section, flags: ConnectionFlags) -> Section:
+    if flags.server:
+        # The name belongs to the server that the flag replaces.
+        cluster = {**_without(cluster, "tls-server-name"), "server": flags.server}
+    if flags.tls_server_name:
+        cluster = {**cluster, "tls-server-name": flags.tls_server_name}
+    authority = ("certificate-authority", "certificate-authority-data")
+    if flags.certificate_authority:
+        cluster = _without(cluster, *authority, "insecure-skip-tls-verify")
+        cluster["certificate-authority"] = str(paths.absolute(flags.certificate_authority))
+    elif flags.insecure_skip_tls_verify:
+        cluster = _without(cluster, *authority)
+    if flags.insecure_skip_tls_verify is not None:
+        cluster = {**cluster, "insecure-skip-tls-verify": flags.insecure_skip_tls_verify}
+    if flags.proxy_url:
+        cluster = {**cluster, "proxy-url": flags.proxy_url}
+    if flags.disable_compression:
+        cluster = {**cluster, "disable-compression": True}
+    return cluster
+
+
+def _with_scheme(cluster: Section) -> Section:
+    """Complete a server such as ``localhost:8080``: it is http, even where something else speaks for TLS."""
+    server = cluster["server"]
+    return cluster if "://" in server else {**cluster, "server": f"http://{server}"}
+
+
+def _with_mode(user: Section) -> Section:
+    """Return a user whose plugin of the older API, which knows no mode, has the one that it meant."""
+    plugin = user.get("exec", {})
+    if plugin.get("apiVersion") != _BETA or plugin.get("interactiveMode"):
+        return user
+    return {**user, "exec": {**plugin, "interactiveMode": "IfAvailable"}}
+
+
+def _override_user(user: Section, flags: ConnectionFlags) -> Section:
+    """Return the user with what the flags give; only a certificate and its key replace what was said otherwise."""
+    for key, value in (("client-certificate", flags.client_certificate), ("client-key", flags.client_key)):
+        if value:
+            user = {**_without(user, f"{key}-data"), key: str(paths.absolute(value))}
+    given = {
+        "token": flags.token,
+        "username": flags.username,
+        "password": flags.password,
+        "as": flags.as_user,
+        "as-groups": list(flags.as_groups),
+        "as-uid": flags.as_uid,
+        "as-user-extra": _extra(flags.as_user_extra),
+    }
+    return {**user, **{key: value for key, value in given.items() if value}}
+
+
+def _extra(pairs: Sequence[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for pair in pairs:
+        key, separator, value = pair.partition("=")
+        if not (separator and key):
+            raise UsageError(f'invalid extra "{pair}" of --as-user-extra: write KEY=VALUE')
+        found.setdefault(key, []).append(value)
+    return found
+
+
+def _without(section: Section, *keys: str) -> Section:
+    return {key: value for key, value in section.items() if key not in keys}

@@ -1,0 +1,192 @@
+"""Credentials from a program that the kubeconfig names.
+
+Source: kubernetes v1.37.1 client-go/plugin/pkg/client/auth/exec/exec.go. The kubernetes package runs such programs too,
+but knows no modes, mistakes standard output for standard input, tells them another cluster than kubectl does, and takes
+a certificate only where there is no token.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO, Final, cast
+
+import msgspec
+
+from kubectl_spread.errors import SourceError
+from kubectl_spread.sources import memory
+from kubectl_spread.sources.decode import yaml_documents
+from kubectl_spread.sources.memory import TooLargeError
+
+Section = dict[str, Any]
+
+FAILED: Final = "Unable to connect to the server: getting credentials: "
+_GROUP: Final = "client.authentication.k8s.io"
+_VERSIONS: Final = (f"{_GROUP}/v1", f"{_GROUP}/v1beta1")
+
+
+class Credentials(msgspec.Struct, frozen=True, rename="camel"):
+    """What a program may answer; times are RFC 3339, certificate and key PEM."""
+
+    token: str = ""
+    client_certificate_data: str = ""
+    client_key_data: str = ""
+    expiration_timestamp: datetime | None = None
+
+    def __repr__(self) -> str:
+        """Say nothing of what is in it."""
+        return "Credentials(…)"
+
+    @property
+    def expires(self) -> float:
+        """When they end, in seconds since 1970; infinite: nobody says."""
+        if self.expiration_timestamp is None:
+            return math.inf
+        moment = self.expiration_timestamp
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+    @property
+    def user(self) -> Section:
+        """The same, as a user of a kubeconfig."""
+        found = {"token": self.token} if self.token else {}
+        if self.client_certificate_data:
+            found["client-certificate-data"] = b64encode(self.client_certificate_data.encode()).decode()
+            found["client-key-data"] = b64encode(self.client_key_data.encode()).decode()
+        return found
+
+
+class _Answer(msgspec.Struct, frozen=True, rename="camel"):
+    api_version: str
+    kind: str
+    status: Credentials | None = None
+
+
+def credentials(plugin: Section, cluster: Section) -> Credentials:
+    """Run a program and return what it answers; what it says on standard error goes to ours.
+
+    Args:
+        plugin: The ``exec`` of a user, which has a known ``interactiveMode``.
+        cluster: The cluster that the credentials are for.
+
+    Raises:
+        SourceError: The program is not there or fails, or its answer is none; nothing of the answer is told.
+    """
+    version = plugin["apiVersion"]
+    if version not in _VERSIONS:
+        raise SourceError(f'exec plugin: invalid apiVersion "{version}"')
+    spec: Section = {"interactive": _is_interactive(plugin["interactiveMode"])}
+    if plugin.get("provideClusterInfo"):
+        spec["cluster"] = _told(cluster)
+    info = json.dumps({"kind": "ExecCredential", "apiVersion": version, "spec": spec})
+    found = _answer(_run(plugin, info, interactive=spec["interactive"]), version)
+    _check(found)
+    return found
+
+
+def _is_interactive(mode: str) -> bool:
+    terminal = sys.stdin is not None and sys.stdin.isatty()
+    if mode == "Always" and not terminal:
+        problem = "exec plugin cannot support interactive mode: standard input is not a terminal"
+        raise SourceError(f"{FAILED}{problem}")
+    return terminal and mode != "Never"
+
+
+def _told(cluster: Section) -> Section:
+    """Return what a program is told of the cluster."""
+    names = ("server", "tls-server-name", "insecure-skip-tls-verify", "proxy-url", "disable-compression")
+    told = {name: cluster[name] for name in names if cluster.get(name)}
+    authority = cluster.get("certificate-authority-data")
+    try:
+        if authority:
+            # Encoded anew: the kubeconfig may have broken it into lines.
+            authority = b64encode(b64decode(authority)).decode()
+        elif cluster.get("certificate-authority"):
+            with memory.reading(Path(cluster["certificate-authority"])) as body:
+                authority = b64encode(body).decode()
+    except (OSError, ValueError) as error:
+        raise SourceError(f"failed to load CA bundle for execProvider: {error}") from error
+    if authority:
+        told["certificate-authority-data"] = authority
+    for extension in cluster.get("extensions", ()):
+        if extension.get("name") == f"{_GROUP}/exec":
+            told["config"] = extension.get("extension")
+    return told
+
+
+def _run(plugin: Section, info: str, *, interactive: bool) -> bytes:
+    command = plugin["command"]
+    program = shutil.which(command, mode=os.F_OK)
+    if program is None:
+        hint = " ".join(str(plugin.get("installHint", "")).split())
+        raise SourceError(f"{FAILED}exec: executable {command} not found{f' ({hint})' if hint else ''}")
+    given = {variable["name"]: variable.get("value", "") for variable in plugin.get("env") or ()}
+    environment = {**os.environ, **given, "KUBERNETES_EXEC_INFO": info}
+    try:
+        status, output = _ran([program, *(plugin.get("args") or ())], environment, interactive=interactive)
+    except (OSError, ValueError) as error:
+        reason = (getattr(error, "strerror", None) or str(error)).lower()
+        raise SourceError(f"{FAILED}exec: fork/exec {program}: {reason}") from None
+    if status:
+        raise SourceError(f"{FAILED}exec: executable {command} failed with exit code {status}")
+    return output
+
+
+def _ran(command: list[str], environment: Mapping[str, str], *, interactive: bool) -> tuple[int, bytes]:
+    """Run a program to its end; return its exit status and what it printed.
+
+    Raises:
+        OSError: It cannot be run.
+        TooLargeError: It prints more than fits into memory.
+    """
+    stdin = None if interactive else subprocess.DEVNULL
+    with (
+        memory.RUN.claim(f"what {command[0]} prints") as claim,
+        subprocess.Popen(  # noqa: S603 - what the kubeconfig names is what its user runs
+            command, stdin=stdin, stdout=subprocess.PIPE, env=environment
+        ) as process,
+    ):
+        try:
+            output = memory.whole(cast("BinaryIO", process.stdout), claim)
+        except BaseException:
+            process.kill()
+            raise
+    return process.returncode, output
+
+
+def _answer(output: bytes, version: str) -> Credentials:
+    """Return what a program printed, be it JSON or YAML.
+
+    Raises:
+        SourceError: It is something else.
+    """
+    try:
+        document = next(yaml_documents.documents(output, "stdout"), None)
+        found = msgspec.json.decode(yaml_documents.record(document).raw if document else b"null", type=_Answer)
+    except TooLargeError as error:
+        raise SourceError(f"{FAILED}decoding {error}") from None
+    except (SourceError, msgspec.DecodeError):
+        # Why would be told with words of what may be a secret.
+        raise SourceError(f"{FAILED}decoding stdout: it is not an ExecCredential") from None
+    if found.kind != "ExecCredential":
+        raise SourceError(f'{FAILED}decoding stdout: no kind "{found.kind}" is registered')
+    if found.api_version != version:
+        wrong = f"exec plugin is configured to use API version {version}, plugin returned version {found.api_version}"
+        raise SourceError(f"{FAILED}{wrong}")
+    if found.status is None:
+        raise SourceError(f"{FAILED}exec plugin didn't return a status field")
+    return found.status
+
+
+def _check(found: Credentials) -> None:
+    if bool(found.client_certificate_data) != bool(found.client_key_data):
+        raise SourceError(f"{FAILED}exec plugin returned only certificate or key, not both")
+    if not found.token and not found.client_certificate_data:
+        raise SourceError(f"{FAILED}exec plugin didn't return a token or cert/key pair")

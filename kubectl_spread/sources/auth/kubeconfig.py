@@ -1,0 +1,226 @@
+"""Kubeconfig files, found and merged as kubectl does.
+
+Source: kubernetes v1.37.1 client-go/tools/clientcmd/loader.go. The kubernetes package merges files,
+too, but takes the current context of the last file, where kubectl takes that of the first.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from kubectl_spread.errors import SourceError
+from kubectl_spread.sources import memory
+from kubectl_spread.sources.decode import yaml_documents
+from kubectl_spread.sources.paths import absolute
+
+Section: TypeAlias = dict[str, Any]
+"""The ``cluster`` or ``user`` of a kubeconfig, without what is null or empty."""
+
+_CLUSTER_FILES: Final = ("certificate-authority",)
+_USER_FILES: Final = ("client-certificate", "client-key", "tokenFile")
+
+
+class _Part(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
+    """A part of a kubeconfig; null and "" mean absent."""
+
+
+class _Cluster(_Part, frozen=True):
+    server: str | None = None
+    certificate_authority: str | None = None
+    certificate_authority_data: str | None = None
+    insecure_skip_tls_verify: bool | None = None
+    tls_server_name: str | None = None
+    proxy_url: str | None = None
+    disable_compression: bool | None = None
+    extensions: list[dict[str, Any]] | None = None
+
+
+class _Exec(_Part, frozen=True):
+    command: str | None = None
+    api_version: str | None = msgspec.field(default=None, name="apiVersion")
+    args: list[str] | None = None
+    env: list[dict[str, str]] | None = None
+    provide_cluster_info: bool | None = msgspec.field(default=None, name="provideClusterInfo")
+    install_hint: str | None = msgspec.field(default=None, name="installHint")
+    interactive_mode: str | None = msgspec.field(default=None, name="interactiveMode")
+
+
+class _AuthProvider(_Part, frozen=True):
+    name: str | None = None
+    config: dict[str, str] | None = None
+
+
+class _User(_Part, frozen=True):
+    token: str | None = None
+    token_file: str | None = msgspec.field(default=None, name="tokenFile")
+    client_certificate: str | None = None
+    client_certificate_data: str | None = None
+    client_key: str | None = None
+    client_key_data: str | None = None
+    username: str | None = None
+    password: str | None = None
+    as_: str | None = msgspec.field(default=None, name="as")
+    as_uid: str | None = None
+    as_groups: list[str] | None = None
+    as_user_extra: dict[str, list[str]] | None = None
+    exec: _Exec | None = None
+    auth_provider: _AuthProvider | None = None
+
+
+class ContextEntry(_Part, frozen=True):
+    """The names of a cluster and a user, and a namespace."""
+
+    cluster: str | None = None
+    user: str | None = None
+    namespace: str | None = None
+
+
+class _NamedContext(_Part, frozen=True):
+    name: str
+    context: ContextEntry | None = None
+
+
+class _NamedCluster(_Part, frozen=True):
+    name: str
+    cluster: _Cluster | None = None
+
+
+class _NamedUser(_Part, frozen=True):
+    name: str
+    user: _User | None = None
+
+
+class _File(_Part, frozen=True):
+    api_version: str | None = msgspec.field(default=None, name="apiVersion")
+    kind: str | None = None
+    clusters: tuple[_NamedCluster, ...] | None = None
+    users: tuple[_NamedUser, ...] | None = None
+    contexts: tuple[_NamedContext, ...] | None = None
+    current_context: str | None = None
+
+
+class Kubeconfig(msgspec.Struct):
+    """All files as one: what an earlier file says of a name holds.
+
+    Attributes:
+        clusters: Maps a name to a server and how to know it.
+        users: Maps a name to credentials.
+        contexts: Maps a name to a cluster, a user and a namespace.
+        current_context: The name of the context to use; "": none.
+    """
+
+    clusters: dict[str, Section] = msgspec.field(default_factory=dict)
+    users: dict[str, Section] = msgspec.field(default_factory=dict)
+    contexts: dict[str, ContextEntry] = msgspec.field(default_factory=dict)
+    current_context: str = ""
+
+    def add(self, file: _File, folder: Path) -> None:
+        """Add a file; paths in it are relative to ``folder``, where it is."""
+        for cluster in file.clusters or ():
+            found = _absolute(cluster.cluster, _CLUSTER_FILES, folder)
+            self.clusters.setdefault(cluster.name, found)
+        for user in file.users or ():
+            found = _absolute(user.user, _USER_FILES, folder)
+            self.users.setdefault(user.name, found)
+        for context in file.contexts or ():
+            self.contexts.setdefault(context.name, context.context or ContextEntry())
+        self.current_context = self.current_context or file.current_context or ""
+
+
+def load(explicit: str, environment: Mapping[str, str]) -> Kubeconfig:
+    """Read the kubeconfig files.
+
+    Args:
+        explicit: The file of ``--kubeconfig``; "": those that ``KUBECONFIG`` names, else the one in
+            the home folder, as far as they exist.
+        environment: The environment variables.
+
+    Raises:
+        SourceError: A file cannot be read or is malformed.
+    """
+    merged = Kubeconfig()
+    for path in paths(explicit, environment):
+        file = _read(path, required=bool(explicit))
+        if file is not None:
+            merged.add(file, absolute(path.parent))
+    return merged
+
+
+def paths(explicit: str, environment: Mapping[str, str]) -> list[Path]:
+    """Return the files to read; one that a flag names must be there, others may be missing."""
+    if explicit:
+        return [Path(explicit)]
+    listed = environment.get("KUBECONFIG", "")
+    if listed:
+        # In this order, each once: an empty part of the list is no file.
+        return [Path(part) for part in dict.fromkeys(listed.split(os.pathsep)) if part]
+    try:
+        return [Path.home() / ".kube" / "config"]
+    except RuntimeError:
+        # Neither HOME nor the system's list of users names a home directory.
+        return []
+
+
+def _read(path: Path, *, required: bool) -> _File | None:
+    """Return what a file says; None if it does not exist and is not ``required``."""
+    try:
+        with memory.reading(path) as body:
+            found = [document.value() for document in yaml_documents.documents(body, str(path))]
+        file = msgspec.convert(found[0], _File) if found and found[0] is not None else _File()
+        _check(file, path)
+    except OSError as error:
+        if isinstance(error, FileNotFoundError | NotADirectoryError) and not required:
+            return None
+        reason = (error.strerror or str(error)).lower()
+        msg = f"error loading config file {path}: {reason}"
+        raise SourceError(msg) from error
+    except SourceError as error:
+        msg = f"error loading config file {error}"
+        raise SourceError(msg) from error
+    except msgspec.ValidationError as error:
+        msg = f"error loading config file {path}: {_words(error)}"
+        raise SourceError(msg) from error
+    except UnicodeEncodeError as error:
+        msg = f"error loading config file {path}: a key contains half of a surrogate pair"
+        raise SourceError(msg) from error
+    return file
+
+
+def _check(file: _File, path: Path) -> None:
+    """Refuse what is no kubeconfig, and a name that stands for two things.
+
+    Raises:
+        SourceError: Says so, after the path.
+    """
+    kind, version = file.kind or "Config", file.api_version or "v1"
+    if (kind, version) != ("Config", "v1"):
+        raise SourceError(f'{path}: no kind "{kind}" is registered for version "{version}"')
+    for section in (file.clusters, file.users, file.contexts):
+        seen = set()
+        for named in section or ():
+            if named.name in seen:
+                raise SourceError(f'{path}: duplicate name "{named.name}" in list')
+            seen.add(named.name)
+
+
+def _words(error: msgspec.ValidationError) -> str:
+    problem, _, place = str(error).replace("`", "").partition(" - at ")
+    return f"{place.removeprefix('$.')}: {problem}" if place else problem
+
+
+def _absolute(section: _Cluster | _User | None, keys: tuple[str, ...], folder: Path) -> Section:
+    """Return the section with the files it names, relative to its own folder, made absolute."""
+    found = {key: value for key, value in msgspec.to_builtins(section or {}).items() if value}
+    for key in keys:
+        if key in found:
+            found[key] = str(folder / found[key])
+    command = found.get("exec", {}).get("command", "")
+    if os.sep in command:
+        # A plugin that is given as a path; a bare name is looked up in PATH.
+        found["exec"]["command"] = str(folder / command)
+    return found

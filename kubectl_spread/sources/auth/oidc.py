@@ -1,0 +1,193 @@
+"""The ID token of an OpenID Connect issuer, refreshed when it has expired.
+
+Source: kubernetes v1.37.1 client-go/plugin/pkg/client/auth/oidc/oidc.go. The kubernetes package has this too, but
+trusts any server as an issuer for which the kubeconfig names no authority, and goes on with the expired token when the
+issuer gives no other.
+Differs: an issuer and its token endpoint must be https, which the apiserver asks of an issuer too. New tokens are not
+written to the kubeconfig.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import ssl
+import time
+from base64 import b64decode, urlsafe_b64decode
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import quote_plus, urlencode
+
+import certifi
+import urllib3
+
+from kubectl_spread.errors import SourceError
+from kubectl_spread.sources import exchange, memory
+from kubectl_spread.sources.addresses import without_query
+from kubectl_spread.sources.auth.proxies import find, pool
+from kubectl_spread.sources.exchange import Deadline
+from kubectl_spread.sources.failures import UNANSWERED, failure
+
+_LEEWAY: Final = 10.0
+"""Seconds before its end in which a token counts as expired."""
+_TIMEOUT: Final = 30.0
+"""Seconds until an answer must have been read to its end."""
+_LARGEST: Final = 1 << 20
+"""Bytes of an answer. Source: golang.org/x/oauth2/internal/token.go, doTokenRoundTrip."""
+_FAILED: Final = "Unable to connect to the server: "
+_ROTATED: Final = (
+    "the OIDC issuer gave a new refresh token, not written to the kubeconfig: log in again if kubectl is refused"
+)
+
+
+def id_token(
+    config: Mapping[str, str], environment: Mapping[str, str], say: Callable[[str], None]
+) -> tuple[str, float]:
+    """Return a token, and when it ends, in seconds since 1970.
+
+    Args:
+        config: The ``config`` of an ``auth-provider``.
+        environment: The environment variables; they may name a proxy.
+        say: Is told when the kubeconfig has become outdated.
+
+    Raises:
+        SourceError: There is no token, and the issuer gives none.
+    """
+    for key in ("idp-issuer-url", "client-id"):
+        if not config.get(key):
+            raise SourceError(f"Must provide {key}")
+    token = config.get("id-token", "")
+    expires = _end(token) if token else -math.inf
+    if time.time() + _LEEWAY < expires:
+        return token, expires - _LEEWAY
+    if not config.get("refresh-token"):
+        raise SourceError(f"{_FAILED}No valid id-token, and cannot refresh without refresh-token")
+    answer = _refreshed(config, environment)
+    if answer.get("refresh_token") not in (None, "", config["refresh-token"]):
+        say(_ROTATED)
+    token = answer.get("id_token", "")
+    if not isinstance(token, str) or not token:
+        raise SourceError(f"{_FAILED}token response did not contain an id_token")
+    return token, _end(token) - _LEEWAY
+
+
+def _end(token: str) -> float:
+    """Return when a token ends.
+
+    Raises:
+        SourceError: It is no JSON Web Token.
+    """
+    parts = token.split(".")
+    try:
+        _, payload, _ = parts
+        claims = json.loads(urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+        expires = float(claims.get("exp", 0))
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
+        expires = math.nan
+    if not math.isfinite(expires):
+        raise SourceError(f"{_FAILED}ID Token is not a valid JWT")
+    return expires
+
+
+def _refreshed(config: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, Any]:
+    """Return what the issuer answers to the refresh token.
+
+    Who we are stands in a header, or, for an issuer that does not read it there, in the form.
+
+    Raises:
+        SourceError: The issuer does not answer, refuses, or would be sent secrets that others can read.
+    """
+    issuer = _secure(config["idp-issuer-url"], "issuer").removesuffix("/")
+    asker = pool(find(issuer, "", environment), ssl_context=_context(config), retries=False)
+    exchange.keep(asker)
+    found = _ask(asker, "GET", f"{issuer}/.well-known/openid-configuration")
+    if found is None:
+        raise SourceError(f"{_FAILED}oidc: failed to query metadata endpoint")
+    endpoint = found.get("token_endpoint")
+    if not isinstance(endpoint, str) or not endpoint:
+        raise SourceError(f"{_FAILED}oidc: discovery object doesn't contain a token_endpoint")
+    _secure(endpoint, "token endpoint")
+    client, secret = config["client-id"], config.get("client-secret", "")
+    form = {"grant_type": "refresh_token", "refresh_token": config["refresh-token"]}
+    header = urllib3.make_headers(basic_auth=f"{quote_plus(client)}:{quote_plus(secret)}")
+    answer = _ask(asker, "POST", endpoint, header, form)
+    if answer is None:
+        answer = _ask(asker, "POST", endpoint, {}, {**form, "client_id": client, "client_secret": secret})
+    if answer is None:
+        raise SourceError(f"{_FAILED}failed to refresh token: the issuer refuses the refresh token")
+    return answer
+
+
+def _secure(address: str, what: str) -> str:
+    """Return an address if only its server can read what is sent there.
+
+    Raises:
+        SourceError: It is not https.
+    """
+    if not address.lower().startswith("https://"):
+        raise SourceError(
+            f"{_FAILED}oidc: the {what} {without_query(address)} is not https: others could read the credentials"
+        )
+    return address
+
+
+def _ask(
+    asker: urllib3.PoolManager,
+    method: str,
+    url: str,
+    headers: Mapping[str, str] | None = None,
+    form: Mapping[str, str] | None = None,
+) -> dict[str, Any] | None:
+    """Return what the issuer answers; None: no, or nothing that can be read."""
+    body = urlencode(form).encode() if form else None
+    kind = {"Content-Type": "application/x-www-form-urlencoded"} if form else {}
+    sent = {**kind, **(headers or {})}
+    try:
+        with (
+            exchange.until(Deadline(_TIMEOUT)),
+            closing(
+                asker.request(
+                    method, url, body=body, headers=sent, redirect=False, timeout=_TIMEOUT, preload_content=False
+                )
+            ) as answer,
+        ):
+            found = _json(_body(answer, url)) if answer.status == HTTPStatus.OK else None
+    except UNANSWERED as error:
+        raise failure(error, url, _TIMEOUT) from error
+    return found if isinstance(found, dict) else None
+
+
+def _body(answer: urllib3.BaseHTTPResponse, url: str) -> bytes:
+    """Return the body of an answer.
+
+    Raises:
+        SourceError: It is larger than any real one.
+    """
+    found = bytearray()
+    for part in exchange.parts(answer, url, "it cannot be meant so"):
+        found += part
+        if len(found) > _LARGEST:
+            problem = f"oidc: {without_query(url)} answers with more than {memory.mebibytes(_LARGEST)}"
+            raise SourceError(f"{_FAILED}{problem}")
+    return bytes(found)
+
+
+def _json(body: bytes) -> object:
+    """Return what is written in a body; None: it is not JSON."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _context(config: Mapping[str, str]) -> ssl.SSLContext:
+    """Return what verifies the issuer: the authority that the kubeconfig names, else the usual ones."""
+    data = config.get("idp-certificate-authority-data")
+    try:
+        if data:
+            return ssl.create_default_context(cadata=b64decode(data).decode())
+        return ssl.create_default_context(cafile=config.get("idp-certificate-authority") or certifi.where())
+    except (OSError, ValueError) as error:
+        raise SourceError(f"the certificate authority of the OIDC issuer cannot be read: {error}") from error

@@ -1,0 +1,92 @@
+"""What the declarations in ``kube.model`` say about each field, in a form that decoders can follow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum, auto
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from kubectl_spread.kube.api.quantity import Quantity
+from kubectl_spread.kube.api.types import SELDOM, SHARED, Message
+
+
+class Cardinality(Enum):
+    """How a field holds values of its type."""
+
+    ONE = auto()
+    MANY = auto()
+    MAP = auto()
+
+
+class DeclaredField(msgspec.Struct, frozen=True):
+    """One field of a message.
+
+    Attributes:
+        name: Its name in Python.
+        json_name: Its name in JSON and YAML.
+        number: Its number in protobuf; 0 in messages that are never sent as protobuf.
+        shape: Whether it holds one value, many, or a map from string to string.
+        type: The type of one value: a ``Message``, str, int, bool, ``datetime`` or ``msgspec.Raw``.
+        optional: Whether "absent" and "empty" are two answers.
+        shared: Whether pods of one template have it in common.
+        seldom: Whether it is large and few objects are asked for it.
+        limits: The least and the greatest integer that it takes; None: any, or it holds none.
+        quantities: Whether the values of a map are quantities, which are messages in protobuf and may be numbers in
+            JSON; they are text here.
+    """
+
+    name: str
+    json_name: str
+    number: int
+    shape: Cardinality
+    type: type
+    optional: bool
+    shared: bool
+    seldom: bool
+    limits: tuple[int, int] | None
+    quantities: bool
+
+
+@cache
+def fields(message: type[Message]) -> tuple[DeclaredField, ...]:
+    """Return the fields of ``message`` in the order of their declaration."""
+    hints = get_type_hints(message, include_extras=True)
+    return tuple(_field(info.name, info.encode_name, hints[info.name]) for info in msgspec.structs.fields(message))
+
+
+def _field(name: str, json_name: str, hint: Any) -> DeclaredField:
+    notes: tuple[object, ...] = ()
+    if get_origin(hint) is Annotated:
+        hint, *rest = get_args(hint)
+        notes = tuple(rest)
+    optional = get_origin(hint) in {Union, UnionType}
+    if optional:
+        hint = next(choice for choice in get_args(hint) if choice is not NoneType)
+    if get_origin(hint) is Annotated:
+        hint, *rest = get_args(hint)
+        notes += tuple(rest)
+    shape = {tuple: Cardinality.MANY, Sequence: Cardinality.MANY, dict: Cardinality.MAP}.get(
+        get_origin(hint), Cardinality.ONE
+    )
+    return DeclaredField(
+        name=name,
+        json_name=json_name,
+        number=next((note for note in notes if isinstance(note, int)), 0),
+        shape=shape,
+        type=hint if shape is Cardinality.ONE else get_args(hint)[0],
+        optional=optional,
+        shared=SHARED in notes,
+        seldom=SELDOM in notes,
+        limits=next(filter(None, map(_limits, notes)), None),
+        quantities=Quantity in get_args(hint),
+    )
+
+
+def _limits(note: object) -> tuple[int, int] | None:
+    if isinstance(note, msgspec.Meta) and isinstance(note.ge, int) and isinstance(note.le, int):
+        return note.ge, note.le
+    return None

@@ -1,0 +1,167 @@
+"""Message classes that hold the declared fields of a model and skip all others, as parsers need them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from functools import cache
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import msgspec
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+from kubectl_spread.kube.api.types import ListMeta, Message, TypeMeta
+from kubectl_spread.sources.decode.declaration import Cardinality, DeclaredField, fields
+
+Classes: TypeAlias = Mapping[str, Any]
+"""Maps the name of a message to its class."""
+_FieldProto = descriptor_pb2.FieldDescriptorProto
+
+ONE: Final = "Unknown"
+MANY: Final = "UnknownList"
+"""The envelopes of one object, and of a list."""
+SCALARS: Final = {
+    str: _FieldProto.TYPE_STRING,
+    int: _FieldProto.TYPE_INT64,
+    bool: _FieldProto.TYPE_BOOL,
+}
+_INT32: Final = (-(2**31), 2**31 - 1)
+_WIRES: Final = {
+    0: _FieldProto.TYPE_INT64,
+    1: _FieldProto.TYPE_FIXED64,
+    2: _FieldProto.TYPE_BYTES,
+    5: _FieldProto.TYPE_FIXED32,
+}
+"""Maps a wire type to a type of that wire."""
+
+
+class Skipped(NamedTuple):
+    """A field that no model declares."""
+
+    message: str
+    number: int
+    wire: int
+
+
+@cache
+def classes(root: type[Message]) -> Classes:
+    """Return the message classes for ``root`` by name, among them the two envelopes.
+
+    Parts that pods of one template have in common, and the objects of a list, are left as bytes.
+    """
+    return _made(_file(root, merged=False))
+
+
+def merged_classes(root: type[Message], skipped: Iterable[Skipped] = ()) -> Classes:
+    """Return classes of which one message takes in all values of a field, however many objects a list has.
+
+    Every part is parsed in place, and so are the fields ``skipped``: what such a message does not know is new.
+    """
+    file = _file(root, merged=True)
+    by_name = {message.name: message for message in file.message_type}
+    for field in skipped:
+        _add(by_name[field.message], f"skipped_{field.number}", field.number, _WIRES[field.wire])
+    return _made(file)
+
+
+def declared(root: type[Message]) -> Mapping[str, Mapping[int, str]]:
+    """Map the names of all messages of ``root`` to the fields that they declare, by number."""
+    return {
+        message.name: {field.number: field.name for field in message.field}
+        for message in _file(root, merged=True).message_type
+    }
+
+
+def is_known_wire(wire: int) -> bool:
+    """Tell whether values of a wire type can be skipped by declaring them: all but groups, which nobody sends."""
+    return wire in _WIRES
+
+
+def sent(type_: type[Message]) -> list[DeclaredField]:
+    """Return the fields that are sent as protobuf."""
+    return [field for field in fields(type_) if field.number]
+
+
+def class_name(type_: type) -> str:
+    """Return the name of the message that holds values of a type."""
+    return {datetime: "Time", msgspec.Raw: "FieldsV1"}.get(type_, type_.__name__)
+
+
+def _file(root: type[Message], *, merged: bool) -> descriptor_pb2.FileDescriptorProto:
+    file = descriptor_pb2.FileDescriptorProto(name=root.__name__, package=root.__name__)
+    # As proto2, but a string that is not UTF-8 is refused; proto2 would return it as bytes.
+    file.syntax, file.edition = "editions", descriptor_pb2.EDITION_2023
+    messages = list(_reachable(root, {TypeMeta: None, ListMeta: None, root: None}))
+    file.message_type.extend(_message(message, merged=merged) for message in messages)
+    file.message_type.append(_plain("Entry", key=(1, SCALARS[str]), value=(2, SCALARS[str])))
+    file.message_type.append(_plain("Quantity", string=(1, SCALARS[str])))
+    file.message_type.append(_plain("QuantityEntry", key=(1, SCALARS[str]), value=(2, "Quantity")))
+    file.message_type.append(_plain("Time", seconds=(1, SCALARS[int])))
+    file.message_type.append(_plain("FieldsV1", raw=(1, _FieldProto.TYPE_BYTES)))
+    item = root if merged else _FieldProto.TYPE_BYTES
+    file.message_type.append(_plain("List", metadata=(1, ListMeta), items=(2, item)))
+    if not merged:
+        file.message_type[-1].field[-1].label = _FieldProto.LABEL_REPEATED
+    # raw is declared as bytes upstream, which is the same wire as the message in them: no copy.
+    file.message_type.append(_plain(MANY, raw=(2, "List")))
+    file.message_type.append(_plain(ONE, raw=(2, root)))
+    return file
+
+
+def _made(file: descriptor_pb2.FileDescriptorProto) -> Classes:
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return {
+        message.name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{file.package}.{message.name}"))
+        for message in file.message_type
+    }
+
+
+def _reachable(message: type[Message], found: dict[type[Message], None]) -> Iterable[type[Message]]:
+    for field in fields(message):
+        if issubclass(field.type, Message) and field.type not in found:
+            found[field.type] = None
+            _reachable(field.type, found)
+    return found
+
+
+def _plain(name: str, **declared_fields: tuple[int, Any]) -> descriptor_pb2.DescriptorProto:
+    message = descriptor_pb2.DescriptorProto(name=name)
+    for field, (number, type_) in declared_fields.items():
+        _add(message, field, number, type_)
+    return message
+
+
+def _message(type_: type[Message], *, merged: bool) -> descriptor_pb2.DescriptorProto:
+    message = descriptor_pb2.DescriptorProto(name=type_.__name__)
+    for field in sent(type_):
+        wire = _type_of(field) if merged or not _kept_as_bytes(field) else _FieldProto.TYPE_BYTES
+        added = _add(message, field.name, field.number, wire)
+        if field.shape is not Cardinality.ONE and not merged:
+            added.label = _FieldProto.LABEL_REPEATED
+    return message
+
+
+def _type_of(field: DeclaredField) -> Any:
+    if field.shape is Cardinality.MAP:
+        return "QuantityEntry" if field.quantities else "Entry"
+    # The lower 32 bits of a longer varint, as the API server decodes it.
+    return _FieldProto.TYPE_INT32 if field.limits == _INT32 else field.type
+
+
+def _add(
+    message: descriptor_pb2.DescriptorProto, name: str, number: int, type_: Any
+) -> descriptor_pb2.FieldDescriptorProto:
+    field = message.field.add(name=name, number=number, label=_FieldProto.LABEL_OPTIONAL)
+    if isinstance(type_, int):
+        field.type = type_  # type: ignore[assignment]
+    elif type_ in SCALARS:
+        field.type = SCALARS[type_]
+    else:
+        field.type = _FieldProto.TYPE_MESSAGE
+        field.type_name = type_ if isinstance(type_, str) else class_name(type_)
+    return field
+
+
+def _kept_as_bytes(field: DeclaredField) -> bool:
+    return field.shared or field.seldom or field.shape is Cardinality.MAP

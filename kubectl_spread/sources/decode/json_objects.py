@@ -1,0 +1,197 @@
+"""Typed objects from JSON; what the declarations do not allow is named by its exact field."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any, Final, TypeAlias, TypeVar
+
+import msgspec
+
+from kubectl_spread.errors import SpreadError
+from kubectl_spread.kube.api.types import ListMeta, Message, Time, TypeMeta
+from kubectl_spread.sources.decode.declaration import Cardinality, DeclaredField, fields
+from kubectl_spread.sources.decode.page import Page
+
+T = TypeVar("T", bound=Message)
+Path: TypeAlias = tuple[str | int, ...]
+"""Keys and indices that lead from an object to one of its fields."""
+Json: TypeAlias = bytes | memoryview | msgspec.Raw
+
+MOST_LEVELS: Final = 200
+"""How deeply lists and objects may be nested where they are followed by recursion."""
+_TYPES: Final[tuple[tuple[type, str], ...]] = (
+    (bool, "boolean"),
+    (int, "integer"),
+    (float, "number"),
+    (str, "string"),
+    (list, "array"),
+    (dict, "object"),
+)
+_ZEROS: Final[dict[type, object]] = {str: "", int: 0, bool: False}
+_IDENTIFIER: Final = re.compile(r"[A-Za-z_]\w*")
+
+
+class MalformedFieldError(SpreadError):
+    """A field has a value that its declaration does not allow.
+
+    Attributes:
+        path: Where the field is; empty: the object itself.
+        problem: What is wrong, such as ``expected integer, got string``.
+    """
+
+    def __init__(self, path: Path, problem: str) -> None:
+        """Say which field, and what is wrong with it."""
+        super().__init__(f"{format_path(path)}: {problem}")
+        self.path = path
+        self.problem = problem
+
+
+class ListPage(TypeMeta, frozen=True):
+    """One page of a list, its objects undecoded."""
+
+    metadata: ListMeta = ListMeta()
+    items: tuple[msgspec.Raw, ...] = ()
+
+
+def format_path(path: Path) -> str:
+    """Write a path as the API does: ``spec.tolerations[0].key``."""
+    text = ""
+    for part in path:
+        if isinstance(part, str) and _IDENTIFIER.fullmatch(part):
+            text += f".{part}" if text else part
+        else:
+            text += f"[{part}]"
+    return text
+
+
+def is_too_deep(value: object) -> bool:
+    """Tell whether a JSON value is nested more deeply than ``MOST_LEVELS``."""
+    level = [value]
+    for _ in range(MOST_LEVELS + 1):
+        level = [item for one in level for item in _inside(one)]
+    return bool(level)
+
+
+def decode(body: Json, type_: type[T]) -> T:
+    """Decode one object; a null field is an absent one, as it is for Kubernetes.
+
+    Raises:
+        FieldError: A field has the wrong JSON type, or a number that nothing can hold; or it is nested too deeply.
+        msgspec.DecodeError: This is not JSON.
+        UnicodeDecodeError: A string is not UTF-8.
+    """
+    try:
+        try:
+            return msgspec.json.decode(body, type=type_)
+        except msgspec.ValidationError:
+            # Rare: nulls, which the fast decoder refuses, or a fault, which it does not locate in maps.
+            return _message(_untyped(body), type_, ())
+    except RecursionError as error:
+        raise MalformedFieldError((), "nested too deeply") from error
+
+
+def page(found: ListPage, type_: type[T]) -> Page[T]:
+    """Return a page whose objects are decoded when they are reached, which raises what ``decode`` does."""
+    return Page(found.metadata, found.items, lambda item: decode(bytes(item), type_))
+
+
+def _untyped(body: Json) -> object:
+    try:
+        return msgspec.json.decode(body)
+    except msgspec.ValidationError as error:
+        # Python's own decoder makes infinity of a number that is out of range, which tells where that is.
+        path = next(_infinite(json.loads(bytes(body), parse_int=float), ()), ())
+        raise MalformedFieldError(path, "number is out of range") from error
+
+
+def _infinite(value: object, path: Path) -> Iterator[Path]:
+    """Yield the paths of infinite numbers."""
+    if isinstance(value, float) and math.isinf(value):
+        yield path
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in entries:
+        yield from _infinite(item, (*path, key))
+
+
+def _inside(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
+
+
+def _message(value: object, type_: type[T], path: Path) -> T:
+    found = _expect(value, dict, path)
+    return type_(
+        **{
+            field.name: _field(found[field.json_name], field, (*path, field.json_name))
+            for field in fields(type_)
+            if found.get(field.json_name) is not None
+        }
+    )
+
+
+def _field(value: object, field: DeclaredField, path: Path) -> object:
+    match field.shape:
+        case Cardinality.ONE:
+            return _within(_value(value, field.type, path), field.limits, path)
+        case Cardinality.MANY:
+            items = enumerate(_expect(value, list, path))
+            return tuple(_value(item, field.type, (*path, index)) for index, item in items)
+        case Cardinality.MAP:
+            entries = _expect(value, dict, path).items()
+            read = _quantity if field.quantities else _text
+            return {key: read(item, (*path, key)) for key, item in entries}
+
+
+def _within(value: object, limits: tuple[int, int] | None, path: Path) -> object:
+    if limits is not None and isinstance(value, int) and not limits[0] <= value <= limits[1]:
+        raise MalformedFieldError(path, f"integer is out of the range of int{1 + limits[1].bit_length()}")
+    return value
+
+
+def _text(value: object, path: Path) -> object:
+    return _value(value, str, path)
+
+
+def _quantity(value: object, path: Path) -> object:
+    """Return a quantity as text; the API takes numbers too, and null for none at all."""
+    if value is None:
+        return "0"
+    return str(value) if type(value) in {int, float} else _text(value, path)
+
+
+def _value(value: object, type_: type, path: Path) -> object:
+    if issubclass(type_, msgspec.Raw):
+        return msgspec.Raw(msgspec.json.encode(value))
+    if issubclass(type_, Message):
+        return _message({} if value is None else value, type_, path)
+    if value is None:
+        # Of a list or map: Go makes it the type's zero value.
+        value = _ZEROS[type_]
+    if issubclass(type_, datetime):
+        return _time(value, path)
+    if type_ is int and isinstance(value, float) and value.is_integer():
+        # kubectl, which reads 1.0 as a number and writes it again, sends 1.
+        return int(value)
+    return _expect(value, type_, path)
+
+
+def _expect(value: object, type_: type, path: Path) -> Any:
+    if type(value) is not type_:
+        raise MalformedFieldError(path, f"expected {_name(type_)}, got {_name(type(value))}")
+    return value
+
+
+def _time(value: object, path: Path) -> datetime:
+    try:
+        return msgspec.convert(value, Time)
+    except msgspec.ValidationError as error:
+        raise MalformedFieldError(path, "expected a time as in RFC 3339") from error
+
+
+def _name(type_: type) -> str:
+    return next((name for found, name in _TYPES if found is type_), "null")

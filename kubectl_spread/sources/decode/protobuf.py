@@ -1,0 +1,265 @@
+"""Typed objects from the protobuf wire, by message classes trimmed to the fields that are declared.
+
+Whatever is not declared is skipped by the parser. Parts that pods of one template have in common are
+left as bytes by the parser and decoded once for each distinct byte string.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any, Final, Generic, TypeAlias, TypeVar
+
+import msgspec
+from google.protobuf.message import DecodeError as ProtobufError
+from google.protobuf.proto import parse_length_prefixed
+
+from kubectl_spread.errors import SourceError
+from kubectl_spread.kube.api.types import ListMeta, Message, TypeMeta
+from kubectl_spread.sources.decode import descriptors, wiretypes
+from kubectl_spread.sources.decode.declaration import Cardinality, DeclaredField
+from kubectl_spread.sources.decode.descriptors import MANY, ONE, SCALARS, Classes, class_name, sent
+from kubectl_spread.sources.decode.page import Page
+
+T = TypeVar("T", bound=Message)
+_Convert: TypeAlias = Callable[[Any], Any]
+
+MAGIC: Final = b"k8s\x00"
+"""What an answer in protobuf begins with; a runtime.Unknown that holds the object follows."""
+
+_FIRST: Final = b"\x0a"
+_SECOND: Final = b"\x12"
+"""The tags of fields 1 and 2, where they have a length."""
+_VARINT_GOES_ON: Final = 0x80
+_LONGEST_TYPE_META: Final = 1024
+
+_LONGEST_LABEL: Final = 63
+_REMEMBERED: Final = 2_000
+"""How many distinct values of one shared field are remembered; lists are in the order of names, templates together."""
+
+
+class Decoder(Generic[T]):
+    """Decodes objects of one type and remembers the parts that they share."""
+
+    def __init__(self, type_: type[T]) -> None:
+        """Make the message classes of ``type_``, unless that was done before."""
+        self._type = type_
+        self._classes = descriptors.classes(type_)
+        self._wire_types = wiretypes.of(type_)
+        self._parse_object = self._classes[type_.__name__].FromString
+        self._metadata = _converter(ListMeta, self._classes)
+        self._object = _converter(type_, self._classes)
+
+    def page(self, body: bytes | bytearray) -> Page[T]:
+        """Decode one page of a list; its objects are decoded when they are reached. A bytearray is used up.
+
+        Raises:
+            ValueError: This is not a list in protobuf.
+        """
+        body = _unwrapped(body)
+        page = self._parse(MANY, body)
+        self._wire_types.check_list(body, page.items)
+        return Page(self._metadata(page.metadata), page.items, lambda record: self._object(self._parse_object(record)))
+
+    def type_meta(self, body: bytes | bytearray) -> TypeMeta:
+        """Return what an answer says that it is; nothing where it does not begin as every API server writes it."""
+        try:
+            found = self._type_meta_in(io.BytesIO(body[:_LONGEST_TYPE_META]))
+        except (ProtobufError, ValueError):
+            found = None
+        return TypeMeta() if found is None else TypeMeta(api_version=found.api_version, kind=found.kind)
+
+    def _type_meta_in(self, stream: io.BytesIO) -> Any:
+        """Read the beginning of an answer up to the object; None: it begins in another way."""
+        if stream.read(len(MAGIC) + 1) != MAGIC + _FIRST:
+            return None
+        return parse_length_prefixed(self._classes["TypeMeta"], stream)
+
+    def continue_token(self, start: bytes) -> str | None:
+        """Return the token of the next page of a list that begins like this; None: it cannot be told, or is none."""
+        stream = io.BytesIO(start)
+        try:
+            # Magic, typeMeta, the length of the list, its metadata: as every apiserver writes them.
+            if self._type_meta_in(stream) is None or stream.read(1) != _SECOND:
+                return None
+            while stream.read(1)[0] & _VARINT_GOES_ON:
+                pass
+            if stream.read(1) != _FIRST:
+                return None
+            metadata = parse_length_prefixed(self._classes["ListMeta"], stream)
+        except (ProtobufError, ValueError, IndexError):
+            return None
+        return None if metadata is None else self._metadata(metadata).continue_
+
+    def one(self, body: bytes | bytearray) -> T:
+        """Decode a single object.
+
+        Raises:
+            ValueError: This is not an object in protobuf.
+        """
+        body = _unwrapped(bytes(body))
+        found = self._parse(ONE, body)
+        self._wire_types.check(ONE, body)
+        decoded: T = self._object(found)
+        return decoded
+
+    def bare(self, body: bytes) -> T:
+        """Decode a message that stands in no envelope.
+
+        Raises:
+            google.protobuf.message.DecodeError: This is no such message.
+        """
+        decoded: T = self._object(self._parse_object(body))
+        self._wire_types.check(self._type.__name__, body)
+        return decoded
+
+    def _parse(self, envelope: str, body: bytes | bytearray) -> Any:
+        try:
+            return self._classes[envelope].FromString(body).raw
+        except ProtobufError as error:
+            raise ValueError(wiretypes.MALFORMED) from error
+
+
+def _unwrapped(body: bytes | bytearray) -> bytes | bytearray:
+    """Return the envelope of an answer."""
+    if not body.startswith(MAGIC):
+        msg = "not Kubernetes protobuf"
+        raise ValueError(msg)
+    if isinstance(body, bytearray):
+        # In place: a page has megabytes, and a copy of it in new memory takes as long as to parse it.
+        del body[: len(MAGIC)]
+        return body
+    return body[len(MAGIC) :]
+
+
+def _converter(type_: type[Message], classes: Classes, *, shared: bool = False) -> _Convert:
+    """Return what makes ``type_`` of a parsed message; in a shared part every text exists once."""
+    by_number = classes[type_.__name__].DESCRIPTOR.fields_by_number
+    table = {
+        by_number[field.number]: (field.name, _field_converter(field, classes, shared=shared)) for field in sent(type_)
+    }
+
+    def convert(message: Any) -> Any:
+        values = {}
+        for descriptor, value in message.ListFields():
+            name, convert_value = table[descriptor]
+            if convert_value is not None:
+                values[name] = convert_value(value)
+            elif value:
+                values[name] = value
+        return type_(**values)
+
+    return convert
+
+
+def _field_converter(field: DeclaredField, classes: Classes, *, shared: bool) -> _Convert | None:
+    """Return what converts the field's parsed value.
+
+    None: the value stays as it is and counts as absent when it is zero, which Go's protobuf writes
+    where its JSON writes nothing.
+    """
+    if field.shape is Cardinality.MAP:
+        return _remembering(_quantities(classes) if field.quantities else _texts(classes), tuple)
+    one = _value_converter(field.type, classes, shared=shared or field.shared)
+    if field.shared:
+        parse = classes[class_name(field.type)].FromString
+        if field.shape is Cardinality.ONE:
+            return _remembering(lambda part: one(parse(part)), bytes)
+        return _remembering(lambda parts: tuple(one(parse(part)) for part in parts), tuple)
+    if field.seldom:
+        parse = classes[class_name(field.type)].FromString
+        return lambda parts: _Undecoded(parts, lambda part: one(parse(part)))
+    if field.shape is Cardinality.MANY:
+        return lambda values: tuple(map(one, values))
+    if field.type in SCALARS and not field.optional:
+        return sys.intern if shared and field.type is str else None
+    return one
+
+
+class _Undecoded(Sequence[Any]):
+    """The values of a field, each decoded when it is reached, by its index."""
+
+    def __init__(self, parts: Sequence[bytes], decode: _Convert) -> None:
+        self._parts = parts
+        self._decode = decode
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def __getitem__(self, index: Any) -> Any:
+        part = self._parts[index]
+        try:
+            return self._decode(part)
+        except (ProtobufError, ValueError, OverflowError, OSError) as error:
+            raise SourceError("Server returned an unexpected response: an object cannot be decoded") from error
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _value_converter(type_: type, classes: Classes, *, shared: bool) -> _Convert:
+    if type_ in SCALARS:
+        return sys.intern if shared and type_ is str else lambda value: value
+    if type_ is datetime:
+        return _time
+    if type_ is msgspec.Raw:
+        return lambda message: msgspec.Raw(message.raw)
+    return _converter(type_, classes, shared=shared)
+
+
+def _time(message: Any) -> datetime | None:
+    """Convert a Time to whole seconds, as in JSON; Go writes the zero time without seconds."""
+    if not message.HasField("seconds"):
+        return None
+    return _moment(message.seconds)
+
+
+@lru_cache(maxsize=1024)
+def _moment(seconds: int) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def _texts(classes: Classes) -> _Convert:
+    """Return what makes a map of its entries, from text to text."""
+    parse = classes["Entry"].FromString
+
+    def convert(parts: tuple[bytes, ...]) -> dict[str, str]:
+        return {sys.intern(found.key): _short(found.value) for found in map(parse, parts)}
+
+    return convert
+
+
+def _short(text: str) -> str:
+    """Return a text that exists once if it may be the value of a label; others may be long."""
+    return sys.intern(text) if len(text) <= _LONGEST_LABEL else text
+
+
+def _quantities(classes: Classes) -> _Convert:
+    """Return what makes a map of its entries, from text to quantity; a message without text is the zero one."""
+    parse = classes["QuantityEntry"].FromString
+
+    def convert(parts: tuple[bytes, ...]) -> dict[str, str]:
+        return {sys.intern(found.key): sys.intern(found.value.string) or "0" for found in map(parse, parts)}
+
+    return convert
+
+
+def _remembering(convert: _Convert, key: _Convert) -> _Convert:
+    """Return ``convert`` with a memory of bounded size; equal values become one object."""
+    memory: dict[Any, Any] = {}
+
+    def remembered(value: Any) -> Any:
+        part = key(value)
+        found = memory.get(part)
+        if found is None:
+            if len(memory) >= _REMEMBERED:
+                memory.clear()
+            found = memory[part] = convert(part)
+        return found
+
+    return remembered

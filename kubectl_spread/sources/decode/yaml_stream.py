@@ -1,0 +1,214 @@
+"""YAML documents from a file that need not fit into memory: of a list, one item at a time.
+
+A line that begins with anything but a blank or a comment begins a piece of the file. An item is read by itself, which
+cannot change what it means as long as no anchor stands in the document.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
+from typing import Final, NamedTuple, TypeAlias
+
+import msgspec
+
+from kubectl_spread.errors import Position, SourceError
+from kubectl_spread.sources.decode import yaml_values
+from kubectl_spread.sources.decode.listing import ITEMS, Listing, Record, may_be_list
+from kubectl_spread.sources.decode.window import Window
+from kubectl_spread.sources.decode.yaml_records import PlainText, YamlRecord
+from kubectl_spread.sources.decode.yaml_values import AnchorError, NotPlainError
+
+_CUT: Final = re.compile(rb"\n(?=[^\s#])")
+_BEGINS: Final = re.compile(rb"---(?=\s|\Z)")
+_ENDS: Final = re.compile(rb"\.\.\.(?:\s|(?<=\s)#[^\n]*+)*+")
+_DIRECTIVES: Final = re.compile(rb"(?:[%#][^\n]*+|\s)*+")
+_OPENS_ITEMS: Final = re.compile(rb"items:[ \t]*(?:[ \t]#[ -~\t]*)?(?:\r?\n[ \t]*(?:#[ -~\t]*)?)*")
+_ITEM: Final = re.compile(rb"-(?=\s|\Z)")
+_ANCHOR: Final = re.compile(rb"[&*]")
+_ITEMS_ABOVE: Final = b"items:\n"
+_NO_ITEMS: Final = b"items: []\n"
+
+Found: TypeAlias = Record | SourceError
+"""What cannot be read stands as its fault between what can."""
+
+
+class Piece(NamedTuple):
+    """A part of a file, and the line where it begins."""
+
+    text: bytes
+    line: int
+
+
+def documents(window: Window, source: str) -> Iterator[Found | Listing]:
+    """Yield what the rest of a file holds; of a ``Listing`` the items must be exhausted before going on."""
+    reader = _Reader(_pieces(window), source)
+    while reader.following:
+        yield from reader.document()
+
+
+class _Reader:
+    """Puts the pieces of a file together again.
+
+    Attributes:
+        following: The piece that comes next; None: the file ends.
+    """
+
+    def __init__(self, pieces: Iterator[Piece], source: str) -> None:
+        self._pieces = pieces
+        self._source = source
+        self.following = next(pieces, None)
+
+    def document(self) -> Iterator[Found | Listing]:
+        """Yield the next document: what is in it, or the list that it seems to be."""
+        found: list[Piece] = []
+        for piece in self._to_next_document():
+            listing = self._listing(found, piece) if self._opens_items(piece) else None
+            found.append(piece)
+            if listing:
+                yield listing
+                return
+        yield from self._whole(_joined(found))
+
+    def _to_next_document(self) -> Iterator[Piece]:
+        """Yield the pieces of the current document; its directives are part of it, and its end marker."""
+        only_directives = True
+        while piece := self.following:
+            if _BEGINS.match(piece.text) and not only_directives:
+                return
+            self.following = next(self._pieces, None)
+            yield piece
+            if _ENDS.fullmatch(piece.text):
+                return
+            only_directives = only_directives and _DIRECTIVES.fullmatch(piece.text) is not None
+
+    def _opens_items(self, piece: Piece) -> bool:
+        is_item = self.following and _ITEM.match(self.following.text)
+        return bool(is_item and _OPENS_ITEMS.fullmatch(piece.text))
+
+    def _listing(self, above: list[Piece], opening: Piece) -> Listing | None:
+        """Return the list whose items come next; None: what stands above them says that it is something else."""
+        text, line = _joined([*above, opening._replace(text=_NO_ITEMS)])
+        try:
+            plain = yaml_values.read(text, str(Position(self._source, line)))
+        except NotPlainError:
+            return None
+        fields = plain.value
+        if not isinstance(fields, dict) or fields.pop(ITEMS, None) != [] or not may_be_list(fields):
+            return None
+        listing = Listing(line + plain.line, fields)
+        listing.items = self._items(listing)
+        return listing
+
+    def _items(self, listing: Listing) -> Iterator[Found]:
+        rest = self._to_next_document()
+        for index, piece in enumerate(rest):
+            if not _ITEM.match(piece.text):
+                yield from self._rest(listing, _NO_ITEMS, chain([piece], rest), index)
+                return
+            try:
+                yield self._item(piece, index)
+            except SourceError as error:
+                yield error
+            except NotPlainError:
+                yield from self._rest(listing, _ITEMS_ABOVE, chain([piece], rest), index)
+                return
+
+    def _item(self, piece: Piece, index: int) -> Record:
+        """Return the item that a piece is.
+
+        Raises:
+            SourceError: It cannot be read.
+            NotPlainError: It takes the rest of the document to tell what it is.
+        """
+        try:
+            plain = yaml_values.read(piece.text, str(Position(self._source, piece.line)))
+        except AnchorError:
+            raise
+        except NotPlainError:
+            return self._careful_item(piece, index)
+        match plain.value:
+            case [value]:
+                text = PlainText(*piece, plain)
+                return YamlRecord(msgspec.json.encode(value), text, (ITEMS, index), (0,))
+        raise NotPlainError
+
+    def _careful_item(self, piece: Piece, index: int) -> Record:
+        from kubectl_spread.sources.decode import yaml_documents  # noqa: PLC0415 - most files have no faults
+
+        if _ANCHOR.search(piece.text):
+            raise AnchorError
+        try:
+            (document,) = yaml_documents.documents(piece.text, self._source, piece.line)
+        except (SourceError, ValueError) as error:
+            raise NotPlainError from error
+        (raw,) = msgspec.json.decode(yaml_documents.record(document).raw, type=list[msgspec.Raw])
+        return YamlRecord(raw, document, (ITEMS, index), (0,))
+
+    def _rest(self, listing: Listing, above: bytes, pieces: Iterator[Piece], index: int) -> Iterator[Found]:
+        """Yield the items from ``index`` on, read together with the fields below them."""
+        text, line = _joined(pieces)
+        whole = self._whole(Piece(above + text, line - 1))
+        for first in islice(whole, 1):
+            yield from [first] if isinstance(first, SourceError) else self._continued(listing, first, index)
+        yield from whole
+
+    def _continued(self, listing: Listing, record: Record, index: int) -> Iterator[Found]:
+        fields = msgspec.json.decode(record.raw, type=dict[str, msgspec.Raw])
+        items = msgspec.json.decode(fields.pop(ITEMS), type=list[msgspec.Raw])
+        for number, raw in enumerate(items):
+            yield YamlRecord(raw, record, (ITEMS, index + number), (ITEMS, number))
+        for key, value in fields.items():
+            if key in listing.fields:
+                yield SourceError(f"{Position(self._source, record.line_of((key,)))}: key {key!r} stands twice")
+            listing.fields[key] = msgspec.json.decode(value)
+
+    def _whole(self, piece: Piece) -> Iterator[Found]:
+        """Yield what is in whole documents."""
+        try:
+            plain = yaml_values.read(piece.text, str(Position(self._source, piece.line)))
+        except NotPlainError:
+            yield from self._carefully(piece)
+            return
+        if plain.value is not None:
+            yield YamlRecord(msgspec.json.encode(plain.value), PlainText(*piece, plain))
+
+    def _carefully(self, piece: Piece) -> Iterator[Found]:
+        from kubectl_spread.sources.decode import yaml_documents  # noqa: PLC0415 - likewise
+
+        try:
+            for document in yaml_documents.documents(piece.text, self._source, piece.line):
+                try:
+                    yield yaml_documents.record(document)
+                except SourceError as error:
+                    yield error
+        except SourceError as error:
+            yield error
+
+
+def _joined(pieces: Iterable[Piece]) -> Piece:
+    found = list(pieces)
+    return Piece(b"".join(piece.text for piece in found), found[0].line)
+
+
+def _pieces(window: Window) -> Iterator[Piece]:
+    """Yield the pieces of the rest of a file."""
+    scanned = window.position
+    while True:
+        for cut in _CUT.finditer(window.body, scanned):
+            yield _taken(window, cut.end())
+        behind = len(window.body) - window.position
+        if not window.more():
+            break
+        # The last byte may be a line break whose line was not there yet.
+        scanned = window.position + max(behind - 1, 0)
+    if window.position < len(window.body):
+        yield _taken(window, len(window.body))
+
+
+def _taken(window: Window, end: int) -> Piece:
+    line = window.line_at(window.position)
+    piece = Piece(window.taken(end), line)
+    window.forget(end)
+    return piece

@@ -1,0 +1,275 @@
+"""Edits: the few changes to a text that make its document say something else, every other byte kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from kubectl_spread.sources.edit.layout import Block, Flow
+from kubectl_spread.sources.edit.lines import Lines
+from kubectl_spread.sources.edit.outline import Entry, Kind, OutlineNode
+
+
+class _Gone:
+    """The type of GONE."""
+
+
+GONE: Final = _Gone()
+"""Stands in a list for an item that is taken out."""
+
+
+class Edit(NamedTuple):
+    """A range of a text, and what is written in its place."""
+
+    start: int
+    end: int
+    text: str
+
+
+def splice(text: str, edits: Iterable[Edit], start: int, end: int) -> str | None:
+    """Return ``text`` from ``start`` to ``end`` with edits applied; None: they contradict each other."""
+    pieces = []
+    position = start
+    for edit in sorted(edits, key=lambda edit: edit.start):
+        if edit.start < position:
+            return None
+        pieces += [text[position : edit.start], edit.text]
+        position = edit.end
+    return "".join([*pieces, text[position:end]])
+
+
+class _Style(msgspec.Struct, frozen=True):
+    flow: Flow
+    block: Block
+
+
+class Editor:
+    """Collects the edits that make one document say what is wanted."""
+
+    def __init__(self, text: str, *, json: bool) -> None:
+        """Prepare to edit a document of the file ``text``."""
+        self.edits: list[Edit] = []
+        self._text = text
+        self._anchors = not json and "&" in text
+        self._final: dict[int, object] = {}
+        self._lines = Lines(text)
+        newline = self._lines.newline
+        self._style = _Style(Flow(quoted=json, newline=newline), Block(newline=newline))
+
+    def sync(self, part: OutlineNode, old: object, wanted: object, style: _Style | None = None) -> None:
+        """Make ``part``, which says ``old``, say ``wanted``; in lists GONE marks items to take out."""
+        style = style or self._style
+        if part.kind is Kind.ALIAS:
+            if part.identity not in self._final or self._final[part.identity] != wanted:
+                self._replace(part, wanted, style)
+            return
+        if part.identity:
+            self._final[part.identity] = wanted
+        if part.kind is Kind.UNREAD or (old is wanted and not self._anchors):
+            return
+        if part.kind is Kind.MAPPING and isinstance(old, dict) and isinstance(wanted, dict):
+            self._mapping(part, old, wanted, style)
+        elif part.kind is Kind.SEQUENCE and isinstance(old, list) and isinstance(wanted, list):
+            self._sequence(part, old, wanted, style)
+        elif old != wanted:
+            self._replace(part, wanted, style)
+
+    def _mapping(self, part: OutlineNode, old: dict[str, object], wanted: dict[str, object], style: _Style) -> None:
+        own = {entry.key: entry for entry in part.entries if entry.value.kind is not Kind.MERGE}
+        inherited = self._inherited(part, old)
+        if inherited is None or inherited.keys() - own.keys() - wanted.keys():
+            self._replace(part, wanted, style)
+            return
+        inner = self._flow_style(part, style)
+        for entry in own.values():
+            if entry.key in wanted:
+                self.sync(entry.value, old[entry.key], wanted[entry.key], self._entry_style(entry, inner))
+        gone = {index for index, entry in enumerate(part.entries) if own.get(entry.key) and entry.key not in wanted}
+        added = {
+            key: value
+            for key, value in wanted.items()
+            if key not in own and not (key in inherited and inherited[key] == value)
+        }
+        if added and (gone or not part.entries):
+            self._replace(part, wanted, style)
+            return
+        if gone:
+            self._remove(part, gone)
+        if added and part.flow:
+            flow = inner.flow
+            indent = self._lines.margin(part.entries[-1].start)
+            members = [f"{flow.scalar(key)}{flow.colon}{flow.write(value, indent)}" for key, value in added.items()]
+            self._extend_flow(part, members, flow)
+        elif added:
+            indent = self._lines.indent(part.entries[0].start)
+            self._extend_block(part, [inner.block.entry(key, value, indent) for key, value in added.items()])
+
+    def _sequence(self, part: OutlineNode, old: list[object], wanted: list[object], style: _Style) -> None:
+        aligned = wanted if any(item is GONE for item in wanted) else _aligned(old, wanted)
+        if aligned is None or (not part.entries and wanted):
+            self._replace(part, wanted, style)
+            return
+        inner = self._flow_style(part, style)
+        for entry, before, after in zip(part.entries, old, aligned, strict=False):
+            if after is not GONE:
+                self.sync(entry.value, before, after, inner)
+        gone = {index for index, item in enumerate(aligned) if item is GONE}
+        if gone:
+            self._remove(part, gone)
+        added = aligned[len(old) :]
+        if added and part.flow:
+            last = part.entries[-1]
+            flow = self._flow_style(last.value, inner).flow
+            indent = self._lines.margin(last.start)
+            self._extend_flow(part, [flow.write(item, indent) for item in added], inner.flow)
+        elif added:
+            block, indent = self._item_style(part, style.block), self._lines.indent(part.entries[-1].start)
+            self._extend_block(part, [block.item(item, indent) for item in added])
+
+    def _inherited(self, part: OutlineNode, old: dict[str, object]) -> dict[str, object] | None:
+        """Return what ``<<`` will bring into a mapping; None: that cannot be told."""
+        found: dict[str, object] = {}
+        for merge in (entry.value for entry in part.entries if entry.value.kind is Kind.MERGE):
+            for source in reversed(merge.entries):
+                if source.value.kind is Kind.MAPPING:
+                    found |= {entry.key: old[entry.key] for entry in source.value.entries if entry.key in old}
+                    continue
+                value = self._final.get(source.value.identity)
+                if not isinstance(value, dict):
+                    return None
+                found |= value
+        return found
+
+    def _replace(self, part: OutlineNode, wanted: object, style: _Style) -> None:
+        """Write a value in brackets where a part stands; its anchor and tag stay."""
+        text = style.flow.write(without_gone(wanted), self._lines.margin(part.start))
+        # A block begins where the keys of its parent may begin too, and brackets may not.
+        apart = not part.flow or part.content == part.end
+        self._edit(part.content, part.end, f" {text}" if apart else text)
+
+    def _remove(self, part: OutlineNode, gone: set[int]) -> None:
+        """Take out some entries, with the lines or the commas that belong to them."""
+        entries = part.entries
+        if len(gone) == len(entries):
+            self._empty(part)
+            return
+        for first, last in _runs(gone):
+            start, end = entries[first].start, entries[last].end
+            if not part.flow and self._lines.begins_at(start):
+                self._edit(*self._lines.spanning(start, end), "")
+            elif part.flow and first:
+                self._edit(entries[first - 1].end, end, "")
+            else:
+                self._edit(start, entries[last + 1].start, "")
+
+    def _empty(self, part: OutlineNode) -> None:
+        """Leave empty brackets of a mapping or sequence; a comment behind its key stays."""
+        brackets = "{}" if part.kind is Kind.MAPPING else "[]"
+        lead = part.lead
+        if self._text[part.start : part.start + 1] in ("&", "!"):
+            properties = self._text[part.start : part.content].splitlines()[0].partition(" #")[0]
+            lead = part.start + len(properties.rstrip())
+        if part.flow or not self._lines.begins_at(part.content) or self._lines.start(part.content) <= lead:
+            self._edit(part.content, part.end, brackets)
+            return
+        self._edit(lead, lead, f" {brackets}")
+        self._edit(*self._lines.spanning(part.content, part.end), "")
+
+    def _extend_flow(self, part: OutlineNode, members: Sequence[str], flow: Flow) -> None:
+        last = part.entries[-1]
+        on_lines = flow.unit is not None
+        between = f",{self._lines.newline}{self._lines.margin(last.start)}" if on_lines else flow.comma
+        self._edit(last.end, last.end, "".join(f"{between}{member}" for member in members))
+
+    def _extend_block(self, part: OutlineNode, lines: Sequence[str]) -> None:
+        """Add lines below a block and the comments that belong to it."""
+        text = self._lines.newline.join(lines)
+        where = self._lines.below(part.content, part.end)
+        ends = self._lines.ends_at(where)
+        self._edit(where, where, f"{text}{self._lines.newline}" if ends else f"{self._lines.newline}{text}")
+
+    def _flow_style(self, part: OutlineNode, style: _Style) -> _Style:
+        """Return the style of what stands inside a part: that of its own entries, if it has any in brackets."""
+        if not part.flow or not part.entries:
+            return style
+        flow, (first, *rest) = style.flow, part.entries
+        before = self._text[part.content + 1 : first.start]
+        unit = None
+        if self._lines.several(before):
+            unit = self._lines.margin(first.start).removeprefix(self._lines.margin(part.content)) or "  "
+        colon = flow.colon
+        if part.kind is Kind.MAPPING:
+            flow = msgspec.structs.replace(flow, quoted=self._text[first.start] == '"')
+            space = self._text[first.lead : first.value.start]
+            colon = f":{space}" if not space.strip() and not self._lines.several(space) else colon
+        comma = self._text[first.end : rest[0].start] if rest and unit is None else ""
+        if comma.strip() != "," or self._lines.several(comma):
+            comma = ", " if colon != ":" else ","
+        return msgspec.structs.replace(style, flow=msgspec.structs.replace(flow, colon=colon, comma=comma, unit=unit))
+
+    def _entry_style(self, entry: Entry, style: _Style) -> _Style:
+        """Return the style inside an entry: lists of lines are indented as this one is, if it is one."""
+        value = entry.value
+        if value.kind is not Kind.SEQUENCE or value.flow:
+            return style
+        return msgspec.structs.replace(style, block=msgspec.structs.replace(style.block, step=self._step(entry)))
+
+    def _item_style(self, part: OutlineNode, block: Block) -> Block:
+        """Return the style of an item that is added to a sequence, that of the items that are there."""
+        last = part.entries[-1]
+        gap = self._text[last.lead : last.value.start]
+        lists = [
+            entry
+            for item in part.entries
+            for entry in item.value.entries
+            if entry.value.kind is Kind.SEQUENCE and entry.value.entries
+        ]
+        steps = [self._step(entry) for entry in lists if not entry.value.flow]
+        return msgspec.structs.replace(
+            block,
+            gap=gap if gap and not gap.strip(" ") else " ",
+            flow_items=all(item.value.flow and item.value.kind is Kind.MAPPING for item in part.entries),
+            flow_values=any(entry.value.flow for entry in lists),
+            step=steps[-1] if steps else block.step,
+        )
+
+    def _step(self, entry: Entry) -> str:
+        return " " * (self._lines.column(entry.value.content) - self._lines.column(entry.start))
+
+    def _edit(self, start: int, end: int, text: str) -> None:
+        self.edits.append(Edit(start, end, text))
+
+
+def _aligned(old: list[object], wanted: list[object]) -> list[object] | None:
+    """Return ``wanted`` with GONE for each item of ``old`` that it lacks; None: it is not what remains of ``old``."""
+    if len(wanted) >= len(old):
+        return wanted
+    remaining = iter(wanted)
+    following: object = next(remaining, GONE)
+    aligned: list[object] = []
+    for item in old:
+        if following is not GONE and item == following:
+            aligned.append(following)
+            following = next(remaining, GONE)
+        else:
+            aligned.append(GONE)
+    return aligned if following is GONE else None
+
+
+def _runs(indices: set[int]) -> Iterable[tuple[int, int]]:
+    """Return the first and the last of each run of consecutive numbers."""
+    firsts = sorted(index for index in indices if index - 1 not in indices)
+    lasts = sorted(index for index in indices if index + 1 not in indices)
+    return zip(firsts, lasts, strict=True)
+
+
+def without_gone(value: object) -> object:
+    """Return what a value says once its GONE items are taken out."""
+    match value:
+        case dict():
+            return {key: without_gone(item) for key, item in value.items()}
+        case list():
+            return [without_gone(item) for item in value if item is not GONE]
+    return value

@@ -1,0 +1,1 @@
+"""What files named on the command line hold. It may import `sources.decode`."""

@@ -1,0 +1,111 @@
+"""Baselines: the findings of a report that an earlier run wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import BinaryIO, Final
+
+import msgspec
+
+from kubectl_spread.errors import DecodeError, Position, SourceError
+from kubectl_spread.kube.api.types import Message
+from kubectl_spread.sources.decode import json_documents, json_objects
+from kubectl_spread.sources.decode.json_objects import MalformedFieldError, Path
+from kubectl_spread.sources.decode.listing import Record
+from kubectl_spread.sources.files import inputs, manifests
+
+SEVERITIES: Final = ("error", "warning", "info")
+
+
+class KnownObject(Message, frozen=True):
+    """The workload that a finding is about."""
+
+    kind: str = ""
+    name: str = ""
+
+
+class KnownFinding(Message, frozen=True):
+    """What tells one finding from another, and how severe it was; a report has more of it."""
+
+    code: str = ""
+    severity: str = ""
+    namespace: str = ""
+    object: KnownObject = KnownObject()
+    path: str = ""
+
+
+class _Report(Message, frozen=True):
+    api_version: str = ""
+    kind: str = ""
+    findings: tuple[KnownFinding, ...] | None = None
+
+
+def read(path: str, stdin: BinaryIO, *, api_version: str, kind: str) -> tuple[KnownFinding, ...]:
+    """Return the findings of a report in JSON or YAML.
+
+    Args:
+        path: The file, or ``-``.
+        stdin: What ``-`` stands for.
+        api_version: The apiVersion that the report must have.
+        kind: The kind that it must have.
+
+    Raises:
+        SourceError: The file cannot be read, or is not one document.
+        DecodeError: A field is missing or has a value that it cannot have.
+    """
+    source = inputs.source_name(path)
+    record = _only(list(_records(inputs.content(path, stdin), source)), source)
+    try:
+        report = json_objects.decode(record.raw, _Report)
+        return _checked(report, api_version, kind)
+    except MalformedFieldError as error:
+        position = Position(source, record.line_of(error.path))
+        raise DecodeError(position, "", json_objects.format_path(error.path), error.problem) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise SourceError(f"{Position(source, record.line)}: {error}") from error
+
+
+def _records(body: bytes, source: str) -> Iterator[Record]:
+    if manifests.is_json(body):
+        body = yield from json_documents.records(body, source)
+    if body:
+        from kubectl_spread.sources.decode import yaml_documents  # noqa: PLC0415 - JSON does not wait for it
+
+        yield from map(yaml_documents.record, yaml_documents.documents(body, source))
+
+
+def _only(records: list[Record], source: str) -> Record:
+    if len(records) != 1:
+        raise SourceError(f"{source}: expected one report, found {len(records) or 'none'}")
+    return records[0]
+
+
+def _checked(report: _Report, api_version: str, kind: str) -> tuple[KnownFinding, ...]:
+    """Return the findings of a report that is one.
+
+    Raises:
+        FieldError: A field is missing, or has a value that it cannot have.
+    """
+    for name, found, expected in (("apiVersion", report.api_version, api_version), ("kind", report.kind, kind)):
+        if found != expected:
+            raise MalformedFieldError(
+                (name,), f"expected {expected}, got {found}" if found else f"is missing: no {kind}"
+            )
+    if report.findings is None:
+        raise MalformedFieldError(("findings",), "is missing")
+    for index, finding in enumerate(report.findings):
+        _check(finding, ("findings", index))
+    return report.findings
+
+
+def _check(finding: KnownFinding, path: Path) -> None:
+    for field, value in (
+        (("code",), finding.code),
+        (("severity",), finding.severity),
+        (("object", "kind"), finding.object.kind),
+    ):
+        if not value:
+            raise MalformedFieldError((*path, *field), "is missing")
+    if finding.severity not in SEVERITIES:
+        expected = ", ".join(SEVERITIES)
+        raise MalformedFieldError((*path, "severity"), f"expected one of {expected}, got {finding.severity}")

@@ -1,0 +1,156 @@
+"""Kinds: whether a document is an object that is read, one of another kind, or none, by its apiVersion and kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from functools import cache
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from kubectl_spread.kube.api.types import Event, Namespace, Node, Pod
+from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
+from kubectl_spread.kube.scheduler.defaultconstraints import MapSelecting
+from kubectl_spread.sources.decode.json_objects import Json, MalformedFieldError
+from kubectl_spread.sources.decode.listing import HEADER, LIST, METADATA
+
+Object: TypeAlias = Pod | Node | Namespace | Event | MapSelecting | WorkloadObject
+
+NOT_KUBERNETES: Final = "not a Kubernetes object, which has apiVersion and kind"
+_TYPES: Final[dict[tuple[str, str], type[Object]]] = {
+    ("", "Pod"): Pod,
+    ("", "Node"): Node,
+    ("", "Namespace"): Namespace,
+    ("", "Event"): Event,
+    ("", "Service"): MapSelecting,
+    **KINDS,
+}
+_GROUP_OF: Final[Mapping[str, str]] = {**{kind: group for group, kind in _TYPES}, LIST: ""}
+_KIND_OF: Final[Mapping[str, str]] = {kind.lower(): kind for kind in _GROUP_OF}
+_STATUS: Final = "Status"
+_META_GROUP: Final = "meta.k8s.io"
+_STATUS_GROUPS: Final = ("", _META_GROUP)
+_WITHOUT_SPECS: Final = frozenset({"Table", "PartialObjectMetadata"})
+"""What the API server sends instead of objects to clients that ask for their metadata or for columns."""
+_NAMESAKES: Final = frozenset({("events.k8s.io", "Event")})
+"""Kinds of Kubernetes that are called like one of another group that is read."""
+_OTHER_KINDS: Final[Mapping[str, frozenset[str]]] = {
+    "apps": frozenset({"ControllerRevision", "Scale", "DeploymentRollback"}),
+    "batch": frozenset({"JobTemplate"}),
+}
+"""Maps the groups that have only kinds with pod templates to their few other kinds.
+
+Source: kubernetes v1.37.1 staging/src/k8s.io/api/{apps,batch}/*/register.go; no other kind was added since 1.27.
+"""
+_DOTTED_GROUPS: Final = frozenset(
+    f"{name}.k8s.io"
+    for name in (
+        "admissionregistration",
+        "apiextensions",
+        "apiregistration",
+        "authentication",
+        "authorization",
+        "certificates",
+        "coordination",
+        "discovery",
+        "events",
+        "flowcontrol.apiserver",
+        "internal.apiserver",
+        "networking",
+        "node",
+        "rbac.authorization",
+        "resource",
+        "scheduling",
+        "storage",
+        "storagemigration",
+    )
+)
+"""The groups of Kubernetes itself that have a dot.
+
+A group without one is always Kubernetes' own: that of a CustomResourceDefinition has a dot.
+Source: kubernetes v1.37.1 staging/src/k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go.
+"""
+_NULL: Final = msgspec.Raw(b"null")
+_ALIKE: Final = 0.85
+"""How alike two words are, as difflib has it, of which one is the other misspelt."""
+
+
+def type_of(api_version: str, kind: str) -> type[Object] | None:
+    """Return what an object is decoded as; None for a kind that is not read.
+
+    Raises:
+        FieldError: No such kind is in that group, and one that is read was meant.
+    """
+    found = _TYPES.get((_group(api_version), kind))
+    if found is None and (fault := _misnamed(api_version, kind)):
+        raise fault
+    return found
+
+
+def confirm_object(api_version: str, kind: str, raw: Json) -> None:
+    """Do nothing for what the API keeps.
+
+    Raises:
+        FieldError: It is the API's answer to a request: an error, mostly, or objects without their specs.
+    """
+    if kind == _STATUS and _group(api_version) in _STATUS_GROUPS:
+        raise MalformedFieldError((), _status_text(msgspec.json.decode(raw)))
+    if kind.removesuffix(LIST) in _WITHOUT_SPECS and _group(api_version) == _META_GROUP:
+        raise MalformedFieldError(
+            (), "this holds no specs, so there is nothing to check; save the objects with -o json"
+        )
+
+
+def is_meant_as_object(raw: Json) -> bool:
+    """Tell whether a document is meant as a Kubernetes object: workflows of a CI, or values of a chart, are not.
+
+    It has apiVersion and kind, or one of them and metadata, or its kind alone tells.
+    """
+    try:
+        fields = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+    except msgspec.ValidationError:
+        return False
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return True
+    header = [name for name in HEADER if bytes(fields.get(name, _NULL)) not in (b"null", b'""')]
+    if not header:
+        return False
+    if len(header) == len(HEADER) or METADATA in fields:
+        return True
+    kind = msgspec.json.decode(fields.get("kind", _NULL))
+    return isinstance(kind, str) and kind.removesuffix(LIST) in ("", *_GROUP_OF)
+
+
+def _group(api_version: str) -> str:
+    return api_version.rpartition("/")[0]
+
+
+@cache
+def _misnamed(api_version: str, kind: str) -> MalformedFieldError | None:
+    """Return what is wrong with a kind of Kubernetes that does not exist; None where it may."""
+    group = _group(api_version)
+    if ("." in group and group not in _DOTTED_GROUPS) or (group, kind) in _NAMESAKES:
+        return None
+    if (group, kind.removesuffix(LIST)) in _TYPES:
+        return None
+    problem = f'"{kind}" is not a kind of {api_version}'
+    near = get_close_matches(kind.lower(), _KIND_OF, 1, _ALIKE)
+    if not near:
+        others = _OTHER_KINDS.get(group)
+        exists = others is None or kind.removesuffix(LIST) in others
+        return None if exists else MalformedFieldError(("kind",), problem)
+    meant = _KIND_OF[near[0]]
+    right = f"{_GROUP_OF[meant]}/v1".removeprefix("/")
+    if meant == kind:
+        return MalformedFieldError(("apiVersion",), f'{problem}; did you mean "apiVersion: {right}"?')
+    of = "" if _GROUP_OF[meant] == group else f" of {right}"
+    return MalformedFieldError(("kind",), f'{problem}; did you mean "kind: {meant}"{of}?')
+
+
+def _status_text(status: Any) -> str:
+    code, reason, message = (status.get(name) for name in ("code", "reason", "message"))
+    if status.get("status") == "Success":
+        return "this is an answer of the API server, not an object"
+    error = " ".join(str(part) for part in (code, reason) if part)
+    return f"this is an API error, not an object: {error or 'no code'}: {message or 'no message'}"

@@ -1,0 +1,122 @@
+"""Positions: where the fields of manifests are written, which is found by reading their files again.
+
+So nobody pays for it who does not ask, and a file of which nobody asks is read once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from io import BytesIO
+from pathlib import Path as File
+from typing import Final, TypeAlias
+
+import msgspec
+
+from kubectl_spread.errors import STDIN, Position, SourceError
+from kubectl_spread.kube.api.types import Object
+from kubectl_spread.sources.decode import json_documents, json_objects
+from kubectl_spread.sources.decode.json_objects import MalformedFieldError, Path
+from kubectl_spread.sources.decode.listing import Listing, Record
+from kubectl_spread.sources.decode.window import Window
+from kubectl_spread.sources.files import inputs, manifests
+from kubectl_spread.sources.files.manifests import RawObject
+from kubectl_spread.sources.files.repeats import Name
+
+Field: TypeAlias = tuple[Name, Position, str]
+"""An object, where it is written, and a field path in it, such as ``spec.topologySpreadConstraints[0]``."""
+_Beginning: TypeAlias = tuple[Name, int | None]
+"""An object and the line where it begins."""
+
+MOST_BYTES: Final = 64 << 20
+"""A larger file is not read again: whole JSON files are held in memory for that."""
+_STEP: Final = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
+
+
+def fields(wanted: Iterable[Field]) -> dict[Field, Position]:
+    """Return where fields of manifests begin: at the field, or the innermost around it that is there.
+
+    Where a file cannot be read again (standard input, a pipe, a large file, one that has changed) it is where the
+    object begins, without a column.
+
+    Args:
+        wanted: Objects with their file and line, as ``manifests.read`` has them, and paths in them.
+    """
+    found: dict[Field, Position] = {}
+    by_file: dict[str, dict[_Beginning, list[str]]] = {}
+    for name, position, path in wanted:
+        found[name, position, path] = position
+        by_file.setdefault(position.source, {}).setdefault((name, position.line), []).append(path)
+    for source, paths in by_file.items():
+        for (name, line), record in _records(source, paths):
+            for path in paths[name, line]:
+                place = record.place_of(_steps(path))
+                found[name, Position(source, line), path] = Position(source, place.line, place.column)
+    return found
+
+
+def _records(source: str, wanted: Iterable[_Beginning]) -> Iterator[tuple[_Beginning, Record]]:
+    """Yield the objects of a file that stand where they stood before, as far as it can be read."""
+    left = set(wanted)
+    beginnings = frozenset(line for _, line in left)
+    try:
+        for member in _members(source):
+            line = member.record.line
+            name = _name(member) if line in beginnings else None
+            if name is not None and (name, line) in left:
+                left.remove((name, line))
+                yield (name, line), member.record
+            if not left:
+                return
+    except SourceError:
+        # It was read a moment ago, and told then what is wrong with it.
+        return
+
+
+def _members(source: str) -> Iterator[RawObject]:
+    for document in _documents(source):
+        for member in manifests.contents(document):
+            if isinstance(member, RawObject):
+                yield member
+
+
+def _documents(source: str) -> Iterator[Record | Listing | SourceError]:
+    body = _content(source)
+    if manifests.is_json(body):
+        # Not as a stream, which does not know the columns.
+        body = yield from json_documents.records(body, source)
+    if body:
+        from kubectl_spread.sources.decode import yaml_stream  # noqa: PLC0415 - JSON does not wait for it
+
+        yield from yaml_stream.documents(Window([body], source), source)
+
+
+def _content(source: str) -> bytes:
+    """Return what is in a file; nothing where it cannot be read a second time or is too large."""
+    if source == STDIN or not File(source).is_file():
+        return b""
+    parts: list[bytes] = []
+    size = 0
+    with closing(inputs.blocks(source, BytesIO())) as blocks:
+        for block in blocks:
+            parts.append(block)
+            size += len(block)
+            if size > MOST_BYTES:
+                return b""
+    return b"".join(parts)
+
+
+def _name(member: RawObject) -> Name | None:
+    """Return the name of an object that can be read."""
+    if member.type is None:
+        return None
+    try:
+        metadata = json_objects.decode(bytes(member.record.raw), Object).metadata
+    except (MalformedFieldError, msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return member.kind, metadata.namespace or manifests.NAMESPACE, metadata.name
+
+
+def _steps(path: str) -> Path:
+    return tuple(int(index) if index else key for index, key in _STEP.findall(path))

@@ -1,0 +1,58 @@
+"""Repeats: objects of the same kind, namespace and name that are read more than once.
+
+Manifests of one name may differ: those of two overlays are for two clusters. Stored objects and nodes may not, as a
+cluster has one of a name.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+from kubectl_spread.errors import Position, SourceError
+from kubectl_spread.sources.files.manifests import Loaded
+
+Name: TypeAlias = tuple[str, str, str]
+"""The kind, namespace and name of an object."""
+
+
+class _Seen(NamedTuple):
+    digest: int
+    source: str
+    line: int | None
+    only: bool
+    """Whether there can be no other object of its name."""
+
+
+class Repeats:
+    """The objects that were read so far."""
+
+    def __init__(self) -> None:
+        """Start without any."""
+        self._seen: dict[Name, tuple[_Seen, ...]] = {}
+
+    def copy_of(self, loaded: Loaded) -> int | None:
+        """Return how many objects of its name were read before a manifest; 0: it is stored; None: an equal one was.
+
+        Raises:
+            SourceError: Another object of its name was read, and there can be only one.
+        """
+        metadata = loaded.object.metadata
+        name = (loaded.kind, metadata.namespace, metadata.name)
+        before = self._seen.get(name, ())
+        if metadata.name and any(one.digest == loaded.digest for one in before):
+            return None
+        only = not loaded.is_manifest
+        self._seen[name] = (*before, _Seen(loaded.digest, loaded.position.source, loaded.position.line, only))
+        other = next((one for one in before if only and one.only), None)
+        if other is not None:
+            raise _conflict(loaded, Position(other.source, other.line))
+        return 0 if only else len(before)
+
+
+def _conflict(loaded: Loaded, other: Position) -> SourceError:
+    metadata = loaded.object.metadata
+    subject = f"{loaded.kind} {metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name
+    return SourceError(
+        f"{loaded.position}: {subject}: another object of this name is in {other}, and a cluster has only one: "
+        "check captures of one moment and of one cluster"
+    )

@@ -1,0 +1,171 @@
+"""The configuration file of a kube-scheduler: what each of its schedulers makes of spread constraints."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import BinaryIO, Final, TypeVar
+
+import msgspec
+
+from kubectl_spread.errors import DecodeError, Position, SourceError
+from kubectl_spread.kube.api.field import FieldError as Invalid
+from kubectl_spread.kube.api.types import Message
+from kubectl_spread.kube.scheduler import configuration
+from kubectl_spread.kube.scheduler.configuration import (
+    KubeSchedulerConfiguration,
+    KubeSchedulerProfile,
+    PodTopologySpreadArgs,
+    Profile,
+)
+from kubectl_spread.sources.decode import declaration, json_documents, json_objects
+from kubectl_spread.sources.decode.json_objects import MalformedFieldError, Path
+from kubectl_spread.sources.decode.listing import Record
+from kubectl_spread.sources.files import inputs, manifests
+
+T = TypeVar("T", bound=Message)
+
+_ARGS_KIND: Final = f"{configuration.PLUGIN}Args"
+_NULL: Final = b"null"
+_PART: Final = re.compile(r"([A-Za-z]+)|\[([0-9]+)\]")
+
+
+class ConfigReading(msgspec.Struct, frozen=True):
+    """What a configuration file says.
+
+    Attributes:
+        profiles: Maps the name of each scheduler to what it makes of spread constraints; empty where anything is wrong.
+        errors: Everything that is wrong, by line; each names its line and field.
+    """
+
+    profiles: Mapping[str, Profile]
+    errors: tuple[DecodeError | SourceError, ...] = ()
+
+
+def read(path: str, stdin: BinaryIO) -> ConfigReading:
+    """Read a KubeSchedulerConfiguration from a YAML or JSON file.
+
+    What kube-scheduler refuses of it for a reason that concerns spread constraints is refused here, in its words. Of
+    several documents it reads the first.
+
+    Args:
+        path: A file, or ``-``.
+        stdin: What ``-`` stands for.
+    """
+    source = inputs.source_name(path)
+    try:
+        record = next(_records(inputs.content(path, stdin), source), None)
+    except SourceError as error:
+        return ConfigReading({}, (error,))
+    if record is None:
+        return ConfigReading({}, (SourceError(f"{source}: a {configuration.KIND} is expected, but the file is empty"),))
+    reader = _Reader(record, source)
+    profiles = reader.profiles()
+    if not reader.errors:
+        return ConfigReading(profiles)
+    by_line = sorted(reader.errors, key=lambda error: error.position.line or 0)
+    return ConfigReading({}, tuple(by_line))
+
+
+def _records(body: bytes, source: str) -> Iterator[Record]:
+    if manifests.is_json(body):
+        body = yield from json_documents.records(body, source)
+    if body:
+        from kubectl_spread.sources.decode import yaml_documents  # noqa: PLC0415 - JSON does not wait for it
+
+        for document in yaml_documents.documents(body, source):
+            yield yaml_documents.record(document)
+
+
+class _Reader(msgspec.Struct, frozen=True):
+    """Reads one document; faults are kept, and what they leave is read on."""
+
+    record: Record
+    source: str
+    errors: list[DecodeError] = msgspec.field(default_factory=list)
+
+    def profiles(self) -> dict[str, Profile]:
+        """Return the profiles by name; of a document with faults, anything."""
+        config = self._decode(msgspec.Raw(bytes(self.record.raw)), KubeSchedulerConfiguration, ())
+        if config is None or not self._is_configuration(config):
+            return {}
+        # Without any there is one, of which everything is the default.
+        written = [
+            self._decode(raw, KubeSchedulerProfile, ("profiles", index)) for index, raw in enumerate(config.profiles)
+        ] or [KubeSchedulerProfile()]
+        known = [one or KubeSchedulerProfile(scheduler_name=f"profiles[{index}]") for index, one in enumerate(written)]
+        names = configuration.scheduler_names(known)
+        return {
+            name: self._profile(one, names, index) for index, (name, one) in enumerate(zip(names, known, strict=True))
+        }
+
+    def _is_configuration(self, config: KubeSchedulerConfiguration) -> bool:
+        expected = {"apiVersion": configuration.API_VERSION, "kind": configuration.KIND}
+        found = {"apiVersion": config.api_version, "kind": config.kind}
+        for name, value in found.items():
+            if not value:
+                self._fault((name,), "is missing")
+            elif value != expected[name]:
+                self._fault((name,), f"is {value}, not {expected[name]}")
+        return found == expected
+
+    def _profile(self, written: KubeSchedulerProfile, names: Sequence[str], index: int) -> Profile:
+        args = PodTopologySpreadArgs()
+        self._refuse(configuration.plugin_config_errors(written, index))
+        for number, config in enumerate(written.plugin_config):
+            if config.name == configuration.PLUGIN:
+                path = ("profiles", index, "pluginConfig", number, "args")
+                args = self._args(config.args, path)
+        self._refuse(configuration.profile_errors(names, index))
+        return configuration.profile(written, args)
+
+    def _args(self, raw: msgspec.Raw, path: Path) -> PodTopologySpreadArgs:
+        args = self._decode(raw, PodTopologySpreadArgs, path) or PodTopologySpreadArgs()
+        for name, value, expected in (
+            ("apiVersion", args.api_version, configuration.API_VERSION),
+            ("kind", args.kind, _ARGS_KIND),
+        ):
+            if value not in {"", expected}:
+                self._fault((*path, name), f"is {value}, not {expected}")
+        self._refuse(configuration.args_errors(args, json_objects.format_path(path)))
+        return args
+
+    def _decode(self, raw: msgspec.Raw, type_: type[T], path: Path) -> T | None:
+        """Decode a part of the document; None: a field has the wrong type, or this is no object."""
+        body = b"{}" if bytes(raw) == _NULL else bytes(raw)
+        try:
+            decoded = json_objects.decode(body, type_)
+            for unknown in _unknown(msgspec.json.decode(body), type_, path):
+                self._fault(unknown, "unknown field")
+        except MalformedFieldError as error:
+            self._fault((*path, *error.path), error.problem)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            self._fault(path, str(error))
+        else:
+            return decoded
+        return None
+
+    def _refuse(self, errors: Iterator[Invalid]) -> None:
+        for error in errors:
+            parts = _PART.findall(error.path)
+            path = tuple(name or int(number) for name, number in parts)
+            self._fault(path, error.message.removeprefix(f"{error.path}: "))
+
+    def _fault(self, path: Path, problem: str) -> None:
+        position = Position(self.source, self.record.line_of(path))
+        self.errors.append(DecodeError(position, configuration.KIND, json_objects.format_path(path), problem))
+
+
+def _unknown(value: object, type_: type[Message], path: Path) -> Iterator[Path]:
+    """Yield where an object has fields that its type does not know, which kube-scheduler refuses."""
+    known = {found.json_name: found for found in declaration.fields(type_)}
+    for name, item in value.items() if isinstance(value, dict) else ():
+        here = (*path, name)
+        if name not in known:
+            yield here
+        elif issubclass(known[name].type, Message):
+            nested = (
+                [((*here, index), one) for index, one in enumerate(item)] if isinstance(item, list) else [(here, item)]
+            )
+            for where, one in nested:
+                yield from _unknown(one, known[name].type, where)
