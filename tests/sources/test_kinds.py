@@ -100,6 +100,7 @@ def test_kinds_that_do_not_exist(api_version: str, kind: str, problem: str) -> N
         pytest.param({"on": "push", "jobs": {}}, False, id="a workflow"),
         pytest.param({"metadata": {"name": "x"}, "spec": {}}, False, id="metadata alone"),
         pytest.param({"apiVersion": None, "kind": "", "metadata": {}}, False, id="null and nothing"),
+        pytest.param({"kind": 10**400, "spec": {}}, False, id="a number that no type holds"),
         pytest.param([], False, id="a list"),
         pytest.param("text", False, id="a text"),
     ],

@@ -118,8 +118,11 @@ def is_meant_as_object(raw: Json) -> bool:
         return False
     if len(header) == len(HEADER) or METADATA in fields:
         return True
-    kind = msgspec.json.decode(fields.get("kind", _NULL))
-    return isinstance(kind, str) and kind.removesuffix(LIST) in ("", *_GROUP_OF)
+    try:
+        kind = msgspec.json.decode(fields.get("kind", _NULL), type=str)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return kind.removesuffix(LIST) in ("", *_GROUP_OF)
 
 
 def _group(api_version: str) -> str:
