@@ -25,18 +25,18 @@ FOR_PEOPLE: Final = frozenset({TABLE, WIDE, "name"})
 """Formats that say nothing where there is nothing to say, as kubectl's."""
 _RENDERERS: Final = {
     "csv": "spreadsheet:csv",
-    "github": "github:github",
+    "github": "ci.github:github",
     "html": "html:page",
     "json": "structured:json",
-    "junit": "junit:junit",
+    "junit": "ci.junit:junit",
     "markdown": "markdown:markdown",
     "name": "structured:names",
     "openmetrics": "openmetrics:openmetrics",
-    "openreports": "openreports:openreports",
-    "sarif": "sarif:sarif",
+    "openreports": "ci.openreports:openreports",
+    "sarif": "ci.sarif:sarif",
     "yaml": "structured:yaml",
 }
-"""Maps a format to the module in ``kubectl_spread.render`` and the function in it that takes a report to text."""
+"""Maps a format to its module in ``kubectl_spread.render`` and the function in it that takes a report to text."""
 NAMES: Final = tuple(sorted((TABLE, WIDE, *_RENDERERS)))
 
 

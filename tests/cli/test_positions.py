@@ -145,4 +145,4 @@ def test_tables_do_not_wait_for_places(folder: Path) -> None:
     text, _ = place(SHAPES["one document"])
     (folder / "f").write_text(text, encoding="utf-8")
     for form, located in (("table", False), ("name", False), ("json", True)):
-        assert ("kubectl_spread.sources.files.inputs.positions" in imported("check", "-f", "f", "-o", form)) == located
+        assert ("kubectl_spread.sources.files.positions" in imported("check", "-f", "f", "-o", form)) == located

@@ -36,7 +36,7 @@ def test_summaries_are_those_of_the_commands() -> None:
     [
         (["--help"], ["kubectl_spread.audit", "kubectl_spread.rules", "rich"]),
         (["schema"], ["kubectl_spread.audit", "kubectl_spread.rules", "rich"]),
-        (["rules"], ["kubectl_spread.sources.files.inputs.manifests", "ruamel", "yaml", "kubernetes", "deepdiff"]),
+        (["rules"], ["kubectl_spread.sources.files.manifests", "ruamel", "yaml", "kubernetes", "deepdiff"]),
         (["merge", "--help"], ["kubernetes", "ruamel", "yaml", "deepdiff"]),
         (
             ["check", "--help"],

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only 
 
 _MAPPED: Final = """
 import ctypes
-from kubectl_spread.sources import buffers
+from kubectl_spread.sources.apiserver import buffers
 
 class Info(ctypes.Structure):
     _fields_ = [(name, ctypes.c_size_t) for name in

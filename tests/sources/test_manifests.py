@@ -366,7 +366,7 @@ def test_read_reads_stdin_once() -> None:
 
 def test_reading_imports_nothing_of_the_live_path() -> None:
     code = (
-        "import io, sys; from kubectl_spread.sources.files.inputs.manifests import read;"
+        "import io, sys; from kubectl_spread.sources.files.manifests import read;"
         "list(read(['-'], recursive=False, stdin=io.BytesIO(b'kind: Pod')).objects);"
         "sys.exit(any(name.split('.')[0] in ('kubernetes', 'urllib3') or name.startswith('google.protobuf')"
         " for name in sys.modules))"
