@@ -43,8 +43,11 @@ def value(text: str) -> str:
 
 
 def short_path(path: str) -> str:
-    """Return a field path without the parts every clause shares."""
-    short = path.removeprefix("spec.").removeprefix("affinity.").removesuffix(".podAffinityTerm")
+    """Return a field path without the parts every clause shares.
+
+    A path may hold names of fields that nobody knows, so it is as unsafe as a value.
+    """
+    short = safe(path).removeprefix("spec.").removeprefix("affinity.").removesuffix(".podAffinityTerm")
     return short.replace("DuringSchedulingIgnoredDuringExecution", "")
 
 

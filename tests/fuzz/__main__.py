@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.targets import TARGETS
+from tests.fuzz.watch import LONGEST
 
 
 def main() -> int:
@@ -19,7 +20,7 @@ def main() -> int:
     if asked.keep:
         asked.keep.mkdir(parents=True, exist_ok=True)
     targets = [target for target in TARGETS if target.name in asked.target]
-    campaign = Campaign(targets, asked.seed, sys.stdout, asked.keep)
+    campaign = Campaign(targets, asked.seed, sys.stdout, asked.keep, asked.longest)
     print(f"seed {asked.seed}, {asked.minutes} minutes, targets {' '.join(asked.target)}", flush=True)
     campaign.run(minutes=asked.minutes)
     print(campaign.summary())
@@ -33,6 +34,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=1.0, help="how long (default 1)")
     parser.add_argument("--seed", type=int, default=1, help="which cases (default 1)")
     parser.add_argument("--target", action="append", choices=names, help="what to try; repeatable (default all)")
+    parser.add_argument("--longest", type=float, default=LONGEST, help=f"seconds for one case (default {LONGEST:g})")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="where to save the input of each finding")
     asked = parser.parse_args(arguments)
     asked.target = asked.target or names

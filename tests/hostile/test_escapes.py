@@ -66,7 +66,9 @@ def cluster(evil: str) -> list[Json]:
         node_json("a1", labels={evil: evil}, taints=[{"key": evil, "value": evil, "effect": "NoSchedule"}]),
         node_json(f"n{evil}", zone=evil, labels={evil: f"{evil}2"}),
     ]
-    return [*pods, *nodes, deployment(evil, labels=labels, constraints=constraints), event]
+    workload = deployment(evil, labels=labels, constraints=constraints)
+    workload["spec"][evil] = {"template": {"spec": {"topologySpreadConstraints": constraints}}}
+    return [*pods, *nodes, workload, event]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)

@@ -101,7 +101,7 @@ def _finding(found: Finding, pods: int) -> Record:
         "severity": found.severity,
         "namespace": words.safe(found.namespace),
         "object": words.workload(found.object),
-        "path": words.safe(words.short_path(found.path)),
+        "path": words.short_path(found.path),
         "concerned": concerned,
         "podCount": found.pod_count,
         "pods": [words.safe(name) for name in found.pods[:_NAMED]],
@@ -173,7 +173,7 @@ def _clause(row: Row) -> Record:
     return {
         "clause": words.clause(row),
         "key": words.safe(row.topology_key),
-        "path": words.safe(words.short_path(row.path)),
+        "path": words.short_path(row.path),
         "maxSkew": _known(row.max_skew),
         "minDomains": _known(row.min_domains),
         "nodeAffinityPolicy": _shown(row.node_affinity_policy),

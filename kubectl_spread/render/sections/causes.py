@@ -18,7 +18,7 @@ def causes(found: Explanation, terminal: Terminal) -> str:
 
 
 def _of_row(row: int, of_row: list[SkewCause], found: Explanation, terminal: Terminal) -> str:
-    path = words.safe(words.short_path(of_row[0].path))
+    path = words.short_path(of_row[0].path)
     title = f"why {path}  {words.clause(found.constraints[row])}"
     if sum(one.path == of_row[0].path for one in found.constraints) > 1:
         title += f", selecting {words.safe(labels.describe(found.constraints[row].selector.effective))}"

@@ -55,7 +55,7 @@ def _worth_a_table(row: RowRollup) -> bool:
 
 
 def _title(row: RowRollup, found: Explanation) -> str:
-    return f"{words.safe(words.short_path(row.path))}  {words.clause(found.constraints[row.row])}"
+    return f"{words.short_path(row.path)}  {words.clause(found.constraints[row.row])}"
 
 
 def _table(row: RowRollup, terminal: Terminal) -> str:

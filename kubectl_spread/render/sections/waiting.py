@@ -43,7 +43,7 @@ def _inert(found: Waiting, terminal: Terminal) -> str:
 
 
 def _told(inert: Inert) -> str:
-    path, key = words.safe(words.short_path(inert.path)), words.safe(inert.key)
+    path, key = words.short_path(inert.path), words.safe(inert.key)
     stored, label = words.value(inert.stored), words.value(inert.label)
     return f"{path} holds it back nowhere: {key} was {stored} and is {label} now, so it selects no pod"
 
