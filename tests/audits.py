@@ -15,6 +15,7 @@ from kubectl_spread.audit.snapshot import default_constraints
 from kubectl_spread.audit.snapshot.scope import Scope
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.explain.explanation import explain
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import Event, Namespace
 from kubectl_spread.kube.api.workloads import KINDS
 from kubectl_spread.kube.features import behaviour, gates
@@ -93,8 +94,8 @@ def as_json(found: Audit) -> Any:
 
 def explained(found: Audit, *, replicas: int = 0) -> Any:
     """Return the explanation of an audit, of everything in it, as what its JSON says."""
-    of_all = model.Workload(kind="Pod", name="")
-    return json.loads(structured.json(explain(found, reported(found), "default", of_all, replicas=replicas)))
+    everything = ObjectRef("default", "Pod", "")
+    return json.loads(structured.json(explain(found, reported(found), everything, replicas=replicas)))
 
 
 def row(found: Audit, path: str = "spec.topologySpreadConstraints[0]") -> Any:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from kubectl_spread.errors import UsageError
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.phrases import plural
 from kubectl_spread.report import model
-from kubectl_spread.rules.engine import Baseline, Identity
+from kubectl_spread.rules.engine import Baseline, FindingKey
 from kubectl_spread.rules.model import Severity
 from kubectl_spread.sources.files import baseline, inputs
 from kubectl_spread.sources.files.baseline import KnownFinding
@@ -25,9 +26,9 @@ def load(path: str, filename: tuple[str, ...]) -> Baseline:
     """
     if path == inputs.STDIN and inputs.STDIN in filename:
         raise UsageError("--baseline and --filename cannot both be standard input")
-    found: dict[Identity, list[Severity]] = {}
+    found: dict[FindingKey, list[Severity]] = {}
     for finding in baseline.read(path, inputs.standard_input(), api_version=model.API_VERSION, kind=model.KIND):
-        found.setdefault(_identity(finding), []).append(Severity.of(finding.severity))
+        found.setdefault(_key_of(finding), []).append(Severity.of(finding.severity))
     return Baseline({place: tuple(severities) for place, severities in found.items()})
 
 
@@ -38,6 +39,6 @@ def gone(summary: model.Summary) -> str:
     return f"{plural(summary.gone, 'finding')} of the baseline {'is' if summary.gone == 1 else 'are'} gone"
 
 
-def _identity(finding: KnownFinding) -> Identity:
-    workload = model.Workload(kind=finding.object.kind, name=finding.object.name)
-    return (finding.code, finding.namespace, workload, finding.path)
+def _key_of(finding: KnownFinding) -> FindingKey:
+    ref = ObjectRef(finding.namespace, finding.object.kind, finding.object.name)
+    return FindingKey(finding.code, ref, finding.path)

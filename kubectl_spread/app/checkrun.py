@@ -89,8 +89,8 @@ class CheckRun(msgspec.Struct):
         """Return where the manifests of one name are, if there are several."""
         found = [
             str(manifest.position)
-            for (place, other), manifest in self.audit.snapshot.manifests.items()
-            if place == namespace and target.includes(other)
+            for ref, manifest in self.audit.snapshot.manifests.items()
+            if ref.namespace == namespace and target.includes(ref)
         ]
         return found if len(found) > 1 else []
 

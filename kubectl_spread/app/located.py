@@ -8,29 +8,28 @@ from pathlib import Path
 import msgspec
 
 from kubectl_spread.audit.snapshot.records import Manifest
-from kubectl_spread.audit.snapshot.scope import Target
 from kubectl_spread.errors import Position
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.workloads import template_path
 from kubectl_spread.report.model import Finding, Report, Source, unset_none
 from kubectl_spread.sources.files import positions
 from kubectl_spread.sources.files.positions import Field
-from kubectl_spread.sources.files.repeats import Name
 
 
-def located(report: Report, manifests: Mapping[tuple[str, Target], Manifest]) -> Report:
+def located(report: Report, manifests: Mapping[ObjectRef, Manifest]) -> Report:
     """Return a report whose findings on manifests say where these are.
 
     Args:
         report: The report.
-        manifests: The manifests that were read, by namespace and object.
+        manifests: The manifests that were read.
     """
-    names: dict[Position, list[Name]] = {}
-    written: dict[Name, Position] = {}
-    for (namespace, target), manifest in manifests.items():
-        name = (target.kind, namespace, target.name)
-        names.setdefault(manifest.position, []).append(name)
-        written.setdefault(name, manifest.position)
-    fields = [_field(finding, names, written) for finding in report.findings]
+    refs: dict[Position, list[ObjectRef]] = {}
+    written: dict[ObjectRef, Position] = {}
+    for copy, manifest in manifests.items():
+        ref = copy.first_copy
+        refs.setdefault(manifest.position, []).append(ref)
+        written.setdefault(ref, manifest.position)
+    fields = [_field(finding, refs, written) for finding in report.findings]
     found = positions.fields(field for field in fields if field)
     findings = [
         msgspec.structs.replace(finding, source=_source(found[field])) if field else finding
@@ -40,7 +39,7 @@ def located(report: Report, manifests: Mapping[tuple[str, Target], Manifest]) ->
 
 
 def _field(
-    finding: Finding, names: Mapping[Position, Sequence[Name]], written: Mapping[Name, Position]
+    finding: Finding, refs: Mapping[Position, Sequence[ObjectRef]], written: Mapping[ObjectRef, Position]
 ) -> Field | None:
     """Return the field of a manifest that a finding is about; None where there is no manifest.
 
@@ -48,24 +47,22 @@ def _field(
     """
     if isinstance(finding.source, Source):
         position = Position(finding.source.file, finding.source.line)
-        there = names[position]
-        own = (finding.object.kind, finding.namespace, finding.object.name)
-        if own in there or len(there) == 1:
-            return own if own in there else there[0], position, finding.path
-    return next(((name, written[name], path) for name, path in _fields(finding) if name in written), None)
+        there = refs[position]
+        if finding.ref in there or len(there) == 1:
+            return finding.ref if finding.ref in there else there[0], position, finding.path
+    return next(((ref, written[ref], path) for ref, path in _fields(finding) if ref in written), None)
 
 
-def _fields(finding: Finding) -> Iterator[tuple[Name, str]]:
+def _fields(finding: Finding) -> Iterator[tuple[ObjectRef, str]]:
     """Yield what a finding may be about: the field that its path names, or else the template of that field."""
-    namespace, found, path = finding.namespace, finding.object, finding.path
-    name = (found.kind, namespace, found.name)
-    template = template_path(found.kind)
-    if found.kind == "Pod" or path.startswith(f"{template}."):
-        yield name, path
+    ref, path = finding.ref, finding.path
+    template = template_path(ref.kind)
+    if ref.kind == "Pod" or path.startswith(f"{template}."):
+        yield ref, path
         return
     for pod in finding.pods:
-        yield ("Pod", namespace, pod), path
-    yield name, f"{template}{path.removeprefix('spec')}" if path.startswith("spec.") else path
+        yield ObjectRef(ref.namespace, "Pod", pod), path
+    yield ref, f"{template}{path.removeprefix('spec')}" if path.startswith("spec.") else path
 
 
 def _source(position: Position) -> Source:

@@ -61,8 +61,8 @@ def explain(
     """
     from kubectl_spread.app.collect import collect  # noqa: PLC0415 - likewise
     from kubectl_spread.explain.explanation import explain as explain_audit  # noqa: PLC0415 - completion spares it
+    from kubectl_spread.kube.api.objects import ObjectRef  # noqa: PLC0415 - likewise
     from kubectl_spread.render import explanation, structured  # noqa: PLC0415 - rich is only for people
-    from kubectl_spread.report.model import Workload  # noqa: PLC0415 - likewise
 
     if rule := _rule(arguments):
         _print_rule(rule, form)
@@ -82,8 +82,8 @@ def explain(
             context.exit(_UNANSWERED)
         raise NotFoundError(f"{targets[0].kind} {targets[0].name} has no pods to explain")
     _confirm_one(targets[0], namespaces, gathered)
-    target = Workload(kind=targets[0].kind, name=targets[0].name)
-    found = explain_audit(gathered.audit, report, namespaces[0], target, replicas=replicas)
+    ref = ObjectRef(namespaces[0], targets[0].kind, targets[0].name)
+    found = explain_audit(gathered.audit, report, ref, replicas=replicas)
     match form:
         case "json":
             output.data(structured.json(found))

@@ -143,9 +143,9 @@ def _hopeless(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> str:
         return "replacements would not be like these pods: their labels or selectors differ"
     if "" in spread.match_num:
         return f'nodes with the empty value "" of {spread.constraint.topology_key} count as a domain: name it first'
-    if audit.revisions.superseded(row.namespace, row.workload, row.pods):
+    if audit.revisions.superseded(row.workload, row.pods):
         return "these pods are of an older revision, which a newer one replaces"
-    if audit.revisions.evens_out(row.namespace, row.workload, spread):
+    if audit.revisions.evens_out(row.workload, spread):
         return "without the pods of older revisions it is within maxSkew: the rollout replaces these"
     return ""
 

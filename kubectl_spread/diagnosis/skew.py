@@ -113,8 +113,8 @@ def fewest_moves(counts: Mapping[int, int], *, max_skew: int, highest: int) -> i
 
 
 def _passing(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> Passing | None:
-    if audit.revisions.superseded(row.namespace, row.workload, row.pods):
+    if audit.revisions.superseded(row.workload, row.pods):
         return Passing.SUPERSEDED
-    if row.lower_bound or not audit.revisions.evens_out(row.namespace, row.workload, spread):
+    if row.lower_bound or not audit.revisions.evens_out(row.workload, spread):
         return None
     return Passing.ROLLOUT

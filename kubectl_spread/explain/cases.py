@@ -76,7 +76,7 @@ def cases(audit: Audit, families: Families) -> Iterator[Case]:
         spread = row.spread
         if spread is None:
             continue
-        family = families[row.namespace, row.workload]
+        family = families[row.workload]
         low = _low(row, spread, audit)
         case = Case(index, row, spread, family, audit, low)
         if low or case.skewed or case.ungrouped:

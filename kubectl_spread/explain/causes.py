@@ -13,11 +13,11 @@ from kubectl_spread.audit.evaluation.obstacles import Obstacle
 from kubectl_spread.audit.evaluation.obstacles import ObstacleKind as Kept
 from kubectl_spread.audit.merge.verdicts import Confidence
 from kubectl_spread.audit.snapshot.records import PodRecord
-from kubectl_spread.audit.snapshot.scope import Target
 from kubectl_spread.diagnosis.skew_fix import Closing
 from kubectl_spread.explain import history, relabelling
 from kubectl_spread.explain.cases import Case, cases
 from kubectl_spread.explain.families import Families, leaving, matcher, others
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.phrases import plural, some
 from kubectl_spread.report import model
 from kubectl_spread.report.projections import timestamp
@@ -121,7 +121,7 @@ def _counted_together(case: Case) -> Iterator[SkewCause]:
         yield _cause(case, CauseName.OTHER_PODS, told, Confidence.LIKELY)
 
 
-def _in_common(case: Case, foreign: Counter[str]) -> list[Target]:
+def _in_common(case: Case, foreign: Counter[str]) -> list[ObjectRef]:
     """Return whose the other pods are if all of them have the same constraint; none if any has not, or was not read."""
     pods = [pod for pod in _others_read(case) if _has_constraint(pod, case)]
     return _workloads(pods, case) if len(pods) == foreign.total() else []
@@ -135,14 +135,14 @@ def _has_constraint(pod: PodRecord, case: Case) -> bool:
     )
 
 
-def _owners(case: Case) -> list[Target]:
+def _owners(case: Case) -> list[ObjectRef]:
     """Return whose the other pods are, as far as they were read."""
     return _workloads(_others_read(case), case)
 
 
-def _workloads(pods: Iterable[PodRecord], case: Case) -> list[Target]:
+def _workloads(pods: Iterable[PodRecord], case: Case) -> list[ObjectRef]:
     found = {case.audit.snapshot.workload(pod) for pod in pods}
-    return sorted(found, key=lambda one: (one.kind, one.name))
+    return sorted(found)
 
 
 def _others_read(case: Case) -> list[PodRecord]:
@@ -156,8 +156,8 @@ def _others_read(case: Case) -> list[PodRecord]:
     ]
 
 
-def _named(targets: Iterable[Target]) -> str:
-    names = [f"{target.kind} {target.name}" for target in targets]
+def _named(workloads: Iterable[ObjectRef]) -> str:
+    names = [f"{workload.kind} {workload.name}" for workload in workloads]
     return f" ({some(names)})" if names else ""
 
 

@@ -15,8 +15,9 @@ from kubectl_spread.explain.rollup import Rollup, roll_up
 from kubectl_spread.explain.successors import placing, succeeded
 from kubectl_spread.explain.template_preview import TemplateClause, template_clauses
 from kubectl_spread.explain.waiting import Waiting, waiting
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.scheduler import configuration
-from kubectl_spread.report import model
+from kubectl_spread.report import model, projections
 
 
 class Explanation(model.Part, frozen=True, kw_only=True):
@@ -47,15 +48,13 @@ class Explanation(model.Part, frozen=True, kw_only=True):
     summary: model.Summary
 
 
-def explain(
-    audit: Audit, found: model.Report, namespace: str, target: model.Workload, *, replicas: int = 0
-) -> Explanation:
-    """Return the explanation of what an audit and its report say about ``target``, with so many more pods placed."""
+def explain(audit: Audit, found: model.Report, ref: ObjectRef, *, replicas: int = 0) -> Explanation:
+    """Return the explanation of an audit and its report on ``ref``, with ``replicas`` more pods placed."""
     known = families(audit)
     return Explanation(
         cluster=found.cluster,
-        namespace=namespace,
-        object=target,
+        namespace=ref.namespace,
+        object=projections.workload(ref),
         constraints=found.constraints,
         templates=template_clauses(audit),
         groups=found.groups,

@@ -12,8 +12,8 @@ import msgspec
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.snapshot.records import OwnerRecord, PodRecord
 from kubectl_spread.audit.snapshot.revisions import by_revision, revision_of
-from kubectl_spread.audit.snapshot.scope import Target
 from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.scheduler.podtopologyspread import Spread, counts_nothing
 
 LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
@@ -40,8 +40,7 @@ class Revision(msgspec.Struct):
 class Family(msgspec.Struct, frozen=True):
     """All pods of one workload that were read, terminating and pending ones too; ``revisions`` the oldest first."""
 
-    namespace: str
-    workload: Target
+    workload: ObjectRef
     revisions: tuple[Revision, ...]
 
     @property
@@ -50,30 +49,27 @@ class Family(msgspec.Struct, frozen=True):
         return [pod for revision in self.revisions for pod in revision.pods]
 
 
-Families = dict[tuple[str, Target], Family]
-"""Maps a namespace and a workload to its family."""
+Families = dict[ObjectRef, Family]
+"""Maps a workload to its family."""
 
 
 def families(audit: Audit) -> Families:
     """Return the families of the workloads that were asked for, whichever of their pods were."""
-    asked = {(row.namespace, row.workload) for row in audit.rows}
-    asked |= {(pod.shape.namespace, audit.snapshot.workload(pod)) for pod in audit.pods}
-    found: dict[tuple[str, Target], dict[object, Revision]] = {key: {} for key in asked}
+    workloads = {row.workload for row in audit.rows} | {audit.snapshot.workload(pod) for pod in audit.pods}
+    found: dict[ObjectRef, dict[object, Revision]] = {workload: {} for workload in workloads}
     for pod in audit.everyone:
         chain = audit.snapshot.owner_chain(pod)
-        workload = chain[-1].target if chain else pod.target
-        revisions = found.get((pod.shape.namespace, workload))
+        workload = chain[-1].ref if chain else pod.ref
+        revisions = found.get(workload)
         if revisions is None:
             continue
         name = revision_of(pod.shape.labels)
-        own = chain[0] if chain and chain[0].target != workload else None
-        key = name or (own.target if own else "")
+        own = chain[0] if chain and chain[0].ref != workload else None
+        key = name or (own.ref if own else "")
         revisions.setdefault(key, Revision(name, own)).pods.append(pod)
     return {
-        (namespace, workload): Family(
-            namespace, workload, tuple(sorted(revisions.values(), key=lambda revision: revision.age))
-        )
-        for (namespace, workload), revisions in found.items()
+        workload: Family(workload, tuple(sorted(revisions.values(), key=lambda revision: revision.age)))
+        for workload, revisions in found.items()
     }
 
 

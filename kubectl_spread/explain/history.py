@@ -58,7 +58,7 @@ def _over(case: Case) -> Proof | None:
     if not older and newest.revision <= 1:
         return None
     last = _last_created(case.counted)
-    steps = _since(list(_scaled_down(case, {record.target.name for record in older})), newest)
+    steps = _since(list(_scaled_down(case, {record.ref.name for record in older})), newest)
     if steps:
         if last is None or last > max(record.last or LONG_AGO for record, _ in steps):
             return None
@@ -69,9 +69,9 @@ def _over(case: Case) -> Proof | None:
         )
     if last is None or newest.created is None or last - newest.created > _ROLLOUT:
         return None
-    came = f"came after {older[-1].target.name}" if older else f"is revision {newest.revision}"
+    came = f"came after {older[-1].ref.name}" if older else f"is revision {newest.revision}"
     return False, (
-        f"likely: its pods were created within {_minutes()} minutes of {newest.target.kind} {newest.target.name}, "
+        f"likely: its pods were created within {_minutes()} minutes of {newest.ref.kind} {newest.ref.name}, "
         f"which {came}, and the selector counts pods of {'both' if older else 'older revisions too'}"
     )
 
@@ -82,9 +82,9 @@ def scale_down(case: Case) -> Proof | None:
     if not case.skewed or last is None or not case.family.revisions:
         return None
     newest = case.family.revisions[-1].owner
-    direct = case.family.workload if newest is None else newest.target
+    direct = case.family.workload if newest is None else newest.ref
     found = [record for record, _ in _scaled_down(case, {direct.name})]
-    found += case.audit.snapshot.ownership.events_about(case.family.namespace, direct, "SuccessfulDelete")
+    found += case.audit.snapshot.ownership.events_about(direct, "SuccessfulDelete")
     if found:
         later = [record for record in found if record.last is not None and record.last >= last]
         if not later:
@@ -96,7 +96,7 @@ def scale_down(case: Case) -> Proof | None:
 def _rescaled(case: Case, last: datetime) -> Proof | None:
     """Tell without events whether the number of pods may have been lowered after the newest was created."""
     workload = case.family.workload
-    record = case.audit.snapshot.ownership.record(case.family.namespace, workload)
+    record = case.audit.snapshot.ownership.record(workload)
     if record is None or record.scaled is None or record.scaled.time <= last:
         return None
     scaled = record.scaled
@@ -109,9 +109,7 @@ def _rescaled(case: Case, last: datetime) -> Proof | None:
 def _scaled_down(case: Case, names: Iterable[str]) -> Iterator[tuple[EventRecord, int]]:
     """Yield what was said of ReplicaSets of these names being scaled down, and how many pods they had; 0: not said."""
     wanted = frozenset(names)
-    for record in case.audit.snapshot.ownership.events_about(
-        case.family.namespace, case.family.workload, "ScalingReplicaSet"
-    ):
+    for record in case.audit.snapshot.ownership.events_about(case.family.workload, "ScalingReplicaSet"):
         match = _SCALED_DOWN.match(record.message)
         if match and match[1] in wanted:
             yield record, int(match[2] or 0)
@@ -130,8 +128,8 @@ def _since(steps: list[tuple[EventRecord, int]], newest: OwnerRecord) -> list[tu
 
 
 def _siblings(case: Case, newest: OwnerRecord) -> list[OwnerRecord]:
-    owned = case.audit.snapshot.ownership.below(case.family.namespace, case.family.workload)
-    found = [record for record in owned if record.target.kind == newest.target.kind and record.target != newest.target]
+    owned = case.audit.snapshot.ownership.below(case.family.workload)
+    found = [record for record in owned if record.ref.kind == newest.ref.kind and record.ref != newest.ref]
     return sorted(found, key=_age)
 
 
@@ -147,13 +145,12 @@ def _told_apart(case: Case) -> bool:
 
 def _rolls(case: Case) -> bool:
     """Tell whether old and new pods stand side by side during a rollout, as far as the workload was read."""
-    family = case.family
-    known = [
-        one.rolls
-        for one in case.audit.snapshot.templates
-        if (one.namespace, one.kind, one.workload) == (family.namespace, family.workload.kind, family.workload)
-    ]
-    return all(known)
+    workload = case.family.workload
+    return all(
+        template.rolls
+        for template in case.audit.snapshot.templates
+        if template.workload == workload and template.kind == workload.kind
+    )
 
 
 def _last_created(pods: Iterable[PodRecord]) -> datetime | None:

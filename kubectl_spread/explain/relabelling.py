@@ -53,7 +53,7 @@ def _moved(case: Case) -> tuple[list[PodRecord], list[PodRecord]]:
     gone: list[PodRecord] = []
     come: list[PodRecord] = []
     for row in case.audit.rows:
-        if (row.namespace, row.workload, row.path) != (case.row.namespace, case.row.workload, case.row.path):
+        if (row.workload, row.path) != (case.row.workload, case.row.path):
             continue
         for member in row.members:
             if member.verdict not in _CHANGED or member.pod.node not in case.spread.domains.value_of:

@@ -9,8 +9,8 @@ from msgspec import UNSET, UnsetType
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.audit.snapshot.revisions import skew_with
-from kubectl_spread.audit.snapshot.scope import Target
 from kubectl_spread.explain.families import Families, Family, Revision, leaving, others, per_domain
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.scheduler.podtopologyspread import Spread
 from kubectl_spread.report import model, projections
 
@@ -69,39 +69,34 @@ def roll_up(audit: Audit, families: Families) -> Rollup:
     return Rollup(
         owners=[
             owner
-            for family in (families[key] for key in sorted(families, key=_family_order))
+            for family in (families[workload] for workload in sorted(families))
             for owner in _owners(family, audit)
         ],
         rows=[
-            _row(index, row, row.spread, families[row.namespace, row.workload], audit)
+            _row(index, row, row.spread, families[row.workload], audit)
             for index, row in enumerate(audit.rows)
             if row.spread is not None
         ],
     )
 
 
-def _family_order(key: tuple[str, Target]) -> tuple[str, str, str]:
-    namespace, workload = key
-    return namespace, workload.kind, workload.name
-
-
 def _owners(family: Family, audit: Audit) -> list[Owner]:
     """Return the direct owners of a family's pods, those of its newest revision first."""
-    found: dict[Target, list[PodRecord]] = {}
+    found: dict[ObjectRef, list[PodRecord]] = {}
     for revision in reversed(family.revisions):
         for pod in revision.pods:
             chain = audit.snapshot.owner_chain(pod)
-            found.setdefault(chain[0].target if chain else family.workload, []).append(pod)
+            found.setdefault(chain[0].ref if chain else family.workload, []).append(pod)
     owners = []
-    for target, pods in found.items():
+    for ref, pods in found.items():
         chain = audit.snapshot.owner_chain(pods[0])
         owners.append(
             Owner(
-                kind=target.kind,
-                name=target.name,
+                kind=ref.kind,
+                name=ref.name,
                 revision=(chain[0].revision if chain else 0) or UNSET,
                 pods=len(pods),
-                above=[projections.workload(record.target) for record in reversed(chain[1:])],
+                above=[projections.workload(record.ref) for record in reversed(chain[1:])],
             )
         )
     return owners
@@ -129,7 +124,7 @@ def _share(revision: Revision, spread: Spread, audit: Audit) -> Share:
     owner = revision.owner
     return Share(
         revision=revision.name or UNSET,
-        owner=UNSET if owner is None else projections.workload(owner.target),
+        owner=UNSET if owner is None else projections.workload(owner.ref),
         number=UNSET if owner is None else owner.revision or UNSET,
         counts=_listed(counts, spread),
         skew=skew_with(spread, rest),

@@ -8,8 +8,8 @@ from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedGroup
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.audit.snapshot.revisions import revision_of
-from kubectl_spread.audit.snapshot.scope import Target
 from kubectl_spread.explain.placing import Placing, parses, place
+from kubectl_spread.kube.api.objects import ObjectRef
 
 _CHANGED = frozenset({Verdict.STALE_LABEL, Verdict.REMOVED_LABEL})
 
@@ -23,10 +23,10 @@ def succeeded(audit: Audit) -> list[tuple[EvaluatedGroup, list[PodRecord]]]:
     changed = {
         (row.namespace, member.pod.name) for row in audit.rows for member in row.members if member.verdict in _CHANGED
     }
-    found: dict[tuple[str, Target], list[tuple[EvaluatedGroup, list[PodRecord]]]] = {}
+    found: dict[ObjectRef, list[tuple[EvaluatedGroup, list[PodRecord]]]] = {}
     for group in audit.groups:
         fresh = [pod for pod in group.pods if (pod.namespace, pod.name) not in changed and _is_fresh(pod, group, audit)]
-        found.setdefault((group.namespace, group.workload), []).append((group, fresh))
+        found.setdefault(group.workload, []).append((group, fresh))
     return [one for groups in found.values() for one in _freshest(groups)]
 
 
@@ -43,7 +43,7 @@ def _is_fresh(pod: PodRecord, group: EvaluatedGroup, audit: Audit) -> bool:
     """Tell whether a pod is as its controller would make it now, as far as that is known."""
     if pod.terminating:
         return False
-    revisions, labels = audit.revisions.of(group.namespace, group.workload), pod.shape.labels
+    revisions, labels = audit.revisions.of(group.workload), pod.shape.labels
     if revisions and revision_of(labels) != revisions[-1]:
         return False
     chain = audit.snapshot.owner_chain(pod)

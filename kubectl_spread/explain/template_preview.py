@@ -45,11 +45,11 @@ class TemplateClause(model.Part, frozen=True, kw_only=True):
 
 def template_clauses(audit: Audit) -> list[TemplateClause]:
     """Return the clauses of the templates that are asked for and whose workloads have no pods."""
-    running = {(pod.namespace, audit.snapshot.workload(pod)) for pod in audit.pods}
+    running = {audit.snapshot.workload(pod) for pod in audit.pods}
     return [
         found
         for template in audit.templates
-        if (template.namespace, template.workload) not in running
+        if template.workload not in running
         for found in _of_template(template, audit)
     ]
 

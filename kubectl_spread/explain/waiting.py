@@ -11,7 +11,6 @@ from kubectl_spread.audit.evaluation.counting import ENCODER
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import PodRecord
-from kubectl_spread.audit.snapshot.scope import Target
 from kubectl_spread.explain.placing import NodeRefusal, place
 from kubectl_spread.report import model, projections
 
@@ -111,7 +110,7 @@ def _conditions(pods: Sequence[PodRecord]) -> Iterator[Condition]:
 def _events(pods: Sequence[PodRecord], audit: Audit) -> Iterator[Said]:
     """Yield the newest event about each pod that has one."""
     for pod in pods:
-        found = audit.snapshot.ownership.events_about(pod.shape.namespace, Target("Pod", pod.name), FAILED_SCHEDULING)
+        found = audit.snapshot.ownership.events_about(pod.ref, FAILED_SCHEDULING)
         if found:
             last = UNSET if found[0].last is None else projections.timestamp(found[0].last)
             yield Said(pod=pod.name, message=found[0].message, count=found[0].count, last=last)

@@ -8,10 +8,11 @@ from typing import Final
 
 from msgspec import UnsetType
 
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import about, words
 from kubectl_spread.render.table import totals
-from kubectl_spread.report.model import Finding, Report, Row, Workload
+from kubectl_spread.report.model import Finding, Report, Row
 
 MOST_BYTES: Final = 1_000_000
 """GitHub shows a summary of up to 1 MiB; a little is left to other steps."""
@@ -34,8 +35,8 @@ def markdown(report: Report) -> str:
     """
     several = len({row.namespace for row in report.constraints} | {one.namespace for one in report.findings}) > 1
     findings = sorted(report.findings, key=lambda finding: _SEVERITIES.index(finding.severity))
-    troubled = {(one.namespace, one.object, one.path) for one in findings}
-    rows = [row for row in report.constraints if (row.namespace, row.workload, row.path) in troubled]
+    troubled = {finding.place for finding in findings}
+    rows = [row for row in report.constraints if row.place in troubled]
     header = about.header(report.cluster, report.summary, report.constraints)
     text = f"### kubectl spread check\n\n**{_escaped(totals(report))}**\n\n{_escaped(header)}\n"
     text += "".join(f"\n**Warning:** {_escaped(warning)}\n" for warning in words.warnings(report.cluster))
@@ -70,7 +71,7 @@ def _finding(found: Finding, *, several: bool) -> tuple[str, ...]:
     return (
         f"**{found.severity}**" if found.severity == "error" else found.severity,
         f"{found.code} {found.name}",
-        _workload(found.namespace, found.object, several=several),
+        _workload(found.ref, several=several),
         _escaped(words.short_path(found.path)),
         str(found.pod_count),
         _escaped(found.message),
@@ -81,7 +82,7 @@ def _finding(found: Finding, *, several: bool) -> tuple[str, ...]:
 def _row(row: Row, *, several: bool) -> tuple[str, ...]:
     verdicts = ", ".join(f"{verdict} {number}" for verdict, number in row.verdicts.items())
     return (
-        _workload(row.namespace, row.workload, several=several),
+        _workload(row.place.object, several=several),
         _escaped(words.clause(row)),
         str(row.pod_count),
         verdicts or "-",
@@ -91,9 +92,9 @@ def _row(row: Row, *, several: bool) -> tuple[str, ...]:
     )
 
 
-def _workload(namespace: str, workload: Workload, *, several: bool) -> str:
-    name = words.workload(workload)
-    return _escaped(f"{namespace}/{name}" if several else name)
+def _workload(ref: ObjectRef, *, several: bool) -> str:
+    name = words.workload(ref)
+    return _escaped(f"{ref.namespace}/{name}" if several else name)
 
 
 def _domains(row: Row) -> str:

@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 
 from kubectl_spread.kube.api import labels
 from kubectl_spread.render.words import matches_nothing, safe
-from kubectl_spread.report.model import Finding, Report, Row, Workload
+from kubectl_spread.report.model import Finding, Place, Report, Row
 
 COLUMNS: Final = (
     "namespace",
@@ -42,8 +42,6 @@ COLUMNS: Final = (
 _FORMULA: Final = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
 """What begins a formula in a spreadsheet: these signs, and their wide forms."""
 _SEVERITIES: Final = ("error", "warning", "info")
-_Place: TypeAlias = tuple[str, Workload, str]
-"""Namespace, workload and field path."""
 _Cells: TypeAlias = Mapping[str, str | int | bool | UnsetType]
 
 
@@ -52,15 +50,14 @@ def csv(report: Report) -> str:
 
     Findings are told on the rows that have their pods; those of templates without rows have lines of their own.
     """
-    findings: dict[_Place, list[Finding]] = {}
+    findings: dict[Place, list[Finding]] = {}
     of_rows: dict[int, list[Finding]] = {}
-    rows_at: dict[_Place, list[int]] = {}
+    rows_at: dict[Place, list[int]] = {}
     for index, row in enumerate(report.constraints):
-        rows_at.setdefault((row.namespace, row.workload, row.path), []).append(index)
+        rows_at.setdefault(row.place, []).append(index)
     for finding in report.findings:
-        place = (finding.namespace, finding.object, finding.path)
-        findings.setdefault(place, []).append(finding)
-        for index in rows_at.get(place, ()) if isinstance(finding.rows, UnsetType) else finding.rows:
+        findings.setdefault(finding.place, []).append(finding)
+        for index in rows_at.get(finding.place, ()) if isinstance(finding.rows, UnsetType) else finding.rows:
             of_rows.setdefault(index, []).append(finding)
     text = io.StringIO()
     writer = comma_separated.DictWriter(text, COLUMNS, restval="")
@@ -69,7 +66,7 @@ def csv(report: Report) -> str:
         writer.writerow(_cells({**_row(row), **_found(of_rows.get(index, []))}))
     for place, found in findings.items():
         if place not in rows_at:
-            writer.writerow(_cells({**_at(*place), **_found(found)}))
+            writer.writerow(_cells({**_at(place), **_found(found)}))
     return text.getvalue()
 
 
@@ -86,14 +83,15 @@ def _cell(content: str | int | bool) -> str:
     return str(content).lower()
 
 
-def _at(namespace: str, workload: Workload, path: str) -> _Cells:
-    return {"namespace": namespace, "kind": workload.kind, "workload": workload.name, "path": path}
+def _at(place: Place) -> _Cells:
+    ref = place.object
+    return {"namespace": ref.namespace, "kind": ref.kind, "workload": ref.name, "path": place.path}
 
 
 def _row(row: Row) -> _Cells:
     counts_pods = not matches_nothing(row)
     return {
-        **_at(row.namespace, row.workload, row.path),
+        **_at(row.place),
         "topology_key": row.topology_key,
         "when_unsatisfiable": row.when_unsatisfiable,
         "pods": row.pod_count,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal
 
 import msgspec
 from msgspec import UnsetType
@@ -17,7 +17,7 @@ from kubectl_spread.render import about, bars, words
 from kubectl_spread.render.changes import Changes
 from kubectl_spread.render.folding import folded
 from kubectl_spread.render.terminal import Cell, Column, Terminal, between_phrases, hanging, paragraph, table
-from kubectl_spread.report.model import Finding, Report, Row, Workload
+from kubectl_spread.report.model import Finding, Place, Report, Row
 
 SEVERITY_STYLES: Final = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 _LISTED_DOMAINS: Final = 5
@@ -29,8 +29,6 @@ _GUTTER: Final = 2
 _FURTHER: Final = "  "
 _SKIPPED: Final = {"unknownKind": "of other kinds", "notKubernetes": "not Kubernetes objects"}
 _SEVERITIES: Final = ("error", "warning", "info")
-_Place: TypeAlias = tuple[str, Workload, str]
-"""Namespace, workload and field path."""
 
 
 class Layout(msgspec.Struct, frozen=True):
@@ -48,19 +46,19 @@ class Layout(msgspec.Struct, frozen=True):
 
 def check(report: Report, layout: Layout, terminal: Terminal) -> str:
     """Return the whole text: what it is about, rows (those with findings first), findings, totals."""
-    troubled = {_place_of(found) for found in report.findings}
-    rows = sorted(report.constraints, key=lambda row: _place(row) not in troubled)
+    troubled = {found.place for found in report.findings}
+    rows = sorted(report.constraints, key=lambda row: row.place not in troubled)
     problems_only = layout.show == "problems" or (layout.show is None and len(rows) > _LARGE)
-    shown = [row for row in rows if not problems_only or _place(row) in troubled]
+    shown = [row for row in rows if not problems_only or row.place in troubled]
     header = about.header(report.cluster, report.summary, report.constraints)
     parts = [between_phrases(header, _FURTHER, terminal)] if layout.headers else []
     if shown:
         parts.append(_rows(shown, layout, terminal))
     if report.findings:
-        pods: Counter[_Place] = Counter()
+        pods: Counter[Place] = Counter()
         for row in report.constraints:
-            pods[_place(row)] += row.pod_count
-        found = (_finding(one, pods[_place_of(one)], layout, terminal) for one in _by_severity(report.findings))
+            pods[row.place] += row.pod_count
+        found = (_finding(one, pods[one.place], layout, terminal) for one in _by_severity(report.findings))
         parts.append("".join(found))
     parts.append(hanging(totals(report, hidden=len(rows) - len(shown)), _FURTHER, terminal))
     return "\n".join(parts)
@@ -91,14 +89,6 @@ def totals(report: Report, *, hidden: int = 0) -> str:
         skipped = (f"{number} {_SKIPPED.get(reason, reason)}" for reason, number in summary.skipped.items())
         parts.append(f"skipped: {', '.join(skipped)}")
     return "; ".join(parts)
-
-
-def _place(row: Row) -> _Place:
-    return (row.namespace, row.workload, row.path)
-
-
-def _place_of(found: Finding) -> _Place:
-    return (found.namespace, found.object, found.path)
 
 
 def _by_severity(findings: Iterable[Finding]) -> list[Finding]:

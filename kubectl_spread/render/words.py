@@ -7,6 +7,7 @@ from typing import Final
 
 from msgspec import UnsetType
 
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.phrases import named
 from kubectl_spread.report.model import Cluster, Row, Workload
 
@@ -32,9 +33,9 @@ def _escape(char: str) -> str:
     return char.encode("unicode_escape", errors="surrogatepass").decode("ascii")
 
 
-def workload(found: Workload) -> str:
+def workload(ref: Workload | ObjectRef) -> str:
     """Return a workload as kubectl users write it: ``deploy/web``."""
-    return safe(named(found.kind, found.name))
+    return safe(named(ref.kind, ref.name))
 
 
 def value(text: str) -> str:

@@ -5,11 +5,12 @@ A field that is UNSET is not applicable and is left out; 0, "", false and [] nev
 
 from __future__ import annotations
 
-from typing import Final, Literal, TypeVar
+from typing import Final, Literal, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector
 
 API_VERSION: Final = "kubectl-spread/v1"
@@ -54,6 +55,13 @@ class Workload(Part, frozen=True, kw_only=True):
 
     kind: str
     name: str
+
+
+class Place(NamedTuple):
+    """A field of an object: the place of a constraint row, and of a finding."""
+
+    object: ObjectRef
+    path: str
 
 
 class Selectors(Part, frozen=True, kw_only=True):
@@ -107,6 +115,11 @@ class Row(Part, frozen=True, kw_only=True):
     skew: int | UnsetType = UNSET
     lower_bound: bool | UnsetType = UNSET
     next: Next | UnsetType = UNSET
+
+    @property
+    def place(self) -> Place:
+        """The workload and the path."""
+        return Place(ObjectRef(self.namespace, self.workload.kind, self.workload.name), self.path)
 
 
 class NodeAnswer(Part, frozen=True, kw_only=True):
@@ -194,6 +207,16 @@ class Finding(Part, frozen=True, kw_only=True):
     fix: str
     rows: list[int] | UnsetType = UNSET
     source: Source | UnsetType = UNSET
+
+    @property
+    def ref(self) -> ObjectRef:
+        """The object."""
+        return ObjectRef(self.namespace, self.object.kind, self.object.name)
+
+    @property
+    def place(self) -> Place:
+        """The object and the path."""
+        return Place(self.ref, self.path)
 
 
 class FindingCounts(Part, frozen=True, kw_only=True):

@@ -13,8 +13,8 @@ from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint,
 from kubectl_spread.audit.evaluation.evaluators import merged_selector
 from kubectl_spread.audit.merge import differences
 from kubectl_spread.audit.merge.verdicts import SEVEREST, Confidence, KeyVerdict, Verdict
-from kubectl_spread.audit.snapshot.scope import Target
 from kubectl_spread.audit.snapshot.terms import path_order
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.scheduler.podtopologyspread import Spread
 from kubectl_spread.report import model
 
@@ -30,9 +30,9 @@ def timestamp(moment: datetime) -> str:
 
 
 @lru_cache(maxsize=_ALIKE)
-def workload(target: Target) -> model.Workload:
+def workload(ref: ObjectRef) -> model.Workload:
     """Return a workload as the report names it."""
-    return model.Workload(kind=target.kind, name=target.name)
+    return model.Workload(kind=ref.kind, name=ref.name)
 
 
 def constraint_row(row: EvaluatedConstraint) -> model.Row:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.snapshot.records import PodClass
-from kubectl_spread.audit.snapshot.scope import Scope, Target
+from kubectl_spread.audit.snapshot.scope import Scope
 from kubectl_spread.audit.snapshot.terms import path_order
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.report import model, projections
 from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject, SubjectPart
 from kubectl_spread.rules.subjects import subjects
@@ -45,25 +46,29 @@ class Selection(msgspec.Struct, frozen=True):
         return tuple(rule for rule in rules if not self.select or named(rule, self.select))
 
 
-Identity: TypeAlias = tuple[str, str, model.Workload, str]
-"""What makes a finding the same in two reports: its code, namespace, object and path."""
+class FindingKey(NamedTuple):
+    """A finding is the same in two reports if its code, object and path are."""
+
+    code: str
+    object: ObjectRef
+    path: str
 
 
-def identity(finding: model.Finding) -> Identity:
-    """Return what makes a finding the same in two reports."""
-    return (finding.code, finding.namespace, finding.object, finding.path)
+def key_of(finding: model.Finding) -> FindingKey:
+    """Return the key of a finding."""
+    return FindingKey(finding.code, finding.ref, finding.path)
 
 
 class Baseline(msgspec.Struct, frozen=True):
-    """The findings of an earlier report: the severity of each, by its identity; several may share one."""
+    """The findings of an earlier report: the severity of each, by its key; several may share one."""
 
-    findings: Mapping[Identity, tuple[Severity, ...]]
+    findings: Mapping[FindingKey, tuple[Severity, ...]]
 
     def knows(self, finding: model.Finding) -> bool:
         """Tell whether the earlier report has a finding, at its severity or a higher one."""
-        return max(self.findings.get(identity(finding), ()), default=0) >= Severity.of(finding.severity)
+        return max(self.findings.get(key_of(finding), ()), default=0) >= Severity.of(finding.severity)
 
-    def gone(self, occurring: Iterable[Identity], codes: Container[str], scope: Scope) -> int:
+    def gone(self, occurring: Iterable[FindingKey], codes: Container[str], scope: Scope) -> int:
         """Count the earlier findings that do not occur any more, among those that could.
 
         Args:
@@ -74,18 +79,18 @@ class Baseline(msgspec.Struct, frozen=True):
         now = frozenset(occurring)
         return sum(
             len(severities)
-            for found, severities in self.findings.items()
-            if found not in now and found[0] in codes and scope.covers(found[1])
+            for key, severities in self.findings.items()
+            if key not in now and key.code in codes and scope.covers(key.object.namespace)
         )
 
 
 class _Sifted(msgspec.Struct, frozen=True):
-    """What the rules found: what is shown, how much is not, and the identities of all of it."""
+    """What the rules found: what is shown, how much is not, and the keys of all of it."""
 
     shown: list[model.Finding]
     silenced: int
     known: int
-    occurring: frozenset[Identity]
+    occurring: frozenset[FindingKey]
 
 
 def complete(
@@ -128,11 +133,11 @@ def complete(
 
 def _sift(findings: Iterable[tuple[model.Finding, bool]], least: Severity, baseline: Baseline | None) -> _Sifted:
     """Set apart what is to be ignored or below ``least``, then what the baseline has."""
-    occurring: set[Identity] = set()
+    occurring: set[FindingKey] = set()
     loud: list[model.Finding] = []
     silenced = 0
     for finding, ignored in findings:
-        occurring.add(identity(finding))
+        occurring.add(key_of(finding))
         if ignored or Severity.of(finding.severity) < least:
             silenced += 1
         else:
@@ -167,7 +172,7 @@ def _findings(audit: Audit, rules: tuple[Rule, ...], selection: Selection) -> It
 
 def _is_told(rule: Rule, subject: Subject, told: set[tuple[object, ...]]) -> bool:
     """Tell whether a rule found this before: on the pods of the template that is looked at now."""
-    place = (rule.code, subject.namespace, subject.workload, subject.clause_path)
+    place = (rule.code, subject.workload, subject.clause_path)
     if subject.template is not None and place in told:
         return True
     told.add(place)
@@ -260,7 +265,7 @@ def _replacement(subject: Subject, evidence: Evidence) -> str:
     if evidence.pods and not staying:
         return "wait until they are gone: they are terminating"
     others = sum(not gone for gone in terminating.values()) - len(staying)
-    all_of_them = restart(subject.namespace, subject.workload, len(staying) + others)
+    all_of_them = restart(subject.workload, len(staying) + others)
     if subject.workload.kind == "Pod" or not (others and 0 < len(staying) <= _FEW):
         return all_of_them
     delete = f"kubectl delete pod -n {subject.namespace} {' '.join(staying)}"
@@ -268,12 +273,12 @@ def _replacement(subject: Subject, evidence: Evidence) -> str:
     return f"{delete} ({whose}); or {all_of_them}" if subject.workload.kind in _RESTARTABLE else f"{delete} ({whose})"
 
 
-def restart(namespace: str, workload: Target, pods: int) -> str:
+def restart(workload: ObjectRef, pods: int) -> str:
     """Return the safe way to replace a workload's pods: by its owner, by eviction, or by hand for a bare pod."""
     if workload.kind in _RESTARTABLE:
         resource = f"{_RESTARTABLE[workload.kind]}/{workload.name}"
         number = f" all {pods} pods of the workload" if pods > 1 else " the pod"
-        return f"restart{number}: kubectl rollout restart {resource} -n {namespace}"
+        return f"restart{number}: kubectl rollout restart {resource} -n {workload.namespace}"
     if workload.kind == "Pod":
         return "save the manifest, run it through kubectl spread unmerge, delete the pod and create it again"
     return "evict them; their owner replaces them and disruption budgets hold"

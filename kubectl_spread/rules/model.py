@@ -11,9 +11,9 @@ import msgspec
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint, EvaluatedGroup, EvaluatedPod
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import Manifest
-from kubectl_spread.audit.snapshot.scope import Target
 from kubectl_spread.audit.snapshot.templates import Refusal, Template
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.unknownfields import UnknownField
 from kubectl_spread.kube.scheduler.podtopologyspread import Spread
 from kubectl_spread.report.model import SeverityWord
@@ -82,8 +82,7 @@ class Subject(msgspec.Struct, frozen=True, eq=False):
     well. ``manifest`` is that of the template or of a pod without owner, where it is not stored.
     """
 
-    namespace: str
-    workload: Target
+    workload: ObjectRef
     path: str
     audit: Audit
     rows: tuple[EvaluatedConstraint, ...] = ()
@@ -93,6 +92,11 @@ class Subject(msgspec.Struct, frozen=True, eq=False):
     beside_pods: bool = False
     unknown_fields: tuple[tuple[UnknownField, tuple[str, ...]], ...] = ()
     manifest: Manifest | None = None
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the workload."""
+        return self.workload.namespace
 
     @property
     def parts(self) -> frozenset[SubjectPart]:

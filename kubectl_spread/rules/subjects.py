@@ -7,8 +7,8 @@ from itertools import groupby
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint, EvaluatedGroup
 from kubectl_spread.audit.snapshot.records import PodRecord
-from kubectl_spread.audit.snapshot.scope import Target
 from kubectl_spread.audit.snapshot.templates import Refusal, Template
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.unknownfields import UnknownField
 from kubectl_spread.rules.model import Subject
 
@@ -19,32 +19,34 @@ def subjects(audit: Audit) -> Iterator[Subject]:
     Last of the pods' come affinity terms without keys, which have no row in the report.
     """
     rows: dict[Place, list[EvaluatedConstraint]] = {}
-    groups: dict[tuple[str, Target], list[EvaluatedGroup]] = {}
+    groups: dict[ObjectRef, list[EvaluatedGroup]] = {}
     for row in audit.rows:
-        rows.setdefault((row.namespace, row.workload, row.path), []).append(row)
+        rows.setdefault((row.workload, row.path), []).append(row)
     for group in audit.groups:
-        groups.setdefault((group.namespace, group.workload), []).append(group)
+        groups.setdefault(group.workload, []).append(group)
     without_keys = _rows_without_keys(audit)
     refusals = _refusals_of_pods(audit)
     unknown = _unknown_fields_of_pods(audit)
     manifests = audit.snapshot.manifests
     for place in dict.fromkeys((*rows, *without_keys, *refusals, *unknown)):
+        workload, path = place
         yield Subject(
-            *place,
+            workload,
+            path,
             audit,
             rows=(*rows.get(place, ()), *without_keys.get(place, ())),
-            groups=tuple(groups.get(place[:2], ())) if place in rows else (),
+            groups=tuple(groups.get(workload, ())) if place in rows else (),
             refusals=tuple(refusals.get(place, ())),
             unknown_fields=tuple(unknown.get(place, ())),
-            manifest=manifests.get(place[:2]) if place[1].kind == "Pod" else None,
+            manifest=manifests.get(workload) if workload.kind == "Pod" else None,
         )
     stored = _owners_of_stored_pods(audit)
     for template in audit.templates:
-        yield from _subjects_of(template, audit, beside_pods=(template.namespace, template.workload) in stored)
+        yield from _subjects_of(template, audit, beside_pods=template.workload in stored)
 
 
-Place = tuple[str, Target, str]
-"""Namespace, workload and field path."""
+Place = tuple[ObjectRef, str]
+"""Workload and field path."""
 
 
 def _rows_without_keys(audit: Audit) -> dict[Place, list[EvaluatedConstraint]]:
@@ -57,10 +59,8 @@ def _rows_without_keys(audit: Audit) -> dict[Place, list[EvaluatedConstraint]]:
         for workload, owned in _by_workload(pods, audit) if terms else ():
             for index in terms:
                 clause = shape.clauses[index]
-                place = (shape.namespace, workload, clause.path)
-                row = found.setdefault(
-                    (place, index), EvaluatedConstraint(shape.namespace, workload, clause, index, b"")
-                )
+                place = (workload, clause.path)
+                row = found.setdefault((place, index), EvaluatedConstraint(workload, clause, index, b""))
                 row.pods += owned
                 row.views.append((audit.views.of(shape), len(owned)))
     rows: dict[Place, list[EvaluatedConstraint]] = {}
@@ -70,11 +70,11 @@ def _rows_without_keys(audit: Audit) -> dict[Place, list[EvaluatedConstraint]]:
     return rows
 
 
-def _by_workload(pods: list[PodRecord], audit: Audit) -> Iterable[tuple[Target, list[PodRecord]]]:
+def _by_workload(pods: list[PodRecord], audit: Audit) -> Iterable[tuple[ObjectRef, list[PodRecord]]]:
     """Return the workloads of pods of one shape: the owner of all of them, or each its own."""
     if pods[0].shape.owner is not None:
         return [(audit.snapshot.workload(pods[0]), pods)]
-    return [(pod.target, [pod]) for pod in pods]
+    return [(pod.ref, [pod]) for pod in pods]
 
 
 def _refusals_of_pods(audit: Audit) -> dict[Place, list[tuple[Refusal, tuple[str, ...]]]]:
@@ -82,8 +82,7 @@ def _refusals_of_pods(audit: Audit) -> dict[Place, list[tuple[Refusal, tuple[str
     found: dict[Place, dict[Refusal, list[str]]] = {}
     for pod in audit.pods:
         for refusal in audit.acceptance.manifests(pod.shape):
-            workload = audit.snapshot.workload(pod)
-            place = (pod.shape.namespace, workload, refusal.path)
+            place = (audit.snapshot.workload(pod), refusal.path)
             found.setdefault(place, {}).setdefault(refusal, []).append(pod.name)
     return {
         place: [(refusal, tuple(sorted(names))) for refusal, names in refusals.items()]
@@ -95,21 +94,21 @@ def _unknown_fields_of_pods(audit: Audit) -> dict[Place, list[tuple[UnknownField
     """Return the fields of manifests of pods that the API does not have, by place, with the name of the pod."""
     found: dict[Place, list[tuple[UnknownField, tuple[str, ...]]]] = {}
     for pod in audit.pods if audit.snapshot.manifests else ():
-        manifest = audit.snapshot.manifests.get((pod.namespace, pod.target))
+        manifest = audit.snapshot.manifests.get(pod.ref)
         for field in manifest.unknown_fields if manifest else ():
-            place = (pod.namespace, audit.snapshot.workload(pod), field.path)
+            place = (audit.snapshot.workload(pod), field.path)
             found.setdefault(place, []).append((field, (pod.name,)))
     return found
 
 
-def _owners_of_stored_pods(audit: Audit) -> frozenset[tuple[str, Target]]:
+def _owners_of_stored_pods(audit: Audit) -> frozenset[ObjectRef]:
     pods = {id(pod.shape): pod for pod in audit.pods if pod.shape.stored}
-    return frozenset((pod.shape.namespace, audit.snapshot.workload(pod)) for pod in pods.values())
+    return frozenset(audit.snapshot.workload(pod) for pod in pods.values())
 
 
 def _subjects_of(template: Template, audit: Audit, *, beside_pods: bool) -> Iterator[Subject]:
     refused = audit.acceptance.template(template)
-    manifest = audit.snapshot.manifests.get((template.namespace, template.holder))
+    manifest = audit.snapshot.manifests.get(template.holder)
     unknown = manifest.unknown_fields if manifest else ()
     paths = (
         *(clause.path for clause in template.clauses),
@@ -118,7 +117,6 @@ def _subjects_of(template: Template, audit: Audit, *, beside_pods: bool) -> Iter
     )
     for path in dict.fromkeys(paths):
         yield Subject(
-            template.namespace,
             template.workload,
             path,
             audit,

@@ -12,6 +12,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from kubectl_spread.errors import Position
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.sources.files import positions
 from tests.cli.manifests import BLOCK, CLAUSE, CONFIG, SHAPES, WEB, place, sources
 from tests.cli.test_startup import imported
@@ -86,7 +87,7 @@ def test_large_files_are_not_read_again(folder: Path, monkeypatch: pytest.Monkey
     assert sources("-f", "f") == [{"file": "f", "line": 8}]
 
 
-NAME = ("Deployment", "default", "web")
+WEB_REF = ObjectRef("default", "Deployment", "web")
 PATH = "spec.template.spec.topologySpreadConstraints[0]"
 
 
@@ -106,7 +107,7 @@ def test_a_file_that_has_changed(now: str | None, folder: Path) -> None:
     if now is not None:
         (folder / "f").write_text(now, encoding="utf-8")
     was = Position("f", 6)
-    field = (NAME, was, PATH)
+    field = (WEB_REF, was, PATH)
     assert positions.fields([field]) == {field: was}
 
 
@@ -124,7 +125,7 @@ def test_a_file_that_has_changed(now: str | None, folder: Path) -> None:
 )
 def test_what_of_a_field_is_written(written: str, place: tuple[int, int], begins: str, folder: Path) -> None:
     """Without the field it is the innermost around it, at its key; in JSON as in YAML."""
-    field = (NAME, Position("f", 1), PATH)
+    field = (WEB_REF, Position("f", 1), PATH)
     (folder / "f").write_text(written, encoding="utf-8")
     assert positions.fields([field]) == {field: Position("f", *place)}
     text = json.dumps(YAML(typ="safe").load(written), indent=2)

@@ -21,12 +21,12 @@ from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.cli import cli
 from kubectl_spread.errors import SourceError
 from kubectl_spread.explain.explanation import explain
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import Node, Pod
 from kubectl_spread.kube.api.workloads import WorkloadObject
 from kubectl_spread.kube.features import behaviour, gates
 from kubectl_spread.render import explanation, structured, table
 from kubectl_spread.render.terminal import Terminal
-from kubectl_spread.report import model
 from kubectl_spread.sources.apiserver import responses
 from kubectl_spread.sources.apiserver.resources import NODES, PODS, WORKLOADS
 from kubectl_spread.sources.apiserver.transport import Response
@@ -118,8 +118,8 @@ def _forms(snapshot: Snapshot) -> list[str]:
     texts += [table.check(found, table.Layout(), narrow)]
     texts += [structured.json(found), structured.yaml(found), structured.names(found)]
     if audit.pods:
-        target = model.Workload(kind="Pod", name="")
-        explained = explain(audit, found, audit.pods[0].namespace, target, replicas=2)
+        everything = ObjectRef(audit.pods[0].namespace, "Pod", "")
+        explained = explain(audit, found, everything, replicas=2)
         texts += [
             structured.json(explained),
             explanation.explain(explained, pipe),

@@ -13,6 +13,7 @@ import yaml
 
 from kubectl_spread.cli import formats
 from kubectl_spread.explain.explanation import explain
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.render import about, explanation, html, table, words
 from kubectl_spread.render.ci.github import github
 from kubectl_spread.render.ci.junit import junit
@@ -21,7 +22,7 @@ from kubectl_spread.render.markdown import markdown
 from kubectl_spread.render.openmetrics import openmetrics
 from kubectl_spread.render.table import Layout
 from kubectl_spread.render.terminal import Terminal
-from kubectl_spread.report.model import Report, Workload
+from kubectl_spread.report.model import Report
 from tests.audits import audit, deployment, reported
 from tests.builders import constraint, pod_json
 from tests.render import identified, test_github, test_junit, test_openmetrics, test_openreports, test_sarif
@@ -185,7 +186,7 @@ def test_templates_are_counted_where_there_are_no_pods() -> None:
 
 
 def test_explain_names_the_namespace_once() -> None:
-    found = explain(several(), identified.several(), "shop", Workload(kind="Deployment", name="web"))
+    found = explain(several(), identified.several(), ObjectRef("shop", "Deployment", "web"))
     lines = explanation.explain(found, PIPE).splitlines()
     assert lines[1] == f"prod-eu  Kubernetes 1.37.1  9 pods, 4 nodes in 2 zones  {READ_AT}"
 

@@ -12,11 +12,12 @@ from ruamel.yaml import YAML
 
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.explain.explanation import explain
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.features import Gate
 from kubectl_spread.render import catalogue, explanation, structured, table, words
 from kubectl_spread.render.table import Layout
 from kubectl_spread.render.terminal import Terminal
-from kubectl_spread.report.model import Report, Workload
+from kubectl_spread.report.model import Report
 from kubectl_spread.rules import RULES
 from kubectl_spread.rules.engine import Selection
 from tests.audits import audit, deployment, reported
@@ -136,8 +137,8 @@ def test_formats(cluster: str, form: str, golden: Golden) -> None:
 
 
 def explained(found: Audit, kind: str, name: str) -> str:
-    namespace = found.pods[0].shape.namespace
-    return explanation.explain(explain(found, reported(found), namespace, Workload(kind=kind, name=name)), PIPE)
+    ref = ObjectRef(found.pods[0].namespace, kind, name)
+    return explanation.explain(explain(found, reported(found), ref), PIPE)
 
 
 @pytest.mark.parametrize("cluster", REPORTS)

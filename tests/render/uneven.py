@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.explain.explanation import Explanation, explain
-from kubectl_spread.report.model import Workload
+from kubectl_spread.kube.api.objects import ObjectRef
 from tests.audits import audit, deployment, reported
 from tests.builders import HOSTNAME, Json, affinity, constraint, node_json, pod_json, requirement, selector, term
 
@@ -68,7 +68,7 @@ def uneven() -> Explanation:
         event("web-6d5f-new-8"),
         scope=Scope(targets=(Target("Deployment", "web"),)),
     )
-    return explain(found, reported(found), "default", Workload(kind="Deployment", name="web"))
+    return explain(found, reported(found), ObjectRef("default", "Deployment", "web"))
 
 
 def crowded() -> Explanation:
@@ -78,11 +78,11 @@ def crowded() -> Explanation:
     pods = [web(f"new-{number}", f"a{1 + number % 2}", constraints=made) for number in range(4)]
     pods[0]["spec"]["volumes"] = [{"name": "cache", "emptyDir": {}}]
     found = audit(deployment("web"), replica_set("web-6d5f", 1), *nodes, *pods)
-    return explain(found, reported(found), "default", Workload(kind="Deployment", name="web"), replicas=3)
+    return explain(found, reported(found), ObjectRef("default", "Deployment", "web"), replicas=3)
 
 
 def unmade() -> Explanation:
     """Return the explanation of a Deployment that has no pods yet."""
     made = [constraint(match=["pod-template-hash"]), constraint(key=HOSTNAME, hard=False, match=["app"])]
     found = audit(deployment("web", constraints=made))
-    return explain(found, reported(found), "default", Workload(kind="Deployment", name="web"))
+    return explain(found, reported(found), ObjectRef("default", "Deployment", "web"))

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from kubectl_spread.audit.evaluation.evaluators import Evaluator
 from kubectl_spread.audit.merge.admission_check import AdmissionCheck
-from kubectl_spread.audit.snapshot.scope import Target
 from kubectl_spread.audit.snapshot.templates import Template
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.features import Behaviour
 
 
@@ -19,10 +19,10 @@ class Comparison:
         self.behaviour = behaviour
         self.views = views.judged_by(behaviour)
         self.acceptance = AdmissionCheck(behaviour)
-        self._templates: dict[tuple[str, Target], list[Template]] = {}
+        self._templates: dict[ObjectRef, list[Template]] = {}
         for template in templates:
-            self._templates.setdefault((template.namespace, template.workload), []).append(template)
+            self._templates.setdefault(template.workload, []).append(template)
 
-    def templates(self, namespace: str, workload: Target) -> list[Template]:
+    def templates(self, workload: ObjectRef) -> list[Template]:
         """Return the templates of a workload."""
-        return self._templates.get((namespace, workload), [])
+        return self._templates.get(workload, [])

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Final
 
 from kubectl_spread.audit.snapshot.labelled import Labelled
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
-from kubectl_spread.audit.snapshot.scope import Target
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler.podtopologyspread import Spread, counts_nothing
-
-_BARE: Final = Target("Pod", "")
 
 
 class Counted:
@@ -25,15 +22,15 @@ class Counted:
         by_workload: The pods of each workload, by name.
     """
 
-    def __init__(self, spread: Spread, by_workload: Mapping[Target, Sequence[PodRecord]]) -> None:
+    def __init__(self, spread: Spread, by_workload: Mapping[ObjectRef, Sequence[PodRecord]]) -> None:
         """Take the count and the pods of it."""
         self.spread = spread
         self.by_workload = by_workload
 
     @cached_property
-    def workloads(self) -> Sequence[Target]:
+    def workloads(self) -> Sequence[ObjectRef]:
         """The workloads, by kind and name."""
-        return sorted(self.by_workload, key=lambda workload: (workload.kind, workload.name))
+        return sorted(self.by_workload)
 
     @cached_property
     def per_domain(self) -> Counter[str]:
@@ -63,7 +60,7 @@ class CountedPods:
         self._behaviour = behaviour
         self._by_namespace: dict[str, Labelled[list[PodRecord]]] | None = None
         self._found: dict[tuple[str, int], Counted] = {}
-        self._siblings: dict[tuple[str, Target], list[PodRecord]] | None = None
+        self._siblings: dict[ObjectRef, list[PodRecord]] | None = None
 
     def of(self, namespace: str, spread: Spread) -> Counted:
         """Return the pods in eligible domains that a constraint counts."""
@@ -72,21 +69,20 @@ class CountedPods:
             self._found[question] = Counted(spread, self._find(namespace, spread))
         return self._found[question]
 
-    def siblings(self, namespace: str, workload: Target) -> Sequence[PodRecord]:
+    def siblings(self, workload: ObjectRef) -> Sequence[PodRecord]:
         """Return the pods of a workload that are not terminating; for a bare pod all bare pods of the namespace."""
         if self._siblings is None:
             self._siblings = {}
             for pod in self._snapshot.pods:
                 if not pod.terminating:
-                    owner = self._snapshot.workload(pod) if pod.shape.owner else _BARE
-                    self._siblings.setdefault((pod.namespace, owner), []).append(pod)
-        return self._siblings.get((namespace, _BARE if workload.kind == _BARE.kind else workload), ())
+                    self._siblings.setdefault(_siblings_key(self._snapshot.workload(pod)), []).append(pod)
+        return self._siblings.get(_siblings_key(workload), ())
 
-    def _find(self, namespace: str, spread: Spread) -> Mapping[Target, list[PodRecord]]:
+    def _find(self, namespace: str, spread: Spread) -> Mapping[ObjectRef, list[PodRecord]]:
         selector = spread.constraint.selector
         if selector is None or counts_nothing(selector, self._behaviour):
             return {}
-        found: dict[Target, list[PodRecord]] = {}
+        found: dict[ObjectRef, list[PodRecord]] = {}
         for _, pods in self._pods(namespace).selected(selector):
             for pod in pods:
                 if pod.node in spread.domains.value_of:
@@ -107,3 +103,8 @@ class CountedPods:
                 shape = pods[0].shape
                 self._by_namespace.setdefault(shape.namespace, Labelled()).add(shape.labels, pods)
         return self._by_namespace.get(namespace, Labelled())
+
+
+def _siblings_key(workload: ObjectRef) -> ObjectRef:
+    """Return the key under which a workload's pods are kept: all bare pods of a namespace share one."""
+    return ObjectRef(workload.namespace, "Pod", "") if workload.kind == "Pod" else workload

@@ -22,6 +22,7 @@ from kubectl_spread.audit.snapshot.scope import Target
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.audit.snapshot.templates import Template
 from kubectl_spread.audit.snapshot.terms import TopologyTerm, path_order
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.scheduler import nodeaffinity
 from kubectl_spread.kube.scheduler.podtopologyspread import NodeSets, Spread
 
@@ -42,8 +43,7 @@ class EvaluatedConstraint(msgspec.Struct):
     ``views`` maps each shape's view to its number of pods; all of them count the same domains.
     """
 
-    namespace: str
-    workload: Target
+    workload: ObjectRef
     clause: TopologyTerm
     index: int
     effective: bytes
@@ -51,6 +51,11 @@ class EvaluatedConstraint(msgspec.Struct):
     members: list[EvaluatedPod] = msgspec.field(default_factory=list)
     verdicts: Counter[Verdict] = msgspec.field(default_factory=Counter)
     views: list[tuple[ClassEvaluation, int]] = msgspec.field(default_factory=list)
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the workload and its pods."""
+        return self.workload.namespace
 
     @property
     def path(self) -> str:
@@ -78,10 +83,14 @@ class EvaluatedConstraint(msgspec.Struct):
 class EvaluatedGroup(msgspec.Struct, eq=False):
     """Pods that are alike in everything the spread plugin reads."""
 
-    namespace: str
-    workload: Target
+    workload: ObjectRef
     view: ClassEvaluation
     pods: list[PodRecord] = msgspec.field(default_factory=list)
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the workload and its pods."""
+        return self.workload.namespace
 
 
 class Audit(msgspec.Struct, frozen=True, eq=False):
@@ -121,26 +130,24 @@ def evaluate(snapshot: Snapshot, context: ServerFacts, *, nodes: str) -> Audit:
     rows: dict[object, EvaluatedConstraint] = {}
     groups: dict[object, EvaluatedGroup] = {}
     judged: list[PodRecord] = []
-    workloads: set[tuple[str, Target]] = set()
+    workloads: set[ObjectRef] = set()
     revisions = Revisions(snapshot)
     known: dict[int, _Keys] = {}
     for workload, shape, pods in _alike(snapshot, everyone):
         judged += pods
-        workloads.add((shape.namespace, workload))
+        workloads.add(workload)
         revisions.add(workload, pods)
         view = views.of(shape)
         # Views that differ in their shapes alone share what they hold.
         keys = known.get(id(view.effective)) or known.setdefault(id(view.effective), _keys(view))
         for row_key in keys.rows:
-            key = (shape.namespace, workload, row_key)
+            key = (workload, row_key)
             if key not in rows:
                 _, index, _, effective = row_key
-                rows[key] = EvaluatedConstraint(shape.namespace, workload, shape.clauses[index], index, effective)
+                rows[key] = EvaluatedConstraint(workload, shape.clauses[index], index, effective)
             _add_to_row(rows[key], view, pods, views)
         if keys.group is not None:
-            group = groups.setdefault(
-                (shape.namespace, workload, keys.group), EvaluatedGroup(shape.namespace, workload, view)
-            )
+            group = groups.setdefault((workload, keys.group), EvaluatedGroup(workload, view))
             group.pods += pods
     for pods in (*(row.pods for row in rows.values()), *(group.pods for group in groups.values())):
         pods.sort(key=lambda pod: pod.name)
@@ -165,18 +172,18 @@ def evaluate(snapshot: Snapshot, context: ServerFacts, *, nodes: str) -> Audit:
     )
 
 
-def _alike(snapshot: Snapshot, everyone: Iterable[PodRecord]) -> Iterator[tuple[Target, PodClass, list[PodRecord]]]:
+def _alike(snapshot: Snapshot, everyone: Iterable[PodRecord]) -> Iterator[tuple[ObjectRef, PodClass, list[PodRecord]]]:
     """Yield the pods that are asked for by workload and shape; a pod without owner is its own workload."""
     by_shape: dict[int, list[PodRecord]] = {}
     for pod in everyone:
         by_shape.setdefault(id(pod.shape), []).append(pod)
     for pods in by_shape.values():
-        owners = [owner.target for owner in snapshot.owner_chain(pods[0])]
+        owners = [owner.ref for owner in snapshot.owner_chain(pods[0])]
         asked = [pod for pod in pods if _asked_for(pod, owners, snapshot.scope.targets)]
         if asked and owners:
             yield owners[-1], asked[0].shape, asked
         else:
-            yield from ((pod.target, pod.shape, [pod]) for pod in asked)
+            yield from ((pod.ref, pod.shape, [pod]) for pod in asked)
 
 
 def _asked_templates(snapshot: Snapshot) -> tuple[Template, ...]:
@@ -185,22 +192,18 @@ def _asked_templates(snapshot: Snapshot) -> tuple[Template, ...]:
     asked = [
         msgspec.structs.replace(template, workload=snapshot.root(template))
         for template in snapshot.templates
-        if not targets or any(target.includes(one) for target in targets for one in _names(template, snapshot))
+        if not targets or any(target.includes(ref) for target in targets for ref in _names(template, snapshot))
     ]
-    return tuple(sorted(asked, key=_template_order))
+    return tuple(sorted(asked, key=lambda template: template.workload))
 
 
-def _names(template: Template, snapshot: Snapshot) -> tuple[Target, ...]:
+def _names(template: Template, snapshot: Snapshot) -> tuple[ObjectRef, ...]:
     """Return the objects by which a template may be asked for."""
-    return (template.workload, *(owner.target for owner in snapshot.template_owners(template)))
+    return (template.workload, *(owner.ref for owner in snapshot.template_owners(template)))
 
 
-def _template_order(template: Template) -> tuple[str, str, str]:
-    return (template.namespace, template.workload.kind, template.workload.name)
-
-
-def _asked_for(pod: PodRecord, owners: Sequence[Target], targets: Sequence[Target]) -> bool:
-    return not targets or any(target.includes(one) for target in targets for one in (Target("Pod", pod.name), *owners))
+def _asked_for(pod: PodRecord, owners: Sequence[ObjectRef], targets: Sequence[Target]) -> bool:
+    return not targets or any(target.includes(ref) for target in targets for ref in (pod.ref, *owners))
 
 
 class _Keys(msgspec.Struct, frozen=True):
@@ -285,11 +288,8 @@ def _member_order(member: EvaluatedPod) -> tuple[int, str]:
 
 
 def _row_order(row: EvaluatedConstraint) -> tuple[object, ...]:
-    workload = row.workload
-    place = (row.namespace, workload.kind, workload.name, path_order(row.path))
-    return (*place, row.effective, row.pods[0].name)
+    return (row.workload, path_order(row.path), row.effective, row.pods[0].name)
 
 
 def _group_order(group: EvaluatedGroup) -> tuple[object, ...]:
-    workload = group.workload
-    return (group.namespace, workload.kind, workload.name, ENCODER.encode(group.view.effective), group.pods[0].name)
+    return (group.workload, ENCODER.encode(group.view.effective), group.pods[0].name)

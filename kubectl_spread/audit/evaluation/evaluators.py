@@ -98,7 +98,7 @@ class Evaluator:
             owners=pod.owners,
             # Not the Deployment's: it may have changed since its ReplicaSet was made.
             template_keys=chain[0].template_keys if chain else frozenset(),
-            template_fixed=bool(chain) and chain[0].target.kind in FIXED_TEMPLATES,
+            template_fixed=bool(chain) and chain[0].ref.kind in FIXED_TEMPLATES,
         )
         return judge(
             shape.clauses,

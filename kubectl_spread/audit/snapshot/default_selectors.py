@@ -6,6 +6,7 @@ from typing import Final
 
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.kube.api.labels import Labels
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector, OwnerReference
 from kubectl_spread.kube.api.workloads import WorkloadObject
 from kubectl_spread.kube.scheduler import defaultconstraints
@@ -24,7 +25,7 @@ class DefaultSelectors:
         self.keeps = keeps
         self.services = 0
         self._services: dict[str, list[Labels]] = {}
-        self._owners: dict[tuple[str, str, str], LabelSelector] = {}
+        self._owners: dict[ObjectRef, LabelSelector] = {}
 
     def add_service(self, service: MapSelecting) -> None:
         """Keep the selector of a Service; one that has none selects nothing."""
@@ -35,8 +36,8 @@ class DefaultSelectors:
     def add_owner(self, kind: str, workload: WorkloadObject) -> None:
         """Keep the selector of a workload, if it is of a kind that counts."""
         if self.keeps and kind in API_VERSIONS:
-            place = (workload.metadata.namespace, kind, workload.metadata.name)
-            self._owners[place] = workload.selector or LabelSelector()
+            ref = ObjectRef(workload.metadata.namespace, kind, workload.metadata.name)
+            self._owners[ref] = workload.selector or LabelSelector()
 
     def knows(self, shape: PodClass) -> bool:
         """Tell whether the selector of the pods' owner was read, or there is none that counts."""
@@ -54,7 +55,7 @@ class DefaultSelectors:
         owner = shape.owner
         if owner is None or not _counts(owner):
             return None
-        return self._owners.get((shape.namespace, owner.kind, owner.name))
+        return self._owners.get(ObjectRef(shape.namespace, owner.kind, owner.name))
 
 
 def _counts(owner: OwnerReference | None) -> bool:

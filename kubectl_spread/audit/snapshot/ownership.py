@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kubectl_spread.audit.snapshot.records import EventRecord, OwnerRecord
-from kubectl_spread.audit.snapshot.scope import Target
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import Event, ObjectMeta, OwnerReference
 
 REASONS: Final = frozenset({"FailedCreate", "FailedScheduling", "ScalingReplicaSet", "SuccessfulDelete"})
@@ -17,12 +17,12 @@ class Ownership:
 
     def __init__(self) -> None:
         """Start without any."""
-        self._owners: dict[tuple[str, Target], OwnerRecord] = {}
-        self._events: dict[tuple[str, Target], list[EventRecord]] = {}
+        self._owners: dict[ObjectRef, OwnerRecord] = {}
+        self._events: dict[ObjectRef, list[EventRecord]] = {}
 
-    def add(self, namespace: str, record: OwnerRecord) -> None:
+    def add(self, record: OwnerRecord) -> None:
         """Keep a workload."""
-        self._owners[namespace, record.target] = record
+        self._owners[record.ref] = record
 
     def add_event(self, event: Event) -> None:
         """Keep what was said about an object, if it is one of what is asked for later."""
@@ -38,64 +38,61 @@ class Ownership:
             or event.event_time
             or event.metadata.creation_timestamp,
         )
-        self._events.setdefault((about.namespace, Target(about.kind, about.name)), []).append(record)
+        self._events.setdefault(ObjectRef(about.namespace, about.kind, about.name), []).append(record)
 
     def chain(self, namespace: str, reference: OwnerReference | None) -> tuple[OwnerRecord, ...]:
         """Return the owners from the one that is referred to up to the root; one that was not read ends the chain."""
         chain: list[OwnerRecord] = []
         while reference is not None:
-            target = Target(reference.kind, reference.name)
-            record = self._owners.get((namespace, target))
-            if record is None:
-                record = OwnerRecord(target, None, {}, "")
-            if any(record.target == known.target for known in chain):
+            ref = ObjectRef(namespace, reference.kind, reference.name)
+            record = self._owners.get(ref) or OwnerRecord(ref, None, {}, "")
+            if any(record.ref == below.ref for below in chain):
                 break
             chain.append(record)
             reference = record.owner
         return tuple(chain)
 
-    def below(self, namespace: str, target: Target) -> list[OwnerRecord]:
-        """Return the workloads that were read and that ``target`` owns itself, with or without pods, by name."""
-        found = [
+    def below(self, owner: ObjectRef) -> list[OwnerRecord]:
+        """Return the workloads that were read and that ``owner`` owns directly, with or without pods, by name."""
+        records = [
             record
-            for (place, _), record in self._owners.items()
-            if place == namespace and record.owner is not None
-            if Target(record.owner.kind, record.owner.name) == target
+            for ref, record in self._owners.items()
+            if record.owner is not None and ObjectRef(ref.namespace, record.owner.kind, record.owner.name) == owner
         ]
-        return sorted(found, key=lambda record: record.target.name)
+        return sorted(records, key=lambda record: record.ref.name)
 
     @property
     def owner_kinds(self) -> frozenset[str]:
         """The kinds of what owns a workload that was read."""
         return frozenset(record.owner.kind for record in self._owners.values() if record.owner is not None)
 
-    def record(self, namespace: str, target: Target) -> OwnerRecord | None:
-        """Return what is known about a workload that was read."""
-        return self._owners.get((namespace, target))
+    def record(self, ref: ObjectRef) -> OwnerRecord | None:
+        """Return the record of a workload; None if it was not read."""
+        return self._owners.get(ref)
 
-    def events(self, namespace: str, target: Target, reason: str) -> list[EventRecord]:
-        """Return what was said for one reason about an object and the workloads below it, the newest first."""
-        found = [
+    def events(self, ref: ObjectRef, reason: str) -> list[EventRecord]:
+        """Return the events of one reason about an object and the workloads below it, the newest first."""
+        records = [
             record
-            for (place, about), records in self._events.items()
-            if place == namespace and self._belongs(namespace, about, target)
-            for record in records
+            for about, events in self._events.items()
+            if self._belongs(about, ref)
+            for record in events
             if record.reason == reason
         ]
-        return sorted(found, key=_newest_first)
+        return sorted(records, key=_newest_first)
 
-    def events_about(self, namespace: str, target: Target, reason: str) -> list[EventRecord]:
-        """Return what was said for one reason about an object itself, the newest first."""
-        found = self._events.get((namespace, target), ())
-        return sorted((record for record in found if record.reason == reason), key=_newest_first)
+    def events_about(self, ref: ObjectRef, reason: str) -> list[EventRecord]:
+        """Return the events of one reason about an object itself, the newest first."""
+        records = self._events.get(ref, ())
+        return sorted((record for record in records if record.reason == reason), key=_newest_first)
 
-    def _belongs(self, namespace: str, about: Target, target: Target) -> bool:
-        """Tell whether an object is ``target`` or has it among its owners."""
-        if about == target:
-            return True
-        record = self._owners.get((namespace, about))
-        chain = () if record is None else self.chain(namespace, record.owner)
-        return any(owner.target == target for owner in chain)
+    def _belongs(self, about: ObjectRef, owner: ObjectRef) -> bool:
+        """Tell whether an object is ``owner`` or has it among its owners."""
+        if about == owner or about.namespace != owner.namespace:
+            return about == owner
+        record = self._owners.get(about)
+        chain = () if record is None else self.chain(about.namespace, record.owner)
+        return any(above.ref == owner for above in chain)
 
 
 def _newest_first(record: EventRecord) -> tuple[float, str]:

@@ -14,13 +14,13 @@ import msgspec
 
 from kubectl_spread.audit.snapshot.digests import Digests
 from kubectl_spread.audit.snapshot.labelled import Labelled
-from kubectl_spread.audit.snapshot.scope import Target
 from kubectl_spread.audit.snapshot.tails import SelectorParts
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.errors import Position
 from kubectl_spread.kube.api.detail import PodCondition
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.managedfields import FieldOwner, LabelOwner
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector, OwnerReference, PodSpec
 from kubectl_spread.kube.api.unknownfields import UnknownField
 from kubectl_spread.kube.scheduler.configuration import Profile
@@ -95,9 +95,9 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
     copy: int = 0
 
     @property
-    def target(self) -> Target:
-        """The pod itself."""
-        return Target("Pod", self.name, self.copy)
+    def ref(self) -> ObjectRef:
+        """The reference to the pod."""
+        return ObjectRef(self.namespace, "Pod", self.name, self.copy)
 
     @property
     def namespace(self) -> str:
@@ -112,7 +112,7 @@ class OwnerRecord(msgspec.Struct, frozen=True):
     ReplicaSet, or 0. ``scaled`` is who wrote ``spec.replicas`` last, where managedFields tell.
     """
 
-    target: Target
+    ref: ObjectRef
     owner: OwnerReference | None
     template_labels: Labels
     ignored: str

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from typing import Final
 
 from kubectl_spread.audit.snapshot.records import PodRecord, Population
-from kubectl_spread.audit.snapshot.scope import Target
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.kube.api.labels import Labels
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.scheduler.podtopologyspread import Spread
 
 LABELS: Final = ("pod-template-hash", "controller-revision-hash", "rollouts-pod-template-hash")
@@ -37,46 +37,46 @@ class Revisions:
         ``snapshot`` knows how old the pods' owners are.
         """
         self._snapshot = snapshot
-        self._born: dict[tuple[str, Target], dict[str, tuple[int, datetime]]] = {}
+        self._born: dict[ObjectRef, dict[str, tuple[int, datetime]]] = {}
         for pod in snapshot.pods if snapshot.scope.targets else ():
             self.add(snapshot.workload(pod), [pod])
 
-    def add(self, workload: Target, pods: Iterable[PodRecord]) -> None:
+    def add(self, workload: ObjectRef, pods: Iterable[PodRecord]) -> None:
         """Keep how old the revision of some pods is, which are alike.
 
         A ReplicaSet of a Deployment has a number; else a revision is as old as its owner, or as its first pod.
         """
         alike = list(pods)
         shape, chain = alike[0].shape, self._snapshot.owner_chain(alike[0])
-        if chain and chain[0].target != workload:
+        if chain and chain[0].ref != workload:
             age = (chain[0].revision, chain[0].created or _LONG_AGO)
         else:
             age = (0, min(pod.created or _LONG_AGO for pod in alike))
-        known = self._born.setdefault((shape.namespace, workload), {})
+        known = self._born.setdefault(workload, {})
         revision = revision_of(shape.labels)
         known[revision] = min(known.get(revision, age), age)
 
-    def of(self, namespace: str, workload: Target) -> tuple[str, ...]:
+    def of(self, workload: ObjectRef) -> tuple[str, ...]:
         """Return the revisions of a workload, the oldest first."""
-        born = self._born.get((namespace, workload), {})
+        born = self._born.get(workload, {})
         return tuple(sorted(born, key=lambda revision: (born[revision], revision)))
 
-    def superseded(self, namespace: str, workload: Target, pods: Iterable[PodRecord]) -> bool:
+    def superseded(self, workload: ObjectRef, pods: Iterable[PodRecord]) -> bool:
         """Tell whether none of ``pods`` is of the newest revision of their workload."""
-        known = self.of(namespace, workload)
+        known = self.of(workload)
         return len(known) > 1 and all(revision_of(pod.shape.labels) != known[-1] for pod in pods)
 
-    def older_pods(self, namespace: str, workload: Target, spread: Spread) -> Counter[str]:
+    def older_pods(self, workload: ObjectRef, spread: Spread) -> Counter[str]:
         """Count the matching pods of all revisions of a workload but the newest, by eligible domain."""
-        counts = by_revision(spread, self._snapshot.population(namespace))
+        counts = by_revision(spread, self._snapshot.population(workload.namespace))
         older: Counter[str] = Counter()
-        for revision in self.of(namespace, workload)[:-1]:
+        for revision in self.of(workload)[:-1]:
             older.update(counts.get(revision, {}))
         return older
 
-    def evens_out(self, namespace: str, workload: Target, spread: Spread) -> bool:
+    def evens_out(self, workload: ObjectRef, spread: Spread) -> bool:
         """Tell whether a skew above maxSkew is within it once the pods of older revisions are gone."""
-        older = self.older_pods(namespace, workload, spread)
+        older = self.older_pods(workload, spread)
         without = skew_with(spread, {value: -number for value, number in older.items()})
         return bool(older.total()) and spread.skew > spread.constraint.max_skew >= without
 

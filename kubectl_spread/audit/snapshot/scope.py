@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelectorRequirement, Pod
 
 FIELDS: Final[Mapping[str, Callable[[Pod], str]]] = {
@@ -37,18 +38,14 @@ class FieldRequirement(msgspec.Struct, frozen=True):
 
 
 class Target(msgspec.Struct, frozen=True):
-    """An object, or one named on the command line, where an empty name means every object of the kind.
-
-    ``copy`` tells manifests of one name apart.
-    """
+    """The objects that an argument of the command line names; an empty name means every object of the kind."""
 
     kind: str
     name: str
-    copy: int = 0
 
-    def includes(self, other: Target) -> bool:
-        """Tell whether ``other`` is this object, or any of this kind where no name is given."""
-        return self.kind == other.kind and self.name in ("", other.name)
+    def includes(self, ref: ObjectRef) -> bool:
+        """Tell whether the argument names an object."""
+        return self.kind == ref.kind and self.name in ("", ref.name)
 
 
 class Scope(msgspec.Struct, frozen=True):

@@ -14,12 +14,13 @@ from kubectl_spread.audit.snapshot.capacity import NodeCapacity, Requests
 from kubectl_spread.audit.snapshot.default_selectors import DefaultSelectors
 from kubectl_spread.audit.snapshot.ownership import Ownership, controller
 from kubectl_spread.audit.snapshot.podclasses import IGNORE_ANNOTATION, PodClasses
-from kubectl_spread.audit.snapshot.records import EventRecord, Manifest, OwnerRecord, PodRecord, Population
+from kubectl_spread.audit.snapshot.records import Manifest, OwnerRecord, PodRecord, Population
 from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.audit.snapshot.templates import Template, template_of
 from kubectl_spread.kube.api import managedfields
 from kubectl_spread.kube.api.detail import DetailedPod
 from kubectl_spread.kube.api.labels import ZONE
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import Event, Node, ObjectMeta, OwnerReference, Pod
 from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
 from kubectl_spread.kube.descheduler import defaultevictor
@@ -60,8 +61,8 @@ class Snapshot:
         self.pods: list[PodRecord] = []
         self.nodes: list[Node] = []
         self.templates: list[Template] = []
-        self.manifests: dict[tuple[str, Target], Manifest] = {}
-        self._unjudged: list[tuple[str, str, str, OwnerReference | None]] = []
+        self.manifests: dict[ObjectRef, Manifest] = {}
+        self._unjudged: list[tuple[str, ObjectRef, OwnerReference | None]] = []
         self._populations: dict[str, Population] = {}
         self._leaving: dict[str, Population] = {}
         self._requests = Requests()
@@ -95,9 +96,9 @@ class Snapshot:
             if owner is not None and owner.kind not in _TEMPLATE_KINDS:
                 # Objects of such a kind are not read themselves.
                 self._met.add(Target(owner.kind, owner.name))
-        target = self._add_manifest(kind, metadata, manifest)
+        ref = self._add_manifest(kind, metadata, manifest)
         record = OwnerRecord(
-            target=target,
+            ref=ref,
             owner=owner,
             template_labels=workload.template.metadata.labels,
             ignored=ignored,
@@ -105,17 +106,17 @@ class Snapshot:
             revision=_number(metadata.annotations.get(_REVISION_ANNOTATION, "")),
             scaled=managedfields.field_owner(metadata, "f:spec", "f:replicas") if self.neighbours.keeps else None,
         )
-        self.ownership.add(metadata.namespace, record)
+        self.ownership.add(record)
         self.deduction.add_owner(kind, workload)
         if self._speaks(record, workload) and self.scope.selects_template(
             metadata.namespace, workload.template.metadata.labels
         ):
-            self.templates.append(template_of(target, workload, owner, ignored))
+            self.templates.append(template_of(ref, workload, owner, ignored))
 
     def add_pod(self, pod: Pod, manifest: Manifest | None = None) -> None:
         """Count a pod where the scheduler counts it, and keep it where it is to be judged."""
         metadata = pod.metadata
-        target = self._add_manifest("Pod", metadata, manifest)
+        ref = self._add_manifest("Pod", metadata, manifest)
         judged = self.scope.selects(pod)
         if pod.status.phase in _FINISHED:
             self._pass_over(pod, "finished", asked=judged)
@@ -135,14 +136,14 @@ class Snapshot:
             self._pass_over(pod, "mirror", asked=judged)
             return
         if judged:
-            self._keep(pod, node, requests, terminating=terminating, copy=target.copy)
+            self._keep(pod, node, requests, terminating=terminating, copy=ref.copy)
 
-    def _add_manifest(self, kind: str, metadata: ObjectMeta, manifest: Manifest | None) -> Target:
-        """Keep where an object was read, and return what it is called."""
-        target = Target(kind, metadata.name, manifest.copy if manifest else 0)
+    def _add_manifest(self, kind: str, metadata: ObjectMeta, manifest: Manifest | None) -> ObjectRef:
+        """Keep where an object was read, and return its reference."""
+        ref = ObjectRef(metadata.namespace, kind, metadata.name, manifest.copy if manifest else 0)
         if manifest:
-            self.manifests[metadata.namespace, target] = manifest
-        return target
+            self.manifests[ref] = manifest
+        return ref
 
     def join(self, others: Snapshot) -> None:
         """Take over what the pods of other namespaces take of the nodes, and whom they keep away."""
@@ -160,11 +161,10 @@ class Snapshot:
         """Return the objects that were named and that were neither read nor own what was."""
         if not self.scope.targets:
             return []
-        pods = {Target("Pod", pod.name) for pod in self.pods}
-        owners = {owner.target for pod in self.pods for owner in self.owner_chain(pod)}
-        passed_over = {target for _, targets in self._passed_over() for target in targets}
-        known = self._met | pods | owners | passed_over
-        return [target for target in self.scope.targets if target.name and target not in known]
+        refs = {ref for pod in self.pods for ref in (pod.ref, *(owner.ref for owner in self.owner_chain(pod)))}
+        refs.update(ref for _, passed_over in self._passed_over() for ref in passed_over)
+        met = self._met | {Target(ref.kind, ref.name) for ref in refs}
+        return [target for target in self.scope.targets if target.name and target not in met]
 
     def population(self, namespace: str) -> Population:
         """Return the counted pods of a namespace."""
@@ -177,10 +177,6 @@ class Snapshot:
     def room(self) -> NodeCapacity:
         """Return what the nodes have left."""
         return NodeCapacity(self.nodes, self._requested)
-
-    def events(self, namespace: str, target: Target, reason: str) -> list[EventRecord]:
-        """Return what was said for one reason about an object and the workloads below it, the newest first."""
-        return self.ownership.events(namespace, target, reason)
 
     def populations(self, *, leaving: bool = False) -> Mapping[str, Population]:
         """Return the counted pods of every namespace, or those that are terminating."""
@@ -202,32 +198,32 @@ class Snapshot:
     @property
     def skipped(self) -> Counter[str]:
         """Count the pods that are asked for and not judged, by reason."""
-        wanted = self.scope.targets
+        targets = self.scope.targets
         return Counter(
             reason
-            for reason, targets in self._passed_over()
-            if not wanted or any(one.includes(other) for one in wanted for other in targets)
+            for reason, refs in self._passed_over()
+            if not targets or any(target.includes(ref) for target in targets for ref in refs)
         )
 
     def _pass_over(self, pod: Pod, reason: str, *, asked: bool) -> None:
         if asked:
-            self._unjudged.append((reason, pod.metadata.namespace, pod.metadata.name, controller(pod.metadata)))
+            ref = ObjectRef(pod.metadata.namespace, "Pod", pod.metadata.name)
+            self._unjudged.append((reason, ref, controller(pod.metadata)))
 
-    def _passed_over(self) -> Iterator[tuple[str, list[Target]]]:
+    def _passed_over(self) -> Iterator[tuple[str, list[ObjectRef]]]:
         """Yield the reason for each pod that is not judged, and the objects that it is or belongs to."""
-        for reason, namespace, name, owner in self._unjudged:
-            owners = [record.target for record in self.ownership.chain(namespace, owner)]
-            yield reason, [Target("Pod", name), *owners]
+        for reason, ref, owner in self._unjudged:
+            yield reason, [ref, *(record.ref for record in self.ownership.chain(ref.namespace, owner))]
 
-    def workload(self, pod: PodRecord) -> Target:
+    def workload(self, pod: PodRecord) -> ObjectRef:
         """Return the root owner of a pod; a pod without one is its own workload."""
         chain = self.owner_chain(pod)
-        return chain[-1].target if chain else pod.target
+        return chain[-1].ref if chain else pod.ref
 
-    def root(self, template: Template) -> Target:
-        """Return the root owner of a template's pods: its workload, or what owns that."""
+    def root(self, template: Template) -> ObjectRef:
+        """Return the root owner of a template's pods: its workload, or the owner of that."""
         chain = self.template_owners(template)
-        return chain[-1].target if chain else template.workload
+        return chain[-1].ref if chain else template.workload
 
     def template_owners(self, template: Template) -> tuple[OwnerRecord, ...]:
         """Return the known owners of a template's workload, the direct one first, up to the root."""
@@ -240,7 +236,7 @@ class Snapshot:
         """
         if record.owner is None:
             return True
-        named = any(target.includes(record.target) for target in self.scope.targets)
+        named = any(target.includes(record.ref) for target in self.scope.targets)
         return workload.replicas != 0 and (named or record.owner.kind not in _TEMPLATE_KINDS)
 
     def _keep(self, pod: Pod, node: str, requests: Amounts | None, *, terminating: bool, copy: int) -> None:

@@ -9,10 +9,10 @@ from typing import Final
 
 import msgspec
 
-from kubectl_spread.audit.snapshot.scope import Target
 from kubectl_spread.audit.snapshot.terms import TopologyTerm, clauses
 from kubectl_spread.kube.api.field import FieldError
 from kubectl_spread.kube.api.labels import Labels
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import OwnerReference, PodSpec
 from kubectl_spread.kube.api.workloads import WorkloadObject, template_path
 from kubectl_spread.kube.apiserver import strategy, validation
@@ -64,16 +64,14 @@ class Refusal(msgspec.Struct, frozen=True):
 class Template(msgspec.Struct, frozen=True):
     """A workload's pod template.
 
-    ``kind`` is that of ``holder``, the object that holds it, which ``workload`` may own. ``clauses`` have the
+    ``holder`` is the object that holds it, which ``workload`` may own. ``clauses`` have the
     template's paths and ``path`` is where its pod spec stands; ``labels`` are those that its pods will have.
     ``replicas`` is None where their number is not written down; ``rolls`` tells whether old and new pods stand side by
     side during a rollout.
     """
 
-    namespace: str
-    kind: str
-    holder: Target
-    workload: Target
+    holder: ObjectRef
+    workload: ObjectRef
     owner: OwnerReference | None
     spec: PodSpec
     path: str
@@ -82,6 +80,16 @@ class Template(msgspec.Struct, frozen=True):
     replicas: int | None
     rolls: bool
     ignored: str
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the workload."""
+        return self.holder.namespace
+
+    @property
+    def kind(self) -> str:
+        """The kind of the object that holds the template."""
+        return self.holder.kind
 
 
 def labels_of_controller(kind: str) -> tuple[str, ...]:
@@ -95,16 +103,14 @@ def controller_labels(kind: str, workload: WorkloadObject) -> tuple[str, ...]:
     return tuple(sorted((*found, _INDEX_LABEL))) if workload.indexed else found
 
 
-def template_of(target: Target, workload: WorkloadObject, owner: OwnerReference | None, ignored: str) -> Template:
-    """Return the template of a workload that is called ``target``."""
-    kind = target.kind
+def template_of(ref: ObjectRef, workload: WorkloadObject, owner: OwnerReference | None, ignored: str) -> Template:
+    """Return the template of the workload ``ref``."""
+    kind = ref.kind
     spec = workload.template.spec
     path = template_path(kind)
     return Template(
-        namespace=workload.metadata.namespace,
-        kind=kind,
-        holder=target,
-        workload=target,
+        holder=ref,
+        workload=ref,
         owner=owner,
         spec=spec,
         path=path,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import Final
 
 import msgspec
 from junitparser import Attr, Error, Failure, IntAttr, JUnitXml, SystemOut, TestCase, TestSuite
@@ -17,10 +17,8 @@ from kubectl_spread.phrases import plural, some
 from kubectl_spread.render import about
 from kubectl_spread.render.ci import common
 from kubectl_spread.render.words import safe
-from kubectl_spread.report.model import Finding, Report, Workload
+from kubectl_spread.report.model import Finding, Place, Report
 
-_Place: TypeAlias = tuple[str, Workload, str]
-"""Namespace, workload and field path."""
 _TOOL: Final = "kubectl-spread"
 _NO_XML: Final = re.compile("[\ufffe\uffff]")
 """What XML cannot hold, and is no control character."""
@@ -46,7 +44,7 @@ def junit(report: Report) -> str:
     document = JUnitXml(_TOOL)
     suites: dict[str, list[TestCase]] = {}
     for place, clause in _clauses(report).items():
-        suites.setdefault(place[0], []).append(_case(place, clause))
+        suites.setdefault(place.object.namespace, []).append(_case(place, clause))
     identity = about.identity(report.cluster)
     for namespace, cases in sorted(suites.items()):
         document.append(_suite(namespace, cases, identity))
@@ -60,13 +58,13 @@ def junit(report: Report) -> str:
     return stream.getvalue().decode()
 
 
-def _clauses(report: Report) -> dict[_Place, _Clause]:
+def _clauses(report: Report) -> dict[Place, _Clause]:
     """Return what there is to tell of each workload and path: those with rows, then others that have findings."""
-    found: dict[_Place, _Clause] = {}
+    found: dict[Place, _Clause] = {}
     for row in report.constraints:
-        found.setdefault((row.namespace, row.workload, row.path), _Clause()).keys[row.topology_key] = None
+        found.setdefault(row.place, _Clause()).keys[row.topology_key] = None
     for finding in report.findings:
-        found.setdefault((finding.namespace, finding.object, finding.path), _Clause()).findings.append(finding)
+        found.setdefault(finding.place, _Clause()).findings.append(finding)
     return found
 
 
@@ -78,10 +76,10 @@ def _suite(name: str, cases: Sequence[TestCase], identity: Mapping[str, str]) ->
     return suite
 
 
-def _case(place: _Place, clause: _Clause) -> TestCase:
-    namespace, workload, path = place
+def _case(place: Place, clause: _Clause) -> TestCase:
+    ref, path = place
     # GitLab takes two cases for one if class and name are the same, whatever their suites.
-    case = _Case(_text(" ".join((path, *clause.keys))), _text(f"{namespace}/{workload.kind}/{workload.name}"))
+    case = _Case(_text(" ".join((path, *clause.keys))), _text(f"{ref.namespace}/{ref.kind}/{ref.name}"))
     findings = common.severest_first(clause.findings)
     source = next((source for finding in findings if (source := common.in_file(finding))), None)
     if source is not None:

@@ -12,19 +12,18 @@ from typing import Any, Final, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.workloads import KINDS
 from kubectl_spread.phrases import plural, some
 from kubectl_spread.render import about, words, yaml_text
 from kubectl_spread.render.words import safe
-from kubectl_spread.report.model import Finding, Report, Row, Workload
+from kubectl_spread.report.model import Finding, Place, Report, Row
 
 SOURCE: Final = "kubectl-spread"
 MOST_BYTES: Final = 1_000_000
 """About as much of results as one object may hold: etcd takes 1.5 MiB."""
 _Outcome: TypeAlias = Literal["pass", "fail", "warn", "error", "skip"]
 _Severity: TypeAlias = Literal["high", "medium", "info"]
-_Place: TypeAlias = tuple[str, Workload, str]
-"""Namespace, workload and field path."""
 _WORDS: Final = re.compile(r"(?=[A-Z])")
 """Where a word begins in a name such as ``readAt``."""
 _CATEGORY: Final = "Topology Spread"
@@ -88,29 +87,29 @@ def _finding(finding: Finding) -> _Result:
         result=outcome,
         scored=outcome == "fail",
         message=finding.message,
-        resources=[_reference(finding.namespace, finding.object)],
+        resources=[_reference(finding.ref)],
         properties={"path": finding.path, **pods, "fix": finding.fix},
     )
 
 
 def _passes(report: Report) -> Iterator[tuple[str, _Result]]:
     """Yield a result, with its namespace, for each workload and path that no rule found anything about."""
-    places: dict[_Place, list[Row]] = {}
+    places: dict[Place, list[Row]] = {}
     for row in report.constraints:
-        places.setdefault((row.namespace, row.workload, row.path), []).append(row)
+        places.setdefault(row.place, []).append(row)
     for finding in report.findings:
-        places.pop((finding.namespace, finding.object, finding.path), None)
-    for (namespace, workload, path), rows in places.items():
+        places.pop(finding.place, None)
+    for (ref, path), rows in places.items():
         pods = sum(row.pod_count for row in rows)
         yield (
-            namespace,
+            ref.namespace,
             _Result(
                 policy=SOURCE,
                 rule="all",
                 result="pass",
                 scored=True,
                 message=f"no findings on {plural(pods, 'pod')}",
-                resources=[_reference(namespace, workload)],
+                resources=[_reference(ref)],
                 properties={"path": path, "podCount": str(pods), "topologyKey": rows[0].topology_key},
             ),
         )
@@ -137,9 +136,9 @@ def _within(cluster: str, results: Iterable[_Result]) -> list[_Result]:
     return [msgspec.structs.replace(result, properties={**result.properties, "cluster": cluster}) for result in results]
 
 
-def _reference(namespace: str, workload: Workload) -> _Reference:
-    version = _API_VERSIONS.get(workload.kind, UNSET)
-    return _Reference(api_version=version, kind=workload.kind, namespace=namespace, name=workload.name)
+def _reference(ref: ObjectRef) -> _Reference:
+    version = _API_VERSIONS.get(ref.kind, UNSET)
+    return _Reference(api_version=version, kind=ref.kind, namespace=ref.namespace, name=ref.name)
 
 
 def _manifests(results: list[_Result], namespace: str | None, identity: Mapping[str, str]) -> list[dict[str, Any]]:

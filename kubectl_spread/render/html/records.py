@@ -11,11 +11,12 @@ from msgspec import UNSET, UnsetType
 
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.kube.api import labels
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import about, words
 from kubectl_spread.render.html.compact import Value
-from kubectl_spread.report.model import Cluster, Domain, Finding, Report, Row, Summary, Workload
+from kubectl_spread.report.model import Cluster, Domain, Finding, Place, Report, Row, Summary
 
 Record = dict[str, Value]
 _NAMED: Final = 10
@@ -82,11 +83,11 @@ def notes(summary: Summary) -> list[str]:
 
 def findings(report: Report) -> list[Record]:
     """Return the findings, by severity, then in the report's order."""
-    pods: Counter[tuple[str, Workload, str]] = Counter()
+    pods: Counter[Place] = Counter()
     for row in report.constraints:
-        pods[row.namespace, row.workload, row.path] += row.pod_count
+        pods[row.place] += row.pod_count
     ordered = sorted(report.findings, key=lambda found: _SEVERITIES.index(found.severity))
-    return [_finding(found, pods[found.namespace, found.object, found.path]) for found in ordered]
+    return [_finding(found, pods[found.place]) for found in ordered]
 
 
 def _finding(found: Finding, pods: int) -> Record:
@@ -122,7 +123,7 @@ class Rows(msgspec.Struct):
     rows: list[Record] = msgspec.field(default_factory=list)
     workloads: list[Record] = msgspec.field(default_factory=list)
     domains: list[Record] = msgspec.field(default_factory=list)
-    _workloads: dict[tuple[str, Workload], int] = msgspec.field(default_factory=dict)
+    _workloads: dict[ObjectRef, int] = msgspec.field(default_factory=dict)
     _domains: dict[tuple[tuple[str, int], ...], int] = msgspec.field(default_factory=dict)
 
     def add(self, row: Row) -> None:
@@ -137,11 +138,11 @@ class Rows(msgspec.Struct):
         self.rows.append({**shared, **_clause(row), **_counted(row), **_selectors(row)})
 
     def _workload(self, row: Row) -> int:
-        key = (row.namespace, row.workload)
-        if key not in self._workloads:
-            self._workloads[key] = len(self.workloads)
-            self.workloads.append({"namespace": words.safe(row.namespace), "name": words.workload(row.workload)})
-        return self._workloads[key]
+        ref = row.place.object
+        if ref not in self._workloads:
+            self._workloads[ref] = len(self.workloads)
+            self.workloads.append({"namespace": words.safe(ref.namespace), "name": words.workload(ref)})
+        return self._workloads[ref]
 
     def _set_of(self, domains: Sequence[Domain]) -> int:
         key = tuple((domain.value, domain.nodes) for domain in domains)

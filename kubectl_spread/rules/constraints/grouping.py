@@ -11,10 +11,10 @@ import msgspec
 from kubectl_spread.audit.merge.verdicts import BINDING_KEYS, REVISION_KEYS, Verdict
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.audit.snapshot.revisions import revision_of
-from kubectl_spread.audit.snapshot.scope import Target
 from kubectl_spread.audit.snapshot.templates import PRESUMED, Template
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import Labels
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.kube.scheduler.podtopologyspread import counts_nothing
 from kubectl_spread.phrases import some
@@ -59,7 +59,7 @@ class _Revision(msgspec.Struct, frozen=True):
     """Pods of one revision of one Deployment; ``number`` tells how new it is."""
 
     holder: Holder
-    deployment: Target
+    deployment: ObjectRef
     number: int
 
 
@@ -82,7 +82,7 @@ def _revision(holder: Holder, subject: Subject) -> Iterator[_Revision]:
         return
     _, *above = chain = subject.audit.snapshot.owner_chain(staying)
     if above:
-        yield _Revision(holder, above[0].target, chain[0].revision)
+        yield _Revision(holder, above[0].ref, chain[0].revision)
 
 
 def _counts(holder: Holder, labels: Labels, subject: Subject) -> bool:

@@ -33,7 +33,7 @@ def _self_mismatch(subject: Subject) -> Iterator[Evidence]:
             plain.append((holder, _mismatch(holder, owner)))
         else:
             changed.append((holder, _mismatch(holder, owner)))
-            fixes.append(_FIND_THE_WRITER if owner.target.kind in FIXED_TEMPLATES else _RESTART_OR_FIND)
+            fixes.append(_FIND_THE_WRITER if owner.ref.kind in FIXED_TEMPLATES else _RESTART_OR_FIND)
     yield from together(plain)
     yield from (msgspec.structs.replace(evidence, fix=fixes[0]) for evidence in together(changed))
 
@@ -60,7 +60,7 @@ def _beside(keys: Iterable[str], have: str, owner: OwnerRecord | None) -> str:
     """Return what the pods' template has, as a clause of the message; "" where it was not read."""
     if owner is None:
         return ""
-    whose, there = f"the template of {owner.target.kind} {owner.target.name}", _shown(keys, owner.template_labels)
+    whose, there = f"the template of {owner.ref.kind} {owner.ref.name}", _shown(keys, owner.template_labels)
     return f", as {whose} has" if there == have else f", while {whose} has {there}"
 
 

@@ -32,7 +32,7 @@ def _refused(subject: Subject) -> Iterator[Evidence]:
 def _pods_refused(subject: Subject) -> Iterator[Evidence]:
     for refusal, pods in subject.refusals:
         if refusal.refused is Refused.PODS:
-            events = subject.audit.snapshot.events(subject.namespace, subject.workload, "FailedCreate")
+            events = subject.audit.snapshot.ownership.events(subject.workload, "FailedCreate")
             yield Evidence(pods, {"errors": _errors(refusal), "seen": _seen(refusal, events)})
 
 

@@ -35,7 +35,7 @@ def followed(subject: Subject, pods: Iterable[PodRecord]) -> bool:
     """Tell whether there will be more such pods: none of a bare pod, a Job that has its pods, or an older revision."""
     if subject.workload.kind in _ENDING:
         return False
-    return not subject.audit.revisions.superseded(subject.namespace, subject.workload, pods)
+    return not subject.audit.revisions.superseded(subject.workload, pods)
 
 
 def names(row: EvaluatedConstraint) -> tuple[str, ...]:

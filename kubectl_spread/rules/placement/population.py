@@ -28,14 +28,14 @@ _LABEL: Final = "label the nodes with the topology keys of the pods' constraints
 
 def _older_revision(subject: Subject) -> Iterator[Evidence]:
     """Tell where pods of older revisions decide whether the skew is within maxSkew."""
-    revisions = subject.audit.revisions.of(subject.namespace, subject.workload)
+    revisions = subject.audit.revisions.of(subject.workload)
     if len(revisions) < 2:  # noqa: PLR2004 - one revision is never older than another
         return
     for row, spread in counted(subject):
         newest = [pod for pod in row.pods if revision_of(pod.shape.labels) == revisions[-1]]
         if not newest:
             continue
-        older = subject.audit.revisions.older_pods(subject.namespace, subject.workload, spread)
+        older = subject.audit.revisions.older_pods(subject.workload, spread)
         without = skew_with(spread, {value: -number for value, number in older.items()})
         limit = spread.constraint.max_skew
         if older.total() and (spread.skew > limit) is not (without > limit):

@@ -10,10 +10,10 @@ from typing import Final
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
 from kubectl_spread.audit.snapshot.labelled import Labelled
 from kubectl_spread.audit.snapshot.revisions import skew_with
-from kubectl_spread.audit.snapshot.scope import Target
 from kubectl_spread.audit.snapshot.templates import PRESUMED, Template
 from kubectl_spread.diagnosis.evictions import has_constraint
 from kubectl_spread.diagnosis.skew import in_the_fullest
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.scheduler.podtopologyspread import Spread, counts_nothing
 from kubectl_spread.phrases import named, plural, value
 from kubectl_spread.rules.holders import Holder, Values, holders, together
@@ -39,7 +39,7 @@ def _other_workloads(subject: Subject) -> Iterator[Evidence]:
             return
 
 
-def _others(row: EvaluatedConstraint, spread: Spread, subject: Subject) -> Sequence[Target]:
+def _others(row: EvaluatedConstraint, spread: Spread, subject: Subject) -> Sequence[ObjectRef]:
     """Return the other workloads of which pods are counted; bare pods are one workload together."""
     if _all_are_own(row, spread):
         return ()
@@ -62,7 +62,7 @@ def _only_strangers_fill_it(row: EvaluatedConstraint, spread: Spread, audit: Aud
     return not any(has_constraint(one, spread) for shape in shapes for one in audit.views.of(shape).spreads)
 
 
-def _values(spread: Spread, subject: Subject, others: Sequence[Target], *, strangers: bool) -> Values:
+def _values(spread: Spread, subject: Subject, others: Sequence[ObjectRef], *, strangers: bool) -> Values:
     foreign = _foreign(spread, subject)
     alone = skew_with(spread, {domain: -number for domain, number in foreign.items()})
     effect = f": skew is {spread.skew} with them and {alone} without"
@@ -88,7 +88,7 @@ def _foreign(spread: Spread, subject: Subject) -> Counter[str]:
     return counted_pods.per_domain - Counter(value_of[pod.node] for pod in pods)
 
 
-def _named(workloads: Sequence[Target]) -> str:
+def _named(workloads: Sequence[ObjectRef]) -> str:
     """Return workloads as a list, of many the first ones."""
     few = [named(one.kind, one.name) for one in workloads[:_NAMED]]
     return ", ".join(few) + (f" and {len(workloads) - _NAMED} more" if len(workloads) > _NAMED else "")
@@ -101,16 +101,12 @@ def _of_template(subject: Subject, template: Template) -> Iterator[Evidence]:
     for holder in holders(subject):
         others = _other_templates(holder, template, subject.audit)
         if others:
-            values: Values = {"others": "the pods", "workloads": _named(sorted(others, key=_by_kind)), "effect": ""}
+            values: Values = {"others": "the pods", "workloads": _named(sorted(others)), "effect": ""}
             yield from together([(holder, values)])
             return
 
 
-def _by_kind(workload: Target) -> tuple[str, str]:
-    return workload.kind, workload.name
-
-
-def _other_templates(holder: Holder, template: Template, audit: Audit) -> set[Target]:
+def _other_templates(holder: Holder, template: Template, audit: Audit) -> set[ObjectRef]:
     """Return the other workloads whose templates make pods that a constraint counts.
 
     A value that a controller sets, as pod-template-hash, is another one for each workload. Manifests of one name, as
@@ -127,8 +123,8 @@ def _other_templates(holder: Holder, template: Template, audit: Audit) -> set[Ta
     if any(holder.labels.get(key) == PRESUMED for key in holder.clause.match_label_keys):
         return set()
     selected = _templates(audit).get(template.namespace, Labelled[Template]()).selected(selector)
-    workloads = {Target(one.workload.kind, one.workload.name) for _, one in selected if one.replicas != 0}
-    return workloads - {Target(template.workload.kind, template.workload.name)}
+    workloads = {one.workload.first_copy for _, one in selected if one.replicas != 0}
+    return workloads - {template.workload.first_copy}
 
 
 @lru_cache(maxsize=1)

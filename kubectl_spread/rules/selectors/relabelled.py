@@ -127,7 +127,7 @@ def _selectors(subject: Subject, *, except_for: Container[str]) -> list[tuple[La
     """Return the selectors that other pods of the workload have in the subject's clause, with their number of pods."""
     audit = subject.audit
     found: dict[bytes, tuple[LabelSelector | None, int]] = {}
-    siblings = audit.counted.siblings(subject.namespace, subject.workload)
+    siblings = audit.counted.siblings(subject.workload)
     for pod in (one for one in siblings if one.name not in except_for):
         for selector in _selector_at(subject.path, pod, audit):
             key = ENCODER.encode(selector)

@@ -149,8 +149,7 @@ def _incoming(subject: Subject) -> tuple[str, ...]:
     pods = [pod for row in subject.rows for pod in row.pods if not refusals(pod.shape)]
     pending = [pod.name for pod in pods if not pod.node]
     bare = subject.workload.kind == "Pod"
-    place = (subject.namespace, subject.workload)
-    known = bare or any((template.namespace, template.workload) == place for template in subject.audit.templates)
+    known = bare or any(template.workload == subject.workload for template in subject.audit.templates)
     return tuple(sorted(pending or ([] if known else [pod.name for pod in pods])))
 
 

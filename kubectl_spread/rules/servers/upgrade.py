@@ -118,7 +118,7 @@ def _changed(
 
 
 def _templates(subject: Subject, comparison: Comparison) -> list[Template]:
-    return comparison.templates(subject.namespace, subject.workload)
+    return comparison.templates(subject.workload)
 
 
 def _changed_here(subject: Subject, template: Template, answers: Answers) -> Refusals:

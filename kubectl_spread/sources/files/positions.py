@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from kubectl_spread.errors import STDIN, Position, SourceError
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import Object
 from kubectl_spread.sources.decode import json_documents, json_objects
 from kubectl_spread.sources.decode.json_objects import MalformedFieldError, Path
@@ -22,11 +23,10 @@ from kubectl_spread.sources.decode.listing import Listing, Record
 from kubectl_spread.sources.decode.window import Window
 from kubectl_spread.sources.files import inputs, manifests
 from kubectl_spread.sources.files.manifests import RawObject
-from kubectl_spread.sources.files.repeats import Name
 
-Field: TypeAlias = tuple[Name, Position, str]
+Field: TypeAlias = tuple[ObjectRef, Position, str]
 """An object, where it is written, and a field path in it, such as ``spec.topologySpreadConstraints[0]``."""
-_Beginning: TypeAlias = tuple[Name, int | None]
+_Beginning: TypeAlias = tuple[ObjectRef, int | None]
 """An object and the line where it begins."""
 
 MOST_BYTES: Final = 64 << 20
@@ -45,14 +45,14 @@ def fields(wanted: Iterable[Field]) -> dict[Field, Position]:
     """
     found: dict[Field, Position] = {}
     by_file: dict[str, dict[_Beginning, list[str]]] = {}
-    for name, position, path in wanted:
-        found[name, position, path] = position
-        by_file.setdefault(position.source, {}).setdefault((name, position.line), []).append(path)
+    for ref, position, path in wanted:
+        found[ref, position, path] = position
+        by_file.setdefault(position.source, {}).setdefault((ref, position.line), []).append(path)
     for source, paths in by_file.items():
-        for (name, line), record in _records(source, paths):
-            for path in paths[name, line]:
+        for (ref, line), record in _records(source, paths):
+            for path in paths[ref, line]:
                 place = record.place_of(_steps(path))
-                found[name, Position(source, line), path] = Position(source, place.line, place.column)
+                found[ref, Position(source, line), path] = Position(source, place.line, place.column)
     return found
 
 
@@ -63,10 +63,10 @@ def _records(source: str, wanted: Iterable[_Beginning]) -> Iterator[tuple[_Begin
     try:
         for member in _members(source):
             line = member.record.line
-            name = _name(member) if line in beginnings else None
-            if name is not None and (name, line) in left:
-                left.remove((name, line))
-                yield (name, line), member.record
+            ref = _ref(member) if line in beginnings else None
+            if ref is not None and (ref, line) in left:
+                left.remove((ref, line))
+                yield (ref, line), member.record
             if not left:
                 return
     except SourceError:
@@ -107,15 +107,15 @@ def _content(source: str) -> bytes:
     return b"".join(parts)
 
 
-def _name(member: RawObject) -> Name | None:
-    """Return the name of an object that can be read."""
+def _ref(member: RawObject) -> ObjectRef | None:
+    """Return the reference to an object; None if its metadata cannot be read."""
     if member.type is None:
         return None
     try:
         metadata = json_objects.decode(bytes(member.record.raw), Object).metadata
     except (MalformedFieldError, msgspec.DecodeError, UnicodeDecodeError):
         return None
-    return member.kind, metadata.namespace or manifests.NAMESPACE, metadata.name
+    return ObjectRef(metadata.namespace or manifests.NAMESPACE, member.kind, metadata.name)
 
 
 def _steps(path: str) -> Path:

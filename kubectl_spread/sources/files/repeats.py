@@ -6,13 +6,11 @@ cluster has one of a name.
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from kubectl_spread.errors import Position, SourceError
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.sources.files.manifests import Loaded
-
-Name: TypeAlias = tuple[str, str, str]
-"""The kind, namespace and name of an object."""
 
 
 class _Seen(NamedTuple):
@@ -28,7 +26,7 @@ class Repeats:
 
     def __init__(self) -> None:
         """Start without any."""
-        self._seen: dict[Name, tuple[_Seen, ...]] = {}
+        self._seen: dict[ObjectRef, tuple[_Seen, ...]] = {}
 
     def copy_of(self, loaded: Loaded) -> int | None:
         """Return how many objects of its name were read before a manifest; 0: it is stored; None: an equal one was.
@@ -37,12 +35,12 @@ class Repeats:
             SourceError: Another object of its name was read, and there can be only one.
         """
         metadata = loaded.object.metadata
-        name = (loaded.kind, metadata.namespace, metadata.name)
-        before = self._seen.get(name, ())
+        ref = ObjectRef(metadata.namespace, loaded.kind, metadata.name)
+        before = self._seen.get(ref, ())
         if metadata.name and any(one.digest == loaded.digest for one in before):
             return None
         only = not loaded.is_manifest
-        self._seen[name] = (*before, _Seen(loaded.digest, loaded.position.source, loaded.position.line, only))
+        self._seen[ref] = (*before, _Seen(loaded.digest, loaded.position.source, loaded.position.line, only))
         other = next((one for one in before if only and one.only), None)
         if other is not None:
             raise _conflict(loaded, Position(other.source, other.line))

@@ -1,0 +1,22 @@
+"""Object references: the identity of an object, in one type for every room."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class ObjectRef(msgspec.Struct, frozen=True, order=True):
+    """An object by namespace, kind and name; the namespace is "" for an object of the cluster.
+
+    ``copy`` counts the manifests of the same namespace, kind and name that were read before this one.
+    """
+
+    namespace: str
+    kind: str
+    name: str
+    copy: int = 0
+
+    @property
+    def first_copy(self) -> ObjectRef:
+        """The reference that all manifests of this namespace, kind and name share."""
+        return ObjectRef(self.namespace, self.kind, self.name) if self.copy else self
