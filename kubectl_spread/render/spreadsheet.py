@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 
 from kubectl_spread.kube.api import labels
 from kubectl_spread.render.words import matches_nothing, safe
-from kubectl_spread.report.model import Finding, Place, Report, Row
+from kubectl_spread.report.model import FieldRef, Finding, Report, Row
 
 COLUMNS: Final = (
     "namespace",
@@ -50,9 +50,9 @@ def csv(report: Report) -> str:
 
     Findings are told on the rows that have their pods; those of templates without rows have lines of their own.
     """
-    findings: dict[Place, list[Finding]] = {}
+    findings: dict[FieldRef, list[Finding]] = {}
     of_rows: dict[int, list[Finding]] = {}
-    rows_at: dict[Place, list[int]] = {}
+    rows_at: dict[FieldRef, list[int]] = {}
     for index, row in enumerate(report.constraints):
         rows_at.setdefault(row.place, []).append(index)
     for finding in report.findings:
@@ -83,7 +83,7 @@ def _cell(content: str | int | bool) -> str:
     return str(content).lower()
 
 
-def _at(place: Place) -> _Cells:
+def _at(place: FieldRef) -> _Cells:
     ref = place.object
     return {"namespace": ref.namespace, "kind": ref.kind, "workload": ref.name, "path": place.path}
 

@@ -17,7 +17,7 @@ from kubectl_spread.render import about, bars, words
 from kubectl_spread.render.changes import Changes
 from kubectl_spread.render.folding import folded
 from kubectl_spread.render.terminal import Cell, Column, Terminal, between_phrases, hanging, paragraph, table
-from kubectl_spread.report.model import Finding, Place, Report, Row
+from kubectl_spread.report.model import FieldRef, Finding, Report, Row
 
 SEVERITY_STYLES: Final = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 _LISTED_DOMAINS: Final = 5
@@ -55,7 +55,7 @@ def check(report: Report, layout: Layout, terminal: Terminal) -> str:
     if shown:
         parts.append(_rows(shown, layout, terminal))
     if report.findings:
-        pods: Counter[Place] = Counter()
+        pods: Counter[FieldRef] = Counter()
         for row in report.constraints:
             pods[row.place] += row.pod_count
         found = (_finding(one, pods[one.place], layout, terminal) for one in _by_severity(report.findings))

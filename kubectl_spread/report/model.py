@@ -57,7 +57,7 @@ class Workload(Part, frozen=True, kw_only=True):
     name: str
 
 
-class Place(NamedTuple):
+class FieldRef(NamedTuple):
     """A field of an object: the place of a constraint row, and of a finding."""
 
     object: ObjectRef
@@ -117,9 +117,9 @@ class Row(Part, frozen=True, kw_only=True):
     next: Next | UnsetType = UNSET
 
     @property
-    def place(self) -> Place:
+    def place(self) -> FieldRef:
         """The workload and the path."""
-        return Place(ObjectRef(self.namespace, self.workload.kind, self.workload.name), self.path)
+        return FieldRef(ObjectRef(self.namespace, self.workload.kind, self.workload.name), self.path)
 
 
 class NodeAnswer(Part, frozen=True, kw_only=True):
@@ -214,9 +214,9 @@ class Finding(Part, frozen=True, kw_only=True):
         return ObjectRef(self.namespace, self.object.kind, self.object.name)
 
     @property
-    def place(self) -> Place:
+    def place(self) -> FieldRef:
         """The object and the path."""
-        return Place(self.ref, self.path)
+        return FieldRef(self.ref, self.path)
 
 
 class FindingCounts(Part, frozen=True, kw_only=True):

@@ -17,7 +17,7 @@ from kubectl_spread.phrases import plural, some
 from kubectl_spread.render import about
 from kubectl_spread.render.ci import common
 from kubectl_spread.render.words import safe
-from kubectl_spread.report.model import Finding, Place, Report
+from kubectl_spread.report.model import FieldRef, Finding, Report
 
 _TOOL: Final = "kubectl-spread"
 _NO_XML: Final = re.compile("[\ufffe\uffff]")
@@ -58,9 +58,9 @@ def junit(report: Report) -> str:
     return stream.getvalue().decode()
 
 
-def _clauses(report: Report) -> dict[Place, _Clause]:
+def _clauses(report: Report) -> dict[FieldRef, _Clause]:
     """Return what there is to tell of each workload and path: those with rows, then others that have findings."""
-    found: dict[Place, _Clause] = {}
+    found: dict[FieldRef, _Clause] = {}
     for row in report.constraints:
         found.setdefault(row.place, _Clause()).keys[row.topology_key] = None
     for finding in report.findings:
@@ -76,7 +76,7 @@ def _suite(name: str, cases: Sequence[TestCase], identity: Mapping[str, str]) ->
     return suite
 
 
-def _case(place: Place, clause: _Clause) -> TestCase:
+def _case(place: FieldRef, clause: _Clause) -> TestCase:
     ref, path = place
     # GitLab takes two cases for one if class and name are the same, whatever their suites.
     case = _Case(_text(" ".join((path, *clause.keys))), _text(f"{ref.namespace}/{ref.kind}/{ref.name}"))

@@ -17,7 +17,7 @@ from kubectl_spread.kube.api.workloads import KINDS
 from kubectl_spread.phrases import plural, some
 from kubectl_spread.render import about, words, yaml_text
 from kubectl_spread.render.words import safe
-from kubectl_spread.report.model import Finding, Place, Report, Row
+from kubectl_spread.report.model import FieldRef, Finding, Report, Row
 
 SOURCE: Final = "kubectl-spread"
 MOST_BYTES: Final = 1_000_000
@@ -94,7 +94,7 @@ def _finding(finding: Finding) -> _Result:
 
 def _passes(report: Report) -> Iterator[tuple[str, _Result]]:
     """Yield a result, with its namespace, for each workload and path that no rule found anything about."""
-    places: dict[Place, list[Row]] = {}
+    places: dict[FieldRef, list[Row]] = {}
     for row in report.constraints:
         places.setdefault(row.place, []).append(row)
     for finding in report.findings:

@@ -16,7 +16,7 @@ from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import about, words
 from kubectl_spread.render.html.compact import Value
-from kubectl_spread.report.model import Cluster, Domain, Finding, Place, Report, Row, Summary
+from kubectl_spread.report.model import Cluster, Domain, FieldRef, Finding, Report, Row, Summary
 
 Record = dict[str, Value]
 _NAMED: Final = 10
@@ -83,7 +83,7 @@ def notes(summary: Summary) -> list[str]:
 
 def findings(report: Report) -> list[Record]:
     """Return the findings, by severity, then in the report's order."""
-    pods: Counter[Place] = Counter()
+    pods: Counter[FieldRef] = Counter()
     for row in report.constraints:
         pods[row.place] += row.pod_count
     ordered = sorted(report.findings, key=lambda found: _SEVERITIES.index(found.severity))
