@@ -15,6 +15,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from kubectl_spread.kube.scheduler.podtopologyspread import Constraint
+
 _FEW: Final = 8
 """With more domains than this, smaller sets are not looked for."""
 _TRIES: Final = 5_000
@@ -29,20 +31,18 @@ class EvictionGame(msgspec.Struct, frozen=True):
         capacity: Maps a domain to how many more pods its nodes take; absent: none.
         movable: Maps a domain to how many of its matching pods may be evicted.
         lost: Maps a domain to how many of these, which go first, leave room behind that no pod can use.
-        max_skew: The constraint's.
-        min_domains: The constraint's; with fewer domains the minimum is 0.
+        constraint: The constraint; it selects the pods that are evicted and their replacements.
     """
 
     counts: Mapping[str, int]
     capacity: Mapping[str, int]
     movable: Mapping[str, int]
     lost: Mapping[str, int]
-    max_skew: int
-    min_domains: int
+    constraint: Constraint
 
-    def minimum(self, counts: Mapping[str, int]) -> int:
-        """Return the global minimum, as the scheduler takes it."""
-        return min(counts.values(), default=0) if len(counts) >= self.min_domains else 0
+    def limit(self, least: int) -> int:
+        """Return how many pods a domain may have after a placement while the emptiest domain has ``least``."""
+        return self.constraint.limit(self.constraint.minimum(least, len(self.counts)))
 
 
 def fewest(field: EvictionGame) -> dict[str, int] | None:
@@ -102,8 +102,8 @@ def fullest_first(field: EvictionGame) -> list[str]:
 
 def _least(field: EvictionGame) -> dict[str, int]:
     """Return how many pods have to leave each domain, wherever they go: the minimum is at most the mean."""
-    minimum = sum(field.counts.values()) // len(field.counts) if len(field.counts) >= field.min_domains else 0
-    return {domain: max(0, number - minimum - field.max_skew) for domain, number in field.counts.items()}
+    limit = field.limit(sum(field.counts.values()) // len(field.counts))
+    return {domain: max(0, number - limit) for domain, number in field.counts.items()}
 
 
 def _shares(number: int, ranges: Sequence[range]) -> Iterator[tuple[int, ...]]:
@@ -124,10 +124,8 @@ def _suffices(field: EvictionGame, gone: Mapping[str, int]) -> bool:
     if _absorbed(field, left.values(), min(one.most for one in left.values())) < number:
         return False
     fullest = max(one.pods for one in left.values())
-    if len(left) < field.min_domains:
-        return fullest <= field.max_skew
     alike = Counter(left.values())
-    return fullest - min(_left_behind(field, alike, one, number) for one in alike) <= field.max_skew
+    return fullest <= field.limit(min(_left_behind(field, alike, domain, number) for domain in alike))
 
 
 class _Domain(NamedTuple):
@@ -157,6 +155,5 @@ def _left_behind(field: EvictionGame, alike: Counter[_Domain], domain: _Domain, 
 
 def _absorbed(field: EvictionGame, domains: Collection[_Domain], minimum: int) -> int:
     """Return how many replacements domains take while the minimum is no higher; one that is full holds it down."""
-    least = min([minimum, *(one.most for one in domains)]) if len(field.counts) >= field.min_domains else 0
-    limit = least + field.max_skew
-    return sum(max(0, min(one.most, limit) - one.pods) for one in domains)
+    limit = field.limit(min([minimum, *(domain.most for domain in domains)]))
+    return sum(max(0, min(domain.most, limit) - domain.pods) for domain in domains)

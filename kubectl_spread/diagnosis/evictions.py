@@ -16,8 +16,7 @@ from kubectl_spread.audit.evaluation.obstacles import ObstacleKind
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.diagnosis.eviction_plan import EvictionGame, fewest, fullest_first
-from kubectl_spread.diagnosis.simulation import cells, tallies
-from kubectl_spread.kube.scheduler.podtopologyspread import Spread
+from kubectl_spread.kube.scheduler.podtopologyspread import Spread, allow, place
 from kubectl_spread.phrases import named
 from kubectl_spread.report import model
 
@@ -64,7 +63,7 @@ def evictions(audit: Audit) -> list[Evictions]:
         _evictions(index, row, plan(row, spread, audit))
         for index, row in enumerate(audit.rows)
         if (spread := row.spread) is not None and spread.constraint.hard and not row.lower_bound
-        if spread.skew > spread.constraint.max_skew
+        if spread.exceeds_max_skew
     ]
 
 
@@ -119,8 +118,7 @@ def _field(
         capacity=_capacity(shape, spread, audit),
         movable={domain: len(found) for domain, found in candidates.items()},
         lost={domain: sum(_loses_room(pod, audit) for pod in found) for domain, found in candidates.items()},
-        max_skew=spread.constraint.max_skew,
-        min_domains=spread.constraint.min_domains,
+        constraint=spread.constraint,
     )
     return field, candidates
 
@@ -130,7 +128,7 @@ def _only_domain(pods: Sequence[PodRecord], field: EvictionGame, spread: Spread)
     if len(pods) > 1:
         return ""
     (left,) = {spread.domains.value_of[pod.node] for pod in pods}
-    after = spread.changed({left: -spread.self_match_num})
+    after = spread.placed(left, -1)
     found = [domain for domain, room in field.capacity.items() if after.allows(domain) and (room or domain == left)]
     return found[0] if len(found) == 1 else ""
 
@@ -238,28 +236,30 @@ def _with_the_others(
 
 
 def _ends_well(row: EvaluatedConstraint, spread: Spread, evicted: Sequence[PodRecord], audit: Audit) -> bool:
-    hard = [one for one in row.views[0][0].spreads if one is not None and one.constraint.hard]
-    running = tallies(hard)
-    mended = next(tally for tally in running if tally.spread.constraint.topology_key == spread.constraint.topology_key)
+    spreads = [other for other in row.views[0][0].spreads if other is not None and other.constraint.hard]
+    keys = [other.constraint.topology_key for other in spreads]
+    mended = keys.index(spread.constraint.topology_key)
     for pod in evicted:
-        for tally in running:
-            tally.add(tally.spread.domains.value_of.get(pod.node), -1)
-    names = (node.metadata.name for node in audit.nodes.nodes)
-    nodes = Counter({name: _takes(row.views[0][0].shape, name, audit, len(row.pods)) for name in names})
-    nodes.update(pod.node for pod in evicted if not _loses_room(pod, audit))
-    found = cells(audit, nodes, [tally.spread.constraint.topology_key for tally in running])
-    left = {cell: sum(nodes[name] for name in alike) for cell, alike in found.items()}
-    place = running.index(mended)
+        spreads = place(spreads, [other.domains.value_of.get(pod.node) for other in spreads], -1)
+    room = _room(row, evicted, audit)
+    cells = {
+        values: sum(room[node.metadata.name] for node in nodes) for values, nodes in audit.nodes.cells(keys).items()
+    }
     for _ in evicted:
-        allowed = [
-            cell
-            for cell, room in left.items()
-            if room and all(tally.lets_in(domain) for tally, domain in zip(running, cell, strict=True))
-        ]
+        allowed = [values for values, number in cells.items() if number and allow(spreads, values)]
         if not allowed:
             return False
-        worst = min(allowed, key=lambda cell: (-mended.counts.get(cell[place] or "", 0), str(cell)))
-        left[worst] -= 1
-        for tally, domain in zip(running, worst, strict=True):
-            tally.add(domain)
-    return mended.skew <= spread.constraint.max_skew
+        counts = spreads[mended].match_num
+        worst = min(allowed, key=lambda values: (-counts.get(values[mended] or "", 0), str(values)))
+        cells[worst] -= 1
+        spreads = place(spreads, worst)
+    return not spreads[mended].exceeds_max_skew
+
+
+def _room(row: EvaluatedConstraint, evicted: Sequence[PodRecord], audit: Audit) -> Counter[str]:
+    """Return how many replacements each node takes, with the room that the evicted pods leave."""
+    shape = row.views[0][0].shape
+    names = (node.metadata.name for node in audit.nodes.nodes)
+    room = Counter({name: _takes(shape, name, audit, len(row.pods)) for name in names})
+    room.update(pod.node for pod in evicted if not _loses_room(pod, audit))
+    return room

@@ -49,7 +49,7 @@ class Skew(msgspec.Struct, frozen=True):
 
 def skew_of(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> Skew | None:
     """Return the skew that pods of a row's workload make; None where it is within maxSkew, or other pods make it."""
-    if spread.skew <= spread.constraint.max_skew:
+    if not spread.exceeds_max_skew:
         return None
     pods = in_the_fullest(row, spread, audit)
     if not pods:
@@ -91,8 +91,7 @@ def _must_go(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> int:
     highest = sum(spread.match_num.values()) // len(spread.match_num)
     if closed:
         highest = min(highest, *(spread.match_num[domain] for domain in closed))
-    if len(spread.match_num) < spread.constraint.min_domains:
-        highest = 0
+    highest = spread.constraint.minimum(highest, len(spread.match_num))
     return fewest_moves(counts, max_skew=spread.constraint.max_skew, highest=highest)
 
 

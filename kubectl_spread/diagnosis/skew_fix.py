@@ -62,9 +62,8 @@ class Closing:
         labels = self._audit.nodes.labels_of(node)
         for after in mover.after:
             key = after[0].constraint.topology_key
-            if key not in labels or not any(spread.allows(labels[key]) for spread in after):
-                short = len(after[0].match_num) < after[0].constraint.min_domains
-                why = "has fewer domains than minDomains" if short else "allows no more"
+            if not any(spread.allows(labels.get(key)) for spread in after):
+                why = "has fewer domains than minDomains" if after[0].short_of_domains else "allows no more"
                 return Obstacle(ObstacleKind.CONSTRAINED, f"their constraint on {key} {why}")
         return None
 
@@ -120,6 +119,4 @@ def _after(spread: Spread, left: tuple[str, ...]) -> tuple[Spread, ...]:
     """Return the counts of a constraint after a pod has left one of some nodes, once for each domain these are in."""
     value_of = spread.domains.value_of
     domains = dict.fromkeys(value_of.get(node) for node in left)
-    return tuple(
-        spread if domain is None else spread.changed({domain: -spread.self_match_num}) for domain in domains
-    ) or (spread,)
+    return tuple(spread if domain is None else spread.placed(domain, -1) for domain in domains) or (spread,)

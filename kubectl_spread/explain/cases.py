@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import PodRecord
-from kubectl_spread.audit.snapshot.revisions import skew_with
 from kubectl_spread.explain.families import Families, Family, matcher, per_domain
 from kubectl_spread.kube.scheduler.podtopologyspread import Spread
 
@@ -33,7 +32,7 @@ class Case(msgspec.Struct, frozen=True):
     @property
     def skewed(self) -> bool:
         """Whether a domain holds more pods above the minimum than maxSkew."""
-        return self.spread.skew > self.spread.constraint.max_skew
+        return self.spread.exceeds_max_skew
 
     @property
     def counted(self) -> list[PodRecord]:
@@ -50,15 +49,13 @@ class Case(msgspec.Struct, frozen=True):
         """Return the eligible nodes of a domain."""
         return [node for node, found in self.spread.domains.value_of.items() if found == value]
 
-    def settles(self, change: Mapping[str, int]) -> bool:
-        """Tell whether the case would be none if so many more, or fewer, pods counted in each domain."""
-        if self.skewed:
-            return skew_with(self.spread, change) <= self.spread.constraint.max_skew
-        return _frees(self.spread, change)
+    def settles(self, other: Spread) -> bool:
+        """Tell whether the case would be none if the count were another one of the same domains."""
+        return not other.exceeds_max_skew if self.skewed else other.frees(self.spread)
 
-    def skews(self, change: Mapping[str, int], what: str) -> str:
-        """Return the skew as it is and as it would be with ``change``, in words."""
-        return f"skew is {self.spread.skew}, {what} it would be {skew_with(self.spread, change)}"
+    def skews(self, other: Spread, when: str) -> str:
+        """Return the skew as it is and as it would be with another count, in words."""
+        return f"skew is {self.spread.skew}, {when} it would be {other.skew}"
 
     def per_domain(self, pods: Iterable[PodRecord]) -> Counter[str]:
         """Count those of ``pods`` that count, by domain."""
@@ -86,7 +83,7 @@ def cases(audit: Audit, families: Families) -> Iterator[Case]:
 def _low(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> tuple[str, ...]:
     """Return the domains that are too low, in order; none where the row needs no explanation."""
     most, limit = spread.match_num.most, spread.constraint.max_skew
-    if spread.skew > limit:
+    if spread.exceeds_max_skew:
         least = most - limit
         return tuple(sorted(value for value, number in spread.match_num.items() if number < least))
     if row.lower_bound or not _jammed(row, spread, audit):
@@ -107,10 +104,4 @@ def _jammed(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> bool:
         for node in audit.nodes.nodes
         if audit.obstacles.of(shape, node.metadata.name) is None
     ]
-    return bool(free) and not any(value is not None and spread.allows(value) for value in free)
-
-
-def _frees(spread: Spread, change: Mapping[str, int]) -> bool:
-    """Tell whether a domain that is blocked would be allowed after ``change``."""
-    changed = spread.changed(change)
-    return any(changed.allows(value) and not spread.allows(value) for value in spread.match_num)
+    return bool(free) and not any(spread.allows(value) for value in free)

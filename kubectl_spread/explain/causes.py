@@ -95,14 +95,15 @@ def _stale_selector(case: Case) -> Iterator[SkewCause]:
 
 def _terminating(case: Case) -> Iterator[SkewCause]:
     gone = leaving(case.spread, case.row.namespace, case.audit)
-    if gone and case.settles(gone):
-        told = f"{plural(gone.total(), 'terminating pod')} no longer counted: {case.skews(gone, 'with them')}"
+    with_them = case.spread.changed(gone)
+    if gone and case.settles(with_them):
+        told = f"{plural(gone.total(), 'terminating pod')} no longer counted: {case.skews(with_them, 'with them')}"
         yield _cause(case, CauseName.TERMINATING, told)
 
 
 def _other_pods(case: Case) -> Iterator[SkewCause]:
     foreign = others(case.spread, case.family, case.audit)
-    without = {value: -number for value, number in foreign.items()}
+    without = case.spread.without(foreign)
     if foreign and case.settles(without) and not _in_common(case, foreign):
         whose = _named(_owners(case))
         told = f"{plural(foreign.total(), 'pod')} of other workloads counted"
@@ -112,7 +113,7 @@ def _other_pods(case: Case) -> Iterator[SkewCause]:
 def _counted_together(case: Case) -> Iterator[SkewCause]:
     """Workloads that count each other's pods by the same constraint: none of them is to blame."""
     foreign = others(case.spread, case.family, case.audit)
-    without = {value: -number for value, number in foreign.items()}
+    without = case.spread.without(foreign)
     if foreign and case.settles(without) and (common := _in_common(case, foreign)):
         told = (
             f"likely meant: the selector counts the pods of {len(common) + 1} workloads together, which all have this "
@@ -237,7 +238,7 @@ def _looked_at(case: Case) -> list[str]:
         "lower domains, ages of nodes and pods, events (they are kept for an hour), managedFields of spec.replicas"
     )
     found = [looked]
-    if len(case.spread.match_num) < case.spread.constraint.min_domains:
+    if case.spread.short_of_domains:
         found.append(
             f"minDomains is {case.spread.constraint.min_domains} and {len(case.spread.match_num)} are eligible: the "
             "minimum counts as 0"

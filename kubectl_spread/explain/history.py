@@ -41,7 +41,7 @@ def rollout(case: Case) -> Proof | None:
 
 
 def _going_on(case: Case, older: Counter[str]) -> Proof | None:
-    without = {value: -number for value, number in older.items()}
+    without = case.spread.without(older)
     many = plural(older.total(), "pod")
     if case.settles(without):
         return True, f"{many} of older revisions also counted: {case.skews(without, 'without them')}"

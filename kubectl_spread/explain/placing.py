@@ -143,16 +143,14 @@ def _unknown(known: dict[str, AffinityAnswer] | None, audit: Audit) -> list[str]
 def _spread_refusal(spread: Spread, node: Node) -> str:
     """Return why a hard constraint refuses a node, with its numbers; "": it does not."""
     key = spread.constraint.topology_key
-    if key not in node.metadata.labels:
-        return f"no label {key}"
-    value = node.metadata.labels[key]
-    return "" if spread.allows(value) else f"{key} {phrases.value(value)}: {formula(spread, value)}"
+    value = node.metadata.labels.get(key)
+    if spread.allows(value):
+        return ""
+    return f"no label {key}" if value is None else f"{key} {phrases.value(value)}: {formula(spread, value)}"
 
 
 def formula(spread: Spread, value: str) -> str:
     """Return the Filter's comparison with its numbers, for one domain."""
-    match_num = spread.match_num.get(value, 0)
-    left = match_num + spread.self_match_num - spread.min_match_num
-    sign = ">" if left > spread.constraint.max_skew else "<="
-    numbers = f"{match_num} + {spread.self_match_num} - {spread.min_match_num}"
-    return f"{numbers} = {left} {sign} {spread.constraint.max_skew}"
+    numbers = f"{spread.match_num.get(value, 0)} + {spread.self_match_num} - {spread.min_match_num}"
+    sign = "<=" if spread.allows(value) else ">"
+    return f"{numbers} = {spread.skew_with_one_more(value)} {sign} {spread.constraint.max_skew}"

@@ -25,11 +25,12 @@ def evidence(case: Case) -> list[str]:
     value_of = case.spread.domains.value_of
     change = Counter(value_of[pod.node] for pod in gone)
     change.subtract(value_of[pod.node] for pod in come)
-    if not change or not case.skewed or not case.settles(change):
+    before = case.spread.changed(change)
+    if not change or not case.skewed or not case.settles(before):
         return []
     number = plural(len(gone) + len(come), "pod")
     names = some([pod.name for pod in (*gone, *come)])
-    return [f"{number} changed a label that the selector asks for ({names}): {case.skews(change, 'before that')}"]
+    return [f"{number} changed a label that the selector asks for ({names}): {case.skews(before, 'before that')}"]
 
 
 def _changed(waiting: Sequence[EvaluatedPod]) -> Iterator[str]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedGroup
-from kubectl_spread.diagnosis.simulation import Cell, SimulatedCount, cell_name, cells, tallies
-from kubectl_spread.kube.scheduler.podtopologyspread_scoring import NO_VALUE
+from kubectl_spread.kube.scheduler.podtopologyspread import NO_VALUE, Cell, Spread, allow, place
+from kubectl_spread.phrases import value
 from kubectl_spread.report import model
 
-_BETWEEN_KEYS = " / "
+_BETWEEN_KEYS: Final = " / "
 
 
 class Step(model.Part, frozen=True, kw_only=True):
@@ -40,40 +41,43 @@ def next_pods(group: EvaluatedGroup, audit: Audit, number: int) -> NextPods | No
     counted = [spread for spread in group.view.spreads if spread is not None]
     if not counted or group.view.node_answer is None:
         return None
-    deciding = [spread for spread in counted if spread.constraint.hard] or counted
-    keys = [spread.constraint.topology_key for spread in deciding]
+    spreads = [spread for spread in counted if spread.constraint.hard] or counted
+    keys = [spread.constraint.topology_key for spread in spreads]
     usable = audit.nodes.usable(group.view.shape.placement)
-    found = cells(audit, (name for name, one in usable.items() if one.schedulable), keys)
-    running = tallies(deciding)
+    nodes = {
+        cell: schedulable
+        for cell, alike in audit.nodes.cells(keys).items()
+        if (schedulable := sum(usable[node.metadata.name].schedulable for node in alike))
+    }
     steps = []
     for _ in range(number):
-        steps.append(_step(running, found))
-        if not steps[-1].allowed:
+        allowed = {cell: nodes[cell] for cell in nodes if allow(spreads, cell)}
+        if not allowed:
+            steps.append(Step(allowed=[], nodes=0, assumed=""))
             break
+        chosen = min(allowed, key=lambda cell: (_crowd(spreads, cell), _cell_name(cell)))
+        steps.append(_step(allowed, chosen))
+        spreads = place(spreads, chosen)
     return NextPods(pods=[pod.name for pod in group.pods], topology_keys=keys, steps=steps)
 
 
-def _step(running: list[SimulatedCount], nodes: Mapping[Cell, list[str]]) -> Step:
-    allowed = [cell for cell in nodes if all(map(SimulatedCount.lets_in, running, cell))]
-    if not allowed:
-        return Step(allowed=[], nodes=0, assumed="")
-    taken = min(allowed, key=lambda cell: (_crowd(running, cell), cell_name(cell)))
-    for tally, domain in zip(running, taken, strict=True):
-        tally.add(domain)
-    return Step(
-        allowed=sorted(cell_name(cell) for cell in allowed),
-        nodes=sum(len(nodes[cell]) for cell in allowed),
-        assumed=cell_name(taken),
-    )
+def _step(allowed: Mapping[Cell, int], chosen: Cell) -> Step:
+    names = sorted(_cell_name(cell) for cell in allowed)
+    return Step(allowed=names, nodes=sum(allowed.values()), assumed=_cell_name(chosen))
 
 
-def _crowd(running: list[SimulatedCount], cell: Cell) -> int:
+def _cell_name(cell: Cell) -> str:
+    """Return a cell as its values, in the order of the keys."""
+    return _BETWEEN_KEYS.join("<none>" if domain is None else value(domain) for domain in cell)
+
+
+def _crowd(spreads: Sequence[Spread], cell: Cell) -> int:
     """Return how many matching pods the domains of a cell have together."""
-    return sum(_held(tally, domain) for tally, domain in zip(running, cell, strict=True))
+    return sum(_pods_in(spread, domain) for spread, domain in zip(spreads, cell, strict=True))
 
 
-def _held(tally: SimulatedCount, domain: str | None) -> int:
-    """Return how many matching pods a domain has; one without a key is the last choice, but for a system default."""
+def _pods_in(spread: Spread, domain: str | None) -> int:
+    """Return a domain's matching pods; nodes without the key are the last choice, except for a system default."""
     if domain is not None:
-        return tally.counts.get(domain, 0)
-    return tally.counts.get(NO_VALUE, 0) if tally.spread.constraint.lenient else sum(tally.counts.values()) + 1
+        return spread.match_num.get(domain, 0)
+    return spread.match_num.get(NO_VALUE, 0) if spread.constraint.lenient else spread.match_num.total + 1

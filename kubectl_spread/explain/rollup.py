@@ -8,7 +8,6 @@ from msgspec import UNSET, UnsetType
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
 from kubectl_spread.audit.snapshot.records import PodRecord
-from kubectl_spread.audit.snapshot.revisions import skew_with
 from kubectl_spread.explain.families import Families, Family, Revision, leaving, others, per_domain
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.scheduler.podtopologyspread import Spread
@@ -114,20 +113,20 @@ def _row(index: int, row: EvaluatedConstraint, spread: Spread, family: Family, a
         counted=_listed(spread.match_num, spread),
         skew=spread.skew,
         terminating=_listed(gone, spread) if gone else UNSET,
-        skew_with_terminating=skew_with(spread, gone) if gone else UNSET,
+        skew_with_terminating=spread.changed(gone).skew if gone else UNSET,
     )
 
 
 def _share(revision: Revision, spread: Spread, audit: Audit) -> Share:
     counts = per_domain(revision.pods, spread, audit)
-    rest = {value: counts[value] - number for value, number in spread.match_num.items()}
+    rest = {value: number - counts[value] for value, number in spread.match_num.items()}
     owner = revision.owner
     return Share(
         revision=revision.name or UNSET,
         owner=UNSET if owner is None else projections.workload(owner.ref),
         number=UNSET if owner is None else owner.revision or UNSET,
         counts=_listed(counts, spread),
-        skew=skew_with(spread, rest),
+        skew=spread.without(rest).skew,
     )
 
 

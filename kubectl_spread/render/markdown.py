@@ -114,8 +114,7 @@ def _skew(row: Row) -> str:
     if isinstance(row.skew, UnsetType) or words.matches_nothing(row):
         return "-"
     text = f"at least {row.skew}" if row.lower_bound is True else str(row.skew)
-    over = isinstance(row.max_skew, int) and row.skew > row.max_skew
-    return f"**{text}, above**" if over else text
+    return f"**{text}, above**" if row.exceeds_max_skew else text
 
 
 def _escaped(text: str) -> str:

@@ -160,9 +160,7 @@ def _counted(places: _Places) -> Iterator[Metric]:
 
 def _excess(row: Row) -> float:
     """Return how far a row is above its maxSkew; nothing is less than not to be counted."""
-    if isinstance(row.skew, UnsetType) or isinstance(row.max_skew, UnsetType):
-        return float("-inf")
-    return row.skew - row.max_skew
+    return float("-inf") if row.excess is None else row.excess
 
 
 def _measures(row: Row) -> dict[str, int | UnsetType]:

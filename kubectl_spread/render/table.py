@@ -174,9 +174,8 @@ def _domains(row: Row) -> Cell:
 def _skew(row: Row) -> Cell:
     if isinstance(row.skew, UnsetType) or words.matches_nothing(row):
         return Cell("-")
-    over = isinstance(row.max_skew, int) and row.skew > row.max_skew
     bound = ">=" if row.lower_bound is True else ""
-    return Cell(f"{bound}{row.skew}", "yellow" if over else "")
+    return Cell(f"{bound}{row.skew}", "yellow" if row.exceeds_max_skew else "")
 
 
 def _number(value: int | UnsetType) -> str:

@@ -121,6 +121,18 @@ class Row(Part, frozen=True, kw_only=True):
         """The workload and the path."""
         return FieldRef(ObjectRef(self.namespace, self.workload.kind, self.workload.name), self.path)
 
+    @property
+    def excess(self) -> int | None:
+        """How many pods the skew is above maxSkew, below 0 where it is within it; None where pods are not counted."""
+        if isinstance(self.skew, UnsetType) or isinstance(self.max_skew, UnsetType):
+            return None
+        return self.skew - self.max_skew
+
+    @property
+    def exceeds_max_skew(self) -> bool:
+        """Whether the skew is above maxSkew."""
+        return self.excess is not None and self.excess > 0
+
 
 class NodeAnswer(Part, frozen=True, kw_only=True):
     """The Filter's answer for all hard constraints together, in nodes."""

@@ -8,15 +8,28 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+import msgspec
 import pytest
 
 from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.diagnosis.eviction_plan import EvictionGame, fewest
+from kubectl_spread.kube.api.types import TopologySpreadConstraint
+from kubectl_spread.kube.features import behaviour, gates
+from kubectl_spread.kube.scheduler.podtopologyspread import Constraint, working_constraint
 from tests.audits import audit, deployment, explained
-from tests.builders import Json, constraint, node_json, pod_json
+from tests.builders import ZONE, Json, constraint, node_json, pod_json
 
+HARD = working_constraint(
+    TopologySpreadConstraint(topology_key=ZONE, when_unsatisfiable="DoNotSchedule"),
+    None,
+    behaviour(37, gates(37, {})),
+)
 A, B, C = node_json("a1"), node_json("b1"), node_json("c1")
 TAINT = {"key": "gpu", "effect": "NoSchedule"}
+
+
+def zones(max_skew: int, min_domains: int) -> Constraint:
+    return msgspec.structs.replace(HARD, max_skew=max_skew, min_domains=min_domains)
 
 
 def field(
@@ -28,8 +41,7 @@ def field(
         capacity={domain: 0 if domain in full else capacity for domain in domains},
         movable={domain: 0 if domain in fixed else number for domain, number in domains.items()},
         lost={domain: number for domain, number in domains.items() if domain in full},
-        max_skew=max_skew,
-        min_domains=min_domains,
+        constraint=zones(max_skew, min_domains),
     )
 
 
@@ -56,14 +68,16 @@ def holds(found: EvictionGame, gone: Mapping[str, int]) -> bool:
     limits = tuple(found.capacity[domain] + freed.get(domain, 0) for domain in domains)
 
     def least(counts: tuple[int, ...]) -> int:
-        return min(counts) if len(counts) >= found.min_domains else 0
+        return min(counts) if len(counts) >= found.constraint.min_domains else 0
 
     @cache
     def ends_well(counts: tuple[int, ...], left: tuple[int, ...], number: int) -> bool:
         if not number:
-            return max(counts) - least(counts) <= found.max_skew
+            return max(counts) - least(counts) <= found.constraint.max_skew
         allowed = [
-            index for index, count in enumerate(counts) if left[index] and count + 1 - least(counts) <= found.max_skew
+            index
+            for index, count in enumerate(counts)
+            if left[index] and count + 1 - least(counts) <= found.constraint.max_skew
         ]
         return bool(allowed) and all(
             ends_well(changed(counts, index, 1), changed(left, index, -1), number - 1) for index in allowed
@@ -93,8 +107,7 @@ def random_field(seed: int) -> EvictionGame:
         capacity={domain: chosen.choice([0, 1, 2, 9, 9]) for domain in domains},
         movable={domain: chosen.choice([number, number, number // 2]) for domain, number in counts.items()},
         lost={domain: chosen.choice([0, 0, 1, 5]) for domain in domains},
-        max_skew=chosen.randint(1, 3),
-        min_domains=chosen.choice([1, 1, 1, 3, 5]),
+        constraint=zones(chosen.randint(1, 3), chosen.choice([1, 1, 1, 3, 5])),
     )
 
 
@@ -103,8 +116,7 @@ def test_no_smaller_set_suffices() -> None:
     named = 0
     for seed in range(400):
         found = random_field(seed)
-        least = min(found.counts.values()) if len(found.counts) >= found.min_domains else 0
-        if max(found.counts.values()) - least <= found.max_skew:
+        if max(found.counts.values()) <= found.limit(min(found.counts.values())):
             continue
         numbers = fewest(found)
         assert (None if numbers is None else sum(numbers.values())) == smallest(found), found
@@ -117,7 +129,7 @@ def test_no_smaller_set_suffices() -> None:
 def test_many_domains_take_no_time() -> None:
     """A thousand hosts are beyond trying every set; what is named suffices."""
     counts = {f"host-{index:04}": index % 7 for index in range(1000)}
-    numbers = fewest(EvictionGame(counts, dict.fromkeys(counts, 99), counts, {}, 1, 1))
+    numbers = fewest(EvictionGame(counts, dict.fromkeys(counts, 99), counts, {}, zones(1, 1)))
     assert numbers is not None
     assert 0 < sum(numbers.values()) < 1000
 

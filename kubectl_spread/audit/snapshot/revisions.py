@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Final
 
@@ -77,8 +77,7 @@ class Revisions:
     def evens_out(self, workload: ObjectRef, spread: Spread) -> bool:
         """Tell whether a skew above maxSkew is within it once the pods of older revisions are gone."""
         older = self.older_pods(workload, spread)
-        without = skew_with(spread, {value: -number for value, number in older.items()})
-        return bool(older.total()) and spread.skew > spread.constraint.max_skew >= without
+        return bool(older.total()) and spread.exceeds_max_skew and not spread.without(older).exceeds_max_skew
 
 
 def by_revision(spread: Spread, population: Population) -> dict[str, Counter[str]]:
@@ -97,8 +96,3 @@ def by_revision(spread: Spread, population: Population) -> dict[str, Counter[str
             if node in value_of:
                 counts[value_of[node]] += number
     return found
-
-
-def skew_with(spread: Spread, change: Mapping[str, int]) -> int:
-    """Return what the skew would be with so many more (or fewer) pods in each domain."""
-    return spread.changed(change).skew

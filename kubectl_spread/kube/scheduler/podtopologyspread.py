@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec.structs import replace as replace_field
@@ -29,7 +29,13 @@ from kubectl_spread.kube.api.types import (
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler import nodeaffinity, taints
 
+NO_VALUE: Final = ""
+"""The domain of nodes that lack the topology key of one of the system's default constraints."""
 _CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+
+
+Cell: TypeAlias = tuple[str | None, ...]
+"""A node's values for the topology keys of some constraints, in their order; None where it lacks one."""
 
 
 class WhenUnsatisfiable(StrEnum):
@@ -95,6 +101,17 @@ class Constraint(msgspec.Struct, frozen=True):
     node_taints_policy: NodeInclusionPolicy
     selector: LabelSelector | None
     lenient: bool = False
+
+    def minimum(self, least: int, domains: int) -> int:
+        """Return the global minimum over so many eligible ``domains``, the emptiest of which has ``least`` pods.
+
+        Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/podtopologyspread/filtering.go, minMatchNum.
+        """
+        return least if domains >= self.min_domains else 0
+
+    def limit(self, minimum: int) -> int:
+        """Return how many matching pods a domain may have once a pod has been placed there."""
+        return minimum + self.max_skew
 
 
 class Domains(msgspec.Struct, frozen=True):
@@ -176,34 +193,67 @@ class Spread(msgspec.Struct, frozen=True):
     @property
     def min_match_num(self) -> int:
         """The global minimum: that of all domains, and 0 while fewer domains than minDomains are eligible."""
-        return self.match_num.least if len(self.match_num) >= self.constraint.min_domains else 0
+        return self.constraint.minimum(self.match_num.least, len(self.match_num))
+
+    @property
+    def short_of_domains(self) -> bool:
+        """Whether fewer domains are eligible than minDomains asks for."""
+        return len(self.match_num) < self.constraint.min_domains
 
     @property
     def skew(self) -> int:
         """The largest skew of any eligible domain; 0 without one."""
         return self.match_num.most - self.min_match_num if self.match_num else 0
 
+    @property
+    def exceeds_max_skew(self) -> bool:
+        """Whether the skew is above maxSkew."""
+        return self.skew > self.constraint.max_skew
+
     def changed(self, change: Mapping[str, int]) -> Spread:
         """Return the count with so many more (or, if negative, fewer) matching pods in some domains."""
         return msgspec.structs.replace(self, match_num=self.match_num.changed(change))
+
+    def without(self, pods: Mapping[str, int]) -> Spread:
+        """Return the count with so many fewer matching pods in some domains."""
+        return self.changed({value: -number for value, number in pods.items()})
+
+    def with_domains(self, pods: Mapping[str, int]) -> Spread:
+        """Return the count with so many more matching pods, as if all domains of ``pods`` were eligible."""
+        match_num = MatchNum({**dict.fromkeys(self.match_num), **pods}, self.match_num.occupied)
+        return msgspec.structs.replace(self, match_num=match_num.changed(pods))
+
+    def placed(self, topology_value: str | None, pods: int = 1) -> Spread:
+        """Return the count after ``pods`` such pods were placed on nodes with a value; if negative, were removed.
+
+        None: these nodes lack the topology key. The system's default constraints count them as a domain.
+        """
+        if topology_value is None and self.constraint.lenient:
+            topology_value = NO_VALUE
+        return self if topology_value is None else self.changed({topology_value: pods * self.self_match_num})
 
     def skew_of(self, topology_value: str) -> int:
         """Return how many pods a domain holds above the global minimum."""
         return self.match_num.get(topology_value, 0) - self.min_match_num
 
-    def allows(self, topology_value: str) -> bool:
-        """Tell whether one more such pod may go to a domain: matchNum + selfMatchNum - minMatchNum <= maxSkew."""
-        return self._allows(self.match_num.get(topology_value, 0))
+    def skew_with_one_more(self, topology_value: str) -> int:
+        """Return what the Filter compares with maxSkew: matchNum + selfMatchNum - minMatchNum."""
+        return self.skew_of(topology_value) + self.self_match_num
+
+    def allows(self, topology_value: str | None) -> bool:
+        """Tell whether one more such pod may go to nodes with a value; None: they lack the topology key."""
+        if not self.constraint.hard:
+            return True
+        return topology_value is not None and self.skew_with_one_more(topology_value) <= self.constraint.max_skew
+
+    def frees(self, before: Spread) -> bool:
+        """Tell whether a domain is allowed that was blocked ``before``."""
+        return any(self.allows(value) and not before.allows(value) for value in self.match_num)
 
     @property
     def allows_all(self) -> bool:
         """Whether one more such pod may go to any eligible domain."""
-        return self._allows(self.match_num.most)
-
-    def _allows(self, match_num: int) -> bool:
-        if not self.constraint.hard:
-            return True
-        return match_num + self.self_match_num - self.min_match_num <= self.constraint.max_skew
+        return not self.constraint.hard or self.skew + self.self_match_num <= self.constraint.max_skew
 
 
 def effective_selector(
@@ -277,7 +327,7 @@ class NodeSets:
         self._labels = {node.metadata.name: node.metadata.labels for node in self.nodes}
         self._domains: dict[object, Domains] = {}
         self._lacking: dict[str, tuple[str, ...]] = {}
-        self._cells: dict[tuple[str, ...], dict[tuple[str | None, ...], list[Node]]] = {}
+        self._cells: dict[tuple[str, ...], dict[Cell, list[Node]]] = {}
         self._placements: dict[bytes, dict[str, Usability]] = {}
 
     def usable(self, placement: Placement) -> Mapping[str, Usability]:
@@ -332,7 +382,7 @@ class NodeSets:
             self._lacking[key] = tuple(name for name, labels in self._labels.items() if key not in labels)
         return self._lacking[key]
 
-    def cells(self, keys: Sequence[str]) -> Mapping[tuple[str | None, ...], Sequence[Node]]:
+    def cells(self, keys: Sequence[str]) -> Mapping[Cell, Sequence[Node]]:
         """Map each combination of the nodes' values for ``keys`` (None: no such label) to its nodes."""
         wanted = tuple(keys)
         if wanted not in self._cells:
@@ -376,6 +426,24 @@ def counts_nothing(selector: LabelSelector | None, behaviour: Behaviour) -> bool
     return behaviour.empty_selector_counts_nothing and labelselectors.is_empty(selector)
 
 
+def allow(spreads: Iterable[Spread], values: Iterable[str | None]) -> bool:
+    """Tell whether one more such pod may go to nodes with these ``values`` for the constraints' topology keys."""
+    return all(spread.allows(value) for spread, value in zip(spreads, values, strict=True))
+
+
+def place(spreads: Iterable[Spread], values: Iterable[str | None], pods: int = 1) -> list[Spread]:
+    """Return the counts after ``pods`` such pods were placed on nodes with these ``values``, or removed from there."""
+    return [spread.placed(value, pods) for spread, value in zip(spreads, values, strict=True)]
+
+
+class FilterAnswer(StrEnum):
+    """The Filter's answer for one node."""
+
+    FEASIBLE = "feasible"
+    NOT_MATCHING = "not matching"
+    MISSING_LABEL = "missing label"
+
+
 class FilterResult(msgspec.Struct, frozen=True):
     """The Filter's answer over all nodes, in nodes: feasible, not matching the skew, lacking a topology key."""
 
@@ -388,14 +456,14 @@ class FilterResult(msgspec.Struct, frozen=True):
 def filter_nodes(spreads: Sequence[Spread], nodes: NodeSets) -> FilterResult:
     """Filter all nodes by the pod's hard constraints, in the pod's order; a node's first failure decides."""
     hard = [spread for spread in spreads if spread.constraint.hard]
-    answers: Counter[str] = Counter()
+    answers: Counter[FilterAnswer] = Counter()
     for values, alike in nodes.cells([spread.constraint.topology_key for spread in hard]).items():
         answers[_filter(hard, values)] += len(alike)
     return FilterResult(
         total=len(nodes.nodes),
-        feasible=answers["feasible"],
-        not_matching=answers["not matching"],
-        missing_label=answers["missing label"],
+        feasible=answers[FilterAnswer.FEASIBLE],
+        not_matching=answers[FilterAnswer.NOT_MATCHING],
+        missing_label=answers[FilterAnswer.MISSING_LABEL],
     )
 
 
@@ -403,14 +471,14 @@ def let_in(spreads: Sequence[Spread], nodes: NodeSets) -> Iterator[Node]:
     """Yield the nodes that pass all of the pod's hard constraints."""
     hard = [spread for spread in spreads if spread.constraint.hard]
     for values, alike in nodes.cells([spread.constraint.topology_key for spread in hard]).items():
-        if _filter(hard, values) == "feasible":
+        if _filter(hard, values) is FilterAnswer.FEASIBLE:
             yield from alike
 
 
-def _filter(hard: Sequence[Spread], values: Sequence[str | None]) -> str:
+def _filter(hard: Sequence[Spread], values: Sequence[str | None]) -> FilterAnswer:
     for spread, value in zip(hard, values, strict=True):
         if value is None:
-            return "missing label"
+            return FilterAnswer.MISSING_LABEL
         if not spread.allows(value):
-            return "not matching"
-    return "feasible"
+            return FilterAnswer.NOT_MATCHING
+    return FilterAnswer.FEASIBLE

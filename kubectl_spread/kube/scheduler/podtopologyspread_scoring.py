@@ -14,6 +14,7 @@ import msgspec
 
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.scheduler.podtopologyspread import (
+    NO_VALUE,
     Constraint,
     Domains,
     NodeInclusionPolicy,
@@ -23,8 +24,6 @@ from kubectl_spread.kube.scheduler.podtopologyspread import (
 
 MAX_NODE_SCORE: Final = 100
 _HOSTNAME: Final = "kubernetes.io/hostname"
-NO_VALUE: Final = ""
-"""The domain of nodes that lack the topology key of one of the system's default constraints."""
 
 
 class SoftConstraint(msgspec.Struct, frozen=True):

@@ -57,16 +57,12 @@ def _nodes(cluster: Cluster) -> str:
 def totals(report: Report) -> list[tuple[str, str]]:
     """Return numbers and what they are of; findings by severity are the template's."""
     summary = report.summary
-    above = sum(_above(row) for row in report.constraints)
+    above = sum(row.exceeds_max_skew for row in report.constraints)
     found = [("pods", summary.pods), ("constraint rows", summary.constraints), ("above maxSkew", above)]
     if isinstance(summary.templates, int):
         found.append(("pod templates", summary.templates))
     counts = [(word, getattr(summary.findings, word)) for word in _SEVERITIES]
     return [(name, f"{number:,}") for name, number in (*counts, *found)]
-
-
-def _above(row: Row) -> bool:
-    return isinstance(row.skew, int) and isinstance(row.max_skew, int) and row.skew > row.max_skew
 
 
 def notes(summary: Summary) -> list[str]:

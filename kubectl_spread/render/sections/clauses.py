@@ -114,7 +114,7 @@ def _formula(domain: Domain, row: Row) -> str:
     if isinstance(row.next, UnsetType) or not all(isinstance(number, int) for number in numbers):
         return ""
     own, least, most = (number for number in numbers if isinstance(number, int))
-    left = domain.match_num + own - least
+    left = domain.skew + own
     if row.when_unsatisfiable != "DoNotSchedule":
         return f"{domain.match_num} + {own} - {least} = {left}, preferred <= {most}"
     sign, answer = (">", "blocked") if left > most else ("<=", "allowed")

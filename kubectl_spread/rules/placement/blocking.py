@@ -50,7 +50,7 @@ def _remedy(group: EvaluatedGroup, jam: _Jam, audit: Audit) -> str | None:
     constraint = spread.constraint
     if not spread.match_num:
         return f"label the nodes with {literal(constraint.topology_key)}, or take a topology key that they have"
-    if len(spread.match_num) < constraint.min_domains:
+    if spread.short_of_domains:
         return "add nodes in another domain, or lower minDomains in the pod template"
     least = spread.match_num.least
     lowest = [node for node, domain in spread.domains.value_of.items() if spread.match_num[domain] == least]
@@ -143,8 +143,7 @@ def _each_leaves_a_node(hard: Sequence[tuple[str, Spread]], refusing: Sequence[s
 
 
 def _lets_in(spread: Spread, node: Node) -> bool:
-    value = node.metadata.labels.get(spread.constraint.topology_key)
-    return value is not None and spread.allows(value)
+    return spread.allows(node.metadata.labels.get(spread.constraint.topology_key))
 
 
 BLOCKED: Final = Rule(

@@ -19,15 +19,14 @@ _SPREAD_DOCS: Final = "https://kubernetes.io/docs/concepts/scheduling-eviction/t
 
 def _too_few_domains(subject: Subject) -> Iterator[Evidence]:
     for row, spread in awaiting(subject):
-        wanted, found = spread.constraint.min_domains, len(spread.match_num)
-        if found < wanted > 1:
+        if spread.short_of_domains and spread.constraint.min_domains > 1:
             limits = not spread.allows_all
             yield Evidence(
                 names(row),
                 {
-                    "domains": plural(found, "domain"),
+                    "domains": plural(len(spread.match_num), "domain"),
                     "left_out": _left_out(row, spread, subject.audit),
-                    "min_domains": wanted,
+                    "min_domains": spread.constraint.min_domains,
                     "topology_key": spread.constraint.topology_key,
                     "max_skew": spread.constraint.max_skew,
                 },

@@ -8,7 +8,7 @@ from typing import Final
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
 from kubectl_spread.audit.merge.verdicts import BINDING_KEYS
-from kubectl_spread.audit.snapshot.revisions import by_revision, revision_key, revision_of, skew_with
+from kubectl_spread.audit.snapshot.revisions import by_revision, revision_key, revision_of
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.scheduler.podtopologyspread import Spread
 from kubectl_spread.phrases import plural, value
@@ -36,13 +36,12 @@ def _older_revision(subject: Subject) -> Iterator[Evidence]:
         if not newest:
             continue
         older = subject.audit.revisions.older_pods(subject.workload, spread)
-        without = skew_with(spread, {value: -number for value, number in older.items()})
-        limit = spread.constraint.max_skew
-        if older.total() and (spread.skew > limit) is not (without > limit):
+        without = spread.without(older)
+        if older.total() and spread.exceeds_max_skew is not without.exceeds_max_skew:
             values: dict[str, str | int] = {
                 "older": plural(older.total(), "pod"),
                 "skew": spread.skew,
-                "without": without,
+                "without": without.skew,
                 "key": revision_key(newest[0].shape.labels),
             }
             yield Evidence(names(row), values)
@@ -55,13 +54,14 @@ def _terminating(subject: Subject) -> Iterator[Evidence]:
         leaving = _leaving(spread, subject)
         if not leaving.total():
             continue
-        with_them, limit = skew_with(spread, leaving), spread.constraint.max_skew
-        if spread.skew > limit >= with_them or (spread.constraint.hard and _frees(spread, leaving)):
+        with_them = spread.changed(leaving)
+        ends_skew = spread.exceeds_max_skew and not with_them.exceeds_max_skew
+        if ends_skew or (spread.constraint.hard and with_them.frees(spread)):
             values: dict[str, str | int] = {
                 "terminating": plural(leaving.total(), "terminating pod"),
                 "domains": ", ".join(value(domain) for domain in sorted(leaving)),
                 "skew": spread.skew,
-                "with_them": with_them,
+                "with_them": with_them.skew,
             }
             yield Evidence(names(row), values)
             return
@@ -72,12 +72,6 @@ def _leaving(spread: Spread, subject: Subject) -> Counter[str]:
     for counts in by_revision(spread, subject.audit.snapshot.leaving(subject.namespace)).values():
         found.update(counts)
     return found
-
-
-def _frees(spread: Spread, more: Mapping[str, int]) -> bool:
-    """Tell whether a domain that is blocked would be allowed if so many more pods counted."""
-    changed = spread.changed(more)
-    return any(changed.allows(value) and not spread.allows(value) for value in spread.match_num)
 
 
 def _uncounted(subject: Subject) -> Iterator[Evidence]:
@@ -116,13 +110,8 @@ def _domain(node: str, labels: Labels, topology_key: str) -> str | None:
 
 def _change_skew(missing: Mapping[str | None, int], spread: Spread) -> bool:
     """Tell whether the skew would be another one, or might be, if the pods on nodes that were not read counted."""
-    if None in missing:
-        return True
-    counts: dict[str | None, int] = dict(spread.match_num.items())
-    for domain, number in missing.items():
-        counts[domain] = counts.get(domain, 0) + number
-    least = min(counts.values()) if len(counts) >= spread.constraint.min_domains else 0
-    return max(counts.values()) - least != spread.skew
+    known = {domain: number for domain, number in missing.items() if domain is not None}
+    return known.keys() != missing.keys() or spread.with_domains(known).skew != spread.skew
 
 
 def _counting_fix(reasons: Counter[str]) -> str | None:

@@ -44,7 +44,7 @@ def _schedulable(audit: Audit, placement: Placement, node: str) -> bool:
 def _held_down(subject: Subject) -> Iterator[Evidence]:
     """Name the domains that hold the minimum although no pod can go there, where others would give a higher one."""
     for row, spread in awaiting(subject):
-        if not spread.constraint.hard and spread.skew <= spread.constraint.max_skew:
+        if not spread.constraint.hard and not spread.exceeds_max_skew:
             continue
         least = spread.match_num.least
         holders = (node for node, one in spread.domains.value_of.items() if spread.match_num[one] == least)

@@ -9,7 +9,6 @@ from typing import Final
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
 from kubectl_spread.audit.snapshot.labelled import Labelled
-from kubectl_spread.audit.snapshot.revisions import skew_with
 from kubectl_spread.audit.snapshot.templates import PRESUMED, Template
 from kubectl_spread.diagnosis.evictions import has_constraint
 from kubectl_spread.diagnosis.skew import in_the_fullest
@@ -56,7 +55,7 @@ def _all_are_own(row: EvaluatedConstraint, spread: Spread) -> bool:
 
 def _only_strangers_fill_it(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> bool:
     """Tell whether a skew is that of pods which are not held to the constraint, so that nobody else reports it."""
-    if spread.skew <= spread.constraint.max_skew or in_the_fullest(row, spread, audit):
+    if not spread.exceeds_max_skew or in_the_fullest(row, spread, audit):
         return False
     shapes = audit.counted.of(row.namespace, spread).shapes_in_the_fullest
     return not any(has_constraint(one, spread) for shape in shapes for one in audit.views.of(shape).spreads)
@@ -64,7 +63,7 @@ def _only_strangers_fill_it(row: EvaluatedConstraint, spread: Spread, audit: Aud
 
 def _values(spread: Spread, subject: Subject, others: Sequence[ObjectRef], *, strangers: bool) -> Values:
     foreign = _foreign(spread, subject)
-    alone = skew_with(spread, {domain: -number for domain, number in foreign.items()})
+    alone = spread.without(foreign).skew
     effect = f": skew is {spread.skew} with them and {alone} without"
     if strangers:
         fullest = min(domain for domain, number in spread.match_num.items() if number == spread.match_num.most)

@@ -81,7 +81,7 @@ def _held(skew: Skew) -> str:
 def _lowest(spread: Spread) -> str:
     """Return what the emptiest domains have, or why the minimum counts as 0."""
     domains, least = spread.match_num, spread.match_num.least
-    if len(domains) < spread.constraint.min_domains:
+    if spread.short_of_domains:
         eligible = f"{len(domains)} of the {spread.constraint.min_domains} domains that minDomains asks for"
         return f"the minimum counts as 0, because there are only {eligible}"
     lowest = sorted(domain for domain, number in domains.items() if number == least)
