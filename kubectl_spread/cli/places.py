@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -98,12 +97,12 @@ def _is_own_report(path: str) -> bool:
 
 
 def _standard_output() -> Identity:
-    """Return what standard output is: the file that a shell opened for it, or itself."""
+    """Return the identity of the file, pipe or terminal that standard output is; ``/dev/stdout`` has the same one."""
     try:
-        found = os.fstat(sys.stdout.fileno())
+        status = os.fstat(sys.stdout.fileno())
     except (OSError, ValueError, AttributeError):
         return ("standard output",)
-    return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else ("standard output",)
+    return (status.st_dev, status.st_ino)
 
 
 def _identity(path: str) -> Identity:
@@ -113,12 +112,10 @@ def _identity(path: str) -> Identity:
     only one of them.
     """
     try:
-        found = Path(path).stat()
+        status = Path(path).stat()
     except (OSError, ValueError):
         return ("new", unicodedata.normalize("NFC", _resolved(path)).casefold())
-    if stat.S_ISREG(found.st_mode):
-        return (found.st_dev, found.st_ino)
-    return ("device", os.path.realpath(path))
+    return (status.st_dev, status.st_ino)
 
 
 def _resolved(path: str) -> str:

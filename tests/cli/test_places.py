@@ -122,6 +122,14 @@ def test_what_the_shell_writes_to_is_not_replaced(folder: Path) -> None:
     assert outcome == (2, "error: several -o go to out and standard output, which are one file: write -o FORMAT=FILE")
 
 
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1"])
+def test_standard_output_by_its_path_is_standard_output(folder: Path, name: str) -> None:
+    """A pipe would get two reports, one in the other."""
+    outcome = check(folder, "-f", "in", "-o", f"json={name}", "-o", "yaml")
+    refusal = f"several -o go to {name} and standard output, which are one file: write -o FORMAT=FILE"
+    assert outcome == (2, f"error: {refusal}")
+
+
 def test_the_current_directory_is_removed(folder: Path) -> None:
     """A relative path can neither be resolved nor be written to then."""
     (folder / "gone").mkdir()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -32,7 +31,19 @@ COMMANDS = (
 """Every form of output but the manifests that ``merge`` passes on as they are."""
 
 NOBODY = 65534
-CRASHED = 99
+
+_AS_USER = """
+import os, sys
+from click.testing import CliRunner
+from kubectl_spread.cli import cli, main
+user, *sys.argv[1:] = sys.argv[1:]
+for source in (("-f", "-"), ("-s", "http://127.0.0.1:1")):
+    CliRunner().invoke(cli, ["check", *source], input='{"apiVersion": "v1", "kind": "Pod"}')
+if os.geteuid() == 0:
+    os.setuid(int(user))
+main()
+"""
+"""Runs the plugin as another user, who may not be able to read its modules: two checks import them before that."""
 
 _MEASURED = """
 from kubectl_spread.cli import main
@@ -81,26 +92,10 @@ def open_to_all(folder: Path) -> None:
 
 
 def as_nobody(*arguments: str, user: int = NOBODY) -> tuple[int, str]:
-    """Check in a child that is another user if this one is root, whom nothing is forbidden.
-
-    Modules that are not imported yet may be where that user cannot read them.
-    """
-    ends = os.pipe()
-    child = os.fork()
-    if not child:
-        status = CRASHED
-        try:
-            if os.geteuid() == 0:
-                os.setuid(user)
-            status, said = check(*arguments)
-            os.write(ends[1], said.encode())
-        finally:
-            # Whatever happens, the child is not to go on with the tests.
-            os._exit(status)
-    os.close(ends[1])
-    with os.fdopen(ends[0]) as reading:
-        said = reading.read()
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), said
+    """Check as another user if this one is root, whom nothing is forbidden; return the exit status and stderr."""
+    command = [sys.executable, "-c", _AS_USER, str(user), "check", *arguments]
+    outcome = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    return outcome.returncode, outcome.stderr
 
 
 def text_of(*objects: Json) -> str:
