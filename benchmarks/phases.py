@@ -47,8 +47,8 @@ class Clock:
 
 def main() -> None:
     """Run the command line with the clock at its phases."""
-    from kubectl_spread.app import live  # noqa: PLC0415
     from kubectl_spread.app.checkrun import CheckRun  # noqa: PLC0415
+    from kubectl_spread.app.cluster import live  # noqa: PLC0415
     from kubectl_spread.audit.snapshot.snapshot import Snapshot  # noqa: PLC0415 - imports are a phase
     from kubectl_spread.cli import formats  # noqa: PLC0415
     from kubectl_spread.cli import main as command  # noqa: PLC0415
@@ -59,15 +59,15 @@ def main() -> None:
     clock = Clock()
     clock.seconds["start"] = time.perf_counter() - _BEGIN
     clock.at(LiveCluster, "connect", "connect")
-    clock.at(live.Live, "_server", "connect")
-    clock.at(live.Live, "_pods", "decode")
+    clock.at(LiveCluster, "version", "connect")
+    clock.at(live.LiveRun, "_pods", "decode")
     clock.at(paging.Reader, "take", "list")
     clock.at(responses, "page", "parse")
     clock.at(Snapshot, "add_pod", "group")
-    clock.at(live.Live, "_nodes", "owners and nodes")
-    clock.at(live.Live, "_owners", "owners and nodes")
+    clock.at(live.LiveRun, "_nodes", "owners and nodes")
+    clock.at(live.LiveRun, "_owners", "owners and nodes")
     clock.at(live, "evaluate", "evaluate")
-    clock.at(CheckRun, "completed", "rules")
+    clock.at(CheckRun, "report", "rules")
     clock.at(table, "check", "render")
     clock.at(formats, "write", "render")
     try:

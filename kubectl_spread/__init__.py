@@ -1,3 +1,3 @@
-"""kubectl-spread: do pods select what their topology spread constraints say, and how skewed are they?"""
+"""Find the pods that Kubernetes is not spreading across zones and nodes as their constraints say, and the causes."""
 
 __version__ = "0.1.0"

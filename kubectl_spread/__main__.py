@@ -1,12 +1,12 @@
 """Run the command line, as ``python -m kubectl_spread`` or as ``python -I DIRECTORY/kubectl_spread``.
 
-The current directory often holds a repository that somebody else wrote. The second way imports nothing from it: ``-I``
+The current directory is often a repository that somebody else wrote. The second way imports nothing from it: ``-I``
 takes neither the current directory nor PYTHONPATH nor the user's own packages, and the path names the package. With
 ``-m`` alone the interpreter itself imports modules from the current directory before this one runs; from here on
 nothing more is imported from there.
 """
 
-# Only modules that the interpreter has already imported: any other one could come from the current directory.
+# The interpreter has already imported these modules; any other could come from the current directory.
 import os
 import sys
 
@@ -21,8 +21,8 @@ def _forget_the_current_directory() -> None:
         del sys.path[0]
 
 
-def _find_what_is_beside() -> None:
-    """Put the directory that holds this package where the interpreter put this package itself."""
+def _import_from_own_parent() -> None:
+    """Replace this package's directory at the front of the import path by its parent directory."""
     package = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - likewise
     sys.path[0] = os.path.dirname(package)  # noqa: PTH120 - likewise
 
@@ -31,7 +31,7 @@ if __name__ == "__main__":
     if __package__:
         _forget_the_current_directory()
     else:
-        _find_what_is_beside()
+        _import_from_own_parent()
     from kubectl_spread.cli import main
 
     main()

@@ -1,25 +1,32 @@
-"""Everything that can go wrong in a way the user can act on.
+"""The errors that a user can act on.
 
 SpreadError            printed as one line on stderr, exit status 2
 ├── UsageError         options that contradict each other or make no sense
 ├── SourceError        a file or the cluster could not be read
-│   ├── NotFoundError  an object that was asked for does not exist
-│   └── ForbiddenError the apiserver does not let this user read a resource
-└── DecodeError        an object is not what it says it is
+│   ├── NotFoundError  an object that the user named does not exist
+│   └── ForbiddenError the API server does not let this user read a resource
+├── DecodeError        a field of an object has the wrong type
+└── CombinedError      several of these, one line each
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
 
 STDIN: Final = "STDIN"
-"""What standard input is called where a file would be named."""
+"""The name of standard input in messages and reports."""
 
 
 class SpreadError(Exception):
-    """Anything the user can act on."""
+    """An error that the user can act on."""
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """The lines to print."""
+        return (str(self),)
 
 
 class UsageError(SpreadError):
@@ -31,15 +38,15 @@ class SourceError(SpreadError):
 
 
 class NotFoundError(SourceError):
-    """An object that was asked for by name does not exist."""
+    """An object that the user named does not exist."""
 
 
 class ForbiddenError(SourceError):
-    """The apiserver does not let this user read a resource."""
+    """The API server does not let this user read a resource."""
 
 
 class Position(msgspec.Struct, frozen=True):
-    """Where an object or a field was read: the source's name and, when known, its line and column (from 1)."""
+    """The place of an object or a field: the source's name and, if known, its line and column (from 1)."""
 
     source: str
     line: int | None = None
@@ -54,10 +61,23 @@ class DecodeError(SpreadError):
     """A field of a known object has the wrong JSON type."""
 
     def __init__(self, position: Position, subject: str, path: str, problem: str) -> None:
-        """Say where (``position``), which object, which field, and what is wrong with it."""
+        """Compose the message from the position, the object, the path of the field, and the problem."""
         place = ": ".join(part for part in (subject, path) if part)
         super().__init__(f"{position}: {place}: {problem}" if place else f"{position}: {problem}")
         self.position = position
         self.subject = subject
         self.path = path
         self.problem = problem
+
+
+class CombinedError(SpreadError):
+    """Several errors, such as those of one file."""
+
+    def __init__(self, errors: Iterable[SpreadError]) -> None:
+        self._messages = tuple(str(error) for error in errors)
+        super().__init__("; ".join(self._messages))
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """The lines to print: one for each error."""
+        return self._messages

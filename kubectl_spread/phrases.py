@@ -24,7 +24,7 @@ def plural(number: int, noun: str) -> str:
 
 
 def some(names: Sequence[str], most: int = _NAMED) -> str:
-    """Return names as a list; of many only the first are named."""
+    """Return names as a list, and of a longer list the first ones and the number of the others."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
@@ -35,5 +35,5 @@ def named(kind: str, name: str) -> str:
 
 
 def value(text: str) -> str:
-    """Return a label's value; the empty one is written ``""``."""
+    """Return a label's value, or ``""`` for the empty value."""
     return text or '""'

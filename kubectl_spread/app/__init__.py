@@ -1,1 +1,1 @@
-"""One run: from the options through sources and evaluation to a report. It may import everything but `cli`."""
+"""How does one run go from its options through sources and evaluation to a report? It may import all but `cli`."""

@@ -1,4 +1,4 @@
-"""Gathering: from what is asked, and from files or a cluster, to an audit that can be reported."""
+"""Read and evaluate what the options name: files or a cluster."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from kubectl_spread.app import output, placement, schedulers, targets
+from kubectl_spread.app import arguments, placement, schedulers
+from kubectl_spread.app.arguments import resource
 from kubectl_spread.app.checkrun import CheckRun
+from kubectl_spread.app.console import Console
 from kubectl_spread.app.hints import hints
 from kubectl_spread.app.identity import identity
 from kubectl_spread.app.options import CheckOptions, refuse_undecodable
-from kubectl_spread.app.target import judge_files_by
-from kubectl_spread.app.targets import resource
+from kubectl_spread.app.target_version import target_for_files
 from kubectl_spread.audit.evaluation.evaluate import Audit, evaluate
 from kubectl_spread.audit.merge.verdicts import LABEL_MAY_HAVE_CHANGED
 from kubectl_spread.audit.snapshot.records import Manifest
@@ -34,88 +35,90 @@ _NO_MANAGED_FIELDS: Final = (
 )
 
 
-def collect(asked: Mapping[str, object]) -> tuple[CheckOptions, CheckRun]:
-    """Read what a command's options ask for, from files or from a cluster.
+def collect(parameters: Mapping[str, object], console: Console) -> tuple[CheckOptions, CheckRun]:
+    """Read and evaluate what a command's options name.
 
     Args:
-        asked: The options of ``cli.options`` as click hands them over.
+        parameters: The values of the options of ``cli.options``, by parameter name.
+        console: Prints progress and notes while a cluster is read.
 
     Raises:
-        SpreadError: it cannot be read at all.
+        SpreadError: nothing can be evaluated.
     """
-    question = asked_in(asked)
-    gathered = from_files(question) if question.filename else _from_cluster(question, asked)
-    gathered.notes += hints(question, gathered.audit)
-    return question, gathered
+    options = check_options(parameters)
+    run = from_files(options) if options.filename else _from_cluster(options, parameters, console)
+    run.notes += hints(options, run.audit)
+    return options, run
 
 
-def asked_in(asked: Mapping[str, object]) -> CheckOptions:
-    """Return what a command's options ask for, without those of the connection.
+def check_options(parameters: Mapping[str, object]) -> CheckOptions:
+    """Return a command's options, without those of the connection.
 
     Raises:
         UsageError: an option or argument that is sent or compared is not UTF-8 text.
     """
-    refuse_undecodable(asked)
+    refuse_undecodable(parameters)
     return msgspec.convert(
-        {name: asked[name] for name in CheckOptions.__struct_fields__ if name in asked}, CheckOptions
+        {name: parameters[name] for name in CheckOptions.__struct_fields__ if name in parameters}, CheckOptions
     )
 
 
-def _from_cluster(question: CheckOptions, asked: Mapping[str, object]) -> CheckRun:
+def _from_cluster(options: CheckOptions, parameters: Mapping[str, object], console: Console) -> CheckRun:
     # The kubernetes package takes half a second.
-    from kubectl_spread.app.live import Live, flags  # noqa: PLC0415
+    from kubectl_spread.app.cluster.live import LiveRun, flags  # noqa: PLC0415
     from kubectl_spread.sources.apiserver import buffers  # noqa: PLC0415
     from kubectl_spread.sources.apiserver.cluster import LiveCluster  # noqa: PLC0415
 
     buffers.keep_apart()
-    return Live(question, LiveCluster.connect(flags(asked), output.note, output.progress)).gather()
+    return LiveRun(options, LiveCluster.connect(flags(parameters), console.note, console.progress)).collect()
 
 
-def from_files(question: CheckOptions) -> CheckRun:
-    """Audit what the files of ``--filename`` hold, without any cluster.
+def from_files(options: CheckOptions) -> CheckRun:
+    """Read and evaluate the files of ``--filename``, without any cluster.
 
     Raises:
         UsageError: options contradict each other.
         SourceError: a path cannot be read at all.
     """
-    from kubectl_spread.sources.files import inputs, manifests  # noqa: PLC0415 - a live check need not wait for them
+    from kubectl_spread.sources.files import inputs, manifests  # noqa: PLC0415 - a live check does not need files
 
-    judgement, notes = judge_files_by(question)
-    snapshot = Snapshot(question.scope(None), closely=question.explaining, schedulers=schedulers.known(question))
+    target_version, notes = target_for_files(options)
+    profiles = schedulers.profiles(options)
+    snapshot = Snapshot(options.scope(None), closely=options.explaining, schedulers=profiles)
     reading = manifests.read(
-        question.filename,
-        recursive=question.recursive,
+        options.filename,
+        recursive=options.recursive,
         stdin=inputs.standard_input(),
-        detailed=question.explaining,
+        detailed=options.explaining,
         services=snapshot.deduction.keeps,
     )
-    _fold(reading, snapshot)
-    targets.resolve(snapshot)
-    unknown = schedulers.apply(snapshot, schedulers.OWNER_KINDS)
-    elsewhere = placement.unknown_nodes(snapshot) if snapshot.nodes else ""
-    nodes: model.NodesKnown = "listed" if snapshot.nodes and not elsewhere else "none"
-    audit = evaluate(snapshot, judgement.context(question), nodes=nodes)
-    notes += inputs.unread(question.filename, recursive=question.recursive)
+    _add_objects(reading, snapshot)
+    arguments.resolve(snapshot)
+    unknown_defaults = schedulers.apply(snapshot, schedulers.OWNER_KINDS)
+    unknown_nodes = placement.unknown_nodes(snapshot) if snapshot.nodes else ""
+    nodes: model.NodesKnown = "listed" if snapshot.nodes and not unknown_nodes else "none"
+    audit = evaluate(snapshot, target_version.facts(options), nodes=nodes)
+    notes += inputs.unread(options.filename, recursive=options.recursive)
     notes += [*_capture_hint(audit), *schedulers.hints(snapshot)]
-    problems = [*(str(error) for error in reading.errors), *unknown, *filter(None, [elsewhere])]
+    problems = [*(str(error) for error in reading.errors), *unknown_defaults, *filter(None, [unknown_nodes])]
     problems += [f'{resource(target.kind)} "{target.name}" not found in the files' for target in snapshot.unmet()]
     skipped = snapshot.skipped + reading.skipped
     return CheckRun(
         audit,
-        judgement,
+        target_version,
         nodes,
-        question.all_namespaces,
+        options.all_namespaces,
         skipped=skipped,
         problems=problems,
         notes=notes,
         without_pods=_without_pods(reading),
-        identity=identity(question.cluster_name),
+        identity=identity(options.cluster_name),
     )
 
 
-def _fold(reading: ManifestReading, snapshot: Snapshot) -> None:
-    """Add every object that was read to a snapshot; of equal ones the first, and of a conflict too."""
-    from kubectl_spread.sources.files.repeats import Repeats  # noqa: PLC0415 - as above
+def _add_objects(reading: ManifestReading, snapshot: Snapshot) -> None:
+    """Add the objects of a reading to a snapshot: of equal and of conflicting objects only the first."""
+    from kubectl_spread.sources.files.repeats import Repeats  # noqa: PLC0415 - a live check does not need files
 
     repeats = Repeats()
     for loaded in reading.objects:
@@ -145,7 +148,7 @@ def _fold(reading: ManifestReading, snapshot: Snapshot) -> None:
 
 
 def _without_pods(reading: ManifestReading) -> str:
-    """Return what stands in files in which there are no pods or pod templates; "" where there are, or nothing is."""
+    """Return which objects files have that have no pods or pod templates; "" where they have some, or no object."""
     if any(kind in _WITH_PODS for kind in reading.kinds):
         return ""
     others = reading.kinds.total() + reading.skipped["unknownKind"]
@@ -159,7 +162,7 @@ def _without_pods(reading: ManifestReading) -> str:
 
 
 def _capture_hint(audit: Audit) -> list[str]:
-    """Say that a capture lacks what some verdict needs, if it has it for no pod; a manifest never has it."""
+    """Return a note where verdicts on stored pods need managedFields and no pod has them; manifests never do."""
     if audit.snapshot.with_managed_fields:
         return []
     members = (member for row in audit.rows for member in row.members if member.pod.shape.stored)

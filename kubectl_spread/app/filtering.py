@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-import click
 import msgspec
 
-from kubectl_spread.app import output
+from kubectl_spread.app.console import Console
 from kubectl_spread.app.options import CheckOptions
-from kubectl_spread.app.target import judge_files_by
+from kubectl_spread.app.target_version import target_for_files
 from kubectl_spread.audit.merge import merging
 from kubectl_spread.audit.merge.merging import Outcome
 from kubectl_spread.errors import DecodeError, Position, SourceError
@@ -36,6 +35,7 @@ class FilterRun(msgspec.Struct):
     """One run over all files.
 
     Attributes:
+        console: Prints manifests or the report, and messages.
         treat: What is done to a pod.
         form: The format of the report; None: manifests are written.
         leaves_out: Whether refused objects are left out, which makes the exit status 1.
@@ -47,6 +47,7 @@ class FilterRun(msgspec.Struct):
         items: The report.
     """
 
+    console: Console
     treat: Treatment
     form: str | None
     leaves_out: bool
@@ -61,24 +62,24 @@ class FilterRun(msgspec.Struct):
     def read(self, asked: dict[str, object]) -> None:
         """Treat what the options name, and write it or the report."""
         question = msgspec.convert(asked, CheckOptions)
-        judgement, notes = judge_files_by(question)
+        target_version, notes = target_for_files(question)
         for note in (*notes, *inputs.unread(question.filename, recursive=question.recursive)):
-            output.note(note)
+            self.console.note(note)
         for file in inputs.expand(question.filename, recursive=question.recursive):
             try:
-                self._file(file, judgement.behaviour)
+                self._file(file, target_version.behaviour)
             except SourceError as error:
                 self._fail(error)
         if self.documents == self.passed_over and not self.failed:
             self._fail(manifests.without_objects(question.filename))
         if self.passed_over:
-            output.note(f"left out, as not Kubernetes objects: {plural(self.passed_over, 'document')}")
+            self.console.note(f"left out, as not Kubernetes objects: {plural(self.passed_over, 'document')}")
         report = mergereport.MergeReport(items=tuple(self.items))
         match self.form:
             case "json":
-                output.data(structured.json(report))
+                self.console.data(structured.json(report))
             case "yaml":
-                output.data(structured.yaml(report))
+                self.console.data(structured.yaml(report))
 
     def _file(self, file: File, behaviour: Behaviour) -> None:
         body = inputs.content(file.path, inputs.standard_input())
@@ -107,9 +108,9 @@ class FilterRun(msgspec.Struct):
         text = chunk.edited(changes) if changes else chunk.own_text
         if text is None:
             where = Position(source, members[0].record.line)
-            output.note(f"{where}: written anew as JSON, as this YAML cannot be edited in place")
+            self.console.note(f"{where}: written anew as JSON, as this YAML cannot be edited in place")
             text = chunk.rewritten(changes)
-        click.echo(chunks.encoded(self._stream.add(chunk, text)), nl=False)
+        self.console.data(chunks.encoded(self._stream.add(chunk, text)))
 
     def _changes(
         self, members: list[RawObject], chunk: Chunk, source: str, behaviour: Behaviour
@@ -156,12 +157,12 @@ class FilterRun(msgspec.Struct):
             *(f"Warning: {warning}" for warning in outcome.warnings),
             *outcome.notes,
         ):
-            output.note(f"{subject}: {text}")
+            self.console.note(f"{subject}: {text}")
         return outcome
 
     def _fail(self, error: SourceError | DecodeError) -> None:
         self.failed = True
-        output.error(str(error))
+        self.console.error(str(error))
 
 
 def _is_judged(member: RawObject) -> bool:

@@ -1,4 +1,4 @@
-"""Which cluster a report is about, and when it was read."""
+"""The identity of a cluster, and when it was read."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from kubectl_spread.report.projections import timestamp
 from kubectl_spread.sources.addresses import without_secrets
 
 
-class Identity(msgspec.Struct, frozen=True):
-    """What is known of a cluster; "" and None: not known.
+class ClusterIdentity(msgspec.Struct, frozen=True):
+    """The identity of a cluster; "" and None mean unknown.
 
     Attributes:
         context: The kubeconfig context that leads to it.
         name: Its name.
-        name_is_given: Whether the name is that of ``--cluster-name``, and not the kubeconfig's.
+        name_from_flag: Whether the name is from ``--cluster-name``, and not from the kubeconfig.
         uid: The UID of its namespace ``kube-system``.
         read_at: When its pods were read, by the API server's clock.
         server_version: The API server's version.
@@ -26,7 +26,7 @@ class Identity(msgspec.Struct, frozen=True):
 
     context: str = ""
     name: str = ""
-    name_is_given: bool = False
+    name_from_flag: bool = False
     uid: str = ""
     read_at: datetime | None = None
     server_version: str = ""
@@ -36,35 +36,35 @@ class Identity(msgspec.Struct, frozen=True):
         """Where the name comes from; UNSET without a name."""
         if not self.name:
             return UNSET
-        return "flag" if self.name_is_given else "kubeconfig"
+        return "flag" if self.name_from_flag else "kubeconfig"
 
     @property
     def read_at_text(self) -> str:
-        """When it was read, as the API writes times; "" where that is not known."""
+        """When the pods were read, as the API writes times; "" where that is unknown."""
         return "" if self.read_at is None else timestamp(self.read_at)
 
 
-UNKNOWN: Final = Identity()
+UNKNOWN: Final = ClusterIdentity()
 
 
 def identity(
-    given_name: str,
+    flag_name: str,
     *,
     context: str = "",
     name: str = "",
     uid: str = "",
     read_at: datetime | None = None,
     server_version: str = "",
-) -> Identity:
-    """Return the identity of a cluster; a name of ``--cluster-name`` replaces the kubeconfig's.
+) -> ClusterIdentity:
+    """Return the identity of a cluster; the name of ``--cluster-name`` replaces the kubeconfig's.
 
-    Names are shown to everybody who reads the report. Some are made of a server's address, whose user and password are
+    Everybody who reads the report sees the names. Some are made from a server's address, whose user and password are
     left out.
     """
-    return Identity(
+    return ClusterIdentity(
         context=without_secrets(context),
-        name=without_secrets(given_name or name),
-        name_is_given=bool(given_name),
+        name=without_secrets(flag_name or name),
+        name_from_flag=bool(flag_name),
         uid=uid,
         read_at=read_at,
         server_version=server_version,

@@ -1,4 +1,4 @@
-"""Where findings are: the places in manifests, joined to the report."""
+"""The positions of findings in manifests, added to the report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kubectl_spread.sources.files.positions import Field
 
 
 def located(report: Report, manifests: Mapping[ObjectRef, Manifest]) -> Report:
-    """Return a report whose findings on manifests say where these are.
+    """Return a report with the position of each finding on a manifest.
 
     Args:
         report: The report.
@@ -30,9 +30,9 @@ def located(report: Report, manifests: Mapping[ObjectRef, Manifest]) -> Report:
         refs.setdefault(manifest.position, []).append(ref)
         written.setdefault(ref, manifest.position)
     fields = [_field(finding, refs, written) for finding in report.findings]
-    found = positions.fields(field for field in fields if field)
+    sources = positions.fields(field for field in fields if field)
     findings = [
-        msgspec.structs.replace(finding, source=_source(found[field])) if field else finding
+        msgspec.structs.replace(finding, source=_source(sources[field])) if field else finding
         for finding, field in zip(report.findings, fields, strict=True)
     ]
     return msgspec.structs.replace(report, findings=findings)
@@ -43,7 +43,7 @@ def _field(
 ) -> Field | None:
     """Return the field of a manifest that a finding is about; None where there is no manifest.
 
-    A line may hold several objects, in JSON. The object of a finding may own the one with the template.
+    In JSON a line may hold several objects. The object of a finding may own the one with the template.
     """
     if isinstance(finding.source, Source):
         position = Position(finding.source.file, finding.source.line)
@@ -54,7 +54,7 @@ def _field(
 
 
 def _fields(finding: Finding) -> Iterator[tuple[ObjectRef, str]]:
-    """Yield what a finding may be about: the field that its path names, or else the template of that field."""
+    """Yield the fields that a finding may be about: the one at its path, or else the template of that field."""
     ref, path = finding.ref, finding.path
     template = template_path(ref.kind)
     if ref.kind == "Pod" or path.startswith(f"{template}."):
@@ -66,6 +66,6 @@ def _fields(finding: Finding) -> Iterator[tuple[ObjectRef, str]]:
 
 
 def _source(position: Position) -> Source:
-    # A file's name may be no text at all, which no format can hold.
+    # No format can hold a file name that is not UTF-8 text.
     file = Path(position.source).as_posix().encode(errors="surrogateescape").decode(errors="backslashreplace")
     return Source(file=file, line=position.line or 1, column=unset_none(position.column))

@@ -1,4 +1,4 @@
-"""What is asked: every option that is not about the connection, read and checked."""
+"""The options of ``check`` and ``explain`` that are not about the connection, parsed and checked."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from kubectl_spread.app import targets
+from kubectl_spread.app import arguments
 from kubectl_spread.audit.snapshot.scope import FIELDS, FieldRequirement, Scope
 from kubectl_spread.errors import UsageError
 from kubectl_spread.kube.api import labelsyntax
@@ -39,13 +39,13 @@ _PATHS: Final = frozenset(
         "scheduler_config",
     }
 )
-"""The parameters that name files."""
+"""The parameters whose values are paths."""
 _OPTIONS: Final = {"arguments": "an argument", "as_groups": "--as-group", "as_user": "--as"}
-"""What users call the parameters that have another name."""
+"""Maps a parameter to the name that users see, where that is not the parameter's with dashes."""
 
 
 class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of ``check`` and ``explain``, as click hands them over."""
+    """The options of ``check`` and ``explain``, as click passes them."""
 
     explaining: bool = False
     arguments: tuple[str, ...] = ()
@@ -72,10 +72,10 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def selection(self) -> Selection:
-        """The rules that run and those that are silenced.
+        """The rules to run and the rules to silence.
 
         Raises:
-            UsageError: a word is no rule's code or name and no prefix of a code.
+            UsageError: a word is neither the code or name of a rule nor the prefix of a code.
         """
         least = Severity.of(self.severity)
         selection = Selection(select=_split(self.select), ignore=_split(self.ignore), least=least)
@@ -86,15 +86,15 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def needs_nodes(self) -> bool:
-        """Whether any selected rule asks where pods are or may go."""
+        """Whether any selected rule needs to know where pods are or may go."""
         return any(rule.needs_nodes for rule in self.selection.selected(RULES))
 
     @property
     def merging_since(self) -> datetime | None:
-        """Since when every apiserver merges, if the user says so.
+        """When every API server had begun to merge, if the user gives the time.
 
         Raises:
-            UsageError: the text is no date or time.
+            UsageError: the text is not a date or time.
         """
         if not self.merge_since:
             return None
@@ -109,7 +109,7 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def expected_domains(self) -> dict[str, int]:
-        """How many domains there should be, by topology key; ``zone``, ``region`` and ``hostname`` are short for these.
+        """How many domains there should be, by topology key; ``zone``, ``region`` and ``hostname`` are expanded.
 
         Raises:
             UsageError: an item is not KEY=NUMBER.
@@ -124,10 +124,10 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def minor(self) -> int | None:
-        """The Kubernetes minor to judge by, if the user names one.
+        """The Kubernetes minor whose rules decide, if the user names one.
 
         Raises:
-            UsageError: it is not of the form 1.N, or two are named.
+            UsageError: it is not of the form 1.N, or the user names two.
         """
         server = _minor("--server-version", self.server_version)
         start = _minor("--from", self.from_version)
@@ -149,7 +149,7 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def gate_overrides(self) -> dict[str, bool]:
-        """The feature gates that the user sets.
+        """The feature gates that the user gives.
 
         Raises:
             UsageError: an item is not NAME=true or NAME=false.
@@ -163,13 +163,13 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
         return overrides
 
     def scope(self, default_namespace: str | None) -> Scope:
-        """Return what is judged; ``default_namespace`` None means all namespaces unless one is named.
+        """Return the pods and templates to evaluate; without a default namespace those of all namespaces.
 
         Raises:
             UsageError: a selector cannot be parsed, or options contradict each other.
         """
-        found = targets.parse(self.arguments)
-        if any(target.name for target in found) and (self.selector or self.field_selector):
+        named_targets = arguments.parse(self.arguments)
+        if any(target.name for target in named_targets) and (self.selector or self.field_selector):
             raise UsageError("selectors and names cannot be combined: give one or the other")
         try:
             labels = labelsyntax.parse_labels(self.selector)
@@ -178,27 +178,27 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(str(error)) from None
         for field, _, _ in fields:
             if field not in FIELDS:
-                known = ", ".join(FIELDS)
-                raise UsageError(f'field label not supported: "{field}" (known: {known})')
+                field_names = ", ".join(FIELDS)
+                raise UsageError(f'field label not supported: "{field}" (known: {field_names})')
         return Scope(
             namespace=None if self.all_namespaces else self.namespace or default_namespace,
             exclude_namespaces=frozenset(_split(self.exclude_namespace)),
             labels=labels,
             fields=tuple(FieldRequirement(field, value, equal) for field, value, equal in fields),
-            targets=found,
+            targets=named_targets,
         )
 
 
-def refuse_undecodable(asked: Mapping[str, object]) -> None:
-    """Do nothing if all options are UTF-8 text, except paths, which are whatever the file system has.
+def refuse_undecodable(parameters: Mapping[str, object]) -> None:
+    """Raise where an option is not UTF-8 text; paths may be any bytes, as in the file system.
 
     Args:
-        asked: The options as click hands them over; Python hides other bytes in surrogates.
+        parameters: The values of the options, by parameter name; Python decodes other bytes to surrogates.
 
     Raises:
-        UsageError: names the option, not its value, which may be secret.
+        UsageError: An option is not; the message leaves out its value, which may be secret.
     """
-    for name, value in asked.items():
+    for name, value in parameters.items():
         texts = (value,) if isinstance(value, str) else value if isinstance(value, tuple) else ()
         if name in _PATHS or all(_is_utf8(text) for text in texts):
             continue
@@ -215,7 +215,7 @@ def _is_utf8(text: str) -> bool:
 
 
 def _minor(option: str, version: str) -> int | None:
-    """Return the minor of a version that an option names; None where it is not given."""
+    """Return the minor of a version that an option names; None without a version."""
     if not version:
         return None
     parts = version.removeprefix("v").split(".")

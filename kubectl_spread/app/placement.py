@@ -1,4 +1,4 @@
-"""Whether the nodes that were read are those of the pods; without them nothing is claimed about placement."""
+"""A check that the nodes in the input are those of the pods; without them placement is not evaluated."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from kubectl_spread.phrases import plural, some
 
 
 def unknown_nodes(snapshot: Snapshot) -> str:
-    """Return what to say where there are bound pods and none of their nodes was read; "" where placement is known."""
+    """Return an error where the input has bound pods and none of their nodes, else ""."""
     pods = snapshot.pods_on_nodes()
     listed = {node.metadata.name for node in snapshot.nodes}
     if not pods or not listed.isdisjoint(pods):

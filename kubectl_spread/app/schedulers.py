@@ -1,58 +1,51 @@
-"""``--defaults`` and ``--scheduler-config``: the schedulers that are known, and their default constraints."""
+"""``--defaults`` and ``--scheduler-config``: the profiles of the schedulers, and their default constraints."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from typing import Final
 
-import click
-
-from kubectl_spread.app import output
 from kubectl_spread.app.options import CheckOptions
 from kubectl_spread.audit.snapshot import default_constraints
 from kubectl_spread.audit.snapshot.default_selectors import API_VERSIONS
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
-from kubectl_spread.errors import UsageError
+from kubectl_spread.errors import CombinedError, UsageError
 from kubectl_spread.kube.scheduler.configuration import SYSTEM, UNASKED, Profile
 from kubectl_spread.phrases import some
 from kubectl_spread.sources.files import inputs
 
-_FAILED: Final = 2
 OWNER_KINDS: Final = frozenset(API_VERSIONS)
 _NO_SERVICES: Final = "no Services in what was read: default constraints select by the pods' owners alone"
 
 
-def known(question: CheckOptions) -> Mapping[str, Profile]:
-    """Return what each scheduler that is known makes of spread constraints, by name.
-
-    Everything that is wrong with a configuration file is printed, and ends the command.
+def profiles(options: CheckOptions) -> Mapping[str, Profile]:
+    """Return the profiles of the schedulers, by scheduler name.
 
     Raises:
         UsageError: options contradict each other.
+        CombinedError: the configuration file has errors.
     """
-    path = question.scheduler_config
-    if question.defaults and path:
+    path = options.scheduler_config
+    if options.defaults and path:
         raise UsageError("--defaults and --scheduler-config name two schedulers: give one or the other")
     if not path:
-        return SYSTEM if question.defaults else UNASKED
-    if path == inputs.STDIN and inputs.STDIN in question.filename:
+        return SYSTEM if options.defaults else UNASKED
+    if path == inputs.STDIN and inputs.STDIN in options.filename:
         raise UsageError("--scheduler-config and --filename cannot both be standard input")
-    from kubectl_spread.sources.files import schedulerconfig  # noqa: PLC0415 - few ask for it
+    from kubectl_spread.sources.files import schedulerconfig  # noqa: PLC0415 - only --scheduler-config needs it
 
     reading = schedulerconfig.read(path, inputs.standard_input())
-    for error in reading.errors:
-        output.error(str(error))
     if reading.errors:
-        raise click.exceptions.Exit(_FAILED)
+        raise CombinedError(reading.errors)
     return reading.profiles
 
 
 def apply(snapshot: Snapshot, unread: Collection[str]) -> list[str]:
-    """Give pods their default constraints, where that is asked for; return what cannot be answered.
+    """Add the default constraints of their scheduler to pods without constraints; return errors.
 
     Args:
-        snapshot: What was read, all of it.
-        unread: The kinds of owners of which not all were read.
+        snapshot: A complete snapshot.
+        unread: The kinds of owners that were not all read.
     """
     missing = [f"{owner.kind}/{owner.name}" for owner in default_constraints.apply(snapshot, unread)]
     if not missing:
@@ -61,7 +54,7 @@ def apply(snapshot: Snapshot, unread: Collection[str]) -> list[str]:
 
 
 def hints(snapshot: Snapshot) -> list[str]:
-    """Return what a capture lacks from which default constraints are deduced."""
-    found = snapshot.deduction
-    wanted = found.keeps and any(default_constraints.may_have_defaults(pod.shape) for pod in snapshot.pods)
-    return [_NO_SERVICES] if wanted and not found.services else []
+    """Return a note where a capture has no Services, which the selectors of default constraints are made from."""
+    services = snapshot.deduction
+    needed = services.keeps and any(default_constraints.may_have_defaults(pod.shape) for pod in snapshot.pods)
+    return [_NO_SERVICES] if needed and not services.services else []

@@ -1,4 +1,4 @@
-"""The command line: one module a command; the only place that prints or exits."""
+"""How do users call it? One module for each command; the only place that prints and exits. It may import all rooms."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ import click
 from click.exceptions import NoArgsIsHelpError
 
 from kubectl_spread import __version__
-from kubectl_spread.app import output
-from kubectl_spread.cli import leaving, unexpected
+from kubectl_spread.cli import fast_exit, output, unexpected
 from kubectl_spread.errors import SpreadError
 from kubectl_spread.kube.features import NEWEST_RELEASED_MINOR, OLDEST_MINOR
 
@@ -27,13 +26,13 @@ if TYPE_CHECKING:
 
 PROGRAM: Final = "kubectl-spread"
 VARIABLE: Final = "_KUBECTL_SPREAD_COMPLETE"
-"""Set by a shell that asks for candidates."""
+"""Shells set this variable to ask for completion candidates."""
 _FAILED = 2
 _INTERRUPTED = 130
 _PIPE_CLOSED = 141
-"""As shells number the end of a program by the signals SIGINT and SIGPIPE."""
+"""Shells give these exit statuses to programs that SIGINT or SIGPIPE ended."""
 _WRITING_FAILS: Final = frozenset({errno.EBADF, errno.EFBIG, errno.EINVAL, errno.EIO, errno.ENOSPC, errno.EDQUOT})
-"""What the system says where standard output takes no more; click's own writes raise it."""
+"""The errors of a standard output that cannot be written, which click's own writes raise."""
 
 
 _COMMANDS: Final = {
@@ -48,27 +47,25 @@ _COMMANDS: Final = {
         "Write stored pods without what the merge put into their selectors, so that they can be created again.",
     ),
 }
-"""Maps a command to the module that is imported when it is called, and to what help says of it."""
+"""Maps a command to its module, which is imported when the command runs, and to its line in the help."""
 
 
 class MisusedError(click.UsageError):
-    """A command line that click does not understand, told in one line."""
+    """A usage error of click, printed in one line."""
 
     def show(self, file: IO[Any] | None = None) -> None:
-        """Say what is wrong and where help is."""
-        from kubectl_spread.render.words import safe  # noqa: PLC0415 - help does not wait for it
-
+        """Print the error, and how to get help."""
         see = f" (see {self.ctx.command_path} --help)" if self.ctx else ""
-        click.echo(safe(f"error: {self.format_message().rstrip('.')}{see}"), file=file, err=True)
+        click.echo(output.safe(f"error: {self.format_message().rstrip('.')}{see}"), file=file, err=True)
 
 
 class SpreadGroup(click.Group):
-    """The commands; the one place where an error becomes one line on stderr and exit status 2."""
+    """The commands. Only this class turns an error into one line on stderr and an exit status."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the command line; what click itself prints may fail to be written too."""
+        """Run the command line; writes of click itself may fail too."""
         if sys.stdout is None:
-            # The interpreter found it closed; click would print nothing and succeed.
+            # stdout was closed at the start; click would print nothing and succeed.
             _unwritable(os.strerror(errno.EBADF))
         try:
             return super().main(*args, **kwargs)
@@ -77,8 +74,8 @@ class SpreadGroup(click.Group):
             if isinstance(cause, OSError) and cause.errno in _WRITING_FAILS and cause.filename is None:
                 output.give_up()
                 _unwritable(cause.strerror or str(cause))
-            given = args[0] if args else kwargs.get("args")
-            unexpected.report(error, sys.argv[1:] if given is None else given)
+            arguments = args[0] if args else kwargs.get("args")
+            unexpected.report(error, sys.argv[1:] if arguments is None else arguments)
             sys.exit(_FAILED)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - they are always the same
@@ -96,17 +93,17 @@ class SpreadGroup(click.Group):
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
-        """Return the commands and options that begin so, without importing a command."""
-        from click.shell_completion import CompletionItem  # noqa: PLC0415 - only shells ask
+        """Return the commands and options that begin with the incomplete word, without importing a command."""
+        from click.shell_completion import CompletionItem  # noqa: PLC0415 - only completion needs it
 
-        found = [CompletionItem(name, help=summary) for name, (_, summary) in _COMMANDS.items()]
+        commands = [CompletionItem(name, help=summary) for name, (_, summary) in _COMMANDS.items()]
         options = click.Command.shell_complete(self, ctx, incomplete)
-        return [item for item in found if item.value.startswith(incomplete)] + options
+        return [item for item in commands if item.value.startswith(incomplete)] + options
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write what each command does, without importing it."""
-        told = {name: click.Command(name, help=summary) for name, (_, summary) in _COMMANDS.items()}
-        click.Group(commands=told).format_commands(ctx, formatter)
+        """Write the summary of each command, without importing the commands."""
+        commands = {name: click.Command(name, help=summary) for name, (_, summary) in _COMMANDS.items()}
+        click.Group(commands=commands).format_commands(ctx, formatter)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the options before the command."""
@@ -114,14 +111,14 @@ class SpreadGroup(click.Group):
             return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run a command; what the user can act on ends it with one line, Ctrl-C and a closed pipe with none."""
+        """Run a command; an error ends it with its lines, Ctrl-C and a closed pipe with none."""
         with _ending(ctx):
             return super().invoke(ctx)
 
 
 @contextmanager
 def _ending(ctx: click.Context) -> Iterator[None]:
-    """End the program as users expect it where something is raised; click would often choose exit status 1."""
+    """End the program with our own messages and exit statuses; click's would often be 1."""
     try:
         yield
     except NoArgsIsHelpError:
@@ -129,7 +126,8 @@ def _ending(ctx: click.Context) -> Iterator[None]:
     except click.UsageError as error:
         raise MisusedError(error.format_message(), error.ctx) from None
     except SpreadError as error:
-        output.error(str(error))
+        for message in error.messages:
+            output.error(message)
         ctx.exit(_FAILED)
     except KeyboardInterrupt:
         output.wipe()
@@ -142,7 +140,7 @@ def _ending(ctx: click.Context) -> Iterator[None]:
 
 
 def _unwritable(problem: str) -> NoReturn:
-    """Say that standard output cannot be written, and end the command."""
+    """Print that standard output cannot be written, and end the program."""
     with suppress(OSError):
         output.error(f"cannot write to standard output: {problem}")
     sys.exit(_FAILED)
@@ -164,18 +162,18 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Run the command line; called as ``kubectl-spread`` it says ``kubectl spread``, as kubectl's users do."""
+    """Run the command line; called as ``kubectl-spread``, it calls itself ``kubectl spread``, as kubectl's users do."""
     output.tolerate_broken_stderr()
-    leaving.on_signals()
-    # What one run makes it keeps until its end: looking for cycles in that takes a tenth of the time and frees nothing.
+    fast_exit.exit_on_signals()
+    # A run keeps its objects until its end: the search for cycles would take a tenth of its time and free nothing.
     gc.disable()
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # Characters that the locale does not have become escapes, not an error.
+        # Characters outside the locale are written as escapes, instead of failing.
         sys.stdout.reconfigure(errors="backslashreplace")
     called = Path(sys.argv[0]).name
     if VARIABLE in os.environ:
-        from kubectl_spread.cli import completion  # noqa: PLC0415 - only shells ask
+        from kubectl_spread.cli import completion  # noqa: PLC0415 - only completion needs it
 
         completion.silence()
     program = "kubectl spread" if called.startswith("kubectl-") else PROGRAM
-    leaving.quickly(lambda: cli(prog_name=program, complete_var=VARIABLE))
+    fast_exit.run(lambda: cli(prog_name=program, complete_var=VARIABLE))

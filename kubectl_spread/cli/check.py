@@ -1,4 +1,4 @@
-"""``kubectl spread check``: is every selector what the merge makes of it, and how skewed is each constraint now?"""
+"""``kubectl spread check``: compare stored selectors with merged ones, and print the skew of each constraint."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final, Literal, NoReturn
 
 import click
 
-from kubectl_spread.app import output
-from kubectl_spread.cli import formats, leaving, options, places, values
-from kubectl_spread.cli.formats import Output
+from kubectl_spread.app import output_files
+from kubectl_spread.app.output_files import Output
+from kubectl_spread.cli import fast_exit, formats, options, output, values
 from kubectl_spread.errors import UsageError
 
 if TYPE_CHECKING:
@@ -87,95 +87,95 @@ def check(
     no_headers: bool,
     watch: bool,
     color: str,
-    **asked: object,
+    **parameters: object,
 ) -> None:
     """Compare every pod's selectors with what the merge makes of them, and count every constraint.
 
     Exit status: 0 nothing at or above --fail-on, 1 findings, 2 not everything could be checked.
     """
-    from kubectl_spread.app.baseline import gone, load  # noqa: PLC0415 - completion of flags does not wait for the rules
+    from kubectl_spread.app.baseline import gone, load  # noqa: PLC0415 - completion of flags does not need the rules
     from kubectl_spread.app.collect import collect  # noqa: PLC0415 - likewise
 
-    wanted = formats.outputs(forms, output_file)
+    outputs = output_files.outputs(forms, formats.TABLE, output_file)
     if manifests:
         filename, arguments = _files(filename, arguments), ()
-    asked |= {"arguments": arguments, "filename": filename}
-    places.refuse_inputs((one.file for one in wanted), {**asked, "baseline": baseline})
-    known = load(baseline, filename) if baseline else None
+    parameters |= {"arguments": arguments, "filename": filename}
+    output_files.refuse_inputs((each.file for each in outputs), {**parameters, "baseline": baseline})
+    earlier = load(baseline, filename) if baseline else None
     if watch:
-        _watch(asked, wanted, known, partial(_layout, show=show, headers=not no_headers), color)
-    question, gathered = collect(asked)
-    report = gathered.completed(question, known)
-    leaving.keep(gathered, report)
-    if any(one.form not in formats.FOR_PEOPLE for one in wanted):
-        report = gathered.located(report)
-    gathered.say()
+        _watch(parameters, outputs, earlier, partial(_layout, show=show, headers=not no_headers), color)
+    check_options, run = collect(parameters, output)
+    report = run.report(check_options, earlier)
+    fast_exit.keep(run, report)
+    if any(each.form not in formats.FOR_PEOPLE for each in outputs):
+        report = run.located(report)
+    output.messages(run)
     if text := gone(report.summary):
         output.note(text)
-    for one in wanted:
-        if one.form in formats.FOR_PEOPLE and gathered.empty:
-            _say_nothing(gathered, one)
+    for each in outputs:
+        if each.form in formats.FOR_PEOPLE and run.empty:
+            _print_nothing(run, each)
         else:
-            layout = _layout(gathered, one.form, show=show, headers=not no_headers)
-            render = _table(layout, one, color) if layout else formats.renderer(one.form)
-            formats.write(render(report), one.file)
-    if gathered.problems:
+            layout = _layout(run, each.form, show=show, headers=not no_headers)
+            render = _table(layout, each, color) if layout else formats.renderer(each.form)
+            formats.write(render(report), each.file)
+    if run.problems:
         context.exit(_UNANSWERED)
     if _at_or_above(report, fail_on):
         context.exit(_FINDINGS)
 
 
 def _files(filename: tuple[str, ...], arguments: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the files that ``-f`` and the arguments name; without any the cluster would be asked instead."""
+    """Return the files that ``-f`` and the arguments name; without any, the command would read the cluster instead."""
     if not filename and not arguments:
         raise UsageError("--manifests: no file is named")
     return (*filename, *arguments)
 
 
-def _say_nothing(gathered: CheckRun, one: Output) -> None:
-    """Say that there is nothing to print."""
-    if not gathered.problems:
-        output.note(gathered.nothing_found())
-    if one.file is not None:
-        formats.write("", one.file)
+def _print_nothing(run: CheckRun, each: Output) -> None:
+    """Print why there is nothing to report, and write an empty file."""
+    if not run.problems:
+        output.note(run.nothing_found())
+    if each.file is not None:
+        formats.write("", each.file)
 
 
 def _watch(
-    asked: Mapping[str, object],
-    wanted: Sequence[Output],
-    known: Baseline | None,
+    parameters: Mapping[str, object],
+    outputs: Sequence[Output],
+    baseline: Baseline | None,
     layout: Callable[[CheckRun, str], Layout | None],
     color: str,
 ) -> NoReturn:
-    from kubectl_spread.cli import watch  # noqa: PLC0415 - it needs the kubernetes package, which takes half a second
+    from kubectl_spread.cli.watch import loop  # noqa: PLC0415 - it needs the kubernetes package: half a second
 
-    watch.watch(asked, watch.View(wanted, layout, color, known))
+    loop.watch(parameters, loop.View(outputs, layout, color, baseline))
 
 
-def _layout(gathered: CheckRun, form: str, *, show: Literal["problems", "all"] | None, headers: bool) -> Layout | None:
-    """Return how a table is laid out; None where another format is asked for."""
+def _layout(run: CheckRun, form: str, *, show: Literal["problems", "all"] | None, headers: bool) -> Layout | None:
+    """Return the layout of a table; None for other formats."""
     if form not in (formats.TABLE, formats.WIDE):
         return None
-    from kubectl_spread.render import table  # noqa: PLC0415 - rich is only for people
+    from kubectl_spread.render import table  # noqa: PLC0415 - only tables need rich
 
     return table.Layout(
         wide=form == formats.WIDE,
-        namespaces=gathered.scope.namespace is None and gathered.several_namespaces,
+        namespaces=run.scope.namespace is None and run.several_namespaces,
         headers=headers,
         show=show,
     )
 
 
-def _table(layout: Layout, one: Output, color: str) -> Callable[[Report], str]:
-    """Return what prints a report as a table."""
-    from kubectl_spread.render import table  # noqa: PLC0415 - rich is only for people
+def _table(layout: Layout, each: Output, color: str) -> Callable[[Report], str]:
+    """Return the function that renders a report as a table."""
+    from kubectl_spread.render import table  # noqa: PLC0415 - only tables need rich
 
-    terminal = output.terminal(color) if one.file is None else output.page(color)
+    terminal = output.terminal(color) if each.file is None else output.page(color)
     return lambda report: table.check(report, layout, terminal)
 
 
 def _at_or_above(report: Report, fail_on: str) -> bool:
-    from kubectl_spread.rules.model import Severity  # noqa: PLC0415 - as above
+    from kubectl_spread.rules.model import Severity  # noqa: PLC0415 - completion of flags does not need the rules
 
     if fail_on == "never":
         return False

@@ -1,8 +1,7 @@
-"""``kubectl spread completion``, and what the shell and kubectl call for candidates.
+"""``kubectl spread completion``, and the program that kubectl runs for candidates.
 
-kubectl asks an executable ``kubectl_complete-spread`` with the words after the plugin's name, the one to complete last.
-It prints a candidate a line, a description after a tab, and at the end ``:`` with what the shell is to do: a number of
-Cobra's.
+kubectl runs ``kubectl_complete-spread`` with the words after the plugin's name, the incomplete one last. It prints one
+candidate per line, a tab and a description after some of them, and in the last line ``:`` and a directive of Cobra.
 """
 
 from __future__ import annotations
@@ -14,10 +13,9 @@ from typing import Final
 import click
 from click.shell_completion import CompletionItem, ShellComplete, add_completion_class, get_completion_class
 
-from kubectl_spread.app import output
-from kubectl_spread.cli import PROGRAM, VARIABLE, cli
+from kubectl_spread.cli import PROGRAM, VARIABLE, cli, output
 
-_NO_SPACE, _NO_FILES, _FOLDERS, _DEFAULT = 2, 4, 16, 0
+_NO_SPACE, _NO_FILES, _DIRECTORIES, _DEFAULT = 2, 4, 16, 0
 """Directives. Source: cobra v1.10 completions.go, ShellCompDirective."""
 _KUBECTL: Final = "kubectl"
 _SHELLS: Final = ("bash", "fish", _KUBECTL, "powershell", "zsh")
@@ -25,7 +23,7 @@ _SHELLS: Final = ("bash", "fish", _KUBECTL, "powershell", "zsh")
 
 @add_completion_class
 class KubectlComplete(ShellComplete):
-    """What kubectl asks of a plugin."""
+    """The candidates in the form that kubectl reads."""
 
     name = _KUBECTL
     source_template = """\
@@ -35,7 +33,7 @@ class KubectlComplete(ShellComplete):
 """
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """Return the words before the one to complete, and that one; kubectl gives "" for a new one."""
+        """Return the complete words and the incomplete one; kubectl passes "" where a new word begins."""
         *before, last = sys.argv[1:] or [""]
         return before, last
 
@@ -44,19 +42,19 @@ class KubectlComplete(ShellComplete):
         return f"{item.value}\t{item.help}" if item.help else item.value
 
     def complete(self) -> str:
-        """Return all lines."""
-        found = self.get_completions(*self.get_completion_args())
-        lines = [self.format_completion(item) for item in found if item.type == "plain"]
-        return "\n".join([*lines, f":{_directive(found)}"])
+        """Return the lines of all candidates and of the directive."""
+        items = self.get_completions(*self.get_completion_args())
+        lines = [self.format_completion(item) for item in items if item.type == "plain"]
+        return "\n".join([*lines, f":{_directive(items)}"])
 
 
-def _directive(found: list[CompletionItem[str]]) -> int:
-    types = {item.type for item in found}
+def _directive(items: list[CompletionItem[str]]) -> int:
+    types = {item.type for item in items}
     if "file" in types:
         return _DEFAULT
     if "dir" in types:
-        return _FOLDERS
-    unfinished = bool(found) and all(item.value.endswith("=") for item in found)
+        return _DIRECTORIES
+    unfinished = bool(items) and all(item.value.endswith("=") for item in items)
     return _NO_FILES | (_NO_SPACE if unfinished else 0)
 
 
@@ -70,20 +68,20 @@ def completion(shell: str) -> None:
       kubectl spread completion kubectl > FOLDER/kubectl_complete-spread
                                                             for kubectl spread: an executable for a folder of PATH
     """  # noqa: D301 - click wants the backspace character itself
-    found = get_completion_class(shell)
-    if found is not None:
-        # Not ``source()``: that of bash runs the first bash on PATH, to say on stderr what it thinks of it.
-        output.data(ShellComplete.source(found(cli, {}, PROGRAM, VARIABLE)))
+    complete = get_completion_class(shell)
+    if complete is not None:
+        # Not ``complete.source()``: for bash it runs the first bash on PATH to check its version.
+        output.data(ShellComplete.source(complete(cli, {}, PROGRAM, VARIABLE)))
 
 
 def main() -> None:
-    """Print the candidates that kubectl asks for; called as ``kubectl_complete-spread``."""
+    """Print candidates for kubectl; called as ``kubectl_complete-spread``."""
     silence()
     click.echo(KubectlComplete(cli, {}, PROGRAM, VARIABLE).complete())
 
 
 def silence() -> None:
-    """Let nothing disturb the line that the user types: no words of ours or of a credential plugin, and no question."""
+    """Close stdin and stderr, so that no message and no prompt of a credential plugin disturbs the line being typed."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (sys.stdin, sys.stderr):
         if stream is not None:

@@ -1,4 +1,4 @@
-"""``kubectl spread explain``: everything about one pod, one workload or one rule."""
+"""``kubectl spread explain``: print all details of one pod, one workload or one rule."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from kubectl_spread.app import output
-from kubectl_spread.cli import leaving, options, values
+from kubectl_spread.cli import fast_exit, options, output, values
 from kubectl_spread.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ _CODE: Final = re.compile(r"SPR\d+", re.IGNORECASE)
 
 
 def _number_of_replicas(_context: click.Context, _option: click.Parameter, text: str) -> int:
-    """Return a number of further pods, which is written ``+3`` or ``3``."""
+    """Return the number of further pods from ``+3`` or ``3``."""
     digits = text.removeprefix("+") or "0"
     if not (_DIGITS.fullmatch(digits) and int(digits) <= _MOST_REPLICAS):
         raise click.BadParameter(f'"{text}" is no number of pods (write +3; at most {_MOST_REPLICAS})')
@@ -51,7 +50,13 @@ def _number_of_replicas(_context: click.Context, _option: click.Parameter, text:
 @options.connection
 @click.pass_context
 def explain(
-    context: click.Context, /, arguments: tuple[str, ...], replicas: int, form: str | None, color: str, **asked: object
+    context: click.Context,
+    /,
+    arguments: tuple[str, ...],
+    replicas: int,
+    form: str | None,
+    color: str,
+    **parameters: object,
 ) -> None:
     """Explain one pod or workload, or one rule by its code or name.
 
@@ -59,76 +64,76 @@ def explain(
 
     Exit status: 0, or 2 if it could not be answered.
     """
-    from kubectl_spread.app.collect import collect  # noqa: PLC0415 - likewise
-    from kubectl_spread.explain.explanation import explain as explain_audit  # noqa: PLC0415 - completion spares it
-    from kubectl_spread.kube.api.objects import ObjectRef  # noqa: PLC0415 - likewise
-    from kubectl_spread.render import explanation, structured  # noqa: PLC0415 - rich is only for people
+    from kubectl_spread.app.collect import collect  # noqa: PLC0415 - completion of flags does not need it
+    from kubectl_spread.explain.explanation import explain as explain_audit  # noqa: PLC0415 - likewise
+    from kubectl_spread.kube.api.objects import ObjectRef  # noqa: PLC0415 - completion of flags does not need it
+    from kubectl_spread.render import explanation, structured  # noqa: PLC0415 - only text needs rich
 
     if rule := _rule(arguments):
         _print_rule(rule, form)
         return
-    question, gathered = collect({**asked, "arguments": arguments, "explaining": True})
-    targets = gathered.scope.targets
+    check_options, run = collect({**parameters, "arguments": arguments, "explaining": True}, output)
+    targets = run.scope.targets
     if len(targets) != 1 or not targets[0].name:
         raise UsageError("explain takes exactly one pod, workload or rule code")
-    report = gathered.completed(question)
-    leaving.keep(gathered, report)
+    report = run.report(check_options)
+    fast_exit.keep(run, report)
     if form:
-        report = gathered.located(report)
-    gathered.say()
-    namespaces = sorted(gathered.namespaces)
+        report = run.located(report)
+    output.messages(run)
+    namespaces = sorted(run.namespaces)
     if not namespaces:
-        if gathered.problems:
+        if run.problems:
             context.exit(_UNANSWERED)
         raise NotFoundError(f"{targets[0].kind} {targets[0].name} has no pods to explain")
-    _confirm_one(targets[0], namespaces, gathered)
+    _confirm_one(targets[0], namespaces, run)
     ref = ObjectRef(namespaces[0], targets[0].kind, targets[0].name)
-    found = explain_audit(gathered.audit, report, ref, replicas=replicas)
+    document = explain_audit(run.audit, report, ref, replicas=replicas)
     match form:
         case "json":
-            output.data(structured.json(found))
+            output.data(structured.json(document))
         case "yaml":
-            output.data(structured.yaml(found))
+            output.data(structured.yaml(document))
         case _:
-            output.data(explanation.explain(found, output.terminal(color)))
-    if gathered.problems:
+            output.data(explanation.explain(document, output.terminal(color)))
+    if run.problems:
         context.exit(_UNANSWERED)
 
 
-def _confirm_one(target: Target, namespaces: list[str], gathered: CheckRun) -> None:
-    """Do nothing if only one object is named.
+def _confirm_one(target: Target, namespaces: list[str], run: CheckRun) -> None:
+    """Raise where the target stands for several objects.
 
     Raises:
-        UsageError: There are several, in several namespaces or manifests.
+        UsageError: It does, in several namespaces or manifests.
     """
     if len(namespaces) > 1:
         raise UsageError(f"{target.name} is in several namespaces ({', '.join(namespaces)}): choose one with -n")
-    if places := gathered.places(namespaces[0], target):
-        raise UsageError(f"{target.name} is written in {' and in '.join(places)}: give one of them")
+    if positions := run.positions(namespaces[0], target):
+        raise UsageError(f"{target.name} is written in {' and in '.join(positions)}: give one of them")
 
 
 def _rule(arguments: tuple[str, ...]) -> Rule | None:
     """Return the rule that a single argument names by its code or name, in any case.
 
     Raises:
-        NotFoundError: the argument is like a code, but no rule has it.
+        NotFoundError: the argument looks like a code, but no rule has it.
     """
-    from kubectl_spread.rules import RULES  # noqa: PLC0415 - completion of flags does not wait for the rules
+    from kubectl_spread.rules import RULES  # noqa: PLC0415 - completion of flags does not need the rules
 
     if len(arguments) != 1:
         return None
     (argument,) = arguments
-    found = next((rule for rule in RULES if argument.lower() in (rule.code.lower(), rule.name)), None)
-    if found is None and _CODE.fullmatch(argument):
+    rule = next((rule for rule in RULES if argument.lower() in (rule.code.lower(), rule.name)), None)
+    if rule is None and _CODE.fullmatch(argument):
         raise NotFoundError(
             f'no rule has the code "{argument}": kubectl spread rules lists them (a pod of that name: pod/{argument})'
         )
-    return found
+    return rule
 
 
 def _print_rule(rule: Rule, form: str | None) -> None:
-    from kubectl_spread.render import catalogue, structured  # noqa: PLC0415 - rich is only for people
-    from kubectl_spread.rules.listing import listing  # noqa: PLC0415 - as above
+    from kubectl_spread.render import catalogue, structured  # noqa: PLC0415 - only text needs rich
+    from kubectl_spread.rules.listing import listing  # noqa: PLC0415 - completion of flags does not need the rules
 
     match form:
         case "json":

@@ -1,4 +1,4 @@
-"""``kubectl spread merge`` and ``unmerge``: filters that do and undo what the API makes of manifests."""
+"""``kubectl spread merge`` and ``unmerge``: filters that write manifests with and without the merge."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final
 
 import click
 
-from kubectl_spread.cli import options
+from kubectl_spread.cli import options, output
 
 _REFUSED: Final = 1
 _UNANSWERED: Final = 2
@@ -24,7 +24,7 @@ _form: Final = click.option(
 @options.manifests
 @_form
 @click.pass_context
-def merge(context: click.Context, /, form: str | None, **asked: object) -> None:
+def merge(context: click.Context, /, form: str | None, **parameters: object) -> None:
     """Write manifests as kube-apiserver would store their selectors.
 
     Comments, order and quoting stay as they are. What the API would refuse is left out, and its own errors
@@ -33,10 +33,10 @@ def merge(context: click.Context, /, form: str | None, **asked: object) -> None:
     Exit status: 0, 1 if the API would refuse anything, 2 if not everything could be read.
     """
     from kubectl_spread.app.filtering import FilterRun  # noqa: PLC0415 - likewise
-    from kubectl_spread.audit.merge.merging import merge_pod  # noqa: PLC0415 - completion of flags does not wait for it
+    from kubectl_spread.audit.merge.merging import merge_pod  # noqa: PLC0415 - completion of flags does not need it
 
-    run = FilterRun(merge_pod, form, leaves_out=True)
-    run.read(asked)
+    run = FilterRun(output, merge_pod, form, leaves_out=True)
+    run.read(parameters)
     if run.failed:
         context.exit(_UNANSWERED)
     if run.refused:
@@ -47,7 +47,7 @@ def merge(context: click.Context, /, form: str | None, **asked: object) -> None:
 @options.manifests
 @_form
 @click.pass_context
-def unmerge(context: click.Context, /, form: str | None, **asked: object) -> None:
+def unmerge(context: click.Context, /, form: str | None, **parameters: object) -> None:
     """Write stored pods without what the merge put into their selectors, so that they can be created again.
 
     What may be the author's stays, and standard error says so.
@@ -55,9 +55,9 @@ def unmerge(context: click.Context, /, form: str | None, **asked: object) -> Non
     Exit status: 0, or 2 if not everything could be read.
     """
     from kubectl_spread.app.filtering import FilterRun  # noqa: PLC0415 - likewise
-    from kubectl_spread.audit.merge.merging import unmerge_pod  # noqa: PLC0415 - completion of flags does not wait for it
+    from kubectl_spread.audit.merge.merging import unmerge_pod  # noqa: PLC0415 - completion of flags does not need it
 
-    run = FilterRun(unmerge_pod, form, leaves_out=False)
-    run.read(asked)
+    run = FilterRun(output, unmerge_pod, form, leaves_out=False)
+    run.read(parameters)
     if run.failed:
         context.exit(_UNANSWERED)

@@ -1,4 +1,4 @@
-"""kubectl's flags, and those that the commands share, in one place."""
+"""The options that several commands have, and kubectl's connection flags."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _CONNECTION: Final = (
     click.option(
         "--cache-dir",
         metavar="FOLDER",
-        shell_complete=values.folders,
+        shell_complete=values.directories,
         help="Taken as kubectl takes it; nothing is cached.",
     ),
     click.option(
@@ -107,7 +107,7 @@ _MEMORY: Final = click.option(
     help="How much memory input may take while it is read; what is counted and dropped takes none.",
 )
 
-_QUESTIONS: Final = (
+_EXTRA_CHECKS: Final = (
     click.option(
         "--recreate",
         is_flag=True,
@@ -175,7 +175,7 @@ _INPUT: Final = (
         metavar="TIME",
         help="Since when every apiserver merges spread selectors.",
     ),
-    *_QUESTIONS,
+    *_EXTRA_CHECKS,
     _MEMORY,
 )
 
@@ -249,17 +249,17 @@ def connection(command: Command) -> Command:
 
 
 def reading(command: Command) -> Command:
-    """Add the flags that say what is read and by which Kubernetes it is judged."""
+    """Add the flags that choose the input and the Kubernetes to evaluate it as."""
     return _add(command, _INPUT)
 
 
 def manifests(command: Command) -> Command:
-    """Add the flags of a filter: which manifests are read, and by which Kubernetes they are judged."""
+    """Add the flags of a filter, which choose manifests and the Kubernetes to evaluate them as."""
     return _add(command, _MANIFESTS)
 
 
 def scope(command: Command) -> Command:
-    """Add the flags that say which pods and rules are asked for."""
+    """Add the flags that choose pods and rules."""
     return _add(command, _SCOPE)
 
 

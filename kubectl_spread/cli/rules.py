@@ -1,11 +1,10 @@
-"""``kubectl spread rules``: the catalogue."""
+"""``kubectl spread rules``: print the catalogue."""
 
 from __future__ import annotations
 
 import click
 
-from kubectl_spread.app import output
-from kubectl_spread.cli import options
+from kubectl_spread.cli import options, output
 
 
 @click.command()
@@ -20,7 +19,7 @@ from kubectl_spread.cli import options
 def rules(form: str | None, color: str) -> None:
     """List the rules; `kubectl spread explain CODE` explains one."""
     from kubectl_spread.render import catalogue, structured  # noqa: PLC0415 - rich is only for people
-    from kubectl_spread.rules import RULES  # noqa: PLC0415 - completion of flags does not wait for the rules
+    from kubectl_spread.rules import RULES  # noqa: PLC0415 - completion of flags does not need the rules
     from kubectl_spread.rules.listing import listing  # noqa: PLC0415 - likewise
 
     match form:

@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from kubectl_spread.app import output
+from kubectl_spread.cli import output
 from kubectl_spread.errors import NotFoundError
 
 _KINDS: Final = ("MergeReport", "RuleList", "SpreadExplanation", "SpreadReport")
@@ -21,7 +21,7 @@ def schema(kind: str) -> None:
     KIND is the kind of the document: SpreadReport (the default; of check), SpreadExplanation (of explain),
     MergeReport (of merge and unmerge) or RuleList (of rules and explain CODE).
     """
-    known = next((one for one in _KINDS if one.lower() == kind.lower()), None)
-    if known is None:
+    name = next((each for each in _KINDS if each.lower() == kind.lower()), None)
+    if name is None:
         raise NotFoundError(f'no schema of kind "{kind}": there are {", ".join(_KINDS)}')
-    output.data((resources.files("kubectl_spread") / "schemas" / f"{known}.json").read_text(encoding="utf-8"))
+    output.data((resources.files("kubectl_spread") / "schemas" / f"{name}.json").read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""How much memory input may take, as ``--max-memory`` says it."""
+"""The value of ``--max-memory``: how much memory input may take."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _THOUSAND = 1000
 
 
 def allow(size: str) -> None:
-    """Let input take so much memory from now on.
+    """Set how much memory input may take.
 
     Args:
         size: A quantity of bytes, such as ``512Mi``.
 
     Raises:
-        UsageError: It is none.
+        UsageError: It is not a size.
     """
     try:
         limit = thousandths(size) // _THOUSAND

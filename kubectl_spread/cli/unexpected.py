@@ -1,4 +1,4 @@
-"""The last handler: an error that no other code expects becomes one line on stderr, never a traceback by itself."""
+"""The last handler: prints an error that no other code expects as one line on stderr, without a traceback."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 
 import click
 
-from kubectl_spread.app import output
+from kubectl_spread.cli import output
 
 _PACKAGE: Final = Path(__file__).parents[1]
 _VERBOSE: Final = re.compile(r"--verbose|-[A-Za-z]*v[A-Za-z]*")
@@ -20,7 +20,7 @@ _HINT: Final = f"run the command again with -v and report the traceback at {ISSU
 option: Final = click.Option(
     ["-v", "--verbose"], is_flag=True, expose_value=False, help="Print the traceback of an unexpected error."
 )
-"""Every command has it. The arguments are searched for it, because an error may come before they are parsed."""
+"""An option of every command. ``report`` searches the arguments for it, as they may not be parsed yet."""
 
 
 class EscapedError(Exception):
@@ -28,7 +28,7 @@ class EscapedError(Exception):
 
 
 def report(error: Exception, arguments: Sequence[str]) -> None:
-    """Print what happened in one line, after the traceback where the arguments ask for it."""
+    """Print the error in one line, after its traceback if the arguments have ``--verbose``."""
     if isinstance(error, EscapedError) and isinstance(error.__cause__, Exception):
         error = error.__cause__
     if any(_VERBOSE.fullmatch(argument) for argument in arguments):
@@ -38,7 +38,7 @@ def report(error: Exception, arguments: Sequence[str]) -> None:
 
 
 def text(error: Exception) -> str:
-    """Return the line that says what happened; the words of the error itself may be secret and are left out."""
+    """Return the line to print, without the message of the error, which may have secrets."""
     if isinstance(error, MemoryError):
         return "there is not enough memory: check fewer objects at once, or set a smaller --chunk-size"
     if isinstance(error, OSError) and error.strerror:
@@ -48,7 +48,7 @@ def text(error: Exception) -> str:
 
 
 def _place(error: Exception) -> str:
-    """Return the line of this package that was running, such as `` at sources/oidc.py:93``."""
+    """Return the line of this package that raised the error, such as `` at sources/oidc.py:93``."""
     for frame in reversed(list(traceback.walk_tb(error.__traceback__))):
         file = Path(frame[0].f_code.co_filename)
         if file.is_relative_to(_PACKAGE):

@@ -1,6 +1,6 @@
-"""What the shell may complete the value of an option or argument to; each is a ``shell_complete`` of click.
+"""Completion of the values of options and arguments; each function is a ``shell_complete`` of click.
 
-Help and flags do not wait for what only these need: every import is late.
+All imports are late, because help and the completion of flags do not need them.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _ON_NODE: Final = ("spec.nodeName=", "spec.nodeName!=")
 
 
 def files(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
-    """Leave it to the shell, which knows files."""
+    """Let the shell complete a file."""
     return [CompletionItem(incomplete, type="file")]
 
 
-def folders(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
-    """Leave it to the shell, which knows folders."""
+def directories(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
+    """Let the shell complete a directory."""
     return [CompletionItem(incomplete, type="dir")]
 
 
@@ -61,7 +61,7 @@ def several_namespaces(context: click.Context, parameter: click.Parameter, incom
 
 
 def rules(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
-    """Complete the code or the name of a rule, in any case; names once something of one is written."""
+    """Complete the code or the name of a rule, in any letter case."""
     from kubectl_spread.cli import candidates  # noqa: PLC0415
 
     return _matching(candidates.rules(incomplete), incomplete)
@@ -80,7 +80,7 @@ def minors(_context: click.Context, _parameter: click.Parameter, incomplete: str
 
 
 def domains(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
-    """Complete the short name of a topology key; a number follows."""
+    """Complete the short name of a topology key, and ``=``."""
     return _matching([f"{key}=" for key in _KEYS], incomplete)
 
 
@@ -112,31 +112,32 @@ def objects(context: click.Context, _parameter: click.Parameter, incomplete: str
 
 
 def objects_or_rules(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Item]:
-    """Complete an object, or as the first argument a rule."""
-    found = objects(context, parameter, incomplete)
-    return found if context.params.get("arguments") else found + rules(context, parameter, incomplete)
+    """Complete an object or, as the first argument, a rule."""
+    items = objects(context, parameter, incomplete)
+    return items if context.params.get("arguments") else items + rules(context, parameter, incomplete)
 
 
 def _last(complete: Completer, context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Item]:
-    """Complete what stands after the last comma, by what completes one value, without what the list has already."""
+    """Complete the value after the last comma, except to values that are in the list already."""
     before, comma, last = incomplete.rpartition(",")
-    given = set(before.split(","))
-    found = complete(context, parameter, last)
-    return [CompletionItem(f"{before}{comma}{item.value}", help=item.help) for item in found if item.value not in given]
+    listed = set(before.split(","))
+    candidates = complete(context, parameter, last)
+    new = [item for item in candidates if item.value not in listed]
+    return [CompletionItem(f"{before}{comma}{item.value}", help=item.help) for item in new]
 
 
-def _matching(found: Iterable[str | tuple[str, str]], incomplete: str) -> list[Item]:
-    """Return what begins as the incomplete word, with a description where there is one.
+def _matching(candidates: Iterable[str | tuple[str, str]], incomplete: str) -> list[Item]:
+    """Return the candidates that begin with the incomplete word.
 
-    A shell writes candidates to the terminal as they are, so that a name with control characters is left out.
+    Names with control characters are left out, because shells print candidates to the terminal as they are.
     """
     return [
         CompletionItem(value, help=about)
-        for value, about in _described(found)
+        for value, about in _described(candidates)
         if value.startswith(incomplete) and value.isprintable()
     ]
 
 
-def _described(found: Iterable[str | tuple[str, str]]) -> Iterator[tuple[str, str | None]]:
-    for one in found:
-        yield (one, None) if isinstance(one, str) else one
+def _described(candidates: Iterable[str | tuple[str, str]]) -> Iterator[tuple[str, str | None]]:
+    for candidate in candidates:
+        yield (candidate, None) if isinstance(candidate, str) else candidate

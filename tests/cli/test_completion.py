@@ -280,7 +280,7 @@ FREE = {
 def test_values_know_what_they_complete() -> None:
     parameter = click.Option(["--x"])
     context = click.Context(cli)
-    assert [item.type for item in values.folders(context, parameter, "a")] == ["dir"]
+    assert [item.type for item in values.directories(context, parameter, "a")] == ["dir"]
     assert [item.type for item in values.files(context, parameter, "a")] == ["file"]
 
 

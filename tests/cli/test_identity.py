@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 from click.testing import CliRunner, Result
 
-from kubectl_spread.app import live
+from kubectl_spread.app.cluster import live
 from kubectl_spread.app.identity import identity
 from kubectl_spread.cli import cli
 from tests.builders import Json, constraint, node_json, pod_json

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kubectl_spread.app.options import CheckOptions
-from kubectl_spread.app.target import judge_by
+from kubectl_spread.app.target_version import target_for
 from kubectl_spread.audit.evaluation.evaluate import evaluate
 from kubectl_spread.audit.merge.extra_checks import ExtraChecks
 from kubectl_spread.cli import cli
@@ -136,7 +136,7 @@ def test_files_are_evaluated_as_the_newest_release_and_not_as_a_pre_release() ->
 
 
 def test_a_server_of_a_pre_release_is_evaluated_as_what_it_is_with_a_warning() -> None:
-    judgement, notes = judge_by(CheckOptions(), 38)
+    judgement, notes = target_for(CheckOptions(), 38)
     assert (judgement.minor, judgement.warnings, notes) == (38, (UNRELEASED,), [UNRELEASED])
 
 
@@ -248,7 +248,7 @@ def test_a_gate_that_the_other_minor_has_locked_is_left_to_this_one() -> None:
     ],
 )
 def test_gates_that_were_read_apply_where_they_can(minor: int, to: str, served: dict[str, bool], enabled: bool) -> None:
-    judgement, notes = judge_by(CheckOptions(to_version=to), minor, served)
+    judgement, notes = target_for(CheckOptions(to_version=to), minor, served)
     assert judgement.upgrade is not None
     assert judgement.upgrade.node_inclusion_policies is enabled
     assert notes == []
@@ -256,7 +256,7 @@ def test_gates_that_were_read_apply_where_they_can(minor: int, to: str, served: 
 
 def test_a_default_that_was_read_is_not_carried_over() -> None:
     """1.34 says that the gate is off, which is its default; 1.35 has it on."""
-    judgement, _ = judge_by(CheckOptions(to_version="1.35"), 34, {Gate.TOPOLOGY_LABELS: False})
+    judgement, _ = target_for(CheckOptions(to_version="1.35"), 34, {Gate.TOPOLOGY_LABELS: False})
     assert not judgement.behaviour.binding_writes_topology_labels
     assert judgement.upgrade is not None
     assert judgement.upgrade.binding_writes_topology_labels
@@ -264,7 +264,7 @@ def test_a_default_that_was_read_is_not_carried_over() -> None:
 
 def test_gates_that_were_read_may_keep_the_other_server_from_starting() -> None:
     with pytest.raises(UsageError, match=r"no server of 1\.35 would start"):
-        judge_by(CheckOptions(to_version="1.35"), 34, {Gate.MATCH_LABEL_KEYS: False})
+        target_for(CheckOptions(to_version="1.35"), 34, {Gate.MATCH_LABEL_KEYS: False})
 
 
 def test_a_bare_pod_that_is_refused_again_is_an_error() -> None:
@@ -303,7 +303,7 @@ def test_explain_answers_the_same_questions() -> None:
 
 def test_a_server_that_is_newer_than_all_is_evaluated_as_the_newest_with_a_warning() -> None:
     newer = NEWEST_MINOR + 1
-    judgement, notes = judge_by(CheckOptions(), newer)
+    judgement, notes = target_for(CheckOptions(), newer)
     warning = (
         f"Kubernetes 1.{newer} is newer than 1.{NEWEST_MINOR}, the newest that is known: evaluated as 1.{NEWEST_MINOR}"
     )
@@ -313,10 +313,10 @@ def test_a_server_that_is_newer_than_all_is_evaluated_as_the_newest_with_a_warni
 
 def test_a_server_that_is_newer_is_no_reason_to_warn_where_a_known_version_is_asked_for() -> None:
     newer = NEWEST_MINOR + 1
-    judgement, notes = judge_by(CheckOptions(server_version="1.34"), newer)
+    judgement, notes = target_for(CheckOptions(server_version="1.34"), newer)
     assert (judgement.minor, judgement.warnings, notes) == (34, (), [])
 
 
 def test_a_server_that_is_too_old_is_refused() -> None:
     with pytest.raises(UsageError, match=r"the server's version: Kubernetes 1\.26 is not known"):
-        judge_by(CheckOptions(), 26)
+        target_for(CheckOptions(), 26)

@@ -15,9 +15,9 @@ from typing import Any, Self
 
 import pytest
 
-from kubectl_spread.cli import watch
-from kubectl_spread.cli.displays import Picture
-from kubectl_spread.cli.formats import Output
+from kubectl_spread.app.output_files import Output
+from kubectl_spread.cli.watch import loop
+from kubectl_spread.cli.watch.displays import Picture
 from tests.controlplane.client import MERGE_PATCH
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e import faulty
@@ -313,15 +313,15 @@ def test_memory_does_not_grow(cluster: ControlPlane, monkeypatch: pytest.MonkeyP
     rounds, warm = 150, 50
     create(cluster, f"pod-{next(NUMBERS)}")
     driver = _Driver(cluster, rounds)
-    monkeypatch.setattr(watch, "_PAUSE", 0.0)
-    monkeypatch.setattr(watch, "_TICK", 0.01)
-    monkeypatch.setattr(watch, "Pipe", driver)
+    monkeypatch.setattr(loop, "_PAUSE", 0.0)
+    monkeypatch.setattr(loop, "_TICK", 0.01)
+    monkeypatch.setattr(loop, "Pipe", driver)
     gc.disable()
     try:
         with pytest.raises(_Enough):
-            watch.watch(
+            loop.watch(
                 {"kubeconfig": str(cluster.kubeconfig), "namespace": NAMESPACE},
-                watch.View([Output("json")], lambda *_: None, "never", None),
+                loop.View([Output("json")], lambda *_: None, "never", None),
             )
     finally:
         gc.enable()

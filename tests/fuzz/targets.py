@@ -13,12 +13,12 @@ from typing import Any, Final
 from click.testing import CliRunner
 from ruamel.yaml import YAML
 
-from kubectl_spread.app.output import safe
 from kubectl_spread.audit.evaluation.evaluate import evaluate
 from kubectl_spread.audit.merge.verdicts import ServerFacts
 from kubectl_spread.audit.snapshot.scope import Scope
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.cli import cli
+from kubectl_spread.cli.output import safe
 from kubectl_spread.errors import SourceError
 from kubectl_spread.explain.explanation import explain
 from kubectl_spread.kube.api.objects import ObjectRef

@@ -231,7 +231,7 @@ def raising(error: BaseException) -> Callable[..., object]:
 )
 def test_the_last_handler(error: BaseException, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error comes from a part that every command calls."""
-    monkeypatch.setattr("kubectl_spread.app.collect.judge_files_by", raising(error))
+    monkeypatch.setattr("kubectl_spread.app.collect.target_for_files", raising(error))
     found = CliRunner().invoke(cli, ["check", "-f", "-"])
     assert (found.exit_code, found.stdout) == (2, "")
     assert found.stderr.startswith(line)
@@ -261,7 +261,7 @@ def test_errors_in_threads(arguments: Sequence[str], monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("flag", ["-v", "--verbose", "-Av"])
 def test_verbose_prints_the_traceback(flag: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kubectl_spread.app.collect.judge_files_by", raising(KeyError("x\x1b")))
+    monkeypatch.setattr("kubectl_spread.app.collect.target_for_files", raising(KeyError("x\x1b")))
     found = CliRunner().invoke(cli, ["check", "-f", "-", flag])
     assert found.exit_code == 2
     first, *_, last = found.stderr.splitlines()

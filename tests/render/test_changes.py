@@ -7,7 +7,8 @@ import re
 import msgspec
 import pytest
 
-from kubectl_spread.render import screen, table
+from kubectl_spread.cli.watch import screen
+from kubectl_spread.render import table
 from kubectl_spread.render.changes import Changes, lasting
 from kubectl_spread.render.table import Layout
 from kubectl_spread.render.terminal import Terminal

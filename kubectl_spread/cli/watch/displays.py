@@ -1,4 +1,4 @@
-"""Where ``check --watch`` shows one answer after the other: a screen that is drawn over, or a pipe."""
+"""The displays of ``check --watch``: a screen, which is redrawn, or a pipe."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import Protocol, Self
 
 import msgspec
 
-from kubectl_spread.app import output
-from kubectl_spread.render import screen
+from kubectl_spread.cli import output
+from kubectl_spread.cli.watch import screen
 
 
 class Picture(msgspec.Struct, frozen=True):
-    """One answer.
+    """A report to show.
 
     Attributes:
-        head: When it was the answer, and what was otherwise before; one line.
-        text: Returns the answer, as wide as the terminal is now.
-        messages: What is said beside it.
+        head: The time and the changes since the report before, in one line.
+        text: Returns the text, as wide as the terminal is now.
+        messages: Notes and errors.
     """
 
     head: str
@@ -30,7 +30,7 @@ class Picture(msgspec.Struct, frozen=True):
 
 
 class Display(Protocol):
-    """Where answers are shown, one after the other."""
+    """A place to show reports, one after the other."""
 
     def __enter__(self) -> Self:
         """Begin."""
@@ -39,28 +39,28 @@ class Display(Protocol):
         """Leave the terminal as it was."""
 
     def show(self, picture: Picture) -> None:
-        """Show an answer in the place of the last one, or below it."""
+        """Show a report in place of the last one, or below it."""
 
     def lose(self, reason: str) -> None:
-        """Say that the connection is lost."""
+        """Show that the connection is lost."""
 
     def regain(self) -> None:
-        """Say that the connection is there again."""
+        """Show that the connection is back."""
 
     def fit(self) -> None:
         """Follow a change of the terminal's size."""
 
 
 def is_screen() -> bool:
-    """Tell whether stdout is a terminal that can be drawn over."""
+    """Tell whether stdout is a terminal that can be redrawn."""
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
 class Pipe:
-    """Prints one answer below the other."""
+    """Prints one report below the other."""
 
     def __init__(self, separated: Callable[[Picture, str], str]) -> None:
-        """Print what ``separated`` makes of an answer and its text."""
+        """Separate reports by a function of the picture and its text."""
         self._separated = separated
         self._messages: Sequence[str] = ()
 
@@ -72,7 +72,7 @@ class Pipe:
         """End; there is nothing to undo."""
 
     def show(self, picture: Picture) -> None:
-        """Print an answer, and on stderr what was not said beside the last one."""
+        """Print a report, and to stderr the messages that the last one did not have."""
         for text in picture.messages:
             if text not in self._messages:
                 output.note(text)
@@ -80,11 +80,11 @@ class Pipe:
         output.data(self._separated(picture, picture.text()))
 
     def lose(self, reason: str) -> None:
-        """Say on stderr that the connection is lost."""
+        """Print to stderr that the connection is lost."""
         output.note(_lost(reason))
 
     def regain(self) -> None:
-        """Say on stderr that it is there again."""
+        """Print to stderr that the connection is back."""
         output.note("the connection is there again")
 
     def fit(self) -> None:
@@ -92,46 +92,46 @@ class Pipe:
 
 
 class Screen:
-    """Draws one answer over the other, and leaves the last one below what was on the terminal before."""
+    """Draws each report over the last one, and leaves the last one below the earlier content of the terminal."""
 
     def __init__(self) -> None:
-        """Draw nothing yet, so that what goes wrong at the beginning is not hidden."""
+        """Draw nothing yet, so that errors at the beginning stay visible."""
         self._picture: Picture | None = None
         self._size = shutil.get_terminal_size()
         self._lost = ""
         self._stderr_is_seen = sys.stderr.isatty()
 
     def __enter__(self) -> Self:
-        """Begin; the screen changes with the first answer."""
+        """Begin; the screen changes with the first report."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Show what was on the terminal before, and below it the last answer."""
+        """Restore the terminal, and print the last report below its earlier content."""
         if self._picture is not None:
             output.data(screen.LEAVE + self._picture.text())
 
     def show(self, picture: Picture) -> None:
-        """Draw an answer over the last one."""
+        """Draw a report over the last one."""
         if self._picture is None:
             output.data(screen.ENTER)
-        self._tell(*(text for text in picture.messages if not self._picture or text not in self._picture.messages))
+        self._print(*(text for text in picture.messages if not self._picture or text not in self._picture.messages))
         self._picture = picture
         self._draw()
 
     def lose(self, reason: str) -> None:
         """Show that the connection is lost."""
         self._lost = _lost(reason)
-        self._tell(self._lost)
+        self._print(self._lost)
         self._draw()
 
     def regain(self) -> None:
-        """Show that the connection is there again."""
+        """Show that the connection is back."""
         self._lost = ""
-        self._tell("the connection is there again")
+        self._print("the connection is there again")
         self._draw()
 
     def fit(self) -> None:
-        """Draw the answer again where the window has another size."""
+        """Draw the report again if the window has another size."""
         size = shutil.get_terminal_size()
         if size != self._size:
             self._size = size
@@ -140,13 +140,15 @@ class Screen:
     def _draw(self) -> None:
         if self._picture is None:
             return
-        said = [*([self._lost] if self._lost else []), *self._picture.messages]
-        above = [line for text in (self._picture.head, *said) for line in wrap(output.safe(text), self._size.columns)]
+        messages = [*([self._lost] if self._lost else []), *self._picture.messages]
+        above = [
+            line for text in (self._picture.head, *messages) for line in wrap(output.safe(text), self._size.columns)
+        ]
         lines = [*above, "", *self._picture.text().splitlines()]
         output.data(screen.frame(lines, self._size.lines))
 
-    def _tell(self, *texts: str) -> None:
-        """Print on stderr what stands on the screen too, unless that is where it would be seen."""
+    def _print(self, *texts: str) -> None:
+        """Print messages to stderr too, unless stderr is this screen."""
         for text in texts if not self._stderr_is_seen else ():
             output.note(text)
 

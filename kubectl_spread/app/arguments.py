@@ -1,4 +1,4 @@
-"""Arguments that name objects: ``NAME…``, ``TYPE/NAME…``, ``TYPE NAME…``, with kubectl's short names."""
+"""The arguments that name objects: ``NAME…``, ``TYPE/NAME…``, ``TYPE NAME…``, with kubectl's short names."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _KIND_OF: Final = {word: kind for kind, words in KINDS.items() for word in words
 
 
 def parse(arguments: Sequence[str]) -> tuple[Target, ...]:
-    """Return what the arguments name; a plain NAME is a pod, a TYPE alone every object of it.
+    """Return the targets that the arguments name; a plain NAME is a pod, a TYPE alone stands for all of its objects.
 
-    A type that is not known may be the kind of an owner, which ``resolve`` finds once pods were read.
+    An unknown type may be the kind of an owner, which ``resolve`` looks up when pods have been read.
 
     Raises:
         UsageError: a name is missing, or both forms are mixed.
@@ -47,33 +47,33 @@ def parse(arguments: Sequence[str]) -> tuple[Target, ...]:
 
 
 def resource(kind: str) -> str:
-    """Return the resource of a kind, as the apiserver's messages name it."""
+    """Return the resource of a kind, as the API server's messages name it."""
     return KINDS[kind][1] if kind in KINDS else f"{kind.lower()}s"
 
 
 def resolve(snapshot: Snapshot) -> None:
-    """Find the kinds that were named and are not known among the owners of what was read.
+    """Look unknown types up among the kinds of the owners in the snapshot.
 
     Raises:
         UsageError: no owner is of such a kind.
     """
     kinds = {pod.shape.owner.kind for pod in snapshot.pods if pod.shape.owner is not None}
     kinds |= snapshot.ownership.owner_kinds
-    found = tuple(_resolved(target, kinds) for target in snapshot.scope.targets)
-    snapshot.scope = msgspec.structs.replace(snapshot.scope, targets=found)
+    targets = tuple(_resolved(target, kinds) for target in snapshot.scope.targets)
+    snapshot.scope = msgspec.structs.replace(snapshot.scope, targets=targets)
 
 
 def _resolved(target: Target, kinds: Iterable[str]) -> Target:
-    """Return a target with its kind as the API writes it; one of several groups is as good as the others."""
+    """Return a target with its kind as the API writes it, whatever the group of that kind."""
     if target.kind in KINDS:
         return target
     word = target.kind.lower().partition(".")[0]
     for kind in sorted(kinds):
         if word in (kind.lower(), f"{kind.lower()}s"):
             return Target(kind, target.name)
-    known = ", ".join(words[0] for words in KINDS.values())
+    types = ", ".join(words[0] for words in KINDS.values())
     raise UsageError(
-        f'the server doesn\'t have a resource type "{target.kind}" with pods (known: {known}, and the kinds of what '
+        f'the server doesn\'t have a resource type "{target.kind}" with pods (known: {types}, and the kinds of what '
         "owns the pods that were read)"
     )
 

@@ -1,4 +1,4 @@
-"""The end of a run: nothing is freed piece by piece, and everything else happens that happens at an exit."""
+"""The end of the process: objects are not freed, and all exit handlers run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.builders import constraint, pod_json
 FULL: Final = Path("/dev/full")
 _RUN: Final = """
 import atexit, sys
-from kubectl_spread.cli import leaving
+from kubectl_spread.cli import fast_exit
 
 class Large:
     def __del__(self):
@@ -24,11 +24,11 @@ class Large:
 
 def run():
     atexit.register(print, "cleaned up")
-    leaving.keep(Large())
+    fast_exit.keep(Large())
     print("found")
     {end}
 
-leaving.quickly(run)
+fast_exit.run(run)
 """
 
 
@@ -46,7 +46,7 @@ main()
 
 
 @pytest.mark.parametrize("arguments", [("check",), ("explain", "p")], ids=" ".join)
-def test_commands_keep_what_they_gathered(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+def test_commands_never_free_their_run(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     (tmp_path / "pod.json").write_text(json.dumps(pod_json("p", constraints=[constraint()])), encoding="utf-8")
     command = [sys.executable, "-c", _TELLING, *arguments, "-f", "pod.json", "--server-version=1.37"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -56,7 +56,7 @@ def test_commands_keep_what_they_gathered(tmp_path: Path, arguments: tuple[str, 
 
 
 @pytest.mark.parametrize(("end", "status"), [("sys.exit()", 0), ("sys.exit(1)", 1), ("sys.exit(2)", 2)])
-def test_what_was_kept_is_not_freed_and_all_else_is_done(end: str, status: int) -> None:
+def test_referenced_objects_are_not_freed_and_exit_handlers_run(end: str, status: int) -> None:
     done = ended(end)
     assert (done.returncode, done.stdout, done.stderr) == (status, "found\ncleaned up\n", "")
 

@@ -1,4 +1,4 @@
-"""What is read of a live cluster beside the pods that are asked about, to explain them."""
+"""Further reads of a live cluster that only ``explain`` needs."""
 
 from __future__ import annotations
 
@@ -14,40 +14,40 @@ from kubectl_spread.sources.decode.page import Page
 
 _FREQUENT: Final = ("BackOff", "Created", "Pulled", "Pulling", "Scheduled", "Started", "SuccessfulCreate", "Unhealthy")
 EVENTS_BUT: Final = ",".join(f"reason!={reason}" for reason in _FREQUENT)
-"""A field selector that leaves out most of the events that are of no use; the API cannot be asked for several."""
+"""A field selector without the most frequent events; a field selector cannot name several reasons to include."""
 _BOUND: Final = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
 
 
 def events(cluster: LiveCluster, namespace: str | None, selector: str) -> list[Event]:
-    """Return the events that tell about scheduling and scaling.
+    """Return the events about scheduling and scaling.
 
     Raises:
         ForbiddenError: the user may not list events.
-        SourceError: it fails for another reason.
+        SourceError: the list cannot be read for another reason.
     """
 
     def begin() -> list[Event]:
         return []
 
-    def add(found: list[Event], page: Page[Event]) -> None:
-        found.extend(event for event in page if event.reason in REASONS)
+    def add(events: list[Event], page: Page[Event]) -> None:
+        events.extend(event for event in page if event.reason in REASONS)
 
     return cluster.fold(EVENTS, begin, add, namespace, field_selector=selector)
 
 
 def pods_elsewhere(cluster: LiveCluster, namespace: str) -> Snapshot:
-    """Return a snapshot of the bound pods of all other namespaces, of which none is judged.
+    """Return a snapshot of the bound pods of all other namespaces, which are counted but not evaluated.
 
     Raises:
         ForbiddenError: the user may not list the pods of all namespaces.
-        SourceError: it fails for another reason.
+        SourceError: the list cannot be read for another reason.
     """
 
     def begin() -> Snapshot:
         return Snapshot(Scope(namespace=namespace), closely=True)
 
-    def add(found: Snapshot, page: Page[Pod]) -> None:
+    def add(snapshot: Snapshot, page: Page[Pod]) -> None:
         for pod in page:
-            found.add_pod(pod)
+            snapshot.add_pod(pod)
 
     return cluster.fold(PODS, begin, add, field_selector=f"metadata.namespace!={namespace},{_BOUND}")

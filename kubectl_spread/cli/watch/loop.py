@@ -1,4 +1,4 @@
-"""``kubectl spread check --watch``: the answer, and again whenever it has changed, until it is interrupted."""
+"""``kubectl spread check --watch``: print the report, and print it again whenever it changes, until an interrupt."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Final, NoReturn
 
 import msgspec
 
-from kubectl_spread.app import output
 from kubectl_spread.app.baseline import gone
 from kubectl_spread.app.checkrun import CheckRun
-from kubectl_spread.app.collect import asked_in
+from kubectl_spread.app.cluster.live import LiveRun, flags
+from kubectl_spread.app.collect import check_options
 from kubectl_spread.app.hints import hints
-from kubectl_spread.app.live import Live, flags
-from kubectl_spread.cli import formats
-from kubectl_spread.cli.displays import Display, Picture, Pipe, Screen, is_screen
+from kubectl_spread.app.output_files import Output
+from kubectl_spread.cli import formats, output
+from kubectl_spread.cli.watch.displays import Display, Picture, Pipe, Screen, is_screen
 from kubectl_spread.errors import SourceError, UsageError
 from kubectl_spread.render import structured, table
 from kubectl_spread.render.changes import Changes, lasting
@@ -32,22 +32,22 @@ _NAME: Final = "name"
 _TABLES: Final = (formats.TABLE, formats.WIDE)
 _FORMS: Final = (_JSON, _NAME, *_TABLES)
 _PAUSE: Final = 1.0
-"""Seconds between two answers, at least; on a large cluster as long as it takes to find one."""
+"""The least number of seconds between two reports; on a large cluster it is the time that a report takes."""
 _TICK: Final = 0.25
-"""Seconds until a change of the window's size, or a lost connection, is noticed."""
+"""Seconds between two looks at the size of the window and the state of the connection."""
 
 
 class View(msgspec.Struct, frozen=True):
-    """How answers are shown.
+    """The options for the presentation of reports.
 
     Attributes:
-        wanted: The formats of ``-o``.
-        layout: Returns how a table is laid out; None for other formats.
+        outputs: The values of ``-o``.
+        layout: Returns the layout of a table; None for other formats.
         color: The value of ``--color``.
-        baseline: What is neither shown nor counted.
+        baseline: The findings to leave out.
     """
 
-    wanted: Sequence[formats.Output]
+    outputs: Sequence[Output]
     layout: Callable[[CheckRun, str], Layout | None]
     color: str
     baseline: Baseline | None
@@ -59,86 +59,86 @@ class View(msgspec.Struct, frozen=True):
         Raises:
             UsageError: there are several, one that cannot be watched, or a file.
         """
-        one, *others = self.wanted
-        if others or one.file is not None:
+        first, *others = self.outputs
+        if others or first.file is not None:
             raise UsageError("--watch prints one format to standard output, and writes no files")
-        if one.form not in _FORMS:
-            raise UsageError(f"--watch: -o {one.form} cannot be watched: choose {', '.join(sorted(_FORMS))}")
-        return one.form
+        if first.form not in _FORMS:
+            raise UsageError(f"--watch: -o {first.form} cannot be watched: choose {', '.join(sorted(_FORMS))}")
+        return first.form
 
 
-def watch(asked: Mapping[str, object], view: View) -> NoReturn:
-    """Show the answer whenever it has changed.
+def watch(parameters: Mapping[str, object], view: View) -> NoReturn:
+    """Show the report, and show it again whenever it changes.
 
     Raises:
         UsageError: options contradict ``--watch``, or each other.
-        SourceError: something cannot be read at the beginning, or watched.
+        SourceError: a list cannot be read at the beginning, or cannot be watched.
     """
-    form, question = view.form, asked_in(asked)
-    if question.filename:
+    form, options = view.form, check_options(parameters)
+    if options.filename:
         raise UsageError("--watch: only a cluster can be watched, not files (-f)")
     display = Screen() if form != _JSON and is_screen() else Pipe(_SEPARATED[form])
-    voice = _Voice()
-    cluster = WatchedCluster.connect(flags(asked), voice.say, voice.progress)
+    messages = _StartMessages()
+    cluster = WatchedCluster.connect(flags(parameters), messages.note, messages.progress)
 
-    def gather(*, again: bool) -> CheckRun:
-        found = Live(question, cluster, again=again).gather()
-        found.notes += hints(question, found.audit)
-        return found
+    def collect(*, again: bool) -> CheckRun:
+        run = LiveRun(options, cluster, again=again).collect()
+        run.notes += hints(options, run.audit)
+        return run
 
     with display:
-        watching = _Watch(gather, lambda found: found.completed(question, view.baseline), cluster, view, display)
-        voice.hush()
+        watching = _Watch(collect, lambda run: run.report(options, view.baseline), cluster, view, display)
+        messages.stop()
         watching.go_on()
 
 
 class _Watch:
-    """One view of one cluster, for as long as it is watched."""
+    """One view of one cluster, while it is watched."""
 
     def __init__(
         self,
-        gather: Callable[..., CheckRun],
-        completed: Callable[[CheckRun], Report],
+        collect: Callable[..., CheckRun],
+        report_of: Callable[[CheckRun], Report],
         cluster: WatchedCluster,
         view: View,
         display: Display,
     ) -> None:
-        """Show the first answer."""
-        self._gather = gather
-        self._completed = completed
+        """Show the first report."""
+        self._collect = collect
+        self._report_of = report_of
         self._cluster = cluster
         self._view = view
         self._display = display
-        self._shown: Report | None = None
-        self._plain: tuple[str, Sequence[str]] = "", ()
+        self._last: Report | None = None
+        self._last_text: tuple[str, Sequence[str]] = "", ()
         self._took = 0.0
         self._trouble = self._lost = ""
         self._look()
 
     def go_on(self) -> NoReturn:
-        """Show every other answer."""
+        """Show all later reports."""
         while True:
-            # Nobody else looks for cycles, and each answer leaves some behind.
+            # The automatic collection is off, and each report leaves cycles behind.
             gc.collect()
             self._rest()
             try:
                 self._look()
             except SourceError as error:
-                # What was read at the beginning can be read again when the apiserver has recovered.
+                # The first report worked, so that this one works too when the API server has recovered.
                 self._trouble = str(error)
             else:
                 self._trouble = ""
 
     def _look(self) -> None:
         began = time.monotonic()
-        found = self._gather(again=self._shown is not None)
-        report = self._completed(found)
-        form, layout = self._view.form, self._view.layout(found, self._view.form)
-        silent = found.empty and form in formats.FOR_PEOPLE
-        messages = _messages(found, report, silent=silent)
-        plain = ("" if silent else _text(lasting(report), form, layout, Terminal()), messages)
-        if self._shown is None or plain != self._plain:
-            changes = Changes(self._shown, report)
+        run = self._collect(again=self._last is not None)
+        report = self._report_of(run)
+        form, layout = self._view.form, self._view.layout(run, self._view.form)
+        silent = run.empty and form in formats.FOR_PEOPLE
+        messages = _messages(run, report, silent=silent)
+        text = ("" if silent else _text(lasting(report), form, layout, Terminal()), messages)
+        if self._last is None or text != self._last_text:
+            changes = Changes(self._last, report)
             marked, color = layout and msgspec.structs.replace(layout, changes=changes), self._view.color
             head = f"{datetime.now().astimezone().isoformat(timespec='seconds')}  {changes.summary()}".rstrip()
             self._display.show(
@@ -148,11 +148,11 @@ class _Watch:
                     messages=messages,
                 )
             )
-            self._shown, self._plain = report, plain
+            self._last, self._last_text = report, text
         self._took = time.monotonic() - began
 
     def _rest(self) -> None:
-        """Wait until there may be another answer."""
+        """Wait until the report may have changed."""
         earliest = time.monotonic() + max(_PAUSE, self._took)
         while True:
             if time.monotonic() < earliest:
@@ -160,13 +160,13 @@ class _Watch:
                 changed = False
             else:
                 changed = self._cluster.wait(_TICK) or bool(self._trouble)
-            self._tell(self._cluster.lost or self._trouble)
+            self._report_connection(self._cluster.lost or self._trouble)
             self._display.fit()
             if changed:
                 return
 
-    def _tell(self, lost: str) -> None:
-        """Say once that the connection is lost, and once that it is there again."""
+    def _report_connection(self, lost: str) -> None:
+        """Show once that the connection is lost, and once that it is back."""
         if lost and not self._lost:
             self._display.lose(lost)
         if self._lost and not lost:
@@ -174,32 +174,32 @@ class _Watch:
         self._lost = lost
 
 
-class _Voice:
-    """What is said while lists are read: at the beginning only, where somebody waits for it."""
+class _StartMessages:
+    """Prints messages about reading until the first report is there; nobody waits for the later ones."""
 
     def __init__(self) -> None:
-        self._hushed = False
+        self._stopped = False
 
-    def hush(self) -> None:
-        """Say nothing more."""
-        self._hushed = True
+    def stop(self) -> None:
+        """Print no more messages."""
+        self._stopped = True
 
-    def say(self, text: str) -> None:
-        if not self._hushed:
+    def note(self, text: str) -> None:
+        if not self._stopped:
             output.note(text)
 
     def progress(self, text: str) -> None:
-        if not self._hushed:
+        if not self._stopped:
             output.progress(text)
 
 
-def _messages(found: CheckRun, report: Report, *, silent: bool) -> list[str]:
-    """Return what is said beside an answer."""
-    messages = [*found.notes, *map(output.problem, found.problems)]
+def _messages(run: CheckRun, report: Report, *, silent: bool) -> list[str]:
+    """Return the messages of a run."""
+    messages = [*run.notes, *map(output.problem, run.problems)]
     if text := gone(report.summary):
         messages.append(text)
-    if silent and not found.problems:
-        messages.append(found.nothing_found())
+    if silent and not run.problems:
+        messages.append(run.nothing_found())
     return messages
 
 
@@ -226,4 +226,4 @@ _SEPARATED: Final[dict[str, Callable[[Picture, str], str]]] = {
     _NAME: _before_an_empty_line,
     **dict.fromkeys(_TABLES, _behind_a_line),
 }
-"""Maps a format to how one answer is told from the next."""
+"""Maps a format to the function that separates one report from the next."""

@@ -1,4 +1,4 @@
-"""Printing: data goes to stdout, everything else to stderr."""
+"""Print data to stdout, and everything else to stderr. This module is the ``Console`` of a run."""
 
 from __future__ import annotations
 
@@ -15,32 +15,34 @@ import click
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
+    from kubectl_spread.app.checkrun import CheckRun
     from kubectl_spread.render.terminal import Terminal
 
 _WIPE: Final = "\r\x1b[K"
-"""Goes to the beginning of the line and empties it."""
-_SPOKEN: Final = (
+"""Moves the cursor to the beginning of the line and clears it."""
+_FOREIGN: Final = (
     "Error from server",
     "Error in configuration",
     "Server returned",
     "The connection to the server",
     "Unable to connect to the server",
 )
+"""The beginnings of messages that are printed as kubectl or the API server words them."""
 
 
 class _Lenient(io.FileIO):
     """A file that drops what cannot be written to it."""
 
     _patience = 5.0
-    """The seconds that the next message waits for a reader."""
+    """The seconds that a message waits for a slow reader."""
 
     def write(self, data: ReadableBuffer, /) -> int:
-        """Write; where that fails, do nothing: a message that nobody can read must not cost the report."""
+        """Write, and ignore failures, because the report matters more than its messages."""
         size = memoryview(data).nbytes
         try:
             written = super().write(data)
             if written is None:
-                # It does not wait by itself, and its reader is slow.
+                # The pipe is full and does not block.
                 select.select([], [self], [], self._patience)
                 written = super().write(data)
                 self._patience = self._patience if written else 0.0
@@ -50,20 +52,20 @@ class _Lenient(io.FileIO):
 
 
 def tolerate_broken_stderr() -> None:
-    """Have messages on stderr be lost where it is closed, full or a pipe that nobody reads; the data still arrives."""
+    """Replace stderr, so that data is still printed where stderr is closed, full or a pipe that nobody reads."""
     stream = sys.stderr
     if stream is None:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - to the end
         return
     buffer = getattr(stream, "buffer", None)
-    # A console of Windows is none, nor is what a program put there that runs this one inside itself.
+    # A console of Windows is no FileIO, nor is the stderr of a program that runs this one inside itself.
     if isinstance(getattr(buffer, "raw", buffer), io.FileIO):
         lenient = io.BufferedWriter(_Lenient(stream.fileno(), "w", closefd=False))
         sys.stderr = io.TextIOWrapper(lenient, stream.encoding, "backslashreplace", line_buffering=True)
 
 
 def terminal(color: str) -> Terminal:
-    """Return what stdout is: a terminal with its width, or a pipe."""
+    """Return the properties of stdout: a terminal with its width, or a pipe."""
     from kubectl_spread.render.terminal import Terminal  # noqa: PLC0415 - rich is only for tables
 
     interactive = sys.stdout.isatty()
@@ -73,7 +75,7 @@ def terminal(color: str) -> Terminal:
 
 
 def page(color: str) -> Terminal:
-    """Return a file as what is written to: as wide as needed, coloured only if that is asked for."""
+    """Return the properties of a file: as wide as needed, coloured only with ``--color always``."""
     from kubectl_spread.render.terminal import Terminal  # noqa: PLC0415 - rich is only for tables
 
     return Terminal(color=color == "always")
@@ -83,57 +85,65 @@ def _writes_unicode() -> bool:
     return (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
 
 
-class _Line:
-    """The line on stderr that is written over."""
+class _ProgressLine:
+    """The line on stderr that shows progress."""
 
-    shown = False
+    visible = False
 
 
 def progress(text: str) -> None:
-    """Show on a terminal how far the work is, until anything else is printed; in a pipe nothing."""
+    """Show on a terminal how far the run is, until anything else is printed; print nothing to a pipe."""
     if sys.stderr.isatty():
         click.echo(f"{_WIPE}{text}", err=True, nl=False, color=True)
-        _Line.shown = True
+        _ProgressLine.visible = True
 
 
 def wipe() -> None:
-    """Take away what ``progress`` showed."""
-    if _Line.shown:
+    """Remove the progress line."""
+    if _ProgressLine.visible:
         click.echo(_WIPE, err=True, nl=False, color=True)
-        _Line.shown = False
+        _ProgressLine.visible = False
 
 
-def data(text: str) -> None:
-    """Print what was asked for."""
+def data(text: str | bytes) -> None:
+    """Print data to stdout, as it is."""
     wipe()
     click.echo(text, nl=False, color=True)
 
 
 def error(text: str) -> None:
-    """Print what went wrong, on stderr, in one line; the apiserver's and kubectl's own words stand for themselves."""
+    """Print an error to stderr, in one line."""
     wipe()
     click.echo(safe(problem(text)), err=True)
 
 
 def problem(text: str) -> str:
-    """Return what went wrong as ``error`` words it."""
-    return text if text.startswith(_SPOKEN) else f"error: {text}"
+    """Return an error after ``error:``, except those that the API server or kubectl words itself."""
+    return text if text.startswith(_FOREIGN) else f"error: {text}"
 
 
 def note(text: str) -> None:
-    """Print something beside the data, on stderr."""
+    """Print a message to stderr, in one line."""
     wipe()
     click.echo(safe(text), err=True)
 
 
+def messages(run: CheckRun) -> None:
+    """Print the notes and errors of a run."""
+    for text in run.useful_notes:
+        note(text)
+    for text in run.problems:
+        error(text)
+
+
 def give_up() -> None:
-    """Print nothing more, where nobody reads it; the interpreter would complain when it writes the rest at its end."""
+    """Discard further output to a closed stdout; else the interpreter would complain when it flushes at its end."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
 
 
 def safe(text: str) -> str:
-    """Return text with what could move a cursor or hide text written as an escape."""
-    from kubectl_spread.render import words  # noqa: PLC0415 - help does not wait for it
+    """Return text with every character that could move a cursor or hide text as an escape."""
+    from kubectl_spread.render import words  # noqa: PLC0415 - help does not need it
 
     return words.safe(text)

@@ -1,4 +1,4 @@
-"""Leaving: the system takes back at once what it would take a second to free object by object."""
+"""End the process at once; freeing all objects one by one would take a second."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Final, NoReturn
 
-_kept: list[object] = []
+_referenced: list[object] = []
 
 _ENDING: Final = (
     "SIGHUP",
@@ -27,16 +27,16 @@ _ENDING: Final = (
     "SIGSTKFLT",
     "SIGBREAK",
 )
-"""Signals that end a program by default and that it may catch, as far as the platform has them.
+"""Signals that end a program by default and that it may catch; a platform may lack some.
 
 SIGINT is an exception in Python, and SIGPIPE and SIGXFSZ an error of the call that writes.
 """
 _SIGNALLED: Final = 128
-"""Shells add the number of the signal."""
+"""Shells add the number of the signal to this, for the exit status."""
 
 
-def on_signals() -> None:
-    """Have signals end the program through ``sys.exit``, so that it removes temporary files and restores the terminal.
+def exit_on_signals() -> None:
+    """Make signals end the program by ``sys.exit``, so that it removes temporary files and restores the terminal.
 
     A signal that is ignored, as nohup does with SIGHUP, stays ignored.
     """
@@ -50,13 +50,13 @@ def _end(number: int, _frame: FrameType | None) -> NoReturn:
     sys.exit(_SIGNALLED + number)
 
 
-def keep(*found: object) -> None:
-    """Have objects live until the program ends."""
-    _kept.extend(found)
+def keep(*objects: object) -> None:
+    """Keep references to objects until the program ends, so that they are never freed."""
+    _referenced.extend(objects)
 
 
-def quickly(run: Callable[[], object]) -> None:
-    """Run a program to its ``sys.exit``, and end the process when everything else is done that is to be done at exit.
+def run(program: Callable[[], object]) -> None:
+    """Run a program to its ``sys.exit``, and end the process after all other exit handlers.
 
     Raises:
         SystemExit: The program has ended.
@@ -67,18 +67,18 @@ def quickly(run: Callable[[], object]) -> None:
         if statuses and _flushed():
             os._exit(statuses[0])
 
-    # What is registered first is called last.
+    # The handler that is registered first is called last.
     atexit.register(end)
     try:
-        run()
-    except SystemExit as leaving:
-        if leaving.code is None or isinstance(leaving.code, int):
-            statuses.append(leaving.code or 0)
+        program()
+    except SystemExit as ended:
+        if ended.code is None or isinstance(ended.code, int):
+            statuses.append(ended.code or 0)
         raise
 
 
 def _flushed() -> bool:
-    """Write what was printed; where that fails the interpreter has something to say."""
+    """Flush stdout and stderr; return whether that worked, because the interpreter reports a failure itself."""
     try:
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:

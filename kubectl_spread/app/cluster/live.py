@@ -1,4 +1,4 @@
-"""Reading a live cluster: as little as the question needs, and what is not allowed is said."""
+"""Read a live cluster: as little as the options need. Missing permissions become notes or errors."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from kubectl_spread.app import explain_reads, placement, schedulers, targets
+from kubectl_spread.app import arguments, placement, schedulers
 from kubectl_spread.app.checkrun import CheckRun
-from kubectl_spread.app.identity import Identity, identity
+from kubectl_spread.app.cluster import explain_reads
+from kubectl_spread.app.identity import ClusterIdentity, identity
 from kubectl_spread.app.options import CheckOptions
-from kubectl_spread.app.target import TargetVersion, judge_by
+from kubectl_spread.app.target_version import TargetVersion, target_for
 from kubectl_spread.audit.evaluation import affinity
 from kubectl_spread.audit.evaluation.evaluate import Audit, evaluate
 from kubectl_spread.audit.merge.admission_check import AdmissionCheck, may_depend_on_merge
@@ -47,7 +48,7 @@ from kubectl_spread.sources.decode.page import Page
 
 Kind = TypeVar("Kind", bound=Object)
 _UNFINISHED: Final = "status.phase!=Succeeded,status.phase!=Failed"
-"""What the scheduler itself lists."""
+"""The field selector with which the scheduler lists pods."""
 _BETWEEN: Final = {"Deployment": "ReplicaSet", "CronJob": "Job"}
 """Maps a kind to that of the workloads between it and its pods."""
 _UID_TIMEOUT: Final = 2.0
@@ -56,15 +57,15 @@ _ALL_LOCKED: Final = 33
 """From this minor on, no gate that can still be switched changes how the scheduler counts by default."""
 
 
-def flags(asked: Mapping[str, object]) -> ConnectionFlags:
-    """Return the connection flags among a command's options; one that was not given is absent."""
+def flags(parameters: Mapping[str, object]) -> ConnectionFlags:
+    """Return the connection flags among a command's options; flags without a value keep their default."""
     names = [field.name for field in dataclasses.fields(ConnectionFlags)]
-    return msgspec.convert({name: asked[name] for name in names if asked.get(name)}, ConnectionFlags)
+    return msgspec.convert({name: parameters[name] for name in names if parameters.get(name)}, ConnectionFlags)
 
 
-def _leads(kind: str, target: Target) -> bool:
-    """Tell whether workloads of a kind may stand between pods and what is named; below an unknown kind any may."""
-    return target.kind not in targets.KINDS or _BETWEEN.get(target.kind) == kind
+def _may_own(kind: str, target: Target) -> bool:
+    """Tell whether workloads of a kind may be between the target and its pods; below an unknown kind any may be."""
+    return target.kind not in arguments.KINDS or _BETWEEN.get(target.kind) == kind
 
 
 def _minor(version: ServerVersion) -> int:
@@ -73,30 +74,37 @@ def _minor(version: ServerVersion) -> int:
 
 
 def _result_in(future: Future[str], seconds: float) -> str:
-    """Return what a future holds after so many seconds at most; "" if it holds nothing then."""
+    """Return the result of a future, or "" where there is none after this time."""
     try:
         return future.result(seconds)
     except TimeoutError:
         return ""
 
 
-def _refusals_depend(audit: Audit, judgement: TargetVersion) -> bool:
-    """Tell whether an API server that does not merge would give another answer to a template."""
+def _refusals_depend(audit: Audit, target_version: TargetVersion) -> bool:
+    """Tell whether an API server with another merge would give another answer to a template."""
     doubtful = [template for template in audit.templates if may_depend_on_merge(template)]
-    others = [AdmissionCheck(other) for other in features.other_merges(judgement.minor, judgement.gates)]
-    return any(audit.acceptance.template(one) != other.template(one) for one in doubtful for other in others)
+    others = [AdmissionCheck(other) for other in features.other_merges(target_version.minor, target_version.gates)]
+    acceptance = audit.acceptance
+    return any(acceptance.template(template) != other.template(template) for template in doubtful for other in others)
 
 
-class Live:
+class LiveRun:
     """One reading of one cluster."""
 
-    def __init__(self, question: CheckOptions, cluster: LiveCluster, *, again: bool = False) -> None:
-        """Prepare to read; ``again``: what is named was there before, and may be gone now."""
-        self._question = question
-        self._schedulers = schedulers.known(question)
+    def __init__(self, options: CheckOptions, cluster: LiveCluster, *, again: bool = False) -> None:
+        """Prepare to read.
+
+        Args:
+            options: The options of the command.
+            cluster: The connection.
+            again: Whether the targets existed in an earlier reading; one that is gone is then no error.
+        """
+        self._options = options
+        self._profiles = schedulers.profiles(options)
         self._cluster = cluster
         self._again = again
-        self._scope = question.scope(self._cluster.namespace)
+        self._scope = options.scope(self._cluster.namespace)
         if self._scope.namespace is None and any(target.name for target in self._scope.targets):
             raise UsageError("a resource cannot be retrieved by name across all namespaces")
         self._expected: dict[str, Future[list[Any]]] = {}
@@ -106,31 +114,31 @@ class Live:
         self._notes: list[str] = []
         self._forbidden = 0
 
-    def gather(self) -> CheckRun:
-        """Read version, pods, nodes, owners and, where a verdict needs them, gates; then audit.
+    def collect(self) -> CheckRun:
+        """Read version, pods, nodes, owners and, where a verdict needs them, gates; then evaluate.
 
         Raises:
-            SourceError: something could not be read for another reason than a missing permission, or it was pods.
+            SourceError: pods cannot be read, or anything else for another reason than a missing permission.
         """
-        question = self._question
+        options = self._options
         version = self._cluster.version()
         server = _minor(version)
-        judgement, warnings = judge_by(question, server)
+        target_version, warnings = target_for(options, server)
         self._expect()
         uid = background(self._cluster.uid)
         snapshot = self._pods()
-        nodes = self._nodes(snapshot, judgement) if question.needs_nodes else "none"
+        nodes = self._nodes(snapshot, target_version) if options.needs_nodes else "none"
         unread = self._owners(snapshot)
         self._defaults(snapshot, unread)
-        targets.resolve(snapshot)
-        audit = evaluate(snapshot, judgement.context(question), nodes=nodes)
-        if self._needs_gates(audit, judgement):
-            judgement, warnings = judge_by(question, server, self._gates(judgement.minor))
-            audit = evaluate(snapshot, judgement.context(question), nodes=nodes)
-        if question.explaining and self._surroundings(audit):
-            audit = evaluate(snapshot, judgement.context(question), nodes=nodes)
+        arguments.resolve(snapshot)
+        audit = evaluate(snapshot, target_version.facts(options), nodes=nodes)
+        if self._needs_gates(audit, target_version):
+            target_version, warnings = target_for(options, server, self._gates(target_version.minor))
+            audit = evaluate(snapshot, target_version.facts(options), nodes=nodes)
+        if options.explaining and self._read_to_explain(audit):
+            audit = evaluate(snapshot, target_version.facts(options), nodes=nodes)
         try:
-            self._check_named(snapshot, unread)
+            self._check_targets(snapshot, unread)
         except NotFoundError as error:
             if not self._again:
                 raise
@@ -140,9 +148,9 @@ class Live:
         skipped["forbidden"] = self._forbidden
         return CheckRun(
             audit=audit,
-            judgement=judgement,
+            target_version=target_version,
             nodes=nodes,
-            all_namespaces=question.all_namespaces,
+            all_namespaces=options.all_namespaces,
             resource_versions=self._versions,
             skipped=skipped,
             problems=self._problems,
@@ -150,9 +158,9 @@ class Live:
             identity=self._identity(version, uid),
         )
 
-    def _identity(self, version: ServerVersion, uid: Future[str]) -> Identity:
+    def _identity(self, version: ServerVersion, uid: Future[str]) -> ClusterIdentity:
         return identity(
-            self._question.cluster_name,
+            self._options.cluster_name,
             context=self._cluster.context,
             name=self._cluster.name,
             uid=_result_in(uid, _UID_TIMEOUT),
@@ -161,9 +169,9 @@ class Live:
         )
 
     def _expect(self) -> None:
-        """Begin to read all lists at once: pods take the apiserver most of the time, and this program little of it."""
+        """Request all lists at once, because the API server takes longer to send pods than it takes to read them."""
         namespace = self._scope.namespace
-        if self._question.needs_nodes:
+        if self._options.needs_nodes:
             self._expected[NODES.plural] = background(lambda: self._read(NODES, None))
         for resource in WORKLOADS:
             self._expected[resource.plural] = background(partial(self._read, resource, namespace))
@@ -177,37 +185,36 @@ class Live:
                 snapshot.add_pod(pod)
 
         def begin() -> Snapshot:
-            closely, known = self._question.explaining, self._schedulers
             self._read_at = None
-            return Snapshot(self._scope, closely=closely, schedulers=known)
+            return Snapshot(self._scope, closely=self._options.explaining, schedulers=self._profiles)
 
         try:
-            resource: Resource[Pod] = DETAILED_PODS if self._question.explaining else PODS
+            resource: Resource[Pod] = DETAILED_PODS if self._options.explaining else PODS
             return self._cluster.fold(resource, begin, add, self._scope.namespace, field_selector=_UNFINISHED)
         except ForbiddenError as error:
             hint = " (name one that you may list with -n)" if self._scope.namespace is None else ""
             raise ForbiddenError(f"{error}{hint}") from None
 
-    def _nodes(self, snapshot: Snapshot, judgement: TargetVersion) -> model.NodesKnown:
+    def _nodes(self, snapshot: Snapshot, target_version: TargetVersion) -> model.NodesKnown:
         try:
             for node in self._all(NODES, None):
                 snapshot.add_node(node)
         except ForbiddenError as error:
-            inferred = judgement.behaviour.binding_writes_topology_labels
+            inferred = target_version.behaviour.binding_writes_topology_labels
             so = "zones are inferred from the pods' own labels" if inferred else "placement is not judged"
             self._problems.append(f"{error}: {so}")
             self._forbidden += 1
             return "inferred" if inferred else "none"
-        if elsewhere := placement.unknown_nodes(snapshot):
-            self._problems.append(elsewhere)
+        if problem := placement.unknown_nodes(snapshot):
+            self._problems.append(problem)
             return "none"
         return "listed"
 
     def _owners(self, snapshot: Snapshot) -> set[str]:
         """Read every workload: the owners of the pods, and the templates whose pods may be missing.
 
-        A Deployment's annotations are known from its ReplicaSets too, which carry them. Returns the kinds that may not
-        be read.
+        A Deployment's annotations are also in its ReplicaSets, which carry them. Returns the kinds that may not be
+        read.
         """
         forbidden = set()
         owning = {pod.shape.owner.kind for pod in snapshot.pods if pod.shape.owner}
@@ -219,10 +226,10 @@ class Live:
             except ForbiddenError as error:
                 forbidden.add(resource.kind)
                 self._forbidden += 1
-                asked = any(_leads(resource.kind, target) for target in self._scope.targets)
-                if asked or resource.kind in owning:
-                    kept = self._problems if asked else self._notes
-                    kept.append(f"{error}: pods are shown under their direct owner")
+                leads_to_target = any(_may_own(resource.kind, target) for target in self._scope.targets)
+                if leads_to_target or resource.kind in owning:
+                    messages = self._problems if leads_to_target else self._notes
+                    messages.append(f"{error}: pods are shown under their direct owner")
                 else:
                     unread.append(resource.full_name)
         if unread:
@@ -232,7 +239,7 @@ class Live:
         return forbidden
 
     def _defaults(self, snapshot: Snapshot, unread: set[str]) -> None:
-        """Read Services, where default constraints are asked for, and give pods theirs."""
+        """Read Services, which default constraints need, and add the default constraints to pods without any."""
         if not snapshot.deduction.keeps:
             return
         try:
@@ -245,38 +252,40 @@ class Live:
         self._problems += schedulers.apply(snapshot, unread)
 
     def _events(self, audit: Audit) -> None:
-        """Read what was said about the pods and their owners: to explain, or where a template cannot have pods."""
+        """Read the events about pods and owners: to explain them, or where a template cannot have pods."""
         refused = any(
-            one.refused is Refused.PODS for template in audit.templates for one in audit.acceptance.template(template)
+            refusal.refused is Refused.PODS
+            for template in audit.templates
+            for refusal in audit.acceptance.template(template)
         )
-        if not refused and not self._question.explaining:
+        if not refused and not self._options.explaining:
             return
-        chosen = explain_reads.EVENTS_BUT if self._question.explaining else "reason=FailedCreate"
+        selector = explain_reads.EVENTS_BUT if self._options.explaining else "reason=FailedCreate"
         try:
-            for event in explain_reads.events(self._cluster, self._scope.namespace, chosen):
+            for event in explain_reads.events(self._cluster, self._scope.namespace, selector):
                 audit.snapshot.add_event(event)
         except ForbiddenError as error:
             self._forbidden += 1
             self._notes.append(f"{error}: the controllers' own words are not shown")
 
-    def _surroundings(self, audit: Audit) -> bool:
-        """Read what else decides where pods go; return whether anything was read that the audit has to know."""
+    def _read_to_explain(self, audit: Audit) -> bool:
+        """Read pods of other namespaces, and namespaces; return whether the pods have to be evaluated again."""
         snapshot, namespace = audit.snapshot, self._scope.namespace
         snapshot.neighbours.everywhere = namespace is None
-        read = False
+        changed = False
         if namespace is not None and any(not pod.node for pod in audit.pods):
-            with self._not_everything():
+            with self._optional():
                 snapshot.join(explain_reads.pods_elsewhere(self._cluster, namespace))
-                snapshot.neighbours.everywhere = read = True
+                snapshot.neighbours.everywhere = changed = True
         if affinity.wants_namespaces((pod.shape for pod in audit.pods), snapshot):
-            with self._not_everything():
-                for found in self._all(NAMESPACES, None):
-                    snapshot.neighbours.add_namespace(found)
-        return read
+            with self._optional():
+                for listed in self._all(NAMESPACES, None):
+                    snapshot.neighbours.add_namespace(listed)
+        return changed
 
     @contextmanager
-    def _not_everything(self) -> Iterator[None]:
-        """Note what the user may not read of that which decides where pods go."""
+    def _optional(self) -> Iterator[None]:
+        """Add a note where the user may not read objects that only make an explanation complete."""
         try:
             yield
         except ForbiddenError as error:
@@ -284,7 +293,7 @@ class Live:
             self._notes.append(f"{error}: not everything that decides where pods may go is known")
 
     def _all(self, resource: Resource[Kind], namespace: str | None) -> list[Kind]:
-        """Return all objects of a list, which may have been begun before."""
+        """Return all objects of a list, which may have been requested before."""
         expected = self._expected.pop(resource.plural, None)
         return self._read(resource, namespace) if expected is None else expected.result()
 
@@ -292,24 +301,25 @@ class Live:
         def begin() -> list[Kind]:
             return []
 
-        def add(found: list[Kind], page: Page[Kind]) -> None:
+        def add(objects: list[Kind], page: Page[Kind]) -> None:
             self._versions[resource.plural] = page.resource_version
-            found.extend(map(self._kept, page))
+            objects.extend(map(self._detached, page))
 
         return self._cluster.fold(resource, begin, add, namespace)
 
-    def _kept(self, found: Kind) -> Kind:
-        """Return an object that does not hold on to its page, as managedFields do until they are decoded."""
-        fields = tuple(found.metadata.managed_fields) if self._question.explaining else ()
-        return replace(found, metadata=replace(found.metadata, managed_fields=fields))
+    def _detached(self, read: Kind) -> Kind:
+        """Return an object without undecoded managedFields, which would keep the bytes of its page in memory."""
+        fields = tuple(read.metadata.managed_fields) if self._options.explaining else ()
+        return replace(read, metadata=replace(read.metadata, managed_fields=fields))
 
-    def _needs_gates(self, audit: Audit, judgement: TargetVersion) -> bool:
-        if self._question.minor is not None:
+    def _needs_gates(self, audit: Audit, target_version: TargetVersion) -> bool:
+        if self._options.minor is not None:
             return False
-        if judgement.upgrade is not None:
+        if target_version.upgrade is not None:
             return True
         uncertain = any(GATED & row.verdicts.keys() for row in audit.rows)
-        return OLDEST_MINOR <= judgement.minor < _ALL_LOCKED or uncertain or _refusals_depend(audit, judgement)
+        may_differ = OLDEST_MINOR <= target_version.minor < _ALL_LOCKED
+        return may_differ or uncertain or _refusals_depend(audit, target_version)
 
     def _gates(self, minor: int) -> dict[str, bool] | None:
         """Return the API server's feature gates; None where its metrics may not be read or do not name them."""
@@ -326,8 +336,8 @@ class Live:
             return None
         return gates
 
-    def _check_named(self, snapshot: Snapshot, unread: set[str]) -> None:
-        """Ask for the objects that were named and that no pod led to, so that the apiserver itself says NotFound."""
+    def _check_targets(self, snapshot: Snapshot, unread: set[str]) -> None:
+        """Get each target that no pod led to, so that the API server itself reports a missing one."""
         namespace = self._scope.namespace
         for target in snapshot.unmet():
             if target.kind not in BY_KIND:

@@ -1,0 +1,21 @@
+"""The way from a run to its user: ``app`` hands text over, and ``cli`` prints it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Console(Protocol):
+    """Prints what a run reports while it runs."""
+
+    def data(self, text: str | bytes, /) -> None:
+        """Print data, as it is."""
+
+    def note(self, text: str, /) -> None:
+        """Print a message, as a line of its own."""
+
+    def error(self, text: str, /) -> None:
+        """Print an error, as a line of its own."""
+
+    def progress(self, text: str, /) -> None:
+        """Show how far the run is, until anything else is printed."""

@@ -1,0 +1,162 @@
+"""The Kubernetes whose rules decide: which minor and feature gates, and where they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from kubectl_spread.app.options import CheckOptions
+from kubectl_spread.audit.merge.extra_checks import ExtraChecks
+from kubectl_spread.audit.merge.verdicts import ServerFacts
+from kubectl_spread.errors import UsageError
+from kubectl_spread.kube import features
+from kubectl_spread.kube.features import NEWEST_MINOR, NEWEST_RELEASED_MINOR, OLDEST_MINOR, PRE_RELEASES, Behaviour
+from kubectl_spread.report import model
+
+VersionSource = Literal["live", "flag", "default"]
+
+
+class TargetVersion(msgspec.Struct, frozen=True):
+    """A Kubernetes minor with its feature gates, where both come from, and the version to compare with, if any.
+
+    ``warnings`` say why the report may not hold for the server that was read, or for one of the two versions.
+    """
+
+    minor: int
+    version_source: VersionSource
+    gates: Mapping[str, bool]
+    gates_source: model.GatesSource
+    upgrade: Behaviour | None = None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def behaviour(self) -> Behaviour:
+        """The behaviour of this Kubernetes."""
+        return features.behaviour(self.minor, self.gates)
+
+    def facts(self, options: CheckOptions) -> ServerFacts:
+        """Return the facts about the servers that verdicts may rely on."""
+        gates_known = self.gates_source != "version"
+        extra_checks = ExtraChecks(
+            recreate=options.recreate, upgrade=self.upgrade, expected_domains=options.expected_domains
+        )
+        return ServerFacts(
+            self.behaviour, gates_known=gates_known, merge_since=options.merging_since, inquiry=extra_checks
+        )
+
+
+def target_for(
+    options: CheckOptions, server: int | None, served_gates: Mapping[str, bool] | None = None
+) -> tuple[TargetVersion, list[str]]:
+    """Return the Kubernetes whose rules decide, and warnings.
+
+    Args:
+        options: The options of the command.
+        server: The minor that the server behaves like; None without one.
+        served_gates: The gates as the server's metrics show them; None where they were not read.
+
+    Raises:
+        UsageError: the version or a gate is unknown.
+    """
+    option_minor = options.minor
+    source: VersionSource = "flag" if option_minor is not None else "default" if server is None else "live"
+    minor, warnings = _evaluated_minor(options, server)
+    other = options.other_minor
+    if other is not None:
+        _confirm_supported("--to", other)
+    warnings += tuple(
+        f"Kubernetes 1.{unreleased} is evaluated as its pre-release {version}: a later 1.{unreleased} may differ"
+        for unreleased, version in PRE_RELEASES.items()
+        if unreleased in (minor, other)
+    )
+    overrides = options.gate_overrides
+    gates = _gates(minor, overrides, other)
+    if served_gates is not None and option_minor is None:
+        gates |= {name: served_gates[name] for name in gates if name in served_gates and name not in overrides}
+    return TargetVersion(
+        minor=minor,
+        version_source=source,
+        gates=gates,
+        gates_source="flag" if overrides else "version" if served_gates is None else "metrics",
+        upgrade=None if other is None else _upgrade(other, minor, gates, overrides),
+        warnings=warnings,
+    ), list(warnings)
+
+
+def target_for_files(options: CheckOptions) -> tuple[TargetVersion, list[str]]:
+    """Return the Kubernetes whose rules decide for files, and notes about it.
+
+    Raises:
+        UsageError: the version or a gate is unknown.
+    """
+    target_version, notes = target_for(options, None)
+    if target_version.version_source == "default":
+        release = f"Kubernetes 1.{target_version.minor}, the newest release known"
+        notes.insert(0, f"judged as {release} (--server-version chooses another)")
+    return target_version, notes
+
+
+def _evaluated_minor(options: CheckOptions, server: int | None) -> tuple[int, tuple[str, ...]]:
+    """Return the minor to evaluate as, and a warning where the server is newer than the newest supported minor.
+
+    Raises:
+        UsageError: the minor that the user names is not supported, or the server is older than all supported ones.
+    """
+    if options.minor is not None:
+        _confirm_supported("--from" if options.from_version else "--server-version", options.minor)
+        return options.minor, ()
+    if server is None:
+        return NEWEST_RELEASED_MINOR, ()
+    if server > NEWEST_MINOR:
+        text = f"Kubernetes 1.{server} is newer than 1.{NEWEST_MINOR}, the newest that is known"
+        return NEWEST_MINOR, (f"{text}: evaluated as 1.{NEWEST_MINOR}",)
+    _confirm_supported("the server's version", server)
+    return server, ()
+
+
+def _confirm_supported(origin: str, minor: int) -> None:
+    """Raise where a minor is not supported.
+
+    Raises:
+        UsageError: it is not; the message begins with its ``origin``.
+    """
+    if not OLDEST_MINOR <= minor <= NEWEST_MINOR:
+        supported = f"1.{OLDEST_MINOR} to 1.{NEWEST_MINOR} are known"
+        raise UsageError(f"{origin}: Kubernetes 1.{minor} is not known ({supported})")
+
+
+def _gates(minor: int, overrides: Mapping[str, bool], other: int | None) -> dict[str, bool]:
+    """Return the gates of a minor, without the overrides that only the minor to compare with takes.
+
+    Raises:
+        UsageError: neither minor takes a gate, or the gates contradict each other.
+    """
+
+    def is_of_other(name: str, *, value: bool) -> bool:
+        here = features.takes(minor, name, value=value)
+        return other is not None and not here and features.takes(other, name, value=value)
+
+    own = {name: value for name, value in overrides.items() if not is_of_other(name, value=value)}
+    try:
+        return features.gates(minor, own)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def _upgrade(minor: int, evaluated: int, gates: Mapping[str, bool], overrides: Mapping[str, bool]) -> Behaviour:
+    """Return the behaviour of the minor to compare with, under the same gates where it takes them.
+
+    Gates at their default in the evaluated minor are left out, because the other minor may have another default.
+
+    Raises:
+        UsageError: no server of that minor would start with these gates.
+    """
+    defaults = features.gates(evaluated, {})
+    set_gates = {name: value for name, value in gates.items() if value != defaults[name]} | dict(overrides)
+    taken = {name: value for name, value in set_gates.items() if features.takes(minor, name, value=value)}
+    try:
+        return features.behaviour(minor, features.gates(minor, taken))
+    except ValueError as error:
+        raise UsageError(f"--to: no server of 1.{minor} would start with these feature gates: {error}") from None
