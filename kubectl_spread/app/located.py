@@ -9,6 +9,7 @@ import msgspec
 
 from kubectl_spread.audit.snapshot.records import Manifest
 from kubectl_spread.errors import Position
+from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.workloads import template_path
 from kubectl_spread.report.model import Finding, Report, Source, unset_none
@@ -49,20 +50,20 @@ def _field(
         position = Position(finding.source.file, finding.source.line)
         there = refs[position]
         if finding.ref in there or len(there) == 1:
-            return finding.ref if finding.ref in there else there[0], position, finding.path
+            return finding.ref if finding.ref in there else there[0], position, FieldPath.parse(finding.path)
     return next(((ref, written[ref], path) for ref, path in _fields(finding) if ref in written), None)
 
 
-def _fields(finding: Finding) -> Iterator[tuple[ObjectRef, str]]:
+def _fields(finding: Finding) -> Iterator[tuple[ObjectRef, FieldPath]]:
     """Yield the fields that a finding may be about: the one at its path, or else the template of that field."""
-    ref, path = finding.ref, finding.path
+    ref, path = finding.ref, FieldPath.parse(finding.path)
     template = template_path(ref.kind)
-    if ref.kind == "Pod" or path.startswith(f"{template}."):
+    if ref.kind == "Pod" or path.is_inside(template):
         yield ref, path
         return
     for pod in finding.pods:
         yield ObjectRef(ref.namespace, "Pod", pod), path
-    yield ref, f"{template}{path.removeprefix('spec')}" if path.startswith("spec.") else path
+    yield ref, path.moved(POD_SPEC, template)
 
 
 def _source(position: Position) -> Source:

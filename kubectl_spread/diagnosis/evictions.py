@@ -69,8 +69,8 @@ def evictions(audit: Audit) -> list[Evictions]:
 
 def _evictions(index: int, row: EvaluatedConstraint, found: Plan) -> Evictions:
     if not found.pods:
-        return Evictions(row=index, path=row.path, reason=found.reason)
-    return Evictions(row=index, path=row.path, pods=[pod.name for pod in found.pods], sure=found.sure)
+        return Evictions(row=index, path=str(row.path), reason=found.reason)
+    return Evictions(row=index, path=str(row.path), pods=[pod.name for pod in found.pods], sure=found.sure)
 
 
 def plan(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> Plan:

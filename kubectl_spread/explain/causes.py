@@ -81,7 +81,7 @@ def _cause(
 ) -> SkewCause:
     return SkewCause(
         row=case.index,
-        path=case.row.path,
+        path=str(case.row.path),
         cause=str(name),
         confidence=str(confidence),
         evidence=[evidence] if isinstance(evidence, str) else evidence,

@@ -97,21 +97,21 @@ def _by_descheduler(
     row: EvaluatedConstraint, constraint: TopologySpreadConstraint, cluster: PodCounts, audit: Audit
 ) -> OtherCount:
     if row.clause.default:
-        return OtherCount(engine="descheduler", path=row.path, differences=[_OWN_ONLY])
+        return OtherCount(engine="descheduler", path=str(row.path), differences=[_OWN_ONLY])
     shape = _listed_shape(row, cluster, audit)
     if shape is None:
-        return OtherCount(engine="descheduler", path=row.path, differences=[_NOT_LISTED])
+        return OtherCount(engine="descheduler", path=str(row.path), differences=[_NOT_LISTED])
     bearer = Bearer(shape.namespace, shape.labels, shape.placement, shape.spec.topology_spread_constraints)
     differences = [
         Difference(rule=str(rule), clause=rule.clause)
         for rule in topologyspread.differences(constraint, bearer, cluster, audit.context.behaviour)
     ]
     if not topologyspread.looks_at(constraint):
-        return OtherCount(engine="descheduler", path=row.path, differences=differences)
+        return OtherCount(engine="descheduler", path=str(row.path), differences=differences)
     counted = topologyspread.count(constraint, bearer, cluster)
     return OtherCount(
         engine="descheduler",
-        path=row.path,
+        path=str(row.path),
         domains=dict(sorted(counted.domains.items())),
         skew=counted.skew,
         violated=counted.violated,
@@ -140,7 +140,7 @@ def _by_karpenter(rows: Sequence[EvaluatedConstraint], audit: Audit) -> OtherCou
         Karpenter.DEFAULTS: clause.default,
     }
     differences = [Difference(rule=str(rule), clause=rule.clause) for rule, true in holds.items() if true]
-    return OtherCount(engine="karpenter", path=clause.path, differences=differences)
+    return OtherCount(engine="karpenter", path=str(clause.path), differences=differences)
 
 
 def _some_node_lacks_another_key(clause: TopologyTerm, clauses: Sequence[TopologyTerm], audit: Audit) -> bool:

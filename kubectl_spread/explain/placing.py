@@ -17,6 +17,7 @@ from kubectl_spread.audit.evaluation import affinity
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.evaluation.obstacles import ObstacleKind
 from kubectl_spread.audit.snapshot.records import PodClass
+from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.scheduler.interpodaffinity import AffinityAnswer
 from kubectl_spread.kube.scheduler.podtopologyspread import Spread
@@ -123,7 +124,7 @@ def _unparsed(shape: PodClass, *, required: bool) -> tuple[str, str] | None:
         soft = clause.spread and not clause.required
         heeded = not clause.spread or (shape.profile is not None and shape.profile.heeds(hard=clause.required))
         if soft is not required and heeded and (error := clause.parse_error):
-            where = f"{error[0]} of {clause.path.removeprefix('spec.')} cannot be parsed"
+            where = f"{error[0]} of {clause.path.moved(POD_SPEC, FieldPath())} cannot be parsed"
             so = "the scheduler fails before it looks at a node" if required else "the scheduler fails to choose a node"
             return (_SPREAD if clause.spread else _POD_AFFINITY), f"{where}, so {so}"
     return None

@@ -107,7 +107,7 @@ def _row(index: int, row: EvaluatedConstraint, spread: Spread, family: Family, a
     gone = leaving(spread, row.namespace, audit)
     return RowRollup(
         row=index,
-        path=row.path,
+        path=str(row.path),
         revisions=[share for share in shares if share.counts and any(share.counts.values())],
         other_pods=_listed(foreign, spread) if foreign else UNSET,
         counted=_listed(spread.match_num, spread),

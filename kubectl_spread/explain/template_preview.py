@@ -66,7 +66,7 @@ def _of_template(template: Template, audit: Audit) -> Iterator[TemplateClause]:
 def _clause(authored: TopologyTerm, merged: TopologyTerm, refusal: Refusal | None) -> TemplateClause:
     constraint = authored.constraint
     return TemplateClause(
-        path=authored.path,
+        path=str(authored.path),
         topology_key=authored.topology_key,
         when_unsatisfiable=UNSET if constraint is None else constraint.when_unsatisfiable,
         max_skew=UNSET if constraint is None else constraint.max_skew,

@@ -127,6 +127,6 @@ def _inert(audit: Audit) -> dict[str, list[Inert]]:
                 continue
             for key in member.keys:
                 if key.verdict is Verdict.STALE_LABEL and key.stored is not None and key.label is not None:
-                    one = Inert(path=row.path, key=key.key, stored=key.stored, label=key.label)
+                    one = Inert(path=str(row.path), key=key.key, stored=key.stored, label=key.label)
                     found.setdefault(member.pod.name, []).append(one)
     return found

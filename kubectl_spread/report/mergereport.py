@@ -87,7 +87,7 @@ def _pods(pods: PodsOutcome) -> Pods:
 
 
 def _refusals(errors: Iterable[FieldError]) -> tuple[ApiError, ...]:
-    return tuple(ApiError(path=error.path, message=error.message) for error in errors)
+    return tuple(ApiError(path=str(error.path), message=error.message) for error in errors)
 
 
 def _delta(before: Mapping[str, Any], after: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -13,7 +13,6 @@ from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint,
 from kubectl_spread.audit.evaluation.evaluators import merged_selector
 from kubectl_spread.audit.merge import differences
 from kubectl_spread.audit.merge.verdicts import SEVEREST, Confidence, KeyVerdict, Verdict
-from kubectl_spread.audit.snapshot.terms import path_order
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.scheduler.podtopologyspread import Spread
 from kubectl_spread.report import model
@@ -44,7 +43,7 @@ def constraint_row(row: EvaluatedConstraint) -> model.Row:
         pod_count=len(row.pods),
         pending=sum(not pod.node for pod in row.pods),
         terminating=sum(pod.terminating for pod in row.pods) or UNSET,
-        path=row.path,
+        path=str(row.path),
         topology_key=row.clause.topology_key,
         selector=selector,
         diff=UNSET if isinstance(selector.merged, UnsetType) else differences.lines(selector.stored, selector.merged),
@@ -98,7 +97,7 @@ def group(found: EvaluatedGroup) -> model.Group:
 def pods(audit: Audit) -> list[model.PodVerdict]:
     """Return every pod and path whose verdict is not ``merged``, by namespace, name and path."""
     found = [(row, member) for row in audit.rows for member in row.members]
-    found.sort(key=lambda item: (item[0].namespace, item[1].pod.name, path_order(item[0].path)))
+    found.sort(key=lambda item: (item[0].namespace, item[1].pod.name, item[0].path.order))
     return [_pod(row, member) for row, member in found]
 
 
@@ -111,7 +110,7 @@ def _pod(row: EvaluatedConstraint, member: EvaluatedPod) -> model.PodVerdict:
         node=member.pod.node or UNSET,
         terminating=member.pod.terminating or UNSET,
         workload=workload(row.workload),
-        path=row.path,
+        path=str(row.path),
         verdict=str(member.verdict),
         confidence=str(confidence),
         keys=[_key(found) for found in member.keys],

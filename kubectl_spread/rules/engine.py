@@ -12,7 +12,7 @@ from msgspec import UNSET, UnsetType
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.scope import Scope
-from kubectl_spread.audit.snapshot.terms import path_order
+from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.report import model, projections
 from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject, SubjectPart
@@ -216,7 +216,7 @@ def _finding(rule: Rule, subject: Subject, evidence: Evidence, indices: Mapping[
         severity=severity.word,
         namespace=subject.namespace,
         object=projections.workload(subject.workload),
-        path=subject.path,
+        path=str(subject.path),
         pods=list(evidence.pods),
         pod_count=len(evidence.pods),
         message=rule.message.format_map(values),
@@ -286,4 +286,4 @@ def restart(workload: ObjectRef, pods: int) -> str:
 
 def _finding_order(finding: model.Finding) -> tuple[object, ...]:
     place = (finding.namespace, finding.object.kind, finding.object.name)
-    return (*place, path_order(finding.path), finding.code, finding.pods, finding.message)
+    return (*place, FieldPath.parse(finding.path).order, finding.code, finding.pods, finding.message)

@@ -13,6 +13,7 @@ from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import Manifest
 from kubectl_spread.audit.snapshot.templates import Refusal, Template
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
+from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.unknownfields import UnknownField
 from kubectl_spread.kube.scheduler.podtopologyspread import Spread
@@ -83,7 +84,7 @@ class Subject(msgspec.Struct, frozen=True, eq=False):
     """
 
     workload: ObjectRef
-    path: str
+    path: FieldPath
     audit: Audit
     rows: tuple[EvaluatedConstraint, ...] = ()
     groups: tuple[EvaluatedGroup, ...] = ()
@@ -108,9 +109,9 @@ class Subject(msgspec.Struct, frozen=True, eq=False):
         return _OF_PODS[members, counts]
 
     @property
-    def clause_path(self) -> str:
+    def clause_path(self) -> FieldPath:
         """The path of the clause as a pod has it, for a template too."""
-        return self.path if self.template is None else f"spec{self.path.removeprefix(self.template.path)}"
+        return self.path if self.template is None else self.path.moved(self.template.path, POD_SPEC)
 
     @property
     def clauses(self) -> tuple[TopologyTerm, ...]:

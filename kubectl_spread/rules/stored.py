@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from kubectl_spread.audit.merge.admission_check import Refusals
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
+from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.rules.model import Subject
 
 
@@ -36,5 +37,5 @@ def names_a_key_twice(messages: Iterable[str]) -> bool:
     return any("exists in both matchLabelKeys and labelSelector" in message for message in messages)
 
 
-def _messages(refusals: Refusals, path: str) -> list[str]:
+def _messages(refusals: Refusals, path: FieldPath) -> list[str]:
     return [message for refusal in refusals if refusal.path == path for message in refusal.messages]

@@ -8,6 +8,7 @@ from itertools import groupby
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint, EvaluatedGroup
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.audit.snapshot.templates import Refusal, Template
+from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.unknownfields import UnknownField
 from kubectl_spread.rules.model import Subject
@@ -45,7 +46,7 @@ def subjects(audit: Audit) -> Iterator[Subject]:
         yield from _subjects_of(template, audit, beside_pods=template.workload in stored)
 
 
-Place = tuple[ObjectRef, str]
+Place = tuple[ObjectRef, FieldPath]
 """Workload and field path."""
 
 

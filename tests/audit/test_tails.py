@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from kubectl_spread.audit.snapshot.tails import SelectorParts, split
-from kubectl_spread.audit.snapshot.terms import clauses, path_order
+from kubectl_spread.audit.snapshot.terms import clauses
+from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.labels import describe
 from tests.builders import Json, affinity, constraint, decode_pod, pod_json, requirement, selector, term
 
@@ -123,7 +124,7 @@ def test_clauses_stand_in_the_order_of_the_api_and_sort_by_number() -> None:
         for field in ("podAntiAffinity", "podAffinity")
     }
     found = clauses(decode_pod(pod_json(constraints=[constraint()] * 11, affinity=both)).spec)
-    paths = [clause.path for clause in found]
+    paths = [str(clause.path) for clause in found]
     spread = [f"spec.topologySpreadConstraints[{index}]" for index in range(11)]
     terms = [
         f"spec.affinity.{field}.{kind}DuringSchedulingIgnoredDuringExecution[0]{end}"
@@ -131,6 +132,6 @@ def test_clauses_stand_in_the_order_of_the_api_and_sort_by_number() -> None:
         for kind, end in (("required", ""), ("preferred", ".podAffinityTerm"))
     ]
     assert paths == [*spread, *terms]
-    assert sorted(sorted(spread), key=path_order) == spread
+    assert sorted(sorted(spread), key=lambda path: FieldPath.parse(path).order) == spread
     assert [clause.required for clause in found[11:]] == [True, False, True, False]
     assert all(clause.spread for clause in found[:11])

@@ -12,6 +12,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from kubectl_spread.errors import Position
+from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.sources.files import positions
 from tests.cli.manifests import BLOCK, CLAUSE, CONFIG, SHAPES, WEB, place, sources
@@ -88,7 +89,7 @@ def test_large_files_are_not_read_again(folder: Path, monkeypatch: pytest.Monkey
 
 
 WEB_REF = ObjectRef("default", "Deployment", "web")
-PATH = "spec.template.spec.topologySpreadConstraints[0]"
+PATH = FieldPath.parse("spec.template.spec.topologySpreadConstraints[0]")
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from kubectl_spread.audit.evaluation.counting import Census
 from kubectl_spread.audit.snapshot.scope import Scope
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.kube.api.field import FieldError
+from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.types import (
     LabelSelector,
     Message,
@@ -38,7 +39,7 @@ from kubectl_spread.sources.decode import json_objects
 from tests.builders import Json
 from tests.conformance import resource_answers
 
-_TEMPLATE: Final = "spec.template.spec"
+_TEMPLATE: Final = FieldPath(("spec", "template", "spec"))
 _EMPTY: Final = msgspec.Raw(b"{}")
 _UNJUDGED: Final = Scope(namespace="-")
 _NOT_MATCHING: Final = "Unschedulable: node(s) didn't match pod topology spread constraints"

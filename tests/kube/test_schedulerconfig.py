@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.types import LabelSelector, TopologySpreadConstraint
 from kubectl_spread.kube.scheduler import configuration, defaultconstraints
 from kubectl_spread.kube.scheduler.configuration import (
@@ -23,7 +24,7 @@ from kubectl_spread.kube.scheduler.configuration import (
 )
 from tests.builders import ZONE
 
-PATH = "args"
+PATH = FieldPath(("args",))
 OWN = TopologySpreadConstraint(max_skew=2, topology_key=ZONE, when_unsatisfiable="DoNotSchedule")
 
 

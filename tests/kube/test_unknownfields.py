@@ -7,16 +7,18 @@ from typing import Any
 
 import pytest
 
+from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.unknownfields import unknown_fields
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-TEMPLATE = "spec.template.spec"
+TEMPLATE = FieldPath.parse("spec.template.spec")
 SPREAD = "topologySpreadConstraints"
 
 
 def of_pod(spec: dict[str, Any]) -> list[tuple[str, str]]:
-    return [(field.path, field.meant) for field in unknown_fields({"metadata": {"name": "p"}, "spec": spec}, "spec")]
+    fields = unknown_fields({"metadata": {"name": "p"}, "spec": spec}, POD_SPEC)
+    return [(str(field.path), str(field.meant)) for field in fields]
 
 
 def constraint(**fields: Any) -> dict[str, Any]:
@@ -137,7 +139,7 @@ def test_inside_affinity(affinity: dict[str, Any], path: str, meant: str) -> Non
     ],
 )
 def test_at_another_place_of_a_workload(manifest: dict[str, Any], path: str, meant: str) -> None:
-    assert unknown_fields(manifest, TEMPLATE) == ((path, f"{TEMPLATE}.{meant}"),)
+    assert unknown_fields(manifest, TEMPLATE) == ((FieldPath.parse(path), FieldPath.parse(f"{TEMPLATE}.{meant}")),)
 
 
 @pytest.mark.parametrize("name", [SPREAD, "affinity", "podAffinity", "podAntiAffinity"])
@@ -164,13 +166,13 @@ def test_below_a_field_that_is_not_the_template(manifest: dict[str, Any], path: 
     value: Any = [constraint()] if name == SPREAD else {"podAffinity": {}}
     placed = json.loads(json.dumps(manifest).replace('"HERE"', json.dumps({name: value})))
     [field] = unknown_fields(placed, TEMPLATE)
-    assert field.path == f"{path}.{name}"
-    assert field.meant in (f"{TEMPLATE}.{name}", f"{TEMPLATE}.affinity.{name}")
+    assert str(field.path) == f"{path}.{name}"
+    assert str(field.meant) in (f"{TEMPLATE}.{name}", f"{TEMPLATE}.affinity.{name}")
 
 
 def test_a_field_at_another_place_is_reported_once() -> None:
     manifest = {"spec": {SPREAD: [constraint()], "template": {"spec": {"containers": [{SPREAD: [constraint()]}]}}}}
-    paths = [field.path for field in unknown_fields(manifest, TEMPLATE)]
+    paths = [str(field.path) for field in unknown_fields(manifest, TEMPLATE)]
     assert paths == [f"spec.{SPREAD}", f"{TEMPLATE}.containers[0].{SPREAD}"]
 
 

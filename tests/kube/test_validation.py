@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
+from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.apiserver.strategy import prepare_for_create
 from kubectl_spread.kube.apiserver.validation import pod_errors
 from kubectl_spread.kube.features import Gate, behaviour, gates
@@ -484,12 +485,12 @@ def test_errors_stand_in_the_order_of_the_api() -> None:
 def test_templates_are_judged_unmerged(match: list[str], found: Json, merging: bool, legacy: bool) -> None:
     """A template may pass of which every pod is refused."""
     spec = decode_pod(pod_json(labels=R1, constraints=[keyed(match, labelSelector=found)])).spec
-    path = "spec.template.spec"
+    path = FieldPath.parse("spec.template.spec")
     for minor, refused in ((37, merging), (33, legacy)):
         errors = pod_errors(spec, behaviour(minor, gates(minor, {})), path)
         assert bool(errors) is refused
         assert all(error.message.startswith(f"{path}.topologySpreadConstraints[0]") for error in errors)
-        assert all(error.message.startswith(error.path) for error in errors)
+        assert all(error.message.startswith(f"{error.path}: ") for error in errors)
 
 
 def test_a_term_on_hostname_without_keys_is_fine() -> None:

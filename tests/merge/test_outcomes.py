@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from kubectl_spread.audit.merge.merging import Change, Outcome, applied, judge_workload, merge_pod, unmerge_pod
+from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.labels import describe_requirement
 from kubectl_spread.kube.api.workloads import KINDS
 from kubectl_spread.kube.features import behaviour, gates
@@ -63,7 +64,7 @@ def messages(outcome: Outcome) -> list[str]:
 
 
 def appended(outcome: Outcome) -> dict[str, list[str]]:
-    return {change.path: [describe_requirement(item) for item in change.appended] for change in outcome.changes}
+    return {str(change.path): [describe_requirement(item) for item in change.appended] for change in outcome.changes}
 
 
 class TestMerge:
@@ -94,12 +95,12 @@ class TestMerge:
         found["spec"]["affinity"] = affinity("podAffinity", term(key=""))
         where = "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey"
         outcome = merge(found)
-        assert [error.path for error in outcome.errors][:1] == [where]
+        assert [str(error.path) for error in outcome.errors][:1] == [where]
         assert messages(outcome)[-2:] == [f"{SPREAD}[0]: {OVERLAP}"] * 2
 
     def test_fields_of_disabled_gates_are_dropped(self) -> None:
         outcome = merge(spread(), 33, MatchLabelKeysInPodTopologySpread=False)
-        assert outcome.changes == (Change(SPREAD, dropped=("matchLabelKeys",)),)
+        assert outcome.changes == (Change(FieldPath.parse(SPREAD), dropped=("matchLabelKeys",)),)
         assert outcome.notes == (f"{SPREAD}.matchLabelKeys: dropped, as its feature gate is off",)
 
     @pytest.mark.parametrize(("minor", "warned"), [(27, False), (28, True), (37, True)])
@@ -148,7 +149,7 @@ class TestWorkloads:
         where = f"{path}.topologySpreadConstraints[0].maxSkew"
         assert messages(outcome) == [f"{where}: Invalid value: 0: must be greater than zero"]
         assert outcome.pods is not None
-        assert [error.path for error in outcome.pods.errors] == [f"{SPREAD}.maxSkew"]
+        assert [str(error.path) for error in outcome.pods.errors] == [f"{SPREAD}.maxSkew"]
         assert labels is None or outcome.pods.presumed_labels == labels
 
     def test_a_template_may_be_taken_and_its_pods_refused(self) -> None:
@@ -162,7 +163,7 @@ class TestWorkloads:
         twice = ("pod-template-hash", "pod-template-hash")
         outcome = workload("Deployment", spread(match=twice))
         assert outcome.pods is not None
-        assert [error.path for error in outcome.pods.errors] == [f"{SPREAD}[1]"]
+        assert [str(error.path) for error in outcome.pods.errors] == [f"{SPREAD}[1]"]
         assert workload("ReplicaSet", spread(match=twice)).pods is not None
 
     def test_before_1_34_the_template_is_refused(self) -> None:

@@ -21,7 +21,8 @@ from kubectl_spread.audit.snapshot.revisions import Revisions
 from kubectl_spread.audit.snapshot.scope import Target
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.audit.snapshot.templates import Template
-from kubectl_spread.audit.snapshot.terms import TopologyTerm, path_order
+from kubectl_spread.audit.snapshot.terms import TopologyTerm
+from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.scheduler import nodeaffinity
 from kubectl_spread.kube.scheduler.podtopologyspread import NodeSets, Spread
@@ -58,7 +59,7 @@ class EvaluatedConstraint(msgspec.Struct):
         return self.workload.namespace
 
     @property
-    def path(self) -> str:
+    def path(self) -> FieldPath:
         """The field path of the clause."""
         return self.clause.path
 
@@ -213,7 +214,7 @@ class _Keys(msgspec.Struct, frozen=True):
     more or fewer constraints hold the same term at another index.
     """
 
-    rows: tuple[tuple[str, int, bytes, bytes], ...]
+    rows: tuple[tuple[FieldPath, int, bytes, bytes], ...]
     group: bytes | None
 
 
@@ -288,7 +289,7 @@ def _member_order(member: EvaluatedPod) -> tuple[int, str]:
 
 
 def _row_order(row: EvaluatedConstraint) -> tuple[object, ...]:
-    return (row.workload, path_order(row.path), row.effective, row.pods[0].name)
+    return (row.workload, row.path.order, row.effective, row.pods[0].name)
 
 
 def _group_order(group: EvaluatedGroup) -> tuple[object, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.templates import (
@@ -17,11 +16,11 @@ from kubectl_spread.audit.snapshot.templates import (
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.field import FieldError
+from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
 from kubectl_spread.kube.apiserver import validation
 from kubectl_spread.kube.features import Behaviour
 
 Refusals = tuple[Refusal, ...]
-_TERM: Final = ".podAffinityTerm"
 
 
 class AdmissionCheck:
@@ -76,14 +75,14 @@ def _names_a_key_twice(clause: TopologyTerm) -> bool:
 
 
 def _of_pods(shape: PodClass, errors: Iterable[FieldError], refused: Refused) -> Refusals:
-    return _at_clauses(by_clause(errors, refused, "spec"), shape.clauses)
+    return _at_clauses(by_clause(errors, refused, POD_SPEC), shape.clauses)
 
 
 def _at_clauses(refusals: Iterable[Refusal], clauses: Iterable[TopologyTerm]) -> Refusals:
     """Return refusals with the paths of the clauses they are about, each message once; a weight is its term's."""
-    paths = {clause.path.removesuffix(_TERM): clause.path for clause in clauses}
-    found: dict[tuple[str, Refused], list[str]] = {}
+    paths = {path: clause.path for clause in clauses for path in (clause.path, clause.place)}
+    found: dict[tuple[FieldPath, Refused], list[str]] = {}
     for refusal in refusals:
-        path = paths.get(refusal.path.removesuffix(_TERM), refusal.path)
+        path = paths.get(refusal.path, refusal.path)
         found.setdefault((path, refusal.refused), []).extend(refusal.messages)
     return tuple(Refusal(*place, tuple(dict.fromkeys(messages))) for place, messages in found.items())

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.types import LabelSelector
 
 
@@ -23,7 +24,7 @@ def lines(stored: LabelSelector | None, merged: LabelSelector | None) -> list[st
     changes = [(level.path(output_format="list"), level) for found in tree.values() for level in found]
     text = []
     for path, level in sorted(changes, key=lambda change: change[0]):
-        where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
+        where = FieldPath(path)
         for sign, value in (("-", level.t1), ("+", level.t2)):
             if isinstance(value, str | dict | list | tuple):
                 text.append(f"{sign}{where}: {_compact(value)}" if where else f"{sign}{_compact(value)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -13,13 +12,13 @@ from kubectl_spread.audit.snapshot.tails import Key, SelectorParts, split
 from kubectl_spread.audit.snapshot.templates import controller_labels, pod_refusals, template_labels
 from kubectl_spread.audit.snapshot.terms import TopologyTerm, clauses
 from kubectl_spread.kube.api.field import FieldError
+from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.labels import Operator, describe_requirement
 from kubectl_spread.kube.api.types import LabelSelectorRequirement, Pod, PodSpec
 from kubectl_spread.kube.api.workloads import WorkloadObject, template_path
 from kubectl_spread.kube.apiserver import podwarnings, strategy, validation
 from kubectl_spread.kube.features import Behaviour
 
-_STEP: Final = re.compile(r"([A-Za-z]+)|\[(\d+)\]")
 _TAKEN_OUT: Final = frozenset({Verdict.MERGED, Verdict.STALE_LABEL})
 _MISSING: Final = frozenset(
     {Verdict.UNMERGED, Verdict.LATE_LABEL, Verdict.PRE_UPGRADE, Verdict.MERGE_OFF, Verdict.BIND_LABEL}
@@ -36,7 +35,7 @@ class Change(msgspec.Struct, frozen=True):
         dropped: The fields that are taken out of the clause itself.
     """
 
-    path: str
+    path: FieldPath
     removed: tuple[int, ...] = ()
     appended: tuple[LabelSelectorRequirement, ...] = ()
     dropped: tuple[str, ...] = ()
@@ -124,7 +123,7 @@ def applied(found: Mapping[str, Any], changes: Sequence[Change]) -> dict[str, An
     """Return an object as JSON has it with the changes made; what does not change is shared."""
     changed: Any = found
     for change in changes:
-        changed = _applied_at(changed, _steps(change.path), change)
+        changed = _applied_at(changed, change.path, change)
     return dict(changed)
 
 
@@ -228,11 +227,7 @@ def _without(spec: PodSpec, changes: Sequence[Change]) -> PodSpec:
     return msgspec.convert(found["spec"], PodSpec)
 
 
-def _steps(path: str) -> list[str | int]:
-    return [name or int(index) for name, index in _STEP.findall(path)]
-
-
-def _applied_at(value: Any, steps: list[str | int], change: Change) -> Any:
+def _applied_at(value: Any, steps: Sequence[str | int], change: Change) -> Any:
     if not steps:
         return _changed_clause(value, change)
     step, *rest = steps

@@ -15,6 +15,7 @@ from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.audit.snapshot.tails import SelectorParts
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.types import LabelSelector, TopologySpreadConstraint
 from kubectl_spread.kube.scheduler.podtopologyspread import WhenUnsatisfiable, effective_selector
 
@@ -82,7 +83,7 @@ def _clause(index: int, default: TopologySpreadConstraint, selector: LabelSelect
     """Return a default constraint as a clause; what it says of matchLabelKeys has no effect."""
     constraint = msgspec.structs.replace(default, label_selector=selector, match_label_keys=())
     return TopologyTerm(
-        path=f"defaultConstraints[{index}]",
+        path=FieldPath(("defaultConstraints", index)),
         topology_key=constraint.topology_key,
         selector=selector,
         match_label_keys=(),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Final
@@ -11,6 +10,7 @@ import msgspec
 
 from kubectl_spread.audit.snapshot.terms import TopologyTerm, clauses
 from kubectl_spread.kube.api.field import FieldError
+from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import OwnerReference, PodSpec
@@ -38,9 +38,12 @@ _CONTROLLER_LABELS: Final[Mapping[str, tuple[str, ...]]] = {
     "Job": _JOB_LABELS,
     "CronJob": _JOB_LABELS,
 }
-_CLAUSE: Final = re.compile(
-    r"(?:topologySpreadConstraints|requiredDuringSchedulingIgnoredDuringExecution)\[\d+\]"
-    r"|preferredDuringSchedulingIgnoredDuringExecution\[\d+\](?:\.podAffinityTerm)?"
+_LISTS_OF_CLAUSES: Final = frozenset(
+    {
+        "topologySpreadConstraints",
+        "requiredDuringSchedulingIgnoredDuringExecution",
+        "preferredDuringSchedulingIgnoredDuringExecution",
+    }
 )
 
 
@@ -56,7 +59,7 @@ class Refused(StrEnum):
 class Refusal(msgspec.Struct, frozen=True):
     """The API's own words on one clause that it would not take."""
 
-    path: str
+    path: FieldPath
     refused: Refused
     messages: tuple[str, ...]
 
@@ -74,7 +77,7 @@ class Template(msgspec.Struct, frozen=True):
     workload: ObjectRef
     owner: OwnerReference | None
     spec: PodSpec
-    path: str
+    path: FieldPath
     labels: Labels
     clauses: tuple[TopologyTerm, ...]
     replicas: int | None
@@ -128,7 +131,7 @@ def template_labels(kind: str, workload: WorkloadObject) -> Labels:
     return {**presumed, **workload.template.metadata.labels}
 
 
-def template_refusals(spec: PodSpec, labels: Labels, behaviour: Behaviour, path: str) -> tuple[Refusal, ...]:
+def template_refusals(spec: PodSpec, labels: Labels, behaviour: Behaviour, path: FieldPath) -> tuple[Refusal, ...]:
     """Return what an apiserver of this behaviour says to a template, or else to the pods made from it.
 
     Args:
@@ -148,13 +151,18 @@ def pod_refusals(spec: PodSpec, labels: Labels, behaviour: Behaviour) -> tuple[F
     return validation.pod_errors(strategy.prepare_for_create(spec, labels, behaviour), behaviour)
 
 
-def by_clause(errors: Iterable[FieldError], refused: Refused, path: str) -> tuple[Refusal, ...]:
+def by_clause(errors: Iterable[FieldError], refused: Refused, path: FieldPath) -> tuple[Refusal, ...]:
     """Gather errors by the clause they are about; ``path`` is where the pod spec stands."""
-    found: dict[str, list[str]] = {}
+    by_path: dict[FieldPath, list[str]] = {}
     for error in errors:
-        match = _CLAUSE.search(error.path)
-        clause = error.path[: match.end()] if match else error.path
-        if refused is Refused.PODS:
-            clause = f"{path}{clause.removeprefix('spec')}"
-        found.setdefault(clause, []).append(error.message)
-    return tuple(Refusal(clause, refused, tuple(messages)) for clause, messages in found.items())
+        clause = _clause_of(error.path)
+        by_path.setdefault(clause.moved(POD_SPEC, path) if refused is Refused.PODS else clause, []).append(
+            error.message
+        )
+    return tuple(Refusal(clause, refused, tuple(messages)) for clause, messages in by_path.items())
+
+
+def _clause_of(path: FieldPath) -> FieldPath:
+    """Return the path of the clause that has a field, which is a weight's or a term's in a preferred term."""
+    depth = next((depth for depth, step in enumerate(path) if step in _LISTS_OF_CLAUSES), len(path)) + 2
+    return FieldPath(path[: depth + (path[depth : depth + 1] == ("podAffinityTerm",))])

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from functools import cached_property
 
 import msgspec
 
 from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.types import LabelSelector, PodAffinity, PodAffinityTerm, PodSpec, TopologySpreadConstraint
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-_INDEX = re.compile(r"\[(\d+)\]")
 
 
 class TopologyTerm(msgspec.Struct, frozen=True, dict=True):
@@ -22,7 +21,7 @@ class TopologyTerm(msgspec.Struct, frozen=True, dict=True):
     ``default`` one is the scheduler's own, for pods that have no spread constraints.
     """
 
-    path: str
+    path: FieldPath
     topology_key: str
     selector: LabelSelector | None
     match_label_keys: tuple[str, ...]
@@ -31,6 +30,11 @@ class TopologyTerm(msgspec.Struct, frozen=True, dict=True):
     constraint: TopologySpreadConstraint | None
     default: bool = False
     namespace_selector: LabelSelector | None = None
+
+    @property
+    def place(self) -> FieldPath:
+        """The path of the item in its list; that of a preferred term is of the weight and the term."""
+        return FieldPath(self.path[:-1]) if self.path[-1:] == ("podAffinityTerm",) else self.path
 
     @property
     def spread(self) -> bool:
@@ -53,7 +57,7 @@ class TopologyTerm(msgspec.Struct, frozen=True, dict=True):
         return next(((name, error) for name, error in found if error), None)
 
 
-def clauses(spec: PodSpec, path: str = "spec") -> tuple[TopologyTerm, ...]:
+def clauses(spec: PodSpec, path: FieldPath = POD_SPEC) -> tuple[TopologyTerm, ...]:
     """Return the spread constraints of a pod, then its affinity and anti-affinity terms, in the API's order.
 
     Args:
@@ -61,24 +65,19 @@ def clauses(spec: PodSpec, path: str = "spec") -> tuple[TopologyTerm, ...]:
         path: Where the spec stands in its object.
     """
     constraints = tuple(
-        _constraint_clause(f"{path}.topologySpreadConstraints[{index}]", constraint)
+        _constraint_clause(path / "topologySpreadConstraints" / index, constraint)
         for index, constraint in enumerate(spec.topology_spread_constraints)
     )
     if spec.affinity is None:
         return constraints
     return (
         *constraints,
-        *_term_clauses(f"{path}.affinity.podAffinity", spec.affinity.pod_affinity),
-        *_term_clauses(f"{path}.affinity.podAntiAffinity", spec.affinity.pod_anti_affinity),
+        *_term_clauses(path / "affinity" / "podAffinity", spec.affinity.pod_affinity),
+        *_term_clauses(path / "affinity" / "podAntiAffinity", spec.affinity.pod_anti_affinity),
     )
 
 
-def path_order(path: str) -> tuple[str | int, ...]:
-    """Return a sort key for field paths that compares indices as numbers."""
-    return tuple(int(part) if part.isdigit() else part for part in _INDEX.split(path))
-
-
-def _constraint_clause(path: str, constraint: TopologySpreadConstraint) -> TopologyTerm:
+def _constraint_clause(path: FieldPath, constraint: TopologySpreadConstraint) -> TopologyTerm:
     return TopologyTerm(
         path=path,
         topology_key=constraint.topology_key,
@@ -90,16 +89,16 @@ def _constraint_clause(path: str, constraint: TopologySpreadConstraint) -> Topol
     )
 
 
-def _term_clauses(path: str, affinity: PodAffinity | None) -> tuple[TopologyTerm, ...]:
+def _term_clauses(path: FieldPath, affinity: PodAffinity | None) -> tuple[TopologyTerm, ...]:
     if affinity is None:
         return ()
     required = affinity.required_during_scheduling_ignored_during_execution
     preferred = affinity.preferred_during_scheduling_ignored_during_execution
     return (
-        *(_term_clause(f"{path}.{_REQUIRED}[{index}]", term, required=True) for index, term in enumerate(required)),
+        *(_term_clause(path / _REQUIRED / index, term, required=True) for index, term in enumerate(required)),
         *(
             _term_clause(
-                f"{path}.{_PREFERRED}[{index}].podAffinityTerm",
+                path / _PREFERRED / index / "podAffinityTerm",
                 weighted.pod_affinity_term,
                 required=False,
             )
@@ -108,7 +107,7 @@ def _term_clauses(path: str, affinity: PodAffinity | None) -> tuple[TopologyTerm
     )
 
 
-def _term_clause(path: str, term: PodAffinityTerm, *, required: bool) -> TopologyTerm:
+def _term_clause(path: FieldPath, term: PodAffinityTerm, *, required: bool) -> TopologyTerm:
     return TopologyTerm(
         path=path,
         topology_key=term.topology_key,

@@ -10,6 +10,8 @@ from typing import Final
 
 import msgspec
 
+from kubectl_spread.kube.api.fieldpath import FieldPath
+
 _ESCAPES: Final = {
     '"': '\\"',
     "\\": "\\\\",
@@ -27,7 +29,7 @@ _LAST_OF_FOUR_DIGITS: Final = 0xFFFF
 class FieldError(msgspec.Struct, frozen=True):
     """One error of the API: the field's path, and the whole text with path, type, value and detail."""
 
-    path: str
+    path: FieldPath
     message: str
 
 
@@ -45,28 +47,28 @@ def _escaped(char: str) -> str:
     return f"\\u{code:04x}" if code <= _LAST_OF_FOUR_DIGITS else f"\\U{code:08x}"
 
 
-def invalid(path: str, value: str | int, detail: str) -> FieldError:
+def invalid(path: FieldPath, value: str | int, detail: str) -> FieldError:
     """Return the error of a value that is wrong."""
     shown = _quoted(value) if isinstance(value, str) else value
     return FieldError(path, f"{path}: Invalid value: {shown}: {detail}")
 
 
-def required(path: str, detail: str) -> FieldError:
+def required(path: FieldPath, detail: str) -> FieldError:
     """Return the error of a value that is missing."""
     return FieldError(path, f"{path}: Required value: {detail}")
 
 
-def forbidden(path: str, detail: str) -> FieldError:
+def forbidden(path: FieldPath, detail: str) -> FieldError:
     """Return the error of a field that must not be set."""
     return FieldError(path, f"{path}: Forbidden: {detail}")
 
 
-def unsupported(path: str, value: str, supported: Iterable[str]) -> FieldError:
+def unsupported(path: FieldPath, value: str, supported: Iterable[str]) -> FieldError:
     """Return the error of a value that is none of the supported ones."""
     allowed = ", ".join(_quoted(one) for one in supported)
     return FieldError(path, f"{path}: Unsupported value: {_quoted(value)}: supported values: {allowed}")
 
 
-def duplicate(path: str, value: str) -> FieldError:
+def duplicate(path: FieldPath, value: str) -> FieldError:
     """Return the error of a value that stands twice."""
     return FieldError(path, f"{path}: Duplicate value: {_quoted(value)}")

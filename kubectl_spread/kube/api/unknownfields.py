@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.types import (
     Affinity,
     LabelSelector,
@@ -37,11 +38,11 @@ _TYPE_OF: Final[Mapping[str, type[Message]]] = {
     "matchExpressions": LabelSelectorRequirement,
 }
 """Maps a field to the type of what it holds, where all fields of that type are declared."""
-_OF_POD_SPEC: Final[Mapping[str, str]] = {
-    "topologySpreadConstraints": "topologySpreadConstraints",
-    "affinity": "affinity",
-    "podAffinity": "affinity.podAffinity",
-    "podAntiAffinity": "affinity.podAntiAffinity",
+_OF_POD_SPEC: Final[Mapping[str, FieldPath]] = {
+    "topologySpreadConstraints": FieldPath(("topologySpreadConstraints",)),
+    "affinity": FieldPath(("affinity",)),
+    "podAffinity": FieldPath(("affinity", "podAffinity")),
+    "podAntiAffinity": FieldPath(("affinity", "podAntiAffinity")),
 }
 """Maps the fields of spread and affinity to their place in a pod spec."""
 _CONTAINERS: Final = ("containers", "initContainers", "ephemeralContainers")
@@ -52,20 +53,20 @@ _MEANT: Final = 0.7
 
 
 class UnknownField(NamedTuple):
-    """A field that the API does not have: its path, and that of the field that was meant, "" where nobody can tell."""
+    """A field that the API does not have; ``meant`` is the path of the field that was meant, empty if it is unclear."""
 
-    path: str
-    meant: str
+    path: FieldPath
+    meant: FieldPath
 
 
 class _Above(NamedTuple):
     """A place around the one that is looked at: its path, and the fields that it has."""
 
-    path: str
+    path: FieldPath
     names: Sequence[str]
 
 
-def unknown_fields(manifest: Mapping[str, Any], pod_spec: str) -> tuple[UnknownField, ...]:
+def unknown_fields(manifest: Mapping[str, Any], pod_spec: FieldPath) -> tuple[UnknownField, ...]:
     """Return the fields about spread and affinity that the API does not have, in the order in which they are written.
 
     Args:
@@ -77,35 +78,34 @@ def unknown_fields(manifest: Mapping[str, Any], pod_spec: str) -> tuple[UnknownF
     return (*near, *(field for field in _elsewhere(manifest, pod_spec) if field.path not in reported))
 
 
-def _near_pod_spec(manifest: Mapping[str, Any], pod_spec: str) -> Iterator[UnknownField]:
+def _near_pod_spec(manifest: Mapping[str, Any], pod_spec: FieldPath) -> Iterator[UnknownField]:
     """Yield the unknown fields of the pod spec and of the objects around it."""
-    steps = pod_spec.split(".")
     here: Any = manifest
-    for depth in range(len(steps)):
-        path = ".".join(steps[:depth])
+    path = FieldPath()
+    for step in pod_spec:
         yield from _misplaced(here, path, pod_spec)
-        yield from _misplaced(here.get("metadata"), _join(path, "metadata"), pod_spec)
-        here = here.get(steps[depth])
+        yield from _misplaced(here.get("metadata"), path / "metadata", pod_spec)
+        here, path = here.get(step), path / step
         if not isinstance(here, dict):
             return
     yield from _of_pod_spec(here, pod_spec)
 
 
-def _elsewhere(manifest: Mapping[str, Any], pod_spec: str) -> Iterator[UnknownField]:
+def _elsewhere(manifest: Mapping[str, Any], pod_spec: FieldPath) -> Iterator[UnknownField]:
     """Yield the fields with the names of a pod spec's that hold objects anywhere else, as a misspelt template has them.
 
     Labels and annotations of these names are strings. The search keeps a stack, since a manifest may be deep.
     """
-    stack: list[tuple[str, Any]] = [("", manifest)]
+    stack: list[tuple[FieldPath, Any]] = [(FieldPath(), manifest)]
     while stack:
         path, value = stack.pop()
         if isinstance(value, list):
-            stack += [(f"{path}[{index}]", item) for index, item in enumerate(value)][::-1]
+            stack += [(path / index, item) for index, item in enumerate(value)][::-1]
         elif isinstance(value, dict):
             for key in value if path != pod_spec else ():
                 if key in _OF_POD_SPEC and _holds_objects(value[key]):
-                    yield UnknownField(_join(path, key), _join(pod_spec, _OF_POD_SPEC[key]))
-            stack += [(_join(path, key), item) for key, item in value.items() if key not in _OF_POD_SPEC][::-1]
+                    yield UnknownField(path / key, FieldPath((*pod_spec, *_OF_POD_SPEC[key])))
+            stack += [(path / key, item) for key, item in value.items() if key not in _OF_POD_SPEC][::-1]
 
 
 def _holds_objects(value: Any) -> bool:
@@ -113,21 +113,21 @@ def _holds_objects(value: Any) -> bool:
     return any(isinstance(item, dict) and item for item in items)
 
 
-def _of_pod_spec(spec: Mapping[str, Any], path: str) -> Iterator[UnknownField]:
+def _of_pod_spec(spec: Mapping[str, Any], path: FieldPath) -> Iterator[UnknownField]:
     names = ("topologySpreadConstraints", "affinity")
     yield from (field for field in _misplaced(spec, path, path) if field.meant != field.path)
     for name in _CONTAINERS:
         for index, container in enumerate(spec.get(name) or ()):
-            yield from _misplaced(container, f"{path}.{name}[{index}]", path)
+            yield from _misplaced(container, path / name / index, path)
     for name in names:
-        yield from _inside(spec.get(name), name, _join(path, name), (_Above(path, names),))
+        yield from _inside(spec.get(name), name, path / name, (_Above(path, names),))
 
 
-def _misplaced(value: Any, path: str, pod_spec: str) -> Iterator[UnknownField]:
+def _misplaced(value: Any, path: FieldPath, pod_spec: FieldPath) -> Iterator[UnknownField]:
     """Yield the fields that are called like one of a pod spec, or nearly so."""
     for key in value if isinstance(value, dict) else ():
         if near := _spelt_alike(key):
-            yield UnknownField(_join(path, key), _join(pod_spec, _OF_POD_SPEC[near]))
+            yield UnknownField(path / key, FieldPath((*pod_spec, *_OF_POD_SPEC[near])))
 
 
 @lru_cache(maxsize=1024)
@@ -135,42 +135,38 @@ def _spelt_alike(key: str) -> str:
     return next(iter(get_close_matches(key, _OF_POD_SPEC, 1, _MISSPELT)), "")
 
 
-def _inside(value: Any, name: str, path: str, above: tuple[_Above, ...]) -> Iterator[UnknownField]:
+def _inside(value: Any, name: str, path: FieldPath, above: tuple[_Above, ...]) -> Iterator[UnknownField]:
     """Yield the unknown fields inside the field ``name``, which may hold a list."""
     if isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _inside(item, name, f"{path}[{index}]", above)
+            yield from _inside(item, name, path / index, above)
     elif isinstance(value, dict):
         type_ = _TYPE_OF[name]
         names = _names(type_)
         for key, item in value.items():
             if key not in names:
-                yield UnknownField(_join(path, key), _meant(key, type_, path, above))
+                yield UnknownField(path / key, _meant(key, type_, path, above))
             elif key in _TYPE_OF:
-                yield from _inside(item, key, _join(path, key), (*above, _Above(path, names)))
+                yield from _inside(item, key, path / key, (*above, _Above(path, names)))
 
 
-def _meant(key: str, type_: type[Message], path: str, above: Sequence[_Above]) -> str:
+def _meant(key: str, type_: type[Message], path: FieldPath, above: Sequence[_Above]) -> FieldPath:
     """Return the field that was meant: inside a field next to it, around it, or spelt like it."""
     names = _names(type_)
     beside = [name for name in names if name in _TYPE_OF and name != "matchExpressions"]
     for name in beside:
         if key in _names(_TYPE_OF[name]):
-            return _join(_join(path, name), key)
+            return path / name / key
     for place in reversed(above):
         if key in place.names:
-            return _join(place.path, key)
+            return place.path / key
     if any(key in _names(other) for other in _TYPE_OF.values()):
         # A field of something else that is spelt alike would be another wrong one.
-        return ""
+        return FieldPath()
     near = get_close_matches(key, names, 1, _MEANT) or [name for name in names if name.startswith(key)]
-    return _join(path, near[0]) if near else ""
+    return path / near[0] if near else FieldPath()
 
 
 @cache
 def _names(type_: type[Message]) -> tuple[str, ...]:
     return tuple(field.encode_name for field in msgspec.structs.fields(type_))
-
-
-def _join(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name

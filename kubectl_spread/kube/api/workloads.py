@@ -6,6 +6,7 @@ from typing import Annotated, Final
 
 import msgspec
 
+from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.types import Int32, LabelSelector, Message, Object, PodTemplateSpec
 
 EMPTY: Final = PodTemplateSpec()
@@ -201,11 +202,11 @@ KINDS: Final[dict[tuple[str, str], type[WorkloadObject]]] = {
 """Maps (API group, kind) to the type that decodes it."""
 
 
-def template_path(kind: str) -> str:
+def template_path(kind: str) -> FieldPath:
     """Return where a kind keeps its template's pod spec."""
     match kind:
         case "CronJob":
-            return "spec.jobTemplate.spec.template.spec"
+            return FieldPath(("spec", "jobTemplate", "spec", "template", "spec"))
         case "PodTemplate":
-            return "template.spec"
-    return "spec.template.spec"
+            return FieldPath(("template", "spec"))
+    return FieldPath(("spec", "template", "spec"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.types import PodAffinity, PodSpec
 from kubectl_spread.kube.features import Behaviour
 
@@ -24,7 +25,7 @@ _DEPRECATED_KEYS: Final = {
 _NULL: Final = "a null labelSelector results in matching no pod"
 
 
-def pod_warnings(spec: PodSpec, behaviour: Behaviour, path: str = "spec") -> Iterator[str]:
+def pod_warnings(spec: PodSpec, behaviour: Behaviour, path: FieldPath = POD_SPEC) -> Iterator[str]:
     """Yield the API's warnings on a pod or template that it admits, in its order.
 
     Args:
@@ -33,24 +34,25 @@ def pod_warnings(spec: PodSpec, behaviour: Behaviour, path: str = "spec") -> Ite
         path: Where the spec stands: ``spec``, or ``spec.template.spec``.
     """
     for index, constraint in enumerate(spec.topology_spread_constraints):
-        here = f"{path}.topologySpreadConstraints[{index}]"
+        here = path / "topologySpreadConstraints" / index
         key = constraint.topology_key
         if key in _DEPRECATED_KEYS:
             yield f"{here}.topologyKey: {key} is {_DEPRECATED_KEYS[key]}"
         if constraint.label_selector is None and behaviour.warns_of_null_selectors:
             yield f"{here}.labelSelector: {_NULL}"
     if spec.affinity is not None and behaviour.warns_of_null_selectors:
-        yield from _affinity_warnings(spec.affinity.pod_affinity, f"{path}.affinity.podAffinity")
-        yield from _affinity_warnings(spec.affinity.pod_anti_affinity, f"{path}.affinity.podAntiAffinity")
+        yield from _affinity_warnings(spec.affinity.pod_affinity, path / "affinity" / "podAffinity")
+        yield from _affinity_warnings(spec.affinity.pod_anti_affinity, path / "affinity" / "podAntiAffinity")
 
 
-def _affinity_warnings(affinity: PodAffinity | None, path: str) -> Iterator[str]:
+def _affinity_warnings(affinity: PodAffinity | None, path: FieldPath) -> Iterator[str]:
     if affinity is None:
         return
     for index, term in enumerate(affinity.required_during_scheduling_ignored_during_execution):
         if term.label_selector is None:
-            yield f"{path}.requiredDuringSchedulingIgnoredDuringExecution[{index}].labelSelector: {_NULL}"
+            term_path = path / "requiredDuringSchedulingIgnoredDuringExecution" / index
+            yield f"{term_path}.labelSelector: {_NULL}"
     for index, weighted in enumerate(affinity.preferred_during_scheduling_ignored_during_execution):
         if weighted.pod_affinity_term.label_selector is None:
-            where = f"{path}.preferredDuringSchedulingIgnoredDuringExecution[{index}].podAffinityTerm"
-            yield f"{where}.labelSelector: {_NULL}"
+            term_path = path / "preferredDuringSchedulingIgnoredDuringExecution" / index / "podAffinityTerm"
+            yield f"{term_path}.labelSelector: {_NULL}"

@@ -13,6 +13,7 @@ import msgspec
 
 from kubectl_spread.kube.api import content, field
 from kubectl_spread.kube.api.field import FieldError
+from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.labels import Operator
 from kubectl_spread.kube.api.types import (
     LabelSelector,
@@ -46,7 +47,7 @@ class _Rules(msgspec.Struct, frozen=True):
     affinity_values: bool = True
 
 
-def pod_errors(spec: PodSpec, behaviour: Behaviour, path: str = "spec") -> tuple[FieldError, ...]:
+def pod_errors(spec: PodSpec, behaviour: Behaviour, path: FieldPath = POD_SPEC) -> tuple[FieldError, ...]:
     """Return the API's errors on the affinity terms and spread constraints of a pod that has been merged.
 
     Args:
@@ -72,11 +73,11 @@ def pod_update_errors(new: PodSpec, old: PodSpec, behaviour: Behaviour) -> tuple
     rules = _Rules(
         merged_keys=_judges_merged_keys(old, behaviour),
         spread_selectors=not any(
-            any(_selector_errors(constraint.label_selector, "")) for constraint in old.topology_spread_constraints
+            any(_selector_errors(constraint.label_selector, POD_SPEC)) for constraint in old.topology_spread_constraints
         ),
-        affinity_values=not any(any(_term_selector_errors(term, "", strict)) for term in terms),
+        affinity_values=not any(any(_term_selector_errors(term, POD_SPEC, strict)) for term in terms),
     )
-    found = _spec_errors(strategy.drop_disabled_fields(new, behaviour, old), rules, "spec")
+    found = _spec_errors(strategy.drop_disabled_fields(new, behaviour, old), rules, POD_SPEC)
     return tuple(_worded(error, behaviour) for error in found)
 
 
@@ -99,8 +100,10 @@ def _judges_merged_keys(old: PodSpec, behaviour: Behaviour) -> bool:
         return False
     constraints = old.topology_spread_constraints
     if behaviour.merges_spread_selectors:
-        return not any(any(_merged_key_errors(one.match_label_keys, (), one.label_selector, "")) for one in constraints)
-    return any(any(_legacy_key_errors(one.match_label_keys, one.label_selector, "")) for one in constraints)
+        return not any(
+            any(_merged_key_errors(one.match_label_keys, (), one.label_selector, POD_SPEC)) for one in constraints
+        )
+    return any(any(_legacy_key_errors(one.match_label_keys, one.label_selector, POD_SPEC)) for one in constraints)
 
 
 def _pod_affinities(spec: PodSpec) -> tuple[PodAffinity, ...]:
@@ -118,51 +121,51 @@ def _terms(affinity: PodAffinity) -> tuple[PodAffinityTerm, ...]:
     )
 
 
-def _spec_errors(spec: PodSpec, rules: _Rules, path: str) -> Iterator[FieldError]:
+def _spec_errors(spec: PodSpec, rules: _Rules, path: FieldPath) -> Iterator[FieldError]:
     if spec.affinity is not None:
-        yield from _affinity_errors(spec.affinity.pod_affinity, f"{path}.affinity.podAffinity", rules)
-        yield from _affinity_errors(spec.affinity.pod_anti_affinity, f"{path}.affinity.podAntiAffinity", rules)
+        yield from _affinity_errors(spec.affinity.pod_affinity, path / "affinity" / "podAffinity", rules)
+        yield from _affinity_errors(spec.affinity.pod_anti_affinity, path / "affinity" / "podAntiAffinity", rules)
     constraints = spec.topology_spread_constraints
     for index, constraint in enumerate(constraints):
-        here = f"{path}.topologySpreadConstraints[{index}]"
+        here = path / "topologySpreadConstraints" / index
         yield from _constraint_errors(constraint, constraints[index + 1 :], here, rules)
 
 
 def _constraint_errors(
     constraint: TopologySpreadConstraint,
     following: Iterable[TopologySpreadConstraint],
-    path: str,
+    path: FieldPath,
     rules: _Rules,
 ) -> Iterator[FieldError]:
     action = constraint.when_unsatisfiable
     if constraint.max_skew <= 0:
-        yield field.invalid(f"{path}.maxSkew", constraint.max_skew, "must be greater than zero")
+        yield field.invalid(path / "maxSkew", constraint.max_skew, "must be greater than zero")
     if not constraint.topology_key:
-        yield field.required(f"{path}.topologyKey", "can not be empty")
+        yield field.required(path / "topologyKey", "can not be empty")
     if action not in _ACTIONS:
-        yield field.unsupported(f"{path}.whenUnsatisfiable", action, _ACTIONS)
+        yield field.unsupported(path / "whenUnsatisfiable", action, _ACTIONS)
     pair = (constraint.topology_key, action)
     if any(pair == (other.topology_key, other.when_unsatisfiable) for other in following):
-        where = f"{path}.{{topologyKey, whenUnsatisfiable}}"
+        where = path / "{topologyKey, whenUnsatisfiable}"
         yield field.duplicate(where, f"{{{pair[0]}, {pair[1]}}}")
     if constraint.min_domains is not None:
-        yield from _min_domains_errors(constraint.min_domains, action, f"{path}.minDomains")
+        yield from _min_domains_errors(constraint.min_domains, action, path / "minDomains")
     for name, policy in (
         ("nodeAffinityPolicy", constraint.node_affinity_policy),
         ("nodeTaintsPolicy", constraint.node_taints_policy),
     ):
         if policy not in _POLICIES:
-            yield field.unsupported(f"{path}.{name}", policy, _POLICIES)
+            yield field.unsupported(path / name, policy, _POLICIES)
     keys, selector = constraint.match_label_keys, constraint.label_selector
     if rules.merged_keys:
         yield from _merged_key_errors(keys, (), selector, path)
     else:
-        yield from _legacy_key_errors(keys, selector, f"{path}.matchLabelKeys")
+        yield from _legacy_key_errors(keys, selector, path / "matchLabelKeys")
     if rules.spread_selectors:
-        yield from _selector_errors(selector, f"{path}.labelSelector")
+        yield from _selector_errors(selector, path / "labelSelector")
 
 
-def _min_domains_errors(min_domains: int, action: str, path: str) -> Iterator[FieldError]:
+def _min_domains_errors(min_domains: int, action: str, path: FieldPath) -> Iterator[FieldError]:
     if min_domains <= 0:
         yield field.invalid(path, min_domains, "must be greater than zero")
     if action != "DoNotSchedule":
@@ -170,7 +173,7 @@ def _min_domains_errors(min_domains: int, action: str, path: str) -> Iterator[Fi
         yield field.invalid(path, min_domains, detail)
 
 
-def _legacy_key_errors(keys: tuple[str, ...], selector: LabelSelector | None, path: str) -> Iterator[FieldError]:
+def _legacy_key_errors(keys: tuple[str, ...], selector: LabelSelector | None, path: FieldPath) -> Iterator[FieldError]:
     """Refuse every key that the selector names: the rule of an apiserver that does not merge."""
     if not keys:
         return
@@ -180,93 +183,95 @@ def _legacy_key_errors(keys: tuple[str, ...], selector: LabelSelector | None, pa
     else:
         named = {*selector.match_labels, *(item.key for item in selector.match_expressions)}
     for index, key in enumerate(keys):
-        yield from _name_errors(key, f"{path}[{index}]")
+        yield from _name_errors(key, path / index)
         if key in named:
-            yield field.invalid(f"{path}[{index}]", key, _MATCH_OVERLAP)
+            yield field.invalid(path / index, key, _MATCH_OVERLAP)
 
 
 def _merged_key_errors(
-    match: tuple[str, ...], mismatch: tuple[str, ...], selector: LabelSelector | None, path: str
+    match: tuple[str, ...], mismatch: tuple[str, ...], selector: LabelSelector | None, path: FieldPath
 ) -> Iterator[FieldError]:
     """Refuse keys to match that the merged selector names twice; the path is the upstream's own, odd as it is."""
     for name, keys in (("matchLabelKeys", match), ("mismatchLabelKeys", mismatch)):
         if keys and selector is None:
-            yield field.forbidden(f"{path}.{name}", "must not be specified when labelSelector is not set")
+            yield field.forbidden(path / name, "must not be specified when labelSelector is not set")
         elif selector is not None:
             for index, key in enumerate(keys):
-                yield from _name_errors(key, f"{path}.{name}[{index}]")
+                yield from _name_errors(key, path / name / index)
     if selector is not None:
         last_index = {key: index for index, key in enumerate(match)}
         seen = set(selector.match_labels)
         for requirement in selector.match_expressions:
             if requirement.key in seen and requirement.key in last_index:
-                yield field.invalid(f"{path}[{last_index[requirement.key]}]", requirement.key, _MATCH_OVERLAP)
+                yield field.invalid(path / last_index[requirement.key], requirement.key, _MATCH_OVERLAP)
             seen.add(requirement.key)
     for index, key in enumerate(match):
         if key in mismatch:
             detail = "exists in both matchLabelKeys and mismatchLabelKeys"
-            yield field.invalid(f"{path}.matchLabelKeys[{index}]", key, detail)
+            yield field.invalid(path / "matchLabelKeys" / index, key, detail)
 
 
-def _affinity_errors(affinity: PodAffinity | None, path: str, rules: _Rules) -> Iterator[FieldError]:
+def _affinity_errors(affinity: PodAffinity | None, path: FieldPath, rules: _Rules) -> Iterator[FieldError]:
     if affinity is None:
         return
     for index, term in enumerate(affinity.required_during_scheduling_ignored_during_execution):
-        yield from _term_errors(term, f"{path}.requiredDuringSchedulingIgnoredDuringExecution[{index}]", rules)
+        yield from _term_errors(term, path / "requiredDuringSchedulingIgnoredDuringExecution" / index, rules)
     for index, weighted in enumerate(affinity.preferred_during_scheduling_ignored_during_execution):
-        here = f"{path}.preferredDuringSchedulingIgnoredDuringExecution[{index}]"
+        here = path / "preferredDuringSchedulingIgnoredDuringExecution" / index
         if weighted.weight not in _WEIGHTS:
-            yield field.invalid(f"{here}.weight", weighted.weight, "must be in the range 1-100")
-        yield from _term_errors(weighted.pod_affinity_term, f"{here}.podAffinityTerm", rules)
+            yield field.invalid(here / "weight", weighted.weight, "must be in the range 1-100")
+        yield from _term_errors(weighted.pod_affinity_term, here / "podAffinityTerm", rules)
 
 
-def _term_errors(term: PodAffinityTerm, path: str, rules: _Rules) -> Iterator[FieldError]:
+def _term_errors(term: PodAffinityTerm, path: FieldPath, rules: _Rules) -> Iterator[FieldError]:
     yield from _term_selector_errors(term, path, rules)
     for namespace in term.namespaces:
         for detail in content.dns_label_problems(namespace):
-            yield field.invalid(f"{path}.namespace", namespace, detail)
+            yield field.invalid(path / "namespace", namespace, detail)
     yield from _merged_key_errors(term.match_label_keys, term.mismatch_label_keys, term.label_selector, path)
     if not term.topology_key:
-        yield field.required(f"{path}.topologyKey", "can not be empty")
-    yield from _name_errors(term.topology_key, f"{path}.topologyKey")
+        yield field.required(path / "topologyKey", "can not be empty")
+    yield from _name_errors(term.topology_key, path / "topologyKey")
 
 
-def _term_selector_errors(term: PodAffinityTerm, path: str, rules: _Rules) -> Iterator[FieldError]:
-    yield from _selector_errors(term.label_selector, f"{path}.labelSelector", values=rules.affinity_values)
-    yield from _selector_errors(term.namespace_selector, f"{path}.namespaceSelector", values=rules.affinity_values)
+def _term_selector_errors(term: PodAffinityTerm, path: FieldPath, rules: _Rules) -> Iterator[FieldError]:
+    yield from _selector_errors(term.label_selector, path / "labelSelector", values=rules.affinity_values)
+    yield from _selector_errors(term.namespace_selector, path / "namespaceSelector", values=rules.affinity_values)
 
 
-def _selector_errors(selector: LabelSelector | None, path: str, *, values: bool = True) -> Iterator[FieldError]:
+def _selector_errors(selector: LabelSelector | None, path: FieldPath, *, values: bool = True) -> Iterator[FieldError]:
     if selector is None:
         return
     for key, value in sorted(selector.match_labels.items()):
-        yield from _name_errors(key, f"{path}.matchLabels")
+        yield from _name_errors(key, path / "matchLabels")
         for detail in content.label_value_problems(value):
-            yield field.invalid(f"{path}.matchLabels", value, detail)
+            yield field.invalid(path / "matchLabels", value, detail)
     for index, requirement in enumerate(selector.match_expressions):
-        yield from _requirement_errors(requirement, f"{path}.matchExpressions[{index}]", values=values)
+        yield from _requirement_errors(requirement, path / "matchExpressions" / index, values=values)
 
 
-def _requirement_errors(requirement: LabelSelectorRequirement, path: str, *, values: bool) -> Iterator[FieldError]:
+def _requirement_errors(
+    requirement: LabelSelectorRequirement, path: FieldPath, *, values: bool
+) -> Iterator[FieldError]:
     match requirement.operator:
         case Operator.IN | Operator.NOT_IN:
             if not requirement.values:
-                yield field.required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
+                yield field.required(path / "values", "must be specified when `operator` is 'In' or 'NotIn'")
         case Operator.EXISTS | Operator.DOES_NOT_EXIST:
             if requirement.values:
                 yield field.forbidden(
-                    f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+                    path / "values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
                 )
         case _:
-            yield field.invalid(f"{path}.operator", requirement.operator, "not a valid selector operator")
-    yield from _name_errors(requirement.key, f"{path}.key")
+            yield field.invalid(path / "operator", requirement.operator, "not a valid selector operator")
+    yield from _name_errors(requirement.key, path / "key")
     if not values:
         return
     for index, value in enumerate(requirement.values):
         for detail in content.label_value_problems(value):
-            yield field.invalid(f"{path}.values[{index}]", value, detail)
+            yield field.invalid(path / "values" / index, value, detail)
 
 
-def _name_errors(name: str, path: str) -> Iterator[FieldError]:
+def _name_errors(name: str, path: FieldPath) -> Iterator[FieldError]:
     for detail in content.label_key_problems(name):
         yield field.invalid(path, name, detail)

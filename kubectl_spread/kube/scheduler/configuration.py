@@ -13,6 +13,7 @@ import msgspec
 
 from kubectl_spread.kube.api import content, field
 from kubectl_spread.kube.api.field import FieldError
+from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.types import Int32, Message, TopologySpreadConstraint
 from kubectl_spread.kube.scheduler import defaultconstraints
 
@@ -183,7 +184,7 @@ def profile_errors(names: Sequence[str], index: int) -> Iterator[FieldError]:
 
     Source: kubernetes v1.37.1 pkg/scheduler/apis/config/validation/validation.go, ValidateKubeSchedulerConfiguration.
     """
-    path = f"profiles[{index}].schedulerName"
+    path = FieldPath(("profiles", index, "schedulerName"))
     if not names[index]:
         yield FieldError(path, f"{path}: Required value")
     earlier = [number for number in range(index) if names[number] == names[index]]
@@ -199,11 +200,11 @@ def plugin_config_errors(written: KubeSchedulerProfile, index: int) -> Iterator[
     seen: set[str] = set()
     for number, config in enumerate(written.plugin_config):
         if config.name in seen:
-            yield field.duplicate(f"profiles[{index}].pluginConfig[{number}]", config.name)
+            yield field.duplicate(FieldPath(("profiles", index, "pluginConfig", number)), config.name)
         seen.add(config.name)
 
 
-def args_errors(args: PodTopologySpreadArgs, path: str) -> Iterator[FieldError]:
+def args_errors(args: PodTopologySpreadArgs, path: FieldPath) -> Iterator[FieldError]:
     """Yield what is wrong with the plugin's arguments.
 
     Source: kubernetes v1.37.1 pkg/scheduler/apis/config/validation/validation_pluginargs.go,
@@ -211,11 +212,11 @@ def args_errors(args: PodTopologySpreadArgs, path: str) -> Iterator[FieldError]:
     """
     type_ = args.defaulting_type or _SYSTEM
     if type_ not in {_SYSTEM, _LIST}:
-        yield field.unsupported(f"{path}.defaultingType", type_, (_SYSTEM, _LIST))
+        yield field.unsupported(path / "defaultingType", type_, (_SYSTEM, _LIST))
     if type_ == _SYSTEM and args.default_constraints:
-        yield field.invalid(f"{path}.defaultingType", type_, "when .defaultConstraints are not empty")
+        yield field.invalid(path / "defaultingType", type_, "when .defaultConstraints are not empty")
     for index, constraint in enumerate(args.default_constraints):
-        here = f"{path}.defaultConstraints[{index}]"
+        here = path / "defaultConstraints" / index
         yield from _constraint_errors(constraint, here)
         pair = (constraint.topology_key, constraint.when_unsatisfiable)
         earlier = args.default_constraints[:index]
@@ -223,18 +224,18 @@ def args_errors(args: PodTopologySpreadArgs, path: str) -> Iterator[FieldError]:
             yield field.duplicate(here, f"{{{pair[0]}, {pair[1]}}}")
 
 
-def _constraint_errors(constraint: TopologySpreadConstraint, path: str) -> Iterator[FieldError]:
+def _constraint_errors(constraint: TopologySpreadConstraint, path: FieldPath) -> Iterator[FieldError]:
     if constraint.max_skew <= 0:
-        yield field.invalid(f"{path}.maxSkew", constraint.max_skew, "not in valid range (0, inf)")
+        yield field.invalid(path / "maxSkew", constraint.max_skew, "not in valid range (0, inf)")
     if not constraint.topology_key:
-        yield field.required(f"{path}.topologyKey", "can not be empty")
+        yield field.required(path / "topologyKey", "can not be empty")
     else:
         for detail in content.label_key_problems(constraint.topology_key):
-            yield field.invalid(f"{path}.topologyKey", constraint.topology_key, detail)
+            yield field.invalid(path / "topologyKey", constraint.topology_key, detail)
     if not constraint.when_unsatisfiable:
-        yield field.required(f"{path}.whenUnsatisfiable", "can not be empty")
+        yield field.required(path / "whenUnsatisfiable", "can not be empty")
     elif constraint.when_unsatisfiable not in _ACTIONS:
-        yield field.unsupported(f"{path}.whenUnsatisfiable", constraint.when_unsatisfiable, _ACTIONS)
+        yield field.unsupported(path / "whenUnsatisfiable", constraint.when_unsatisfiable, _ACTIONS)
     if constraint.label_selector is not None:
         detail = "constraint must not define a selector, as they deduced for each pod"
-        yield field.forbidden(f"{path}.labelSelector", detail)
+        yield field.forbidden(path / "labelSelector", detail)

@@ -50,7 +50,7 @@ def _effect(holder: Holder) -> tuple[Severity, str]:
     if holder.clause.spread:
         return Severity.INFO, "the pods run on, but kube-apiserver takes no new one like them"
     which = "required" if holder.clause.required else "preferred"
-    if ".podAntiAffinity." in holder.clause.path:
+    if "podAntiAffinity" in holder.clause.path:
         keeps = ", so that they keep no pod away" if holder.clause.required else ""
         severity = Severity.WARNING if holder.clause.required else Severity.INFO
         return severity, f"it passes over all {which} anti-affinity terms of these pods{keeps}"

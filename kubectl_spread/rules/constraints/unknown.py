@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject
 
 _RENAME: Final = "rename it to {name}"
@@ -14,15 +15,16 @@ _MOVE: Final = "move it to {meant}"
 def _unknown_field(subject: Subject) -> Iterator[Evidence]:
     kind = "Pod" if subject.template is None else subject.template.kind
     for field, pods in subject.unknown_fields:
-        values = {"field": field.path, "kind": kind, "meant": field.meant, "name": field.meant.rpartition(".")[2]}
+        name = str(field.meant[-1]) if field.meant else ""
+        values = {"field": str(field.path), "kind": kind, "meant": str(field.meant), "name": name}
         yield Evidence(pods, values, fix=_fix(field.path, field.meant))
 
 
-def _fix(path: str, meant: str) -> str | None:
+def _fix(path: FieldPath, meant: FieldPath) -> str | None:
     """Return what to do about a field; None where nobody can tell which one was meant."""
     if not meant:
         return None
-    return _RENAME if path.rpartition(".")[0] == meant.rpartition(".")[0] else _MOVE
+    return _RENAME if path[:-1] == meant[:-1] else _MOVE
 
 
 UNKNOWN_FIELD: Final = Rule(

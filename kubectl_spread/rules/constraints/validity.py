@@ -101,7 +101,7 @@ def _never_fits(holder: Holder) -> bool:
 
     That no pod matches excuses only pods that match the term themselves.
     """
-    asks = holder.clause.required and ".podAffinity." in holder.clause.path
+    asks = holder.clause.required and "podAffinity" in holder.clause.path
     return asks and not any(pod.node for pod in holder.pods)
 
 

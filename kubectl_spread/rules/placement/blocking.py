@@ -10,6 +10,7 @@ import msgspec
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedGroup
 from kubectl_spread.audit.evaluation.obstacles import ObstacleKind
+from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.scheduler.podtopologyspread import Spread, let_in
 from kubectl_spread.phrases import plural
@@ -78,7 +79,7 @@ class _Jam(msgspec.Struct, frozen=True):
     leave some node.
     """
 
-    path: str
+    path: FieldPath
     conflict: bool
 
 
@@ -138,7 +139,7 @@ def _jam(group: EvaluatedGroup, audit: Audit) -> _Jam | None:
     return _Jam(first, conflict=not set.intersection(*refusing) and _each_leaves_a_node(hard, refusing))
 
 
-def _each_leaves_a_node(hard: Sequence[tuple[str, Spread]], refusing: Sequence[set[str]]) -> bool:
+def _each_leaves_a_node(hard: Sequence[tuple[FieldPath, Spread]], refusing: Sequence[set[FieldPath]]) -> bool:
     return all(any(path not in refused for refused in refusing) for path, _ in hard)
 
 

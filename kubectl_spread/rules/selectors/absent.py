@@ -11,6 +11,7 @@ from kubectl_spread.audit.merge.verdicts import BINDING_KEYS, REVISION_KEYS, Ver
 from kubectl_spread.audit.snapshot.revisions import LABELS, revision_key
 from kubectl_spread.audit.snapshot.templates import Template, labels_of_controller
 from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject, SubjectPart, literal
 
@@ -36,7 +37,7 @@ def _absent_key(subject: Subject) -> Iterator[Evidence]:
         yield Evidence(tuple(sorted({one.pod.name for one in members})), values, fix=_fix(found, kind, shape.labels))
 
 
-def _absent_from_template(path: str, template: Template) -> Iterator[Evidence]:
+def _absent_from_template(path: FieldPath, template: Template) -> Iterator[Evidence]:
     for clause in template.clauses:
         if clause.path != path or clause.selector is None:
             continue

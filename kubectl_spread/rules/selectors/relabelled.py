@@ -11,6 +11,7 @@ from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedPod
 from kubectl_spread.audit.merge.verdicts import KeyVerdict, Verdict
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.labels import Operator
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject, SubjectPart
@@ -135,7 +136,7 @@ def _selectors(subject: Subject, *, except_for: Container[str]) -> list[tuple[La
     return list(found.values())
 
 
-def _selector_at(path: str, pod: PodRecord, audit: Audit) -> list[LabelSelector | None]:
+def _selector_at(path: FieldPath, pod: PodRecord, audit: Audit) -> list[LabelSelector | None]:
     effective = audit.views.of(pod.shape).effective
     return [selector for clause, selector in zip(pod.shape.clauses, effective, strict=True) if clause.path == path]
 

@@ -16,6 +16,7 @@ from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.templates import Refused, Template
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.api.fieldpath import POD_SPEC
 from kubectl_spread.kube.api.types import PodSpec, TopologySpreadConstraint
 from kubectl_spread.kube.apiserver import strategy
 from kubectl_spread.kube.scheduler.podtopologyspread import Spread, Usability
@@ -128,7 +129,7 @@ def _changed_here(subject: Subject, template: Template, answers: Answers) -> Ref
         return ()
     path = subject.clause_path
     return tuple(
-        refusal for refusal in refusing.template(template) if f"spec{refusal.path.removeprefix(template.path)}" == path
+        refusal for refusal in refusing.template(template) if refusal.path.moved(template.path, POD_SPEC) == path
     )
 
 

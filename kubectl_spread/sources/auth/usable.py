@@ -12,12 +12,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from kubectl_spread.errors import SourceError
+from kubectl_spread.kube.api.fieldpath import FieldPath
 
 Section = dict[str, Any]
 
 _MODES: Final = frozenset({"Never", "IfAvailable", "Always"})
 _IMPERSONATED: Final = ("as-uid", "as-groups", "as-user-extra")
-_FILES: Final = ("certificate-authority", "client-certificate", "client-key", "tokenFile", "exec.command")
+_SECTION: Final = FieldPath()
+_FILES: Final = frozenset(
+    map(FieldPath.parse, ("certificate-authority", "client-certificate", "client-key", "tokenFile", "exec.command"))
+)
 _PROXIES: Final = ("http", "https", "socks5")
 
 
@@ -68,18 +72,17 @@ def _of_texts(section: Section, name: str) -> Iterator[str]:
             yield f"{path}{whose} contains the character U+0000"
 
 
-def _texts(value: object, path: str = "") -> Iterator[tuple[str, str]]:
+def _texts(value: object, path: FieldPath = _SECTION) -> Iterator[tuple[FieldPath, str]]:
     """Yield the texts in a JSON value, keys of objects too, with their paths."""
     if isinstance(value, str):
         yield path, value
     elif isinstance(value, dict):
         for key, item in value.items():
-            inside = f"{path}.{key}" if path else key
-            yield inside, key
-            yield from _texts(item, inside)
+            yield path / key, key
+            yield from _texts(item, path / key)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _texts(item, f"{path}[{index}]")
+            yield from _texts(item, path / index)
 
 
 def _of_cluster(cluster: Section, name: str) -> Iterator[str]:

@@ -13,6 +13,7 @@ import msgspec
 
 from kubectl_spread.errors import DecodeError, Position, SourceError
 from kubectl_spread.kube.api.detail import DetailedPod
+from kubectl_spread.kube.api.fieldpath import POD_SPEC
 from kubectl_spread.kube.api.types import Namespace, Node, Pod
 from kubectl_spread.kube.api.unknownfields import UnknownField, unknown_fields
 from kubectl_spread.kube.api.workloads import WorkloadObject, template_path
@@ -348,7 +349,7 @@ def _with_text(loaded: Loaded, raw: bytes) -> Loaded:
         raise MalformedFieldError((), "nested too deeply") from error
     except UnicodeDecodeError as error:
         raise MalformedFieldError((), "invalid JSON: a string is not UTF-8") from error
-    pod_spec = "spec" if isinstance(loaded.object, Pod) else template_path(loaded.kind)
+    pod_spec = POD_SPEC if isinstance(loaded.object, Pod) else template_path(loaded.kind)
     fields = unknown_fields(written, pod_spec)
     return msgspec.structs.replace(loaded, digest=digest, unknown_fields=fields)
 

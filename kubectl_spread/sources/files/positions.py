@@ -5,7 +5,6 @@ So nobody pays for it who does not ask, and a file of which nobody asks is read 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from io import BytesIO
@@ -15,23 +14,23 @@ from typing import Final, TypeAlias
 import msgspec
 
 from kubectl_spread.errors import STDIN, Position, SourceError
+from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import Object
 from kubectl_spread.sources.decode import json_documents, json_objects
-from kubectl_spread.sources.decode.json_objects import MalformedFieldError, Path
+from kubectl_spread.sources.decode.json_objects import MalformedFieldError
 from kubectl_spread.sources.decode.listing import Listing, Record
 from kubectl_spread.sources.decode.window import Window
 from kubectl_spread.sources.files import inputs, manifests
 from kubectl_spread.sources.files.manifests import RawObject
 
-Field: TypeAlias = tuple[ObjectRef, Position, str]
+Field: TypeAlias = tuple[ObjectRef, Position, FieldPath]
 """An object, where it is written, and a field path in it, such as ``spec.topologySpreadConstraints[0]``."""
 _Beginning: TypeAlias = tuple[ObjectRef, int | None]
 """An object and the line where it begins."""
 
 MOST_BYTES: Final = 64 << 20
 """A larger file is not read again: whole JSON files are held in memory for that."""
-_STEP: Final = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 
 
 def fields(wanted: Iterable[Field]) -> dict[Field, Position]:
@@ -44,14 +43,14 @@ def fields(wanted: Iterable[Field]) -> dict[Field, Position]:
         wanted: Objects with their file and line, as ``manifests.read`` has them, and paths in them.
     """
     found: dict[Field, Position] = {}
-    by_file: dict[str, dict[_Beginning, list[str]]] = {}
+    by_file: dict[str, dict[_Beginning, list[FieldPath]]] = {}
     for ref, position, path in wanted:
         found[ref, position, path] = position
         by_file.setdefault(position.source, {}).setdefault((ref, position.line), []).append(path)
     for source, paths in by_file.items():
         for (ref, line), record in _records(source, paths):
             for path in paths[ref, line]:
-                place = record.place_of(_steps(path))
+                place = record.place_of(path)
                 found[ref, Position(source, line), path] = Position(source, place.line, place.column)
     return found
 
@@ -116,7 +115,3 @@ def _ref(member: RawObject) -> ObjectRef | None:
     except (MalformedFieldError, msgspec.DecodeError, UnicodeDecodeError):
         return None
     return ObjectRef(metadata.namespace or manifests.NAMESPACE, member.kind, metadata.name)
-
-
-def _steps(path: str) -> Path:
-    return tuple(int(index) if index else key for index, key in _STEP.findall(path))

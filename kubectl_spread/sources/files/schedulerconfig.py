@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import BinaryIO, Final, TypeVar
 
@@ -10,6 +9,7 @@ import msgspec
 
 from kubectl_spread.errors import DecodeError, Position, SourceError
 from kubectl_spread.kube.api.field import FieldError as Invalid
+from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.types import Message
 from kubectl_spread.kube.scheduler import configuration
 from kubectl_spread.kube.scheduler.configuration import (
@@ -27,7 +27,6 @@ T = TypeVar("T", bound=Message)
 
 _ARGS_KIND: Final = f"{configuration.PLUGIN}Args"
 _NULL: Final = b"null"
-_PART: Final = re.compile(r"([A-Za-z]+)|\[([0-9]+)\]")
 
 
 class ConfigReading(msgspec.Struct, frozen=True):
@@ -127,7 +126,7 @@ class _Reader(msgspec.Struct, frozen=True):
         ):
             if value not in {"", expected}:
                 self._fault((*path, name), f"is {value}, not {expected}")
-        self._refuse(configuration.args_errors(args, json_objects.format_path(path)))
+        self._refuse(configuration.args_errors(args, FieldPath(path)))
         return args
 
     def _decode(self, raw: msgspec.Raw, type_: type[T], path: Path) -> T | None:
@@ -147,9 +146,7 @@ class _Reader(msgspec.Struct, frozen=True):
 
     def _refuse(self, errors: Iterator[Invalid]) -> None:
         for error in errors:
-            parts = _PART.findall(error.path)
-            path = tuple(name or int(number) for name, number in parts)
-            self._fault(path, error.message.removeprefix(f"{error.path}: "))
+            self._fault(error.path, error.message.removeprefix(f"{error.path}: "))
 
     def _fault(self, path: Path, problem: str) -> None:
         position = Position(self.source, self.record.line_of(path))

@@ -1,0 +1,56 @@
+"""Field paths: the way from an object to one of its fields, built and compared by its steps.
+
+Source: kubernetes v1.37.1 staging/src/k8s.io/apimachinery/pkg/util/validation/field/path.go.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_STEP: Final = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
+
+
+class Key(str):
+    """A step to the value of a key of a map, which the API writes in brackets."""
+
+    __slots__ = ()
+
+
+class FieldPath(tuple[str | int, ...]):
+    """A path whose text is the API's, such as ``spec.topologySpreadConstraints[0].matchLabelKeys``.
+
+    Its steps are the names of fields, the indices of lists and the keys of maps.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def parse(cls, text: str) -> FieldPath:
+        """Return the path with this text, which has no keys of maps."""
+        return cls(int(index) if index else name for index, name in _STEP.findall(text))
+
+    def __truediv__(self, step: str | int) -> FieldPath:
+        """Return the path to a field, item or value inside this one."""
+        return FieldPath((*self, step))
+
+    def __str__(self) -> str:
+        """Return the text of the path."""
+        return "".join(f"[{step}]" if isinstance(step, Key | int) else f".{step}" for step in self).removeprefix(".")
+
+    @property
+    def order(self) -> tuple[tuple[bool, str | int], ...]:
+        """A sort key that compares indices as numbers, and puts names after them."""
+        return tuple((isinstance(step, str), step) for step in self)
+
+    def is_inside(self, root: FieldPath) -> bool:
+        """Tell whether the path leads into ``root``, and further."""
+        return len(self) > len(root) and self[: len(root)] == root
+
+    def moved(self, root: FieldPath, to: FieldPath) -> FieldPath:
+        """Return the path as it is in an object that has at ``to`` what this one has at ``root``."""
+        return FieldPath((*to, *self[len(root) :])) if self[: len(root)] == root else self
+
+
+POD_SPEC: Final = FieldPath(("spec",))
+"""The spec of a pod, in the pod."""
