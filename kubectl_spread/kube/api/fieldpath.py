@@ -11,7 +11,7 @@ from typing import Final
 _STEP: Final = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 
 
-class Key(str):
+class MapKey(str):
     """A step to the value of a key of a map, which the API writes in brackets."""
 
     __slots__ = ()
@@ -36,7 +36,7 @@ class FieldPath(tuple[str | int, ...]):
 
     def __str__(self) -> str:
         """Return the text of the path."""
-        return "".join(f"[{step}]" if isinstance(step, Key | int) else f".{step}" for step in self).removeprefix(".")
+        return "".join(f"[{step}]" if isinstance(step, MapKey | int) else f".{step}" for step in self).removeprefix(".")
 
     @property
     def order(self) -> tuple[tuple[bool, str | int], ...]:

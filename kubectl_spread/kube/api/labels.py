@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Final
 
 from kubectl_spread.kube.api import content, field
-from kubectl_spread.kube.api.fieldpath import FieldPath, Key
+from kubectl_spread.kube.api.fieldpath import FieldPath, MapKey
 from kubectl_spread.kube.api.types import LabelSelector, LabelSelectorRequirement
 
 ZONE: Final = "topology.kubernetes.io/zone"
@@ -87,7 +87,7 @@ def _requirement_error(requirement: LabelSelectorRequirement) -> str:
         errors.append(f"values: Invalid value: [{shown}]: values set must be empty for exists and does not exist")
     problems = ((index, value, _value_problems(value)) for index, value in enumerate(requirement.values))
     errors += [
-        field.invalid(FieldPath(("values", index, Key(requirement.key))), value, problem).message
+        field.invalid(FieldPath(("values", index, MapKey(requirement.key))), value, problem).message
         for index, value, problem in problems
         if problem
     ]

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 import msgspec
 
 from kubectl_spread.errors import SpreadError
-from kubectl_spread.kube.api.fieldpath import FieldPath, Key
+from kubectl_spread.kube.api.fieldpath import FieldPath, MapKey
 from kubectl_spread.kube.api.types import ListMeta, Message, Time, TypeMeta
 from kubectl_spread.sources.decode.declaration import Cardinality, DeclaredField, fields
 from kubectl_spread.sources.decode.page import Page
@@ -60,7 +60,9 @@ class ListPage(TypeMeta, frozen=True):
 
 def format_path(path: Path) -> str:
     """Write a path as the API does: ``spec.tolerations[0].key``; a name that is no field's is the key of a map."""
-    return str(FieldPath(step if isinstance(step, int) or _IDENTIFIER.fullmatch(step) else Key(step) for step in path))
+    return str(
+        FieldPath(step if isinstance(step, int) or _IDENTIFIER.fullmatch(step) else MapKey(step) for step in path)
+    )
 
 
 def is_too_deep(value: object) -> bool:
