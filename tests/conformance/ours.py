@@ -133,7 +133,7 @@ def _scores(asked: Question, behaviour: Behaviour) -> Json:
     softs = [
         SoftConstraint(
             spread.constraint,
-            lenient_domains(spread.constraint, nodes, _placement(pod)) if lenient else spread.domains,
+            lenient_domains(spread.constraint, nodes, nodes.usable(_placement(pod))) if lenient else spread.domains,
             census.matching(pod.metadata.namespace, spread.constraint.selector),
         )
         for spread in _spreads(pod, census, asked, behaviour)

@@ -226,7 +226,7 @@ def test_filter_nodes_without_hard_constraints_takes_all() -> None:
 def test_usable_says_affinity_and_taints_apart(tolerations: tuple[Toleration, ...], tolerated: bool) -> None:
     over = nodes(node_json("a1", labels={"disk": "ssd"}, taints=[GPU]), node_json("b1"))
     usable = over.usable(Placement({"disk": "ssd"}, None, tolerations))
-    assert usable == {"a1": (True, tolerated, True), "b1": (False, True, True)}
+    assert dict(usable) == {"a1": (True, tolerated, True), "b1": (False, True, True)}
 
 
 def test_a_cordoned_node_is_not_schedulable() -> None:

@@ -1,36 +1,46 @@
-"""Counting with the snapshot: each distinct selector and constraint is evaluated once."""
+"""Counting with the snapshot: each distinct selection of pods is counted once for each distinct set of domains."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Final
 
 import msgspec
 
 from kubectl_spread.audit.snapshot.digests import digest
+from kubectl_spread.audit.snapshot.labelled import SelectedNumbers
+from kubectl_spread.audit.snapshot.records import Population
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler import podtopologyspread
-from kubectl_spread.kube.scheduler.podtopologyspread import Constraint, Domains, NodeSets, Placement, Spread
+from kubectl_spread.kube.scheduler.podtopologyspread import (
+    Constraint,
+    Domains,
+    MatchNum,
+    NodeSets,
+    Placement,
+    Spread,
+    UsableNodes,
+)
 from kubectl_spread.kube.scheduler.podtopologyspread_scoring import lenient_domains
 
 ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 
 
 class Census:
-    """Counts matching pods per node, once per namespace and selector, and spreads, once per constraint."""
+    """Counts matching pods per node and per domain, once for each selection of pods, and spreads, once a constraint."""
 
     def __init__(self, snapshot: Snapshot, nodes: NodeSets, behaviour: Behaviour) -> None:
         """Count the pods of ``snapshot`` on ``nodes``."""
         self.nodes = nodes
         self._snapshot = snapshot
         self._behaviour = behaviour
-        self._matching: dict[tuple[str, bytes], Mapping[str, int]] = {}
-        self._sums: dict[tuple[int, ...], Mapping[str, int]] = {}
+        self._counts: dict[tuple[str, bool], _Counts] = {}
         self._lenient: dict[object, Domains] = {}
         self._spreads: dict[object, Spread] = {}
 
@@ -38,51 +48,119 @@ class Census:
         self, namespace: str, labels: Labels, constraints: Sequence[Constraint], placement: Placement
     ) -> tuple[Spread, ...]:
         """Count every constraint of one pod, in the pod's order."""
+        carrying = {
+            hard: self.nodes.carrying(other.topology_key for other in constraints if other.hard is hard)
+            for hard in {constraint.hard for constraint in constraints}
+        }
+        usable = self.nodes.usable(placement)
         return tuple(
-            self._spread(namespace, labels, constraint, self._domains(constraint, constraints, placement))
+            self._spread(namespace, labels, constraint, self._domains(constraint, carrying[constraint.hard], usable))
             for constraint in constraints
         )
 
-    def _spread(self, namespace: str, labels: Labels, constraint: Constraint, domains: Domains) -> Spread:
-        question = (
-            namespace,
-            digest(constraint),
-            id(domains),
-            labelselectors.matches(constraint.selector, labels),
-        )
-        if question not in self._spreads:
-            matching = self.matching(namespace, constraint.selector)
-            self._spreads[question] = podtopologyspread.count(constraint, domains, matching, labels)
-        return self._spreads[question]
-
-    def _domains(self, constraint: Constraint, constraints: Sequence[Constraint], placement: Placement) -> Domains:
+    def _domains(self, constraint: Constraint, carrying: int, usable: UsableNodes) -> Domains:
         if not constraint.lenient:
-            return self.nodes.domains(constraint, _keys_alike(constraint, constraints), placement)
-        question = (constraint.topology_key, constraint.node_affinity_policy, id(self.nodes.usable(placement)))
+            return self.nodes.eligible_domains(constraint, carrying, usable)
+        question = (constraint.topology_key, constraint.node_affinity_policy, id(usable))
         if question not in self._lenient:
-            self._lenient[question] = lenient_domains(constraint, self.nodes, placement)
+            self._lenient[question] = lenient_domains(constraint, self.nodes, usable)
         return self._lenient[question]
 
     def matching(self, namespace: str, selector: LabelSelector | None) -> Mapping[str, int]:
         """Map a node's name to its number of pods in ``namespace`` that count for ``selector``."""
-        if podtopologyspread.counts_nothing(selector, self._behaviour):
+        if selector is None or podtopologyspread.counts_nothing(selector, self._behaviour):
             return {}
-        question = (namespace, digest(selector))
-        if question not in self._matching:
-            selected = self._snapshot.population(namespace).selected(selector) if selector else ()
-            self._matching[question] = self._sum([per_node for _, per_node in selected])
-        return self._matching[question]
+        counts = self._counts_of(namespace)
+        return counts.per_node(counts.selection(selector))
 
-    def _sum(self, counts: Sequence[Mapping[str, int]]) -> Mapping[str, int]:
-        """Return counts added up; the selectors of one template select the same pods, and share the sum."""
-        key = tuple(map(id, counts))
-        if key not in self._sums:
-            found: Counter[str] = Counter()
-            for per_node in counts:
-                found.update(per_node)
-            self._sums[key] = counts[0] if len(counts) == 1 else found
-        return self._sums[key]
+    def terminating(self, namespace: str, spread: Spread) -> Mapping[str, int]:
+        """Return the number of terminating pods that match in each eligible domain with any."""
+        selector = spread.constraint.selector
+        if selector is None:
+            return {}
+        counts = self._counts_of(namespace, terminating=True)
+        return counts.per_domain(counts.selection(selector), spread.domains).occupied
+
+    def _spread(self, namespace: str, labels: Labels, constraint: Constraint, domains: Domains) -> Spread:
+        self_match_num = int(labelselectors.matches(constraint.selector, labels))
+        question = (namespace, digest(constraint), id(domains), self_match_num)
+        if question not in self._spreads:
+            match_num = self._match_num(namespace, constraint.selector, domains)
+            self._spreads[question] = Spread(constraint, domains, match_num, self_match_num)
+        return self._spreads[question]
+
+    def _match_num(self, namespace: str, selector: LabelSelector | None, domains: Domains) -> MatchNum:
+        if selector is None or podtopologyspread.counts_nothing(selector, self._behaviour):
+            return MatchNum(domains.nodes, {})
+        counts = self._counts_of(namespace)
+        return counts.per_domain(counts.selection(selector), domains)
+
+    def _counts_of(self, namespace: str, *, terminating: bool = False) -> _Counts:
+        question = (namespace, terminating)
+        if question not in self._counts:
+            of = self._snapshot.leaving if terminating else self._snapshot.population
+            self._counts[question] = _Counts(of(namespace))
+        return self._counts[question]
 
 
-def _keys_alike(constraint: Constraint, constraints: Sequence[Constraint]) -> tuple[str, ...]:
-    return tuple(other.topology_key for other in constraints if other.hard == constraint.hard)
+class _Counts:
+    """The counts of the pods of one namespace, by selection of their label sets."""
+
+    def __init__(self, population: Population) -> None:
+        self._population = population
+        self._selections: dict[bytes, SelectedNumbers] = {}
+        self._shared: dict[SelectedNumbers, SelectedNumbers] = {}
+        self._per_node: dict[SelectedNumbers, Mapping[str, int]] = {}
+        self._per_domain: dict[tuple[SelectedNumbers, int], MatchNum] = {}
+
+    def selection(self, selector: LabelSelector) -> SelectedNumbers:
+        """Return the label sets that a selector selects."""
+        key = digest(selector)
+        if key not in self._selections:
+            selection = self._population.selection(selector)
+            self._selections[key] = self._shared.setdefault(selection, selection)
+        return self._selections[key]
+
+    def per_node(self, selection: SelectedNumbers) -> Mapping[str, int]:
+        """Map a node's name to its number of selected pods."""
+        if selection.inverted and selection.numbers:
+            return _without(self._total, self.per_node(SelectedNumbers(selection.numbers)))
+        if selection.inverted:
+            return self._total
+        if selection not in self._per_node:
+            self._per_node[selection] = self._sum(selection.numbers)
+        return self._per_node[selection]
+
+    def per_domain(self, selection: SelectedNumbers, domains: Domains) -> MatchNum:
+        """Count the selected pods in each domain."""
+        question = (selection, id(domains))
+        if question not in self._per_domain:
+            self._per_domain[question] = self._count(selection, domains)
+        return self._per_domain[question]
+
+    def _count(self, selection: SelectedNumbers, domains: Domains) -> MatchNum:
+        if not (selection.inverted and selection.numbers):
+            return podtopologyspread.pods_per_domain(domains, self.per_node(selection))
+        everything = self.per_domain(SelectedNumbers((), inverted=True), domains)
+        left_out = podtopologyspread.pods_per_domain(domains, self._sum(selection.numbers))
+        return everything.changed({value: -number for value, number in left_out.occupied.items()})
+
+    @cached_property
+    def _total(self) -> Mapping[str, int]:
+        return _added([per_node for _, per_node in self._population])
+
+    def _sum(self, numbers: Sequence[int]) -> Mapping[str, int]:
+        return _added([self._population[number] for number in numbers])
+
+
+def _added(counts: Sequence[Mapping[str, int]]) -> Mapping[str, int]:
+    if len(counts) == 1:
+        return counts[0]
+    total: Counter[str] = Counter()
+    for per_node in counts:
+        total.update(per_node)
+    return total
+
+
+def _without(total: Mapping[str, int], left_out: Mapping[str, int]) -> Mapping[str, int]:
+    return {node: left for node, number in total.items() if (left := number - left_out.get(node, 0))}

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.audit.snapshot.digests import Digests
-from kubectl_spread.audit.snapshot.labelled import Labelled
+from kubectl_spread.audit.snapshot.labelled import Labelled, SelectedNumbers
 from kubectl_spread.audit.snapshot.tails import SelectorParts
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.errors import Position
@@ -159,3 +159,11 @@ class Population:
     def selected(self, selector: LabelSelector) -> Iterator[tuple[Labels, Counter[str]]]:
         """Yield the label sets that a selector selects, each with its number of pods on each node."""
         return self._labelled.selected(selector)
+
+    def selection(self, selector: LabelSelector) -> SelectedNumbers:
+        """Return the numbers of the label sets that a selector selects."""
+        return self._labelled.selection(selector)
+
+    def __getitem__(self, number: int) -> Counter[str]:
+        """Return the number of pods on each node of a label set."""
+        return self._labelled[number]

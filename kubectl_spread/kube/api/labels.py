@@ -6,7 +6,7 @@ pkg/labels/selector.go, Requirement.Matches.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from enum import StrEnum
 from functools import lru_cache
 from typing import Final
@@ -42,17 +42,27 @@ def matches(selector: LabelSelector | None, labels: Labels) -> bool:
     )
 
 
+def matcher(requirements: Iterable[LabelSelectorRequirement]) -> Callable[[Labels], bool]:
+    """Return a test for labels that meet all ``requirements``, for many labels or values."""
+    tests = [(item.key, item.operator, frozenset(item.values)) for item in requirements]
+    return lambda labels: all(_satisfies(key, operator, values, labels) for key, operator, values in tests)
+
+
 def satisfies(requirement: LabelSelectorRequirement, labels: Labels) -> bool:
     """Tell whether ``labels`` meet one requirement; NotIn and DoesNotExist are met by an absent key."""
-    match requirement.operator:
+    return _satisfies(requirement.key, requirement.operator, requirement.values, labels)
+
+
+def _satisfies(key: str, operator: str, values: Container[str], labels: Labels) -> bool:
+    match operator:
         case Operator.IN:
-            return requirement.key in labels and labels[requirement.key] in requirement.values
+            return key in labels and labels[key] in values
         case Operator.NOT_IN:
-            return requirement.key not in labels or labels[requirement.key] not in requirement.values
+            return key not in labels or labels[key] not in values
         case Operator.EXISTS:
-            return requirement.key in labels
+            return key in labels
         case Operator.DOES_NOT_EXIST:
-            return requirement.key not in labels
+            return key not in labels
     return False
 
 

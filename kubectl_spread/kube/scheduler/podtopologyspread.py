@@ -15,6 +15,7 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 from msgspec.structs import replace as replace_field
 
+from kubectl_spread.kube.api import labelindex
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.types import (
@@ -22,16 +23,17 @@ from kubectl_spread.kube.api.types import (
     LabelSelector,
     LabelSelectorRequirement,
     Node,
-    Taint,
     Toleration,
     TopologySpreadConstraint,
 )
 from kubectl_spread.kube.features import Behaviour
-from kubectl_spread.kube.scheduler import nodeaffinity, taints
+from kubectl_spread.kube.scheduler import nodeaffinity
+from kubectl_spread.kube.scheduler.nodeindex import NodeLabels, NodeTaints
 
 NO_VALUE: Final = ""
 """The domain of nodes that lack the topology key of one of the system's default constraints."""
-_CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+_FEW_OF: Final = 4
+"""If less than one of so many nodes is not eligible, domains are those of all nodes less a few."""
 
 
 Cell: TypeAlias = tuple[str | None, ...]
@@ -59,32 +61,12 @@ class Placement(msgspec.Struct, frozen=True):
     affinity: Affinity | None
     tolerations: tuple[Toleration, ...]
 
-    def fits(self, node: Node) -> bool:
-        """Tell whether nodeSelector and required node affinity allow ``node``."""
-        return nodeaffinity.matches(node, self.node_selector, self.affinity)
-
     def restricts(self, constraint: Constraint) -> bool:
         """Tell whether ``constraint`` counts fewer than all nodes for such a pod, whatever the nodes are."""
         chooses = bool(self.node_selector) or nodeaffinity.required(self.affinity) is not None
         return (chooses and constraint.node_affinity_policy is NodeInclusionPolicy.HONOR) or (
             constraint.node_taints_policy is NodeInclusionPolicy.HONOR
         )
-
-    def opens(self, node: Node, behaviour: Behaviour) -> bool:
-        """Tell whether a cordon of ``node``, with or without its taint, lets such a pod pass.
-
-        Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go, Filter.
-        """
-        comparison = behaviour.toleration_comparison
-        return not node.spec.unschedulable or any(
-            taints.tolerates(toleration, _CORDON, comparison_operators=comparison) for toleration in self.tolerations
-        )
-
-    def tolerates(self, node: Node, behaviour: Behaviour) -> bool:
-        """Tell whether every NoSchedule and NoExecute taint of ``node`` is tolerated."""
-        comparison = behaviour.toleration_comparison
-        untolerated = taints.find_untolerated(node.spec.taints, self.tolerations, comparison_operators=comparison)
-        return untolerated is None
 
 
 class Constraint(msgspec.Struct, frozen=True):
@@ -119,6 +101,45 @@ class Domains(msgspec.Struct, frozen=True):
 
     nodes: Mapping[str, int]
     value_of: Mapping[str, str]
+
+
+class _AllBut(Mapping[str, str]):
+    """A mapping without some of its keys, so that many such mappings share one."""
+
+    def __init__(self, everything: Mapping[str, str], left_out: Mapping[str, str]) -> None:
+        self._everything = everything
+        self._left_out = left_out
+
+    def __getitem__(self, key: str) -> str:
+        if key in self._left_out:
+            raise KeyError(key)
+        return self._everything[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return (key for key in self._everything if key not in self._left_out)
+
+    def __len__(self) -> int:
+        return len(self._everything) - len(self._left_out)
+
+
+class _Fewer(Mapping[str, int]):
+    """Numbers less others, so that many such mappings share one; there is none that is 0."""
+
+    def __init__(self, numbers: Mapping[str, int], less: Mapping[str, int]) -> None:
+        self._numbers = numbers
+        self._less = less
+        self._gone = frozenset(key for key, number in less.items() if number == numbers[key])
+
+    def __getitem__(self, key: str) -> int:
+        if key in self._gone:
+            raise KeyError(key)
+        return self._numbers[key] - self._less.get(key, 0)
+
+    def __iter__(self) -> Iterator[str]:
+        return (key for key in self._numbers if key not in self._gone)
+
+    def __len__(self) -> int:
+        return len(self._numbers) - len(self._gone)
 
 
 class MatchNum(Mapping[str, int]):
@@ -317,69 +338,116 @@ class Usability(NamedTuple):
         return self.fits and self.tolerated and self.open
 
 
+class UsableNodes(Mapping[str, Usability]):
+    """What a pod may make of each node, by the node's name; placements that nodes cannot tell apart share one."""
+
+    def __init__(self, numbers: Mapping[str, int], fits: int, tolerated: int, passing: int) -> None:
+        """Take the numbers of the nodes, and bitmaps of them."""
+        self._numbers = numbers
+        self.fits = fits
+        self.tolerated = tolerated
+        self._open = passing
+
+    def __getitem__(self, name: str) -> Usability:
+        """Return what the pod may make of one node."""
+        number = self._numbers[name]
+        return Usability(
+            bool(self.fits >> number & 1), bool(self.tolerated >> number & 1), bool(self._open >> number & 1)
+        )
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names of all nodes."""
+        return iter(self._numbers)
+
+    def __len__(self) -> int:
+        """Return the number of nodes."""
+        return len(self._numbers)
+
+
 class NodeSets:
-    """The nodes of a cluster; eligible domains are found once per distinct question."""
+    """The nodes of a cluster; eligible domains are found once for each distinct set of nodes."""
 
     def __init__(self, nodes: Iterable[Node], behaviour: Behaviour) -> None:
         """Take the nodes in any order; ``behaviour`` says how taints are read."""
         self.nodes = tuple(sorted(nodes, key=lambda node: node.metadata.name))
-        self._behaviour = behaviour
-        self._labels = {node.metadata.name: node.metadata.labels for node in self.nodes}
-        self._domains: dict[object, Domains] = {}
+        self._numbers = {node.metadata.name: number for number, node in enumerate(self.nodes)}
+        self._index = NodeLabels(self.nodes)
+        self._taints = NodeTaints(self.nodes, behaviour)
+        self._domains: dict[tuple[str, int], Domains] = {}
         self._lacking: dict[str, tuple[str, ...]] = {}
         self._cells: dict[tuple[str, ...], dict[Cell, list[Node]]] = {}
-        self._placements: dict[bytes, dict[str, Usability]] = {}
+        self._placements: dict[bytes, UsableNodes] = {}
+        self._outcomes: dict[object, UsableNodes] = {}
 
-    def usable(self, placement: Placement) -> Mapping[str, Usability]:
+    def usable(self, placement: Placement) -> UsableNodes:
         """Map each node's name to what a pod may make of it."""
         key = msgspec.json.encode(
             (placement.node_selector, nodeaffinity.required(placement.affinity), placement.tolerations),
             order="deterministic",
         )
         if key not in self._placements:
-            self._placements[key] = {
-                node.metadata.name: Usability(
-                    placement.fits(node),
-                    placement.tolerates(node, self._behaviour),
-                    placement.opens(node, self._behaviour),
-                )
-                for node in self.nodes
-            }
+            fits = self._index.fitting(placement.node_selector, placement.affinity)
+            tolerated, first = self._taints.tolerated(placement.tolerations)
+            passing = self._taints.passing(placement.tolerations)
+            self._placements[key] = self._outcomes.setdefault(
+                (fits, tolerated, first, passing), UsableNodes(self._numbers, fits, tolerated, passing)
+            )
         return self._placements[key]
 
-    def domains(self, constraint: Constraint, keys: Sequence[str], placement: Placement) -> Domains:
+    def carrying(self, keys: Iterable[str]) -> int:
+        """Return the nodes that have all of some labels, as a bitmap."""
+        return self._index.carrying(keys)
+
+    def domains(self, constraint: Constraint, keys: Iterable[str], placement: Placement) -> Domains:
         """Return the eligible domains of ``constraint``.
 
         A node that lacks any of ``keys``, the topology keys of all the pod's constraints with the same
         whenUnsatisfiable, is in none of them.
         """
-        usable = self.usable(placement)
-        policies = (constraint.node_affinity_policy, constraint.node_taints_policy)
-        question = (constraint.topology_key, tuple(sorted(set(keys))), policies, id(usable))
+        return self.eligible_domains(constraint, self.carrying(keys), self.usable(placement))
+
+    def eligible_domains(self, constraint: Constraint, carrying: int, usable: UsableNodes) -> Domains:
+        """Return the eligible domains of ``constraint`` among the nodes of a bitmap, which have its topology key."""
+        eligible = carrying
+        if constraint.node_affinity_policy is NodeInclusionPolicy.HONOR:
+            eligible &= usable.fits
+        if constraint.node_taints_policy is NodeInclusionPolicy.HONOR:
+            eligible &= usable.tolerated
+        question = (constraint.topology_key, eligible)
         if question not in self._domains:
-            self._domains[question] = self._find_domains(constraint, keys, usable)
+            self._domains[question] = self._domains_of(constraint.topology_key, eligible)
         return self._domains[question]
 
-    def _find_domains(self, constraint: Constraint, keys: Sequence[str], usable: Mapping[str, Usability]) -> Domains:
-        value_of = {}
-        for node in self.nodes:
-            found = usable[node.metadata.name]
-            if not found.fits and constraint.node_affinity_policy is NodeInclusionPolicy.HONOR:
-                continue
-            if not found.tolerated and constraint.node_taints_policy is NodeInclusionPolicy.HONOR:
-                continue
-            if all(key in node.metadata.labels for key in keys):
-                value_of[node.metadata.name] = node.metadata.labels[constraint.topology_key]
-        return Domains(nodes=Counter(value_of.values()), value_of=value_of)
+    def _domains_of(self, key: str, eligible: int) -> Domains:
+        having = self._index.carrying([key])
+        everywhere = self._domains.get((key, having))
+        if everywhere is None:
+            value_of = self._values_of(key, having)
+            everywhere = self._domains[key, having] = Domains(nodes=Counter(value_of.values()), value_of=value_of)
+        if eligible == having:
+            return everywhere
+        left_out = having & ~eligible
+        if _FEW_OF * left_out.bit_count() > having.bit_count():
+            value_of = self._values_of(key, eligible)
+            return Domains(nodes=Counter(value_of.values()), value_of=value_of)
+        lost = self._values_of(key, left_out)
+        return Domains(
+            nodes=_Fewer(everywhere.nodes, Counter(lost.values())), value_of=_AllBut(everywhere.value_of, lost)
+        )
+
+    def _values_of(self, key: str, nodes: int) -> dict[str, str]:
+        found = (self.nodes[number].metadata for number in labelindex.numbers(nodes))
+        return {metadata.name: metadata.labels[key] for metadata in found}
 
     def labels_of(self, name: str) -> Labels:
         """Return the labels of a node."""
-        return self._labels[name]
+        return self.nodes[self._numbers[name]].metadata.labels
 
     def lacking(self, key: str) -> tuple[str, ...]:
         """Return the names of the nodes without a label."""
         if key not in self._lacking:
-            self._lacking[key] = tuple(name for name, labels in self._labels.items() if key not in labels)
+            lacking = (node.metadata for node in self.nodes if key not in node.metadata.labels)
+            self._lacking[key] = tuple(metadata.name for metadata in lacking)
         return self._lacking[key]
 
     def cells(self, keys: Sequence[str]) -> Mapping[Cell, Sequence[Node]]:
@@ -406,17 +474,23 @@ def count(
         matching: Maps a node's name to its number of pods that match the constraint's selector.
         labels: The incoming pod's own labels, for selfMatchNum.
     """
-    occupied: dict[str, int] = {}
-    for node, number in matching.items():
-        value = domains.value_of.get(node)
-        if value is not None:
-            occupied[value] = occupied.get(value, 0) + number
     return Spread(
         constraint=constraint,
         domains=domains,
-        match_num=MatchNum(domains.nodes, occupied),
+        match_num=pods_per_domain(domains, matching),
         self_match_num=int(labelselectors.matches(constraint.selector, labels)),
     )
+
+
+def pods_per_domain(domains: Domains, matching: Mapping[str, int]) -> MatchNum:
+    """Count matching pods per eligible domain; ``matching`` maps a node's name to its number of them."""
+    occupied: dict[str, int] = {}
+    value_of = domains.value_of
+    for node, number in matching.items():
+        value = value_of.get(node)
+        if value is not None:
+            occupied[value] = occupied.get(value, 0) + number
+    return MatchNum(domains.nodes, occupied)
 
 
 def counts_nothing(selector: LabelSelector | None, behaviour: Behaviour) -> bool:

@@ -19,7 +19,7 @@ from kubectl_spread.kube.scheduler.podtopologyspread import (
     Domains,
     NodeInclusionPolicy,
     NodeSets,
-    Placement,
+    UsableNodes,
 )
 
 MAX_NODE_SCORE: Final = 100
@@ -82,12 +82,11 @@ def scores(softs: Sequence[SoftConstraint], feasible: Sequence[Node], *, all_key
     return {**ignored, **_normalized(raw)}
 
 
-def lenient_domains(constraint: Constraint, nodes: NodeSets, placement: Placement) -> Domains:
+def lenient_domains(constraint: Constraint, nodes: NodeSets, usable: UsableNodes) -> Domains:
     """Return the eligible domains of one of the system's default constraints: a missing key is no obstacle.
 
     The nodes that lack the key are one domain, ""; hosts are counted one by one, so without a name there is none.
     """
-    usable = nodes.usable(placement)
     honors = constraint.node_affinity_policy is NodeInclusionPolicy.HONOR
     value_of = {
         node.metadata.name: node.metadata.labels.get(constraint.topology_key, NO_VALUE)

@@ -1,0 +1,579 @@
+"""How the cost of ``check -f`` grows with each shape of input: the exponents of processor time and peak memory.
+
+Run as ``python -m benchmarks.growth``, with names of shapes as arguments to measure only these; no cluster is needed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from benchmarks.sidebyside import Run, run
+
+Object = dict[str, Any]
+
+_PLUGIN: Final = str(Path(sys.executable).parent / "kubectl-spread")
+_ZONE: Final = "topology.kubernetes.io/zone"
+_HOSTNAME: Final = "kubernetes.io/hostname"
+_NODES: Final = 500
+_ZONES: Final = 3
+
+
+def growth_pod(
+    number: int,
+    *,
+    labels: dict[str, str] | None = None,
+    constraints: Sequence[Object] = (),
+    owner: Object | None = None,
+    namespace: str = "default",
+    nodes: int = _NODES,
+    **spec: object,
+) -> Object:
+    """Return a pod that is bound to one of so many nodes, more often to those of the first zone; 0: to none."""
+    name = f"pod-{number}"
+    references = [{**_reference(owner), "controller": True}] if owner else []
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "uid": f"uid-{name}",
+            "generation": 1,
+            "creationTimestamp": "2026-11-01T09:00:00Z",
+            "labels": {"app": "web"} if labels is None else labels,
+            "ownerReferences": references,
+        },
+        "spec": {
+            "nodeName": _node_name(_uneven(number) % nodes) if nodes else "",
+            "containers": [{"name": "app", "image": "app"}],
+            "topologySpreadConstraints": list(constraints),
+            **spec,
+        },
+        "status": {"phase": "Running" if nodes else "Pending"},
+    }
+
+
+def _uneven(number: int) -> int:
+    return number - number % _ZONES if number % 2 else number
+
+
+def _reference(owner: Object) -> Object:
+    name = owner["metadata"]["name"]
+    return {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": name, "uid": f"uid-{name}"}
+
+
+def _workload(number: int, *, kind: str = "ReplicaSet", owner: Object | None = None, **spec: object) -> Object:
+    group = {"Job": "batch/v1"}.get(kind, "apps/v1")
+    metadata: Object = {"name": f"web-{number}", "namespace": "default", "uid": f"uid-web-{number}"}
+    if owner is not None:
+        metadata["ownerReferences"] = [{**_reference(owner), "controller": True}]
+    template = {
+        "metadata": {"labels": {"app": "web"}},
+        "spec": {"containers": [{"name": "app", "image": "app"}], **spec},
+    }
+    selector = {"matchLabels": {"app": "web"}}
+    return {
+        "apiVersion": group,
+        "kind": kind,
+        "metadata": metadata,
+        "spec": {"selector": selector, "template": template},
+    }
+
+
+def _constraint(*expressions: Object, labels: dict[str, str] | None = None, **fields: object) -> Object:
+    selector = {"matchLabels": {"app": "web"} if labels is None else labels, "matchExpressions": list(expressions)}
+    hard = {"maxSkew": 1, "topologyKey": _ZONE, "whenUnsatisfiable": "DoNotSchedule"}
+    return {**hard, "labelSelector": selector, **fields}
+
+
+def _requirement(key: str, operator: str, *values: str) -> Object:
+    return {"key": key, "operator": operator, **({"values": list(values)} if values else {})}
+
+
+def _node_name(number: int) -> str:
+    return f"node-{number:06}"
+
+
+def _node(number: int, labels: dict[str, str] | None = None, **spec: object) -> Object:
+    name = _node_name(number)
+    topology = {_ZONE: f"zone-{number % _ZONES}", _HOSTNAME: name}
+    metadata = {"name": name, "labels": {**topology, **(labels or {})}}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": spec}
+
+
+def _nodes(number: int = _NODES) -> Iterator[Object]:
+    return map(_node, range(number))
+
+
+def _merged_values(size: int) -> Iterator[Object]:
+    yield from _nodes()
+    for number in range(size):
+        merged = _requirement("rev", "In", f"r{number}")
+        labels = {"app": "web", "rev": f"r{number}"}
+        yield growth_pod(number, labels=labels, constraints=[_constraint(merged, matchLabelKeys=["rev"])])
+
+
+def _not_in(size: int) -> Iterator[Object]:
+    yield from _nodes()
+    for number in range(size):
+        others = _requirement("rev", "NotIn", f"r{number}")
+        yield growth_pod(number, labels={"app": "web", "rev": f"r{number}"}, constraints=[_constraint(others)])
+
+
+def _not_in_alike(size: int) -> Iterator[Object]:
+    yield from _nodes()
+    for number in range(size):
+        yield growth_pod(number, constraints=[_constraint(_requirement("rev", "NotIn", f"r{number}"))])
+
+
+def _exists(size: int) -> Iterator[Object]:
+    yield from _nodes()
+    for number in range(size):
+        constraint = _constraint(_requirement(f"rev-{number}", "Exists"), labels={})
+        yield growth_pod(number, labels={"app": "web", f"rev-{number}": ""}, constraints=[constraint])
+
+
+def _does_not_exist(size: int) -> Iterator[Object]:
+    yield from _nodes()
+    for number in range(size):
+        constraint = _constraint(_requirement(f"rev-{number}", "DoesNotExist"), labels={})
+        yield growth_pod(number, labels={"app": "web", f"rev-{number}": ""}, constraints=[constraint])
+
+
+def _distinct_apps(size: int) -> Iterator[Object]:
+    yield from _nodes()
+    for number in range(size):
+        labels = {"app": f"web-{number}"}
+        yield growth_pod(number, labels=labels, constraints=[_constraint(labels=labels)])
+
+
+def _tolerations(size: int) -> Iterator[Object]:
+    """Tolerate taints that no node has, on as many nodes."""
+    yield from _nodes(size)
+    for number in range(size):
+        toleration = {"key": f"team-{number}", "operator": "Exists", "effect": "NoSchedule"}
+        yield growth_pod(number, nodes=size, constraints=[_constraint()], tolerations=[toleration])
+
+
+def _own_nodes(size: int) -> Iterator[Object]:
+    """Give each node a taint that one pod tolerates."""
+    for number in range(size):
+        yield _node(number, taints=[{"key": f"team-{number}", "effect": "NoSchedule"}])
+    for number in range(size):
+        toleration = {"key": f"team-{number}", "operator": "Exists", "effect": "NoSchedule"}
+        constraint = _constraint(nodeTaintsPolicy="Honor")
+        yield growth_pod(number, nodes=size, constraints=[constraint], tolerations=[toleration])
+
+
+def _affine(*expressions: Object) -> Object:
+    terms = [{"matchExpressions": list(expressions)}]
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+
+
+def _node_affinity(size: int) -> Iterator[Object]:
+    """Ask for distinct pools, which no node is in, of as many nodes."""
+    yield from _nodes(size)
+    for number in range(size):
+        affinity = _affine(_requirement("pool", "NotIn", f"pool-{number}"))
+        yield growth_pod(number, nodes=size, constraints=[_constraint()], affinity=affinity)
+
+
+def _own_pools(size: int) -> Iterator[Object]:
+    """Let each pod avoid a node of its own."""
+    for number in range(size):
+        yield _node(number, {"pool": f"pool-{number}"})
+    for number in range(size):
+        affinity = _affine(_requirement("pool", "NotIn", f"pool-{number}"))
+        yield growth_pod(number, nodes=size, constraints=[_constraint()], affinity=affinity)
+
+
+def _node_names(size: int) -> Iterator[Object]:
+    """Choose one node by its hostname for each pod."""
+    yield from _nodes(size)
+    for number in range(size):
+        selector = {_HOSTNAME: _node_name(number)}
+        yield growth_pod(number, nodes=size, constraints=[_constraint()], nodeSelector=selector)
+
+
+def _pending_requests(size: int) -> Iterator[Object]:
+    """Leave pods pending that ask for distinct amounts, on as many nodes, with a skew."""
+    for number in range(size):
+        yield {**_node(number), "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"}}}
+    for number in range(size):
+        container = {"name": "app", "image": "app", "resources": {"requests": {"cpu": f"{1000 + number}m"}}}
+        bound = 0 if number % 2 else size
+        yield growth_pod(number, nodes=bound, constraints=[_constraint()], containers=[container])
+
+
+def _topology_keys(size: int) -> Iterator[Object]:
+    yield from _nodes()
+    for number in range(size):
+        yield growth_pod(number, constraints=[_constraint(topologyKey=f"rack-{number}")])
+
+
+def _domains(size: int) -> Iterator[Object]:
+    """Spread one workload over as many hosts."""
+    yield from _nodes(size)
+    owner = _workload(0, topologySpreadConstraints=[_constraint(topologyKey=_HOSTNAME)])
+    yield owner
+    for number in range(size):
+        yield growth_pod(number, nodes=size, constraints=[_constraint(topologyKey=_HOSTNAME)], owner=owner)
+
+
+def _pod_constraints(size: int) -> Iterator[Object]:
+    yield from _nodes()
+    yield growth_pod(0, constraints=[_constraint(topologyKey=f"k{number}") for number in range(size)])
+
+
+def _pod_selectors(size: int) -> Iterator[Object]:
+    yield from _nodes()
+    constraints = [
+        _constraint(_requirement("r", "NotIn", f"r{number}"), matchLabelKeys=["app"], topologyKey=f"k{number}")
+        for number in range(size)
+    ]
+    yield growth_pod(0, constraints=constraints)
+
+
+def _template_constraints(size: int) -> Iterator[Object]:
+    yield from _nodes()
+    constraints = [_constraint(topologyKey=f"k{number}") for number in range(size)]
+    yield _workload(0, kind="Deployment", topologySpreadConstraints=constraints)
+
+
+def _pod_keys(size: int) -> Iterator[Object]:
+    yield from _nodes()
+    yield growth_pod(0, constraints=[_constraint(matchLabelKeys=[f"k{number}" for number in range(size)])])
+
+
+def _pod_merged_keys(size: int) -> Iterator[Object]:
+    yield from _nodes()
+    merged = [_requirement(f"k{number}", "In", "v") for number in range(size)]
+    labels = {"app": "web", **{f"k{number}": "v" for number in range(size)}}
+    constraint = _constraint(*merged, matchLabelKeys=[f"k{number}" for number in range(size)])
+    yield growth_pod(0, labels=labels, constraints=[constraint])
+
+
+def _template_keys(size: int) -> Iterator[Object]:
+    yield from _nodes()
+    constraint = _constraint(matchLabelKeys=[f"k{number}" for number in range(size)])
+    yield _workload(0, kind="Deployment", topologySpreadConstraints=[constraint])
+
+
+def _pod_values(size: int) -> Iterator[Object]:
+    yield from _nodes()
+    yield growth_pod(0, constraints=[_constraint(_requirement("rev", "In", *(f"r{number}" for number in range(size))))])
+
+
+def _pod_terms(size: int) -> Iterator[Object]:
+    yield from _nodes()
+    terms = [
+        {"topologyKey": f"k{number}", "labelSelector": {"matchLabels": {"app": "web"}}, "matchLabelKeys": ["app"]}
+        for number in range(size)
+    ]
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    yield growth_pod(0, constraints=[_constraint()], affinity=affinity)
+
+
+def _pod_tolerations(size: int) -> Iterator[Object]:
+    """Give one pod as many tolerations as one node has taints."""
+    yield _node(0, taints=[{"key": f"k{number}", "effect": "NoSchedule"} for number in range(size)])
+    tolerations = [{"key": f"k{number}", "operator": "Exists"} for number in range(size)]
+    yield growth_pod(0, nodes=1, constraints=[_constraint(nodeTaintsPolicy="Honor")], tolerations=tolerations)
+
+
+def _pod_node_terms(size: int) -> Iterator[Object]:
+    """Give one pod as many node affinity terms as there are nodes."""
+    yield from _nodes(size)
+    terms = [{"matchExpressions": [_requirement("pool", "In", f"p{number}")]} for number in range(size)]
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    yield growth_pod(0, constraints=[_constraint()], affinity=affinity)
+
+
+def _anti_affinity(size: int) -> Iterator[Object]:
+    yield from _nodes()
+    for number in range(size):
+        labels = {"app": "web", "rev": f"r{number}"}
+        term = {"topologyKey": _HOSTNAME, "labelSelector": {"matchLabels": labels}, "matchLabelKeys": ["rev"]}
+        affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+        yield growth_pod(number, labels=labels, affinity=affinity)
+
+
+def _namespaces(size: int) -> Iterator[Object]:
+    yield from _nodes()
+    for number in range(size):
+        namespace = f"team-{number}"
+        selects = {
+            "labelSelector": {"matchLabels": {"app": "web"}},
+            "namespaceSelector": {"matchLabels": {"team": "a"}},
+        }
+        term = {"topologyKey": _HOSTNAME, "matchLabelKeys": ["app"], **selects}
+        affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+        yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": {"team": "a"}}}
+        yield growth_pod(number, namespace=namespace, constraints=[_constraint()], affinity=affinity)
+
+
+def _sharing(size: int) -> Iterator[Object]:
+    """Let workloads with one pod each share a selector."""
+    yield from _nodes()
+    for number in range(size):
+        owner = _workload(number, topologySpreadConstraints=[_constraint()])
+        yield owner
+        yield growth_pod(number, constraints=[_constraint()], owner=owner)
+
+
+def _sharing_hosts(size: int) -> Iterator[Object]:
+    """Let workloads with one pod each share a soft constraint on hosts."""
+    yield from _nodes()
+    constraint = _constraint(topologyKey=_HOSTNAME, whenUnsatisfiable="ScheduleAnyway")
+    for number in range(size):
+        owner = _workload(number, topologySpreadConstraints=[constraint])
+        yield owner
+        yield growth_pod(number, constraints=[constraint], owner=owner)
+
+
+def _sharing_templates(size: int) -> Iterator[Object]:
+    for number in range(size):
+        yield _workload(number, kind="Deployment", topologySpreadConstraints=[_constraint()])
+
+
+def _bare(size: int) -> Iterator[Object]:
+    yield from _nodes()
+    for number in range(size):
+        yield growth_pod(number, constraints=[_constraint()])
+
+
+def _jobs(size: int) -> Iterator[Object]:
+    """Merge the name of each Job beside a label that all of them share."""
+    key = "batch.kubernetes.io/job-name"
+    yield from _nodes()
+    for number in range(size):
+        labels = {"app": "web", key: f"web-{number}"}
+        owner = _workload(number, kind="Job", topologySpreadConstraints=[_constraint(matchLabelKeys=[key])])
+        yield owner
+        merged = _constraint(_requirement(key, "In", f"web-{number}"), matchLabelKeys=[key])
+        for replica in range(2):
+            yield growth_pod(2 * number + replica, labels=labels, constraints=[merged], owner=owner)
+
+
+def _jobs_keys(size: int) -> Iterator[Object]:
+    """Let each Job have a label key of its own in matchLabelKeys, beside a label that all of them share."""
+    yield from _nodes()
+    for number in range(size):
+        key = f"run-{number}"
+        owner = _workload(number, kind="Job")
+        yield owner
+        merged = _constraint(_requirement(key, "In", "yes"), matchLabelKeys=[key])
+        for replica in range(2):
+            labels = {"app": "web", key: "yes"}
+            yield growth_pod(2 * number + replica, labels=labels, constraints=[merged], owner=owner)
+
+
+def _revisions(size: int) -> Iterator[Object]:
+    """Run one pod of each revision of a Deployment."""
+    yield from _nodes()
+    deployment = _workload(0, kind="Deployment", topologySpreadConstraints=[_constraint()])
+    yield deployment
+    for number in range(size):
+        owner = _workload(number + 1, owner=deployment)
+        owner["metadata"]["annotations"] = {"deployment.kubernetes.io/revision": str(number + 1)}
+        yield owner
+        labels = {"app": "web", "pod-template-hash": f"h{number}"}
+        yield growth_pod(number, labels=labels, constraints=[_constraint()], owner=owner)
+
+
+def _owner_chain(size: int) -> Iterator[Object]:
+    """Chain owners, each with a pod."""
+    yield from _nodes()
+    owner = None
+    for number in range(size):
+        owner = _workload(number, owner=owner, topologySpreadConstraints=[_constraint()])
+        yield owner
+        yield growth_pod(number, constraints=[_constraint()], owner=owner)
+
+
+def _terminating(size: int) -> Iterator[Object]:
+    yield from _nodes()
+    for number in range(size):
+        labels = {"app": "web", "rev": f"r{number}"}
+        found = growth_pod(number, labels=labels, constraints=[_constraint()])
+        if number % 2:
+            found["metadata"]["deletionTimestamp"] = "2026-11-01T10:00:00Z"
+        yield found
+
+
+def _no_nodes(size: int) -> Iterator[Object]:
+    """Count without a node list."""
+    for number in range(size):
+        labels = {"app": "web", _ZONE: f"zone-{number % _ZONES}", "rev": f"r{number}"}
+        yield growth_pod(number, labels=labels, constraints=[_constraint()], nodes=size)
+
+
+def _manifests(size: int) -> Iterator[Object]:
+    """Read manifests of pods that are not stored."""
+    for number in range(size):
+        found = growth_pod(number, nodes=0, labels={"app": "web", "rev": f"r{number}"}, constraints=[_constraint()])
+        for name in ("uid", "generation", "creationTimestamp"):
+            del found["metadata"][name]
+        del found["spec"]["nodeName"], found["status"]
+        yield found
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Input whose size is a number.
+
+    Attributes:
+        summary: The input of size N in words.
+        objects: Returns the objects of the input.
+        sizes: The smaller and the larger size.
+        baseline: Whether ``--baseline`` has the findings of the same input.
+    """
+
+    summary: str
+    objects: Callable[[int], Iterable[Object]]
+    sizes: tuple[int, int]
+    baseline: bool = False
+
+
+SHAPES: Final[Mapping[str, Shape]] = {
+    "merged-values": Shape("N pods with distinct merged values of one key", _merged_values, (1000, 4000)),
+    "not-in": Shape("N pods, each with NotIn its own value", _not_in, (500, 2000)),
+    "not-in-alike": Shape("N equal pods with distinct NotIn", _not_in_alike, (500, 2000)),
+    "exists": Shape("N pods with distinct Exists", _exists, (500, 2000)),
+    "does-not-exist": Shape("N pods with distinct DoesNotExist", _does_not_exist, (500, 2000)),
+    "distinct-apps": Shape("N pods with distinct labels and selectors", _distinct_apps, (2000, 8000)),
+    "tolerations": Shape("N pods with distinct tolerations on N nodes", _tolerations, (500, 2000)),
+    "own-nodes": Shape("N pods, each tolerates the taint of its own node", _own_nodes, (500, 2000)),
+    "node-affinity": Shape("N pods with distinct node affinity on N nodes", _node_affinity, (500, 2000)),
+    "own-pools": Shape("N pods, each excludes a node of its own", _own_pools, (500, 2000)),
+    "node-names": Shape("N pods with distinct nodeSelectors on N nodes", _node_names, (500, 2000)),
+    "pending-requests": Shape(
+        "N pods, half pending, with distinct requests on N nodes", _pending_requests, (500, 2000)
+    ),
+    "topology-keys": Shape("N pods with distinct topology keys", _topology_keys, (500, 2000)),
+    "domains": Shape("one workload of N pods on N hosts", _domains, (2000, 8000)),
+    "pod-constraints": Shape("one pod with N constraints", _pod_constraints, (500, 2000)),
+    "pod-selectors": Shape("one pod with N distinct selectors and a key to merge in each", _pod_selectors, (500, 2000)),
+    "template-constraints": Shape("one template with N constraints", _template_constraints, (500, 2000)),
+    "pod-keys": Shape("one pod with N matchLabelKeys", _pod_keys, (8000, 32000)),
+    "pod-merged-keys": Shape("one pod with N merged matchLabelKeys", _pod_merged_keys, (4000, 16000)),
+    "template-keys": Shape("one template with N matchLabelKeys", _template_keys, (8000, 32000)),
+    "pod-values": Shape("one pod with N values in its selector", _pod_values, (8000, 32000)),
+    "pod-terms": Shape("one pod with N affinity terms with keys", _pod_terms, (500, 2000)),
+    "pod-tolerations": Shape("one pod with N tolerations of the N taints of a node", _pod_tolerations, (500, 2000)),
+    "pod-node-terms": Shape("one pod with N node affinity terms on N nodes", _pod_node_terms, (500, 2000)),
+    "anti-affinity": Shape("N pods with distinct anti-affinity terms with keys", _anti_affinity, (2000, 8000)),
+    "namespaces": Shape("N namespaces with a namespaceSelector in each", _namespaces, (2000, 8000)),
+    "sharing": Shape("N workloads of one pod that share a selector", _sharing, (500, 2000)),
+    "sharing-hosts": Shape("N workloads that share a soft constraint on hosts", _sharing_hosts, (500, 2000)),
+    "sharing-templates": Shape("N templates that share a selector", _sharing_templates, (500, 2000)),
+    "bare": Shape("N equal pods without owner", _bare, (2000, 8000)),
+    "jobs": Shape("N Jobs that merge their name beside a shared label", _jobs, (500, 2000)),
+    "job-keys": Shape("N Jobs with a key of their own beside a shared label", _jobs_keys, (500, 2000)),
+    "revisions": Shape("one Deployment with pods of N revisions", _revisions, (500, 2000)),
+    "owner-chain": Shape("N workloads, each the owner of the next", _owner_chain, (200, 800)),
+    "terminating": Shape("N pods, half of them terminating", _terminating, (2000, 8000)),
+    "no-nodes": Shape("N pods and no node list", _no_nodes, (2000, 8000)),
+    "manifests": Shape("N manifests of pods that are not stored", _manifests, (2000, 8000)),
+    "baseline": Shape("N findings in --baseline", _not_in_alike, (500, 2000), baseline=True),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """What a shape takes at two sizes, and the exponents of what it takes beyond a check of one pod."""
+
+    small: Run
+    large: Run
+    processor: float
+    memory: float
+
+
+def measure(shape: Shape, folder: Path, tries: int, least: Run) -> Growth:
+    """Return how the cost of a shape grows: the least of several tries at each size, in turn.
+
+    Args:
+        shape: The shape.
+        folder: A directory for files.
+        tries: How often each size is measured.
+        least: What a check of one pod takes.
+    """
+    commands = [_command(shape, size, folder) for size in shape.sizes]
+    runs = [[run(command, _environment(folder)) for command in commands] for _ in range(tries)]
+    small, large = (_least(of_size) for of_size in zip(*runs, strict=True))
+    factor = math.log(shape.sizes[1] / shape.sizes[0])
+
+    def exponent(less: float, more: float, base: float) -> float:
+        return math.log(max(more - base, 0.01) / max(less - base, 0.01)) / factor
+
+    return Growth(
+        small,
+        large,
+        exponent(small.processor, large.processor, least.processor),
+        exponent(small.memory, large.memory, least.memory),
+    )
+
+
+def least_run(folder: Path, tries: int) -> Run:
+    """Return what a check of one pod takes."""
+    command = _command(SHAPES["bare"], 1, folder)
+    return _least([run(command, _environment(folder)) for _ in range(tries)])
+
+
+def _least(runs: Sequence[Run]) -> Run:
+    return Run(*(min(getattr(each, name) for each in runs) for name in ("wall", "processor", "memory")))
+
+
+def _environment(folder: Path) -> Mapping[str, str]:
+    """Return an environment in which modules are compiled once, as installed ones are."""
+    return {**os.environ, "PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(folder / "compiled")}
+
+
+def _command(shape: Shape, size: int, folder: Path) -> list[str]:
+    path = folder / f"{size}.json"
+    items = list(shape.objects(size))
+    path.write_bytes(msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": items}))
+    command = [_PLUGIN, "check", "-A", "--server-version", "1.37", "-o", "json", "-f", str(path)]
+    if not shape.baseline:
+        return command
+    report = folder / f"{size}-report.json"
+    with report.open("wb") as file:
+        subprocess.run(command, stdout=file, check=False)
+    return [*command, "--baseline", str(report)]
+
+
+def main() -> None:
+    """Measure shapes and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("shapes", nargs="*", metavar="SHAPE", help=", ".join(SHAPES))
+    parser.add_argument("--tries", type=int, default=1)
+    options = parser.parse_args()
+    print("| shape | sizes | processor | exponent | peak memory | exponent |", "|---|---|---|---|---|---|", sep="\n")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        least = least_run(folder, max(2, options.tries))
+        for shape in options.shapes or SHAPES:
+            print(_row(SHAPES[shape], measure(SHAPES[shape], folder, options.tries, least)), flush=True)
+
+
+def _row(shape: Shape, growth: Growth) -> str:
+    small, large = growth.small, growth.large
+    sizes = " to ".join(f"{size:,}" for size in shape.sizes)
+    processor = f"{small.processor:.2f} to {large.processor:.2f} s | {growth.processor:.2f}"
+    memory = f"{small.memory:.0f} to {large.memory:.0f} MiB | {growth.memory:.2f}"
+    return f"| {shape.summary} | {sizes} | {processor} | {memory} |"
+
+
+if __name__ == "__main__":
+    main()

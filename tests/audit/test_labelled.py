@@ -1,0 +1,55 @@
+"""The index of labelled things selects what a selector selects of each."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kubectl_spread.audit.snapshot.labelled import Labelled, SelectedNumbers
+from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.api.types import LabelSelector, LabelSelectorRequirement
+from tests.builders import decode_selector, requirement, selector
+
+KEYS = st.sampled_from(["a", "b", "c"])
+VALUES = st.sampled_from(["1", "2", "3"])
+LABELS = st.dictionaries(KEYS, VALUES)
+REQUIREMENTS = st.builds(
+    LabelSelectorRequirement,
+    key=KEYS,
+    operator=st.sampled_from(["In", "NotIn", "Exists", "DoesNotExist", "Is"]),
+    values=st.lists(VALUES, max_size=3).map(tuple),
+)
+SELECTORS = st.builds(
+    LabelSelector, match_labels=LABELS, match_expressions=st.lists(REQUIREMENTS, max_size=3).map(tuple)
+)
+
+
+def labelled(all_labels: list[dict[str, str]]) -> Labelled[int]:
+    things = Labelled[int]()
+    for number, labels in enumerate(all_labels):
+        things.add(labels, number)
+    return things
+
+
+@given(st.lists(LABELS, max_size=9), SELECTORS)
+def test_selected_are_those_that_match(all_labels: list[dict[str, str]], some: LabelSelector) -> None:
+    expected = [number for number, labels in enumerate(all_labels) if labelselectors.matches(some, labels)]
+    assert [number for _, number in labelled(all_labels).selected(some)] == expected
+
+
+def test_a_selection_is_the_shorter_of_two_lists() -> None:
+    things = labelled([{"a": str(number)} for number in range(9)])
+    but_two = decode_selector(selector({}, requirement("a", "NotIn", "1", "2")))
+    only_two = decode_selector(selector({}, requirement("a", "In", "2", "1", "2")))
+    assert but_two is not None
+    assert only_two is not None
+    assert things.selection(but_two) == SelectedNumbers((1, 2), inverted=True)
+    assert things.selection(only_two) == SelectedNumbers((1, 2))
+
+
+def test_things_may_be_added_after_a_selection() -> None:
+    things = labelled([{"a": "1"}])
+    every = LabelSelector()
+    assert len(list(things.selected(every))) == 1
+    things.add({}, 1)
+    assert [number for _, number in things.selected(every)] == [0, 1]
