@@ -80,9 +80,9 @@ def plan(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> Plan:
     """
     if reason := _hopeless(row, spread, audit) or _not_alone(row, audit):
         return Plan(reason=reason)
-    kinds = {id(kind): kind for view, _ in row.views for kind in (audit.obstacles.kind(view.shape),)}
+    kinds = {audit.obstacles.kind(view.shape) for view, _ in row.views}
     if len(kinds) == 1 and _decides_alone(view.shape for view, _ in row.views):
-        return _plan_of_all(next(iter(kinds.values())), audit.counted.of(row.namespace, spread), audit)
+        return _plan_of_all(next(iter(kinds)), audit.counted.of(row.namespace, spread), audit)
     field, candidates = _field(row.views[0][0].shape, row.pods, spread, audit)
     numbers = fewest(field)
     if numbers is not None:

@@ -83,7 +83,7 @@ def obstacles_on(row: EvaluatedConstraint, nodes: Iterable[str], audit: Audit) -
 
     The obstacles are by node.
     """
-    kinds = {id(kind): kind for view, _ in row.views for kind in (audit.obstacles.kind(view.shape),)}.values()
+    kinds = dict.fromkeys(audit.obstacles.kind(view.shape) for view, _ in row.views)
     found: list[Obstacle] = []
     for node in nodes:
         kept_away = [audit.obstacles.of(kind, node) for kind in kinds]

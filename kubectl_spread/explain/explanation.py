@@ -76,8 +76,8 @@ def _unconstrained(audit: Audit) -> list[str]:
     """Return the pods to which the scheduler's default constraints apply, where nobody asked for these."""
     if audit.snapshot.schedulers is not configuration.UNASKED:
         return []
-    found = {id(pod.shape): pod.shape for pod in audit.pods}
-    bare = {key for key, shape in found.items() if not any(clause.spread for clause in shape.clauses)}
+    shapes = {pod.shape for pod in audit.pods}
+    bare = {shape for shape in shapes if not any(clause.spread for clause in shape.clauses)}
     return sorted(
-        pod.name for pod in audit.pods if id(pod.shape) in bare and pod.shape.known_scheduler and not pod.shape.pinned
+        pod.name for pod in audit.pods if pod.shape in bare and pod.shape.known_scheduler and not pod.shape.pinned
     )

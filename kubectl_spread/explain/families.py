@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.audit.evaluation.evaluate import Audit
-from kubectl_spread.audit.snapshot.records import OwnerRecord, PodRecord
+from kubectl_spread.audit.snapshot.records import OwnerRecord, PodClass, PodRecord
 from kubectl_spread.audit.snapshot.revisions import by_revision, revision_of
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.objects import ObjectRef
@@ -78,12 +78,12 @@ def matcher(spread: Spread, audit: Audit) -> Callable[[PodRecord], bool]:
     selector = spread.constraint.selector
     if counts_nothing(selector, audit.context.behaviour):
         return lambda _: False
-    known: dict[int, bool] = {}
+    known: dict[PodClass, bool] = {}
 
     def selects(pod: PodRecord) -> bool:
-        if id(pod.shape) not in known:
-            known[id(pod.shape)] = labelselectors.matches(selector, pod.shape.labels)
-        return known[id(pod.shape)]
+        if pod.shape not in known:
+            known[pod.shape] = labelselectors.matches(selector, pod.shape.labels)
+        return known[pod.shape]
 
     return selects
 

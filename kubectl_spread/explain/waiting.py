@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 from kubectl_spread.audit.evaluation.counting import ENCODER
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.merge.verdicts import Verdict
-from kubectl_spread.audit.snapshot.records import PodRecord
+from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.explain.placing import NodeRefusal, place
 from kubectl_spread.report import model, projections
 
@@ -66,11 +66,11 @@ def waiting(audit: Audit) -> list[Waiting]:
     if not audit.snapshot.nodes:
         return []
     inert = _inert(audit)
-    by_shape: dict[tuple[int, tuple[str, ...], tuple[bytes, ...]], list[PodRecord]] = {}
+    by_shape: dict[tuple[PodClass, tuple[str, ...], tuple[bytes, ...]], list[PodRecord]] = {}
     for pod in audit.pods:
         if not pod.node and not pod.terminating and pod.shape.profile is not None and not pod.shape.pinned:
             silenced = tuple(ENCODER.encode(one) for one in inert.get(pod.name, ()))
-            by_shape.setdefault((id(pod.shape), pod.gates, silenced), []).append(pod)
+            by_shape.setdefault((pod.shape, pod.gates, silenced), []).append(pod)
     alike: dict[bytes, tuple[Waiting, list[PodRecord]]] = {}
     for pods in by_shape.values():
         found = _told(pods, inert.get(pods[0].name, ()), audit)

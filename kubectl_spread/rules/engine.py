@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from kubectl_spread.audit.evaluation.evaluate import Audit
+from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.scope import Scope
 from kubectl_spread.kube.api.fieldpath import FieldPath
@@ -155,7 +155,7 @@ def _everything_is_judged(scope: Scope, skipped: Mapping[str, int]) -> bool:
 def _findings(audit: Audit, rules: tuple[Rule, ...], selection: Selection) -> Iterator[tuple[model.Finding, bool]]:
     """Yield what the rules find, and whether it is to be ignored."""
     told: set[tuple[object, ...]] = set()
-    indices = {id(row): index for index, row in enumerate(audit.rows)}
+    indices = {row: index for index, row in enumerate(audit.rows)}
     asked: dict[frozenset[SubjectPart], tuple[Rule, ...]] = {}
     for subject in subjects(audit):
         ignored: tuple[str, ...] | None = None
@@ -207,7 +207,9 @@ def codes(annotation: str) -> tuple[str, ...]:
     return tuple(code.strip() for code in annotation.split(",") if code.strip())
 
 
-def _finding(rule: Rule, subject: Subject, evidence: Evidence, indices: Mapping[int, int]) -> model.Finding:
+def _finding(
+    rule: Rule, subject: Subject, evidence: Evidence, indices: Mapping[EvaluatedConstraint, int]
+) -> model.Finding:
     values = {name: evidence.values[name] for name in sorted(evidence.values)}
     severity = rule.severity if evidence.severity is None else evidence.severity
     return model.Finding(
@@ -228,13 +230,13 @@ def _finding(rule: Rule, subject: Subject, evidence: Evidence, indices: Mapping[
     )
 
 
-def _rows_of(subject: Subject, evidence: Evidence, indices: Mapping[int, int]) -> list[int]:
+def _rows_of(subject: Subject, evidence: Evidence, indices: Mapping[EvaluatedConstraint, int]) -> list[int]:
     """Return the indices of the subject's rows in the report that have any of the pods, in order."""
     pods = frozenset(evidence.pods)
-    rows = [row for row in subject.rows if id(row) in indices]
+    rows = [row for row in subject.rows if row in indices]
     if len(rows) == 1:
-        return [indices[id(rows[0])]]
-    return sorted(indices[id(row)] for row in rows if not pods.isdisjoint(pod.name for pod in row.pods))
+        return [indices[rows[0]]]
+    return sorted(indices[row] for row in rows if not pods.isdisjoint(pod.name for pod in row.pods))
 
 
 def _source(subject: Subject) -> model.Source | UnsetType:

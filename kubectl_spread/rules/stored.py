@@ -24,9 +24,9 @@ def refused_pods(
     errors: dict[str, None] = {}
     for row in subject.rows:
         asked = [view.shape for view, _ in row.views if view.shape.stored is stored]
-        refused = {id(shape): found for shape in asked if (found := _messages(answer(shape), subject.path))}
+        refused = {shape: found for shape in asked if (found := _messages(answer(shape), subject.path))}
         for pod in row.pods if refused else ():
-            if messages := refused.get(id(pod.shape)):
+            if messages := refused.get(pod.shape):
                 pods.append(pod)
                 errors |= dict.fromkeys(messages)
     return sorted(pods, key=lambda pod: pod.name), list(errors)

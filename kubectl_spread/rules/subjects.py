@@ -53,7 +53,7 @@ Place = tuple[ObjectRef, FieldPath]
 def _rows_without_keys(audit: Audit) -> dict[Place, list[EvaluatedConstraint]]:
     """Return the pods of each affinity term without keys: what is stored, but neither judged nor counted."""
     found: dict[tuple[Place, int], EvaluatedConstraint] = {}
-    for _, alike in groupby(audit.pods, key=lambda pod: id(pod.shape)):
+    for _, alike in groupby(audit.pods, key=lambda pod: pod.shape):
         pods = list(alike)
         shape = pods[0].shape
         terms = [index for index, clause in enumerate(shape.clauses) if not (clause.spread or clause.keyed)]
@@ -103,7 +103,7 @@ def _unknown_fields_of_pods(audit: Audit) -> dict[Place, list[tuple[UnknownField
 
 
 def _owners_of_stored_pods(audit: Audit) -> frozenset[ObjectRef]:
-    pods = {id(pod.shape): pod for pod in audit.pods if pod.shape.stored}
+    pods = {pod.shape: pod for pod in audit.pods if pod.shape.stored}
     return frozenset(audit.snapshot.workload(pod) for pod in pods.values())
 
 

@@ -48,7 +48,7 @@ class Counted:
         """The shapes of the pods in the fullest domains."""
         value_of, counts = self.spread.domains.value_of, self.spread.match_num
         fullest = (pod.shape for pod in self.pods if counts[value_of[pod.node]] == counts.most)
-        return list({id(shape): shape for shape in fullest}.values())
+        return list(dict.fromkeys(fullest))
 
 
 class CountedPods:
@@ -95,10 +95,10 @@ class CountedPods:
         """Return the pods of a namespace that are bound and not terminating, those of one shape together."""
         if self._by_namespace is None:
             self._by_namespace = {}
-            by_shape: dict[int, list[PodRecord]] = {}
+            by_shape: dict[PodClass, list[PodRecord]] = {}
             for pod in self._snapshot.pods:
                 if pod.node and not pod.terminating:
-                    by_shape.setdefault(id(pod.shape), []).append(pod)
+                    by_shape.setdefault(pod.shape, []).append(pod)
             for pods in by_shape.values():
                 shape = pods[0].shape
                 self._by_namespace.setdefault(shape.namespace, Labelled()).add(shape.labels, pods)

@@ -37,7 +37,7 @@ class EvaluatedPod(msgspec.Struct, frozen=True):
     keys: tuple[KeyVerdict, ...]
 
 
-class EvaluatedConstraint(msgspec.Struct):
+class EvaluatedConstraint(msgspec.Struct, eq=False):
     """Pods of one workload, by name, that are alike in one clause.
 
     ``members`` are those whose verdict is not ``merged``.
@@ -175,9 +175,9 @@ def evaluate(snapshot: Snapshot, context: ServerFacts, *, nodes: str) -> Audit:
 
 def _alike(snapshot: Snapshot, everyone: Iterable[PodRecord]) -> Iterator[tuple[ObjectRef, PodClass, list[PodRecord]]]:
     """Yield the pods that are asked for by workload and shape; a pod without owner is its own workload."""
-    by_shape: dict[int, list[PodRecord]] = {}
+    by_shape: dict[PodClass, list[PodRecord]] = {}
     for pod in everyone:
-        by_shape.setdefault(id(pod.shape), []).append(pod)
+        by_shape.setdefault(pod.shape, []).append(pod)
     for pods in by_shape.values():
         owners = [owner.ref for owner in snapshot.owner_chain(pods[0])]
         asked = [pod for pod in pods if _asked_for(pod, owners, snapshot.scope.targets)]

@@ -65,7 +65,7 @@ class Evaluator:
         found = snapshot.nodes if nodes == "listed" else inferred_nodes(snapshot)
         self.node_sets = NodeSets(found, context.behaviour)
         self._census = Census(snapshot, self.node_sets, context.behaviour)
-        self._views: dict[int, ClassEvaluation] = {}
+        self._views: dict[PodClass, ClassEvaluation] = {}
         self._alike: dict[object, ClassEvaluation] = {}
         self._named: dict[int, tuple[str, ...]] = {}
         self._verdicts: dict[KeyVerdicts, KeyVerdicts] = {}
@@ -76,9 +76,9 @@ class Evaluator:
 
     def of(self, shape: PodClass) -> ClassEvaluation:
         """Return the view of a shape, made at first use."""
-        if id(shape) not in self._views:
-            self._views[id(shape)] = self._make(shape)
-        return self._views[id(shape)]
+        if shape not in self._views:
+            self._views[shape] = self._make(shape)
+        return self._views[shape]
 
     def matching(self, namespace: str, selector: LabelSelector | None) -> Mapping[str, int]:
         """Map a node's name to its number of pods in ``namespace`` that count for ``selector``."""

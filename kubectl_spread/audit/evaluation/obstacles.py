@@ -43,23 +43,23 @@ class Obstacles:
         self._room = room
         self._behaviour = behaviour
         self._by_name = {node.metadata.name: node for node in nodes.nodes}
-        self._kinds: dict[int, PodClass] = {}
+        self._kinds: dict[PodClass, PodClass] = {}
         self._representatives: dict[object, PodClass] = {}
-        self._found: dict[tuple[int, str], Obstacle | None] = {}
+        self._found: dict[tuple[PodClass, str], Obstacle | None] = {}
 
     def kind(self, shape: PodClass) -> PodClass:
         """Return the first shape that was met of those that nodes cannot tell from ``shape``."""
-        known = self._kinds.get(id(shape))
+        known = self._kinds.get(shape)
         if known is None:
             asked = None if shape.requests is None else frozenset(shape.requests.items())
             key = (id(self._nodes.usable(shape.placement)), asked)
-            known = self._kinds[id(shape)] = self._representatives.setdefault(key, shape)
+            known = self._kinds[shape] = self._representatives.setdefault(key, shape)
         return known
 
     def of(self, shape: PodClass, node: str) -> Obstacle | None:
         """Return the first thing that keeps a pod of ``shape`` from a node, or None."""
         shape = self.kind(shape)
-        key = (id(shape), node)
+        key = (shape, node)
         if key not in self._found:
             self._found[key] = self._find(shape, self._by_name[node])
         return self._found[key]

@@ -17,15 +17,13 @@ def admitted(pods: Sequence[PodRecord], behaviour: Behaviour) -> Sequence[PodRec
     shapes = _admitted_shapes((pod.shape for pod in pods if not pod.shape.stored), behaviour)
     if not shapes:
         return pods
-    return [
-        msgspec.structs.replace(pod, shape=shapes[id(pod.shape)]) if id(pod.shape) in shapes else pod for pod in pods
-    ]
+    return [msgspec.structs.replace(pod, shape=shapes.get(pod.shape, pod.shape)) for pod in pods]
 
 
-def _admitted_shapes(shapes: Iterable[PodClass], behaviour: Behaviour) -> dict[int, PodClass]:
-    """Map the identity of each manifest's shape to the shape that its pods would be stored with."""
+def _admitted_shapes(shapes: Iterable[PodClass], behaviour: Behaviour) -> dict[PodClass, PodClass]:
+    """Map the shape of each manifest to the shape that its pods would be stored with."""
     shared = SharedClauses()
-    return {key: _admitted(shape, shared, behaviour) for key, shape in {id(shape): shape for shape in shapes}.items()}
+    return {shape: _admitted(shape, shared, behaviour) for shape in dict.fromkeys(shapes)}
 
 
 def _admitted(shape: PodClass, shared: SharedClauses, behaviour: Behaviour) -> PodClass:

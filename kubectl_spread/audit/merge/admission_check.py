@@ -30,14 +30,14 @@ class AdmissionCheck:
         """Answer as ``behaviour`` says."""
         self.behaviour = behaviour
         self._edits: dict[int, Refusals] = {}
-        self._creations: dict[int, Refusals] = {}
-        self._templates: dict[int, Refusals] = {}
+        self._creations: dict[PodClass, Refusals] = {}
+        self._templates: dict[Template, Refusals] = {}
 
     def edits(self, shape: PodClass) -> Refusals:
         """Return why stored pods of a shape cannot be edited, not even without a change."""
         if not shape.stored:
             return ()
-        # Labels play no part in this.
+        # Classes whose pods differ in their labels alone share the tuple of clauses, and labels play no part here.
         if id(shape.clauses) not in self._edits:
             errors = validation.pod_update_errors(shape.spec, shape.spec, self.behaviour)
             self._edits[id(shape.clauses)] = _of_pods(shape, errors, Refused.EDIT)
@@ -49,17 +49,17 @@ class AdmissionCheck:
 
     def creations(self, shape: PodClass) -> Refusals:
         """Return why pods of a shape could not be created as they were read: stored ones once more."""
-        if id(shape) not in self._creations:
+        if shape not in self._creations:
             errors = pod_refusals(shape.written, shape.labels, self.behaviour)
-            self._creations[id(shape)] = _of_pods(shape, errors, Refused.POD)
-        return self._creations[id(shape)]
+            self._creations[shape] = _of_pods(shape, errors, Refused.POD)
+        return self._creations[shape]
 
     def template(self, template: Template) -> Refusals:
         """Return why a template, or else its pods, could not be created."""
-        if id(template) not in self._templates:
+        if template not in self._templates:
             found = template_refusals(template.spec, template.labels, self.behaviour, template.path)
-            self._templates[id(template)] = _at_clauses(found, template.clauses)
-        return self._templates[id(template)]
+            self._templates[template] = _at_clauses(found, template.clauses)
+        return self._templates[template]
 
 
 def may_depend_on_merge(template: Template) -> bool:

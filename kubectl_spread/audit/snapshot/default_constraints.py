@@ -33,17 +33,15 @@ def apply(snapshot: Snapshot, unread: Container[str] = ()) -> list[Target]:
     deduction = snapshot.deduction
     if not deduction.keeps:
         return []
-    shapes = {id(pod.shape): pod.shape for pod in snapshot.pods if _lacks_defaults(pod.shape)}
-    derived: dict[int, PodClass] = {}
+    derived: dict[PodClass, PodClass] = {}
     missing: set[Target] = set()
-    for key, shape in shapes.items():
+    for shape in dict.fromkeys(pod.shape for pod in snapshot.pods if _lacks_defaults(pod.shape)):
         if shape.owner is not None and shape.owner.kind in unread and not deduction.knows(shape):
             missing.add(Target(shape.owner.kind, shape.owner.name))
         elif not labelselectors.is_empty(selector := deduction.of(shape)):
-            derived[key] = with_defaults(shape, selector)
+            derived[shape] = with_defaults(shape, selector)
     snapshot.pods = [
-        msgspec.structs.replace(pod, shape=derived[id(pod.shape)]) if id(pod.shape) in derived else pod
-        for pod in snapshot.pods
+        msgspec.structs.replace(pod, shape=derived[pod.shape]) if pod.shape in derived else pod for pod in snapshot.pods
     ]
     return sorted(missing, key=lambda target: (target.kind, target.name))
 

@@ -64,8 +64,8 @@ class Refusal(msgspec.Struct, frozen=True):
     messages: tuple[str, ...]
 
 
-class Template(msgspec.Struct, frozen=True):
-    """A workload's pod template.
+class Template(msgspec.Struct, frozen=True, eq=False):
+    """A workload's pod template; compared by identity.
 
     ``holder`` is the object that holds it, which ``workload`` may own. ``clauses`` have the
     template's paths and ``path`` is where its pod spec stands; ``labels`` are those that its pods will have.

@@ -110,7 +110,7 @@ def _old(members: Sequence[EvaluatedPod], verdict: Verdict) -> str:
 
 def _not_counting(members: Sequence[EvaluatedPod], verdict: Verdict, subject: Subject) -> int:
     """Return how many other pods select some of ``members`` by the labels that these were created with, and not now."""
-    shapes = {id(member.pod.shape): member for member in members}.values()
+    shapes = {member.pod.shape: member for member in members}.values()
     number = 0
     for selector, pods in _selectors(subject, except_for={member.pod.name for member in members}):
         if any(_counted_once(selector, member, verdict) for member in shapes):
