@@ -61,11 +61,14 @@ def parts_of(root: type[Part]) -> dict[str, dict[str, Any]]:
     """Return the schema of every type that a document is made of, by name, as msgspec has it.
 
     A field of a part that has a default is always written, unless the default is UNSET, of which msgspec says nothing;
-    a message of the Kubernetes API leaves defaults out.
+    a message of the Kubernetes API leaves defaults out. Enums stand in the fields that have them.
     """
-    found: dict[str, dict[str, Any]] = msgspec.json.schema(root)["$defs"]
+    types: dict[str, dict[str, Any]] = msgspec.json.schema(root)["$defs"]
+    enums = {f"#/$defs/{name}": {"enum": part["enum"]} for name, part in types.items() if "enum" in part}
+    found = {name: part for name, part in types.items() if "enum" not in part}
     ours = {one.__name__ for one in _subclasses(Part)}
     for name, part in found.items():
+        part["properties"] = {name: enums.get(field.get("$ref"), field) for name, field in part["properties"].items()}
         fields = part["properties"].items()
         if name in ours:
             part["required"] += [field for field, one in fields if "default" in one]

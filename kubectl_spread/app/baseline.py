@@ -6,8 +6,8 @@ from kubectl_spread.errors import UsageError
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.phrases import plural
 from kubectl_spread.report import model
+from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.engine import Baseline, FindingKey
-from kubectl_spread.rules.model import Severity
 from kubectl_spread.sources.files import baseline, inputs
 from kubectl_spread.sources.files.baseline import KnownFinding
 
@@ -28,7 +28,7 @@ def load(path: str, filename: tuple[str, ...]) -> Baseline:
         raise UsageError("--baseline and --filename cannot both be standard input")
     found: dict[FindingKey, list[Severity]] = {}
     for finding in baseline.read(path, inputs.standard_input(), api_version=model.API_VERSION, kind=model.KIND):
-        found.setdefault(_key_of(finding), []).append(Severity.of(finding.severity))
+        found.setdefault(_key_of(finding), []).append(Severity(finding.severity))
     return Baseline({place: tuple(severities) for place, severities in found.items()})
 
 

@@ -15,9 +15,9 @@ from kubectl_spread.errors import UsageError
 from kubectl_spread.kube.api import labelsyntax
 from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.kube.features import NEWEST_RELEASED_MINOR
+from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules import RULES
 from kubectl_spread.rules.engine import Selection, named
-from kubectl_spread.rules.model import Severity
 
 _NUMBER: Final = re.compile("[0-9]{1,9}")
 _TOPOLOGY_KEYS: Final = {
@@ -77,7 +77,7 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             UsageError: a word is neither the code or name of a rule nor the prefix of a code.
         """
-        least = Severity.of(self.severity)
+        least = Severity(self.severity)
         selection = Selection(select=_split(self.select), ignore=_split(self.ignore), least=least)
         for code in (*selection.select, *selection.ignore):
             if not any(named(rule, [code]) for rule in RULES):

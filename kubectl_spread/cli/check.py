@@ -12,6 +12,7 @@ from kubectl_spread.app import output_files
 from kubectl_spread.app.output_files import Output
 from kubectl_spread.cli import fast_exit, formats, options, output, values
 from kubectl_spread.errors import UsageError
+from kubectl_spread.report.severity import SEVEREST_FIRST, Severity
 
 if TYPE_CHECKING:
     from kubectl_spread.app.checkrun import CheckRun
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 _FINDINGS: Final = 1
 _UNANSWERED: Final = 2
+_SEVERITIES: Final = [severity.value for severity in SEVEREST_FIRST]
+_NEVER: Final = "never"
 
 
 @click.command()
@@ -47,15 +50,15 @@ _UNANSWERED: Final = 2
 )
 @click.option(
     "--fail-on",
-    type=click.Choice(["error", "warning", "info", "never"]),
-    default="error",
+    type=click.Choice([*_SEVERITIES, _NEVER]),
+    default=Severity.ERROR.value,
     show_default=True,
     help="The least severity that makes the exit status 1.",
 )
 @click.option(
     "--severity",
-    type=click.Choice(["error", "warning", "info"]),
-    default="info",
+    type=click.Choice(_SEVERITIES),
+    default=Severity.INFO.value,
     show_default=True,
     help="The least severity that is shown and counted; less is silenced.",
 )
@@ -175,9 +178,4 @@ def _table(layout: Layout, each: Output, color: str) -> Callable[[Report], str]:
 
 
 def _at_or_above(report: Report, fail_on: str) -> bool:
-    from kubectl_spread.rules.model import Severity  # noqa: PLC0415 - completion of flags does not need the rules
-
-    if fail_on == "never":
-        return False
-    limit = Severity.of(fail_on)
-    return any(Severity.of(finding.severity) >= limit for finding in report.findings)
+    return fail_on != _NEVER and any(finding.severity >= Severity(fail_on) for finding in report.findings)

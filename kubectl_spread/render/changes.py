@@ -9,6 +9,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from kubectl_spread.report.model import Finding, Report, Row
+from kubectl_spread.report.severity import Severity
 
 NEW: Final = "+"
 CHANGED: Final = "*"
@@ -65,7 +66,7 @@ def _encoded(part: Row | Finding) -> bytes:
 def _name(part: Row | Finding) -> Row | Finding:
     """Return of a row what it is about, and of a finding what it says of what, without any number."""
     if isinstance(part, Finding):
-        return replace(part, pods=[], pod_count=0, message="", values={}, fix="", severity="info")
+        return replace(part, pods=[], pod_count=0, message="", values={}, fix="", severity=Severity.INFO)
     return replace(
         part,
         pod_count=0,

@@ -12,14 +12,14 @@ from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import about, words
 from kubectl_spread.render.table import totals
-from kubectl_spread.report.model import Finding, Report, Row
+from kubectl_spread.report.model import Finding, Report, Row, severest_first
+from kubectl_spread.report.severity import Severity
 
 MOST_BYTES: Final = 1_000_000
 """GitHub shows a summary of up to 1 MiB; a little is left to other steps."""
 _ROOM: Final = 500
 """Bytes for the head of a table, and for the line that counts what is left out of it."""
 _LISTED_DOMAINS: Final = 5
-_SEVERITIES: Final = ("error", "warning", "info")
 _FINDING: Final = ("Severity", "Rule", "Workload", "Path", "Pods", "Message", "Fix")
 _ROW: Final = ("Workload", "Constraint", "Pods", "Selector", "Domains", "Skew", "maxSkew")
 _SPECIAL: Final = re.compile(r"[\\`*_\[\]~$&<>|\u200b]")
@@ -34,7 +34,7 @@ def markdown(report: Report) -> str:
     What would exceed ``MOST_BYTES`` bytes is left out and counted.
     """
     several = len({row.namespace for row in report.constraints} | {one.namespace for one in report.findings}) > 1
-    findings = sorted(report.findings, key=lambda finding: _SEVERITIES.index(finding.severity))
+    findings = severest_first(report.findings)
     troubled = {finding.place for finding in findings}
     rows = [row for row in report.constraints if row.place in troubled]
     header = about.header(report.cluster, report.summary, report.constraints)
@@ -69,7 +69,7 @@ def _line(cells: Sequence[str]) -> str:
 
 def _finding(found: Finding, *, several: bool) -> tuple[str, ...]:
     return (
-        f"**{found.severity}**" if found.severity == "error" else found.severity,
+        f"**{found.severity}**" if found.severity is Severity.ERROR else str(found.severity),
         f"{found.code} {found.name}",
         _workload(found.ref, several=several),
         _escaped(words.short_path(found.path)),

@@ -20,10 +20,10 @@ from prometheus_client.registry import Collector
 
 from kubectl_spread.render.words import safe, value
 from kubectl_spread.report.model import Cluster, Report, Row, Summary
+from kubectl_spread.report.severity import SEVEREST_FIRST
 
 MOST_DOMAINS: Final = 32
 """A constraint with more domains has no series for each of them: those of hostnames would never end."""
-_SEVERITIES: Final = ("error", "warning", "info")
 _Labels: TypeAlias = tuple[tuple[str, str], ...]
 _Samples: TypeAlias = Iterable[tuple[_Labels, int]]
 _Places: TypeAlias = dict[_Labels, list[Row]]
@@ -101,7 +101,7 @@ def _totals(summary: Summary) -> Iterator[Metric]:
     yield _gauge("judged_pods", "Pods that were judged.", _single(summary.pods))
     yield _gauge("judged_templates", "Pod templates that were judged.", _single(summary.templates))
     yield _gauge("constraint_rows", "Constraint rows of the report.", _single(summary.constraints))
-    severities = ((_labels(severity=severity), getattr(summary.findings, severity)) for severity in _SEVERITIES)
+    severities = ((_labels(severity=str(severity)), summary.findings.of(severity)) for severity in SEVEREST_FIRST)
     yield _gauge("severity_findings", "Findings by severity.", severities)
     yield _gauge("silenced_findings", "Findings that were silenced.", _single(summary.silenced))
     yield _gauge("known_findings", "Findings that the baseline has.", _single(summary.known))
@@ -111,7 +111,7 @@ def _totals(summary: Summary) -> Iterator[Metric]:
 
 def _findings(report: Report) -> Metric:
     found = (
-        (_labels(code=one.code, name=one.name, severity=one.severity, namespace=one.namespace), 1)
+        (_labels(code=one.code, name=one.name, severity=str(one.severity), namespace=one.namespace), 1)
         for one in report.findings
     )
     return _gauge("findings", "Findings by rule and namespace.", found)

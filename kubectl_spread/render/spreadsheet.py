@@ -41,7 +41,6 @@ COLUMNS: Final = (
 )
 _FORMULA: Final = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
 """What begins a formula in a spreadsheet: these signs, and their wide forms."""
-_SEVERITIES: Final = ("error", "warning", "info")
 _Cells: TypeAlias = Mapping[str, str | int | bool | UnsetType]
 
 
@@ -118,11 +117,11 @@ def _found(findings: Sequence[Finding]) -> _Cells:
     """Return how many findings there are, their codes, and all of the worst."""
     if not findings:
         return {"findings": 0}
-    worst = min(findings, key=lambda finding: _SEVERITIES.index(finding.severity))
+    worst = max(findings, key=lambda finding: finding.severity)
     return {
         "findings": len(findings),
         "codes": " ".join(_distinct(finding.code for finding in findings)),
-        "severity": worst.severity,
+        "severity": worst.severity.value,
         "code": worst.code,
         "name": worst.name,
         "message": worst.message,

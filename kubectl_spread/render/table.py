@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final, Literal
 
 import msgspec
@@ -17,9 +17,10 @@ from kubectl_spread.render import about, bars, words
 from kubectl_spread.render.changes import Changes
 from kubectl_spread.render.folding import folded
 from kubectl_spread.render.terminal import Cell, Column, Terminal, between_phrases, hanging, paragraph, table
-from kubectl_spread.report.model import FieldRef, Finding, Report, Row
+from kubectl_spread.report.model import FieldRef, Finding, Report, Row, severest_first
+from kubectl_spread.report.severity import SEVEREST_FIRST, Severity
 
-SEVERITY_STYLES: Final = {"error": "bold red", "warning": "yellow", "info": "cyan"}
+_STYLES: Final = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 _LISTED_DOMAINS: Final = 5
 _QUIET: Final = frozenset({Verdict.MERGED, Verdict.BIND_LABEL, Verdict.SCHEDULER_MERGED, Verdict.AUTHORED})
 _LARGE: Final = 50
@@ -28,7 +29,6 @@ _GUTTER: Final = 2
 """How wide a mark and the space behind it are."""
 _FURTHER: Final = "  "
 _SKIPPED: Final = {"unknownKind": "of other kinds", "notKubernetes": "not Kubernetes objects"}
-_SEVERITIES: Final = ("error", "warning", "info")
 
 
 class Layout(msgspec.Struct, frozen=True):
@@ -58,7 +58,7 @@ def check(report: Report, layout: Layout, terminal: Terminal) -> str:
         pods: Counter[FieldRef] = Counter()
         for row in report.constraints:
             pods[row.place] += row.pod_count
-        found = (_finding(one, pods[one.place], layout, terminal) for one in _by_severity(report.findings))
+        found = (_finding(one, pods[one.place], layout, terminal) for one in severest_first(report.findings))
         parts.append("".join(found))
     parts.append(hanging(totals(report, hidden=len(rows) - len(shown)), _FURTHER, terminal))
     return "\n".join(parts)
@@ -68,9 +68,9 @@ def totals(report: Report, *, hidden: int = 0) -> str:
     """Return the last line: what was judged, what was found, what was left out."""
     summary = report.summary
     found = ", ".join(
-        f"{number} {severity}{'s' if number != 1 and severity != 'info' else ''}"
-        for severity in _SEVERITIES
-        if (number := getattr(summary.findings, severity))
+        f"{number} {severity}{'s' if number != 1 and severity is not Severity.INFO else ''}"
+        for severity in SEVEREST_FIRST
+        if (number := summary.findings.of(severity))
     )
     judged = [plural(summary.pods, "pod"), plural(summary.constraints, "constraint row")]
     if isinstance(summary.templates, int):
@@ -89,10 +89,6 @@ def totals(report: Report, *, hidden: int = 0) -> str:
         skipped = (f"{number} {_SKIPPED.get(reason, reason)}" for reason, number in summary.skipped.items())
         parts.append(f"skipped: {', '.join(skipped)}")
     return "; ".join(parts)
-
-
-def _by_severity(findings: Iterable[Finding]) -> list[Finding]:
-    return sorted(findings, key=lambda found: _SEVERITIES.index(found.severity))
 
 
 def _rows(rows: Sequence[Row], layout: Layout, terminal: Terminal) -> str:
@@ -206,9 +202,9 @@ def _written(found: Finding) -> str:
 
 def head(found: Finding, about: str, terminal: Terminal) -> str:
     """Return the first line of a finding: severity, code, name, and what it is about."""
-    text = f"{found.severity:<8} {found.code} {found.name}  {about}"
-    severity = terminal.styled(found.severity, SEVERITY_STYLES[found.severity])
-    return severity + hanging(text, _INDENT, terminal).removeprefix(found.severity)
+    text = f"{found.severity!s:<8} {found.code} {found.name}  {about}"
+    severity = terminal.styled(str(found.severity), _STYLES[found.severity])
+    return severity + hanging(text, _INDENT, terminal).removeprefix(str(found.severity))
 
 
 def details(found: Finding, terminal: Terminal, *, pods: bool) -> str:

@@ -5,6 +5,7 @@ A field that is UNSET is not applicable and is left out; 0, "", false and [] nev
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, Literal, NamedTuple, TypeVar
 
 import msgspec
@@ -12,12 +13,12 @@ from msgspec import UNSET, UnsetType
 
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector
+from kubectl_spread.report.severity import Severity
 
 API_VERSION: Final = "kubectl-spread/v1"
 KIND: Final = "SpreadReport"
 NodesKnown = Literal["listed", "inferred", "none"]
 GatesSource = Literal["metrics", "version", "flag"]
-SeverityWord = Literal["error", "warning", "info"]
 _T = TypeVar("_T")
 
 
@@ -208,7 +209,7 @@ class Finding(Part, frozen=True, kw_only=True):
 
     code: str
     name: str
-    severity: SeverityWord
+    severity: Severity
     namespace: str
     object: Workload
     path: str
@@ -237,6 +238,11 @@ class FindingCounts(Part, frozen=True, kw_only=True):
     error: int = 0
     warning: int = 0
     info: int = 0
+
+    def of(self, severity: Severity) -> int:
+        """Return the number of findings of one severity."""
+        number: int = getattr(self, severity.value)
+        return number
 
 
 class Summary(Part, frozen=True, kw_only=True):
@@ -267,6 +273,11 @@ class Report(Part, frozen=True, kw_only=True):
     pods: list[PodVerdict]
     findings: list[Finding]
     summary: Summary
+
+
+def severest_first(findings: Iterable[Finding]) -> list[Finding]:
+    """Return findings by severity, and in the same order where that is equal."""
+    return sorted(findings, key=lambda finding: finding.severity, reverse=True)
 
 
 def unset_none(value: _T | None) -> _T | UnsetType:

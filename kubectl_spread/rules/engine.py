@@ -9,14 +9,16 @@ from typing import Final, NamedTuple
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
+from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.scope import Scope
 from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.report import model, projections
-from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject, SubjectPart
-from kubectl_spread.rules.subjects import subjects
+from kubectl_spread.report.severity import Severity
+from kubectl_spread.rules.inputs import rule_inputs
+from kubectl_spread.rules.model import Evidence, Rule
+from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
 _RESTARTABLE: Final[Mapping[str, str]] = {
     "Deployment": "deploy",
@@ -66,7 +68,7 @@ class Baseline(msgspec.Struct, frozen=True):
 
     def knows(self, finding: model.Finding) -> bool:
         """Tell whether the earlier report has a finding, at its severity or a higher one."""
-        return max(self.findings.get(key_of(finding), ()), default=0) >= Severity.of(finding.severity)
+        return any(severity >= finding.severity for severity in self.findings.get(key_of(finding), ()))
 
     def gone(self, occurring: Iterable[FindingKey], codes: Container[str], scope: Scope) -> int:
         """Count the earlier findings that do not occur any more, among those that could.
@@ -122,7 +124,7 @@ def complete(
             workloads=audit.workloads,
             templates=len(audit.templates) or UNSET,
             constraints=len(rows),
-            findings=model.FindingCounts(error=counts["error"], warning=counts["warning"], info=counts["info"]),
+            findings=model.FindingCounts(**{severity.value: counts[severity] for severity in Severity}),
             silenced=found.silenced,
             known=UNSET if baseline is None else found.known,
             gone=model.unset_none(gone),
@@ -138,7 +140,7 @@ def _sift(findings: Iterable[tuple[model.Finding, bool]], least: Severity, basel
     silenced = 0
     for finding, ignored in findings:
         occurring.add(key_of(finding))
-        if ignored or Severity.of(finding.severity) < least:
+        if ignored or finding.severity < least:
             silenced += 1
         else:
             loud.append(finding)
@@ -155,9 +157,8 @@ def _everything_is_judged(scope: Scope, skipped: Mapping[str, int]) -> bool:
 def _findings(audit: Audit, rules: tuple[Rule, ...], selection: Selection) -> Iterator[tuple[model.Finding, bool]]:
     """Yield what the rules find, and whether it is to be ignored."""
     told: set[tuple[object, ...]] = set()
-    indices = {row: index for index, row in enumerate(audit.rows)}
-    asked: dict[frozenset[SubjectPart], tuple[Rule, ...]] = {}
-    for subject in subjects(audit):
+    asked: dict[frozenset[InputPart], tuple[Rule, ...]] = {}
+    for subject in rule_inputs(audit):
         ignored: tuple[str, ...] | None = None
         if (parts := subject.parts) not in asked:
             asked[parts] = tuple(rule for rule in rules if rule.of & parts)
@@ -167,12 +168,12 @@ def _findings(audit: Audit, rules: tuple[Rule, ...], selection: Selection) -> It
                 continue
             ignored = (*selection.ignore, *_annotated(subject)) if ignored is None else ignored
             for evidence in found:
-                yield _finding(rule, subject, evidence, indices), named(rule, ignored)
+                yield _finding(rule, subject, evidence), named(rule, ignored)
 
 
-def _is_told(rule: Rule, subject: Subject, told: set[tuple[object, ...]]) -> bool:
+def _is_told(rule: Rule, subject: RuleInput, told: set[tuple[object, ...]]) -> bool:
     """Tell whether a rule found this before: on the pods of the template that is looked at now."""
-    place = (rule.code, subject.workload, subject.clause_path)
+    place = (rule.code, subject.workload, subject.pod_path)
     if subject.template is not None and place in told:
         return True
     told.add(place)
@@ -184,7 +185,7 @@ def named(rule: Rule, words: Iterable[str]) -> bool:
     return any(rule.code.startswith(word.upper()) or rule.name == word.lower() for word in words)
 
 
-def _annotated(subject: Subject) -> tuple[str, ...]:
+def _annotated(subject: RuleInput) -> tuple[str, ...]:
     """Return the codes that the annotation on the workload, or on every one of its pods, asks to ignore."""
     if subject.template is not None:
         above = subject.audit.snapshot.template_owners(subject.template)
@@ -197,7 +198,7 @@ def _annotated(subject: Subject) -> tuple[str, ...]:
     return (*sorted(frozenset.intersection(*on_pods)), *on_owners)
 
 
-def _named_shapes(subject: Subject) -> list[PodClass]:
+def _named_shapes(subject: RuleInput) -> list[PodClass]:
     names = {name for _, pods in (*subject.refusals, *subject.unknown_fields) for name in pods}
     return [pod.shape for pod in subject.audit.pods if pod.shape.namespace == subject.namespace and pod.name in names]
 
@@ -207,15 +208,13 @@ def codes(annotation: str) -> tuple[str, ...]:
     return tuple(code.strip() for code in annotation.split(",") if code.strip())
 
 
-def _finding(
-    rule: Rule, subject: Subject, evidence: Evidence, indices: Mapping[EvaluatedConstraint, int]
-) -> model.Finding:
+def _finding(rule: Rule, subject: RuleInput, evidence: Evidence) -> model.Finding:
     values = {name: evidence.values[name] for name in sorted(evidence.values)}
     severity = rule.severity if evidence.severity is None else evidence.severity
     return model.Finding(
         code=rule.code,
         name=rule.name,
-        severity=severity.word,
+        severity=severity,
         namespace=subject.namespace,
         object=projections.workload(subject.workload),
         path=str(subject.path),
@@ -226,20 +225,20 @@ def _finding(
         fix=(evidence.fix or rule.fix).format_map({**values, "restart": _replacement(subject, evidence)})
         + _instead(subject),
         source=_source(subject),
-        rows=_rows_of(subject, evidence, indices) or UNSET,
+        rows=_rows_of(subject, evidence) or UNSET,
     )
 
 
-def _rows_of(subject: Subject, evidence: Evidence, indices: Mapping[EvaluatedConstraint, int]) -> list[int]:
-    """Return the indices of the subject's rows in the report that have any of the pods, in order."""
+def _rows_of(subject: RuleInput, evidence: Evidence) -> list[int]:
+    """Return the indices of the rows in the report that have any of the pods, in order."""
+    if len(subject.indices) == 1:
+        return list(subject.indices)
     pods = frozenset(evidence.pods)
-    rows = [row for row in subject.rows if row in indices]
-    if len(rows) == 1:
-        return [indices[rows[0]]]
-    return sorted(indices[row] for row in rows if not pods.isdisjoint(pod.name for pod in row.pods))
+    indexed = zip(subject.indices, subject.rows, strict=False)
+    return sorted(index for index, row in indexed if not pods.isdisjoint(pod.name for pod in row.pods))
 
 
-def _source(subject: Subject) -> model.Source | UnsetType:
+def _source(subject: RuleInput) -> model.Source | UnsetType:
     """Return where the manifest is that a subject is made of."""
     if subject.manifest is None:
         return UNSET
@@ -247,7 +246,7 @@ def _source(subject: Subject) -> model.Source | UnsetType:
     return model.Source(file=position.source, line=position.line or 1)
 
 
-def _instead(subject: Subject) -> str:
+def _instead(subject: RuleInput) -> str:
     """Return what else helps against a default constraint of the scheduler, which no pod template holds."""
     default = any(row.clause.default for row in subject.rows)
     return (
@@ -257,7 +256,7 @@ def _instead(subject: Subject) -> str:
     )
 
 
-def _replacement(subject: Subject, evidence: Evidence) -> str:
+def _replacement(subject: RuleInput, evidence: Evidence) -> str:
     """Return how to replace the pods that a finding is about; where that restarts others as well, it says so."""
     of_rows = (pod for row in subject.rows for pod in row.pods)
     terminating = {

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kubectl_spread.report.model import API_VERSION, Part, SeverityWord
+from kubectl_spread.report.model import API_VERSION, Part
+from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.model import Rule
 
 
@@ -13,7 +14,7 @@ class RuleEntry(Part, frozen=True, kw_only=True):
 
     code: str
     name: str
-    severity: SeverityWord
+    severity: Severity
     summary: str
     message: str
     why: str
@@ -39,7 +40,7 @@ def _entry(rule: Rule) -> RuleEntry:
     return RuleEntry(
         code=rule.code,
         name=rule.name,
-        severity=rule.severity.word,
+        severity=rule.severity,
         summary=rule.summary,
         message=rule.message,
         why=rule.why,

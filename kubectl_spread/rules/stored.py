@@ -1,4 +1,4 @@
-"""What apiservers would say to the stored pods of a subject."""
+"""The refusals of API servers for the stored pods of a workload."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from collections.abc import Callable, Iterable
 from kubectl_spread.audit.merge.admission_check import Refusals
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.kube.api.fieldpath import FieldPath
-from kubectl_spread.rules.model import Subject
+from kubectl_spread.rules.rule_input import RuleInput
 
 
 def refused_pods(
-    subject: Subject, answer: Callable[[PodClass], Refusals], *, stored: bool = True
+    subject: RuleInput, answer: Callable[[PodClass], Refusals], *, stored: bool = True
 ) -> tuple[list[PodRecord], list[str]]:
-    """Return the pods of a subject that are refused for the subject's own clause, by name, and the API's words.
+    """Return the pods that are refused for the term at the subject's path, by name, and the API's messages.
 
     Args:
-        subject: One workload in one clause.
-        answer: What the API says to the pods of a shape.
-        stored: Whether to ask about stored pods; else about manifests.
+        subject: The workload and the path.
+        answer: Returns the API's refusals for the pods of a class.
+        stored: Whether to look at stored pods; else at manifests.
     """
     pods: list[PodRecord] = []
     errors: dict[str, None] = {}
     for row in subject.rows:
-        asked = [view.shape for view, _ in row.views if view.shape.stored is stored]
-        refused = {shape: found for shape in asked if (found := _messages(answer(shape), subject.path))}
+        shapes = [view.shape for view, _ in row.views if view.shape.stored is stored]
+        refused = {shape: texts for shape in shapes if (texts := _messages(answer(shape), subject.path))}
         for pod in row.pods if refused else ():
             if messages := refused.get(pod.shape):
                 pods.append(pod)
@@ -33,7 +33,7 @@ def refused_pods(
 
 
 def names_a_key_twice(messages: Iterable[str]) -> bool:
-    """Tell whether the API says that a key stands twice, as it does in what was merged before."""
+    """Tell whether the API reports a duplicate key, as it does for pods that were merged before."""
     return any("exists in both matchLabelKeys and labelSelector" in message for message in messages)
 
 

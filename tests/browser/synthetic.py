@@ -37,7 +37,7 @@ def report(workloads: int, *, pods_each: int = 30, hosts: int = 5000, finding_ea
     """
     found = [_workload(index) for index in range(workloads)]
     findings = [_finding(index, found[index], pods_each) for index in range(0, workloads, finding_each)]
-    words = [finding.severity for finding in findings]
+    words = [str(finding.severity) for finding in findings]
     counts = FindingCounts(error=words.count("error"), warning=words.count("warning"), info=words.count("info"))
     rows = [row for index in range(workloads) for row in _rows(index, found[index], pods_each, hosts)]
     return Report(
@@ -152,7 +152,7 @@ def _finding(index: int, workload: Workload, pods_each: int) -> Finding:
     return Finding(
         code=rule.code,
         name=rule.name,
-        severity=rule.severity.word,
+        severity=rule.severity,
         namespace=_namespace(index),
         object=workload,
         path="spec.topologySpreadConstraints[0]",

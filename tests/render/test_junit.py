@@ -12,6 +12,7 @@ from junit2htmlreport import parser
 
 from kubectl_spread.render.ci.junit import junit
 from kubectl_spread.report.model import Report
+from kubectl_spread.report.severity import Severity
 from tests.audits import audit, deployment, reported
 from tests.builders import constraint
 from tests.conftest import Golden
@@ -66,13 +67,13 @@ def test_each_workload_and_constraint_is_a_case(cluster: str) -> None:
     about = {(one.namespace, one.object.kind, one.object.name, one.path) for one in report.findings}
     assert len(found) == len(rows | about)
     assert len({(name, case_name) for _, name, case_name, _ in found}) == len(found)
-    wrong = {(one.object, one.path) for one in report.findings if one.severity != "info"}
+    wrong = {(one.object, one.path) for one in report.findings if one.severity is not Severity.INFO}
     assert len(failed) == len(wrong)
 
 
 def test_what_is_only_worth_knowing_does_not_fail() -> None:
     report = reported(REPORTS["several"]())
-    infos = [msgspec.structs.replace(finding, severity="info") for finding in report.findings]
+    infos = [msgspec.structs.replace(finding, severity=Severity.INFO) for finding in report.findings]
     found = cases(locations.with_findings(report, infos))
     assert not any(case.failed() for *_, case in found)
     told = "\n".join(case.stdout for *_, case in found if case.stdout)
@@ -85,8 +86,8 @@ def test_the_worst_finding_names_the_failure() -> None:
     warning, error = (
         msgspec.structs.replace(first, severity=severity, code=code, source=place)
         for severity, code, place in (
-            ("warning", "SPR998", locations.PLACES[0]),
-            ("error", "SPR999", locations.PLACES[1]),
+            (Severity.WARNING, "SPR998", locations.PLACES[0]),
+            (Severity.ERROR, "SPR999", locations.PLACES[1]),
         )
     )
     text = junit(locations.with_findings(report, [warning, error]))

@@ -14,6 +14,7 @@ from markdown_it.token import Token
 
 from kubectl_spread.render import words
 from kubectl_spread.render.markdown import MOST_BYTES, markdown
+from kubectl_spread.report.severity import Severity
 from tests.audits import audit, reported
 from tests.builders import ZONE, constraint, node_json, pod_json
 from tests.conftest import Golden
@@ -99,7 +100,7 @@ def test_inferred_skew_is_at_least_that() -> None:
 
 @pytest.mark.parametrize("message", NASTY)
 def test_markup_is_shown_as_it_is_written(message: str) -> None:
-    findings, _ = tables(markdown(changed(found(), message=message, severity="error")))
+    findings, _ = tables(markdown(changed(found(), message=message, severity=Severity.ERROR)))
     shown = [row[5].replace(APART, "") for row in findings]
     assert words.safe(message) in shown
 

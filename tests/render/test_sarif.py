@@ -14,6 +14,7 @@ import pytest
 from kubectl_spread import __version__
 from kubectl_spread.render.ci.sarif import MOST_RESULTS, sarif
 from kubectl_spread.report.model import Report, Source
+from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules import RULES
 from tests.audits import reported
 from tests.conftest import Golden
@@ -101,7 +102,7 @@ def test_results(cluster: str) -> None:
     rules = found["tool"]["driver"]["rules"]
     for finding, result in zip(report.findings, found["results"], strict=True):
         assert result["ruleId"] == finding.code == rules[result["ruleIndex"]]["id"]
-        assert result["level"] == {"info": "note"}.get(finding.severity, finding.severity)
+        assert result["level"] == {"info": "note"}.get(str(finding.severity), str(finding.severity))
         assert result["properties"] == {"podCount": finding.pod_count, "values": finding.values}
         assert result["locations"][0]["logicalLocations"]
     assert found["invocations"] == [{"executionSuccessful": True, "toolExecutionNotifications": []}]
@@ -132,8 +133,8 @@ def test_texts_hold_no_placeholders_and_no_links() -> None:
 def test_of_too_many_results_the_severest_are_kept() -> None:
     """GitHub refuses a log with more."""
     report = reported(REPORTS["several"]())
-    severest = max(report.findings, key=lambda finding: finding.severity == "error")
-    least = next(finding for finding in report.findings if finding.severity != "error")
+    severest = max(report.findings, key=lambda finding: finding.severity is Severity.ERROR)
+    least = next(finding for finding in report.findings if finding.severity is not Severity.ERROR)
     log = json.loads(sarif(locations.with_findings(report, [*[least] * MOST_RESULTS, severest])))
     (only,) = log["runs"]
     assert len(only["results"]) == MOST_RESULTS

@@ -16,9 +16,11 @@ from click.testing import CliRunner
 
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.cli import cli
+from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules import RULES, engine
-from kubectl_spread.rules.model import Rule, Severity, Subject, SubjectPart
-from kubectl_spread.rules.subjects import subjects
+from kubectl_spread.rules.inputs import rule_inputs
+from kubectl_spread.rules.model import Rule
+from kubectl_spread.rules.rule_input import InputPart, RuleInput
 from tests import contract
 from tests.conftest import Golden
 
@@ -105,18 +107,18 @@ def test_templates_name_values_that_every_piece_of_evidence_holds(rule: Rule) ->
 
 def test_rules_are_asked_where_they_have_something_to_say(monkeypatch: pytest.MonkeyPatch) -> None:
     """A rule that is wrongly not asked would be silent, and nobody would see why."""
-    spoken: dict[str, set[frozenset[SubjectPart]]] = {rule.code: set() for rule in RULES}
+    spoken: dict[str, set[frozenset[InputPart]]] = {rule.code: set() for rule in RULES}
 
-    def watched(audit: Audit) -> Iterator[Subject]:
-        for subject in subjects(audit):
+    def watched(audit: Audit) -> Iterator[RuleInput]:
+        for subject in rule_inputs(audit):
             for rule in RULES:
                 if any(rule.check(subject)):
                     spoken[rule.code].add(subject.parts)
             yield subject
 
-    monkeypatch.setattr(engine, "subjects", watched)
+    monkeypatch.setattr(engine, "rule_inputs", watched)
     for path in (*BAD, *GOOD):
         findings(path)
     for rule in RULES:
         assert all(rule.of & parts for parts in spoken[rule.code]), rule.code
-        assert (SubjectPart.TEMPLATE in rule.of) is (frozenset({SubjectPart.TEMPLATE}) in spoken[rule.code]), rule.code
+        assert (InputPart.TEMPLATE in rule.of) is (frozenset({InputPart.TEMPLATE}) in spoken[rule.code]), rule.code

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from msgspec import UnsetType
@@ -10,7 +9,6 @@ from msgspec import UnsetType
 from kubectl_spread.errors import STDIN
 from kubectl_spread.render.words import safe
 from kubectl_spread.report.model import Finding, Report, Source
-from kubectl_spread.rules.model import Severity
 
 HOME: Final = "https://github.com/kubectl-spread/kubectl-spread"
 _UNANSWERED: Final = ("conflicting", "forbidden", "malformed", "unreadable")
@@ -29,11 +27,6 @@ def in_file(finding: Finding) -> Source | None:
 def column(source: Source) -> int | None:
     """Return the column of a place, where it is known."""
     return source.column if isinstance(source.column, int) else None
-
-
-def severest_first(findings: Sequence[Finding]) -> list[Finding]:
-    """Return findings by severity, and in the report's order where that is the same."""
-    return sorted(findings, key=lambda finding: -Severity.of(finding.severity))
 
 
 def rule(finding: Finding) -> str:

@@ -11,9 +11,10 @@ from typing import Final
 from kubectl_spread.render import about, words
 from kubectl_spread.render.ci import common
 from kubectl_spread.render.words import safe
-from kubectl_spread.report.model import Finding, Report
+from kubectl_spread.report.model import Finding, Report, severest_first
+from kubectl_spread.report.severity import Severity
 
-_COMMANDS: Final = {"error": "error", "warning": "warning", "info": "notice"}
+_COMMANDS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 _DATA: Final = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _PROPERTY: Final = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"})
 
@@ -29,7 +30,7 @@ def github(report: Report) -> str:
     warnings = (
         _command("warning", {"title": f"kubectl-spread{where}"}, text) for text in words.warnings(report.cluster)
     )
-    findings = (_annotation(finding, where) for finding in common.severest_first(report.findings))
+    findings = (_annotation(finding, where) for finding in severest_first(report.findings))
     return "".join((*lost, *warnings, *findings))
 
 

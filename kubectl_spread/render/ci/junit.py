@@ -17,7 +17,8 @@ from kubectl_spread.phrases import plural, some
 from kubectl_spread.render import about
 from kubectl_spread.render.ci import common
 from kubectl_spread.render.words import safe
-from kubectl_spread.report.model import FieldRef, Finding, Report
+from kubectl_spread.report.model import FieldRef, Finding, Report, severest_first
+from kubectl_spread.report.severity import Severity
 
 _TOOL: Final = "kubectl-spread"
 _NO_XML: Final = re.compile("[\ufffe\uffff]")
@@ -80,7 +81,7 @@ def _case(place: FieldRef, clause: _Clause) -> TestCase:
     ref, path = place
     # GitLab takes two cases for one if class and name are the same, whatever their suites.
     case = _Case(_text(" ".join((path, *clause.keys))), _text(f"{ref.namespace}/{ref.kind}/{ref.name}"))
-    findings = common.severest_first(clause.findings)
+    findings = severest_first(clause.findings)
     source = next((source for finding in findings if (source := common.in_file(finding))), None)
     if source is not None:
         case.file, case.line = _text(source.file), source.line
@@ -89,7 +90,7 @@ def _case(place: FieldRef, clause: _Clause) -> TestCase:
 
 def _with_results(case: TestCase, findings: Sequence[Finding]) -> TestCase:
     """Return a case with what was found, the severest first."""
-    failures = [finding for finding in findings if finding.severity != "info"]
+    failures = [finding for finding in findings if finding.severity is not Severity.INFO]
     if failures:
         case.append(_failure(failures))
     if told := findings[len(failures) :]:
@@ -101,7 +102,7 @@ def _failure(findings: Sequence[Finding]) -> Failure:
     """Return one failure for all findings: a case can have only one where GitLab reads it."""
     first = findings[0]
     more = f" (and {plural(len(findings) - 1, 'more finding')})" if len(findings) > 1 else ""
-    failure = Failure(_text(f"{common.rule(first)}: {first.message}{more}"), first.severity)
+    failure = Failure(_text(f"{common.rule(first)}: {first.message}{more}"), first.severity.value)
     failure.text = _told(findings)
     return failure
 

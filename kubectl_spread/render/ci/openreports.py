@@ -18,20 +18,21 @@ from kubectl_spread.phrases import plural, some
 from kubectl_spread.render import about, words, yaml_text
 from kubectl_spread.render.words import safe
 from kubectl_spread.report.model import FieldRef, Finding, Report, Row
+from kubectl_spread.report.severity import Severity
 
 SOURCE: Final = "kubectl-spread"
 MOST_BYTES: Final = 1_000_000
 """About as much of results as one object may hold: etcd takes 1.5 MiB."""
 _Outcome: TypeAlias = Literal["pass", "fail", "warn", "error", "skip"]
-_Severity: TypeAlias = Literal["high", "medium", "info"]
+_ReportSeverity: TypeAlias = Literal["high", "medium", "info"]
 _WORDS: Final = re.compile(r"(?=[A-Z])")
 """Where a word begins in a name such as ``readAt``."""
 _CATEGORY: Final = "Topology Spread"
 _API_VERSIONS: Final = {"Pod": "v1", **{kind: f"{group}/v1".lstrip("/") for group, kind in KINDS}}
-_OUTCOMES: Final[dict[str, tuple[_Outcome, _Severity]]] = {
-    "error": ("fail", "high"),
-    "warning": ("warn", "medium"),
-    "info": ("warn", "info"),
+_OUTCOMES: Final[dict[Severity, tuple[_Outcome, _ReportSeverity]]] = {
+    Severity.ERROR: ("fail", "high"),
+    Severity.WARNING: ("warn", "medium"),
+    Severity.INFO: ("warn", "info"),
 }
 _UNANSWERED: Final = frozenset({"conflicting", "forbidden", "malformed", "unreadable"})
 """Reasons for which an object that was asked for could not be judged; for the others it did not have to be."""
@@ -52,7 +53,7 @@ class _Result(msgspec.Struct, frozen=True, kw_only=True):
     policy: str
     rule: str
     category: str = _CATEGORY
-    severity: _Severity | UnsetType = UNSET
+    severity: _ReportSeverity | UnsetType = UNSET
     result: _Outcome
     scored: bool
     message: str

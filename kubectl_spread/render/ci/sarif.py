@@ -17,15 +17,20 @@ from kubectl_spread.render import about, structured, words
 from kubectl_spread.render.ci import common
 from kubectl_spread.render.ci import sarif_log as log
 from kubectl_spread.render.words import safe
-from kubectl_spread.report.model import Cluster, Finding, Report, SeverityWord
+from kubectl_spread.report.model import Cluster, Finding, Report, severest_first
+from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules import RULES
 from kubectl_spread.rules.model import Rule
 
 MOST_RESULTS: Final = 25_000
 """GitHub takes no log with more of them."""
 _FINGERPRINT: Final = "finding/v1"
-_LEVELS: Final[dict[SeverityWord, log.Level]] = {"error": "error", "warning": "warning", "info": "note"}
-_PROBLEMS: Final[dict[SeverityWord, str]] = {"error": "error", "warning": "warning", "info": "recommendation"}
+_LEVELS: Final[dict[Severity, log.Level]] = {
+    Severity.ERROR: "error",
+    Severity.WARNING: "warning",
+    Severity.INFO: "note",
+}
+_PROBLEMS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "recommendation"}
 """What GitHub calls the severities of rules that are not about security."""
 _INDEX: Final = {rule.code: index for index, rule in enumerate(RULES)}
 _BRACES: Final = str.maketrans({"{": "{{", "}": "}}"})
@@ -37,7 +42,7 @@ def sarif(report: Report) -> str:
     findings = report.findings
     left_out = len(findings) - MOST_RESULTS
     if left_out > 0:
-        findings = common.severest_first(findings)[:MOST_RESULTS]
+        findings = severest_first(findings)[:MOST_RESULTS]
     lost = common.unanswered(report)
     said = [_notification("error", f"could not be judged: {number} {reason}") for reason, number in lost.items()]
     said += [_notification("warning", text) for text in words.warnings(report.cluster)]
@@ -66,7 +71,6 @@ def _automation(cluster: Cluster) -> log.AutomationDetails | UnsetType:
 def _rule(rule: Rule) -> log.Descriptor:
     address = f"{common.HOME}/blob/v{__version__}/docs/rules.md#{rule.code.lower()}"
     markdown = f"{rule.why}\n\n**Fix:** {rule.general_fix}\n\n[{rule.code}]({address}), [source]({rule.source})"
-    severity = rule.severity.word
     return log.Descriptor(
         id=rule.code,
         name=rule.name,
@@ -77,8 +81,8 @@ def _rule(rule: Rule) -> log.Descriptor:
             markdown=markdown.translate(_BRACES),
         ),
         help_uri=address,
-        default_configuration=log.Configuration(level=_LEVELS[severity]),
-        properties={"problem.severity": _PROBLEMS[severity], "tags": ["kubernetes", "topology-spread"]},
+        default_configuration=log.Configuration(level=_LEVELS[rule.severity]),
+        properties={"problem.severity": _PROBLEMS[rule.severity], "tags": ["kubernetes", "topology-spread"]},
     )
 
 

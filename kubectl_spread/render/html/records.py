@@ -16,13 +16,13 @@ from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import about, words
 from kubectl_spread.render.html.compact import Value
-from kubectl_spread.report.model import Cluster, Domain, FieldRef, Finding, Report, Row, Summary
+from kubectl_spread.report.model import Cluster, Domain, FieldRef, Finding, Report, Row, Summary, severest_first
+from kubectl_spread.report.severity import SEVEREST_FIRST
 
 Record = dict[str, Value]
 _NAMED: Final = 10
 """How many pods of a finding are named."""
 _QUIET: Final = frozenset({Verdict.MERGED, Verdict.BIND_LABEL, Verdict.SCHEDULER_MERGED, Verdict.AUTHORED})
-_SEVERITIES: Final = ("error", "warning", "info")
 _GATES: Final = {"metrics": "from metrics", "version": "assumed by version", "flag": "from flags"}
 _SKIPPED: Final = {"unknownKind": "of other kinds", "notKubernetes": "not Kubernetes objects"}
 _T = TypeVar("_T")
@@ -61,7 +61,7 @@ def totals(report: Report) -> list[tuple[str, str]]:
     found = [("pods", summary.pods), ("constraint rows", summary.constraints), ("above maxSkew", above)]
     if isinstance(summary.templates, int):
         found.append(("pod templates", summary.templates))
-    counts = [(word, getattr(summary.findings, word)) for word in _SEVERITIES]
+    counts = [(str(severity), summary.findings.of(severity)) for severity in SEVEREST_FIRST]
     return [(name, f"{number:,}") for name, number in (*counts, *found)]
 
 
@@ -82,8 +82,7 @@ def findings(report: Report) -> list[Record]:
     pods: Counter[FieldRef] = Counter()
     for row in report.constraints:
         pods[row.place] += row.pod_count
-    ordered = sorted(report.findings, key=lambda found: _SEVERITIES.index(found.severity))
-    return [_finding(found, pods[found.place]) for found in ordered]
+    return [_finding(found, pods[found.place]) for found in severest_first(report.findings)]
 
 
 def _finding(found: Finding, pods: int) -> Record:
@@ -95,7 +94,7 @@ def _finding(found: Finding, pods: int) -> Record:
     return {
         "code": found.code,
         "name": found.name,
-        "severity": found.severity,
+        "severity": found.severity.value,
         "namespace": words.safe(found.namespace),
         "object": words.workload(found.object),
         "path": words.short_path(found.path),

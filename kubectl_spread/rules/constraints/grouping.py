@@ -18,8 +18,9 @@ from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.kube.scheduler.podtopologyspread import counts_nothing
 from kubectl_spread.phrases import some
-from kubectl_spread.rules.holders import Holder, holders, together
-from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject
+from kubectl_spread.report.severity import Severity
+from kubectl_spread.rules.model import Evidence, Rule, together
+from kubectl_spread.rules.rule_input import RuleInput, TermVariant
 
 _HASH: Final = "pod-template-hash"
 _POD_NAME: Final = "statefulset.kubernetes.io/pod-name"
@@ -32,119 +33,119 @@ _ENOUGH: Final = 3
 _BY_HAND: Final = "after a rollout, evict pods of the fullest domain"
 
 
-def _counts_old_revisions(subject: Subject) -> Iterator[Evidence]:
+def _counts_old_revisions(subject: RuleInput) -> Iterator[Evidence]:
     """Tell where pods of several revisions count together now, or would in a rollout of a template without pods."""
-    found = [holder for holder in holders(subject) if holder.clause.spread and holder.clause.required]
+    found = [variant for variant in subject.variants if variant.term.spread and variant.term.required]
     counted = _together_now(found, subject) if subject.template is None else _in_a_rollout(found, subject)
     has_keys = subject.audit.context.behaviour.scheduler_adds_match_label_keys
-    for evidence in together((holder, {"revisions": revisions}) for holder, revisions in counted):
+    for evidence in together((variant, {"revisions": revisions}) for variant, revisions in counted):
         yield msgspec.structs.replace(evidence, fix=None if has_keys else _BY_HAND)
 
 
-def _in_a_rollout(found: list[Holder], subject: Subject) -> Iterator[tuple[Holder, str]]:
+def _in_a_rollout(found: list[TermVariant], subject: RuleInput) -> Iterator[tuple[TermVariant, str]]:
     """Yield what a template says that rolls; where stored pods are judged they tell it themselves, when it happens."""
     template = subject.template
     if template is not None and template.rolls and template.replicas not in (0, 1) and not subject.beside_pods:
-        yield from ((holder, "all revisions") for holder in found if _mixes(holder, subject))
+        yield from ((variant, "all revisions") for variant in found if _mixes(variant, subject))
 
 
-def _mixes(holder: Holder, subject: Subject) -> bool:
+def _mixes(variant: TermVariant, subject: RuleInput) -> bool:
     """Tell whether a constraint counts its own pods and names nothing by which revisions could differ."""
-    if holder.effective is None or holder.unmet or counts_nothing(holder.effective, subject.audit.context.behaviour):
+    if variant.effective is None or variant.unmet or counts_nothing(variant.effective, subject.audit.context.behaviour):
         return False
-    return not holder.clause.match_label_keys and _HASH not in labelselectors.keys(holder.effective)
+    return not variant.term.match_label_keys and _HASH not in labelselectors.keys(variant.effective)
 
 
 class _Revision(msgspec.Struct, frozen=True):
     """Pods of one revision of one Deployment; ``number`` tells how new it is."""
 
-    holder: Holder
+    variant: TermVariant
     deployment: ObjectRef
     number: int
 
 
-def _together_now(found: list[Holder], subject: Subject) -> Iterator[tuple[Holder, str]]:
+def _together_now(found: list[TermVariant], subject: RuleInput) -> Iterator[tuple[TermVariant, str]]:
     """Yield what has the newest revision of a Deployment and counts pods of others too, with all that it counts."""
-    if len({holder.labels[_HASH] for holder in found if _HASH in holder.labels}) <= 1:
+    if len({variant.labels[_HASH] for variant in found if _HASH in variant.labels}) <= 1:
         return
-    standing = [revision for holder in found for revision in _revision(holder, subject)]
+    standing = [revision for variant in found for revision in _revision(variant, subject)]
     for one in standing:
         same = [other for other in standing if other.deployment == one.deployment]
-        counted = {other.holder.labels[_HASH] for other in same if _counts(one.holder, other.holder.labels, subject)}
+        counted = {other.variant.labels[_HASH] for other in same if _counts(one.variant, other.variant.labels, subject)}
         if len(counted) > 1 and one.number == max(other.number for other in same):
-            yield one.holder, f"the revisions {some(sorted(counted))}"
+            yield one.variant, f"the revisions {some(sorted(counted))}"
 
 
-def _revision(holder: Holder, subject: Subject) -> Iterator[_Revision]:
+def _revision(variant: TermVariant, subject: RuleInput) -> Iterator[_Revision]:
     """Yield the revision of pods that a Deployment owns and that do not all leave."""
-    staying = next((pod for pod in holder.pods if not pod.terminating), None)
-    if staying is None or _HASH not in holder.labels:
+    staying = next((pod for pod in variant.pods if not pod.terminating), None)
+    if staying is None or _HASH not in variant.labels:
         return
     _, *above = chain = subject.audit.snapshot.owner_chain(staying)
     if above:
-        yield _Revision(holder, above[0].ref, chain[0].revision)
+        yield _Revision(variant, above[0].ref, chain[0].revision)
 
 
-def _counts(holder: Holder, labels: Labels, subject: Subject) -> bool:
-    if counts_nothing(holder.effective, subject.audit.context.behaviour):
+def _counts(variant: TermVariant, labels: Labels, subject: RuleInput) -> bool:
+    if counts_nothing(variant.effective, subject.audit.context.behaviour):
         return False
-    return labelselectors.matches(holder.effective, labels)
+    return labelselectors.matches(variant.effective, labels)
 
 
-def _own_group(subject: Subject) -> Iterator[Evidence]:
+def _own_group(subject: RuleInput) -> Iterator[Evidence]:
     """Name the first key by which no pod counts another one."""
-    found = [holder for holder in holders(subject) if holder.clause.spread and not holder.unmet]
+    found = [variant for variant in subject.variants if variant.term.spread and not variant.unmet]
     relabelled = {key.key for member in subject.members(Verdict.STALE_LABEL) for key in member.keys}
-    for key in dict.fromkeys(key for holder in found for key in holder.clause.match_label_keys):
+    for key in dict.fromkeys(key for variant in found for key in variant.term.match_label_keys):
         if key in relabelled:
             continue
-        having = [holder for holder in found if key in holder.clause.match_label_keys and key in holder.labels]
+        having = [variant for variant in found if key in variant.term.match_label_keys and key in variant.labels]
         alone = _alone if subject.template is None else _alone_by_name
         if having and alone(having, key, subject):
-            yield from together((holder, {"key": key}) for holder in having)
+            yield from together((variant, {"key": key}) for variant in having)
             return
 
 
-def _alone_by_name(having: list[Holder], key: str, subject: Subject) -> bool:
+def _alone_by_name(having: list[TermVariant], key: str, subject: RuleInput) -> bool:
     """Tell whether the pods of a template can only be alone; an index may be shared with pods of other templates."""
     if key not in _ONE_POD_EACH:
         return False
     others = (other for other in subject.audit.templates if other is not subject.template)
-    return key == _POD_NAME or not any(_shares(holder, key, other, subject) for holder in having for other in others)
+    return key == _POD_NAME or not any(_shares(variant, key, other, subject) for variant in having for other in others)
 
 
-def _shares(holder: Holder, key: str, other: Template, subject: Subject) -> bool:
+def _shares(variant: TermVariant, key: str, other: Template, subject: RuleInput) -> bool:
     """Tell whether a constraint may count pods of another template."""
-    if other.namespace != subject.namespace or key not in other.labels or holder.authored is None:
+    if other.namespace != subject.namespace or key not in other.labels or variant.authored is None:
         return False
     known = {name: text for name, text in other.labels.items() if text != PRESUMED}
     return all(
         labelselectors.satisfies(asked, known)
-        for asked in labelselectors.requirements(holder.authored)
+        for asked in labelselectors.requirements(variant.authored)
         if other.labels.get(asked.key) != PRESUMED
     )
 
 
-def _alone(having: list[Holder], key: str, subject: Subject) -> bool:
+def _alone(having: list[TermVariant], key: str, subject: RuleInput) -> bool:
     """Tell whether each pod has its own value of a key and its constraint counts no pod but itself."""
     values = Counter[str]()
-    for holder in having:
-        values[holder.labels[key]] += holder.number
+    for variant in having:
+        values[variant.labels[key]] += variant.number
     if any(number > 1 for number in values.values()) or not _telling(having, key):
         return False
     sharing: dict[str, list[tuple[Labels, int]]] = {}
     for labels, number in _pods_with(key, subject):
         sharing.setdefault(labels[key], []).append((labels, number))
-    return all(_matching(holder.effective, sharing.get(holder.labels[key], ())) <= 1 for holder in having)
+    return all(_matching(variant.effective, sharing.get(variant.labels[key], ())) <= 1 for variant in having)
 
 
-def _telling(having: list[Holder], key: str) -> bool:
+def _telling(having: list[TermVariant], key: str) -> bool:
     """Tell whether distinct values are by design: the key's own, or on several pods of one revision and run."""
     if key in _ONE_POD_EACH:
         return True
     if key in REVISION_KEYS or key in BINDING_KEYS:
         return False
-    alike = Counter((revision_of(holder.labels), _run_of(holder.labels)) for holder in having)
+    alike = Counter((revision_of(variant.labels), _run_of(variant.labels)) for variant in having)
     return max(alike.values(), default=0) >= _ENOUGH
 
 
@@ -152,7 +153,7 @@ def _run_of(labels: Labels) -> str:
     return next((labels[key] for key in _RUNS if key in labels), "")
 
 
-def _pods_with(key: str, subject: Subject) -> Iterator[tuple[Labels, int]]:
+def _pods_with(key: str, subject: RuleInput) -> Iterator[tuple[Labels, int]]:
     """Yield the labels of all pods of the namespace that have a key, with their number: the bound, then the pending."""
     for labels, per_node in subject.audit.snapshot.population(subject.namespace):
         if key in labels:

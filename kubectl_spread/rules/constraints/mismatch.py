@@ -13,46 +13,47 @@ from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.phrases import value
-from kubectl_spread.rules.holders import Holder, Values, holders, together
-from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject
+from kubectl_spread.report.severity import Severity
+from kubectl_spread.rules.model import Evidence, Rule, Values, together
+from kubectl_spread.rules.rule_input import RuleInput, TermVariant
 
 _FIND_THE_WRITER: Final = "find what changed the label of the pods, a mutating webhook or an edit; then {restart}"
 _RESTART_OR_FIND: Final = "find what changed the label of the pods; if only the template is newer than they, {restart}"
 
 
-def _self_mismatch(subject: Subject) -> Iterator[Evidence]:
+def _self_mismatch(subject: RuleInput) -> Iterator[Evidence]:
     """Tell of selectors that do not fit, and apart from these of pods that lost a label that their template has."""
-    plain: list[tuple[Holder, Values]] = []
-    changed: list[tuple[Holder, Values]] = []
+    plain: list[tuple[TermVariant, Values]] = []
+    changed: list[tuple[TermVariant, Values]] = []
     fixes: list[str] = []
-    for holder in holders(subject):
-        if not (holder.clause.spread and holder.unmet):
+    for variant in subject.variants:
+        if not (variant.term.spread and variant.unmet):
             continue
-        owner = _owner(holder, subject)
-        if owner is None or not _agrees(holder, owner):
-            plain.append((holder, _mismatch(holder, owner)))
+        owner = _owner(variant, subject)
+        if owner is None or not _agrees(variant, owner):
+            plain.append((variant, _mismatch(variant, owner)))
         else:
-            changed.append((holder, _mismatch(holder, owner)))
+            changed.append((variant, _mismatch(variant, owner)))
             fixes.append(_FIND_THE_WRITER if owner.ref.kind in FIXED_TEMPLATES else _RESTART_OR_FIND)
     yield from together(plain)
     yield from (msgspec.structs.replace(evidence, fix=fixes[0]) for evidence in together(changed))
 
 
-def _owner(holder: Holder, subject: Subject) -> OwnerRecord | None:
+def _owner(variant: TermVariant, subject: RuleInput) -> OwnerRecord | None:
     """Return the owner of stored pods, if it was read and its template has labels."""
-    chain = subject.audit.snapshot.owner_chain(holder.pods[0]) if holder.stored else ()
+    chain = subject.audit.snapshot.owner_chain(variant.pods[0]) if variant.stored else ()
     return chain[0] if chain and chain[0].template_labels else None
 
 
-def _agrees(holder: Holder, owner: OwnerRecord) -> bool:
+def _agrees(variant: TermVariant, owner: OwnerRecord) -> bool:
     """Tell whether pods with the labels of their template would meet what the selector asks for."""
-    return all(labelselectors.satisfies(asked, owner.template_labels) for asked in holder.unmet)
+    return all(labelselectors.satisfies(asked, owner.template_labels) for asked in variant.unmet)
 
 
-def _mismatch(holder: Holder, owner: OwnerRecord | None) -> Values:
-    asked = labelselectors.describe_requirements(holder.authored or LabelSelector(), holder.unmet)
-    keys = list(dict.fromkeys(one.key for one in holder.unmet))
-    have = _shown(keys, holder.labels)
+def _mismatch(variant: TermVariant, owner: OwnerRecord | None) -> Values:
+    asked = labelselectors.describe_requirements(variant.authored or LabelSelector(), variant.unmet)
+    keys = list(dict.fromkeys(one.key for one in variant.unmet))
+    have = _shown(keys, variant.labels)
     return {"asked": ", ".join(asked), "have": have, "template": _beside(keys, have, owner)}
 
 

@@ -5,54 +5,55 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kubectl_spread.rules.holders import Holder, Values, holders, together
-from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject, SubjectPart
+from kubectl_spread.report.severity import Severity
+from kubectl_spread.rules.model import Evidence, Rule, Values, together
+from kubectl_spread.rules.rule_input import InputPart, RuleInput, TermVariant
 
 
-def _unparseable(subject: Subject) -> Iterator[Evidence]:
+def _unparseable(subject: RuleInput) -> Iterator[Evidence]:
     """Tell of stored pods, of the pending ones alone if there are any; a manifest with such a selector is refused."""
-    found = [holder for holder in holders(subject) if holder.stored and holder.clause.parse_error]
-    waiting = [holder for holder in found if _fails(holder)]
+    found = [variant for variant in subject.variants if variant.stored and variant.term.parse_error]
+    waiting = [variant for variant in found if _fails(variant)]
     if waiting:
-        yield from together(((holder, _values(holder, _of_pending(holder))) for holder in waiting), Severity.ERROR)
+        yield from together(((variant, _values(variant, _of_pending(variant))) for variant in waiting), Severity.ERROR)
         return
-    told = [(holder, *_effect(holder)) for holder in found]
+    told = [(variant, *_effect(variant)) for variant in found]
     worst = max((severity for _, severity, _ in told), default=None)
-    yield from together(((holder, _values(holder, effect)) for holder, _, effect in told), worst)
+    yield from together(((variant, _values(variant, effect)) for variant, _, effect in told), worst)
 
 
-def _fails(holder: Holder) -> bool:
+def _fails(variant: TermVariant) -> bool:
     """Tell whether the pods wait for a scheduler that fails on the selector."""
-    profile = None if holder.view is None else holder.view.shape.profile
-    heeded = profile is not None and (not holder.clause.spread or profile.heeds(hard=holder.clause.required))
-    return heeded and _pending(holder)
+    profile = None if variant.view is None else variant.view.shape.profile
+    heeded = profile is not None and (not variant.term.spread or profile.heeds(hard=variant.term.required))
+    return heeded and _pending(variant)
 
 
-def _pending(holder: Holder) -> bool:
-    return any(not pod.node and not pod.terminating for pod in holder.pods)
+def _pending(variant: TermVariant) -> bool:
+    return any(not pod.node and not pod.terminating for pod in variant.pods)
 
 
-def _values(holder: Holder, effect: str) -> Values:
-    field, error = holder.clause.parse_error or ("", "")
+def _values(variant: TermVariant, effect: str) -> Values:
+    field, error = variant.term.parse_error or ("", "")
     return {"field": field, "error": error, "effect": effect}
 
 
-def _of_pending(holder: Holder) -> str:
-    if holder.clause.spread and not holder.clause.required:
+def _of_pending(variant: TermVariant) -> str:
+    if variant.term.spread and not variant.term.required:
         return "it fails to place the pods wherever it has more than one node to choose from"
     return "it fails on every attempt to place the pods"
 
 
-def _effect(holder: Holder) -> tuple[Severity, str]:
+def _effect(variant: TermVariant) -> tuple[Severity, str]:
     """Return what the selector does to pods that run, or that wait for another scheduler, and how bad that is."""
-    if _pending(holder):
+    if _pending(variant):
         return Severity.INFO, "what the scheduler of these pods makes of it is not known"
-    if holder.clause.spread:
+    if variant.term.spread:
         return Severity.INFO, "the pods run on, but kube-apiserver takes no new one like them"
-    which = "required" if holder.clause.required else "preferred"
-    if "podAntiAffinity" in holder.clause.path:
-        keeps = ", so that they keep no pod away" if holder.clause.required else ""
-        severity = Severity.WARNING if holder.clause.required else Severity.INFO
+    which = "required" if variant.term.required else "preferred"
+    if "podAntiAffinity" in variant.term.path:
+        keeps = ", so that they keep no pod away" if variant.term.required else ""
+        severity = Severity.WARNING if variant.term.required else Severity.INFO
         return severity, f"it passes over all {which} anti-affinity terms of these pods{keeps}"
     return Severity.INFO, f"it passes over all {which} affinity terms of these pods"
 
@@ -72,6 +73,6 @@ UNPARSEABLE_SELECTOR: Final = Rule(
     fix="correct the selector in the pod template or manifest and replace the pods; a stored one cannot be edited",
     source="https://github.com/kubernetes/kubernetes/issues/111791",
     needs_nodes=False,
-    of=frozenset({SubjectPart.PODS}),
+    of=frozenset({InputPart.PODS}),
     check=_unparseable,
 )

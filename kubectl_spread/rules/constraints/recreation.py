@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject, SubjectPart
+from kubectl_spread.report.severity import Severity
+from kubectl_spread.rules.model import Evidence, Rule
+from kubectl_spread.rules.rule_input import InputPart, RuleInput
 from kubectl_spread.rules.stored import names_a_key_twice, refused_pods
 
 _COPIES: Final = (
@@ -15,7 +17,7 @@ _COPIES: Final = (
 _CORRECT: Final = "correct the field that the error names in the saved manifest before it is created"
 
 
-def _refused_again(subject: Subject) -> Iterator[Evidence]:
+def _refused_again(subject: RuleInput) -> Iterator[Evidence]:
     """Name the stored pods that could not be created as they stand; an owner makes new ones from its template."""
     if not subject.audit.context.inquiry.recreate:
         return
@@ -42,6 +44,6 @@ REFUSED_AGAIN: Final = Rule(
     fix="run the saved manifest through kubectl spread unmerge before it is created; correct by hand what that leaves",
     source="https://github.com/loft-sh/vcluster/issues/3684",
     needs_nodes=False,
-    of=frozenset({SubjectPart.PODS}),
+    of=frozenset({InputPart.PODS}),
     check=_refused_again,
 )

@@ -6,13 +6,15 @@ from collections.abc import Iterator
 from typing import Final
 
 from kubectl_spread.kube.api.fieldpath import FieldPath
-from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject
+from kubectl_spread.report.severity import Severity
+from kubectl_spread.rules.model import Evidence, Rule
+from kubectl_spread.rules.rule_input import RuleInput
 
 _RENAME: Final = "rename it to {name}"
 _MOVE: Final = "move it to {meant}"
 
 
-def _unknown_field(subject: Subject) -> Iterator[Evidence]:
+def _unknown_field(subject: RuleInput) -> Iterator[Evidence]:
     kind = "Pod" if subject.template is None else subject.template.kind
     for field, pods in subject.unknown_fields:
         name = str(field.meant[-1]) if field.meant else ""

@@ -13,8 +13,9 @@ from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.features import COUNTS_EMPTY_SELECTORS
 from kubectl_spread.phrases import plural
 from kubectl_spread.report.projections import timestamp
-from kubectl_spread.rules.holders import Holder, Values, holders, together
-from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject
+from kubectl_spread.report.severity import Severity
+from kubectl_spread.rules.model import Evidence, Rule, Values, together
+from kubectl_spread.rules.rule_input import RuleInput, TermVariant
 from kubectl_spread.rules.stored import names_a_key_twice
 
 _VALIDATION: Final = "https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/apis/core/validation/validation.go"
@@ -22,14 +23,14 @@ _CORRECT: Final = "correct the field that the error names"
 _PATH: Final = "A path that ends in [i][j] is about entry j of matchLabelKeys in constraint i, both counted from 0."
 
 
-def _refused(subject: Subject) -> Iterator[Evidence]:
+def _refused(subject: RuleInput) -> Iterator[Evidence]:
     for refusal, pods in subject.refusals:
         if refusal.refused in (Refused.TEMPLATE, Refused.POD):
             fix = None if names_a_key_twice(refusal.messages) else _CORRECT
             yield Evidence(pods, {"refused": str(refusal.refused), "errors": _errors(refusal)}, fix=fix)
 
 
-def _pods_refused(subject: Subject) -> Iterator[Evidence]:
+def _pods_refused(subject: RuleInput) -> Iterator[Evidence]:
     for refusal, pods in subject.refusals:
         if refusal.refused is Refused.PODS:
             events = subject.audit.snapshot.ownership.events(subject.workload, "FailedCreate")
@@ -54,11 +55,12 @@ def _seen(refusal: Refusal, events: list[EventRecord]) -> str:
     return ""
 
 
-def _repeated_key(subject: Subject) -> Iterator[Evidence]:
+def _repeated_key(subject: RuleInput) -> Iterator[Evidence]:
     """Name keys that are listed twice where that is not refused now."""
-    found = [holder for holder in holders(subject) if _repeats(holder.clause)]
-    yield from together((holder, values) for holder in found if (values := _repeated_match(holder)))
-    yield from together(((holder, values) for holder in found if (values := _repeated_mismatch(holder))), Severity.INFO)
+    found = [variant for variant in subject.variants if _repeats(variant.term)]
+    yield from together((variant, values) for variant in found if (values := _repeated_match(variant)))
+    mismatches = ((variant, values) for variant in found if (values := _repeated_mismatch(variant)))
+    yield from together(mismatches, Severity.INFO)
 
 
 def _repeats(clause: TopologyTerm) -> bool:
@@ -66,14 +68,14 @@ def _repeats(clause: TopologyTerm) -> bool:
     return any(len(listed) > len(set(listed)) for listed in keys if len(listed) > 1)
 
 
-def _repeated_match(holder: Holder) -> Values:
-    refuses = "kube-apiserver 1.34 and newer refuses" if holder.clause.spread else "kube-apiserver refuses"
+def _repeated_match(variant: TermVariant) -> Values:
+    refuses = "kube-apiserver 1.34 and newer refuses" if variant.term.spread else "kube-apiserver refuses"
     effect = f"{refuses} every pod that is created with the label"
-    return _repeated("matchLabelKeys", holder.clause.match_label_keys, effect)
+    return _repeated("matchLabelKeys", variant.term.match_label_keys, effect)
 
 
-def _repeated_mismatch(holder: Holder) -> Values:
-    return _repeated("mismatchLabelKeys", holder.clause.mismatch_label_keys, "the second one adds nothing")
+def _repeated_mismatch(variant: TermVariant) -> Values:
+    return _repeated("mismatchLabelKeys", variant.term.mismatch_label_keys, "the second one adds nothing")
 
 
 def _repeated(field: str, keys: Sequence[str], effect: str) -> Values:
@@ -81,41 +83,41 @@ def _repeated(field: str, keys: Sequence[str], effect: str) -> Values:
     return {"field": field, "keys": ", ".join(twice), "effect": effect} if twice else {}
 
 
-def _null_selector(subject: Subject) -> Iterator[Evidence]:
-    found = [holder for holder in holders(subject) if holder.clause.selector is None]
-    never = [holder for holder in found if _never_fits(holder)]
+def _null_selector(subject: RuleInput) -> Iterator[Evidence]:
+    found = [variant for variant in subject.variants if variant.term.selector is None]
+    never = [variant for variant in found if _never_fits(variant)]
     yield from together(
-        ((holder, {"effect": _effect_of_null(holder, never=bool(never))}) for holder in never or found),
+        ((variant, {"effect": _effect_of_null(variant, never=bool(never))}) for variant in never or found),
         Severity.ERROR if never else Severity.WARNING,
     )
 
 
-def _effect_of_null(holder: Holder, *, never: bool) -> str:
-    if holder.clause.spread:
+def _effect_of_null(variant: TermVariant, *, never: bool) -> str:
+    if variant.term.spread:
         return "nothing is spread"
     return "no node ever takes the pods" if never else "the term does nothing"
 
 
-def _never_fits(holder: Holder) -> bool:
+def _never_fits(variant: TermVariant) -> bool:
     """Tell whether a term asks for a pod to stand beside, which there can never be, of pods that are yet to be placed.
 
     That no pod matches excuses only pods that match the term themselves.
     """
-    asks = holder.clause.required and "podAffinity" in holder.clause.path
-    return asks and not any(pod.node for pod in holder.pods)
+    asks = variant.term.required and "podAffinity" in variant.term.path
+    return asks and not any(pod.node for pod in variant.pods)
 
 
-def _empty_selector(subject: Subject) -> Iterator[Evidence]:
+def _empty_selector(subject: RuleInput) -> Iterator[Evidence]:
     if not subject.audit.context.behaviour.empty_selector_counts_nothing:
         return
     yield from together(
-        (holder, {"then": _count_of_empty(subject, hard=holder.clause.required)})
-        for holder in holders(subject)
-        if holder.clause.spread and holder.effective is not None and labelselectors.is_empty(holder.effective)
+        (variant, {"then": _count_of_empty(subject, hard=variant.term.required)})
+        for variant in subject.variants
+        if variant.term.spread and variant.effective is not None and labelselectors.is_empty(variant.effective)
     )
 
 
-def _count_of_empty(subject: Subject, *, hard: bool) -> str:
+def _count_of_empty(subject: RuleInput, *, hard: bool) -> str:
     """Return what a scheduler that does count pods makes of an empty selector."""
     other = subject.audit.context.inquiry.upgrade
     pods = sum(counts.total() for _, counts in subject.audit.snapshot.population(subject.namespace))

@@ -8,8 +8,9 @@ from typing import Final
 from kubectl_spread.audit.snapshot.records import DEFAULT_SCHEDULER
 from kubectl_spread.kube.scheduler.podtopologyspread import NodeInclusionPolicy, working_constraint
 from kubectl_spread.phrases import some
-from kubectl_spread.rules.holders import Holder, Values, holders, together
-from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject
+from kubectl_spread.report.severity import Severity
+from kubectl_spread.rules.model import Evidence, Rule, Values, together
+from kubectl_spread.rules.rule_input import RuleInput, TermVariant
 
 _CURRENT_KEYS: Final = {
     "beta.kubernetes.io/arch": ("1.14", "kubernetes.io/arch"),
@@ -21,56 +22,56 @@ _CURRENT_KEYS: Final = {
 """Maps a deprecated node label to the minor that deprecated it and its successor."""
 
 
-def _daemon_set_spread(subject: Subject) -> Iterator[Evidence]:
-    found = [holder for holder in holders(subject) if holder.kind == "DaemonSet" and holder.clause.spread]
-    refusing = [holder for holder in found if _may_refuse(holder, subject)]
+def _daemon_set_spread(subject: RuleInput) -> Iterator[Evidence]:
+    found = [variant for variant in subject.variants if variant.kind == "DaemonSet" and variant.term.spread]
+    refusing = [variant for variant in found if _may_refuse(variant, subject)]
     effect = "the constraint can only keep one from its node" if refusing else "there is nothing to spread"
     yield from together(
-        ((holder, {"effect": effect}) for holder in refusing or found),
+        ((variant, {"effect": effect}) for variant in refusing or found),
         Severity.WARNING if refusing else Severity.INFO,
     )
 
 
-def _may_refuse(holder: Holder, subject: Subject) -> bool:
+def _may_refuse(variant: TermVariant, subject: RuleInput) -> bool:
     """Tell whether a constraint counts more than the pod on the one node that it could run on."""
-    if holder.clause.constraint is None:
+    if variant.term.constraint is None:
         return False
-    constraint = working_constraint(holder.clause.constraint, holder.effective, subject.audit.context.behaviour)
+    constraint = working_constraint(variant.term.constraint, variant.effective, subject.audit.context.behaviour)
     elsewhere = constraint.node_affinity_policy is NodeInclusionPolicy.IGNORE
     return constraint.hard and (elsewhere or constraint.min_domains > 1)
 
 
-def _node_name(subject: Subject) -> Iterator[Evidence]:
+def _node_name(subject: RuleInput) -> Iterator[Evidence]:
     """Tell what was given a node by its author, once a workload; a stored pod has its node from the scheduler."""
     if subject.template is not None and subject.template.spec.node_name:
         values: Values = {"node": subject.template.spec.node_name}
-        yield from together(((holder, values) for holder in holders(subject) if holder.first), Severity.WARNING)
+        yield from together(((variant, values) for variant in subject.variants if variant.first), Severity.WARNING)
     yield from together(
-        (holder, {"node": some(sorted({pod.node for pod in holder.pods}))})
-        for holder in holders(subject)
-        if holder.first and not holder.stored and any(pod.node for pod in holder.pods)
+        (variant, {"node": some(sorted({pod.node for pod in variant.pods}))})
+        for variant in subject.variants
+        if variant.first and not variant.stored and any(pod.node for pod in variant.pods)
     )
 
 
-def _unknown_scheduler(subject: Subject) -> Iterator[Evidence]:
+def _unknown_scheduler(subject: RuleInput) -> Iterator[Evidence]:
     """Tell once a workload with spread constraints; a name that is not set means the default scheduler."""
     yield from together(
-        (holder, {"scheduler": holder.scheduler_name})
-        for holder in holders(subject)
-        if holder.first and holder.clause.spread and not _is_known(holder.scheduler_name, subject)
+        (variant, {"scheduler": variant.scheduler_name})
+        for variant in subject.variants
+        if variant.first and variant.term.spread and not _is_known(variant.scheduler_name, subject)
     )
 
 
-def _is_known(scheduler: str, subject: Subject) -> bool:
+def _is_known(scheduler: str, subject: RuleInput) -> bool:
     profile = subject.audit.snapshot.schedulers.get(scheduler)
     return scheduler in ("", DEFAULT_SCHEDULER) or (profile is not None and profile.spreads)
 
 
-def _deprecated_topology_key(subject: Subject) -> Iterator[Evidence]:
+def _deprecated_topology_key(subject: RuleInput) -> Iterator[Evidence]:
     yield from together(
-        (holder, _deprecation(holder.clause.topology_key))
-        for holder in holders(subject)
-        if holder.clause.topology_key in _CURRENT_KEYS
+        (variant, _deprecation(variant.term.topology_key))
+        for variant in subject.variants
+        if variant.term.topology_key in _CURRENT_KEYS
     )
 
 

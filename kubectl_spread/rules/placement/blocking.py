@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Iterator
 from typing import Final
-
-import msgspec
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedGroup
 from kubectl_spread.audit.evaluation.obstacles import ObstacleKind
-from kubectl_spread.kube.api.fieldpath import FieldPath
-from kubectl_spread.kube.api.types import Node
-from kubectl_spread.kube.scheduler.podtopologyspread import Spread, let_in
 from kubectl_spread.phrases import plural
-from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject, SubjectPart, literal
-from kubectl_spread.rules.placement.counts import followed
+from kubectl_spread.report.severity import Severity
+from kubectl_spread.rules.model import Evidence, Rule, literal
+from kubectl_spread.rules.placement.blockage import Blockage
+from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
 _FILTERING: Final = "https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/podtopologyspread/filtering.go"
 
 
-def _blocked(subject: Subject) -> Iterator[Evidence]:
-    """Name the groups that no node will take, on the path of the first constraint that refuses."""
-    for group, jam in _jams(subject):
-        if not jam.conflict and subject.path == jam.path:
+def _blocked(subject: RuleInput) -> Iterator[Evidence]:
+    """Yield groups that no node accepts, at the path of the first constraint that refuses a node."""
+    for group, blockage in _blockages(subject):
+        if not blockage.conflict:
             values: dict[str, str | int] = {"who": _who(group), "answer": _answer(group)}
-            yield Evidence(_waiting(group), values, fix=_remedy(group, jam, subject.audit))
+            yield Evidence(_waiting(group), values, fix=_remedy(group, blockage, subject.audit))
 
 
 def _answer(group: EvaluatedGroup) -> str:
@@ -41,12 +37,12 @@ def _answer(group: EvaluatedGroup) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _remedy(group: EvaluatedGroup, jam: _Jam, audit: Audit) -> str | None:
-    """Return what helps against the refusal of one constraint; None: what helps most often."""
+def _remedy(group: EvaluatedGroup, blockage: Blockage, audit: Audit) -> str | None:
+    """Return the fix for the refusal of one constraint; None stands for the rule's own fix."""
     spread = next(
-        found
-        for clause, found in zip(group.view.shape.clauses, group.view.spreads, strict=True)
-        if clause.path == jam.path and found is not None
+        spread
+        for term, spread in zip(group.view.shape.clauses, group.view.spreads, strict=True)
+        if term.path == blockage.path and spread is not None
     )
     constraint = spread.constraint
     if not spread.match_num:
@@ -55,7 +51,7 @@ def _remedy(group: EvaluatedGroup, jam: _Jam, audit: Audit) -> str | None:
         return "add nodes in another domain, or lower minDomains in the pod template"
     least = spread.match_num.least
     lowest = [node for node, domain in spread.domains.value_of.items() if spread.match_num[domain] == least]
-    causes = {one.cause for node in lowest if (one := audit.obstacles.of(group.view.shape, node)) is not None}
+    causes = {obstacle.cause for node in lowest if (obstacle := audit.obstacles.of(group.view.shape, node)) is not None}
     if ObstacleKind.FULL in causes:
         return "make room in the domain at the minimum, or let the pods ask for less"
     if ObstacleKind.EXCLUDED in causes:
@@ -63,38 +59,28 @@ def _remedy(group: EvaluatedGroup, jam: _Jam, audit: Audit) -> str | None:
     return None if causes else "see kubectl spread explain for the domains and their counts"
 
 
-def _conflicting(subject: Subject) -> Iterator[Evidence]:
-    """Name the groups whose constraints each leave nodes, but not the same ones."""
-    for group, jam in _jams(subject):
-        if jam.conflict and subject.path == jam.path:
-            constraints = [clause for clause in group.view.shape.clauses if clause.spread and clause.required]
-            keys = " and ".join(clause.topology_key for clause in constraints)
+def _conflicting(subject: RuleInput) -> Iterator[Evidence]:
+    """Yield groups whose constraints each allow nodes, but not the same ones."""
+    for group, blockage in _blockages(subject):
+        if blockage.conflict:
+            constraints = [term for term in group.view.shape.clauses if term.spread and term.required]
+            keys = " and ".join(term.topology_key for term in constraints)
             yield Evidence(_waiting(group), {"who": _who(group), "keys": keys})
 
 
-class _Jam(msgspec.Struct, frozen=True):
-    """No node that the pods could use passes their hard constraints.
-
-    ``path`` is that of the first constraint that refuses one; a ``conflict`` is where every constraint alone would
-    leave some node.
-    """
-
-    path: FieldPath
-    conflict: bool
-
-
-def _jams(subject: Subject) -> Iterator[tuple[EvaluatedGroup, _Jam]]:
-    """Yield one blocked group of the subject's workload, rather one with pending pods."""
-    found = [
-        (group, jam)
+def _blockages(subject: RuleInput) -> Iterator[tuple[EvaluatedGroup, Blockage]]:
+    """Yield at most one blocked group of each kind at the path of the subject, preferably one with pending pods."""
+    blocked = [
+        (group, blockage)
         for group in subject.groups
-        if (_pending(group) or followed(subject, group.pods)) and (jam := _jam(group, subject.audit)) is not None
+        if (_pending(group) or subject.followed(group.pods))
+        and (blockage := subject.answers.blockage(group)) is not None
+        and blockage.path == subject.path
     ]
     for conflict in (False, True):
-        alike = [item for item in found if item[1].conflict is conflict and item[1].path == subject.path]
+        alike = [item for item in blocked if item[1].conflict is conflict]
         if alike:
-            group = max(alike, key=lambda item: bool(_pending(item[0])))
-            yield group
+            yield max(alike, key=lambda item: bool(_pending(item[0])))
 
 
 def _pending(group: EvaluatedGroup) -> list[str]:
@@ -107,44 +93,6 @@ def _waiting(group: EvaluatedGroup) -> tuple[str, ...]:
 
 def _who(group: EvaluatedGroup) -> str:
     return "the pending pods find" if _pending(group) else "one more such pod would find"
-
-
-@lru_cache(maxsize=16)
-def _jam(group: EvaluatedGroup, audit: Audit) -> _Jam | None:
-    """Tell how the hard constraints keep a group from every node that it could use; None: they do not.
-
-    A full node keeps a pending pod away; another one may have left until the next pod comes.
-    """
-    view = group.view
-    hard = [
-        (clause.path, spread)
-        for clause, spread in zip(view.shape.clauses, view.spreads, strict=True)
-        if spread is not None and spread.constraint.hard
-    ]
-    if not hard or view.node_answer is None:
-        return None
-
-    def usable(node: Node) -> bool:
-        obstacle = audit.obstacles.of(view.shape, node.metadata.name)
-        return obstacle is None or (obstacle.cause is ObstacleKind.FULL and not _pending(group))
-
-    if any(usable(node) for node in let_in([spread for _, spread in hard], audit.nodes)):
-        return None
-    refusing = [
-        {path for path, spread in hard if not _lets_in(spread, node)} for node in audit.nodes.nodes if usable(node)
-    ]
-    if not refusing:
-        return None
-    first = next(path for path, _ in hard if any(path in refused for refused in refusing))
-    return _Jam(first, conflict=not set.intersection(*refusing) and _each_leaves_a_node(hard, refusing))
-
-
-def _each_leaves_a_node(hard: Sequence[tuple[FieldPath, Spread]], refusing: Sequence[set[FieldPath]]) -> bool:
-    return all(any(path not in refused for refused in refusing) for path, _ in hard)
-
-
-def _lets_in(spread: Spread, node: Node) -> bool:
-    return spread.allows(node.metadata.labels.get(spread.constraint.topology_key))
 
 
 BLOCKED: Final = Rule(
@@ -163,7 +111,7 @@ BLOCKED: Final = Rule(
     ),
     source=_FILTERING,
     needs_nodes=True,
-    of=frozenset({SubjectPart.COUNTS}),
+    of=frozenset({InputPart.COUNTS}),
     check=_blocked,
 )
 
@@ -183,6 +131,6 @@ CONFLICTING: Final = Rule(
     ),
     source=_FILTERING,
     needs_nodes=True,
-    of=frozenset({SubjectPart.COUNTS}),
+    of=frozenset({InputPart.COUNTS}),
     check=_conflicting,
 )

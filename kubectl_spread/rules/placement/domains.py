@@ -10,15 +10,16 @@ from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
 from kubectl_spread.audit.evaluation.obstacles import Obstacle
 from kubectl_spread.kube.scheduler.podtopologyspread import Spread
 from kubectl_spread.phrases import plural, value
-from kubectl_spread.rules.holders import Values
-from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject, SubjectPart
-from kubectl_spread.rules.placement.counts import at_most_info, awaiting, counted, names
+from kubectl_spread.report.severity import Severity
+from kubectl_spread.rules.model import Evidence, Rule, Values
+from kubectl_spread.rules.placement.counts import at_most_info, names
+from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
 _SPREAD_DOCS: Final = "https://kubernetes.io/docs/concepts/scheduling-eviction/topology-spread-constraints/"
 
 
-def _too_few_domains(subject: Subject) -> Iterator[Evidence]:
-    for row, spread in awaiting(subject):
+def _too_few_domains(subject: RuleInput) -> Iterator[Evidence]:
+    for row, spread in subject.awaiting:
         if spread.short_of_domains and spread.constraint.min_domains > 1:
             limits = not spread.allows_all
             yield Evidence(
@@ -47,8 +48,8 @@ def _left_out(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> str:
     return f"; left out: {', '.join(texts)}" if texts else ""
 
 
-def _empty_value(subject: Subject) -> Iterator[Evidence]:
-    for row, spread in counted(subject):
+def _empty_value(subject: RuleInput) -> Iterator[Evidence]:
+    for row, spread in subject.counted:
         if nodes := _with_empty_value(spread, subject.audit):
             values: Values = {"topology_key": spread.constraint.topology_key, "nodes": plural(nodes, "node")}
             yield Evidence(names(row), values, at_most_info(row))
@@ -63,9 +64,9 @@ def _with_empty_value(spread: Spread, audit: Audit) -> int:
     return sum(node.metadata.name in inside and node.metadata.labels.get(key) == "" for node in audit.nodes.nodes)
 
 
-def _missing_domains(subject: Subject) -> Iterator[Evidence]:
+def _missing_domains(subject: RuleInput) -> Iterator[Evidence]:
     expected = subject.audit.context.inquiry.expected_domains
-    for row, spread in counted(subject):
+    for row, spread in subject.counted:
         key = spread.constraint.topology_key
         if key not in expected:
             continue
@@ -82,8 +83,8 @@ def _missing_domains(subject: Subject) -> Iterator[Evidence]:
             return
 
 
-def _single_domain(subject: Subject) -> Iterator[Evidence]:
-    for row, spread in counted(subject):
+def _single_domain(subject: RuleInput) -> Iterator[Evidence]:
+    for row, spread in subject.counted:
         lonely = len(spread.match_num) == 1 and spread.constraint.min_domains == 1
         if lonely and spread.constraint.hard and len(row.pods) > 1:
             (only,) = spread.match_num
@@ -113,7 +114,7 @@ TOO_FEW_DOMAINS: Final = Rule(
     fix="add nodes in another domain, or lower minDomains in the pod template",
     source="https://kep.k8s.io/3022",
     needs_nodes=True,
-    of=frozenset({SubjectPart.COUNTS}),
+    of=frozenset({InputPart.COUNTS}),
     check=_too_few_domains,
 )
 
@@ -130,7 +131,7 @@ EMPTY_VALUE: Final = Rule(
     fix="set the right value on these nodes, or remove the label",
     source="https://github.com/Azure/karpenter-provider-azure/issues/1384",
     needs_nodes=True,
-    of=frozenset({SubjectPart.COUNTS}),
+    of=frozenset({InputPart.COUNTS}),
     check=_empty_value,
 )
 
@@ -147,7 +148,7 @@ MISSING_DOMAINS: Final = Rule(
     fix="bring nodes up in the missing domains; minDomains in the pod template keeps pods waiting for them",
     source="https://kep.k8s.io/3022",
     needs_nodes=True,
-    of=frozenset({SubjectPart.COUNTS}),
+    of=frozenset({InputPart.COUNTS}),
     check=_missing_domains,
 )
 
@@ -164,6 +165,6 @@ SINGLE_DOMAIN: Final = Rule(
     fix="add nodes in other domains, or set minDomains if the pods must not start without them",
     source=_SPREAD_DOCS,
     needs_nodes=True,
-    of=frozenset({SubjectPart.COUNTS}),
+    of=frozenset({InputPart.COUNTS}),
     check=_single_domain,
 )

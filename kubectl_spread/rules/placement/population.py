@@ -12,8 +12,10 @@ from kubectl_spread.audit.snapshot.revisions import by_revision, revision_key, r
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.scheduler.podtopologyspread import Spread
 from kubectl_spread.phrases import plural, value
-from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject, SubjectPart
-from kubectl_spread.rules.placement.counts import counted, names
+from kubectl_spread.report.severity import Severity
+from kubectl_spread.rules.model import Evidence, Rule
+from kubectl_spread.rules.placement.counts import names
+from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
 _FILTERING: Final = "https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/podtopologyspread/filtering.go"
 
@@ -26,12 +28,12 @@ _GONE: Final = "read all nodes; if these were deleted, Kubernetes deletes their 
 _LABEL: Final = "label the nodes with the topology keys of the pods' constraints"
 
 
-def _older_revision(subject: Subject) -> Iterator[Evidence]:
+def _older_revision(subject: RuleInput) -> Iterator[Evidence]:
     """Tell where pods of older revisions decide whether the skew is within maxSkew."""
     revisions = subject.audit.revisions.of(subject.workload)
     if len(revisions) < 2:  # noqa: PLR2004 - one revision is never older than another
         return
-    for row, spread in counted(subject):
+    for row, spread in subject.counted:
         newest = [pod for pod in row.pods if revision_of(pod.shape.labels) == revisions[-1]]
         if not newest:
             continue
@@ -48,9 +50,9 @@ def _older_revision(subject: Subject) -> Iterator[Evidence]:
             return
 
 
-def _terminating(subject: Subject) -> Iterator[Evidence]:
+def _terminating(subject: RuleInput) -> Iterator[Evidence]:
     """Tell where terminating pods, which do not count, are what is missing in a domain."""
-    for row, spread in counted(subject):
+    for row, spread in subject.counted:
         leaving = _leaving(spread, subject)
         if not leaving.total():
             continue
@@ -67,15 +69,15 @@ def _terminating(subject: Subject) -> Iterator[Evidence]:
             return
 
 
-def _leaving(spread: Spread, subject: Subject) -> Counter[str]:
+def _leaving(spread: Spread, subject: RuleInput) -> Counter[str]:
     found: Counter[str] = Counter()
     for counts in by_revision(spread, subject.audit.snapshot.leaving(subject.namespace)).values():
         found.update(counts)
     return found
 
 
-def _uncounted(subject: Subject) -> Iterator[Evidence]:
-    for row, spread in counted(subject):
+def _uncounted(subject: RuleInput) -> Iterator[Evidence]:
+    for row, spread in subject.counted:
         inside = spread.domains.value_of
         if not spread.match_num or {pod.node for pod in row.pods} <= inside.keys():
             continue
@@ -92,7 +94,7 @@ def _uncounted(subject: Subject) -> Iterator[Evidence]:
             return
 
 
-def _missing(subject: Subject, spread: Spread) -> Counter[str | None]:
+def _missing(subject: RuleInput, spread: Spread) -> Counter[str | None]:
     """Count the pods on nodes that were not read by the domain of the nodes; None: it is not known."""
     constraint, listed = spread.constraint, {node.metadata.name for node in subject.audit.nodes.nodes}
     domains: Counter[str | None] = Counter()
@@ -154,7 +156,7 @@ OLDER_REVISION: Final = Rule(
     fix="add matchLabelKeys: [{key}] to the constraint in the pod template",
     source="https://github.com/kubernetes/kubernetes/issues/98215",
     needs_nodes=True,
-    of=frozenset({SubjectPart.COUNTS}),
+    of=frozenset({InputPart.COUNTS}),
     check=_older_revision,
 )
 TERMINATING: Final = Rule(
@@ -170,7 +172,7 @@ TERMINATING: Final = Rule(
     fix="wait until they are gone; if their nodes are dead, see kubectl spread explain for where replacements may go",
     source="https://github.com/kubernetes/kubernetes/issues/116629",
     needs_nodes=True,
-    of=frozenset({SubjectPart.COUNTS}),
+    of=frozenset({InputPart.COUNTS}),
     check=_terminating,
 )
 UNCOUNTED: Final = Rule(
@@ -188,6 +190,6 @@ UNCOUNTED: Final = Rule(
     fix="set nodeAffinityPolicy or nodeTaintsPolicy: Ignore in the pod template if these nodes shall count",
     source=_FILTERING,
     needs_nodes=True,
-    of=frozenset({SubjectPart.COUNTS}),
+    of=frozenset({InputPart.COUNTS}),
     check=_uncounted,
 )

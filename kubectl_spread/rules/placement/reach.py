@@ -11,14 +11,16 @@ from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
 from kubectl_spread.diagnosis import skew_fix
 from kubectl_spread.kube.scheduler.podtopologyspread import Placement, Spread
 from kubectl_spread.phrases import some, value
-from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject, SubjectPart
-from kubectl_spread.rules.placement.counts import awaiting, names
+from kubectl_spread.report.severity import Severity
+from kubectl_spread.rules.model import Evidence, Rule
+from kubectl_spread.rules.placement.counts import names
+from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
 _FILTERING: Final = "https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/podtopologyspread/filtering.go"
 
 
-def _keyless_nodes(subject: Subject) -> Iterator[Evidence]:
-    for row, spread in awaiting(subject):
+def _keyless_nodes(subject: RuleInput) -> Iterator[Evidence]:
+    for row, spread in subject.awaiting:
         key = spread.constraint.topology_key
         if spread.constraint.lenient:
             continue
@@ -41,9 +43,9 @@ def _schedulable(audit: Audit, placement: Placement, node: str) -> bool:
     return audit.nodes.usable(placement)[node].schedulable
 
 
-def _held_down(subject: Subject) -> Iterator[Evidence]:
+def _held_down(subject: RuleInput) -> Iterator[Evidence]:
     """Name the domains that hold the minimum although no pod can go there, where others would give a higher one."""
-    for row, spread in awaiting(subject):
+    for row, spread in subject.awaiting:
         if not spread.constraint.hard and not spread.exceeds_max_skew:
             continue
         least = spread.match_num.least
@@ -91,7 +93,7 @@ KEYLESS_NODES: Final = Rule(
     fix="label the nodes, or take a topology key that every node has",
     source=_FILTERING,
     needs_nodes=True,
-    of=frozenset({SubjectPart.COUNTS}),
+    of=frozenset({InputPart.COUNTS}),
     check=_keyless_nodes,
 )
 
@@ -108,6 +110,6 @@ HELD_DOWN: Final = Rule(
     fix="bring the domain back, or set nodeTaintsPolicy: Honor in the pod template, so that it does not count",
     source="https://github.com/kubernetes/kubernetes/issues/80921",
     needs_nodes=True,
-    of=frozenset({SubjectPart.COUNTS}),
+    of=frozenset({InputPart.COUNTS}),
     check=_held_down,
 )

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
@@ -15,19 +14,20 @@ from kubectl_spread.diagnosis.skew import in_the_fullest
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.scheduler.podtopologyspread import Spread, counts_nothing
 from kubectl_spread.phrases import named, plural, value
-from kubectl_spread.rules.holders import Holder, Values, holders, together
-from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject, SubjectPart
-from kubectl_spread.rules.placement.counts import counted, names
+from kubectl_spread.report.severity import Severity
+from kubectl_spread.rules.model import Evidence, Rule, Values, together
+from kubectl_spread.rules.placement.counts import names
+from kubectl_spread.rules.rule_input import InputPart, RuleInput, TermVariant
 
 _NAMED: Final = 3
 
 
-def _other_workloads(subject: Subject) -> Iterator[Evidence]:
+def _other_workloads(subject: RuleInput) -> Iterator[Evidence]:
     """Name the other workloads that a constraint counts: by their pods, or by their templates in manifests."""
     if subject.template is not None:
         yield from _of_template(subject, subject.template)
         return
-    for row, spread in counted(subject):
+    for row, spread in subject.counted:
         if not spread.self_match_num:
             continue
         others = _others(row, spread, subject)
@@ -38,7 +38,7 @@ def _other_workloads(subject: Subject) -> Iterator[Evidence]:
             return
 
 
-def _others(row: EvaluatedConstraint, spread: Spread, subject: Subject) -> Sequence[ObjectRef]:
+def _others(row: EvaluatedConstraint, spread: Spread, subject: RuleInput) -> Sequence[ObjectRef]:
     """Return the other workloads of which pods are counted; bare pods are one workload together."""
     if _all_are_own(row, spread):
         return ()
@@ -61,7 +61,7 @@ def _only_strangers_fill_it(row: EvaluatedConstraint, spread: Spread, audit: Aud
     return not any(has_constraint(one, spread) for shape in shapes for one in audit.views.of(shape).spreads)
 
 
-def _values(spread: Spread, subject: Subject, others: Sequence[ObjectRef], *, strangers: bool) -> Values:
+def _values(spread: Spread, subject: RuleInput, others: Sequence[ObjectRef], *, strangers: bool) -> Values:
     foreign = _foreign(spread, subject)
     alone = spread.without(foreign).skew
     effect = f": skew is {spread.skew} with them and {alone} without"
@@ -78,7 +78,7 @@ def _values(spread: Spread, subject: Subject, others: Sequence[ObjectRef], *, st
     }
 
 
-def _foreign(spread: Spread, subject: Subject) -> Counter[str]:
+def _foreign(spread: Spread, subject: RuleInput) -> Counter[str]:
     """Count the pods of other workloads by domain."""
     counted_pods, value_of = subject.audit.counted.of(subject.namespace, spread), spread.domains.value_of
     bare = (one for one in counted_pods.workloads if one.kind == "Pod")
@@ -93,47 +93,37 @@ def _named(workloads: Sequence[ObjectRef]) -> str:
     return ", ".join(few) + (f" and {len(workloads) - _NAMED} more" if len(workloads) > _NAMED else "")
 
 
-def _of_template(subject: Subject, template: Template) -> Iterator[Evidence]:
+def _of_template(subject: RuleInput, template: Template) -> Iterator[Evidence]:
     """Name the other templates whose pods a constraint will count; stored pods tell it themselves."""
     if subject.beside_pods:
         return
-    for holder in holders(subject):
-        others = _other_templates(holder, template, subject.audit)
+    for variant in subject.variants:
+        others = _other_templates(variant, template, subject)
         if others:
             values: Values = {"others": "the pods", "workloads": _named(sorted(others)), "effect": ""}
-            yield from together([(holder, values)])
+            yield from together([(variant, values)])
             return
 
 
-def _other_templates(holder: Holder, template: Template, audit: Audit) -> set[ObjectRef]:
+def _other_templates(variant: TermVariant, template: Template, subject: RuleInput) -> set[ObjectRef]:
     """Return the other workloads whose templates make pods that a constraint counts.
 
     A value that a controller sets, as pod-template-hash, is another one for each workload. Manifests of one name, as
     overlays have them, are variants of one workload.
     """
-    selector = holder.effective
+    selector = variant.effective
     if (
         selector is None
-        or not holder.clause.spread
-        or holder.unmet
-        or counts_nothing(selector, audit.context.behaviour)
+        or not variant.term.spread
+        or variant.unmet
+        or counts_nothing(selector, subject.audit.context.behaviour)
     ):
         return set()
-    if any(holder.labels.get(key) == PRESUMED for key in holder.clause.match_label_keys):
+    if any(variant.labels.get(key) == PRESUMED for key in variant.term.match_label_keys):
         return set()
-    selected = _templates(audit).get(template.namespace, Labelled[Template]()).selected(selector)
+    selected = subject.answers.templates.get(template.namespace, Labelled[Template]()).selected(selector)
     workloads = {one.workload.first_copy for _, one in selected if one.replicas != 0}
     return workloads - {template.workload.first_copy}
-
-
-@lru_cache(maxsize=1)
-def _templates(audit: Audit) -> Mapping[str, Labelled[Template]]:
-    """Return the templates of each namespace, by the labels that are known before their pods are made."""
-    found: dict[str, Labelled[Template]] = {}
-    for template in audit.templates:
-        known = {key: text for key, text in template.labels.items() if text != PRESUMED}
-        found.setdefault(template.namespace, Labelled()).add(known, template)
-    return found
 
 
 OTHER_WORKLOADS: Final = Rule(
@@ -151,6 +141,6 @@ OTHER_WORKLOADS: Final = Rule(
     fix="narrow the labelSelector in the pod template to labels that only this workload has, unless this is meant",
     source="https://kep.k8s.io/895",
     needs_nodes=True,
-    of=frozenset({SubjectPart.COUNTS, SubjectPart.TEMPLATE}),
+    of=frozenset({InputPart.COUNTS, InputPart.TEMPLATE}),
     check=_other_workloads,
 )

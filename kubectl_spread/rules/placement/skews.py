@@ -11,14 +11,16 @@ from kubectl_spread.diagnosis.skew import Passing, Skew, skew_of
 from kubectl_spread.diagnosis.skew_fix import why_not
 from kubectl_spread.kube.scheduler.podtopologyspread import Spread
 from kubectl_spread.phrases import named, plural, some, value
-from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject, SubjectPart, literal
+from kubectl_spread.report.severity import Severity
+from kubectl_spread.rules.model import Evidence, Rule, literal
+from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
 _FILTERING: Final = "https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/podtopologyspread/filtering.go"
 _NAMED: Final = 10
 """A command names no more pods than this."""
 
 
-def _hard_skew(subject: Subject) -> Iterator[Evidence]:
+def _hard_skew(subject: RuleInput) -> Iterator[Evidence]:
     for skew in _uneven(subject, hard=True):
         severity = Severity.WARNING if skew.below is None and not skew.passing else Severity.INFO
         found = _plan(skew, subject)
@@ -26,13 +28,13 @@ def _hard_skew(subject: Subject) -> Iterator[Evidence]:
         yield Evidence(_names(skew.pods), values, severity, _hard_fix(skew, found, subject))
 
 
-def _soft_skew(subject: Subject) -> Iterator[Evidence]:
+def _soft_skew(subject: RuleInput) -> Iterator[Evidence]:
     for skew in _uneven(subject, hard=False):
         values = _values(skew, skew.must_go)
         yield Evidence(_names(skew.pods), values, Severity.INFO, _soft_fix(skew, subject))
 
 
-def _uneven(subject: Subject, *, hard: bool) -> Iterator[Skew]:
+def _uneven(subject: RuleInput, *, hard: bool) -> Iterator[Skew]:
     """Yield the largest skew that pods of the subject's workload make, if there is one above maxSkew."""
     found = [
         skew
@@ -89,14 +91,14 @@ def _lowest(spread: Spread) -> str:
     return f"{some([value(domain) for domain in lowest])} {verb} {least or 'none'}"
 
 
-def _plan(skew: Skew, subject: Subject) -> Plan | None:
+def _plan(skew: Skew, subject: RuleInput) -> Plan | None:
     """Return whom to delete to end a hard skew; None where nobody is to be deleted, or domains are only inferred."""
     if _useless(skew, subject) or skew.row.lower_bound:
         return None
     return plan(skew.row, skew.spread, subject.audit)
 
 
-def _hard_fix(skew: Skew, found: Plan | None, subject: Subject) -> str | None:
+def _hard_fix(skew: Skew, found: Plan | None, subject: RuleInput) -> str | None:
     """Return which pods to delete, so that their replacements end the skew, or why that ends none."""
     if found is None:
         return _useless(skew, subject) or None
@@ -116,7 +118,7 @@ def _outcome(found: Plan) -> str:
     return f"other constraints decide too where {whose} {'goes' if one else 'go'}, so look again afterwards"
 
 
-def _soft_fix(skew: Skew, subject: Subject) -> str:
+def _soft_fix(skew: Skew, subject: RuleInput) -> str:
     """Return which pods to delete, for which the scheduler prefers lower domains, or why that helps nothing."""
     if useless := _useless(skew, subject):
         return useless
@@ -125,7 +127,7 @@ def _soft_fix(skew: Skew, subject: Subject) -> str:
     return f"use DoNotSchedule if the spread must hold; else, when convenient, {delete}: lower domains are preferred"
 
 
-def _useless(skew: Skew, subject: Subject) -> str:
+def _useless(skew: Skew, subject: RuleInput) -> str:
     """Return what to do about a skew that deleting pods would not end; a rollout that cannot go on ends none."""
     if skew.passing is Passing.SUPERSEDED or (skew.passing is not None and skew.below is None):
         return str(skew.passing)
@@ -136,7 +138,7 @@ def _useless(skew: Skew, subject: Subject) -> str:
     return "{restart}" if subject.workload.kind == "Pod" else ""
 
 
-def _delete(pods: Sequence[PodRecord], subject: Subject) -> str:
+def _delete(pods: Sequence[PodRecord], subject: RuleInput) -> str:
     """Return the command that deletes pods, as far as these are few; ``explain`` names more."""
     if len(pods) > _NAMED:
         workload = named(subject.workload.kind, subject.workload.name)
@@ -161,7 +163,7 @@ HARD_SKEW: Final = Rule(
     fix="delete as many of the named pods as must go; their owner replaces them where the constraint allows",
     source=_FILTERING,
     needs_nodes=True,
-    of=frozenset({SubjectPart.COUNTS}),
+    of=frozenset({InputPart.COUNTS}),
     check=_hard_skew,
 )
 
@@ -175,6 +177,6 @@ SOFT_SKEW: Final = Rule(
     fix="use DoNotSchedule if the spread must hold; else delete as many of the named pods as must go when convenient",
     source="https://kep.k8s.io/895",
     needs_nodes=True,
-    of=frozenset({SubjectPart.COUNTS}),
+    of=frozenset({InputPart.COUNTS}),
     check=_soft_skew,
 )

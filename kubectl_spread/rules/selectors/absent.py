@@ -13,14 +13,16 @@ from kubectl_spread.audit.snapshot.templates import Template, labels_of_controll
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.labels import Labels
-from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject, SubjectPart, literal
+from kubectl_spread.report.severity import Severity
+from kubectl_spread.rules.model import Evidence, Rule, literal
+from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
 _CLOSE: Final = 0.85
 """How alike two keys are of which one is the other misspelt."""
 _UNKNOWN: Final = "correct the key or add the label to the pod template"
 
 
-def _absent_key(subject: Subject) -> Iterator[Evidence]:
+def _absent_key(subject: RuleInput) -> Iterator[Evidence]:
     """Name the pods that lack a key, whatever else is wrong with their other keys; or the template that does."""
     if subject.template is not None:
         yield from _absent_from_template(subject.path, subject.template)
@@ -104,6 +106,6 @@ ABSENT_KEY: Final = Rule(
     fix=_UNKNOWN,
     source="https://github.com/kubernetes/kubernetes/issues/127263",
     needs_nodes=False,
-    of=frozenset({SubjectPart.MEMBERS, SubjectPart.TEMPLATE}),
+    of=frozenset({InputPart.MEMBERS, InputPart.TEMPLATE}),
     check=_absent_key,
 )

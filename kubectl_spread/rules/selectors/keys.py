@@ -9,14 +9,15 @@ from kubectl_spread.audit.evaluation.evaluate import EvaluatedPod
 from kubectl_spread.audit.merge.verdicts import BINDING_KEYS, Verdict
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import Operator
-from kubectl_spread.rules.holders import Holder, holders
-from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject, SubjectPart
+from kubectl_spread.report.severity import Severity
+from kubectl_spread.rules.model import Evidence, Rule
+from kubectl_spread.rules.rule_input import InputPart, RuleInput, TermVariant
 
 
-def _authored_key(subject: Subject) -> Iterator[Evidence]:
+def _authored_key(subject: RuleInput) -> Iterator[Evidence]:
     """Name keys to match that the author also names in the selector: of pods by verdict, of templates as written."""
     if subject.template is not None:
-        yield from _of_template(key for holder in holders(subject) for key in _authored(holder))
+        yield from _of_template(key for variant in subject.variants for key in _authored(variant))
         return
     yield from _of_members(
         (member, key.key)
@@ -26,16 +27,16 @@ def _authored_key(subject: Subject) -> Iterator[Evidence]:
     )
 
 
-def _authored(holder: Holder) -> list[str]:
+def _authored(variant: TermVariant) -> list[str]:
     """Return the keys that the selector names and the labels lack; with the label the API refuses the pods."""
-    named = _named(holder)
-    return [key for key in holder.clause.match_label_keys if key in named and key not in holder.labels]
+    named = _named(variant)
+    return [key for key in variant.term.match_label_keys if key in named and key not in variant.labels]
 
 
-def _binding_key(subject: Subject) -> Iterator[Evidence]:
+def _binding_key(subject: RuleInput) -> Iterator[Evidence]:
     """Name keys that pods get when they are bound, unless the pods were given a value before."""
     if subject.template is not None:
-        yield from _of_template(key for holder in holders(subject) for key in _of_binding(holder))
+        yield from _of_template(key for variant in subject.variants for key in _of_binding(variant))
         return
     yield from _of_members(
         (member, key.key)
@@ -45,14 +46,14 @@ def _binding_key(subject: Subject) -> Iterator[Evidence]:
     )
 
 
-def _of_binding(holder: Holder) -> list[str]:
-    clause = holder.clause
+def _of_binding(variant: TermVariant) -> list[str]:
+    clause = variant.term
     keys = dict.fromkeys((*clause.match_label_keys, *clause.mismatch_label_keys))
-    return [key for key in keys if key in BINDING_KEYS - _named(holder) - holder.labels.keys()]
+    return [key for key in keys if key in BINDING_KEYS - _named(variant) - variant.labels.keys()]
 
 
-def _named(holder: Holder) -> frozenset[str]:
-    return frozenset() if holder.clause.selector is None else labelselectors.keys(holder.clause.selector)
+def _named(variant: TermVariant) -> frozenset[str]:
+    return frozenset() if variant.term.selector is None else labelselectors.keys(variant.term.selector)
 
 
 def _of_template(keys: Iterator[str]) -> Iterator[Evidence]:
@@ -81,7 +82,7 @@ AUTHORED_KEY: Final = Rule(
     fix="name the key once: in matchLabelKeys or in labelSelector",
     source="https://github.com/kubernetes/kubernetes/issues/130063",
     needs_nodes=False,
-    of=frozenset({SubjectPart.MEMBERS, SubjectPart.TEMPLATE}),
+    of=frozenset({InputPart.MEMBERS, InputPart.TEMPLATE}),
     check=_authored_key,
 )
 BINDING_KEY: Final = Rule(
@@ -97,6 +98,6 @@ BINDING_KEY: Final = Rule(
     fix="remove the key",
     source="https://kep.k8s.io/4742",
     needs_nodes=False,
-    of=frozenset({SubjectPart.MEMBERS, SubjectPart.TEMPLATE}),
+    of=frozenset({InputPart.MEMBERS, InputPart.TEMPLATE}),
     check=_binding_key,
 )

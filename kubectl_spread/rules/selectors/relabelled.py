@@ -14,7 +14,9 @@ from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.labels import Operator
 from kubectl_spread.kube.api.types import LabelSelector
-from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject, SubjectPart
+from kubectl_spread.report.severity import Severity
+from kubectl_spread.rules.model import Evidence, Rule
+from kubectl_spread.rules.rule_input import InputPart, RuleInput
 from kubectl_spread.rules.selectors.verdicts import key_of, names_of, said
 
 _MERGE_SOURCE: Final = "https://kep.k8s.io/3243"
@@ -22,15 +24,15 @@ _UNHURRIED: Final = "nothing to do while the pod runs; to have its selector merg
 _HOSTNAME: Final = "kubernetes.io/hostname"
 
 
-def _stale_label(subject: Subject) -> Iterator[Evidence]:
+def _stale_label(subject: RuleInput) -> Iterator[Evidence]:
     return _relabelled(subject, Verdict.STALE_LABEL)
 
 
-def _removed_label(subject: Subject) -> Iterator[Evidence]:
+def _removed_label(subject: RuleInput) -> Iterator[Evidence]:
     return _relabelled(subject, Verdict.REMOVED_LABEL)
 
 
-def _relabelled(subject: Subject, verdict: Verdict) -> Iterator[Evidence]:
+def _relabelled(subject: RuleInput, verdict: Verdict) -> Iterator[Evidence]:
     if members := subject.members(verdict):
         found = key_of(members[0], verdict)
         siblings = _not_counting(members, verdict, subject)
@@ -108,12 +110,12 @@ def _old(members: Sequence[EvaluatedPod], verdict: Verdict) -> str:
     return phrases.some(sorted(f"{key}={phrases.value(stored)}" for key, stored in found))
 
 
-def _not_counting(members: Sequence[EvaluatedPod], verdict: Verdict, subject: Subject) -> int:
+def _not_counting(members: Sequence[EvaluatedPod], verdict: Verdict, subject: RuleInput) -> int:
     """Return how many other pods select some of ``members`` by the labels that these were created with, and not now."""
-    shapes = {member.pod.shape: member for member in members}.values()
+    member_of_each_class = {member.pod.shape: member for member in members}.values()
     number = 0
     for selector, pods in _selectors(subject, except_for={member.pod.name for member in members}):
-        if any(_counted_once(selector, member, verdict) for member in shapes):
+        if any(_counted_once(selector, member, verdict) for member in member_of_each_class):
             number += pods
     return number
 
@@ -124,7 +126,7 @@ def _counted_once(selector: LabelSelector | None, member: EvaluatedPod, verdict:
     return labelselectors.matches(selector, {**labels, **old}) and not labelselectors.matches(selector, labels)
 
 
-def _selectors(subject: Subject, *, except_for: Container[str]) -> list[tuple[LabelSelector | None, int]]:
+def _selectors(subject: RuleInput, *, except_for: Container[str]) -> list[tuple[LabelSelector | None, int]]:
     """Return the selectors that other pods of the workload have in the subject's clause, with their number of pods."""
     audit = subject.audit
     found: dict[bytes, tuple[LabelSelector | None, int]] = {}
@@ -158,7 +160,7 @@ STALE_LABEL: Final = Rule(
     fix="{restart}",
     source=_MERGE_SOURCE,
     needs_nodes=False,
-    of=frozenset({SubjectPart.MEMBERS}),
+    of=frozenset({InputPart.MEMBERS}),
     check=_stale_label,
 )
 REMOVED_LABEL: Final = Rule(
@@ -176,6 +178,6 @@ REMOVED_LABEL: Final = Rule(
     fix="{restart}",
     source=_MERGE_SOURCE,
     needs_nodes=False,
-    of=frozenset({SubjectPart.MEMBERS}),
+    of=frozenset({InputPart.MEMBERS}),
     check=_removed_label,
 )

@@ -9,7 +9,9 @@ from kubectl_spread import phrases
 from kubectl_spread.audit.evaluation.evaluate import EvaluatedPod
 from kubectl_spread.audit.merge.verdicts import KeyVerdict, Verdict
 from kubectl_spread.report.projections import timestamp
-from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject, SubjectPart
+from kubectl_spread.report.severity import Severity
+from kubectl_spread.rules.model import Evidence, Rule
+from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
 _MERGE_SOURCE: Final = "https://kep.k8s.io/3243"
 _STRATEGY_SOURCE: Final = "https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/pod/strategy.go"
@@ -45,7 +47,7 @@ def said(members: list[EvaluatedPod], verdict: Verdict) -> dict[str, str]:
     }
 
 
-def _missing(subject: Subject, verdict: Verdict) -> Iterator[Evidence]:
+def _missing(subject: RuleInput, verdict: Verdict) -> Iterator[Evidence]:
     """Yield the pods whose selector lacks a key for one reason, with the first pod's key and evidence."""
     if members := subject.members(verdict):
         found = key_of(members[0], verdict)
@@ -53,26 +55,26 @@ def _missing(subject: Subject, verdict: Verdict) -> Iterator[Evidence]:
         yield Evidence(names_of(members), values)
 
 
-def _pre_upgrade(subject: Subject) -> Iterator[Evidence]:
+def _pre_upgrade(subject: RuleInput) -> Iterator[Evidence]:
     return _missing(subject, Verdict.PRE_UPGRADE)
 
 
-def _merge_off(subject: Subject) -> Iterator[Evidence]:
+def _merge_off(subject: RuleInput) -> Iterator[Evidence]:
     return _missing(subject, Verdict.MERGE_OFF)
 
 
-def _unmerged(subject: Subject) -> Iterator[Evidence]:
+def _unmerged(subject: RuleInput) -> Iterator[Evidence]:
     return _missing(subject, Verdict.UNMERGED)
 
 
-def _late_label(subject: Subject) -> Iterator[Evidence]:
+def _late_label(subject: RuleInput) -> Iterator[Evidence]:
     for evidence in _missing(subject, Verdict.LATE_LABEL):
         clause = subject.rows[0].clause
         active = clause.required and not clause.spread
         yield Evidence(evidence.pods, evidence.values, Severity.WARNING if active else Severity.INFO)
 
 
-def _duplicate(subject: Subject) -> Iterator[Evidence]:
+def _duplicate(subject: RuleInput) -> Iterator[Evidence]:
     return _missing(subject, Verdict.DUPLICATE)
 
 
@@ -90,7 +92,7 @@ PRE_UPGRADE: Final = Rule(
     fix="nothing to do; the next rollout creates merged pods",
     source=_MERGE_SOURCE,
     needs_nodes=False,
-    of=frozenset({SubjectPart.MEMBERS}),
+    of=frozenset({InputPart.MEMBERS}),
     check=_pre_upgrade,
 )
 MERGE_OFF: Final = Rule(
@@ -109,7 +111,7 @@ MERGE_OFF: Final = Rule(
     ),
     source=_STRATEGY_SOURCE,
     needs_nodes=False,
-    of=frozenset({SubjectPart.MEMBERS}),
+    of=frozenset({InputPart.MEMBERS}),
     check=_merge_off,
 )
 LATE_LABEL: Final = Rule(
@@ -126,7 +128,7 @@ LATE_LABEL: Final = Rule(
     fix="put the label into the pod template, then {restart}",
     source="https://kep.k8s.io/3633",
     needs_nodes=False,
-    of=frozenset({SubjectPart.MEMBERS}),
+    of=frozenset({InputPart.MEMBERS}),
     check=_late_label,
 )
 DUPLICATE: Final = Rule(
@@ -142,7 +144,7 @@ DUPLICATE: Final = Rule(
     fix="find out what wrote the pod; then {restart}",
     source=_STRATEGY_SOURCE,
     needs_nodes=False,
-    of=frozenset({SubjectPart.MEMBERS}),
+    of=frozenset({InputPart.MEMBERS}),
     check=_duplicate,
 )
 UNMERGED: Final = Rule(
@@ -158,6 +160,6 @@ UNMERGED: Final = Rule(
     fix="nothing to do for running pods; {restart} to have the selector merged",
     source=_MERGE_SOURCE,
     needs_nodes=False,
-    of=frozenset({SubjectPart.MEMBERS}),
+    of=frozenset({InputPart.MEMBERS}),
     check=_unmerged,
 )

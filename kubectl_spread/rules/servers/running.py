@@ -14,7 +14,9 @@ from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.report.projections import timestamp
-from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject, SubjectPart
+from kubectl_spread.report.severity import Severity
+from kubectl_spread.rules.model import Evidence, Rule
+from kubectl_spread.rules.rule_input import InputPart, RuleInput
 from kubectl_spread.rules.stored import refused_pods
 
 _INTERPODAFFINITY: Final = (
@@ -29,7 +31,7 @@ _STUCK: Final = "upgrade kube-apiserver, or switch its gates on: one that merges
 _BROKEN: Final = "no setting of this version helps: find out what wrote the pods, correct the field, then {restart}"
 
 
-def _uneditable(subject: Subject) -> Iterator[Evidence]:
+def _uneditable(subject: RuleInput) -> Iterator[Evidence]:
     """Name the pods that nobody can edit; an error where a finalizer can then never be removed."""
     pods, errors = refused_pods(subject, subject.audit.acceptance.edits)
     if not pods:
@@ -57,7 +59,7 @@ class _Siblings(msgspec.Struct):
     unmerged: list[PodRecord] = msgspec.field(default_factory=list)
 
 
-def _mixed_servers(subject: Subject) -> Iterator[Evidence]:
+def _mixed_servers(subject: RuleInput) -> Iterator[Evidence]:
     """Name unmerged pods whose merged siblings are not all younger, as they are after a plain upgrade."""
     found = {key: siblings for key, siblings in _families(subject) if _made_at_one_time(siblings, subject)}
     if found:
@@ -74,7 +76,7 @@ def _mixed_servers(subject: Subject) -> Iterator[Evidence]:
         yield Evidence(tuple(sorted(names)), values)
 
 
-def _families(subject: Subject) -> Iterator[tuple[str, _Siblings]]:
+def _families(subject: RuleInput) -> Iterator[tuple[str, _Siblings]]:
     """Yield each key with the siblings that have the same value of it, where some are merged and some are not."""
     rows = [row for row in subject.rows if row.clause.spread]
     if not any(key.verdict in _NOT_MERGED for row in rows for member in row.members for key in member.keys):
@@ -90,13 +92,13 @@ def _families(subject: Subject) -> Iterator[tuple[str, _Siblings]]:
 
 def _keys_of_owned(row: EvaluatedConstraint) -> Iterator[tuple[PodRecord, str, bool]]:
     """Yield each pod of an owner with each key, and whether it is merged; other verdicts prove nothing here."""
-    keys = {id(member.pod): member.keys for member in row.members}
+    keys = {member.pod.name: member.keys for member in row.members}
     for pod in row.pods:
         if pod.shape.owner is None or pod.created is None:
             continue
-        if id(pod) not in keys:
+        if pod.name not in keys:
             yield from ((pod, key, True) for key in row.clause.match_label_keys)
-        for found in keys.get(id(pod), ()):
+        for found in keys.get(pod.name, ()):
             if found.verdict is Verdict.MERGED or _unmerged_from_the_start(pod, found):
                 yield pod, found.key, found.verdict is Verdict.MERGED
 
@@ -107,7 +109,7 @@ def _unmerged_from_the_start(pod: PodRecord, found: KeyVerdict) -> bool:
     return found.verdict in _NOT_MERGED and not (found.verdict in _UNPROVEN and written_later)
 
 
-def _made_at_one_time(siblings: _Siblings, subject: Subject) -> bool:
+def _made_at_one_time(siblings: _Siblings, subject: RuleInput) -> bool:
     """Tell whether creation times do not part the two kinds: neither by an upgrade nor, on an older server, back."""
     merged, unmerged = [_created(pod) for pod in siblings.merged], [_created(pod) for pod in siblings.unmerged]
     upgraded = max(unmerged) + _SAME_MOMENT < min(merged)
@@ -124,10 +126,10 @@ def _age(pod: PodRecord) -> tuple[datetime, str]:
     return _created(pod), pod.name
 
 
-def _namespace_selector_twice(subject: Subject) -> Iterator[Evidence]:
+def _namespace_selector_twice(subject: RuleInput) -> Iterator[Evidence]:
     """Name pods that come, now or from a template, with a term that would act in every namespace."""
     minor = _minor_that_matches_twice(subject)
-    terms = [clause for clause in subject.clauses if not clause.spread and clause.selector is not None]
+    terms = [clause for clause in subject.terms if not clause.spread and clause.selector is not None]
     selectors = [clause.namespace_selector for clause in terms if clause.namespace_selector is not None]
     unlabelled = [one for one in selectors if not labelselectors.is_empty(one) and labelselectors.matches(one, {})]
     if minor and unlabelled:
@@ -136,14 +138,14 @@ def _namespace_selector_twice(subject: Subject) -> Iterator[Evidence]:
             yield Evidence(pods, {"minor": minor, "selector": labelselectors.describe(unlabelled[0])})
 
 
-def _minor_that_matches_twice(subject: Subject) -> str:
+def _minor_that_matches_twice(subject: RuleInput) -> str:
     """Return the minor that is judged by, else the one that is compared with, if its scheduler does; else ""."""
     context = subject.audit.context
     found: list[Behaviour | None] = [context.behaviour, context.inquiry.upgrade]
     return next((f"1.{one.minor}" for one in found if one and one.matches_namespace_selectors_twice), "")
 
 
-def _incoming(subject: Subject) -> tuple[str, ...]:
+def _incoming(subject: RuleInput) -> tuple[str, ...]:
     """Return the pods that the scheduler is yet to place, else those of an owner whose template is not known."""
     refusals = subject.audit.acceptance.manifests
     pods = [pod for row in subject.rows for pod in row.pods if not refusals(pod.shape)]
@@ -169,7 +171,7 @@ UNEDITABLE: Final = Rule(
     fix="make edits through a kube-apiserver that merges (1.34 or newer, gates on), or {restart}",
     source="https://kep.k8s.io/3243",
     needs_nodes=False,
-    of=frozenset({SubjectPart.PODS}),
+    of=frozenset({InputPart.PODS}),
     check=_uneditable,
 )
 MIXED_SERVERS: Final = Rule(
@@ -190,7 +192,7 @@ MIXED_SERVERS: Final = Rule(
     fix="bring every kube-apiserver to one version with the same feature gates; then {restart}",
     source="https://github.com/kubernetes/kubernetes/pull/129874",
     needs_nodes=False,
-    of=frozenset({SubjectPart.MEMBERS}),
+    of=frozenset({InputPart.MEMBERS}),
     check=_mixed_servers,
 )
 NAMESPACE_SELECTOR_TWICE: Final = Rule(

@@ -21,7 +21,9 @@ from kubectl_spread.kube.api.types import PodSpec, TopologySpreadConstraint
 from kubectl_spread.kube.apiserver import strategy
 from kubectl_spread.kube.scheduler.podtopologyspread import Spread, Usability
 from kubectl_spread.phrases import some
-from kubectl_spread.rules.model import Evidence, Rule, Severity, Subject, SubjectPart
+from kubectl_spread.report.severity import Severity
+from kubectl_spread.rules.model import Evidence, Rule
+from kubectl_spread.rules.rule_input import InputPart, RuleInput
 from kubectl_spread.rules.stored import refused_pods
 
 _MERGE_PULL_REQUEST: Final = "https://github.com/kubernetes/kubernetes/pull/129874"
@@ -36,7 +38,7 @@ Answers = tuple[AdmissionCheck, AdmissionCheck]
 """Who may refuse, and who must not."""
 
 
-def _scheduler_skip(subject: Subject) -> Iterator[Evidence]:
+def _scheduler_skip(subject: RuleInput) -> Iterator[Evidence]:
     """Name the pods that wait with keys which only the scheduler adds, where 1.33 is left out."""
     context = subject.audit.context
     other = context.inquiry.upgrade
@@ -53,7 +55,7 @@ def _scheduler_skip(subject: Subject) -> Iterator[Evidence]:
         yield Evidence(pods, {"keys": ", ".join(sorted(keys)), "compared": f"1.{other.minor}"})
 
 
-def _stops_working(subject: Subject) -> Iterator[Evidence]:
+def _stops_working(subject: RuleInput) -> Iterator[Evidence]:
     """Yield what is accepted now and refused then: templates, their pods, manifests; edits are less."""
     for comparison in _asked(subject):
         answers = (comparison.acceptance, subject.audit.acceptance)
@@ -61,7 +63,7 @@ def _stops_working(subject: Subject) -> Iterator[Evidence]:
         yield from _changed(subject, comparison, answers, Severity.ERROR, Severity.WARNING)
 
 
-def _taken_in_vain(subject: Subject, comparison: Comparison) -> Iterator[Evidence]:
+def _taken_in_vain(subject: RuleInput, comparison: Comparison) -> Iterator[Evidence]:
     """Yield a template that is refused now, and then is taken while all its pods are refused."""
     template = subject.template
     if template is None:
@@ -76,25 +78,25 @@ def _taken_in_vain(subject: Subject, comparison: Comparison) -> Iterator[Evidenc
             yield Evidence((), minors | values, Severity.WARNING)
 
 
-def _minors(subject: Subject, comparison: Comparison) -> dict[str, str]:
+def _minors(subject: RuleInput, comparison: Comparison) -> dict[str, str]:
     judged = f"1.{subject.audit.context.behaviour.minor}"
     return {"judged": judged, "compared": f"1.{comparison.behaviour.minor}", "but": f"{judged} does not"}
 
 
-def _starts_working(subject: Subject) -> Iterator[Evidence]:
+def _starts_working(subject: RuleInput) -> Iterator[Evidence]:
     """Yield what is refused now and accepted then."""
     for comparison in _asked(subject):
         answers = (subject.audit.acceptance, comparison.acceptance)
         yield from _changed(subject, comparison, answers, Severity.INFO, Severity.INFO)
 
 
-def _asked(subject: Subject) -> Iterator[Comparison]:
+def _asked(subject: RuleInput) -> Iterator[Comparison]:
     if subject.audit.comparison is not None:
         yield subject.audit.comparison
 
 
 def _changed(
-    subject: Subject, comparison: Comparison, answers: Answers, creation: Severity, edit: Severity
+    subject: RuleInput, comparison: Comparison, answers: Answers, creation: Severity, edit: Severity
 ) -> Iterator[Evidence]:
     """Yield what the first of ``answers`` refuses and the second does not.
 
@@ -118,16 +120,16 @@ def _changed(
             yield Evidence(tuple(pod.name for pod in pods), values | minors, edit, fix)
 
 
-def _templates(subject: Subject, comparison: Comparison) -> list[Template]:
+def _templates(subject: RuleInput, comparison: Comparison) -> list[Template]:
     return comparison.templates(subject.workload)
 
 
-def _changed_here(subject: Subject, template: Template, answers: Answers) -> Refusals:
+def _changed_here(subject: RuleInput, template: Template, answers: Answers) -> Refusals:
     """Return what is refused of a template, at the subject's clause, by the first alone."""
     refusing, accepting = answers
     if accepting.template(template):
         return ()
-    path = subject.clause_path
+    path = subject.pod_path
     return tuple(
         refusal for refusal in refusing.template(template) if refusal.path.moved(template.path, POD_SPEC) == path
     )
@@ -141,7 +143,7 @@ def _only_first(
     return lambda shape: () if ask(accepting, shape) else ask(refusing, shape)
 
 
-def _counted_differently(subject: Subject) -> Iterator[Evidence]:
+def _counted_differently(subject: RuleInput) -> Iterator[Evidence]:
     """Yield the row whose pods the other scheduler counts otherwise, or the fields that new pods get otherwise."""
     for comparison in _asked(subject):
         minors = _minors(subject, comparison)
@@ -179,7 +181,7 @@ class _Difference(NamedTuple):
         return bool(self.lost) and not self.left
 
 
-def _differences(subject: Subject, row: EvaluatedConstraint, comparison: Comparison) -> Iterator[_Difference]:
+def _differences(subject: RuleInput, row: EvaluatedConstraint, comparison: Comparison) -> Iterator[_Difference]:
     """Yield both counts of each kind of the row's pods that the two schedulers count differently."""
     for view, _ in row.views:
         now = view.spreads[row.index]
@@ -231,7 +233,7 @@ def _told(spread: Spread) -> str:
     return f"counts {domains}, minimum {spread.min_match_num}, skew {spread.skew}"
 
 
-def _stored_differently(subject: Subject, comparison: Comparison) -> Iterator[tuple[TopologyTerm, str, str]]:
+def _stored_differently(subject: RuleInput, comparison: Comparison) -> Iterator[tuple[TopologyTerm, str, str]]:
     """Yield spread constraints that new pods of a template or manifest get with other fields, and these in words."""
     behaviours = (subject.audit.context.behaviour, comparison.behaviour)
     for spec, clauses in _written(subject):
@@ -245,7 +247,7 @@ def _stored_differently(subject: Subject, comparison: Comparison) -> Iterator[tu
                 yield clauses[index], _fields(now, then), _fields(then, now)
 
 
-def _written(subject: Subject) -> Iterator[tuple[PodSpec, tuple[TopologyTerm, ...]]]:
+def _written(subject: RuleInput) -> Iterator[tuple[PodSpec, tuple[TopologyTerm, ...]]]:
     if subject.template is not None:
         yield subject.template.spec, subject.template.clauses
     for shape in (view.shape for row in subject.rows for view, _ in row.views):
@@ -288,7 +290,7 @@ SCHEDULER_SKIP: Final = Rule(
     fix="nothing has to be done up to 1.37; to keep to the release note, go by way of 1.33 and see the pods scheduled",
     source=_MERGE_PULL_REQUEST,
     needs_nodes=False,
-    of=frozenset({SubjectPart.MEMBERS}),
+    of=frozenset({InputPart.MEMBERS}),
     check=_scheduler_skip,
 )
 STOPS_WORKING: Final = Rule(

@@ -1,0 +1,134 @@
+"""The inputs of the rules: every workload at every field path, from its pods and from its template."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import TypeAlias
+
+from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint, EvaluatedGroup
+from kubectl_spread.audit.snapshot.records import PodRecord
+from kubectl_spread.audit.snapshot.templates import Refusal, Template
+from kubectl_spread.kube.api.fieldpath import FieldPath
+from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.api.unknownfields import UnknownField
+from kubectl_spread.rules.rule_input import RuleInput, SharedAnswers
+
+_WorkloadPath: TypeAlias = tuple[ObjectRef, FieldPath]
+"""A workload and a field path."""
+
+
+def rule_inputs(audit: Audit) -> Iterator[RuleInput]:
+    """Yield the inputs with pods in the report's order, then those with templates.
+
+    The inputs of affinity terms without keys come after the others with pods, because they have no row in the report.
+    """
+    answers = SharedAnswers(audit)
+    rows: dict[_WorkloadPath, list[EvaluatedConstraint]] = {}
+    indices: dict[_WorkloadPath, list[int]] = {}
+    groups: dict[ObjectRef, list[EvaluatedGroup]] = {}
+    for index, row in enumerate(audit.rows):
+        rows.setdefault((row.workload, row.path), []).append(row)
+        indices.setdefault((row.workload, row.path), []).append(index)
+    for group in audit.groups:
+        groups.setdefault(group.workload, []).append(group)
+    without_keys = _rows_without_keys(audit)
+    refusals = _refusals_of_pods(audit)
+    unknown_fields = _unknown_fields_of_pods(audit)
+    manifests = audit.snapshot.manifests
+    for workload_path in dict.fromkeys((*rows, *without_keys, *refusals, *unknown_fields)):
+        workload, path = workload_path
+        yield RuleInput(
+            workload,
+            path,
+            audit,
+            answers,
+            rows=(*rows.get(workload_path, ()), *without_keys.get(workload_path, ())),
+            indices=tuple(indices.get(workload_path, ())),
+            groups=tuple(groups.get(workload, ())) if workload_path in rows else (),
+            refusals=tuple(refusals.get(workload_path, ())),
+            unknown_fields=tuple(unknown_fields.get(workload_path, ())),
+            manifest=manifests.get(workload) if workload.kind == "Pod" else None,
+        )
+    stored = _owners_of_stored_pods(audit)
+    for template in audit.templates:
+        yield from _of_template(template, audit, answers, beside_pods=template.workload in stored)
+
+
+def _rows_without_keys(audit: Audit) -> dict[_WorkloadPath, list[EvaluatedConstraint]]:
+    """Return rows for affinity terms without keys, which the report leaves out."""
+    by_index: dict[tuple[_WorkloadPath, int], EvaluatedConstraint] = {}
+    for shape, alike in groupby(audit.pods, key=lambda pod: pod.shape):
+        pods = list(alike)
+        terms = [index for index, term in enumerate(shape.clauses) if not (term.spread or term.keyed)]
+        for workload, owned in _by_workload(pods, audit) if terms else ():
+            for index in terms:
+                term = shape.clauses[index]
+                workload_path = (workload, term.path)
+                row = by_index.setdefault((workload_path, index), EvaluatedConstraint(workload, term, index, b""))
+                row.pods += owned
+                row.views.append((audit.views.of(shape), len(owned)))
+    rows: dict[_WorkloadPath, list[EvaluatedConstraint]] = {}
+    for (workload_path, _), row in by_index.items():
+        row.pods.sort(key=lambda pod: pod.name)
+        rows.setdefault(workload_path, []).append(row)
+    return rows
+
+
+def _by_workload(pods: list[PodRecord], audit: Audit) -> Iterable[tuple[ObjectRef, list[PodRecord]]]:
+    """Return the workloads of pods of one class: the owner of all of them, or each pod itself."""
+    if pods[0].shape.owner is not None:
+        return [(audit.snapshot.workload(pods[0]), pods)]
+    return [(pod.ref, [pod]) for pod in pods]
+
+
+def _refusals_of_pods(audit: Audit) -> dict[_WorkloadPath, list[tuple[Refusal, tuple[str, ...]]]]:
+    """Return the refusals of manifests of pods, each with the names of the pods."""
+    names: dict[_WorkloadPath, dict[Refusal, list[str]]] = {}
+    for pod in audit.pods:
+        for refusal in audit.acceptance.manifests(pod.shape):
+            workload_path = (audit.snapshot.workload(pod), refusal.path)
+            names.setdefault(workload_path, {}).setdefault(refusal, []).append(pod.name)
+    return {
+        workload_path: [(refusal, tuple(sorted(pods))) for refusal, pods in refusals.items()]
+        for workload_path, refusals in names.items()
+    }
+
+
+def _unknown_fields_of_pods(audit: Audit) -> dict[_WorkloadPath, list[tuple[UnknownField, tuple[str, ...]]]]:
+    """Return the unknown fields in manifests of pods, each with the name of the pod."""
+    fields: dict[_WorkloadPath, list[tuple[UnknownField, tuple[str, ...]]]] = {}
+    for pod in audit.pods if audit.snapshot.manifests else ():
+        manifest = audit.snapshot.manifests.get(pod.ref)
+        for field in manifest.unknown_fields if manifest else ():
+            workload_path = (audit.snapshot.workload(pod), field.path)
+            fields.setdefault(workload_path, []).append((field, (pod.name,)))
+    return fields
+
+
+def _owners_of_stored_pods(audit: Audit) -> frozenset[ObjectRef]:
+    pods = {pod.shape: pod for pod in audit.pods if pod.shape.stored}
+    return frozenset(audit.snapshot.workload(pod) for pod in pods.values())
+
+
+def _of_template(template: Template, audit: Audit, answers: SharedAnswers, *, beside_pods: bool) -> Iterator[RuleInput]:
+    refusals = audit.acceptance.template(template)
+    manifest = audit.snapshot.manifests.get(template.holder)
+    unknown_fields = manifest.unknown_fields if manifest else ()
+    paths = (
+        *(term.path for term in template.clauses),
+        *(refusal.path for refusal in refusals),
+        *(field.path for field in unknown_fields),
+    )
+    for path in dict.fromkeys(paths):
+        yield RuleInput(
+            template.workload,
+            path,
+            audit,
+            answers,
+            template=template,
+            refusals=tuple((refusal, ()) for refusal in refusals if refusal.path == path),
+            beside_pods=beside_pods,
+            unknown_fields=tuple((field, ()) for field in unknown_fields if field.path == path),
+            manifest=manifest,
+        )
