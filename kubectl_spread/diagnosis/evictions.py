@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from kubectl_spread.audit.evaluation.affinity import own_terms
 from kubectl_spread.audit.evaluation.counted import Counted
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
 from kubectl_spread.audit.evaluation.obstacles import ObstacleKind
@@ -80,10 +81,11 @@ def plan(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> Plan:
     """
     if reason := _hopeless(row, spread, audit) or _not_alone(row, audit):
         return Plan(reason=reason)
-    kinds = {audit.obstacles.kind(view.shape) for view, _ in row.views}
-    if len(kinds) == 1 and _decides_alone(view.shape for view, _ in row.views):
-        return _plan_of_all(next(iter(kinds)), audit.counted.of(row.namespace, spread), audit)
-    field, candidates = _field(row.views[0][0].shape, row.pods, spread, audit)
+    replacements = {_replacement(view.shape, audit) for view, _ in row.views}
+    if len(replacements) == 1 and _decides_alone(view.shape for view, _ in row.views):
+        return _plan_of_all(replacements.pop(), audit.counted.of(row.namespace, spread), audit)
+    replacement = _replacement(row.views[0][0].shape, audit)
+    field, candidates = _field(replacement, row.pods, spread, audit)
     numbers = fewest(field)
     if numbers is not None:
         numbers = _with_the_others(row, spread, field, candidates, audit)
@@ -93,31 +95,62 @@ def plan(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> Plan:
 
 
 @lru_cache(maxsize=_SETS)
-def _plan_of_all(kind: PodClass, counted: Counted, audit: Audit) -> Plan:
+def _plan_of_all(replacement: _Replacement, counted: Counted, audit: Audit) -> Plan:
     """Return whom to evict of all pods that a constraint counts, holds, and that it alone places.
 
     Workloads that share it have one plan.
     """
     spread = counted.spread
-    pods = [pod for pod in counted.pods if _is_held(pod, kind, spread, audit)]
-    field, candidates = _field(kind, pods, spread, audit)
+    pods = [pod for pod in counted.pods if _is_held(pod, replacement, spread, audit)]
+    field, candidates = _field(replacement, pods, spread, audit)
     numbers = fewest(field)
     if numbers is None:
         return Plan(reason=_NOWHERE)
     chosen = _chosen_by_name(candidates, numbers)
+    if audit.affinity.refusals(replacement.shape) is None:
+        return Plan(pods=chosen)
     return Plan(pods=chosen, sure=True, only=_only_domain(chosen, field, spread))
 
 
+class _Replacement(msgspec.Struct, frozen=True):
+    """What nodes know of the pods that replace others.
+
+    Attributes:
+        shape: What they are like.
+        repelled: The nodes that they cannot use because of the anti-affinity of pods that stay.
+    """
+
+    shape: PodClass
+    repelled: frozenset[str]
+
+    def room(self, node: str, audit: Audit, most: int) -> int:
+        """Return how many of them a node takes, up to ``most``."""
+        if node in self.repelled or audit.obstacles.of(self.shape, node):
+            return 0
+        return audit.obstacles.takes(self.shape, node, most=most)
+
+    def loses_room(self, pod: PodRecord, audit: Audit) -> bool:
+        """Tell whether none of them could use the room that a pod leaves on its node."""
+        obstacle = audit.obstacles.of(pod.shape, pod.node)
+        return pod.node in self.repelled or (obstacle is not None and obstacle.cause is not ObstacleKind.FULL)
+
+
+def _replacement(shape: PodClass, audit: Audit) -> _Replacement:
+    """Return what nodes know of the pods of ``shape``; those with required terms of their own may repel each other."""
+    repelled = frozenset[str]() if own_terms(shape) else frozenset(audit.affinity.refusals(shape) or ())
+    return _Replacement(audit.obstacles.kind(shape), repelled)
+
+
 def _field(
-    shape: PodClass, pods: Iterable[PodRecord], spread: Spread, audit: Audit
+    replacement: _Replacement, pods: Iterable[PodRecord], spread: Spread, audit: Audit
 ) -> tuple[EvictionGame, Mapping[str, Sequence[PodRecord]]]:
-    """Return the domains of a constraint for pods of one shape, and the pods that may be evicted from each."""
-    candidates = _candidates(pods, spread, audit)
+    """Return the domains of a constraint for replacements, and the pods that may be evicted from each."""
+    candidates = _candidates(replacement, pods, spread, audit)
     field = EvictionGame(
         counts=spread.match_num,
-        capacity=_capacity(shape, spread, audit),
-        movable={domain: len(found) for domain, found in candidates.items()},
-        lost={domain: sum(_loses_room(pod, audit) for pod in found) for domain, found in candidates.items()},
+        capacity=_capacity(replacement, spread, audit),
+        movable={domain: len(pods) for domain, pods in candidates.items()},
+        lost={domain: sum(replacement.loses_room(pod, audit) for pod in pods) for domain, pods in candidates.items()},
         constraint=spread.constraint,
     )
     return field, candidates
@@ -161,7 +194,9 @@ def _not_alone(row: EvaluatedConstraint, audit: Audit) -> str:
     return f"see kubectl spread explain {workload}: {part} alone is not what decides"
 
 
-def _candidates(pods: Iterable[PodRecord], spread: Spread, audit: Audit) -> dict[str, Sequence[PodRecord]]:
+def _candidates(
+    replacement: _Replacement, pods: Iterable[PodRecord], spread: Spread, audit: Audit
+) -> dict[str, Sequence[PodRecord]]:
     """Return the pods that an owner would replace, by domain: those whose room is lost first, then by name."""
     found: dict[str, list[PodRecord]] = {}
     for pod in pods:
@@ -169,25 +204,20 @@ def _candidates(pods: Iterable[PodRecord], spread: Spread, audit: Audit) -> dict
         if domain is not None and not pod.terminating and pod.shape.owner is not None:
             found.setdefault(domain, []).append(pod)
     return {
-        domain: sorted(pods, key=lambda pod: (not _loses_room(pod, audit), pod.name)) for domain, pods in found.items()
+        domain: sorted(pods, key=lambda pod: (not replacement.loses_room(pod, audit), pod.name))
+        for domain, pods in found.items()
     }
 
 
-def _is_held(pod: PodRecord, kind: PodClass, spread: Spread, audit: Audit) -> bool:
-    """Tell whether a pod is placed by a constraint alone, and on the nodes that take pods of a kind."""
-    held = any(has_constraint(one, spread) for one in audit.views.of(pod.shape).spreads)
-    return held and audit.obstacles.kind(pod.shape) is kind and _decides_alone([pod.shape])
+def _is_held(pod: PodRecord, replacement: _Replacement, spread: Spread, audit: Audit) -> bool:
+    """Tell whether a pod is placed by a constraint alone, and on the nodes that take the replacements."""
+    held = any(has_constraint(other, spread) for other in audit.views.of(pod.shape).spreads)
+    return held and _decides_alone([pod.shape]) and _replacement(pod.shape, audit) == replacement
 
 
 def has_constraint(other: Spread | None, spread: Spread) -> bool:
     """Tell whether a count is of the same constraint, over the same domains."""
     return other is not None and other.constraint == spread.constraint and other.domains is spread.domains
-
-
-def _loses_room(pod: PodRecord, audit: Audit) -> bool:
-    """Tell whether no replacement could use the room that a pod leaves on its node."""
-    obstacle = audit.obstacles.of(pod.shape, pod.node)
-    return obstacle is not None and obstacle.cause is not ObstacleKind.FULL
 
 
 def _chosen(candidates: Mapping[str, Sequence[PodRecord]], numbers: Mapping[str, int]) -> Iterator[PodRecord]:
@@ -198,17 +228,13 @@ def _chosen_by_name(candidates: Mapping[str, Sequence[PodRecord]], numbers: Mapp
     return tuple(sorted(_chosen(candidates, numbers), key=lambda pod: pod.name))
 
 
-def _capacity(shape: PodClass, spread: Spread, audit: Audit) -> dict[str, int]:
+def _capacity(replacement: _Replacement, spread: Spread, audit: Audit) -> dict[str, int]:
     """Return how many replacements the free nodes of each domain take; where all counted pods fit, that is enough."""
-    found, enough = dict.fromkeys(spread.match_num, 0), spread.match_num.total
+    capacity, enough = dict.fromkeys(spread.match_num, 0), spread.match_num.total
     for node, domain in spread.domains.value_of.items():
-        if found[domain] < enough:
-            found[domain] += _takes(shape, node, audit, enough)
-    return found
-
-
-def _takes(shape: PodClass, node: str, audit: Audit, most: int) -> int:
-    return 0 if audit.obstacles.of(shape, node) else audit.obstacles.takes(shape, node, most=most)
+        if capacity[domain] < enough:
+            capacity[domain] += replacement.room(node, audit, enough)
+    return capacity
 
 
 def _decides_alone(shapes: Iterable[PodClass]) -> bool:
@@ -258,8 +284,8 @@ def _ends_well(row: EvaluatedConstraint, spread: Spread, evicted: Sequence[PodRe
 
 def _room(row: EvaluatedConstraint, evicted: Sequence[PodRecord], audit: Audit) -> Counter[str]:
     """Return how many replacements each node takes, with the room that the evicted pods leave."""
-    shape = row.views[0][0].shape
+    replacement = _replacement(row.views[0][0].shape, audit)
     names = (node.metadata.name for node in audit.nodes.nodes)
-    room = Counter({name: _takes(shape, name, audit, len(row.pods)) for name in names})
-    room.update(pod.node for pod in evicted if not _loses_room(pod, audit))
+    room = Counter({name: replacement.room(name, audit, len(row.pods)) for name in names})
+    room.update(pod.node for pod in evicted if not replacement.loses_room(pod, audit))
     return room

@@ -2,70 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-import msgspec
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Final
 
 from kubectl_spread.audit.evaluation import obstacles
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
 from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
-from kubectl_spread.audit.snapshot.records import PodClass
+from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
+from kubectl_spread.diagnosis.node_filters import AFFINITY_WORDS, FirstRefusal, NodeFilters
+from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.scheduler.podtopologyspread import Spread
 
-
-class _Mover(msgspec.Struct, frozen=True):
-    """Pods of a row that nodes cannot tell apart; ``after`` has the counts of each hard constraint once one has left.
-
-    Pods may leave several domains of a constraint, each with its own counts after that.
-    """
-
-    shape: PodClass
-    after: tuple[tuple[Spread, ...], ...]
+_LEAVERS: Final = 32
+"""Where pod affinity decides too, no more pods than this are tried as the one that has left."""
 
 
 class Closing:
-    """Asks nodes whether they would take a pod of a row: by obstacles, and by all hard constraints of the pod."""
+    """Asks nodes whether they would take a pod of a row."""
 
     def __init__(self, row: EvaluatedConstraint, spread: Spread, audit: Audit, *, moving: bool) -> None:
         """Ask for one that has left the fullest domain before; or, not ``moving``, for the next pod.
 
         Of the next pod the other constraints are asked: ``spread`` itself refuses it, wherever it is free to go.
         """
-        self._audit = audit
-        left = tuple(dict.fromkeys(_in_the_fullest(row, spread))) if moving else ()
-        self._movers = tuple(
-            _Mover(shape, tuple(_after(one, left) for one in hard if moving or one.constraint != spread.constraint))
+        left = _in_the_fullest(row, spread) if moving else []
+        self._filters = [
+            filters
             for shape, hard in _kinds(row, audit)
-        )
+            for filters in _after_leaving(
+                shape, [other for other in hard if moving or other.constraint != spread.constraint], left, audit
+            )
+        ]
 
     def obstacles(self, nodes: Iterable[str]) -> list[Obstacle] | None:
         """Return what keeps the pods from each of ``nodes``, by node; None: some node would take one."""
         found: list[Obstacle] = []
         for node in nodes:
-            obstacle = self._of(node)
-            if obstacle is None:
+            refusals = [filters.first_refusal(node) for filters in self._filters]
+            if None in refusals:
                 return None
-            found.append(obstacle)
+            found += [_obstacle(refusal) for refusal in refusals[:1] if refusal is not None]
         return found
 
-    def _of(self, node: str) -> Obstacle | None:
-        found: list[Obstacle] = []
-        for mover in self._movers:
-            obstacle = self._audit.obstacles.of(mover.shape, node) or self._refusal(mover, node)
-            if obstacle is None:
-                return None
-            found.append(obstacle)
-        return found[0]
 
-    def _refusal(self, mover: _Mover, node: str) -> Obstacle | None:
-        """Return the first hard constraint that refuses a node, whichever pod has left."""
-        labels = self._audit.nodes.labels_of(node)
-        for after in mover.after:
-            key = after[0].constraint.topology_key
-            if not any(spread.allows(labels.get(key)) for spread in after):
-                why = "has fewer domains than minDomains" if after[0].short_of_domains else "allows no more"
-                return Obstacle(ObstacleKind.CONSTRAINED, f"their constraint on {key} {why}")
-        return None
+def _obstacle(refusal: FirstRefusal) -> Obstacle:
+    match refusal:
+        case Obstacle():
+            return refusal
+        case Spread():
+            why = "has fewer domains than minDomains" if refusal.short_of_domains else "allows no more"
+            text = f"their constraint on {refusal.constraint.topology_key} {why}"
+            return Obstacle(ObstacleKind.CONSTRAINED, text)
+        case _:
+            return Obstacle(ObstacleKind.REPELLED, AFFINITY_WORDS[refusal])
 
 
 def obstacles_below(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> list[Obstacle] | None:
@@ -98,25 +88,40 @@ def why_not(found: list[Obstacle]) -> str:
     return obstacles.summary(found) or "no lower domain has a node"
 
 
-def _in_the_fullest(row: EvaluatedConstraint, spread: Spread) -> list[str]:
-    """Return the nodes in the fullest domains on which pods of the row are."""
+def _in_the_fullest(row: EvaluatedConstraint, spread: Spread) -> list[PodRecord]:
+    """Return the pods of the row in the fullest domains."""
     value_of, most = spread.domains.value_of, spread.match_num.most
-    bound = (pod.node for pod in row.pods if not pod.terminating and pod.node in value_of)
-    return [node for node in bound if spread.match_num[value_of[node]] == most]
+    bound = (pod for pod in row.pods if not pod.terminating and pod.node in value_of)
+    return [pod for pod in bound if spread.match_num[value_of[pod.node]] == most]
 
 
 def _kinds(row: EvaluatedConstraint, audit: Audit) -> Iterable[tuple[PodClass, list[Spread]]]:
-    """Return the shapes of a row that nodes or counts tell apart, with the counts of their hard constraints."""
-    found: dict[object, tuple[PodClass, list[Spread]]] = {}
+    """Return the shapes of a row that filters can tell apart, with the counts of their hard constraints."""
+    kinds: dict[object, tuple[PodClass, list[Spread]]] = {}
     for view, _ in row.views:
-        shape = audit.obstacles.kind(view.shape)
-        hard = [one for one in view.spreads if one is not None and one.constraint.hard]
-        found.setdefault((id(shape), *map(id, hard)), (shape, hard))
-    return found.values()
+        concerned = audit.affinity.concerns(view.shape)
+        shape = view.shape if concerned else audit.obstacles.kind(view.shape)
+        hard = [spread for spread in view.spreads if spread is not None and spread.constraint.hard]
+        kinds[shape, *map(id, hard)] = (shape, hard)
+    return kinds.values()
 
 
-def _after(spread: Spread, left: tuple[str, ...]) -> tuple[Spread, ...]:
-    """Return the counts of a constraint after a pod has left one of some nodes, once for each domain these are in."""
-    value_of = spread.domains.value_of
-    domains = dict.fromkeys(value_of.get(node) for node in left)
-    return tuple(spread if domain is None else spread.placed(domain, -1) for domain in domains) or (spread,)
+def _after_leaving(
+    shape: PodClass, hard: Sequence[Spread], left: Iterable[PodRecord], audit: Audit
+) -> Iterator[NodeFilters]:
+    """Yield the filters for a pod of ``shape`` after one of the pods in ``left``, if there are any, is gone."""
+    concerned = audit.affinity.concerns(shape)
+    leavers: dict[object, PodRecord] = {}
+    for pod in left:
+        domains = tuple(spread.domains.value_of.get(pod.node) for spread in hard)
+        leavers.setdefault((domains, pod.shape, pod.node if concerned else ""), pod)
+    for gone in islice(leavers.values(), _LEAVERS) if concerned and leavers else leavers.values() or (None,):
+        after = hard if gone is None else [_without(spread, gone) for spread in hard]
+        yield NodeFilters(shape, after, (audit.affinity.refusals(shape, gone) or {}) if concerned else {}, audit)
+
+
+def _without(spread: Spread, gone: PodRecord) -> Spread:
+    """Return a count after a bound pod of its namespace is gone."""
+    domain = spread.domains.value_of.get(gone.node)
+    counts = spread.constraint.counts and labelselectors.matches(spread.constraint.selector, gone.shape.labels)
+    return spread.without({domain: 1}) if counts and domain is not None else spread

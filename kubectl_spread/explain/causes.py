@@ -34,6 +34,7 @@ class CauseName(StrEnum):
     FULL_DOMAIN = "full-domain"
     NODE_AFFINITY = "node-affinity"
     HARD_CONSTRAINT = "hard-constraint"
+    POD_AFFINITY = "pod-affinity"
     ROLLOUT = "rollout"
     SCALE_DOWN = "scale-down"
     LATE_NODE = "late-node"
@@ -48,6 +49,7 @@ _CLOSED: Final = {
     Kept.FULL: CauseName.FULL_DOMAIN,
     Kept.EXCLUDED: CauseName.NODE_AFFINITY,
     Kept.CONSTRAINED: CauseName.HARD_CONSTRAINT,
+    Kept.REPELLED: CauseName.POD_AFFINITY,
 }
 
 

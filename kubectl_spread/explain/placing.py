@@ -6,17 +6,17 @@ affinity. Source: kubernetes v1.37.1 pkg/scheduler/apis/config/v1/default_plugin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-import msgspec
 from msgspec import UNSET, UnsetType
 
 from kubectl_spread import phrases
 from kubectl_spread.audit.evaluation import affinity
 from kubectl_spread.audit.evaluation.evaluate import Audit
-from kubectl_spread.audit.evaluation.obstacles import ObstacleKind
+from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
 from kubectl_spread.audit.snapshot.records import PodClass
+from kubectl_spread.diagnosis.node_filters import AFFINITY_WORDS, FirstRefusal, NodeFilters
 from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.scheduler.interpodaffinity import AffinityAnswer
@@ -34,12 +34,6 @@ _POD_AFFINITY: Final = "podAffinity"
 ORDER: Final = (*_FILTERS.values(), _SPREAD, _POD_AFFINITY)
 """The filters that are modelled, in the scheduler's order."""
 _ELSEWHERE: Final = "pods of other namespaces were not read: what they take of nodes, and whom they keep away"
-_WORDS: Final = {
-    AffinityAnswer.NO_AFFINITY: "required pod affinity: no such pod in the domain",
-    AffinityAnswer.ANTI_AFFINITY: "required pod anti-affinity: such a pod is in the domain",
-    AffinityAnswer.EXISTING_ANTI_AFFINITY: "required anti-affinity of a pod in the domain",
-    AffinityAnswer.UNPARSEABLE: "a selector of its pod affinity cannot be parsed",
-}
 
 
 class NodeRefusal(model.Part, frozen=True, kw_only=True):
@@ -62,42 +56,23 @@ class Placing(model.Part, frozen=True, kw_only=True):
     unknown: list[str] | UnsetType = UNSET
 
 
-class _Filters(msgspec.Struct, frozen=True):
-    """What a pod of one shape is held against."""
-
-    shape: PodClass
-    hard: Sequence[Spread]
-    affinity: dict[str, AffinityAnswer] | None
-    audit: Audit
-
-    def first(self, node: Node) -> tuple[str, str] | None:
-        """Return the first filter that refuses a node and its reason; None: the node may take the pod."""
-        name = node.metadata.name
-        if obstacle := self.audit.obstacles.of(self.shape, name):
-            return _FILTERS[obstacle.cause], obstacle.text
-        for spread in self.hard:
-            if reason := _spread_refusal(spread, node):
-                return _SPREAD, reason
-        answer = AffinityAnswer.FEASIBLE if self.affinity is None else self.affinity[name]
-        return None if answer is AffinityAnswer.FEASIBLE else (_POD_AFFINITY, _WORDS[answer])
-
-
 def place(shape: PodClass, pods: Sequence[str], audit: Audit) -> Placing:
     """Return where the next pod of ``shape`` may go; ``pods`` names those that are like it."""
-    names = [node.metadata.name for node in audit.nodes.nodes]
     if unread := _unparsed(shape, required=True):
+        everywhere = [node.metadata.name for node in audit.nodes.nodes]
         return Placing(
-            pods=list(pods), allowed=[], refused=[NodeRefusal(filter=unread[0], reason=unread[1], nodes=names)]
+            pods=list(pods), allowed=[], refused=[NodeRefusal(filter=unread[0], reason=unread[1], nodes=everywhere)]
         )
     spreads = audit.views.of(shape).spreads
     hard = [spread for spread in spreads if spread is not None and spread.constraint.hard]
-    known = affinity.answers(shape, audit.snapshot, audit.nodes.nodes, audit.context.behaviour)
-    filters = _Filters(shape, hard, known, audit)
+    repelled = audit.affinity.refusals(shape)
+    filters = NodeFilters(shape, hard, repelled or {}, audit)
     allowed: list[str] = []
     refused: dict[tuple[str, str], list[str]] = {}
     for node in audit.nodes.nodes:
-        refusal = filters.first(node)
-        (allowed if refusal is None else refused.setdefault(refusal, [])).append(node.metadata.name)
+        refusal = filters.first_refusal(node.metadata.name)
+        names = allowed if refusal is None else refused.setdefault(_reason(refusal, node), [])
+        names.append(node.metadata.name)
     if len(allowed) > 1 and (unread := _unparsed(shape, required=False)):
         refused[unread], allowed = allowed, []
     return Placing(
@@ -107,7 +82,7 @@ def place(shape: PodClass, pods: Sequence[str], audit: Audit) -> Placing:
             NodeRefusal(filter=name, reason=reason, nodes=refused[name, reason])
             for name, reason in sorted(refused, key=lambda one: (ORDER.index(one[0]), one[1]))
         ],
-        unknown=_unknown(known, audit) or UNSET,
+        unknown=_unknown(repelled, audit) or UNSET,
     )
 
 
@@ -135,18 +110,27 @@ def parses(shape: PodClass) -> bool:
     return all(clause.parse_error is None for clause in shape.clauses)
 
 
-def _unknown(known: dict[str, AffinityAnswer] | None, audit: Audit) -> list[str]:
-    """Return what could not be answered for want of something that was not read."""
-    found = [affinity.UNKNOWN_NAMESPACES] if known is None else []
-    return found if audit.snapshot.neighbours.everywhere else [*found, _ELSEWHERE]
+def _unknown(repelled: Mapping[str, AffinityAnswer] | None, audit: Audit) -> list[str]:
+    """Return the questions that cannot be answered because something was not read."""
+    unknown = [affinity.UNKNOWN_NAMESPACES] if repelled is None else []
+    return unknown if audit.snapshot.neighbours.everywhere else [*unknown, _ELSEWHERE]
 
 
-def _spread_refusal(spread: Spread, node: Node) -> str:
-    """Return why a hard constraint refuses a node, with its numbers; "": it does not."""
+def _reason(refusal: FirstRefusal, node: Node) -> tuple[str, str]:
+    """Return the filter that refuses a node, and why."""
+    match refusal:
+        case Obstacle():
+            return _FILTERS[refusal.cause], refusal.text
+        case Spread():
+            return _SPREAD, _spread_reason(refusal, node)
+        case _:
+            return _POD_AFFINITY, AFFINITY_WORDS[refusal]
+
+
+def _spread_reason(spread: Spread, node: Node) -> str:
+    """Return why a hard constraint refuses a node, with its numbers."""
     key = spread.constraint.topology_key
     value = node.metadata.labels.get(key)
-    if spread.allows(value):
-        return ""
     return f"no label {key}" if value is None else f"{key} {phrases.value(value)}: {formula(spread, value)}"
 
 

@@ -11,11 +11,12 @@ import pytest
 from kubectl_spread.kube.api.types import TopologySpreadConstraint
 from kubectl_spread.kube.scheduler.configuration import Profile
 from tests.audits import audit, deployment, explained
-from tests.builders import ZONE, Json, constraint, node_json, pod_json, requirement, selector
+from tests.builders import ZONE, Json, affinity, constraint, node_json, pod_json, requirement, selector, term
 
 WEB = {"app": "web"}
 OLD, NEW = "web-old", "web-new"
 ROOT = deployment("web")
+REPELLING = pod_json("db", node="c1", labels={"app": "db"}, affinity=affinity("podAntiAffinity", term()))
 CORDONED: Json = {"unschedulable": True}
 TAINTED: Json = {"taints": [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]}
 STALE = selector(WEB, requirement("rev", "In", "r1"))
@@ -145,6 +146,11 @@ PROVEN = {
     "a cordoned zone that holds a pending pod up": (
         [*ONCE, *nodes("a1", "b1"), *nodes("c1", **CORDONED), *web("ab-")],
         "drained-domain",
+        "certain",
+    ),
+    "a zone that the anti-affinity of another pod closes": (
+        [*ONCE, *nodes("a1", "b1", "c1"), REPELLING, *UNEVEN],
+        "pod-affinity",
         "certain",
     ),
     "a tainted zone": ([*ONCE, *nodes("a1", "b1"), *nodes("c1", **TAINTED), *UNEVEN], "tainted-domain", "certain"),

@@ -17,7 +17,7 @@ from kubectl_spread.kube.api.types import TopologySpreadConstraint
 from kubectl_spread.kube.features import behaviour, gates
 from kubectl_spread.kube.scheduler.podtopologyspread import Constraint, working_constraint
 from tests.audits import audit, deployment, explained
-from tests.builders import ZONE, Json, constraint, node_json, pod_json
+from tests.builders import ZONE, Json, affinity, constraint, node_json, pod_json, term
 
 HARD = working_constraint(
     TopologySpreadConstraint(topology_key=ZONE, when_unsatisfiable="DoNotSchedule"),
@@ -138,12 +138,29 @@ def web(name: str, node: str, **fields: Any) -> Json:
     return pod_json(name, node=node, owner="Deployment/web", **{"constraints": [constraint()], **fields})
 
 
+def repelling(node: str) -> Json:
+    """Return a pod whose required anti-affinity keeps web's pods from its host."""
+    return pod_json("db", node=node, labels={"app": "db"}, affinity=affinity("podAntiAffinity", term()))
+
+
 @pytest.mark.parametrize(
     ("objects", "pods", "reason"),
     [
         pytest.param([web("w1", "a1"), web("w2", "a1"), A, B], ["w1"], None, id="one of two"),
         pytest.param(
             [web("w1", "a1"), web("w2", "a1"), A, node_json("b1", taints=[TAINT])], None, "nowhere better", id="tainted"
+        ),
+        pytest.param(
+            [web("w1", "a1"), web("w2", "a1"), repelling("b1"), A, B],
+            None,
+            "nowhere better",
+            id="the anti-affinity of another pod closes the lower domain",
+        ),
+        pytest.param(
+            [web("w1", "a1"), web("w2", "a1"), repelling("a1"), A, B],
+            ["w1"],
+            None,
+            id="the anti-affinity of another pod closes the fullest domain",
         ),
         pytest.param(
             [web("w1", "a1", labels={"app": "x"}), pod_json("o1", node="a1"), pod_json("o2", node="a1"), A, B],

@@ -33,6 +33,11 @@ def web(name: str, node: str, *constraints: Json) -> Json:
             id="two constraints decide together",
         ),
         pytest.param(
+            [web("w1", "a1", constraint(selects={}, minDomains=4)), *NODES],
+            [(["a", "b", "c"], "a")] * 3,
+            id="an empty selector counts none of the pods that are placed",
+        ),
+        pytest.param(
             [web("w1", "a1", constraint(hard=False)), *NODES],
             [(["a", "b", "c"], "b"), (["a", "b", "c"], "c"), (["a", "b", "c"], "a")],
             id="a soft constraint allows every node",

@@ -16,7 +16,7 @@ from ruamel.yaml import YAML
 
 from tests.builders import Json
 from tests.conformance import oracles
-from tests.conformance.cases import KINDS
+from tests.conformance.cases import ADVICE_KINDS, KINDS
 from tests.conformance.compare import PARTS, Bench, Disagreement, Tally
 from tests.conformance.descheduler import run as descheduler
 from tests.conformance.descheduler.cases import KIND as DESCHEDULER
@@ -25,10 +25,11 @@ from tests.conformance.settings import GATES, Setting, settings
 from tests.conformance.shrink import shrink
 
 _CHUNK: Final = 250
-_KINDS: Final = (*KINDS, DESCHEDULER)
+_KINDS: Final = (*KINDS, *ADVICE_KINDS, DESCHEDULER)
+_ADVICE_SHARE: Final = 10
 _CASES: Final = (
-    f"per minor, set of gates and kind (default 2000); of {DESCHEDULER}, which has neither, "
-    f"at least {descheduler.LEAST} and at most {descheduler.MOST}"
+    f"per minor, set of gates and kind (default 2000); of {', '.join(ADVICE_KINDS)} one in {_ADVICE_SHARE}; "
+    f"of {DESCHEDULER}, which has neither, at least {descheduler.LEAST} and at most {descheduler.MOST}"
 )
 
 
@@ -42,6 +43,10 @@ class Run:
     kinds: tuple[str, ...]
     gates: tuple[str, ...]
     workers: int
+
+    def size(self, kind: str) -> int:
+        """How many cases of a kind each minor and set of gates is asked; advice takes a whole explanation each."""
+        return max(self.cases // _ADVICE_SHARE, _CHUNK // 5) if kind in ADVICE_KINDS else self.cases
 
     @property
     def kubernetes_kinds(self) -> tuple[str, ...]:
@@ -114,8 +119,9 @@ def _parse(arguments: Sequence[str]) -> Run:
 
 
 def _chunks(run: Run, kind: str) -> Iterator[tuple[str, int, int]]:
-    for start in range(0, run.cases, _CHUNK):
-        yield kind, start, min(start + _CHUNK, run.cases)
+    size = run.size(kind)
+    for start in range(0, size, _CHUNK):
+        yield kind, start, min(start + _CHUNK, size)
 
 
 def _start(run: Run) -> None:

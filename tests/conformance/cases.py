@@ -13,7 +13,7 @@ from kubectl_spread.kube.apiserver import strategy
 from kubectl_spread.kube.features import behaviour, gates
 from kubectl_spread.sources.decode import json_objects
 from tests.builders import HOSTNAME, ZONE, Json
-from tests.conformance import resource_cases
+from tests.conformance import advice_cases, resource_cases
 
 T = TypeVar("T")
 
@@ -401,6 +401,8 @@ MAKERS: Final[dict[str, Callable[[Generator], Json]]] = {
 }
 """Maps a kind of question to what makes its cases."""
 KINDS: Final = tuple(MAKERS)
+ADVICE_KINDS: Final = ("next pod", "next pods", "eviction advice", "causes")
+"""Kinds whose questions for the scheduler depend on our own answer."""
 _API_KINDS: Final = frozenset({"create", "update", "template"})
 
 
@@ -411,6 +413,8 @@ def case(kind: str, seed: int, index: int) -> Json:
     about nothing else, because nothing else is stored.
     """
     random = Random(f"{seed}/{kind}/{index}")
+    if kind in ADVICE_KINDS:
+        return {"kind": kind, **advice_cases.question(random, spread_alone=kind == "next pods")}
     api = kind in _API_KINDS
     spoil = random.choice((0.0, 0.04)) if api else 0.0
     return {"kind": kind, **MAKERS[kind](Generator(random, spoil=spoil, alike=not api or random.random() < 0.3))}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 import msgspec
 
 from tests.builders import Json
-from tests.conformance import cases, ours
+from tests.conformance import advice, cases, ours
 from tests.conformance.oracles import Oracle
 from tests.conformance.settings import Setting
 
@@ -24,6 +24,10 @@ PARTS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "scores": {"scores": ("skipped", "status", "scores")},
     "affinity": {"affinity filter": ("skipped", "status", "nodes")},
     "resources": {"quantities": ("quantities",), "requests": ("requests",), "fit": ("nodes",)},
+    "next pod": {"next pod": ("nodes",)},
+    "next pods": {"next pods": ("steps",)},
+    "eviction advice": {"eviction advice": ("ends",)},
+    "causes": {"causes": ("domains",)},
     "descheduler": {"evictor": ("obstacles",), "descheduler": ("counts",), "evictions": ("evicts",)},
 }
 """Maps a kind of question to what is compared of its answer, each by the fields that hold it."""
@@ -48,6 +52,12 @@ class Tally:
     cases: int = 0
     disagreements: Counter[str] = field(default_factory=Counter)
     first: dict[str, Disagreement] = field(default_factory=dict)
+
+    def count(self, disagreements: Iterable[Disagreement]) -> None:
+        """Add the disagreements on one case."""
+        for disagreement in disagreements:
+            self.disagreements[disagreement.part] += 1
+            self.first.setdefault(disagreement.part, disagreement)
 
     def add(self, other: Tally) -> None:
         """Add what a later run found."""
@@ -78,6 +88,8 @@ class Bench:
     def run(self, kind: str, seed: int, indices: range, settings: Sequence[Setting]) -> dict[Setting, Tally]:
         """Ask the cases of ``indices``; every setting is asked the same ones."""
         asked = [cases.case(kind, seed, index) for index in indices]
+        if kind in cases.ADVICE_KINDS:
+            return {setting: self._run_advice(asked, setting) for setting in settings}
         lines = [msgspec.json.encode(question) for question in asked]
         pending: dict[Setting, Future[list[bytes]]] = {
             setting: self._pool.submit(self._oracles[setting].ask, lines) for setting in settings
@@ -91,18 +103,35 @@ class Bench:
 
     def disagreements(self, setting: Setting, question: Json) -> list[Disagreement]:
         """Return where the answers to one case differ."""
+        if question["kind"] in cases.ADVICE_KINDS:
+            return list(self._run_advice([question], setting).first.values())
         line = msgspec.json.encode(question)
         (real,) = self._oracles[setting].ask([line])
         answer = ours.answer(line, self._behaviours[setting])
         return list(differences(question, msgspec.json.decode(real), answer))
 
+    def _run_advice(self, questions: Sequence[Json], setting: Setting) -> Tally:
+        """Hold our advice against the oracle; a case without advice is none."""
+        made = ((question, advice.claims(question, self._behaviours[setting])) for question in questions)
+        claimed = [(question, claims) for question, claims in made if any(claims.ours.values())]
+        lines = [msgspec.json.encode({**question, **claims.asks}) for question, claims in claimed]
+        answers = self._oracles[setting].ask(lines)
+        tally = Tally(cases=len(claimed))
+        for (question, claims), line in zip(claimed, answers, strict=True):
+            tally.count(
+                differences(
+                    {**question, **claims.asks, "kind": question["kind"]},
+                    claims.read(msgspec.json.decode(line)),
+                    claims.ours,
+                )
+            )
+        return tally
+
 
 def _tally(asked: Sequence[Json], real: Sequence[bytes], answers: Sequence[Json]) -> Tally:
     tally = Tally(cases=len(asked))
     for question, line, answer in zip(asked, real, answers, strict=True):
-        for one in differences(question, msgspec.json.decode(line), answer):
-            tally.disagreements[one.part] += 1
-            tally.first.setdefault(one.part, one)
+        tally.count(differences(question, msgspec.json.decode(line), answer))
     return tally
 
 

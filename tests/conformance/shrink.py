@@ -14,7 +14,10 @@ _LISTS: Final = frozenset({"nodes", "pods", "namespaces", "services", "replicaSe
 """What a question can do without; the pod that is asked about it needs."""
 
 
-_NEEDED: Final = frozenset({"name", "topologyKey", "maxSkew", "whenUnsatisfiable", "weight", "operator", "key"})
+_NEEDED: Final = frozenset(
+    {"name", "topologyKey", "maxSkew", "whenUnsatisfiable", "weight", "operator", "key"}
+    | {"status", "allocatable", "cpu", "pods", "seed", "labelSelector", "matchLabels", "app"}
+)
 """Fields without which a case breaks a rule that it does not ask about."""
 
 

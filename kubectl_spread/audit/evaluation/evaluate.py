@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from kubectl_spread.audit.evaluation.affinity import AffinityFilter
 from kubectl_spread.audit.evaluation.comparison import Comparison
 from kubectl_spread.audit.evaluation.counted import CountedPods
 from kubectl_spread.audit.evaluation.counting import ENCODER
@@ -109,6 +110,7 @@ class Audit(msgspec.Struct, frozen=True, eq=False):
     everyone: Sequence[PodRecord]
     nodes: NodeSets
     obstacles: Obstacles
+    affinity: AffinityFilter
     revisions: Revisions
     context: ServerFacts
     snapshot: Snapshot
@@ -163,6 +165,7 @@ def evaluate(snapshot: Snapshot, context: ServerFacts, *, nodes: str) -> Audit:
         everyone=everyone,
         nodes=views.node_sets,
         obstacles=Obstacles(views.node_sets, snapshot.room(), context.behaviour),
+        affinity=AffinityFilter(snapshot, views.node_sets, context.behaviour),
         revisions=revisions,
         context=context,
         snapshot=snapshot,

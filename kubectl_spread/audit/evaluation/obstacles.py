@@ -25,6 +25,7 @@ class ObstacleKind(StrEnum):
     EXCLUDED = "excluded"
     FULL = "full"
     CONSTRAINED = "constrained"
+    REPELLED = "repelled"
 
 
 class Obstacle(msgspec.Struct, frozen=True):

@@ -1,58 +1,67 @@
-"""Neighbours: the bound pods that keep others away by required anti-affinity, and the labels of namespaces."""
+"""Anti-affinity: which bound pods keep others away by required terms, and what labels do namespaces have?"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import msgspec
 
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import Labels
-from kubectl_spread.kube.api.types import Affinity, Namespace, ObjectMeta, Pod, PodAffinity, PodSpec
+from kubectl_spread.kube.api.types import Affinity, Namespace, ObjectMeta, Pod, PodAffinity, PodAffinityTerm, PodSpec
 from kubectl_spread.kube.scheduler import interpodaffinity
 
 _ENCODER: Final = msgspec.json.Encoder(order="deterministic")
+_ANYWHERE: Final = ""
+"""Stands for the namespaces of terms that select these by their labels."""
+
+
+class _Repelling(msgspec.Struct, frozen=True):
+    """Pods of one namespace with the same required anti-affinity; ``nodes`` counts them by node."""
+
+    pod: Pod
+    nodes: Counter[str] = msgspec.field(default_factory=Counter)
+
+    def nodes_without(self, gone: Pod | None) -> Iterator[str]:
+        """Yield the nodes with such a pod once ``gone`` is not there, by name."""
+        left = gone.spec.node_name if gone is not None and _key(gone) == _key(self.pod) else ""
+        return (node for node, pods in sorted(self.nodes.items()) if pods > int(node == left))
 
 
 class AntiAffinity:
-    """What is kept to ask the filter of pod affinity, in memory that grows with distinct terms and nodes.
+    """The bound pods that keep others away, in memory that grows with distinct terms and nodes.
 
     Attributes:
-        keeps: Whether anything is kept at all.
         namespaces: Maps the name of each namespace that was read to its labels.
         everywhere: Whether the pods of all namespaces were read, as far as anyone knows.
     """
 
-    def __init__(self, *, keeps: bool) -> None:
+    def __init__(self) -> None:
         """Start without any."""
-        self.keeps = keeps
         self.everywhere = True
         self.namespaces: dict[str, Labels] = {}
-        self._repelling: dict[bytes, tuple[Pod, set[str]]] = {}
+        self._repelling: dict[bytes, _Repelling] = {}
+        self._by_namespace: dict[str, list[_Repelling]] = {}
 
     def add(self, pod: Pod) -> None:
         """Keep the required anti-affinity of a bound pod, if it has any; terminating pods repel too."""
-        affinity = pod.spec.affinity
-        if not self.keeps or affinity is None or affinity.pod_anti_affinity is None:
-            return
-        required = affinity.pod_anti_affinity.required_during_scheduling_ignored_during_execution
+        required = _required(pod)
         if not required:
             return
-        namespace, labels = pod.metadata.namespace, pod.metadata.labels
-        key = _ENCODER.encode((namespace, labels, required))
-        if key not in self._repelling:
-            terms = PodAffinity(required_during_scheduling_ignored_during_execution=required)
-            kept = Pod(
-                metadata=ObjectMeta(namespace=namespace, labels=labels),
-                spec=PodSpec(affinity=Affinity(pod_anti_affinity=terms)),
-            )
-            self._repelling[key] = (kept, set())
-        self._repelling[key][1].add(pod.spec.node_name)
+        key = _key(pod)
+        repelling = self._repelling.get(key)
+        if repelling is None:
+            repelling = self._repelling[key] = _Repelling(_with_only(required, pod.metadata.namespace))
+            self._index(repelling)
+        repelling.nodes[pod.spec.node_name] += 1
 
     def join(self, others: AntiAffinity) -> None:
         """Take over the pods of other namespaces."""
         self._repelling.update(others._repelling)
+        for repelling in others._repelling.values():
+            self._index(repelling)
 
     def add_namespace(self, namespace: Namespace) -> None:
         """Keep the labels of a namespace."""
@@ -60,13 +69,43 @@ class AntiAffinity:
 
     def kinds(self) -> Iterator[Pod]:
         """Yield a pod of each distinct kind that keeps others away."""
-        return (pod for pod, _ in self._repelling.values())
+        return (repelling.pod for repelling in self._repelling.values())
 
-    def repelling(self, labels: Labels) -> Iterator[Pod]:
-        """Yield a pod for each distinct kind with a term that selects ``labels``, and each node where one is."""
-        for pod, nodes in self._repelling.values():
-            terms = interpodaffinity.anti_affinity_terms(pod)
-            chosen = any(labelselectors.matches(term.selector, labels) for term in terms)
-            for node in sorted(nodes) if chosen else ():
-                spec = msgspec.structs.replace(pod.spec, node_name=node)
-                yield msgspec.structs.replace(pod, spec=spec)
+    def repelling(self, namespace: str, labels: Labels, gone: Pod | None = None) -> Iterator[Pod]:
+        """Yield a pod for each kind that may keep away pods with ``labels``, and each node with such a pod.
+
+        Args:
+            namespace: The namespace of the pods that are to be placed.
+            labels: Their labels.
+            gone: A pod that is not there any more.
+        """
+        for repelling in (*self._by_namespace.get(namespace, ()), *self._by_namespace.get(_ANYWHERE, ())):
+            terms = interpodaffinity.anti_affinity_terms(repelling.pod)
+            if any(labelselectors.matches(term.selector, labels) for term in terms):
+                for node in repelling.nodes_without(gone):
+                    spec = msgspec.structs.replace(repelling.pod.spec, node_name=node)
+                    yield msgspec.structs.replace(repelling.pod, spec=spec)
+
+    def _index(self, repelling: _Repelling) -> None:
+        """File a kind under the namespaces that its terms name."""
+        terms = interpodaffinity.anti_affinity_terms(repelling.pod)
+        anywhere = any(term.namespace_selector is not None for term in terms)
+        named = {namespace for term in terms for namespace in term.namespaces}
+        for namespace in (_ANYWHERE,) if anywhere else sorted(named):
+            self._by_namespace.setdefault(namespace, []).append(repelling)
+
+
+def _required(pod: Pod) -> Sequence[PodAffinityTerm]:
+    affinity = pod.spec.affinity
+    if affinity is None or affinity.pod_anti_affinity is None:
+        return ()
+    return affinity.pod_anti_affinity.required_during_scheduling_ignored_during_execution
+
+
+def _key(pod: Pod) -> bytes:
+    return _ENCODER.encode((pod.metadata.namespace, _required(pod)))
+
+
+def _with_only(required: Sequence[PodAffinityTerm], namespace: str) -> Pod:
+    terms = PodAffinity(required_during_scheduling_ignored_during_execution=tuple(required))
+    return Pod(metadata=ObjectMeta(namespace=namespace), spec=PodSpec(affinity=Affinity(pod_anti_affinity=terms)))

@@ -50,13 +50,14 @@ class Snapshot:
 
         ``schedulers`` are those of which it is known how they spread, by name; where one has default constraints,
         ``deduction`` keeps what their selectors are deduced from.
-        ``closely`` keeps what only ``explain`` asks for, as ``neighbours``: which pods keep others away.
+        ``closely`` keeps who wrote the number of replicas, which only ``explain`` asks for.
         ``with_managed_fields`` counts the judged pods that have any; ``evictees`` are the pods that were read in
         detail, as the descheduler sees them.
         """
         self.scope = scope
         self.with_managed_fields = 0
-        self.neighbours = AntiAffinity(keeps=closely)
+        self.neighbours = AntiAffinity()
+        self._closely = closely
         self.evictees: list[PodGroup] = []
         self.pods: list[PodRecord] = []
         self.nodes: list[Node] = []
@@ -104,7 +105,7 @@ class Snapshot:
             ignored=ignored,
             created=metadata.creation_timestamp,
             revision=_number(metadata.annotations.get(_REVISION_ANNOTATION, "")),
-            scaled=managedfields.field_owner(metadata, "f:spec", "f:replicas") if self.neighbours.keeps else None,
+            scaled=managedfields.field_owner(metadata, "f:spec", "f:replicas") if self._closely else None,
         )
         self.ownership.add(record)
         self.deduction.add_owner(kind, workload)

@@ -72,7 +72,9 @@ class Placement(msgspec.Struct, frozen=True):
 class Constraint(msgspec.Struct, frozen=True):
     """A spread constraint as the scheduler works with it: effective selector, every default filled in.
 
-    ``lenient`` ones, the system's defaults, are no less for a node that lacks a topology key.
+    Attributes:
+        counts: Whether the scheduler counts any pod for the selector.
+        lenient: Whether this is one of the system's defaults, for which a node may lack a topology key.
     """
 
     topology_key: str
@@ -82,6 +84,7 @@ class Constraint(msgspec.Struct, frozen=True):
     node_affinity_policy: NodeInclusionPolicy
     node_taints_policy: NodeInclusionPolicy
     selector: LabelSelector | None
+    counts: bool = True
     lenient: bool = False
 
     def minimum(self, least: int, domains: int) -> int:
@@ -251,7 +254,9 @@ class Spread(msgspec.Struct, frozen=True):
         """
         if topology_value is None and self.constraint.lenient:
             topology_value = NO_VALUE
-        return self if topology_value is None else self.changed({topology_value: pods * self.self_match_num})
+        if topology_value is None or not self.constraint.counts:
+            return self
+        return self.changed({topology_value: pods * self.self_match_num})
 
     def skew_of(self, topology_value: str) -> int:
         """Return how many pods a domain holds above the global minimum."""
@@ -321,6 +326,7 @@ def working_constraint(
         node_affinity_policy=NodeInclusionPolicy.HONOR if honors_affinity else NodeInclusionPolicy.IGNORE,
         node_taints_policy=NodeInclusionPolicy.HONOR if honors_taints else NodeInclusionPolicy.IGNORE,
         selector=selector,
+        counts=not counts_nothing(selector, behaviour),
         lenient=lenient,
     )
 

@@ -22,6 +22,7 @@ type (
 	nodeScoreList   = fwk.NodeScoreList
 	nodeScore       = fwk.NodeScore
 	filterPlugin    = fwk.FilterPlugin
+	preFilterPlugin = fwk.PreFilterPlugin
 )
 
 func preFilter(plugin fwk.PreFilterPlugin, state cycleState, pod *v1.Pod, nodes []nodeInfo) *status {

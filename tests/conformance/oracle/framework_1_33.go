@@ -24,6 +24,7 @@ type (
 	nodeScoreList   = framework.NodeScoreList
 	nodeScore       = framework.NodeScore
 	filterPlugin    = framework.FilterPlugin
+	preFilterPlugin = framework.PreFilterPlugin
 )
 
 func preFilter(plugin framework.PreFilterPlugin, state cycleState, pod *v1.Pod, _ []nodeInfo) *status {

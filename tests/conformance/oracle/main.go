@@ -83,6 +83,10 @@ func answer(line []byte) (any, error) {
 		return filterAffinity(asked)
 	case "resources":
 		return fitPod(asked)
+	case "placing":
+		return placePods(asked)
+	case "evictions":
+		return evictPods(asked)
 	}
 	return nil, fmt.Errorf("unknown kind %q", asked.Kind)
 }

@@ -25,6 +25,10 @@ type question struct {
 
 	// Quantities are texts that may be quantities.
 	Quantities []string `json:"quantities"`
+	// Placements ask for nodes for pods like some of Pods.
+	Placements []placement `json:"placements"`
+	// Evictions ask what becomes of a skew when some of Pods are replaced.
+	Evictions []eviction `json:"evictions"`
 	// Feasible names the nodes that all filters let through.
 	Feasible []string `json:"feasible"`
 	// SystemDefaults turns the built-in default constraints on; else DefaultConstraints are used.

@@ -91,10 +91,10 @@ func counts(state cycleState) ([]counted, error) {
 	return found, nil
 }
 
-func scoreSpread(asked question) (any, error) {
+func scoreSpread(asked question) (scored, error) {
 	plugin, nodes, err := newSpread(asked)
 	if err != nil {
-		return nil, err
+		return scored{}, err
 	}
 	state := framework.NewCycleState()
 	candidates := named(nodes, asked.Feasible)

@@ -1,0 +1,202 @@
+"""Advice: claims of ``explain``, and what the real plugins have to be asked to hold them against.
+
+The advice is what users get: from a snapshot to the JSON of the explanation. The next question depends on it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Final
+
+from kubectl_spread.audit.evaluation.evaluate import Audit, evaluate
+from kubectl_spread.audit.merge.verdicts import ServerFacts
+from kubectl_spread.audit.snapshot.records import PodRecord
+from kubectl_spread.kube.features import Behaviour
+from tests.audits import explained, snapshot
+from tests.builders import Json
+
+_PLUGINS: Final = {
+    "cordon": "NodeUnschedulable",
+    "taints": "TaintToleration",
+    "nodeAffinity": "NodeAffinity",
+    "resources": "NodeResourcesFit",
+    "spread": "PodTopologySpread",
+    "podAffinity": "InterPodAffinity",
+}
+_NOWHERE: Final = "no eviction is sure to help"
+_SETS: Final = 12
+"""So many other sets of pods are evicted to refute a claim that none of them helps."""
+_MOST: Final = 6
+"""No more pods than this are replaced at once: the ways to place them multiply."""
+_STEPS: Final = 3
+_CLOSED: Final = re.compile(r"(\S+) (\S+) has .* and cannot take one: ")
+_OPEN: Final = re.compile(r"; (\S+) (\S+) could take a pod now")
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What ``explain`` claims about a case.
+
+    Attributes:
+        asks: What is added to the question for the oracle.
+        ours: The claims.
+        read: Returns the same facts as the oracle's answer has them.
+    """
+
+    asks: Json
+    ours: Json
+    read: Callable[[Json], Json]
+
+
+def claims(question: Json, behaviour: Behaviour) -> Claims:
+    """Return the claims about a case of one of these kinds."""
+    kinds = {"namespaces": "Namespace", "nodes": "Node", "pods": "Pod"}
+    objects = [{**item, "kind": kind} for name, kind in kinds.items() for item in question[name]]
+    audit = evaluate(snapshot(*objects), ServerFacts(behaviour, gates_known=True), nodes="listed")
+    return CLAIMS[question["kind"]](question, audit, explained(audit, replicas=_STEPS))
+
+
+def _placing(_: Json, __: Audit, explanation: Json) -> Claims:
+    """The nodes that take the next pod or a pending one, and the filter that refuses each of the others."""
+    entries = [*explanation["placing"], *explanation["waiting"]]
+    ours = [
+        {
+            **dict.fromkeys(entry["allowed"], ""),
+            **{node: _PLUGINS[refusal["filter"]] for refusal in entry["refused"] for node in refusal["nodes"]},
+        }
+        for entry in entries
+    ]
+    placements = [{"pod": entry["pods"][0]} for entry in entries]
+    return Claims(
+        asks={"kind": "placing", "placements": placements},
+        ours={"nodes": ours},
+        read=lambda real: {"nodes": [placed["nodes"] for placed in real["placed"]]},
+    )
+
+
+def _next_pods(question: Json, audit: Audit, explanation: Json) -> Claims:
+    """The domains that take one pod after another, if each goes where we assume that it goes."""
+    placements: list[Json] = []
+    ours: list[list[str]] = []
+    cells: list[Mapping[str, str]] = []
+    for group in explanation["nextPods"]:
+        names = {node["metadata"]["name"]: _cell(node, group["topologyKeys"]) for node in question["nodes"]}
+        (shape,) = {id(pod.shape): pod.shape for pod in audit.pods if pod.name == group["pods"][0]}.values()
+        usable = audit.nodes.usable(shape.placement)
+        taken: list[str] = []
+        for step in group["steps"]:
+            placements.append({"pod": group["pods"][0], "with": list(taken)})
+            ours.append(step["allowed"])
+            cells.append(names)
+            taken += [node for node, cell in names.items() if cell == step["assumed"] and usable[node].schedulable][:1]
+
+    def read(real: Json) -> Json:
+        allowed = (
+            sorted({names[node] for node, plugin in placed["nodes"].items() if not plugin})
+            for placed, names in zip(real["placed"], cells, strict=True)
+        )
+        return {"steps": list(allowed)}
+
+    return Claims(asks={"kind": "placing", "placements": placements}, ours={"steps": ours}, read=read)
+
+
+def _cell(node: Json, keys: Sequence[str]) -> str:
+    values = [node["metadata"]["labels"].get(key) for key in keys]
+    return " / ".join("<none>" if value is None else value or '""' for value in values)
+
+
+def _evictions(question: Json, audit: Audit, explanation: Json) -> Claims:
+    """Sets of pods after whose eviction every placement ends within maxSkew, and sets after which some does not."""
+    random = Random(question["seed"])
+    evictions: list[Json] = []
+    ours: list[str] = []
+    for entry in explanation["evictions"]:
+        row = audit.rows[entry["row"]]
+        own = sorted(pod.name for pod in row.pods if pod.node and not pod.terminating)
+        index = sum(clause.required for clause in row.representative.shape.clauses[: row.index])
+        if entry.get("sure") and len(entry["pods"]) <= _MOST:
+            evictions.append({"constraint": index, "pods": entry["pods"]})
+            ours.append("within")
+            others = _samples(sorted({*own, *entry["pods"]}), range(1, len(entry["pods"])), random)
+        elif entry.get("reason", "").startswith(_NOWHERE):
+            others = _samples(own, range(1, min(len(own), _MOST) + 1), random)
+        else:
+            continue
+        for pods in others:
+            evictions.append({"constraint": index, "pods": pods})
+            ours.append("beyond")
+
+    def read(real: Json) -> Json:
+        pairs = zip(real["ends"], ours, strict=True)
+        return {"ends": [mine if end == "undecided" else end for end, mine in pairs]}
+
+    return Claims(asks={"kind": "evictions", "evictions": evictions}, ours={"ends": ours}, read=read)
+
+
+def _samples(names: Sequence[str], sizes: range, random: Random) -> Iterator[list[str]]:
+    sets = {tuple(sorted(random.sample(names, random.choice(sizes)))) for _ in range(_SETS)} if sizes else set()
+    return map(list, sorted(sets))
+
+
+def _causes(question: Json, audit: Audit, explanation: Json) -> Claims:
+    """The domains that could take a pod of the row and those that could not, once a pod has left the fullest domain."""
+    placements: list[Json] = []
+    ours: list[Json] = []
+    asked: list[range] = []
+    for cause in explanation["causes"]:
+        for text in cause["evidence"]:
+            closed, opened = _CLOSED.match(text), _OPEN.search(text)
+            found = closed or opened
+            if found is None:
+                continue
+            nodes = _nodes(question, found[1], "" if found[2] == '""' else found[2])
+            start = len(placements)
+            placements += _moves(audit, cause["row"])
+            asked.append(range(start, len(placements)))
+            ours.append(
+                {"row": cause["row"], "domain": f"{found[1]} {found[2]}", "nodes": nodes, "takes": bool(opened)}
+            )
+
+    def read(real: Json) -> Json:
+        return {
+            "domains": [
+                {
+                    **claim,
+                    "takes": any(not real["placed"][i]["nodes"][node] for i in indices for node in claim["nodes"]),
+                }
+                for claim, indices in zip(ours, asked, strict=True)
+            ]
+        }
+
+    return Claims(asks={"kind": "placing", "placements": placements}, ours={"domains": ours}, read=read)
+
+
+def _nodes(question: Json, key: str, value: str) -> list[str]:
+    return [node["metadata"]["name"] for node in question["nodes"] if node["metadata"]["labels"].get(key) == value]
+
+
+def _moves(audit: Audit, index: int) -> list[Json]:
+    """Return every way in which a pod of a row leaves the fullest domain and one like any of the row's is placed."""
+    row = audit.rows[index]
+    spread = row.spread
+    assert spread is not None
+    kinds = list({id(pod.shape): pod for pod in row.pods}.values())
+    leaving: list[PodRecord] = []
+    if spread.exceeds_max_skew:
+        value_of = spread.domains.value_of
+        bound = (pod for pod in row.pods if pod.node in value_of and not pod.terminating)
+        leaving = [pod for pod in bound if spread.match_num[value_of[pod.node]] == spread.match_num.most]
+    ways: list[list[str]] = [[pod.name] for pod in leaving] or [[]]
+    return [{"pod": kind.name, "without": way} for kind in kinds for way in ways]
+
+
+CLAIMS: Final[Mapping[str, Callable[[Json, Audit, Any], Claims]]] = {
+    "next pod": _placing,
+    "next pods": _next_pods,
+    "eviction advice": _evictions,
+    "causes": _causes,
+}
+"""Maps a kind of case to what makes its claims."""
