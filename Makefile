@@ -30,6 +30,7 @@ lock: $(VENV)/developed ## pin the newest releases of what development, the arch
 lint: $(VENV)/developed
 	$(BIN)/ruff format --check --quiet
 	$(BIN)/ruff check --quiet
+	$(BIN)/python -m tests.words
 
 types: $(VENV)/developed
 	$(BIN)/mypy

@@ -22,11 +22,11 @@ _UNFINISHED: Final = "status.phase!=Succeeded,status.phase!=Failed"
 class Download:
     """A curl command for all pages of all lists; tokens are asked for before, so that it need not read any answer."""
 
-    def __init__(self, api: ApiClient, kubeconfig: Path, folder: Path) -> None:
-        """Write the credentials of ``kubeconfig`` to ``folder``, where curl finds them."""
+    def __init__(self, api: ApiClient, kubeconfig: Path, directory: Path) -> None:
+        """Write the credentials of ``kubeconfig`` to ``directory``, where curl finds them."""
         self._api = api
-        self._folder = folder
-        self._folder.mkdir(exist_ok=True)
+        self._directory = directory
+        self._directory.mkdir(exist_ok=True)
         content = json.loads(kubeconfig.read_text(encoding="utf-8"))
         cluster, user = content["clusters"][0]["cluster"], content["users"][0]["user"]
         self._options = {
@@ -37,7 +37,7 @@ class Download:
 
     def command(self, accept: str, page: int) -> list[str]:
         """Return what downloads every list in pages of ``page`` objects, one page after the other."""
-        config = self._folder / f"{accept.rpartition('/')[2]}.curl"
+        config = self._directory / f"{accept.rpartition('/')[2]}.curl"
         lines = [f'{name} = "{path}"' for name, path in self._options.items()]
         lines += [f'header = "Accept: {accept}"', "silent", "fail"]
         for resource in (PODS, NODES, *WORKLOADS):
@@ -59,6 +59,6 @@ class Download:
                 return
 
     def _write(self, name: str, encoded: str) -> Path:
-        path = self._folder / name
+        path = self._directory / name
         path.write_bytes(base64.b64decode(encoded))
         return path

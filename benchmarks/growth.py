@@ -354,7 +354,7 @@ def _bare(size: int) -> Iterator[Object]:
 
 
 def _jobs(size: int) -> Iterator[Object]:
-    """Merge the name of each Job beside a label that all of them share."""
+    """Merge the name of each Job next to a label that all of them share."""
     key = "batch.kubernetes.io/job-name"
     yield from _nodes()
     for number in range(size):
@@ -367,7 +367,7 @@ def _jobs(size: int) -> Iterator[Object]:
 
 
 def _jobs_keys(size: int) -> Iterator[Object]:
-    """Let each Job have a label key of its own in matchLabelKeys, beside a label that all of them share."""
+    """Let each Job have a label key of its own in matchLabelKeys, next to a label that all of them share."""
     yield from _nodes()
     for number in range(size):
         key = f"run-{number}"
@@ -479,8 +479,8 @@ SHAPES: Final[Mapping[str, Shape]] = {
     "sharing-hosts": Shape("N workloads that share a soft constraint on hosts", _sharing_hosts, (500, 2000)),
     "sharing-templates": Shape("N templates that share a selector", _sharing_templates, (500, 2000)),
     "bare": Shape("N equal pods without owner", _bare, (2000, 8000)),
-    "jobs": Shape("N Jobs that merge their name beside a shared label", _jobs, (500, 2000)),
-    "job-keys": Shape("N Jobs with a key of their own beside a shared label", _jobs_keys, (500, 2000)),
+    "jobs": Shape("N Jobs that merge their name next to a shared label", _jobs, (500, 2000)),
+    "job-keys": Shape("N Jobs with a key of their own next to a shared label", _jobs_keys, (500, 2000)),
     "revisions": Shape("one Deployment with pods of N revisions", _revisions, (500, 2000)),
     "owner-chain": Shape("N workloads, each the owner of the next", _owner_chain, (200, 800)),
     "terminating": Shape("N pods, half of them terminating", _terminating, (2000, 8000)),
@@ -500,17 +500,17 @@ class Growth:
     memory: float
 
 
-def measure(shape: Shape, folder: Path, tries: int, least: Run) -> Growth:
+def measure(shape: Shape, directory: Path, tries: int, least: Run) -> Growth:
     """Return how the cost of a shape grows: the least of several tries at each size, in turn.
 
     Args:
         shape: The shape.
-        folder: A directory for files.
+        directory: A directory for files.
         tries: How often each size is measured.
         least: What a check of one pod takes.
     """
-    commands = [_command(shape, size, folder) for size in shape.sizes]
-    runs = [[run(command, _environment(folder)) for command in commands] for _ in range(tries)]
+    commands = [_command(shape, size, directory) for size in shape.sizes]
+    runs = [[run(command, _environment(directory)) for command in commands] for _ in range(tries)]
     small, large = (_least(of_size) for of_size in zip(*runs, strict=True))
     factor = math.log(shape.sizes[1] / shape.sizes[0])
 
@@ -525,29 +525,29 @@ def measure(shape: Shape, folder: Path, tries: int, least: Run) -> Growth:
     )
 
 
-def least_run(folder: Path, tries: int) -> Run:
+def least_run(directory: Path, tries: int) -> Run:
     """Return what a check of one pod takes."""
-    command = _command(SHAPES["bare"], 1, folder)
-    return _least([run(command, _environment(folder)) for _ in range(tries)])
+    command = _command(SHAPES["bare"], 1, directory)
+    return _least([run(command, _environment(directory)) for _ in range(tries)])
 
 
 def _least(runs: Sequence[Run]) -> Run:
     return Run(*(min(getattr(each, name) for each in runs) for name in ("wall", "processor", "memory")))
 
 
-def _environment(folder: Path) -> Mapping[str, str]:
+def _environment(directory: Path) -> Mapping[str, str]:
     """Return an environment in which modules are compiled once, as installed ones are."""
-    return {**os.environ, "PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(folder / "compiled")}
+    return {**os.environ, "PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(directory / "compiled")}
 
 
-def _command(shape: Shape, size: int, folder: Path) -> list[str]:
-    path = folder / f"{size}.json"
+def _command(shape: Shape, size: int, directory: Path) -> list[str]:
+    path = directory / f"{size}.json"
     items = list(shape.objects(size))
     path.write_bytes(msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": items}))
     command = [_PLUGIN, "check", "-A", "--server-version", "1.37", "-o", "json", "-f", str(path)]
     if not shape.baseline:
         return command
-    report = folder / f"{size}-report.json"
+    report = directory / f"{size}-report.json"
     with report.open("wb") as file:
         subprocess.run(command, stdout=file, check=False)
     return [*command, "--baseline", str(report)]
@@ -561,10 +561,10 @@ def main() -> None:
     options = parser.parse_args()
     print("| shape | sizes | processor | exponent | peak memory | exponent |", "|---|---|---|---|---|---|", sep="\n")
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        least = least_run(folder, max(2, options.tries))
+        directory = Path(name)
+        least = least_run(directory, max(2, options.tries))
         for shape in options.shapes or SHAPES:
-            print(_row(SHAPES[shape], measure(SHAPES[shape], folder, options.tries, least)), flush=True)
+            print(_row(SHAPES[shape], measure(SHAPES[shape], directory, options.tries, least)), flush=True)
 
 
 def _row(shape: Shape, growth: Growth) -> str:

@@ -40,8 +40,8 @@ def _measured(name: str, report: Report, browser: Browser, rounds: int) -> str:
     begin = time.monotonic()
     text = html.page(report)
     rendered = time.monotonic() - begin
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "report.html")
+    with tempfile.TemporaryDirectory() as directory:
+        file = Path(directory, "report.html")
         file.write_text(text, encoding="utf-8")
         found = [_used(browser, file) for _ in range(rounds)]
     ready, filtered = (statistics.median(one[step] for one in found) for step in range(2))

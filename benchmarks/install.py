@@ -1,4 +1,4 @@
-"""What each way to install the plugin costs: on disk, at the first start and at later ones, beside kubectl itself.
+"""The cost of each way to install the plugin: on disk, at the first start and at later ones, compared with kubectl.
 
 Run as ``python -m benchmarks.install`` after ``make dist``.
 """
@@ -35,29 +35,32 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=15)
     rounds = parser.parse_args().rounds
-    with tempfile.TemporaryDirectory() as folder, ControlPlane.start(Path(folder, "cluster"), kubelet=True) as cluster:
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        ControlPlane.start(Path(directory, "cluster"), kubelet=True) as cluster,
+    ):
         cluster.add_nodes()
         roll_out(cluster, deployment(constraints=[constraint(match=["pod-template-hash"])], replicas=3))
         # As installed: with the modules compiled, where the installer or the first start compiles them.
         environment = {**cluster.environment(), "PYTHONDONTWRITEBYTECODE": ""}
-        installed = _install(Path(folder))
+        installed = _install(Path(directory))
         print("| installed by | on disk | first start | second |", "|---|---|---|---|", sep="\n")
         for name, (place, program) in installed.items():
             print(_first(name, place, program, environment))
         print("", *_later({name: program for name, (_, program) in installed.items()}, environment, rounds), sep="\n")
 
 
-def _install(folder: Path) -> dict[str, tuple[Path, Path]]:
-    """Map each way to the folder that it filled and the program in it."""
+def _install(directory: Path) -> dict[str, tuple[Path, Path]]:
+    """Map each way to the directory that it filled and the program in it."""
     (wheel,) = _DIST.glob("*.whl")
     # Not the one of this environment, which would hand its packages on.
     python = Path(sys.executable).resolve()
     found = {}
     for name, route in (("pip", routes.pip), ("pipx", routes.pipx), ("uv", routes.uv)):
-        place = folder / name
+        place = directory / name
         place.mkdir()
         found[name] = (place, route(python, wheel, place) / "kubectl-spread")
-    place = folder / "krew"
+    place = directory / "krew"
     place.mkdir()
     krew = Krew(place)
     krew("install", f"--manifest={_DIST / 'spread.yaml'}", f"--archive={_DIST / here().archive}")

@@ -1,4 +1,4 @@
-"""``check -A`` on a real apiserver, beside kubectl and beside the bare download of the same lists, at several sizes.
+"""``check -A`` on a real apiserver at several sizes, compared with kubectl and with the bare download of the lists.
 
 Run as ``python -m benchmarks.live --pods 1000,3000,10000,30000,100000,150000``; there is a node for every 30 pods.
 """
@@ -23,12 +23,12 @@ from tests.controlplane.cluster import ControlPlane
 CHECK: Final = "kubectl spread check -A"
 BARE: Final = "curl, protobuf"
 _KUBECTL_FITS: Final = 30_000
-"""Pods up to which kubectl fits the machine beside the apiserver."""
+"""Pods up to which kubectl fits the machine next to the apiserver."""
 
 
-def commands(cluster: ControlPlane, folder: Path, pods: int, page: int) -> dict[str, list[str]]:
+def commands(cluster: ControlPlane, directory: Path, pods: int, page: int) -> dict[str, list[str]]:
     """Return what is compared on a cluster of so many pods, each by its name."""
-    download = Download(cluster.api, cluster.kubeconfig, folder)
+    download = Download(cluster.api, cluster.kubeconfig, directory)
     plugin = str(Path(sys.executable).parent / "kubectl-spread")
     found = {
         BARE: download.command(PROTOBUF, page),
@@ -80,15 +80,15 @@ def main() -> None:
     asked = parser.parse_args()
     checks, seconds = {}, {}
     with (
-        tempfile.TemporaryDirectory() as folder,
-        ControlPlane.start(Path(folder), scheduler=False, controllers=False) as cluster,
+        tempfile.TemporaryDirectory() as directory,
+        ControlPlane.start(Path(directory), scheduler=False, controllers=False) as cluster,
     ):
         load = Load(cluster)
         for pods in map(int, asked.pods.split(",")):
             begin = time.monotonic()
             load.grow(pods=pods, nodes=-(-pods // PODS_A_NODE))
             print(f"\n{pods:,} pods after {time.monotonic() - begin:.0f} s more\n")
-            compared = commands(cluster, Path(folder) / "curl", pods, asked.page)
+            compared = commands(cluster, Path(directory) / "curl", pods, asked.page)
             found = medians(compared, cluster.environment(), asked.rounds, BARE)
             print("\n".join(table(found, BARE)), flush=True)
             checks[pods] = found[CHECK]

@@ -1,4 +1,4 @@
-"""``check -f`` of captures that nobody can read any more, beside what only reads or unpacks them, in turn.
+"""``check -f`` of captures too large for a reader, compared with programs that only read or unpack them, in turn.
 
 Run as ``python -m benchmarks.offline --pods 30000 --yaml-pods 3000``; no cluster is needed.
 """
@@ -116,8 +116,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     asked = parser.parse_args()
     check = [_PLUGIN, "check", "--server-version", "1.37", "-A", "-f"]
-    with tempfile.TemporaryDirectory() as folder:
-        pods_json, pods_yaml = Path(folder, "pods.json"), Path(folder, "pods.yaml")
+    with tempfile.TemporaryDirectory() as directory:
+        pods_json, pods_yaml = Path(directory, "pods.json"), Path(directory, "pods.yaml")
         _write_json(pods_json, asked.pods)
         _write_yaml(pods_yaml, asked.yaml_pods)
         packed = _pack(pods_json)

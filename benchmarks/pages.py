@@ -25,8 +25,8 @@ def compare(version: str, pods: int, rounds: int) -> list[str]:
     plugin = str(Path(sys.executable).parent / "kubectl-spread")
     commands = {f"--chunk-size={size}": [plugin, "check", "-A", f"--chunk-size={size}"] for size in _SIZES}
     with (
-        tempfile.TemporaryDirectory() as folder,
-        ControlPlane.start(Path(folder), version=version, scheduler=False, controllers=False) as cluster,
+        tempfile.TemporaryDirectory() as directory,
+        ControlPlane.start(Path(directory), version=version, scheduler=False, controllers=False) as cluster,
     ):
         Load(cluster).grow(pods=pods, nodes=-(-pods // PODS_A_NODE))
         base = f"--chunk-size={_DEFAULT}"

@@ -1,4 +1,4 @@
-"""How long commands take that have little to do, beside the imports that they cannot do without, in turn.
+"""The time of commands that have little to do, compared with the time of the imports that they need, in turn.
 
 Run as ``python -m benchmarks.startup``.
 """
@@ -38,10 +38,10 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15)
     rounds = parser.parse_args().rounds
     # As installed: with the modules compiled.
-    with tempfile.TemporaryDirectory() as folder:
-        compiled = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": folder}
+    with tempfile.TemporaryDirectory() as directory:
+        compiled = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": directory}
         environment = {**os.environ, **compiled}
-        manifest = Path(folder, "small.yaml")
+        manifest = Path(directory, "small.yaml")
         manifest.write_text(_POD)
         offline = {
             _IMPORTS: [sys.executable, "-c", _IMPORTS],
@@ -50,7 +50,7 @@ def main() -> None:
             "check -f small.yaml": [_PLUGIN, "check", "-f", str(manifest)],
         }
         print("\n".join(table(medians(offline, environment, rounds, _IMPORTS), _IMPORTS)))
-        with ControlPlane.start(Path(folder), scheduler=False, controllers=False) as cluster:
+        with ControlPlane.start(Path(directory), scheduler=False, controllers=False) as cluster:
             live = {
                 _CLIENT: [sys.executable, "-c", _CLIENT],
                 "check": [_PLUGIN, "check"],

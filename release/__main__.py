@@ -48,15 +48,15 @@ def _build(output: Path, work: Path) -> None:
     wheel = output / f"kubectl_spread-{__version__}-py3-none-any.whl"
     requirements.write(output / "requirements.txt", wheel)
     environment.install("--no-deps", "--no-index", str(wheel))
-    folder = bundling.bundle(tools, environment, work)
+    directory = bundling.bundle(tools, environment, work)
     platform = here()
     programs = frozenset(f"{point.name}{platform.suffix}" for point in bundling.programs(environment.packages))
-    archiving.write(output / platform.archive, folder, programs, moment)
-    sbom.write(output / f"{platform.stem}.cdx.json", tools, environment, bundling.held(environment, folder))
+    archiving.write(output / platform.archive, directory, programs, moment)
+    sbom.write(output / f"{platform.stem}.cdx.json", tools, environment, bundling.held(environment, directory))
 
 
 def _moment() -> int:
-    """Return the time that everything is said to be of, in seconds since 1970: the commit's unless given."""
+    """Return the modification time of every file, in seconds since 1970: the commit's unless given."""
     given = os.environ.get("SOURCE_DATE_EPOCH")
     if given:
         return int(given)

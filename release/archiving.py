@@ -18,17 +18,18 @@ _UNIX: Final = 3
 """What a zip says of the system that made it, without which it has no modes."""
 
 
-def write(target: Path, folder: Path, programs: frozenset[str], moment: int) -> None:
-    """Write all files of ``folder`` to a ``.tar.gz`` or ``.zip``, below the folder's name.
+def write(target: Path, directory: Path, programs: frozenset[str], moment: int) -> None:
+    """Write all files of ``directory`` to a ``.tar.gz`` or ``.zip``, below the directory's name.
 
     Args:
         target: The archive to write.
-        folder: What goes into it; links are followed.
-        programs: The names of the files in ``folder`` that can be run.
+        directory: What goes into it; links are followed.
+        programs: The names of the files in ``directory`` that can be run.
         moment: The time that every file gets, in seconds since 1970.
     """
     entries = [
-        (path, path.relative_to(folder.parent).as_posix(), _mode(path, folder, programs)) for path in _all(folder)
+        (path, path.relative_to(directory.parent).as_posix(), _mode(path, directory, programs))
+        for path in _all(directory)
     ]
     if target.suffix == ".zip":
         target.write_bytes(_zip(entries, moment))
@@ -37,15 +38,15 @@ def write(target: Path, folder: Path, programs: frozenset[str], moment: int) -> 
         target.write_bytes(gzip.compress(_tar(entries, moment), mtime=0))
 
 
-def _all(folder: Path) -> Iterator[Path]:
-    for parent, folders, files in os.walk(folder, followlinks=True):
-        folders.sort()
+def _all(directory: Path) -> Iterator[Path]:
+    for parent, directories, files in os.walk(directory, followlinks=True):
+        directories.sort()
         yield Path(parent)
         yield from (Path(parent, name) for name in sorted(files))
 
 
-def _mode(path: Path, folder: Path, programs: frozenset[str]) -> int:
-    runs = path.is_dir() or (path.parent == folder and path.name in programs)
+def _mode(path: Path, directory: Path, programs: frozenset[str]) -> int:
+    runs = path.is_dir() or (path.parent == directory and path.name in programs)
     return _PROGRAM if runs else _FILE
 
 

@@ -1,4 +1,4 @@
-"""The folder of an archive: the programs, and all that they need, beside them."""
+"""The directory of an archive: the programs, and next to them all that they need."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ _PROGRAM: Final = "import sys\n\nfrom {module} import {attribute}\n\nsys.exit({a
 
 
 def bundle(tools: Environment, environment: Environment, work: Path) -> Path:
-    """Return the folder ``kubectl-spread``, made of what is installed in ``environment``, which is pruned."""
+    """Return the directory ``kubectl-spread``, made of what is installed in ``environment``, which is pruned."""
     prune(environment.packages)
     scripts = [str(_script(point, work)) for point in programs(environment.packages)]
     settled = {**os.environ, "PYTHONHASHSEED": "0", "PYINSTALLER_CONFIG_DIR": str(work / "cache")}
-    folders = ("--distpath", str(work / "bundle"), "--workpath", str(work / "analysis"))
+    directories = ("--distpath", str(work / "bundle"), "--workpath", str(work / "analysis"))
     spec = str(ROOT / "release" / "bundle.spec")
     # Left to itself it tells of hundreds of modules that others import if they are there.
     quiet = ("--noconfirm", "--log-level", "ERROR")
     inputs = ("--", str(environment.packages), *scripts)
-    tools.run("-m", "PyInstaller", *quiet, *folders, spec, *inputs, variables=settled)
-    folder = work / "bundle" / "kubectl-spread"
-    _refuse_strangers(folder / _CONTENTS, environment)
+    tools.run("-m", "PyInstaller", *quiet, *directories, spec, *inputs, variables=settled)
+    directory = work / "bundle" / "kubectl-spread"
+    _refuse_strangers(directory / _CONTENTS, environment)
     if sys.platform == "linux":
-        _forget_the_builder(folder, tools)
-    shutil.copy(ROOT / "LICENSE", folder / "LICENSE")
-    parts = held(environment, folder)
-    forget_others(folder / _CONTENTS, parts)
-    text = notices.text(parts, _libraries(folder / _CONTENTS, parts))
-    (folder / "THIRD-PARTY-NOTICES.txt").write_text(text, encoding="utf-8", newline="\n")
-    return folder
+        _forget_the_builder(directory, tools)
+    shutil.copy(ROOT / "LICENSE", directory / "LICENSE")
+    parts = held(environment, directory)
+    forget_others(directory / _CONTENTS, parts)
+    text = notices.text(parts, _libraries(directory / _CONTENTS, parts))
+    (directory / "THIRD-PARTY-NOTICES.txt").write_text(text, encoding="utf-8", newline="\n")
+    return directory
 
 
 def programs(packages: Path) -> list[EntryPoint]:
@@ -48,10 +48,10 @@ def programs(packages: Path) -> list[EntryPoint]:
     return sorted(project.entry_points.select(group="console_scripts"), key=lambda point: point.name)
 
 
-def held(environment: Environment, folder: Path) -> list[Distribution]:
-    """Return the distributions that the folder holds modules of, the project itself left out, by name."""
+def held(environment: Environment, directory: Path) -> list[Distribution]:
+    """Return the distributions that the directory holds modules of, the project itself left out, by name."""
     installed = distributions(path=[str(environment.packages)])
-    found = [one for one in installed if one.name != "kubectl-spread" and _is_held(one, folder / _CONTENTS)]
+    found = [one for one in installed if one.name != "kubectl-spread" and _is_held(one, directory / _CONTENTS)]
     return sorted(found, key=lambda one: one.name.lower())
 
 
@@ -63,7 +63,7 @@ def _libraries(contents: Path, parts: Sequence[Distribution]) -> list[str]:
 
 
 def forget_others(packages: Path, parts: Sequence[Distribution]) -> None:
-    """Remove what a folder of packages says of distributions that are not among ``parts``, nor the project."""
+    """Remove what a directory of packages says of distributions that are not among ``parts``, nor the project."""
     names = {one.name for one in parts} | {"kubectl-spread"}
     for information in packages.glob("*.dist-info"):
         if Distribution.at(information).name not in names:
@@ -76,7 +76,7 @@ def _is_held(distribution: Distribution, contents: Path) -> bool:
 
 
 def _refuse_strangers(contents: Path, environment: Environment) -> None:
-    """Raise where the folder has modules that are neither Python's nor of what the lock file names.
+    """Raise where the directory has modules that are neither Python's nor of what the lock file names.
 
     Raises:
         LookupError: It has; nobody would know their versions and licences.
@@ -95,10 +95,10 @@ def _script(point: EntryPoint, work: Path) -> Path:
     return script
 
 
-def _forget_the_builder(folder: Path, tools: Environment) -> None:
-    """Remove from libraries where the machine that builds them keeps others: elsewhere that is anybody's folder."""
+def _forget_the_builder(directory: Path, tools: Environment) -> None:
+    """Remove the library paths of the build machine, because elsewhere those directories may be anybody's."""
     patchelf = tools.programs / "patchelf"
-    for library in sorted(folder.rglob("*.so*")):
+    for library in sorted(directory.rglob("*.so*")):
         asked = [str(patchelf), "--print-rpath", str(library)]
         searched = subprocess.run(asked, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
         if searched.startswith("/"):

@@ -18,12 +18,12 @@ _INSTALL: Final = ("install", "--quiet", "--no-compile", "--disable-pip-version-
 class Environment:
     """A virtual environment that holds what one lock file says, and nothing else."""
 
-    def __init__(self, folder: Path, lock: str, *, installer: Environment | None = None) -> None:
-        """Make it in ``folder``; without another's pip to install with, it gets its own."""
+    def __init__(self, directory: Path, lock: str, *, installer: Environment | None = None) -> None:
+        """Make it in ``directory``; without another's pip to install with, it gets its own."""
         windows = os.name == "nt"
-        venv.create(folder, clear=True, symlinks=not windows, with_pip=installer is None)
-        self.programs = Path(sysconfig.get_path("scripts", "venv", {"base": str(folder)}))
-        self.packages = Path(sysconfig.get_path("purelib", "venv", {"base": str(folder)}))
+        venv.create(directory, clear=True, symlinks=not windows, with_pip=installer is None)
+        self.programs = Path(sysconfig.get_path("scripts", "venv", {"base": str(directory)}))
+        self.packages = Path(sysconfig.get_path("purelib", "venv", {"base": str(directory)}))
         self.python = self.programs / ("python.exe" if windows else "python")
         self._installer = installer or self
         self.install("--require-hashes", "--requirement", str(_LOCKS / lock))

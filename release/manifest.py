@@ -38,15 +38,15 @@ def text(digests: Mapping[str, str], version: str = __version__) -> str:
     return template.substitute(version=version, platforms=platforms)
 
 
-def digests(folder: Path) -> dict[str, str]:
-    """Map the name of each archive in a folder to its sha256."""
-    archives = [folder / platform.archive for platform in PLATFORMS]
+def digests(directory: Path) -> dict[str, str]:
+    """Map the name of each archive in a directory to its sha256."""
+    archives = [directory / platform.archive for platform in PLATFORMS]
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in archives if path.exists()}
 
 
-def write(target: Path, folder: Path) -> None:
-    """Write the manifest of the archives in a folder."""
-    target.write_text(text(digests(folder)), encoding="utf-8", newline="\n")
+def write(target: Path, directory: Path) -> None:
+    """Write the manifest of the archives in a directory."""
+    target.write_text(text(digests(directory)), encoding="utf-8", newline="\n")
 
 
 def _entry(platform: Platform, digest: str, version: str) -> str:

@@ -70,8 +70,8 @@ def _is_licence(parts: tuple[str, ...]) -> bool:
 
 
 def _python() -> str:
-    for folder in (sysconfig.get_path("stdlib"), sysconfig.get_config_var("installed_base")):
-        licence = Path(folder, "LICENSE.txt")
+    for directory in (sysconfig.get_path("stdlib"), sysconfig.get_config_var("installed_base")):
+        licence = Path(directory, "LICENSE.txt")
         if licence.is_file():
             return licence.read_text(encoding="utf-8")
     raise UnlicensedError("this Python has no LICENSE.txt")

@@ -27,7 +27,7 @@ EMPTIED: Final = frozenset({"__init__.py", "client/models/__init__.py", "utils/_
 
 
 def prune(packages: Path) -> None:
-    """Cut the kubernetes package in a folder of packages down.
+    """Cut the kubernetes package in a directory of packages down.
 
     Raises:
         FileNotFoundError: It has not the modules that it is known for.

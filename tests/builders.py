@@ -112,7 +112,7 @@ def pod_json(
     phase: str = "",
     **spec: object,
 ) -> Json:
-    """Return a pod, labelled ``app=web`` unless said otherwise.
+    """Return a pod, labelled ``app=web`` by default.
 
     ``owner`` is written ``Kind/name``; further fields go to its spec.
     """

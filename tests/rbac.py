@@ -10,7 +10,7 @@ from ruamel.yaml import YAML
 
 from tests.generated import ROOT
 
-FOLDER: Final = ROOT / "docs" / "rbac"
+DIRECTORY: Final = ROOT / "docs" / "rbac"
 
 
 class Permission(NamedTuple):
@@ -37,7 +37,7 @@ class Permission(NamedTuple):
 
 def manifest(name: str) -> dict[str, Any]:
     """Return the role that a file in ``docs/rbac`` holds."""
-    found: dict[str, Any] = YAML(typ="safe").load(FOLDER / f"{name}.yaml")
+    found: dict[str, Any] = YAML(typ="safe").load(DIRECTORY / f"{name}.yaml")
     return found
 
 

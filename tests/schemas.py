@@ -17,7 +17,7 @@ from kubectl_spread.report.model import API_VERSION, Part, Report
 from kubectl_spread.rules.listing import RuleList
 
 ROOT: Final = Path(__file__).parent.parent
-FOLDER: Final = "kubectl_spread/schemas"
+DIRECTORY: Final = "kubectl_spread/schemas"
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 HOME: Final = "https://raw.githubusercontent.com/kubectl-spread/kubectl-spread/main"
 KINDS: Final[Mapping[str, tuple[type[Part], str]]] = {
@@ -37,7 +37,7 @@ _NULL: Final = re.compile(r"\bNone\b")
 
 def path(kind: str) -> str:
     """Return the file of a kind's schema, in the checkout."""
-    return f"{FOLDER}/{kind}.json"
+    return f"{DIRECTORY}/{kind}.json"
 
 
 def text(kind: str) -> str:

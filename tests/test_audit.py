@@ -1,4 +1,4 @@
-"""The judge of the audit logs finds what it is there to find."""
+"""The check of the audit logs finds forbidden requests."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ def test_skews_are_counted_from_the_least_full_domain(cluster: list[Json]) -> No
 @QUICK
 @given(clusters())
 def test_each_pod_is_in_one_row_of_each_clause(cluster: list[Json]) -> None:
-    """Rows of spread constraints count every judged pod as often as it has constraints; verdicts count no pod twice."""
+    """Rows of spread constraints count every pod as often as it has constraints; verdicts count no pod twice."""
     found = as_json(audit(*cluster))
     pods_found = [one for one in cluster if one["kind"] == "Pod"]
     constraints = sum(len(one["spec"].get("topologySpreadConstraints", [])) for one in pods_found)

@@ -22,7 +22,7 @@ def load(path: str, filename: tuple[str, ...]) -> Baseline:
     Raises:
         UsageError: Standard input is asked for twice.
         SourceError: The file cannot be read.
-        DecodeError: It is no report.
+        DecodeError: It is not a report.
     """
     if path == inputs.STDIN and inputs.STDIN in filename:
         raise UsageError("--baseline and --filename cannot both be standard input")

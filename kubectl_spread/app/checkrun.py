@@ -78,7 +78,7 @@ class CheckRun(msgspec.Struct):
         """Return why there is nothing to report: pods that were skipped, or else kubectl's own words."""
         skipped = [plural(number, f"{kind} pod") for kind in _SKIPPED_PODS if (number := self.skipped[kind])]
         if skipped:
-            return f"nothing to judge: {' and '.join(skipped)} skipped"
+            return f"nothing to check: {' and '.join(skipped)} skipped"
         if self.without_pods:
             return self.without_pods
         namespace = self.scope.namespace

@@ -108,7 +108,7 @@ class FilterRun(msgspec.Struct):
         text = chunk.edited(changes) if changes else chunk.own_text
         if text is None:
             where = Position(source, members[0].record.line)
-            self.console.note(f"{where}: written anew as JSON, as this YAML cannot be edited in place")
+            self.console.note(f"{where}: rewritten as JSON, as this YAML cannot be edited in place")
             text = chunk.rewritten(changes)
         self.console.data(chunks.encoded(self._stream.add(chunk, text)))
 
@@ -139,7 +139,7 @@ class FilterRun(msgspec.Struct):
                 yield path, merging.applied(found, outcome.changes)
 
     def _treated(self, loaded: Loaded, behaviour: Behaviour) -> Outcome:
-        """Judge one object, and say on stderr what there is to say."""
+        """Evaluate one object, and say on stderr what there is to say."""
         found = loaded.object
         if isinstance(found, Pod):
             outcome = self.treat(found, behaviour)

@@ -102,7 +102,7 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
             moment = datetime.fromisoformat(self.merge_since)
         except ValueError:
             message = (
-                f'--merge-since: "{self.merge_since}" is no date or time (write 2025-09-30 or 2025-09-30T12:00:00Z)'
+                f'--merge-since: "{self.merge_since}" is not a date or time (write 2025-09-30 or 2025-09-30T12:00:00Z)'
             )
             raise UsageError(message) from None
         return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
@@ -133,8 +133,8 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
         start = _minor("--from", self.from_version)
         if start is not None and server not in (None, start):
             raise UsageError(
-                f"--from {self.from_version} and --server-version {self.server_version} both name the version to judge "
-                "by: give one"
+                f"--from {self.from_version} and --server-version {self.server_version} both name the version to "
+                "evaluate as: give one"
             )
         return server if start is None else start
 
@@ -220,7 +220,7 @@ def _minor(option: str, version: str) -> int | None:
         return None
     parts = version.removeprefix("v").split(".")
     if len(parts) < 2 or parts[0] != "1" or not _NUMBER.fullmatch(parts[1]):  # noqa: PLR2004 - major and minor
-        raise UsageError(f'{option}: "{version}" is no Kubernetes version (write 1.{NEWEST_RELEASED_MINOR})')
+        raise UsageError(f'{option}: "{version}" is not a Kubernetes version (write 1.{NEWEST_RELEASED_MINOR})')
     return int(parts[1])
 
 

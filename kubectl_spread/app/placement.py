@@ -14,4 +14,4 @@ def unknown_nodes(snapshot: Snapshot) -> str:
         return ""
     run = "pod runs on a node" if pods.total() == 1 else "pods run on nodes"
     where = f"not among the {plural(len(listed), 'node')} that were read ({some(list(pods))})"
-    return f"{pods.total()} bound {run} {where}: placement is not judged"
+    return f"{pods.total()} bound {run} {where}: placement is not evaluated"

@@ -94,7 +94,7 @@ def target_for_files(options: CheckOptions) -> tuple[TargetVersion, list[str]]:
     target_version, notes = target_for(options, None)
     if target_version.version_source == "default":
         release = f"Kubernetes 1.{target_version.minor}, the newest release known"
-        notes.insert(0, f"judged as {release} (--server-version chooses another)")
+        notes.insert(0, f"evaluated as {release} (--server-version chooses another)")
     return target_version, notes
 
 

@@ -36,7 +36,10 @@ _WRITING_FAILS: Final = frozenset({errno.EBADF, errno.EFBIG, errno.EINVAL, errno
 
 
 _COMMANDS: Final = {
-    "check": ("check", "Compare every pod's selectors with what the merge makes of them, and count every constraint."),
+    "check": (
+        "check",
+        "Compare every pod's selectors with those the API server would store, and count every constraint.",
+    ),
     "completion": ("completion", "Print a script that makes a shell complete commands, options and names."),
     "explain": ("explain", "Explain one pod or workload, or one rule by its code or name."),
     "merge": ("merge", "Write manifests as kube-apiserver would store their selectors."),

@@ -92,7 +92,7 @@ def check(
     color: str,
     **parameters: object,
 ) -> None:
-    """Compare every pod's selectors with what the merge makes of them, and count every constraint.
+    """Compare every pod's selectors with those the API server would store, and count every constraint.
 
     Exit status: 0 nothing at or above --fail-on, 1 findings, 2 not everything could be checked.
     """

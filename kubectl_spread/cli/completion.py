@@ -28,7 +28,7 @@ class KubectlComplete(ShellComplete):
     name = _KUBECTL
     source_template = """\
 #!/bin/sh
-# Save this as kubectl_complete-spread, executable, in a folder of PATH.
+# Save this as kubectl_complete-spread, executable, in a directory of PATH.
 %(complete_var)s=kubectl_complete exec %(prog_name)s "$@"
 """
 
@@ -65,8 +65,8 @@ def completion(shell: str) -> None:
 
     \b
       source <(kubectl-spread completion bash)              for kubectl-spread itself
-      kubectl spread completion kubectl > FOLDER/kubectl_complete-spread
-                                                            for kubectl spread: an executable for a folder of PATH
+      kubectl spread completion kubectl > DIRECTORY/kubectl_complete-spread
+                                                            for kubectl spread: an executable for a directory of PATH
     """  # noqa: D301 - click wants the backspace character itself
     complete = get_completion_class(shell)
     if complete is not None:

@@ -25,7 +25,7 @@ def _number_of_replicas(_context: click.Context, _option: click.Parameter, text:
     """Return the number of further pods from ``+3`` or ``3``."""
     digits = text.removeprefix("+") or "0"
     if not (_DIGITS.fullmatch(digits) and int(digits) <= _MOST_REPLICAS):
-        raise click.BadParameter(f'"{text}" is no number of pods (write +3; at most {_MOST_REPLICAS})')
+        raise click.BadParameter(f'"{text}" is not a valid pod count (write +3; at most {_MOST_REPLICAS})')
     return int(digits)
 
 

@@ -60,7 +60,7 @@ _CONNECTION: Final = (
     click.option("--disable-compression", is_flag=True, help="Do not ask the apiserver for compressed answers."),
     click.option(
         "--cache-dir",
-        metavar="FOLDER",
+        metavar="DIRECTORY",
         shell_complete=values.directories,
         help="Taken as kubectl takes it; nothing is cached.",
     ),
@@ -80,14 +80,14 @@ _CONNECTION: Final = (
     ),
 )
 
-_RECURSIVE: Final = click.option("-R", "--recursive", is_flag=True, help="Read folders inside folders too.")
+_RECURSIVE: Final = click.option("-R", "--recursive", is_flag=True, help="Read directories inside directories too.")
 _VERSION: Final = (
     click.option(
         "--server-version",
         default="",
         metavar="1.N",
         shell_complete=values.minors,
-        help="The Kubernetes minor to judge by. [default: the server's; with -f the newest known release]",
+        help="Evaluate as this Kubernetes minor. [default: the server's; with -f the newest known release]",
     ),
     click.option(
         "--feature-gates",
@@ -119,7 +119,7 @@ _EXTRA_CHECKS: Final = (
         default="",
         metavar="1.N",
         shell_complete=values.minors,
-        help="The Kubernetes minor to judge by, as --server-version.",
+        help="Evaluate as this Kubernetes minor, like --server-version.",
     ),
     click.option(
         "--to",
@@ -127,7 +127,7 @@ _EXTRA_CHECKS: Final = (
         default="",
         metavar="1.N",
         shell_complete=values.minors,
-        help="Ask too what another Kubernetes minor would do otherwise.",
+        help="Show too what another Kubernetes minor would do differently.",
     ),
     click.option(
         "--defaults",
@@ -150,7 +150,7 @@ _INPUT: Final = (
         default="",
         metavar="NAME",
         shell_complete=values.namespaces,
-        help="The namespace to judge.",
+        help="The namespace to check.",
     ),
     click.option(
         "-f",
@@ -158,7 +158,7 @@ _INPUT: Final = (
         multiple=True,
         metavar="FILE",
         shell_complete=values.files,
-        help="Read manifests or captured objects instead of a cluster: a file, a folder, or - for standard "
+        help="Read manifests or captured objects instead of a cluster: a file, a directory, or - for standard "
         "input; repeatable.",
     ),
     _RECURSIVE,
@@ -187,7 +187,7 @@ _MANIFESTS: Final = (
         required=True,
         metavar="FILE",
         shell_complete=values.files,
-        help="Read manifests: a file, a folder, or - for standard input; repeatable.",
+        help="Read manifests: a file, a directory, or - for standard input; repeatable.",
     ),
     _RECURSIVE,
     *_VERSION,
@@ -195,28 +195,28 @@ _MANIFESTS: Final = (
 )
 
 _SCOPE: Final = (
-    click.option("-A", "--all-namespaces", is_flag=True, help="Judge the pods of all namespaces."),
+    click.option("-A", "--all-namespaces", is_flag=True, help="Check the pods of all namespaces."),
     click.option(
         "--exclude-namespace",
         multiple=True,
         metavar="NAME,…",
         shell_complete=values.several_namespaces,
-        help="Namespaces that are not judged; repeatable.",
+        help="Namespaces that are not checked; repeatable.",
     ),
-    click.option("-l", "--selector", default="", metavar="SELECTOR", help="Judge pods with these labels."),
+    click.option("-l", "--selector", default="", metavar="SELECTOR", help="Check pods with these labels."),
     click.option(
         "--field-selector",
         default="",
         metavar="SELECTOR",
         shell_complete=values.fields,
-        help="Judge pods with these fields.",
+        help="Check pods with these fields.",
     ),
     click.option(
         "--expect-domains",
         multiple=True,
         metavar="KEY=NUMBER,…",
         shell_complete=values.domains,
-        help="How many domains of a key there should be (zone=3); those without nodes are invisible otherwise.",
+        help="How many domains of a key there should be (zone=3); without it, domains without nodes are invisible.",
     ),
     click.option(
         "--select",

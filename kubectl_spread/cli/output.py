@@ -58,7 +58,7 @@ def tolerate_broken_stderr() -> None:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - to the end
         return
     buffer = getattr(stream, "buffer", None)
-    # A console of Windows is no FileIO, nor is the stderr of a program that runs this one inside itself.
+    # A console of Windows is not a FileIO, nor is the stderr of a program that runs this one inside itself.
     if isinstance(getattr(buffer, "raw", buffer), io.FileIO):
         lenient = io.BufferedWriter(_Lenient(stream.fileno(), "w", closefd=False))
         sys.stderr = io.TextIOWrapper(lenient, stream.encoding, "backslashreplace", line_buffering=True)

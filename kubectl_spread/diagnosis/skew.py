@@ -22,7 +22,7 @@ class Passing(StrEnum):
     """Why a skew that pods of older revisions make will pass, which is what to do about it."""
 
     SUPERSEDED = "nothing to do: these pods are of an older revision, which a newer one replaces"
-    ROLLOUT = "nothing to do while the rollout goes on: without the pods of older revisions it is within maxSkew"
+    ROLLOUT = "nothing to do while the rollout continues: without the pods of older revisions it is within maxSkew"
 
 
 class Skew(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""The roll-up: whose the pods of each domain are, by owner and revision, and what runs beside what counts."""
+"""The roll-up: whose the pods of each domain are, by owner and revision, and which pods run there without counting."""
 
 from __future__ import annotations
 

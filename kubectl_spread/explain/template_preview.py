@@ -19,7 +19,7 @@ _UNKNOWN_VALUE: Final = "<value>"
 
 
 class TemplateSelectors(model.Part, frozen=True, kw_only=True):
-    """The selector of a template's clause, and what the merge will make of it; None is one that is not set."""
+    """The selector of a template's clause, and what the API server would store for it; None is one that is not set."""
 
     authored: LabelSelector | None
     merged: LabelSelector | None
@@ -29,7 +29,7 @@ class TemplateClause(model.Part, frozen=True, kw_only=True):
     """One spread constraint of a template, or one of its affinity terms that carries keys.
 
     ``presumed`` are the keys to merge whose values the controller will choose: ``<value>`` in the merged selector.
-    ``refused`` says what the API would not take, with its ``messages``; it is absent where it has nothing against the
+    ``refused`` says what the API would not take, with its ``messages``; it is absent where it allows the
     clause.
     """
 

@@ -80,7 +80,7 @@ def waiting(audit: Audit) -> list[Waiting]:
 
 
 def _told(pods: Sequence[PodRecord], inert: Sequence[Inert], audit: Audit) -> Waiting:
-    """Return what pods of one shape are told, without their names."""
+    """Return the report on pods of one shape, without their names."""
     found = place(pods[0].shape, [], audit)
     return Waiting(
         pods=[],

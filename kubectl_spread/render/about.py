@@ -40,7 +40,7 @@ def identity(cluster: Cluster) -> dict[str, str]:
 def header(cluster: Cluster, summary: Summary, rows: Iterable[Row], *, scope: bool = True) -> str:
     """Return the line that says which cluster, which Kubernetes, what was read and when; parts are two spaces apart.
 
-    How the feature gates were learned is said only where the answer depends on it. ``scope`` says that the report is
+    The source of the feature gates is printed only where the answer depends on it. ``scope`` says that the report is
     of a namespace or a cluster, and not of one workload that is named above.
     """
     parts = [label(cluster), _kubernetes(cluster) + _gates(cluster, rows), _read(cluster, summary, scope=scope)]

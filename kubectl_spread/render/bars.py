@@ -1,4 +1,4 @@
-"""Bars of domains: how many pods each has, beside the minimum and what maxSkew allows above it."""
+"""Bars of domains: how many pods each has, next to the minimum and what maxSkew allows above it."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _heights(counts: Sequence[int], most: int, *, ascii_only: bool) -> str:
 
 
 def _limit(row: Row, most: int) -> int | None:
-    """Return how many pods a domain may have by maxSkew, no more than can be shown beside ``most``; None: unknown."""
+    """Return how many pods a domain may have by maxSkew, no more than can be shown next to ``most``; None: unknown."""
     if isinstance(row.min_match_num, int) and isinstance(row.max_skew, int):
         return min(row.min_match_num + row.max_skew, 2 * max(most, 1))
     return None

@@ -35,7 +35,7 @@ def rules(found: Sequence[Rule], terminal: Terminal) -> str:
 
 def page(found: Sequence[Rule]) -> str:
     """Return the catalogue as Markdown: docs/rules.md."""
-    head = "# Rules\n\nCodes are for ever. `kubectl spread explain CODE` prints the same.\n\n"
+    head = "# Rules\n\nCodes never change and are never reused. `kubectl spread explain CODE` prints the same.\n\n"
     lines = ["| code | name | severity | summary |", "|---|---|---|---|"]
     lines += [f"| [{one.code}](#{one.code.lower()}) | {one.name} | {one.severity} | {one.summary} |" for one in found]
     return head + "\n".join(lines) + "\n" + "".join(_section(one) for one in found)

@@ -1,4 +1,4 @@
-"""What has changed from one report to the next: marks beside rows and findings, and a line that counts them."""
+"""What has changed from one report to the next: marks next to rows and findings, and a line that counts them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Changes:
         self._names = {_encoded(_name(part)) for part in parts}
 
     def mark(self, part: Row | Finding) -> str:
-        """Return ``+`` for a row or finding that was not there before, ``*`` for one that was otherwise, or a space."""
+        """Return ``+`` for a row or finding that was not there before, ``*`` for one that was different, or a space."""
         if _encoded(part) in self._parts:
             return _SAME
         return CHANGED if _encoded(_name(part)) in self._names else NEW

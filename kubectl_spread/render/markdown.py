@@ -41,7 +41,7 @@ def markdown(report: Report) -> str:
     text = f"### kubectl spread check\n\n**{_escaped(totals(report))}**\n\n{_escaped(header)}\n"
     text += "".join(f"\n**Warning:** {_escaped(warning)}\n" for warning in words.warnings(report.cluster))
     text += _table("finding", _FINDING, [_finding(one, several=several) for one in findings], _left(text) - _ROOM)
-    return text + _table("constraint row", _ROW, [_row(row, several=several) for row in rows], _left(text))
+    return text + _table("constraint", _ROW, [_row(row, several=several) for row in rows], _left(text))
 
 
 def _left(text: str) -> int:

@@ -46,7 +46,7 @@ def openmetrics(report: Report) -> str:
 
 
 class _Gauges(Collector):
-    """The gauges of a report. Values of prometheus_client's own gauges would live in files, where it is told so."""
+    """The gauges of a report: an environment variable would put the values of prometheus_client's own into files."""
 
     def __init__(self, report: Report) -> None:
         self._report = report
@@ -91,22 +91,22 @@ def _cluster(cluster: Cluster) -> Iterator[Metric]:
         version_source=cluster.version_source,
         nodes=cluster.nodes,
     )
-    yield _gauge("info", "The cluster of the report, and what it was judged by.", [(labels, 1)])
+    yield _gauge("info", "The cluster of the report, and what it was evaluated as.", [(labels, 1)])
     read = "When pods were read, by the clock of the API server."
     yield _gauge("read_timestamp_seconds", read, _single(_timestamp(cluster.read_at)))
     yield _gauge("nodes", "Nodes that were listed.", _single(cluster.node_count))
 
 
 def _totals(summary: Summary) -> Iterator[Metric]:
-    yield _gauge("judged_pods", "Pods that were judged.", _single(summary.pods))
-    yield _gauge("judged_templates", "Pod templates that were judged.", _single(summary.templates))
-    yield _gauge("constraint_rows", "Constraint rows of the report.", _single(summary.constraints))
+    yield _gauge("judged_pods", "Pods that were evaluated.", _single(summary.pods))
+    yield _gauge("judged_templates", "Pod templates that were evaluated.", _single(summary.templates))
+    yield _gauge("constraint_rows", "Constraints of the report.", _single(summary.constraints))
     severities = ((_labels(severity=str(severity)), summary.findings.of(severity)) for severity in SEVEREST_FIRST)
     yield _gauge("severity_findings", "Findings by severity.", severities)
     yield _gauge("silenced_findings", "Findings that were silenced.", _single(summary.silenced))
     yield _gauge("known_findings", "Findings that the baseline has.", _single(summary.known))
     skipped = ((_labels(reason=reason), number) for reason, number in summary.skipped.items())
-    yield _gauge("skipped_objects", "Objects or lists that were not judged, by reason.", skipped)
+    yield _gauge("skipped_objects", "Objects or lists that were not evaluated, by reason.", skipped)
 
 
 def _findings(report: Report) -> Metric:

@@ -1,4 +1,4 @@
-"""CSV: a line for each constraint row, with the worst finding on it, for spreadsheets."""
+"""CSV: a line for each constraint, with the worst finding on it, for spreadsheets."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _Cells: TypeAlias = Mapping[str, str | int | bool | UnsetType]
 def csv(report: Report) -> str:
     """Return a report as CSV (RFC 4180) with a head; what is not applicable is empty.
 
-    Findings are told on the rows that have their pods; those of templates without rows have lines of their own.
+    Findings are reported on the rows that have their pods; those of templates without rows have lines of their own.
     """
     findings: dict[FieldRef, list[Finding]] = {}
     of_rows: dict[int, list[Finding]] = {}

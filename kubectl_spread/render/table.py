@@ -65,14 +65,14 @@ def check(report: Report, layout: Layout, terminal: Terminal) -> str:
 
 
 def totals(report: Report, *, hidden: int = 0) -> str:
-    """Return the last line: what was judged, what was found, what was left out."""
+    """Return the last line: what was evaluated, what was found, what was left out."""
     summary = report.summary
     found = ", ".join(
         f"{number} {severity}{'s' if number != 1 and severity is not Severity.INFO else ''}"
         for severity in SEVEREST_FIRST
         if (number := summary.findings.of(severity))
     )
-    judged = [plural(summary.pods, "pod"), plural(summary.constraints, "constraint row")]
+    judged = [plural(summary.pods, "pod"), plural(summary.constraints, "constraint")]
     if isinstance(summary.templates, int):
         judged.append(plural(summary.templates, "pod template"))
     baseline = isinstance(summary.known, int)
@@ -84,7 +84,7 @@ def totals(report: Report, *, hidden: int = 0) -> str:
     if baseline:
         parts.append(f"{summary.known} known (baseline)")
     if report.cluster.nodes == "none":
-        parts.append("placement not judged: no nodes")
+        parts.append("placement not evaluated: no nodes")
     if summary.skipped:
         skipped = (f"{number} {_SKIPPED.get(reason, reason)}" for reason, number in summary.skipped.items())
         parts.append(f"skipped: {', '.join(skipped)}")

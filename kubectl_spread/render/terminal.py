@@ -36,7 +36,7 @@ class Terminal(msgspec.Struct, frozen=True):
         return "~" if self.ascii else "…"
 
     def narrower(self, columns: int) -> Terminal:
-        """Return what is left of the terminal beside so many columns."""
+        """Return what is left of the terminal next to so many columns."""
         return self if self.width is None else msgspec.structs.replace(self, width=self.width - columns)
 
     def styled(self, text: str, style: str) -> str:
@@ -53,7 +53,7 @@ class Column(msgspec.Struct, frozen=True):
     """A column of a table.
 
     Where the terminal is narrow, one with a ``fit`` gets narrower than its text, as far as ``least``: ``end`` and
-    ``middle`` put an ellipsis there, those of ``middle`` after all others; ``wrap`` goes on in the next line.
+    ``middle`` put an ellipsis there, those of ``middle`` after all others; ``wrap`` continues in the next line.
     """
 
     title: str

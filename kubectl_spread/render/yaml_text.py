@@ -12,7 +12,7 @@ from typing import Any, Final
 import yaml
 
 _NO_NUMBER: Final = re.compile(r"[A-Za-z]")
-"""How a text begins that is no number, date or time."""
+"""How a text begins that is not a number, date or time."""
 _WORDS: Final = frozenset({"y", "yes", "n", "no", "on", "off", "true", "false", "null"})
 """Texts that begin so and are none to one reader or another."""
 _TEXT: Final = "tag:yaml.org,2002:str"

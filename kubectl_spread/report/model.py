@@ -27,7 +27,7 @@ class Part(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Cluster(Part, frozen=True, kw_only=True):
-    """What was read and how it was judged; minors are written ``1.37``.
+    """What was read and how it was evaluated; minors are written ``1.37``.
 
     ``warnings`` say why the report may not hold for this cluster.
     """
@@ -59,7 +59,7 @@ class Workload(Part, frozen=True, kw_only=True):
 
 
 class FieldRef(NamedTuple):
-    """A field of an object: the place of a constraint row, and of a finding."""
+    """A field of an object: the place of a constraint, and of a finding."""
 
     object: ObjectRef
     path: str
@@ -204,7 +204,7 @@ class Source(Part, frozen=True, kw_only=True):
 class Finding(Part, frozen=True, kw_only=True):
     """A rule that fired for one workload and path, with the pods it is about; ``source`` where that is a manifest.
 
-    ``rows`` are the indices of the constraint rows that have any of these pods.
+    ``rows`` are the indices of the constraints that have any of these pods.
     """
 
     code: str

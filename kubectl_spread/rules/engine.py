@@ -76,7 +76,7 @@ class Baseline(msgspec.Struct, frozen=True):
         Args:
             occurring: The findings of now, silenced ones included.
             codes: The rules that were asked and could be answered.
-            scope: What is judged; a finding of another namespace is not gone.
+            scope: What is evaluated; a finding of another namespace is not gone.
         """
         now = frozenset(occurring)
         return sum(
@@ -150,7 +150,7 @@ def _sift(findings: Iterable[tuple[model.Finding, bool]], least: Severity, basel
 
 
 def _everything_is_judged(scope: Scope, skipped: Mapping[str, int]) -> bool:
-    """Tell whether all pods and templates of the namespaces that are asked for were read and judged."""
+    """Tell whether all pods and templates of the namespaces that are asked for were read and evaluated."""
     return not (scope.labels or scope.fields or scope.targets or any(skipped.get(reason) for reason in _UNREAD))
 
 

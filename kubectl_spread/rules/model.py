@@ -48,7 +48,7 @@ class Rule(msgspec.Struct, frozen=True):
     @property
     def general_fix(self) -> str:
         """The fix, whatever the workload."""
-        return self.fix.replace("{restart}", "restart the pods by their owner")
+        return self.fix.replace("{restart}", "restart the workload")
 
 
 def literal(text: str) -> str:

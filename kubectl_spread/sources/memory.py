@@ -17,7 +17,7 @@ from typing import BinaryIO, Final, Self
 from kubectl_spread.errors import SourceError
 
 LIMIT: Final = 1 << 30
-"""Bytes of input that may be held at once, unless ``--max-memory`` says otherwise."""
+"""Bytes of input that may be held at once, unless ``--max-memory`` sets another limit."""
 FREE: Final = 64 << 20
 """Bytes that compressed input may become, whatever its ratio."""
 RATIO: Final = 200
@@ -124,7 +124,7 @@ RUN: Final = Budget(LIMIT)
 
 
 def check_ratio(what: str, packed: int, unpacked: int, advice: str) -> None:
-    """Do nothing if compressed input is no bomb, as far as it is unpacked.
+    """Do nothing if compressed input is not a bomb, as far as it is unpacked.
 
     Args:
         what: What is read.

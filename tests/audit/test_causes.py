@@ -114,7 +114,7 @@ SSD = [
 STALE_WEB: Json = {"constraints": [constraint(match=["rev"], selects=STALE)]}
 
 PROVEN = {
-    "a rollout that goes on": ([*BOTH, *ABC, *web("a", owner=OLD), *web("ab")], "rollout", "certain"),
+    "a rollout that continues": ([*BOTH, *ABC, *web("a", owner=OLD), *web("ab")], "rollout", "certain"),
     "a rollout that is over, by its events": (
         [*BOTH, *ABC, *UNEVEN, scaled(OLD, "from 3 to 2", "10:00:01"), scaled(OLD, "from 1 to 0", "10:00:05")],
         "rollout",
@@ -334,7 +334,7 @@ def test_too_few_domains_alone_make_a_skew() -> None:
 
 
 def test_a_rollout_of_argo() -> None:
-    """Its ReplicaSets have no number that is read, and its events are worded otherwise."""
+    """Its ReplicaSets have no number that is read, and its events have other words."""
     sets = [replica_set(OLD, 0, "09:00:00"), replica_set(NEW, 0, "09:59:50")]
     for one in sets:
         one["metadata"]["ownerReferences"][0].update(kind="Rollout", apiVersion="argoproj.io/v1alpha1")

@@ -269,7 +269,7 @@ def test_without_eligible_domains_nothing_is_refused() -> None:
 
 
 def test_a_node_that_is_excluded_is_asked_all_the_same() -> None:
-    """74: c1 is no domain, its count is 0, and 0 + 1 - 1 is no skew."""
+    """74: c1 is not a domain, its count is 0, and 0 + 1 - 1 is not a skew."""
     pod = incoming(constraint(nodeTaintsPolicy="Honor"))
     objects = (pod, *running("a1=1 b1=1 c1=4"), *TAINTED)
     assert answered(*objects) == {"total": 3, "feasible": 3, "notMatching": 0, "missingLabel": 0}

@@ -1,4 +1,4 @@
-"""Whose the pods of a domain are, and what runs there beside what counts."""
+"""Whose the pods of a domain are, and the pods that run there without counting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What users are told about each key, and how sure that is."""
+"""The verdict on each key, and its confidence."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ ON_A1 = {"node": "a1"}
             37,
             "merged",
             "certain",
-            id="of two NotIn the last is judged",
+            id="of two NotIn the last is evaluated",
         ),
         pytest.param(
             term_pod(
@@ -370,7 +370,7 @@ TWO_HOURS_EAST = {**LABELLED, "time": "2026-09-01T12:31:00+02:00"}
             [TWO_HOURS_EAST],
             R2,
             {"manager": "kubectl-label", "time": "2026-09-01T10:31:00Z", "bound": "atOrBefore"},
-            id="times are told in UTC",
+            id="times are reported in UTC",
         ),
         pytest.param([CREATION], R2, None, id="by nobody who can be named"),
         pytest.param([OTHERS], R2, None, id="the owner of another label"),
@@ -436,7 +436,7 @@ def test_a_manifest_that_would_be_refused_is_judged_as_written() -> None:
 
 @pytest.mark.parametrize("pod", [spread_pod(stored=False), term_pod(stored=False)])
 def test_a_manifest_proves_nothing_by_what_it_lacks(pod: Json) -> None:
-    """A missing generation is no proof of age, and on 1.33 the scheduler does the merge."""
+    """A missing generation is not proof of age, and on 1.33 the scheduler does the merge."""
     assert judged(pod, minor=37) == ("merged", "certain")
 
 

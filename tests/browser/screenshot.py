@@ -20,8 +20,8 @@ def main() -> None:
     path = program()
     if path is None:
         raise SystemExit("there is no Chromium")
-    with tempfile.TemporaryDirectory() as folder, launched(path) as browser:
-        file = Path(folder, "report.html")
+    with tempfile.TemporaryDirectory() as directory, launched(path) as browser:
+        file = Path(directory, "report.html")
         file.write_text(generated.run(*generated.CHECK, "-o", "html"), encoding="utf-8")
         size = {"width": _WIDTH, "height": _HEIGHT}
         with opened(browser, file, viewport=size, color_scheme="light") as found:

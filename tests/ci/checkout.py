@@ -30,14 +30,14 @@ _NOBODY: Final = {
 }
 
 
-def copied(folder: Path) -> Path:
-    """Copy what ships into a new folder, and return it."""
+def copied(directory: Path) -> Path:
+    """Copy what ships into a new directory, and return it."""
     ignored = shutil.ignore_patterns("__pycache__")
     for name in ("kubectl_spread", "release/locks"):
-        shutil.copytree(ROOT / name, folder / name, ignore=ignored)
+        shutil.copytree(ROOT / name, directory / name, ignore=ignored)
     for name in _SHIPPED:
-        shutil.copy(ROOT / name, folder / name)
-    return folder
+        shutil.copy(ROOT / name, directory / name)
+    return directory
 
 
 def environment() -> dict[str, str]:
@@ -46,21 +46,23 @@ def environment() -> dict[str, str]:
     return {**kept, **_NOBODY}
 
 
-def commit(folder: Path) -> str:
-    """Make a folder a git repository, if it is none, with all its files in a commit; return the commit."""
+def commit(directory: Path) -> str:
+    """Make a directory a git repository, if it is none, with all its files in a commit; return the commit."""
     for command in (["init", "--quiet"], ["add", "--all"], ["commit", "--quiet", "--message", "as it is"]):
-        subprocess.run(["git", *command], cwd=folder, env=environment(), check=True)
-    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=folder, env=environment(), check=True, capture_output=True)
+        subprocess.run(["git", *command], cwd=directory, env=environment(), check=True)
+    head = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=directory, env=environment(), check=True, capture_output=True
+    )
     return head.stdout.decode().strip()
 
 
-def borrowed(folder: Path) -> Path:
-    """Fill a folder with links to what is installed here beside the plugin, for an environment without a network."""
-    folder.mkdir()
+def borrowed(directory: Path) -> Path:
+    """Fill a directory with links to the installed dependencies of the plugin, for an environment without a network."""
+    directory.mkdir()
     for found in Path(sysconfig.get_path("purelib")).iterdir():
         if found.suffix != ".pth" and not found.name.startswith(_NOT_BORROWED):
-            (folder / found.name).symlink_to(found)
-    return folder
+            (directory / found.name).symlink_to(found)
+    return directory
 
 
 def lend(repository: Path, packages: Path) -> None:

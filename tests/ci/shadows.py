@@ -58,8 +58,8 @@ class Shadows:
         for base in (self._repository, self._repository / ".venv"):
             packages = base / "lib" / version / "site-packages"
             packages.mkdir(parents=True)
-            for folder in (packages, base):
-                (folder / "shadow.pth").write_text(f"import os; {self._touch('pth')}\n", encoding="utf-8")
+            for directory in (packages, base):
+                (directory / "shadow.pth").write_text(f"import os; {self._touch('pth')}\n", encoding="utf-8")
             (packages / "sitecustomize.py").write_text(self._code("site-packages"), encoding="utf-8")
             (base / "pyvenv.cfg").write_text("home = .\ninclude-system-site-packages = false\n", encoding="utf-8")
         (self._repository / "startup.py").write_text(self._code("startup"), encoding="utf-8")
@@ -67,10 +67,10 @@ class Shadows:
 
     def programs(self) -> None:
         """Write programs of the names that the commands call, where a shell that searches the directory finds them."""
-        for folder in (self._repository, self._repository / ".venv" / "bin"):
-            folder.mkdir(parents=True, exist_ok=True)
+        for directory in (self._repository, self._repository / ".venv" / "bin"):
+            directory.mkdir(parents=True, exist_ok=True)
             for name in PROGRAMS:
-                path = folder / name
+                path = directory / name
                 path.write_text(f"#!/bin/sh\n: > '{self._marks}/program-{name}'\n", encoding="utf-8")
                 path.chmod(path.stat().st_mode | stat.S_IXUSR)
 

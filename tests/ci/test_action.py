@@ -41,16 +41,16 @@ class Outcome(NamedTuple):
 class Runner:
     """A runner: it runs the scripts of the action one after another, as GitHub's does."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, directory: Path) -> None:
         """Prepare an interpreter that has only pip, and the action from a copy of this checkout."""
-        self._temp = folder / "temp"
+        self._temp = directory / "temp"
         self._temp.mkdir()
-        self.action = checkout.copied(folder / "action")
-        self.packages = folder / "packages"
+        self.action = checkout.copied(directory / "action")
+        self.packages = directory / "packages"
         self.lock = self.action / "release" / "locks" / "archive.txt"
         self.lock.write_text(wheels.packed(self.packages), encoding="utf-8")
-        venv.create(folder / "python", with_pip=True)
-        self._python = str(folder / "python" / "bin" / "python")
+        venv.create(directory / "python", with_pip=True)
+        self._python = str(directory / "python" / "bin" / "python")
 
     def install(self, workspace: Path, **variables: str) -> tuple[int, str]:
         """Run the installation in a workspace, and return its exit status and what it printed."""
@@ -77,7 +77,7 @@ class Runner:
         return found
 
     def _script(
-        self, step: Any, known: Mapping[str, str], folder: Path, variables: Mapping[str, str] | None = None
+        self, step: Any, known: Mapping[str, str], directory: Path, variables: Mapping[str, str] | None = None
     ) -> tuple[int, str]:
         known = {"steps.python.outputs.python-path": self._python, **known}
         given = {name: EXPRESSION.sub(lambda found: known[found[1]], text) for name, text in step["env"].items()}
@@ -89,7 +89,7 @@ class Runner:
         }
         done = subprocess.run(
             ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", step["run"]],
-            cwd=folder,
+            cwd=directory,
             env={**os.environ, **of_runner, **given, **(variables or {})},
             check=False,
             text=True,
@@ -101,9 +101,9 @@ class Runner:
 
 @pytest.fixture(scope="module")
 def runner(tmp_path_factory: pytest.TempPathFactory) -> Runner:
-    folder = tmp_path_factory.mktemp("runner")
-    ready = Runner(folder)
-    status, printed = ready.install(folder)
+    directory = tmp_path_factory.mktemp("runner")
+    ready = Runner(directory)
+    status, printed = ready.install(directory)
     assert (status, printed) == (0, "")
     return ready
 
@@ -242,7 +242,7 @@ def hostile(runner: Runner, workspace: Path, tmp_path_factory: pytest.TempPathFa
 def test_nothing_of_the_checked_repository_runs(
     runner: Runner, workspace: Path, hostile: Shadows, variables: dict[str, str]
 ) -> None:
-    """A manifest with maxSkew 0 still fails, whatever lies beside it."""
+    """A manifest with maxSkew 0 still fails, whatever lies next to it."""
     assert runner.install(workspace, **variables) == (0, "")
     outcome = runner(workspace, variables, files="manifests")
     assert hostile.ran == []
@@ -254,7 +254,7 @@ def test_nothing_of_the_checked_repository_runs(
 def test_pip_builds_nothing_of_the_checked_repository(
     runner: Runner, workspace: Path, hostile: Shadows, variables: dict[str, str]
 ) -> None:
-    """Settings of pip that name the repository itself end the step, where pip is told to read them."""
+    """Settings of pip that name the repository itself end the step, where pip is made to read them."""
     status, printed = runner.install(workspace, RUNNER_TEMP=str(workspace.parent), **variables)
     assert hostile.ran == []
     assert status == 1

@@ -52,11 +52,11 @@ def test_manifests_that_run_the_check_pass_it(name: str) -> None:
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a directory with wheels of the plugin and of what it needs, and the lock file of a release for these."""
-    folder = tmp_path_factory.mktemp("index") / "wheels"
-    locked = wheels.packed(folder, live=True)
-    wheel = wheels.of_the_plugin(folder)
-    (folder / "requirements.txt").write_text(requirements.text(wheel.read_bytes(), locked), encoding="utf-8")
-    return folder
+    directory = tmp_path_factory.mktemp("index") / "wheels"
+    locked = wheels.packed(directory, live=True)
+    wheel = wheels.of_the_plugin(directory)
+    (directory / "requirements.txt").write_text(requirements.text(wheel.read_bytes(), locked), encoding="utf-8")
+    return directory
 
 
 @pytest.mark.parametrize("name", JOBS)
@@ -76,8 +76,8 @@ def test_the_containers_of_a_job_run_what_the_lock_names(name: str, index: Path,
         assert command[0] == "python"
         command[0] = str(tmp_path / "python" / "bin" / "python")
         environment = {**os.environ, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(index), "PIP_NO_COMPILE": "1"}
-        folder = tmp_path / "directory"
-        return subprocess.run(command, cwd=folder, env=environment, check=False, capture_output=True, text=True)
+        directory = tmp_path / "directory"
+        return subprocess.run(command, cwd=directory, env=environment, check=False, capture_output=True, text=True)
 
     installed = run(*install["command"], *install["args"])
     assert (installed.returncode, installed.stdout, installed.stderr) == (0, "", "")

@@ -34,12 +34,12 @@ class Hooks:
 
 @pytest.fixture(scope="module")
 def hooks(tmp_path_factory: pytest.TempPathFactory) -> Hooks:
-    folder = tmp_path_factory.mktemp("pre-commit")
-    repository = checkout.copied(folder / "kubectl-spread")
-    packages = checkout.borrowed(folder / "installed")
+    directory = tmp_path_factory.mktemp("pre-commit")
+    repository = checkout.copied(directory / "kubectl-spread")
+    packages = checkout.borrowed(directory / "installed")
     checkout.lend(repository, packages)
     # pip finds the build backend by PYTHONPATH; the hook, which is isolated, finds what it imports by what was lent.
-    paths = {"PRE_COMMIT_HOME": str(folder / "home"), "PYTHONPATH": str(packages)}
+    paths = {"PRE_COMMIT_HOME": str(directory / "home"), "PYTHONPATH": str(packages)}
     return Hooks(repository, checkout.commit(repository), {**checkout.environment(), **checkout.OFFLINE, **paths})
 
 
@@ -47,12 +47,12 @@ def hooks(tmp_path_factory: pytest.TempPathFactory) -> Hooks:
 class Project:
     """A git repository with manifests, and a configuration of pre-commit."""
 
-    folder: Path
+    directory: Path
     hooks: Hooks
 
     def add(self, path: Path, name: str) -> None:
-        """Add a manifest, in the folder ``manifests``."""
-        target = self.folder / "manifests" / name
+        """Add a manifest, in the directory ``manifests``."""
+        target = self.directory / "manifests" / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, target)
 
@@ -60,15 +60,15 @@ class Project:
         """Write a configuration that takes the hooks from the copy of this checkout."""
         for one in config["repos"]:
             one.update(repo=str(self.hooks.repository), rev=self.hooks.commit)
-        with (self.folder / ".pre-commit-config.yaml").open("w", encoding="utf-8") as file:
+        with (self.directory / ".pre-commit-config.yaml").open("w", encoding="utf-8") as file:
             YAML(typ="safe").dump(config, file)
 
     def run(self, *arguments: str, **variables: str) -> tuple[int, str]:
         """Commit what there is, run pre-commit, and return its exit status and what it printed."""
-        checkout.commit(self.folder)
+        checkout.commit(self.directory)
         done = subprocess.run(
             [PRE_COMMIT, *arguments],
-            cwd=self.folder,
+            cwd=self.directory,
             env={**self.hooks.environment, **variables},
             check=False,
             text=True,
@@ -87,13 +87,13 @@ def project(tmp_path: Path, hooks: Hooks) -> Project:
     return made
 
 
-def in_folders() -> Any:
+def in_directories() -> Any:
     hook = {"id": "kubectl-spread-folders", "args": ["-f", "manifests", "-R", "--server-version=1.37"]}
     return {"repos": [{"hooks": [hook]}]}
 
 
 def test_healthy_manifests_pass(project: Project) -> None:
-    (project.folder / "values.yaml").write_text("replicas: 3\n")
+    (project.directory / "values.yaml").write_text("replicas: 3\n")
     status, printed = project.run("run", "--all-files")
     assert (status, "Passed" in printed) == (0, True), printed
 
@@ -113,15 +113,15 @@ def test_only_the_files_that_are_passed_are_read(project: Project) -> None:
 
 
 def test_a_file_that_cannot_be_read_fails(project: Project) -> None:
-    (project.folder / "manifests" / "chart.yaml").write_text("kind: {{ .Values.kind }}\n")
+    (project.directory / "manifests" / "chart.yaml").write_text("kind: {{ .Values.kind }}\n")
     status, printed = project.run("run", "--all-files")
     assert status == 1
     assert "exit code: 2" in printed
     assert "error: manifests/chart.yaml:1" in printed
 
 
-def test_folders_are_read_whatever_changes(project: Project) -> None:
-    project.configure(in_folders())
+def test_directories_are_read_whatever_changes(project: Project) -> None:
+    project.configure(in_directories())
     assert project.run("run", "--all-files")[0] == 0
     project.add(REFUSED, "deeper/refused.yaml")
     status, printed = project.run("run", "--files", "manifests/coredns.yaml")
@@ -139,7 +139,7 @@ def test_nothing_of_the_checked_repository_runs(
     project: Project, tmp_path_factory: pytest.TempPathFactory, first: str
 ) -> None:
     """Not even with PYTHONPATH, which pre-commit hands to its hooks; it imports none of these modules itself."""
-    hostile = Shadows(project.folder, tmp_path_factory.mktemp("marks") / "marks")
+    hostile = Shadows(project.directory, tmp_path_factory.mktemp("marks") / "marks")
     hostile.imports(tuple(name for name in shadows.IMPORTED if name not in {"ruamel", "yaml"}))
     project.add(REFUSED, "refused.yaml")
     path = first + project.hooks.environment["PYTHONPATH"]

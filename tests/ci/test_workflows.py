@@ -30,10 +30,10 @@ UNSAFE = {
 """Maps an audit of zizmor to a job that it is about."""
 
 
-def zizmor(folder: Path) -> subprocess.CompletedProcess[str]:
+def zizmor(directory: Path) -> subprocess.CompletedProcess[str]:
     """Run zizmor without a network on what GitHub reads of a repository."""
     command = [str(BIN / "zizmor"), "--offline", "--no-progress", "--color=never", "--persona=pedantic", "."]
-    return subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
+    return subprocess.run(command, cwd=directory, check=False, capture_output=True, text=True)
 
 
 @pytest.mark.parametrize(
@@ -56,10 +56,10 @@ def test_zizmor_finds_nothing() -> None:
 
 @pytest.mark.parametrize("audit", UNSAFE)
 def test_zizmor_would_find_it(audit: str, tmp_path: Path) -> None:
-    folder = tmp_path / ".github" / "workflows"
-    folder.mkdir(parents=True)
+    directory = tmp_path / ".github" / "workflows"
+    directory.mkdir(parents=True)
     job = f"name: unsafe\non: issues\njobs:\n  unsafe:\n    runs-on: ubuntu-latest\n    {UNSAFE[audit]}\n"
-    (folder / "unsafe.yml").write_text(job, encoding="utf-8")
+    (directory / "unsafe.yml").write_text(job, encoding="utf-8")
     done = zizmor(tmp_path)
     assert done.returncode > 10
     assert f"[{audit}]" in done.stdout

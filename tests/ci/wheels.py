@@ -52,16 +52,16 @@ _LIVE: Final = frozenset(
 _PIN: Final = re.compile(r"^([\w.-]+)(?:\[[\w,]+\])?==(\S+)", flags=re.MULTILINE)
 
 
-def packed(folder: Path, *, live: bool = False) -> str:
+def packed(directory: Path, *, live: bool = False) -> str:
     """Fill a new directory with wheels of what the lock file names, and return a lock file for these.
 
     Args:
-        folder: The directory to make.
+        directory: The directory to make.
         live: Whether what only the login to a cluster takes is among them.
     """
-    folder.mkdir()
+    directory.mkdir()
     pins = [pin for pin in _PIN.findall(LOCK.read_text(encoding="utf-8")) if live or pin[0] not in _LIVE]
-    return "".join(pinned(name, version, _pack(distribution(name), folder)) for name, version in pins)
+    return "".join(pinned(name, version, _pack(distribution(name), directory)) for name, version in pins)
 
 
 def pinned(name: str, version: str, wheel: Path) -> str:
@@ -69,20 +69,20 @@ def pinned(name: str, version: str, wheel: Path) -> str:
     return f"{name}=={version} --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n"
 
 
-def of_the_plugin(folder: Path) -> Path:
-    """Build the plugin's own wheel into ``folder`` and return it."""
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+def of_the_plugin(directory: Path) -> Path:
+    """Build the plugin's own wheel into ``directory`` and return it."""
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(directory)]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
-    (wheel,) = folder.glob("kubectl_spread-*.whl")
+    (wheel,) = directory.glob("kubectl_spread-*.whl")
     return wheel
 
 
-def _pack(installed: Distribution, folder: Path) -> Path:
+def _pack(installed: Distribution, directory: Path) -> Path:
     files = [PurePosixPath(file.as_posix()) for file in installed.files or ()]
     kept = [file for file in files if ".." not in file.parts and "__pycache__" not in file.parts]
     (record,) = (file for file in kept if file.name == "RECORD")
     kept.remove(record)
-    wheel = folder / f"{record.parent.name.removesuffix('.dist-info')}-{_tag(installed)}.whl"
+    wheel = directory / f"{record.parent.name.removesuffix('.dist-info')}-{_tag(installed)}.whl"
     contents = {str(file): Path(str(installed.locate_file(str(file)))).read_bytes() for file in kept}
     lines = [f"{name},{_digest(content)},{len(content)}\n" for name, content in contents.items()]
     with zipfile.ZipFile(wheel, "w") as archive:

@@ -24,8 +24,8 @@ SKEWED = [
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the folder that commands run in."""
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the directory that commands run in."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -51,7 +51,7 @@ def against(objects: Sequence[Json], *arguments: str) -> Any:
     return json.loads(check(objects, "--baseline", BASELINE, "-o", "json", *arguments).stdout)
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize("form", ["json", "yaml"])
 def test_what_is_known_is_counted_and_does_not_fail(form: str) -> None:
     remember([named("old")], form)
@@ -59,7 +59,7 @@ def test_what_is_known_is_counted_and_does_not_fail(form: str) -> None:
     result = check([named("old")], "--baseline", BASELINE, "--fail-on", "info")
     assert (result.exit_code, result.stderr) == (0, "")
     assert "SPR101" not in result.stdout
-    assert result.stdout.endswith("no new findings; 1 known (baseline); placement not judged: no nodes\n")
+    assert result.stdout.endswith("no new findings; 1 known (baseline); placement not evaluated: no nodes\n")
     found = against([named("old")])
     assert found["findings"] == []
     assert found["summary"] == {
@@ -75,7 +75,7 @@ def test_what_is_known_is_counted_and_does_not_fail(form: str) -> None:
     assert found["pods"][0]["verdict"] == "stale-label"
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_what_is_new_is_shown_and_fails() -> None:
     remember([named("old")])
     result = check([named("old"), named("new")], "--baseline", BASELINE, "--fail-on", "info")
@@ -86,7 +86,7 @@ def test_what_is_new_is_shown_and_fails() -> None:
     assert check([named("old"), named("new")], "--baseline", BASELINE, "-o", "name").stdout == "po/new\n"
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize(
     ("before", "now", "known"),
     [
@@ -108,7 +108,7 @@ def test_what_makes_a_finding_known(before: Json, now: Json, known: int) -> None
     assert len(found["findings"]) == 1 - known
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_another_path_is_new() -> None:
     made = stale("p")["spec"]["topologySpreadConstraints"]
     remember([{**named("p"), "spec": {"topologySpreadConstraints": made}}])
@@ -118,21 +118,21 @@ def test_another_path_is_new() -> None:
     assert (found["summary"]["known"], found["summary"]["gone"]) == (0, 1)
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_more_pods_do_not_make_a_finding_new() -> None:
     remember([named("web-1", owner="ReplicaSet/web")])
     found = against([named("web-1", owner="ReplicaSet/web"), named("web-2", owner="ReplicaSet/web")])
     assert (found["findings"], found["summary"]["known"]) == ([], 1)
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_without_a_baseline_nothing_is_known_or_gone() -> None:
     summary = json.loads(check([named("p")], "-o", "json").stdout)["summary"]
     assert not {"known", "gone"} & summary.keys()
     assert "known" not in check([named("p")]).stdout
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize(
     ("now", "arguments", "said"),
     [
@@ -144,7 +144,7 @@ def test_without_a_baseline_nothing_is_known_or_gone() -> None:
         pytest.param([healthy("a")], ("--select", "SPR102"), "", id="a rule that did not run"),
         pytest.param([healthy("a")], ("-n", "default"), "2 findings of the baseline are gone\n", id="its namespace"),
         pytest.param([healthy("a"), healthy("s", namespace="shop")], ("-n", "shop"), "", id="another namespace"),
-        pytest.param([healthy("a"), healthy("b")], ("a",), "", id="only some pods are judged, by name"),
+        pytest.param([healthy("a"), healthy("b")], ("a",), "", id="only some pods are evaluated, by name"),
         pytest.param([healthy("a"), healthy("b")], ("-l", "app=web"), "", id="or by label"),
         pytest.param([healthy("a"), healthy("b")], ("--field-selector", "spec.nodeName=a1"), "", id="or by field"),
     ],
@@ -157,7 +157,7 @@ def test_what_is_gone_is_told(now: list[Json], arguments: tuple[str, ...], said:
     assert gone == (int(said.partition(" ")[0]) if said else 0)
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_nothing_is_said_to_be_gone_that_could_not_be_read() -> None:
     remember([named("a")])
     result = check([MALFORMED], "--baseline", BASELINE, "-o", "json")
@@ -166,7 +166,7 @@ def test_nothing_is_said_to_be_gone_that_could_not_be_read() -> None:
     assert "gone" not in json.loads(result.stdout)["summary"]
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_a_skew_is_not_gone_where_no_nodes_are_known() -> None:
     remember(SKEWED)
     assert [finding["code"] for finding in json.loads(Path(BASELINE).read_text())["findings"]] == ["SPR301"]
@@ -174,7 +174,7 @@ def test_a_skew_is_not_gone_where_no_nodes_are_known() -> None:
     assert against(SKEWED[:3])["summary"]["gone"] == 0
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_several_findings_of_one_place() -> None:
     """The worst of them is what is known."""
     remember([named("p", node=""), named("p", namespace="shop")])
@@ -186,14 +186,14 @@ def test_several_findings_of_one_place() -> None:
     assert (summary["known"], summary["gone"]) == (1, 1)
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_templates_are_known_too() -> None:
     objects = [deployment(constraints=[constraint(match=["nope"])])]
     remember(objects)
     assert against(objects)["summary"]["known"] == 1
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_a_later_report_may_hold_more() -> None:
     remember([named("p")])
     base = json.loads(Path(BASELINE).read_text())
@@ -212,7 +212,7 @@ FINDING = """\
 HEAD = "apiVersion: kubectl-spread/v1\nkind: SpreadReport\n"
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -236,7 +236,7 @@ HEAD = "apiVersion: kubectl-spread/v1\nkind: SpreadReport\n"
         ),
         pytest.param(HEAD, "bad:1: findings: is missing", id="no findings"),
         pytest.param(
-            HEAD + "findings: 3\n", "bad:3: findings: expected array, got integer", id="findings are no array"
+            HEAD + "findings: 3\n", "bad:3: findings: expected array, got integer", id="findings are not an array"
         ),
         pytest.param(
             HEAD + "findings:\n" + FINDING.replace("SPR101", "101"),
@@ -269,14 +269,14 @@ def test_a_baseline_that_is_no_report(text: str, said: str) -> None:
     assert result.stderr.count("\n") == 1
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_a_baseline_that_cannot_be_read() -> None:
     result = check([healthy("p")], "--baseline", "gone.json")
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == "error: error reading gone.json: no such file or directory\n"
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_a_baseline_from_standard_input() -> None:
     remember([named("p")])
     Path("now.json").write_text(json.dumps(named("p")))
@@ -288,7 +288,7 @@ def test_a_baseline_from_standard_input() -> None:
     assert result.stderr == "error: --baseline and --filename cannot both be standard input\n"
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize(
     ("least", "codes", "silenced"),
     [("info", ["SPR108", "SPR101", "SPR101"], 0), ("warning", ["SPR101", "SPR101"], 1), ("error", ["SPR101"], 2)],
@@ -301,7 +301,7 @@ def test_severity(least: str, codes: list[str], silenced: int) -> None:
     assert sum(found["summary"]["findings"].values()) == len(codes)
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize(
     ("least", "fail_on", "status"),
     [("warning", "info", 1), ("error", "info", 0), ("error", "warning", 0), ("info", "error", 0)],
@@ -312,7 +312,7 @@ def test_what_is_less_than_asked_for_does_not_fail(least: str, fail_on: str, sta
     assert ("1 silenced" in result.stdout) is (least == "error")
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_what_is_silenced_is_not_known_too() -> None:
     remember([named("p")])
     summary = against([named("p")], "--severity", "error")["summary"]
@@ -334,7 +334,7 @@ def manifest(found: Json) -> Json:
     return {**found, "metadata": metadata}
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize(
     ("objects", "said"),
     [
@@ -351,7 +351,7 @@ def test_a_capture_without_managed_fields(objects: list[Json], said: str) -> Non
     assert check(objects).stderr == said
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_the_hint_stands_beside_other_notes() -> None:
     result = run("explain", "p", "-f", "-", stdin=json.dumps(stale("p")))
     assert result.stderr == JUDGED + CAPTURE

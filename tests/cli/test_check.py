@@ -17,7 +17,7 @@ from tests.generated import ROOT, SAMPLE
 
 WEB = {"app": "web"}
 R2 = {"app": "web", "rev": "r2"}
-JUDGED = "judged as Kubernetes 1.37, the newest release known (--server-version chooses another)\n"
+JUDGED = "evaluated as Kubernetes 1.37, the newest release known (--server-version chooses another)\n"
 
 
 def stale(name: str, node: str = "a1", **fields: Any) -> Json:
@@ -33,8 +33,8 @@ REPLICA_SET = deployment("web-1", kind="ReplicaSet", owner="Deployment/web", lab
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the folder that commands run in; no kubeconfig could be found from there."""
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the directory that commands run in; no kubeconfig could be found from there."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
     return tmp_path
@@ -62,14 +62,14 @@ SIBLING = {**stale("sibling"), "metadata": {**stale("sibling")["metadata"], "lab
 """A pod whose selector no longer counts the stale ones."""
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize(
     ("objects", "arguments", "status"),
     [
         pytest.param([healthy("p")], (), 0, id="healthy is 0"),
         pytest.param([healthy("p")], ("--fail-on", "info"), 0, id="whatever --fail-on says"),
         pytest.param([stale("p"), SIBLING], (), 0, id="a warning is 0 by default"),
-        pytest.param([stale("p"), SIBLING], ("--fail-on", "error"), 0, id="a warning is no error"),
+        pytest.param([stale("p"), SIBLING], ("--fail-on", "error"), 0, id="a warning is not an error"),
         pytest.param([stale("p"), SIBLING], ("--fail-on", "warning"), 1, id="a warning is 1 where asked for"),
         pytest.param([stale("p"), SIBLING], ("--fail-on", "info"), 1, id="and where less is"),
         pytest.param([stale("p")], ("--fail-on", "warning"), 0, id="without siblings a changed label is info"),
@@ -90,7 +90,7 @@ def test_exit_status(objects: list[Json], arguments: tuple[str, ...], status: in
     assert check(*objects, arguments=(*arguments, *form)).exit_code == status
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -127,7 +127,7 @@ def test_usage_errors_are_one_line_on_stderr(arguments: tuple[str, ...], said: s
     assert said in result.stderr
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize(
     "arguments", [("--nonsense",), ("-o", "xml"), ("--fail-on", "x"), ("--show", "x"), ("--chunk-size", "-1")]
 )
@@ -138,7 +138,7 @@ def test_unknown_flags_and_values_are_2(arguments: tuple[str, ...]) -> None:
     assert result.stderr.count("\n") == 1
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -154,20 +154,20 @@ def test_no_resources_found(arguments: tuple[str, ...], words: str, form: tuple[
     assert result.stderr == JUDGED + words
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_an_empty_report_is_a_report() -> None:
     found = report(EMPTY)
     assert (found["constraints"], found["summary"]["pods"]) == ([], 0)
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_workloads_without_pods_are_not_nothing() -> None:
     result = check(deployment(constraints=[constraint()]))
     assert "No resources" not in result.output
     assert result.exit_code == 0
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_data_goes_to_stdout_and_all_else_to_stderr() -> None:
     result = check(stale("p"), MALFORMED, arguments=("-o", "json"))
     assert json.loads(result.stdout)["summary"]["skipped"] == {"malformed": 1}
@@ -177,7 +177,7 @@ def test_data_goes_to_stdout_and_all_else_to_stderr() -> None:
     assert [pod["name"] for pod in json.loads(result.stdout)["pods"]] == ["p"]
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_the_version_is_not_remarked_upon_when_it_was_given() -> None:
     result = check(healthy("p"), arguments=("--server-version", "v1.34.2", "-o", "json"))
     assert result.stderr == ""
@@ -186,14 +186,14 @@ def test_the_version_is_not_remarked_upon_when_it_was_given() -> None:
     assert "serverVersion" not in cluster
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_a_minor_that_is_not_known_is_refused() -> None:
     result = check(healthy("p"), arguments=("--server-version", "1.99", "-o", "json"))
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == "error: --server-version: Kubernetes 1.99 is not known (1.27 to 1.38 are known)\n"
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_gates_are_reported() -> None:
     gate = "MatchLabelKeysInPodTopologySpreadSelectorMerge"
     cluster = report(healthy("p"), arguments=("--feature-gates", f"{gate}=false"))["cluster"]
@@ -202,7 +202,7 @@ def test_gates_are_reported() -> None:
 
 
 def judged(found: Any) -> list[str]:
-    """Return the judged pods as ``namespace/name``, by their groups."""
+    """Return the evaluated pods as ``namespace/name``, by their groups."""
     return [f"{group['namespace']}/{name}" for group in found["groups"] for name in group["pods"]]
 
 
@@ -215,7 +215,7 @@ PODS = (
 )
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize(
     ("arguments", "found"),
     [
@@ -243,7 +243,7 @@ def test_scope(arguments: tuple[str, ...], found: list[str]) -> None:
     assert judged(report(*PODS, arguments=arguments)) == found
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_several_names_of_which_one_is_missing() -> None:
     result = check(*PODS, arguments=("a", "nope", "-o", "json"))
     assert result.exit_code == 2
@@ -255,7 +255,7 @@ IGNORED = {"annotations": {"kubectl-spread/ignore": "SPR101, SPR301"}}
 IGNORED_BY_NAME = {"annotations": {"kubectl-spread/ignore": "spr3,stale-label"}}
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize(
     ("objects", "arguments", "codes", "silenced"),
     [
@@ -306,11 +306,11 @@ def test_silencing(objects: list[Json], arguments: tuple[str, ...], codes: list[
     assert found["summary"]["silenced"] == silenced
 
 
-def test_files_folders_and_recursion(folder: Path) -> None:
-    (folder / "more" / "deep").mkdir(parents=True)
-    (folder / "one.json").write_text(json.dumps(healthy("one")))
-    (folder / "more" / "two.json").write_text(json.dumps(healthy("two")))
-    (folder / "more" / "deep" / "three.json").write_text(json.dumps(healthy("three")))
+def test_files_directories_and_recursion(directory: Path) -> None:
+    (directory / "more" / "deep").mkdir(parents=True)
+    (directory / "one.json").write_text(json.dumps(healthy("one")))
+    (directory / "more" / "two.json").write_text(json.dumps(healthy("two")))
+    (directory / "more" / "deep" / "three.json").write_text(json.dumps(healthy("three")))
     for arguments, names in (
         (("-f", "one.json"), ["one"]),
         (("-f", "more"), ["two"]),
@@ -321,14 +321,14 @@ def test_files_folders_and_recursion(folder: Path) -> None:
         assert [name.partition("/")[2] for name in judged(found)] == names
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_a_path_that_does_not_exist_is_2() -> None:
     result = run("check", "-f", "gone.yaml")
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == 'error: the path "gone.yaml" does not exist\n'
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_nothing_that_is_read_reaches_the_terminal_as_it_is() -> None:
     """Names of malformed objects are shown on stderr."""
     broken = {**MALFORMED, "metadata": {"name": "\x1b[31m\u202eevil"}}
@@ -337,13 +337,13 @@ def test_nothing_that_is_read_reaches_the_terminal_as_it_is() -> None:
     assert "\u202e" not in result.output
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_a_foreign_kind_is_skipped_and_told() -> None:
     found = report(healthy("p"), {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}})
     assert found["summary"]["skipped"] == {"unknownKind": 1}
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_nodes_in_the_files_answer_placement() -> None:
     found = report(healthy("p"), node_json("a1"))
     assert found["cluster"]["nodes"] == "listed"
@@ -351,13 +351,13 @@ def test_nodes_in_the_files_answer_placement() -> None:
     assert report(healthy("p"))["cluster"]["nodes"] == "none"
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize(("color", "colored"), [("always", True), ("never", False), ("auto", False)])
 def test_color(color: str, colored: bool) -> None:
     assert ("\x1b[" in check(stale("p"), arguments=("--color", color)).stdout) is colored
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_table_without_headers() -> None:
     text = check(stale("p"), arguments=("--no-headers",)).stdout
     assert text.startswith("po/p")

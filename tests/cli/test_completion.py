@@ -1,4 +1,4 @@
-"""What a shell, or kubectl for a shell, is told to complete a word to; live names are in ``tests/e2e``."""
+"""The completions that a shell, or kubectl for a shell, receives for a word; live names are in ``tests/e2e``."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_what_cannot_be_understood_is_no_error(words: tuple[str, ...]) -> None:
 
 def test_flags_have_descriptions() -> None:
     lines, _ = asked("check", "--name")
-    assert lines == ["--namespace\tThe namespace to judge."]
+    assert lines == ["--namespace\tThe namespace to check."]
     assert "--namespace" not in candidates("check", "--namespace", "shop", "--na")
     assert {"--context", "--select", "-n"} <= set(candidates("check", "-"))
 
@@ -105,7 +105,7 @@ DIRECTIVES: Mapping[str, int] = {
 
 @pytest.mark.parametrize(("line", "expected"), DIRECTIVES.items(), ids=DIRECTIVES)
 def test_what_the_shell_is_to_do(line: str, expected: int) -> None:
-    """Files and folders are its own; a value that ends in ``=`` goes on."""
+    """Files and directories are its own; a value that ends in ``=`` continues."""
     lines, directive = asked(*line.split(" "))
     assert directive == expected
     assert bool(lines) == (line in {"check --expect-domains z", "check --fail-on "})

@@ -146,7 +146,7 @@ def test_rules_as_json() -> None:
         "summary": rule.summary,
         "message": rule.message,
         "why": rule.why,
-        "fix": "restart the pods by their owner",
+        "fix": "restart the workload",
         "source": rule.source,
         "needsNodes": False,
     }
@@ -190,7 +190,7 @@ TEAM = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default",
 
 
 def test_explain_quotes_captured_events() -> None:
-    """The scheduler's own words stand beside ours, in text and in JSON."""
+    """The scheduler's own words stand next to ours, in text and in JSON."""
     objects = [STALE, WAITS, REPLICA_SET, node_json("a1"), LATE]
     text = explain(*objects, arguments=("deploy/web",)).stdout
     assert "the scheduler's own words, 3 times about web-2, last at 2026-09-01T10:31:00Z:" in text

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from tests.cli.test_check import run
-from tests.e2e.healthy_folder import DESERVED, FOLDER, place, serious
+from tests.e2e.healthy_directory import DESERVED, DIRECTORY, place, serious
 
 MINORS = ("1.33", "1.34", "1.37")
 
 
 def report(*arguments: str) -> Any:
-    result = run("check", "-f", str(FOLDER), *arguments, "-o", "json")
+    result = run("check", "-f", str(DIRECTORY), *arguments, "-o", "json")
     assert result.exit_code == 0, result.stderr
     return json.loads(result.stdout)
 
@@ -46,7 +46,7 @@ def test_upgrades_are_quiet(before: str, after: str) -> None:
     assert serious(report("--from", before, "--to", after)["findings"]) == DESERVED.keys()
 
 
-@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.yaml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(DIRECTORY.glob("*.yaml")), ids=lambda path: path.stem)
 def test_each_file_stands_alone(path: Path) -> None:
     """A chart is checked before it is installed, without its neighbours."""
     found = json.loads(run("check", "-f", str(path), "--server-version", "1.37", "-o", "json").stdout)

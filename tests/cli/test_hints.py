@@ -1,4 +1,4 @@
-"""Notes on stderr about what nothing in scope heeds, and about what is not judged."""
+"""Notes on stderr about what nothing in scope respects, and about what is not evaluated."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ def test_unknown_words_in_annotations_are_told_once() -> None:
 @pytest.mark.parametrize(
     ("objects", "said"),
     [
-        pytest.param([FINISHED], "nothing to judge: 1 finished pod skipped", id="finished"),
-        pytest.param([FINISHED, OTHER_FINISHED], "nothing to judge: 2 finished pods skipped", id="two"),
-        pytest.param([MIRROR], "nothing to judge: 1 mirror pod skipped", id="mirror"),
+        pytest.param([FINISHED], "nothing to check: 1 finished pod skipped", id="finished"),
+        pytest.param([FINISHED, OTHER_FINISHED], "nothing to check: 2 finished pods skipped", id="two"),
+        pytest.param([MIRROR], "nothing to check: 1 mirror pod skipped", id="mirror"),
         pytest.param(
-            [FINISHED, MIRROR], "nothing to judge: 1 finished pod and 1 mirror pod skipped", id="finished and mirror"
+            [FINISHED, MIRROR], "nothing to check: 1 finished pod and 1 mirror pod skipped", id="finished and mirror"
         ),
         pytest.param([EMPTY], "No resources found", id="none"),
         pytest.param(

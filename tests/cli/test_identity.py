@@ -84,7 +84,7 @@ def run(*arguments: str) -> Result:
 
 
 def cluster(*arguments: str) -> Any:
-    """Return the cluster of a report that has nothing to say beside it."""
+    """Return the cluster of a report without notes on stderr."""
     found = run(*arguments, "-o", "json")
     assert (found.exit_code, found.stderr) == (0, ""), found.output
     return json.loads(found.stdout)["cluster"]
@@ -142,7 +142,7 @@ def test_another_server_has_no_name(server: Routed) -> None:
     "reply", [status(403, "Forbidden", "no"), status(404, "NotFound", "no"), Reply(body=b"{}"), Reply(body=b"<html>")]
 )
 def test_a_uid_that_cannot_be_read_is_left_out(server: Routed, reply: Reply) -> None:
-    """No permission for it is no reason for another exit status, nor for a line on stderr."""
+    """No permission for it is not a reason for another exit status, nor for a line on stderr."""
     server.kube_system = reply
     found = cluster("check")
     assert "uid" not in found

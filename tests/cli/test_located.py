@@ -19,18 +19,18 @@ OTHER = selector({"app": "other"})
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def write(folder: Path, *objects: Json) -> None:
+def write(directory: Path, *objects: Json) -> None:
     """Write each object to a line of a file."""
-    (folder / "f").write_text("\n".join(map(json.dumps, objects)), encoding="utf-8")
+    (directory / "f").write_text("\n".join(map(json.dumps, objects)), encoding="utf-8")
 
 
 def manifest(name: str, **fields: Any) -> Json:
-    """Return a pod that is no captured one."""
+    """Return a pod that is not a captured one."""
     found = pod_json(name, labels={"app": "web"}, constraints=[constraint(selects=OTHER)], **fields)
     return {**found, "metadata": {key: value for key, value in found["metadata"].items() if key != "uid"}}
 
@@ -39,39 +39,39 @@ def captured(name: str, **fields: Any) -> Json:
     return pod_json(name, labels={"app": "web"}, constraints=[constraint(selects=OTHER)], **fields)
 
 
-def test_captured_objects_have_no_place(folder: Path) -> None:
-    write(folder, captured("p"), node_json("a1"))
+def test_captured_objects_have_no_place(directory: Path) -> None:
+    write(directory, captured("p"), node_json("a1"))
     assert sources("-f", "f") == [None]
 
 
-def test_pods_of_a_workload_are_where_the_field_is(folder: Path) -> None:
+def test_pods_of_a_workload_are_where_the_field_is(directory: Path) -> None:
     """The path is the pods', so it is the first of them that is a manifest."""
     owned = [captured("web-1", owner="Deployment/web"), *(manifest(f"web-{i}", owner="Deployment/web") for i in (3, 2))]
-    write(folder, *owned)
+    write(directory, *owned)
     (finding,) = findings("-f", "f")
     assert (finding["object"], finding["pods"]) == ({"kind": "Deployment", "name": "web"}, ["web-1", "web-2", "web-3"])
     assert finding["source"]["line"] == 3
 
 
-def test_captured_pods_of_a_workload_that_is_a_manifest(folder: Path) -> None:
+def test_captured_pods_of_a_workload_that_is_a_manifest(directory: Path) -> None:
     """Then the template is what can be corrected."""
     template = deployment(constraints=[constraint(selects=OTHER)])
-    write(folder, captured("web-1", owner="Deployment/web"), template)
+    write(directory, captured("web-1", owner="Deployment/web"), template)
     (finding,) = findings("-f", "f")
     assert finding["path"] == "spec.topologySpreadConstraints[0]"
     column = json.dumps(template).index('{"maxSkew"') + 1
     assert finding["source"] == {"file": "f", "line": 2, "column": column}
 
 
-def test_a_template_that_lacks_the_field(folder: Path) -> None:
+def test_a_template_that_lacks_the_field(directory: Path) -> None:
     """It is where that could be written: in the pod spec, which is there."""
     template = deployment(nodeSelector={"a": "b"})
-    write(folder, captured("web-1", owner="Deployment/web"), template)
+    write(directory, captured("web-1", owner="Deployment/web"), template)
     column = json.dumps(template).rindex('"spec"') + 1
     assert sources("-f", "f") == [{"file": "f", "line": 2, "column": column}]
 
 
-def test_a_default_constraint_is_in_no_manifest(folder: Path) -> None:
+def test_a_default_constraint_is_in_no_manifest(directory: Path) -> None:
     plain = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -81,7 +81,7 @@ def test_a_default_constraint_is_in_no_manifest(folder: Path) -> None:
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"selector": {"app": "web"}}}
     nodes = [node_json("a1"), node_json("b1", labels={"topology.kubernetes.io/zone": "b"})]
     write(
-        folder,
+        directory,
         service,
         *nodes,
         {**plain},
@@ -97,21 +97,21 @@ def test_a_default_constraint_is_in_no_manifest(folder: Path) -> None:
     assert ("p", 4, 1) in places
 
 
-def test_objects_without_a_name(folder: Path) -> None:
+def test_objects_without_a_name(directory: Path) -> None:
     unnamed = {**manifest("x"), "metadata": {"generateName": "p-", "labels": {"app": "web"}}}
-    write(folder, unnamed, unnamed)
+    write(directory, unnamed, unnamed)
     assert [one["line"] for one in sources("-f", "f")] == [1, 2]
 
 
-def test_the_first_object_of_a_name_counts(folder: Path) -> None:
+def test_the_first_object_of_a_name_counts(directory: Path) -> None:
     malformed = {**manifest("p"), "spec": {"nodeName": 7}}
-    write(folder, malformed, {**manifest("p"), "kind": "Node"}, manifest("p"), manifest("p"))
+    write(directory, malformed, {**manifest("p"), "kind": "Node"}, manifest("p"), manifest("p"))
     assert [one["line"] for one in sources("-f", "f")] == [3]
 
 
-def test_explain_says_it_too(folder: Path) -> None:
+def test_explain_says_it_too(directory: Path) -> None:
     text, _ = place(SHAPES["brackets"])
-    (folder / "f").write_text(text, encoding="utf-8")
+    (directory / "f").write_text(text, encoding="utf-8")
     result = CliRunner().invoke(cli, ["explain", "p", "-f", "f", "-o", "json"])
     (finding,) = (one for one in contract.loaded(result.stdout)["findings"] if one["code"] == "SPR206")
     assert finding["source"] == {"file": "f", "line": 5, "column": 31}

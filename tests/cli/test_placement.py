@@ -1,4 +1,4 @@
-"""Captures whose nodes are not those of the pods: nothing is claimed about placement, and that is no success."""
+"""Captures whose nodes are not those of the pods: nothing is claimed about placement, and that is not a success."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_none_of_the_pods_nodes_was_read() -> None:
     found = check(*PODS, *OTHER, arguments=("-o", "json", "--fail-on", "never"))
     assert found.exit_code == 2
     read = "5 bound pods run on nodes not among the 2 nodes that were read (n0, n1, n2 and 2 more)"
-    assert f"{read}: placement is not judged" in found.stderr
+    assert f"{read}: placement is not evaluated" in found.stderr
     told = report(found)
     assert told["cluster"]["nodes"] == "none"
     assert all("domains" not in row and "skew" not in row for row in told["constraints"])
@@ -41,7 +41,8 @@ def test_one_pod_on_a_node_that_was_not_read() -> None:
     found = check(PODS[0], *OTHER)
     assert found.exit_code == 2
     assert (
-        "1 bound pod runs on a node not among the 2 nodes that were read (n0): placement is not judged" in found.stderr
+        "1 bound pod runs on a node not among the 2 nodes that were read (n0): placement is not evaluated"
+        in found.stderr
     )
 
 
@@ -56,7 +57,7 @@ def test_one_pod_on_a_node_that_was_not_read() -> None:
 )
 def test_what_says_nothing_about_the_list_of_nodes(objects: list[Json]) -> None:
     found = check(*objects)
-    assert "placement is not judged" not in found.stderr
+    assert "placement is not evaluated" not in found.stderr
     assert found.exit_code != 2
 
 

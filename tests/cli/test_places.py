@@ -15,7 +15,7 @@ from tests.builders import constraint, pod_json
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def directory(tmp_path: Path) -> Path:
     """Return a directory with a manifest in a directory of its own, and links to it."""
     inputs = tmp_path / "in"
     inputs.mkdir()
@@ -28,12 +28,12 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def check(folder: Path, *arguments: str, redirection: str = "", **variables: str) -> tuple[int, str]:
+def check(directory: Path, *arguments: str, redirection: str = "", **variables: str) -> tuple[int, str]:
     """Return the exit status and the last line of stderr of a check."""
     command = ["sh", "-c", f'exec "$@" {redirection}', "sh", sys.executable, "-m", "kubectl_spread", "check"]
     environment = {**os.environ, **variables}
     done = subprocess.run(
-        [*command, *arguments], cwd=folder, env=environment, check=False, capture_output=True, text=True
+        [*command, *arguments], cwd=directory, env=environment, check=False, capture_output=True, text=True
     )
     assert "Traceback" not in done.stderr
     return done.returncode, (done.stderr.splitlines() or [""])[-1]
@@ -42,21 +42,21 @@ def check(folder: Path, *arguments: str, redirection: str = "", **variables: str
 @pytest.mark.parametrize(
     "output",
     ["in/in.json", "./in/../in/in.json", "other/in.json", "link", "hard"],
-    ids=["same", "path", "folder", "link", "hard"],
+    ids=["same", "path", "directory", "link", "hard"],
 )
 @pytest.mark.parametrize("inputs", [["-f", "in/in.json"], ["-f", "in"], ["-f", "link"], ["--manifests", "in"]], ids=str)
-def test_an_input_is_not_replaced(folder: Path, inputs: list[str], output: str) -> None:
-    before = (folder / "in" / "in.json").read_bytes()
-    status, message = check(folder, *inputs, "-o", f"yaml={output}")
+def test_an_input_is_not_replaced(directory: Path, inputs: list[str], output: str) -> None:
+    before = (directory / "in" / "in.json").read_bytes()
+    status, message = check(directory, *inputs, "-o", f"yaml={output}")
     assert status == 2
     assert message.startswith(f"error: -o would replace {output}")
     assert message.endswith(" reads that file: name another file")
-    assert (folder / "in" / "in.json").read_bytes() == before
-    assert check(folder, *inputs, "--output-file", output) == (status, message)
+    assert (directory / "in" / "in.json").read_bytes() == before
+    assert check(directory, *inputs, "--output-file", output) == (status, message)
 
 
-def test_standard_input_is_not_replaced(folder: Path) -> None:
-    outcome = check(folder, "-f", "-", "-o", "json=hard", redirection="<in/in.json")
+def test_standard_input_is_not_replaced(directory: Path) -> None:
+    outcome = check(directory, "-f", "-", "-o", "json=hard", redirection="<in/in.json")
     assert outcome == (2, "error: -o would replace hard, and -f - reads that file: name another file")
 
 
@@ -64,21 +64,21 @@ def test_standard_input_is_not_replaced(folder: Path) -> None:
     "option",
     ["baseline", "scheduler-config", "kubeconfig", "certificate-authority", "client-certificate", "client-key"],
 )
-def test_no_file_of_an_option_is_replaced(folder: Path, option: str) -> None:
+def test_no_file_of_an_option_is_replaced(directory: Path, option: str) -> None:
     """The file is not even read before that."""
-    (folder / "file").write_text("kept", encoding="utf-8")
-    outcome = check(folder, "-f", "in", f"--{option}", "file", "-o", "json=./file")
+    (directory / "file").write_text("kept", encoding="utf-8")
+    outcome = check(directory, "-f", "in", f"--{option}", "file", "-o", "json=./file")
     assert outcome == (
         2,
         f"error: -o would replace ./file, which is file, and --{option} reads that file: name another file",
     )
-    assert (folder / "file").read_text(encoding="utf-8") == "kept"
+    assert (directory / "file").read_text(encoding="utf-8") == "kept"
 
 
-def test_the_kubeconfig_is_not_replaced(folder: Path) -> None:
+def test_the_kubeconfig_is_not_replaced(directory: Path) -> None:
     for name in ("one", "two"):
-        (folder / name).write_text("", encoding="utf-8")
-    status, message = check(folder, "-o", "json=two", KUBECONFIG=f"one{os.pathsep}two")
+        (directory / name).write_text("", encoding="utf-8")
+    status, message = check(directory, "-o", "json=two", KUBECONFIG=f"one{os.pathsep}two")
     assert (status, message) == (
         2,
         "error: -o would replace two, and the kubeconfig reads that file: name another file",
@@ -86,15 +86,15 @@ def test_the_kubeconfig_is_not_replaced(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["json", "yaml"])
-def test_a_report_in_the_directory_is_replaced_by_the_next_one(folder: Path, form: str) -> None:
-    target = folder / "in" / f"report.{form}"
-    assert check(folder, "-f", "in", "-o", f"{form}={target}")[0] == 0
+def test_a_report_in_the_directory_is_replaced_by_the_next_one(directory: Path, form: str) -> None:
+    target = directory / "in" / f"report.{form}"
+    assert check(directory, "-f", "in", "-o", f"{form}={target}")[0] == 0
     target.write_bytes(target.read_bytes() + b"\n")
-    status, message = check(folder, "-f", "in", "-o", f"{form}={target}")
+    status, message = check(directory, "-f", "in", "-o", f"{form}={target}")
     assert "would replace" not in message
     assert status == 0
     assert not target.read_bytes().endswith(b"\n\n")
-    assert check(folder, "-f", "in", "-f", str(target), "-o", f"{form}={target}")[0] == 2
+    assert check(directory, "-f", "in", "-f", str(target), "-o", f"{form}={target}")[0] == 2
 
 
 @pytest.mark.parametrize(
@@ -108,42 +108,42 @@ def test_a_report_in_the_directory_is_replaced_by_the_next_one(folder: Path, for
         ("here", "here-hard"),
     ],
 )
-def test_two_outputs_do_not_go_to_one_file(folder: Path, first: str, second: str) -> None:
-    (folder / "here").touch()
-    (folder / "here-link").symlink_to("here")
-    os.link(folder / "here", folder / "here-hard")
-    outcome = check(folder, "-f", "in", "-o", f"json={first}", "-o", f"yaml={second}")
+def test_two_outputs_do_not_go_to_one_file(directory: Path, first: str, second: str) -> None:
+    (directory / "here").touch()
+    (directory / "here-link").symlink_to("here")
+    os.link(directory / "here", directory / "here-hard")
+    outcome = check(directory, "-f", "in", "-o", f"json={first}", "-o", f"yaml={second}")
     assert outcome == (2, f"error: several -o go to {first} and {second}, which are one file: write -o FORMAT=FILE")
-    assert not (folder / "new").exists()
+    assert not (directory / "new").exists()
 
 
-def test_what_the_shell_writes_to_is_not_replaced(folder: Path) -> None:
-    outcome = check(folder, "-f", "in", "-o", "json=out", "-o", "wide", redirection=">out")
+def test_what_the_shell_writes_to_is_not_replaced(directory: Path) -> None:
+    outcome = check(directory, "-f", "in", "-o", "json=out", "-o", "wide", redirection=">out")
     assert outcome == (2, "error: several -o go to out and standard output, which are one file: write -o FORMAT=FILE")
 
 
 @pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1"])
-def test_standard_output_by_its_path_is_standard_output(folder: Path, name: str) -> None:
+def test_standard_output_by_its_path_is_standard_output(directory: Path, name: str) -> None:
     """A pipe would get two reports, one in the other."""
-    outcome = check(folder, "-f", "in", "-o", f"json={name}", "-o", "yaml")
+    outcome = check(directory, "-f", "in", "-o", f"json={name}", "-o", "yaml")
     refusal = f"several -o go to {name} and standard output, which are one file: write -o FORMAT=FILE"
     assert outcome == (2, f"error: {refusal}")
 
 
-def test_the_current_directory_is_removed(folder: Path) -> None:
+def test_the_current_directory_is_removed(directory: Path) -> None:
     """A relative path can neither be resolved nor be written to then."""
-    (folder / "gone").mkdir()
+    (directory / "gone").mkdir()
     command = ["sh", "-c", 'cd gone && rmdir ../gone && exec "$@"', "sh", sys.executable, "-I", "-m", "kubectl_spread"]
-    arguments = ["check", "-f", str(folder / "in"), "-o", "json=x"]
-    done = subprocess.run([*command, *arguments], cwd=folder, check=False, capture_output=True, text=True)
+    arguments = ["check", "-f", str(directory / "in"), "-o", "json=x"]
+    done = subprocess.run([*command, *arguments], cwd=directory, check=False, capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1] == "error: cannot write x: No such file or directory"
 
 
-def test_files_that_differ_are_all_written(folder: Path) -> None:
+def test_files_that_differ_are_all_written(directory: Path) -> None:
     """Directories with names that differ in case are others where the file system says so."""
     for name in ("a/report", "b/report", "report"):
-        (folder / name).parent.mkdir(exist_ok=True)
+        (directory / name).parent.mkdir(exist_ok=True)
     outputs = [word for name in ("a/report", "b/report", "report") for word in ("-o", f"json={name}")]
-    assert check(folder, "-f", "in", *outputs)[0] == 0
-    assert len({(folder / name).read_bytes() for name in ("a/report", "b/report", "report")}) == 1
+    assert check(directory, "-f", "in", *outputs)[0] == 0
+    assert len({(directory / name).read_bytes() for name in ("a/report", "b/report", "report")}) == 1

@@ -20,21 +20,21 @@ from tests.cli.test_startup import imported
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_place_of_a_field(shape: str, folder: Path) -> None:
+def test_the_place_of_a_field(shape: str, directory: Path) -> None:
     text, (line, column) = place(SHAPES[shape])
-    (folder / "web.yaml").write_bytes(text.encode())
+    (directory / "web.yaml").write_bytes(text.encode())
     assert sources("-f", "web.yaml") == [{"file": "web.yaml", "line": line, "column": column}]
 
 
-def test_places_by_numbers(folder: Path) -> None:
+def test_places_by_numbers(directory: Path) -> None:
     """What the marks above stand for, written out."""
-    (folder / "web.yaml").write_text(f"{CONFIG}---\n{WEB}        - {BLOCK}\n", encoding="utf-8")
+    (directory / "web.yaml").write_text(f"{CONFIG}---\n{WEB}        - {BLOCK}\n", encoding="utf-8")
     assert sources("-f", "web.yaml") == [{"file": "web.yaml", "line": 14, "column": 11}]
 
 
@@ -47,21 +47,21 @@ def test_places_by_numbers(folder: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("shape", ["brackets behind what is not ASCII", "JSON in one line"])
-def test_files_that_are_encoded(shape: str, encoded: Callable[[bytes], bytes], folder: Path) -> None:
+def test_files_that_are_encoded(shape: str, encoded: Callable[[bytes], bytes], directory: Path) -> None:
     text, (line, column) = place(SHAPES[shape])
-    (folder / "web").write_bytes(encoded(text.encode()))
+    (directory / "web").write_bytes(encoded(text.encode()))
     assert sources("-f", "web") == [{"file": "web", "line": line, "column": column}]
 
 
-def test_folders(folder: Path) -> None:
+def test_directories(directory: Path) -> None:
     for name in ("a", "b/c"):
-        (folder / name).mkdir(parents=True)
+        (directory / name).mkdir(parents=True)
         text, _ = place(SHAPES["one document"].replace("name: web", f"name: web-{name[0]}"))
-        (folder / name / "web.yaml").write_text(text, encoding="utf-8")
+        (directory / name / "web.yaml").write_text(text, encoding="utf-8")
     expected = [{"file": f"{name}/web.yaml", "line": 9, "column": 9} for name in ("a", "b/c")]
     assert sources("-f", ".", "-R") == expected
     assert sources("-f", "./a", "-f", "b//c") == expected
-    absolute = f"{folder}/a/web.yaml"
+    absolute = f"{directory}/a/web.yaml"
     assert sources("-f", absolute) == [{"file": absolute, "line": 9, "column": 9}]
 
 
@@ -81,9 +81,9 @@ def test_neither_can_a_pipe() -> None:
         os.close(reader)
 
 
-def test_large_files_are_not_read_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_files_are_not_read_again(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text, _ = place(SHAPES["the second document"])
-    (folder / "f").write_text(text, encoding="utf-8")
+    (directory / "f").write_text(text, encoding="utf-8")
     monkeypatch.setattr(positions, "MOST_BYTES", len(text) - 1)
     assert sources("-f", "f") == [{"file": "f", "line": 8}]
 
@@ -103,10 +103,10 @@ PATH = FieldPath.parse("spec.template.spec.topologySpreadConstraints[0]")
         pytest.param(None, id="gone"),
     ],
 )
-def test_a_file_that_has_changed(now: str | None, folder: Path) -> None:
+def test_a_file_that_has_changed(now: str | None, directory: Path) -> None:
     """The line is what it was; a column of another text would be wrong."""
     if now is not None:
-        (folder / "f").write_text(now, encoding="utf-8")
+        (directory / "f").write_text(now, encoding="utf-8")
     was = Position("f", 6)
     field = (WEB_REF, was, PATH)
     assert positions.fields([field]) == {field: was}
@@ -124,27 +124,27 @@ def test_a_file_that_has_changed(now: str | None, folder: Path) -> None:
         (WEB.partition("spec:")[0], (1, 1), "{"),
     ],
 )
-def test_what_of_a_field_is_written(written: str, place: tuple[int, int], begins: str, folder: Path) -> None:
+def test_what_of_a_field_is_written(written: str, place: tuple[int, int], begins: str, directory: Path) -> None:
     """Without the field it is the innermost around it, at its key; in JSON as in YAML."""
     field = (WEB_REF, Position("f", 1), PATH)
-    (folder / "f").write_text(written, encoding="utf-8")
+    (directory / "f").write_text(written, encoding="utf-8")
     assert positions.fields([field]) == {field: Position("f", *place)}
     text = json.dumps(YAML(typ="safe").load(written), indent=2)
-    (folder / "f").write_text(text, encoding="utf-8")
+    (directory / "f").write_text(text, encoding="utf-8")
     found = positions.fields([field])[field]
     assert found.line
     assert found.column
     assert text.splitlines()[found.line - 1][found.column - 1 :].startswith(begins)
 
 
-def test_a_file_whose_name_is_no_text(folder: Path) -> None:
+def test_a_file_whose_name_is_no_text(directory: Path) -> None:
     text, _ = place(SHAPES["one document"])
-    Path(os.fsdecode(os.fsencode(folder) + b"/\xff.yaml")).write_text(text, encoding="utf-8")
+    Path(os.fsdecode(os.fsencode(directory) + b"/\xff.yaml")).write_text(text, encoding="utf-8")
     assert sources("-f", ".") == [{"file": "\\xff.yaml", "line": 9, "column": 9}]
 
 
-def test_tables_do_not_wait_for_places(folder: Path) -> None:
+def test_tables_do_not_wait_for_places(directory: Path) -> None:
     text, _ = place(SHAPES["one document"])
-    (folder / "f").write_text(text, encoding="utf-8")
+    (directory / "f").write_text(text, encoding="utf-8")
     for form, located in (("table", False), ("name", False), ("json", True)):
         assert ("kubectl_spread.sources.files.positions" in imported("check", "-f", "f", "-o", form)) == located

@@ -1,4 +1,4 @@
-"""Several objects of one kind, namespace and name: manifests are all judged, captures contradict each other."""
+"""Several objects of one kind, namespace and name: manifests are all evaluated, captures contradict each other."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def run(*arguments: str, stdin: str = "") -> Result:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -47,7 +47,7 @@ def findings(*arguments: str) -> list[tuple[str, str, int]]:
     return [(found["code"], found["source"]["file"], found["source"]["line"]) for found in report["findings"]]
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize("reverse", [False, True])
 def test_overlays_with_a_fault_in_either(reverse: bool) -> None:
     """The second one was dropped: its fault did not show."""
@@ -61,7 +61,7 @@ def test_overlays_with_a_fault_in_either(reverse: bool) -> None:
     assert (merged.exit_code, f"{wrong}:1" in merged.stderr) == (1, True)
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_overlays_do_not_share_a_selector_with_themselves() -> None:
     for name, replicas in (("base", 1), ("dev", 2), ("prod", 3)):
         web, other = (deployment(one, constraints=[constraint()]) for one in ("web", "other"))
@@ -74,7 +74,7 @@ def test_overlays_do_not_share_a_selector_with_themselves() -> None:
     assert shared == {("web", "deploy/other"), ("other", "deploy/web")}
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize(
     "objects",
     [
@@ -89,7 +89,7 @@ def test_two_documents_of_one_file(objects: list[Json]) -> None:
     assert (report["summary"]["pods"], report["summary"]["skipped"]) == (2, {})
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_two_templates_with_the_same_fault_are_both_named() -> None:
     write("a.json", deployment("web", constraints=[WRONG], replicas=1))
     write("b.json", deployment("web", constraints=[WRONG], replicas=2))
@@ -99,7 +99,7 @@ def test_two_templates_with_the_same_fault_are_both_named() -> None:
     assert findings("-f", ".") == [("SPR201", "a.json", 1), ("SPR201", "b.json", 1)]
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_equal_manifests_count_once() -> None:
     write("a.json", deployment("web", constraints=[WRONG]))
     write("b.json", deployment("web", constraints=[WRONG]))
@@ -108,7 +108,7 @@ def test_equal_manifests_count_once() -> None:
     assert [found["source"]["file"] for found in report["findings"]] == ["a.json"]
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_manifests_that_differ_only_in_a_field_that_is_not_known() -> None:
     misspelt = deployment("web", constraints=[GOOD])
     misspelt["spec"]["template"]["spec"]["topologySpreadConstraint"] = []
@@ -116,7 +116,7 @@ def test_manifests_that_differ_only_in_a_field_that_is_not_known() -> None:
     assert findings("-f", "web.json") == [("SPR215", "web.json", 2)]
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_captures_that_contradict_each_other() -> None:
     before, after = (pod_json("web", labels={"rev": rev}, constraints=[GOOD]) for rev in ("r1", "r2"))
     write("before.json", before)
@@ -133,7 +133,7 @@ def test_captures_that_contradict_each_other() -> None:
     assert report["summary"]["skipped"] == {"conflicting": 1}
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_nodes_that_contradict_each_other() -> None:
     """A node that somebody wrote by hand stands for one of a cluster as well."""
     write("nodes.json", node_json("a1"), node_json("a1", zone="b"))
@@ -142,7 +142,7 @@ def test_nodes_that_contradict_each_other() -> None:
     assert "error: nodes.json:2: a1: another object of this name is in nodes.json:1" in result.stderr
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_captures_of_the_same_object_are_one() -> None:
     """Whether they have managedFields, and whatever is not read of them."""
     pod = pod_json("web", constraints=[GOOD])
@@ -155,9 +155,9 @@ def test_captures_of_the_same_object_are_one() -> None:
     assert result.exit_code == 0
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_a_manifest_of_an_object_that_was_captured() -> None:
-    """Both are judged: what is, and what is meant to be."""
+    """Both are evaluated: what is, and what is meant to be."""
     stored = deployment("web", constraints=[GOOD])
     stored["metadata"]["uid"] = "1"
     for order in (("stored.json", "meant.json"), ("meant.json", "stored.json")):
@@ -166,7 +166,7 @@ def test_a_manifest_of_an_object_that_was_captured() -> None:
         assert findings(*(word for name in order for word in ("-f", name))) == [("SPR201", "meant.json", 1)]
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_explain_asks_which() -> None:
     write("a.json", deployment("web", constraints=[GOOD]))
     write("b.json", deployment("web", constraints=[WRONG]))

@@ -17,8 +17,8 @@ LOG = {"app": "log", "controller-revision-hash": "h1"}
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the folder that commands run in."""
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the directory that commands run in."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -33,7 +33,7 @@ FEW = [healthy("fine"), stale("bad")]
 MANY = [*(healthy(f"fine-{index}") for index in range(50)), stale("bad")]
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize("form", [(), ("-o", "wide")])
 @pytest.mark.parametrize(
     ("objects", "arguments", "hidden"),
@@ -41,7 +41,7 @@ MANY = [*(healthy(f"fine-{index}") for index in range(50)), stale("bad")]
         pytest.param(FEW, (), 0, id="few are all shown"),
         pytest.param(FEW, ("--show", "all"), 0, id="all"),
         pytest.param(FEW, ("--show", "problems"), 1, id="problems"),
-        pytest.param(FEW, ("--show", "problems", "--ignore", "SPR1"), 2, id="what is silenced is no problem"),
+        pytest.param(FEW, ("--show", "problems", "--ignore", "SPR1"), 2, id="what is silenced is not a problem"),
         pytest.param(FEW, ("--show", "problems", "--severity", "error"), 2, id="nor is what is less than asked for"),
         pytest.param(MANY, (), 50, id="of many only problems are shown"),
         pytest.param(MANY, ("--show", "all"), 0, id="unless all are asked for"),
@@ -56,10 +56,10 @@ def test_show(objects: list[Json], arguments: tuple[str, ...], hidden: int, form
         assert rows[0].startswith("po/bad ")
     said = f"; {hidden} row{'' if hidden == 1 else 's'} without findings not shown (--show all)"
     assert (said in found) is bool(hidden)
-    assert f"{len(objects)} pods, {len(objects)} constraint rows" in found
+    assert f"{len(objects)} pods, {len(objects)} constraints" in found
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize("show", ["all", "problems"])
 def test_show_changes_only_the_table(show: str) -> None:
     for form in ("json", "yaml", "name"):
@@ -91,7 +91,7 @@ ON_SOME = [daemon(index) for index in range(0, 200, 2)]
 """A DaemonSet that runs in one of two zones, as one with a nodeSelector does."""
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_the_pods_of_a_daemon_set_are_a_row_a_clause() -> None:
     pods = [daemon(index, pending=index > 190) for index in range(200)]
     found = text([*pods, *map(node_json, NODES)])
@@ -103,11 +103,11 @@ def test_the_pods_of_a_daemon_set_are_a_row_a_clause() -> None:
         "ds/log     kubernetes.io/hostname ScheduleAnyway              200   -          -            -     1",
         "ds/log     kubernetes.io/hostname podAntiAffinity required    200   merged     -            -     -",
     ]
-    assert found.splitlines()[-1].startswith("200 pods, 3 constraint rows")
+    assert found.splitlines()[-1].startswith("200 pods, 3 constraints")
     assert "SPR3" not in found
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize(
     "pods", [pytest.param(ON_SOME, id="running"), pytest.param([daemon(0, pending=True)], id="pending")]
 )
@@ -119,7 +119,7 @@ def test_a_daemon_set_chooses_its_nodes_itself(pods: list[Json]) -> None:
     assert all("nodes" not in group for group in found["groups"])
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_other_pods_count_those_of_a_daemon_set() -> None:
     web = healthy("web", node="b000", labels={"app": "log"})
     web["spec"]["topologySpreadConstraints"][0]["labelSelector"] = selector({"app": "log"})
@@ -129,7 +129,7 @@ def test_other_pods_count_those_of_a_daemon_set() -> None:
     assert {domain["value"]: domain["matchNum"] for domain in row["domains"]} == {"a": 100, "b": 1}
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("directory")
 def test_pods_of_a_daemon_set_that_differ_are_told_once() -> None:
     pods = [daemon(index, stored=[] if index < 20 else None) for index in range(200)]
     found = json.loads(text([*pods, *map(node_json, NODES)], "-o", "json"))

@@ -1,4 +1,4 @@
-"""``--defaults`` and ``--scheduler-config`` on files: what is said, the exit status, and what people are shown."""
+"""``--defaults`` and ``--scheduler-config`` on files: what is reported, the exit status, and what people are shown."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ profiles:
 
 @pytest.fixture
 def offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run in a folder with a configuration, from where no kubeconfig could be found."""
+    """Run in a directory with a configuration, from where no kubeconfig could be found."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
     (tmp_path / "scheduler.yaml").write_text(CONFIG, encoding="utf-8")
@@ -87,7 +87,7 @@ def test_rows(arguments: tuple[str, ...], expected: list[tuple[str, str, bool]])
 
 
 def test_services_are_not_read_unless_asked_for() -> None:
-    """Without the options they are of a kind that is not judged, malformed or not."""
+    """Without the options they are of a kind that is not evaluated, malformed or not."""
     broken = {**SERVICE, "spec": {"selector": []}}
     silent = json.loads(check(web("p"), broken, arguments=("-o", "json")).stdout)
     assert silent["summary"]["skipped"] == {"unknownKind": 1}

@@ -36,7 +36,7 @@ def run(command: str, *arguments: str, stdin: str = "") -> tuple[int, str, list[
     named = ["web"] if command == "explain" else []
     result = CliRunner().invoke(cli, [command, *named, *arguments], input=stdin)
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    said = [line for line in result.stderr.splitlines() if not line.startswith("judged as")]
+    said = [line for line in result.stderr.splitlines() if not line.startswith("evaluated as")]
     return result.exit_code, result.stdout, said
 
 

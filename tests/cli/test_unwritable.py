@@ -30,31 +30,31 @@ COMMANDS = [
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Return a folder with a file to read."""
+def directory(tmp_path: Path) -> Path:
+    """Return a directory with a file to read."""
     found = (pod_json("p", constraints=[constraint()]), deployment(constraints=[constraint()]))
     (tmp_path / "cluster.json").write_text("\n".join(map(json.dumps, found)), encoding="utf-8")
     return tmp_path
 
 
-def written(folder: Path, arguments: tuple[str, ...], redirection: str) -> tuple[int, str]:
+def written(directory: Path, arguments: tuple[str, ...], redirection: str) -> tuple[int, str]:
     """Return the exit status and the last line of stderr of a command whose stdout a shell redirects."""
     command = ["sh", "-c", f'exec "$@" {redirection}', "sh", sys.executable, "-m", "kubectl_spread", *arguments]
-    done = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=directory, check=False, capture_output=True, text=True, timeout=60)
     assert "Traceback" not in done.stderr
     return done.returncode, done.stderr.splitlines()[-1]
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize("arguments", COMMANDS)
-def test_a_full_device(folder: Path, arguments: tuple[str, ...]) -> None:
+def test_a_full_device(directory: Path, arguments: tuple[str, ...]) -> None:
     said = "error: cannot write to standard output: No space left on device"
-    assert written(folder, arguments, f">{FULL}") == (2, said)
+    assert written(directory, arguments, f">{FULL}") == (2, said)
 
 
 @pytest.mark.parametrize("arguments", COMMANDS)
-def test_a_closed_output(folder: Path, arguments: tuple[str, ...]) -> None:
-    assert written(folder, arguments, ">&-") == (2, "error: cannot write to standard output: Bad file descriptor")
+def test_a_closed_output(directory: Path, arguments: tuple[str, ...]) -> None:
+    assert written(directory, arguments, ">&-") == (2, "error: cannot write to standard output: Bad file descriptor")
 
 
 BROKEN = {"closed": "2>&-", "full": f"2>{FULL}", "read only": "2</dev/null", "nobody reads": ""}
@@ -70,13 +70,15 @@ SPEAKING = [
 """Commands that have something to say on stderr."""
 
 
-def both(folder: Path, arguments: tuple[str, ...], redirection: str, reader: bool) -> tuple[int, str, str]:
+def both(directory: Path, arguments: tuple[str, ...], redirection: str, reader: bool) -> tuple[int, str, str]:
     """Return the exit status, stdout and stderr of a command whose stderr a shell redirects."""
     command = ["sh", "-c", f'exec "$@" {redirection}', "sh", sys.executable, "-m", "kubectl_spread", *arguments]
     read, write = os.pipe()
     if not reader:
         os.close(read)
-    done = subprocess.run(command, cwd=folder, check=False, stdout=subprocess.PIPE, stderr=write, text=True, timeout=60)
+    done = subprocess.run(
+        command, cwd=directory, check=False, stdout=subprocess.PIPE, stderr=write, text=True, timeout=60
+    )
     os.close(write)
     said = b""
     if reader:
@@ -88,15 +90,15 @@ def both(folder: Path, arguments: tuple[str, ...], redirection: str, reader: boo
 @pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize("broken", BROKEN)
 @pytest.mark.parametrize("arguments", SPEAKING)
-def test_a_broken_stderr_loses_no_data(folder: Path, arguments: tuple[str, ...], broken: str) -> None:
+def test_a_broken_stderr_loses_no_data(directory: Path, arguments: tuple[str, ...], broken: str) -> None:
     """Nor does it change the exit status."""
-    (folder / "broken.json").write_text("{", encoding="utf-8")
-    status, data, said = both(folder, arguments, "", reader=True)
+    (directory / "broken.json").write_text("{", encoding="utf-8")
+    status, data, said = both(directory, arguments, "", reader=True)
     assert said
-    assert both(folder, arguments, BROKEN[broken], reader=False) == (status, data, "")
+    assert both(directory, arguments, BROKEN[broken], reader=False) == (status, data, "")
 
 
-def test_a_reader_that_has_stopped_costs_no_data(folder: Path) -> None:
+def test_a_reader_that_has_stopped_costs_no_data(directory: Path) -> None:
     """The pipe is full and does not block: a message waits for a while, and then it is lost."""
     read, write = os.pipe()
     os.set_blocking(write, False)
@@ -104,7 +106,7 @@ def test_a_reader_that_has_stopped_costs_no_data(folder: Path) -> None:
         while True:
             os.write(write, b"." * 4096)
     command = [sys.executable, "-m", "kubectl_spread", *COMMANDS[0]]
-    done = subprocess.run(command, cwd=folder, check=False, stdout=subprocess.PIPE, stderr=write, timeout=60)
+    done = subprocess.run(command, cwd=directory, check=False, stdout=subprocess.PIPE, stderr=write, timeout=60)
     os.close(write)
     os.close(read)
     assert done.returncode == 0

@@ -53,8 +53,8 @@ def codes(*objects: Json, arguments: tuple[str, ...] = ()) -> set[str]:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        pytest.param(("--from", "1.x"), '--from: "1.x" is no Kubernetes version (write 1.37)', id="--from"),
-        pytest.param(("--to", "2.0"), '--to: "2.0" is no Kubernetes version (write 1.37)', id="--to"),
+        pytest.param(("--from", "1.x"), '--from: "1.x" is not a Kubernetes version (write 1.37)', id="--from"),
+        pytest.param(("--to", "2.0"), '--to: "2.0" is not a Kubernetes version (write 1.37)', id="--to"),
         *(
             pytest.param(
                 (option, version), f"{option}: Kubernetes {version} is not known ({KNOWN})", id=f"{option} {word}"
@@ -64,8 +64,8 @@ def codes(*objects: Json, arguments: tuple[str, ...] = ()) -> set[str]:
         ),
         pytest.param(
             ("--from", "1.33", "--server-version", "1.34"),
-            "--from 1.33 and --server-version 1.34 both name the version to judge by: give one",
-            id="two versions to judge by",
+            "--from 1.33 and --server-version 1.34 both name the version to evaluate as: give one",
+            id="two versions to evaluate as",
         ),
         pytest.param(
             ("--from", "1.34", "--to", "1.37", "--feature-gates", "MatchLabelKeysInPodTopologySpread=false"),
@@ -101,7 +101,7 @@ def test_usage_errors(arguments: tuple[str, ...], said: str, command: str) -> No
         pytest.param(("--from", "1.33", "--server-version", "v1.33.4"), [], id="the same twice"),
         pytest.param(
             ("--to", "1.33"),
-            ["judged as Kubernetes 1.37, the newest release known (--server-version chooses another)"],
+            ["evaluated as Kubernetes 1.37, the newest release known (--server-version chooses another)"],
             id="--to alone, and lower",
         ),
     ],

@@ -86,7 +86,7 @@ def _hold_kubernetes(run: Run) -> bool:
 
 
 def _hold_descheduler(run: Run) -> bool:
-    """Ask the descheduler, which is no part of a minor; return whether there is a disagreement."""
+    """Ask the descheduler, which is not part of a minor; return whether there is a disagreement."""
     started = time.monotonic()
     tally = descheduler.run(run.seed, descheduler.size(run.cases))
     _print_rows(DESCHEDULER, {DESCHEDULER_VERSION: tally}, time.monotonic() - started)

@@ -62,7 +62,7 @@ def place(pod: Json, *others: Json, nodes: Sequence[Json] = THREE) -> Json:
 
 
 def rank(pod: Json, *others: Json, nodes: Sequence[Json] = THREE, feasible: str = "") -> Json:
-    """Ask for the scores of nodes; all are feasible unless said otherwise."""
+    """Ask for the scores of nodes; all are feasible by default."""
     names = feasible.split() or [node["metadata"]["name"] for node in nodes]
     return {"kind": "scores", "pod": pod, "pods": list(others), "nodes": list(nodes), "feasible": names}
 
@@ -76,7 +76,7 @@ def attract(
 
 
 def incoming(*constraints: Json, **fields: Any) -> Json:
-    """Return a pending pod; it has one hard zone constraint with maxSkew 1 unless said otherwise."""
+    """Return a pending pod; it has one hard zone constraint with maxSkew 1 by default."""
     return pod_json("new", constraints=constraints or [constraint()], **fields)
 
 
@@ -107,7 +107,7 @@ def _selecting(name: str, selects: Json | None) -> Json:
 
 
 def by_default(question: Json, **objects: Any) -> Json:
-    """Ask with the system's default constraints and a Service for ``app=web``, unless said otherwise."""
+    """Ask with the system's default constraints and a Service for ``app=web`` by default."""
     return {**question, "systemDefaults": True, "services": [_selecting("web", WEB)], **objects}
 
 
@@ -175,8 +175,8 @@ VALIDATION: Final = {
     "minDomains below 0 with ScheduleAnyway": create(constraint(hard=False, minDomains=-1)),
     "two hard zone constraints": create(constraint(), constraint()),
     "a hard and a soft zone constraint": create(constraint(), constraint(hard=False)),
-    "a topologyKey that is no label name": create(constraint(key="foo bar")),
-    "a topologyKey that is no label name, in a term": create(affinity=anti(term(key="foo bar"))),
+    "a topologyKey that is not a label name": create(constraint(key="foo bar")),
+    "a topologyKey that is not a label name, in a term": create(affinity=anti(term(key="foo bar"))),
     "no topologyKey": create(constraint(key=""), affinity=anti(term(key=""))),
     "null selectors": create(
         constraint(selects={}, labelSelector=None),

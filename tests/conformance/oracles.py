@@ -45,13 +45,13 @@ def binary(minor: int) -> Path:
     version = VERSIONS[minor]
     changes = overlays.CHANGES.get(minor, ())
     name = f"conformance-oracle-{_fingerprint(changes)}"
-    folder = binaries.cache_folder() / (f"v1.{minor}-from-{version}" if changes else version)
-    with binaries._missing(folder, (name,)) as missing:
+    directory = binaries.cache_directory() / (f"v1.{minor}-from-{version}" if changes else version)
+    with binaries._missing(directory, (name,)) as missing:
         if missing:
-            for outdated in folder.glob("conformance-oracle-*"):
+            for outdated in directory.glob("conformance-oracle-*"):
                 outdated.unlink()
-            _build(version, minor, changes, folder / name)
-    return folder / name
+            _build(version, minor, changes, directory / name)
+    return directory / name
 
 
 def _fingerprint(changes: Sequence[Change]) -> str:

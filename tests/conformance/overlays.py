@@ -54,8 +54,8 @@ CHANGES: Final[Mapping[int, Sequence[Change]]] = {38: (*_COUNT_EMPTY_SELECTORS, 
 """Maps a minor to what it changes in the version that its oracle is built from."""
 
 
-def write(changes: Sequence[Change], module: Path, folder: Path) -> dict[str, str]:
-    """Write the changed files of ``module`` to ``folder``; map the path of each to that of its changed copy.
+def write(changes: Sequence[Change], module: Path, directory: Path) -> dict[str, str]:
+    """Write the changed files of ``module`` to ``directory``; map the path of each to that of its changed copy.
 
     Raises:
         ValueError: the text of a change does not stand exactly once in its file.
@@ -68,7 +68,7 @@ def write(changes: Sequence[Change], module: Path, folder: Path) -> dict[str, st
         texts[change.file] = text.replace(change.before, change.after)
     replaced = {}
     for file, text in texts.items():
-        changed = folder / file
+        changed = directory / file
         changed.parent.mkdir(parents=True, exist_ok=True)
         changed.write_text(text, encoding="utf-8")
         replaced[str(module / file)] = str(changed)

@@ -13,7 +13,7 @@ from tests.conformance.cases import KINDS, case
 from tests.conformance.edges import EDGES
 from tests.conformance.oracles import Oracle
 from tests.conformance.settings import Setting, all_settings
-from tests.conformance.vectors import FOLDER, Recorded, Vector
+from tests.conformance.vectors import DIRECTORY, Recorded, Vector
 
 _SEED: Final = 1
 _RANDOM: Final = 20
@@ -28,7 +28,7 @@ def main() -> None:
         for name, questions in _files():
             vectors = [_vector(title, question, oracles) for title, question in questions.items()]
             lines = b",\n".join(msgspec.json.encode(vector) for vector in vectors)
-            (FOLDER / f"{name}.json").write_bytes(b"[\n" + lines + b"\n]\n")
+            (DIRECTORY / f"{name}.json").write_bytes(b"[\n" + lines + b"\n]\n")
 
 
 def _files() -> Iterator[tuple[str, Mapping[str, Json]]]:

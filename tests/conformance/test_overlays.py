@@ -10,10 +10,10 @@ from tests.conformance import overlays
 from tests.conformance.overlays import Change
 
 
-def module(folder: Path, text: str) -> Path:
-    (folder / "pkg").mkdir(parents=True)
-    (folder / "pkg" / "a.go").write_text(text, encoding="utf-8")
-    return folder
+def module(directory: Path, text: str) -> Path:
+    (directory / "pkg").mkdir(parents=True)
+    (directory / "pkg" / "a.go").write_text(text, encoding="utf-8")
+    return directory
 
 
 def test_changes_are_written_to_copies(tmp_path: Path) -> None:

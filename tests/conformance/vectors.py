@@ -9,7 +9,7 @@ import msgspec
 
 from tests.builders import Json
 
-FOLDER: Final = Path(__file__).parent / "vectors"
+DIRECTORY: Final = Path(__file__).parent / "vectors"
 
 
 class Recorded(msgspec.Struct, frozen=True):
@@ -30,5 +30,6 @@ class Vector(msgspec.Struct, frozen=True):
 def load() -> dict[str, list[Vector]]:
     """Return the recorded vectors by file."""
     return {
-        path.stem: msgspec.json.decode(path.read_bytes(), type=list[Vector]) for path in sorted(FOLDER.glob("*.json"))
+        path.stem: msgspec.json.decode(path.read_bytes(), type=list[Vector])
+        for path in sorted(DIRECTORY.glob("*.json"))
     }

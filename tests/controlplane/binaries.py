@@ -28,24 +28,24 @@ class MissingToolError(RuntimeError):
     """A tool that the real control plane needs is not on this machine."""
 
 
-def cache_folder() -> Path:
+def cache_directory() -> Path:
     """Return where built binaries are kept, outside any checkout."""
     default = Path.home() / ".cache" / "kubectl-spread-tests"
     return Path(os.environ.get("KUBECTL_SPREAD_TEST_CACHE", default))
 
 
 def kubernetes(version: str = KUBERNETES_VERSION, names: tuple[str, ...] = CONTROL_PLANE) -> Path:
-    """Return the folder with the binaries ``names`` of one Kubernetes version, built where missing.
+    """Return the directory with the binaries ``names`` of one Kubernetes version, built where missing.
 
     Raises:
         MissingToolError: Go is needed and not on PATH.
     """
-    folder = cache_folder() / version
-    with _missing(folder, names) as missing:
+    directory = cache_directory() / version
+    with _missing(directory, names) as missing:
         if missing:
             packages = {name: f"k8s.io/kubernetes/cmd/{name}" for name in missing}
-            _build(_kubernetes_module(version), packages, folder, ldflags=_version_flags(version))
-    return folder
+            _build(_kubernetes_module(version), packages, directory, ldflags=_version_flags(version))
+    return directory
 
 
 def etcd(version: str = ETCD_VERSION) -> Path:
@@ -54,12 +54,12 @@ def etcd(version: str = ETCD_VERSION) -> Path:
     Raises:
         MissingToolError: Go is needed and not on PATH.
     """
-    folder = cache_folder() / f"etcd-{version}"
-    with _missing(folder, ("etcd",)) as missing:
+    directory = cache_directory() / f"etcd-{version}"
+    with _missing(directory, ("etcd",)) as missing:
         if missing:
             module = f"module etcd\n\ngo 1.24\n\nrequire go.etcd.io/etcd/server/v3 {version}\n"
-            _build(module, {"etcd": "go.etcd.io/etcd/server/v3"}, folder, ldflags="-s -w")
-    return folder / "etcd"
+            _build(module, {"etcd": "go.etcd.io/etcd/server/v3"}, directory, ldflags="-s -w")
+    return directory / "etcd"
 
 
 def kubectl() -> Path:
@@ -72,24 +72,24 @@ def kubectl() -> Path:
 
 def not_built(version: str = KUBERNETES_VERSION, names: tuple[str, ...] = CONTROL_PLANE) -> list[Path]:
     """Return what would have to be built before a control plane of ``version`` can start."""
-    needed = [cache_folder() / version / name for name in names]
-    needed.append(cache_folder() / f"etcd-{ETCD_VERSION}" / "etcd")
+    needed = [cache_directory() / version / name for name in names]
+    needed.append(cache_directory() / f"etcd-{ETCD_VERSION}" / "etcd")
     if not shutil.which("kubectl"):
-        needed.append(cache_folder() / KUBERNETES_VERSION / "kubectl")
+        needed.append(cache_directory() / KUBERNETES_VERSION / "kubectl")
     return [binary for binary in needed if not binary.exists()]
 
 
 @contextmanager
-def _missing(folder: Path, names: tuple[str, ...]) -> Iterator[list[str]]:
-    """Yield the names missing from ``folder``, no other process building there meanwhile."""
-    if all((folder / name).exists() for name in names):
+def _missing(directory: Path, names: tuple[str, ...]) -> Iterator[list[str]]:
+    """Yield the names missing from ``directory``, no other process building there meanwhile."""
+    if all((directory / name).exists() for name in names):
         yield []
         return
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w", encoding="utf-8") as lock:
+    directory.mkdir(parents=True, exist_ok=True)
+    with (directory / ".lock").open("w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         # Looked at again: whoever held the lock may just have built them.
-        yield [name for name in names if not (folder / name).exists()]
+        yield [name for name in names if not (directory / name).exists()]
 
 
 def _go(*arguments: str, cwd: Path) -> str:
@@ -108,9 +108,9 @@ def _kubernetes_module(version: str) -> str:
     """Return a go.mod that pins Kubernetes and every staging module to its v0 twin."""
     module = f"k8s.io/kubernetes@{version}"
     with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        (folder / "go.mod").write_text("module download\n", encoding="utf-8")
-        found = json.loads(_go("mod", "download", "-json", module, cwd=folder))
+        directory = Path(scratch)
+        (directory / "go.mod").write_text("module download\n", encoding="utf-8")
+        found = json.loads(_go("mod", "download", "-json", module, cwd=directory))
     upstream = Path(found["GoMod"]).read_text(encoding="utf-8")
     # Exactly v0.0.0: v0.0.0-<date> is a real version, of a module released on its own.
     unreleased = r"^\s*(k8s\.io/\S+) v0\.0\.0(?!-)"
@@ -129,16 +129,16 @@ def _version_flags(version: str) -> str:
     return " ".join(["-s -w", *(f"-X {package}.{name}={value}" for name, value in values.items())])
 
 
-def _build(module: str, packages: dict[str, str], folder: Path, *, ldflags: str) -> None:
-    """Build each package of one module; a binary appears in ``folder`` only when complete."""
-    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+def _build(module: str, packages: dict[str, str], directory: Path, *, ldflags: str) -> None:
+    """Build each package of one module; a binary appears in ``directory`` only when complete."""
+    with tempfile.TemporaryDirectory(dir=directory) as scratch:
         work = Path(scratch)
         (work / "go.mod").write_text(module, encoding="utf-8")
         flags = ("-mod=mod", "-trimpath", f"-ldflags={ldflags}")
         for name, package in packages.items():
-            print(f"building {name} ({folder.name})", file=sys.stderr, flush=True)
+            print(f"building {name} ({directory.name})", file=sys.stderr, flush=True)
             _go("build", *flags, "-o", name, package, cwd=work)
-            (work / name).replace(folder / name)
+            (work / name).replace(directory / name)
 
 
 if __name__ == "__main__":

@@ -24,13 +24,13 @@ class KeyPair(NamedTuple):
 
 
 class Authority:
-    """A certificate authority that keeps its files, and those of what it signs, in one folder."""
+    """A certificate authority that keeps its files, and those of what it signs, in one directory."""
 
-    def __init__(self, folder: Path) -> None:
-        """Make a new authority, ``ca.crt`` in ``folder``."""
-        folder.mkdir(parents=True, exist_ok=True)
-        self.folder = folder
-        self.certificate = folder / "ca.crt"
+    def __init__(self, directory: Path) -> None:
+        """Make a new authority, ``ca.crt`` in ``directory``."""
+        directory.mkdir(parents=True, exist_ok=True)
+        self.directory = directory
+        self.certificate = directory / "ca.crt"
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = _name("kubectl-spread-tests")
         signed = (
@@ -64,7 +64,7 @@ class Authority:
         for extension in (x509.ExtendedKeyUsage([purpose]), *extensions):
             builder = builder.add_extension(extension, critical=False)
         builder = builder.add_extension(_usage(signs_certificates=False), critical=True)
-        pair = KeyPair(self.folder / f"{stem}.crt", self.folder / f"{stem}.key")
+        pair = KeyPair(self.directory / f"{stem}.crt", self.directory / f"{stem}.key")
         signed = builder.sign(self._key, hashes.SHA256())
         _write(pair.certificate, signed.public_bytes(serialization.Encoding.PEM))
         _write(pair.key, _private_pem(key))

@@ -29,21 +29,21 @@ class ControlPlane:
     """A running control plane; a context manager that stops it at the end.
 
     Attributes:
-        folder: Where logs, keys, kubeconfigs and the data of etcd are.
+        directory: Where logs, keys, kubeconfigs and the data of etcd are.
         api: A fast client with all rights, for what is too slow with kubectl.
         kubelet: The thread that stands in for kubelets, not running unless asked for.
     """
 
-    def __init__(self, folder: Path, *, tokens: Mapping[str, Sequence[str]]) -> None:
+    def __init__(self, directory: Path, *, tokens: Mapping[str, Sequence[str]]) -> None:
         """Prepare everything; use ``ControlPlane.start``."""
-        self.folder = folder
-        self._security = Security(folder / "pki", tokens)
+        self.directory = directory
+        self._security = Security(directory / "pki", tokens)
         self._options = Options()
         self._stack = ExitStack()
         self._processes: list[Process] = []
         self._node_numbers = Counter[str]()
         self._serial = count(1)
-        self._etcd = Etcd(folder)
+        self._etcd = Etcd(directory)
         self._server = self._apiserver("kube-apiserver")
         self.api: ApiClient = self._server.client
         self.kubelet = nodes.FakeKubelet(self.api, deletions=True)
@@ -51,7 +51,7 @@ class ControlPlane:
     @classmethod
     def start(
         cls,
-        folder: Path,
+        directory: Path,
         *,
         version: str = binaries.KUBERNETES_VERSION,
         feature_gates: Mapping[str, bool] | None = None,
@@ -65,7 +65,7 @@ class ControlPlane:
         """Start a control plane and return once it is ready.
 
         Args:
-            folder: An empty folder for everything it writes; the caller removes it.
+            directory: An empty directory for everything it writes; the caller removes it.
             version: The Kubernetes version, built if it is not yet.
             feature_gates: Gates of apiserver, scheduler and controllers.
             extra_flags: More flags of the apiserver.
@@ -75,7 +75,7 @@ class ControlPlane:
             tokens: Users that authenticate with a static token, each with its groups.
             profiles: Profiles of the scheduler, for ``scheduler_config``; none: it has no such file.
         """
-        cluster = cls(folder, tokens=tokens or {})
+        cluster = cls(directory, tokens=tokens or {})
         try:
             options = Options(version, feature_gates, extra_flags, profiles)
             cluster._start(options, scheduler=scheduler, controllers=controllers)
@@ -117,12 +117,12 @@ class ControlPlane:
     @property
     def scheduler_log(self) -> Path:
         """The log of the scheduler, which tells why it refused a node."""
-        return self.folder / "kube-scheduler.log"
+        return self.directory / "kube-scheduler.log"
 
     @property
     def scheduler_config(self) -> Path:
         """The configuration file of the scheduler, if started with ``profiles``."""
-        return self.folder / components.SCHEDULER_CONFIG
+        return self.directory / components.SCHEDULER_CONFIG
 
     def kubeconfig_for(
         self,
@@ -177,7 +177,7 @@ class ControlPlane:
         """Return the environment in which kubectl and its plugins talk to this control plane."""
         # Without a cache of its own, kubectl may believe what an earlier cluster on the same port
         # told it about its resources.
-        cache = str(self.folder / "kubectl-cache")
+        cache = str(self.directory / "kubectl-cache")
         config = str(kubeconfig or self.kubeconfig)
         return {**os.environ, "KUBECONFIG": config, "KUBECACHEDIR": cache}
 
@@ -279,7 +279,7 @@ class ControlPlane:
         listening = self._etcd.listens
         components.wait_for(listening, components.START_TIMEOUT, "etcd listens", self._processes)
         self._run_apiserver(self._server, options)
-        common = (self.folder, self._server, self._security, options)
+        common = (self.directory, self._server, self._security, options)
         if scheduler:
             self._keep(components.start_scheduler(*common))
         if controllers:
@@ -299,7 +299,7 @@ class ControlPlane:
         self._stack.callback(process.stop)
 
     def _apiserver(self, name: str) -> ApiServer:
-        return ApiServer(name, self.folder, self._security, self._etcd)
+        return ApiServer(name, self.directory, self._security, self._etcd)
 
     def _run_apiserver(self, server: ApiServer, options: Options) -> None:
         self._stack.callback(server.client.close)

@@ -33,7 +33,7 @@ FAST_CLIENT = ("--kube-api-qps=500", "--kube-api-burst=1000")
 DISABLED_CONTROLLERS = (
     # Marks nodes whose kubelet sends no heartbeat as not ready, then their pods are evicted.
     "node-lifecycle-controller",
-    # Makes its folder for plugins in /usr/libexec, outside of what the tests clean up.
+    # Makes its directory for plugins in /usr/libexec, outside of what the tests clean up.
     "persistentvolume-attach-detach-controller",
     "persistentvolume-binder-controller",
     "persistentvolume-expander-controller",
@@ -70,17 +70,17 @@ class Options:
 class Security:
     """The keys, certificates and static tokens that all apiservers of a cluster have in common."""
 
-    def __init__(self, folder: Path, tokens: Mapping[str, Sequence[str]]) -> None:
+    def __init__(self, directory: Path, tokens: Mapping[str, Sequence[str]]) -> None:
         """Make everything; ``tokens`` maps each user with a static token to its groups."""
-        self.authority = Authority(folder)
+        self.authority = Authority(directory)
         hosts = ["localhost", LOOPBACK, "10.0.0.1"]
         service = ["kubernetes", "default", "svc", "cluster", "local"]
         hosts += [".".join(service[:length]) for length in (1, 2, 3, 5)]
         self.serving = self.authority.server("kube-apiserver", hosts)
         self.admin = self.authority.client("admin", "kubernetes-admin", ["system:masters"])
-        self.service_account_key = write_key(folder / "service-account.key")
+        self.service_account_key = write_key(directory / "service-account.key")
         self.tokens = {user: f"token-of-{user}" for user in tokens}
-        self.token_file = folder / "tokens.csv"
+        self.token_file = directory / "tokens.csv"
         rows = [f'{self.tokens[user]},{user},{user},"{",".join(groups)}"\n' for user, groups in tokens.items()]
         self.token_file.write_text("".join(rows), encoding="utf-8")
 
@@ -88,9 +88,9 @@ class Security:
 class Etcd:
     """An etcd with one member."""
 
-    def __init__(self, folder: Path) -> None:
-        """Prepare an etcd with its data in ``folder``; ``start`` starts it."""
-        self._folder = folder
+    def __init__(self, directory: Path) -> None:
+        """Prepare an etcd with its data in ``directory``; ``start`` starts it."""
+        self._directory = directory
         self._port = free_port()
         self.url = f"http://{LOOPBACK}:{self._port}"
 
@@ -99,7 +99,7 @@ class Etcd:
         peer = f"http://{LOOPBACK}:{free_port()}"
         command = [
             str(binaries.etcd()),
-            f"--data-dir={self._folder / 'etcd'}",
+            f"--data-dir={self._directory / 'etcd'}",
             f"--listen-client-urls={self.url}",
             f"--advertise-client-urls={self.url}",
             f"--listen-peer-urls={peer}",
@@ -110,7 +110,7 @@ class Etcd:
             # 150,000 pods are more than the default of 2 GiB.
             f"--quota-backend-bytes={8 << 30}",
         ]
-        return Process("etcd", command, self._folder / "etcd.log")
+        return Process("etcd", command, self._directory / "etcd.log")
 
     def listens(self) -> bool:
         """Tell whether it accepts connections."""
@@ -120,14 +120,14 @@ class Etcd:
 class ApiServer:
     """A kube-apiserver on a port of its own, which it keeps over restarts."""
 
-    def __init__(self, name: str, folder: Path, security: Security, etcd: Etcd) -> None:
+    def __init__(self, name: str, directory: Path, security: Security, etcd: Etcd) -> None:
         """Prepare an apiserver; ``start`` starts it."""
         self.name = name
-        self.log = folder / f"{name}.log"
-        self.audit_log = folder / f"{name}-audit.log"
+        self.log = directory / f"{name}.log"
+        self.audit_log = directory / f"{name}-audit.log"
         self._port = free_port()
         self.url = f"https://{LOOPBACK}:{self._port}"
-        self._folder = folder
+        self._directory = directory
         self._security = security
         self._etcd = etcd
         self._process: Process | None = None
@@ -162,7 +162,7 @@ class ApiServer:
 
     def write_kubeconfig(self, stem: str, credential: KeyPair | str) -> Path:
         """Write a kubeconfig for this apiserver, with a client certificate or a token."""
-        path = self._folder / "kubeconfigs" / f"{self.name}-{stem}.json"
+        path = self._directory / "kubeconfigs" / f"{self.name}-{stem}.json"
         return kubeconfigs.write(path, self.url, self._security.authority.certificate, credential)
 
     def _flags(self) -> list[str]:
@@ -173,7 +173,7 @@ class ApiServer:
             # Otherwise it looks for an address of the machine, which may be offline.
             f"--advertise-address={LOOPBACK}",
             f"--secure-port={self._port}",
-            f"--cert-dir={self._folder}",
+            f"--cert-dir={self._directory}",
             f"--tls-cert-file={security.serving.certificate}",
             f"--tls-private-key-file={security.serving.key}",
             f"--client-ca-file={security.authority.certificate}",
@@ -195,7 +195,7 @@ class ApiServer:
 
     def _audit_policy(self) -> Path:
         """Write the policy by which every request is logged but those of the control plane's own programs."""
-        policy = self._folder / "audit-policy.json"
+        policy = self._directory / "audit-policy.json"
         content = {
             "apiVersion": "audit.k8s.io/v1",
             "kind": "Policy",
@@ -207,14 +207,14 @@ class ApiServer:
         return policy
 
 
-def start_scheduler(folder: Path, server: ApiServer, security: Security, options: Options) -> Process:
+def start_scheduler(directory: Path, server: ApiServer, security: Security, options: Options) -> Process:
     """Start the kube-scheduler with a log that tells why it refuses a node."""
     pair = security.authority.client("kube-scheduler", SCHEDULER)
     kubeconfig = server.write_kubeconfig("scheduler", pair)
     command = [
         _program("kube-scheduler", options),
         f"--kubeconfig={kubeconfig}",
-        *([f"--config={_scheduler_config(folder, kubeconfig, options.profiles)}"] if options.profiles else []),
+        *([f"--config={_scheduler_config(directory, kubeconfig, options.profiles)}"] if options.profiles else []),
         "--leader-elect=false",
         # Serves nothing itself, so it needs no port.
         "--secure-port=0",
@@ -222,11 +222,11 @@ def start_scheduler(folder: Path, server: ApiServer, security: Security, options
         *FAST_CLIENT,
         *_gates(options.feature_gates),
     ]
-    return Process("kube-scheduler", command, folder / "kube-scheduler.log")
+    return Process("kube-scheduler", command, directory / "kube-scheduler.log")
 
 
-def _scheduler_config(folder: Path, kubeconfig: Path, profiles: Sequence[Object]) -> Path:
-    """Write a configuration file with these profiles; beside it the scheduler does not read some of its flags."""
+def _scheduler_config(directory: Path, kubeconfig: Path, profiles: Sequence[Object]) -> Path:
+    """Write a configuration file with these profiles; next to it the scheduler does not read some of its flags."""
     content = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
@@ -234,12 +234,12 @@ def _scheduler_config(folder: Path, kubeconfig: Path, profiles: Sequence[Object]
         "leaderElection": {"leaderElect": False},
         "profiles": list(profiles),
     }
-    path = folder / SCHEDULER_CONFIG
+    path = directory / SCHEDULER_CONFIG
     path.write_text(json.dumps(content, indent=2), encoding="utf-8")
     return path
 
 
-def start_controllers(folder: Path, server: ApiServer, security: Security, options: Options) -> Process:
+def start_controllers(directory: Path, server: ApiServer, security: Security, options: Options) -> Process:
     """Start the kube-controller-manager with every controller that works without kubelets."""
     # Not system:kube-controller-manager: that user can do little, and each controller would have
     # to get a token of its own first, which takes longer than everything else at the start.
@@ -256,7 +256,7 @@ def start_controllers(folder: Path, server: ApiServer, security: Security, optio
         *FAST_CLIENT,
         *_gates(options.feature_gates),
     ]
-    return Process("kube-controller-manager", command, folder / "kube-controller-manager.log")
+    return Process("kube-controller-manager", command, directory / "kube-controller-manager.log")
 
 
 def _program(name: str, options: Options) -> str:

@@ -34,8 +34,8 @@ def control_plane(built_control_plane: None, tmp_path_factory: pytest.TempPathFa
 
     Pods that have a node start running by themselves, and end when they are deleted.
     """
-    folder = tmp_path_factory.mktemp("control-plane")
-    with ControlPlane.start(folder, kubelet=True, tokens={"token-user": ["token-users"]}) as cluster:
+    directory = tmp_path_factory.mktemp("control-plane")
+    with ControlPlane.start(directory, kubelet=True, tokens={"token-user": ["token-users"]}) as cluster:
         cluster.add_nodes()
         yield cluster
 

@@ -16,7 +16,7 @@ Kubernetes {version} is ready, with nodes {nodes}. In another shell:
     export KUBECONFIG={kubeconfig}
     kubectl get nodes --label-columns topology.kubernetes.io/zone
 
-Logs are in {folder}. Ctrl-C ends it and removes everything.
+Logs are in {directory}. Ctrl-C ends it and removes everything.
 """
 
 
@@ -36,14 +36,14 @@ def main() -> None:
 
 def _serve(version: str, per_zone: int) -> None:
     with tempfile.TemporaryDirectory(prefix="kubectl-spread-") as scratch:
-        folder = Path(scratch)
-        with ControlPlane.start(folder, version=version, kubelet=True) as cluster:
+        directory = Path(scratch)
+        with ControlPlane.start(directory, version=version, kubelet=True) as cluster:
             names = cluster.add_nodes(per_zone=per_zone)
             message = HOW_TO_USE.format(
                 version=version,
                 nodes=", ".join(names),
                 kubeconfig=cluster.kubeconfig,
-                folder=folder,
+                directory=directory,
             )
             print(message, flush=True)
             signal.pause()

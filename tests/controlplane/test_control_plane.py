@@ -102,7 +102,7 @@ def test_deleted_pods_go_away(control_plane: ControlPlane, namespace: str) -> No
 
 
 def test_other_users(control_plane: ControlPlane) -> None:
-    """Users may do nothing by themselves; bad credentials are told apart from that."""
+    """Users may do nothing by themselves; bad credentials are reported apart from that."""
     listing = ("get", "pods", "--all-namespaces")
     alice = control_plane.kubeconfig_for("alice", ["developers"])
     bob = control_plane.token_kubeconfig("token-user")
@@ -130,8 +130,8 @@ def test_requests_are_audited(control_plane: ControlPlane) -> None:
 @pytest.fixture(scope="module")
 def storage(built_control_plane: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """Return an apiserver and etcd alone, free to be restarted."""
-    folder = tmp_path_factory.mktemp("storage")
-    with ControlPlane.start(folder, scheduler=False, controllers=False) as cluster:
+    directory = tmp_path_factory.mktemp("storage")
+    with ControlPlane.start(directory, scheduler=False, controllers=False) as cluster:
         yield cluster
 
 

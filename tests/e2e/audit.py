@@ -18,12 +18,12 @@ ALLOWED: Final = frozenset([*permissions("cluster"), Permission("get", "", "/ver
 """What the documentation says that the plugin needs."""
 
 
-def requests(folder: Path) -> Iterator[Json]:
-    """Yield every request that none of the tests' own tools sent to an apiserver with its files below ``folder``.
+def requests(directory: Path) -> Iterator[Json]:
+    """Yield every request that none of the tests' own tools sent to an apiserver with its files below ``directory``.
 
     These are the plugin's, also if one day it sent some that do not say so.
     """
-    for log in folder.rglob("kube-apiserver*-audit*.log"):
+    for log in directory.rglob("kube-apiserver*-audit*.log"):
         with log.open("rb") as lines:
             events = map(msgspec.json.decode, lines)
             yield from (event for event in events if not event.get("userAgent", "").startswith(_TOOLS))

@@ -38,25 +38,25 @@ class Pair:
 
 
 class Both:
-    """Both programs, with a home folder of their own.
+    """Both programs, with a home directory of their own.
 
     Attributes:
-        folder: That folder; the kubeconfig is ``config`` in it.
+        directory: That directory; the kubeconfig is ``config`` in it.
         path: Where programs are looked for.
         spread: The plugin alone.
     """
 
-    def __init__(self, folder: Path, plugin: Plugin) -> None:
-        """Write kubeconfigs into ``folder``."""
-        self.folder = folder
+    def __init__(self, directory: Path, plugin: Plugin) -> None:
+        """Write kubeconfigs into ``directory``."""
+        self.directory = directory
         kept = {name: value for name, value in os.environ.items() if not name.upper().startswith(_AMBIENT)}
-        self.path = f"{plugin.folder}{os.pathsep}{kept['PATH']}"
-        self._environment = {**kept, "HOME": str(folder), "PATH": self.path, "KUBECONFIG": str(folder / "config")}
-        self.spread = Spread(plugin.folder, self._environment)
+        self.path = f"{plugin.directory}{os.pathsep}{kept['PATH']}"
+        self._environment = {**kept, "HOME": str(directory), "PATH": self.path, "KUBECONFIG": str(directory / "config")}
+        self.spread = Spread(plugin.directory, self._environment)
 
     def write(self, content: Json | str, name: str = "config") -> Path:
         """Write a kubeconfig."""
-        path = self.folder / name
+        path = self.directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
         return path

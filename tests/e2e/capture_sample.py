@@ -28,9 +28,9 @@ def main() -> None:
     print(f"{SAMPLE}: {len(content) // 1024} KiB")
 
 
-def capture(folder: Path) -> str:
-    """Return the sample cluster as kubectl prints it, without what is noise; ``folder`` is scratch space."""
-    with ControlPlane.start(folder, feature_gates={_SELECTOR_MERGE: False}, kubelet=True) as cluster:
+def capture(directory: Path) -> str:
+    """Return the sample cluster as kubectl prints it, without what is noise; ``directory`` is scratch space."""
+    with ControlPlane.start(directory, feature_gates={_SELECTOR_MERGE: False}, kubelet=True) as cluster:
         cluster.add_nodes()
         cluster.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
         roll_out(cluster, _shop("mail", replicas=3))
@@ -62,7 +62,7 @@ def _shop(
 
 
 def _scale_down_unevenly(cluster: ControlPlane) -> None:
-    """Scale ``api`` from two pods a zone to two, one and none: a ReplicaSet heeds deletion costs, and no constraint."""
+    """Scale ``api`` from two pods a zone to two, one and none: a ReplicaSet respects deletion costs alone."""
     api = sorted(_named(cluster, "api"), key=lambda found: str(found["spec"]["nodeName"]))
     zones = [found["spec"]["nodeName"][0] for found in api]
     for found, cost in zip(api, ("30", "30", "20", "0", "0", "0"), strict=True):

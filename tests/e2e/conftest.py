@@ -18,7 +18,7 @@ from tests.faults.proxy import Proxy
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the judge of everything that was asked after all that ask."""
+    """Run the module that checks all requests after every module that sends some."""
     items.sort(key=lambda item: item.path.name == "test_read_only.py")
 
 
@@ -62,7 +62,7 @@ def behind(faulty_cluster: ControlPlane, plugin: Plugin) -> Iterator[Faulty]:
 
 @pytest.fixture
 def both(tmp_path: Path, plugin: Plugin) -> Both:
-    """Return kubectl and the plugin, with a home folder of their own."""
+    """Return kubectl and the plugin, with a home directory of their own."""
     return Both(tmp_path, plugin)
 
 

@@ -103,30 +103,30 @@ class Prometheus:
 
 
 @contextmanager
-def prometheus(folder: Path, jobs: Mapping[str, Mapping[str, Any]]) -> Iterator[Prometheus]:
+def prometheus(directory: Path, jobs: Mapping[str, Mapping[str, Any]]) -> Iterator[Prometheus]:
     """Run Prometheus on scrape configs by name, asking every five seconds."""
     scraped = [{"job_name": name, "honor_labels": True, **job} for name, job in jobs.items()]
     settings = {"global": {"scrape_interval": "5s", "scrape_timeout": "5s"}, "scrape_configs": scraped}
-    config = folder / "prometheus.yml"
+    config = directory / "prometheus.yml"
     config.write_text(json.dumps(settings), encoding="utf-8")
-    flags = [f"--config.file={config}", f"--storage.tsdb.path={folder / 'data'}"]
-    with _running("prometheus", flags, folder) as (address, process):
+    flags = [f"--config.file={config}", f"--storage.tsdb.path={directory / 'data'}"]
+    with _running("prometheus", flags, directory) as (address, process):
         yield Prometheus(address, process)
 
 
-def node_exporter(folder: Path, textfiles: Path) -> str:
+def node_exporter(directory: Path, textfiles: Path) -> str:
     """Return the metrics of node_exporter with nothing but its textfile collector."""
     flags = ["--collector.disable-defaults", "--collector.textfile", f"--collector.textfile.directory={textfiles}"]
-    with _running("prometheus-node-exporter", flags, folder) as (address, _):
+    with _running("prometheus-node-exporter", flags, directory) as (address, _):
         return urllib3.request("GET", f"http://{address}/metrics").data.decode()
 
 
 @contextmanager
-def _running(name: str, flags: list[str], folder: Path) -> Iterator[tuple[str, Process]]:
+def _running(name: str, flags: list[str], directory: Path) -> Iterator[tuple[str, Process]]:
     """Run a program that serves HTTP, and yield its address when it does."""
     address = f"{LOOPBACK}:{free_port()}"
     command = [program(name), *flags, f"--web.listen-address={address}"]
-    process = Process(name, command, folder / f"{name}.log")
+    process = Process(name, command, directory / f"{name}.log")
     try:
         wait_until(lambda: _answers(address), process)
         yield address, process

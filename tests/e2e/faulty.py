@@ -23,9 +23,9 @@ OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "1
 CHECK = ("check", "-n", NAMESPACE, "-o", "json", "--chunk-size=7")
 
 
-def start(folder: Path) -> ControlPlane:
+def start(directory: Path) -> ControlPlane:
     """Start etcd and an apiserver, without anything that changes objects, and fill them."""
-    cluster = ControlPlane.start(folder, scheduler=False, controllers=False, tokens=USERS)
+    cluster = ControlPlane.start(directory, scheduler=False, controllers=False, tokens=USERS)
     nodes = cluster.add_nodes()
     cluster.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
     cluster.api.create_all(bound(f"web-{number:02}", nodes[number % len(nodes)]) for number in range(PODS))
@@ -66,7 +66,7 @@ class Faulty:
 
     def kubeconfig(self, user: Json) -> Path:
         """Write a kubeconfig for the proxy."""
-        path = self.cluster.folder / "kubeconfigs" / "faulty.json"
+        path = self.cluster.directory / "kubeconfigs" / "faulty.json"
         kubeconfigs.write(path, self.proxy.url, self.authority.certificate, self.token)
         content = json.loads(path.read_text(encoding="utf-8"))
         content["users"][0]["user"] = user

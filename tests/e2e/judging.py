@@ -13,7 +13,7 @@ FIRST_CONSTRAINT = "spec.topologySpreadConstraints[0]"
 
 
 class Judged(NamedTuple):
-    """The verdict on one pod, how sure it is, and the managers that are said to have written its labels."""
+    """The verdict on one pod, how sure it is, and the managers that wrote its labels by the report."""
 
     verdict: str
     confidence: str = "certain"

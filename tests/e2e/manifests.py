@@ -27,7 +27,7 @@ def pod(
     metadata: Mapping[str, Any] | None = None,
     **spec: Any,
 ) -> Json:
-    """Return a pod, labelled ``app=web`` unless said otherwise."""
+    """Return a pod, labelled ``app=web`` by default."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -51,7 +51,7 @@ def workload(
     namespace: str = "default",
     **spec: Any,
 ) -> Json:
-    """Return a Deployment, StatefulSet or DaemonSet; its pods are labelled ``app=web`` unless said otherwise."""
+    """Return a Deployment, StatefulSet or DaemonSet; its pods are labelled ``app=web`` by default."""
     pod_labels = {"app": "web"} if labels is None else dict(labels)
     template = {"metadata": {"labels": pod_labels}, "spec": pod_spec(constraints, **spec)}
     return {

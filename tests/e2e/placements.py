@@ -1,4 +1,4 @@
-"""Random nodes and random pods on the real scheduler: what is said of a gated pod, and what happens to it next.
+"""Random nodes and random pods on the real scheduler: the report on a gated pod, and what happens to it next.
 
 Pods come in rounds. In one round every app has one pod, and no pod's constraints select the pods of another app of that
 round, so that all of them can be explained at once and released at once: none changes what was said of another.

@@ -55,9 +55,9 @@ class Seen:
 
 @dataclass
 class Recorder:
-    """What was asked, and how it is answered: with 403 unless a test says otherwise."""
+    """What was asked, and how it is answered: with 403 unless a test says something else."""
 
-    folder: Path
+    directory: Path
     authority: Authority
     requests: list[Seen] = field(default_factory=list)
     port: int = 0
@@ -71,7 +71,7 @@ class Recorder:
 
 
 def body(status: int, target: str) -> bytes:
-    """Return what an apiserver would say beside a status."""
+    """Return what an apiserver would say next to a status."""
     reason = {401: "Unauthorized", 403: "Forbidden"}.get(status, "InternalError")
     message = "Unauthorized" if status == 401 else f'forbidden: User "nobody" cannot get path "{target}"'
     said = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "message": message}
@@ -79,9 +79,9 @@ def body(status: int, target: str) -> bytes:
 
 
 @contextmanager
-def record(folder: Path, *names: str, tls: bool = True, authority: Authority | None = None) -> Iterator[Recorder]:
+def record(directory: Path, *names: str, tls: bool = True, authority: Authority | None = None) -> Iterator[Recorder]:
     """Run a server with a certificate for loopback and for other names; it asks for client certificates."""
-    recorder = Recorder(folder, authority or Authority(folder / "pki"), tls=tls)
+    recorder = Recorder(directory, authority or Authority(directory / "pki"), tls=tls)
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

@@ -18,11 +18,11 @@ from tests.controlplane.cluster import ControlPlane
 Json = dict[str, Any]
 
 
-def install(folder: Path) -> Path:
-    """Make ``folder`` one that kubectl finds the plugin in, as krew does: by a symbolic link."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "kubectl-spread").symlink_to(Path(sys.executable).parent / "kubectl-spread")
-    return folder
+def install(directory: Path) -> Path:
+    """Make ``directory`` one that kubectl finds the plugin in, as krew does: by a symbolic link."""
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "kubectl-spread").symlink_to(Path(sys.executable).parent / "kubectl-spread")
+    return directory
 
 
 @dataclass(frozen=True)
@@ -76,13 +76,13 @@ class Spread:
 class Plugin:
     """The installed plugin, for any cluster and user."""
 
-    def __init__(self, folder: Path) -> None:
-        """Install it into ``folder``."""
-        self.folder = install(folder)
+    def __init__(self, directory: Path) -> None:
+        """Install it into ``directory``."""
+        self.directory = install(directory)
 
     def on(self, cluster: ControlPlane, kubeconfig: Path | None = None) -> Spread:
         """Return ``kubectl spread`` on a cluster, as the user with all rights unless given a kubeconfig."""
-        return Spread(self.folder, cluster.environment(kubeconfig))
+        return Spread(self.directory, cluster.environment(kubeconfig))
 
 
 class Report:

@@ -98,9 +98,9 @@ def test_the_hook_of_argo_cd_checks_its_namespace(control_plane: ControlPlane, s
 @pytest.mark.parametrize(("manifest", "status"), [("healthy", 0), ("refused", 1)])
 def test_the_kustomize_hook(tmp_path: Path, manifest: str, status: int) -> None:
     healthy = ROOT / "tests" / "e2e" / "healthy" / "coredns.yaml"
-    for folder, resource in (("base", "one.yaml"), ("overlays/production", "../../base")):
-        (tmp_path / folder).mkdir(parents=True)
-        (tmp_path / folder / "kustomization.yaml").write_text(f"resources: [{resource}]\n", encoding="utf-8")
+    for directory, resource in (("base", "one.yaml"), ("overlays/production", "../../base")):
+        (tmp_path / directory).mkdir(parents=True)
+        (tmp_path / directory / "kustomization.yaml").write_text(f"resources: [{resource}]\n", encoding="utf-8")
     shutil.copy(healthy if manifest == "healthy" else REFUSED, tmp_path / "base" / "one.yaml")
     shutil.copy(EXAMPLES / "pre-commit-kustomize.yaml", tmp_path / ".pre-commit-config.yaml")
     checkout.commit(tmp_path)

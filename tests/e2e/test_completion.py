@@ -47,8 +47,8 @@ def cluster(faulty_cluster: ControlPlane) -> ControlPlane:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder of PATH with kubectl, the plugin and what completes it."""
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a directory of PATH with kubectl, the plugin and what completes it."""
     found = tmp_path_factory.mktemp("path")
     for name in ("kubectl-spread", "kubectl_complete-spread"):
         (found / name).symlink_to(BIN / name)
@@ -57,9 +57,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def environment(cluster: ControlPlane, folder: Path, tmp_path: Path) -> dict[str, str]:
+def environment(cluster: ControlPlane, directory: Path, tmp_path: Path) -> dict[str, str]:
     """Return the environment of a shell."""
-    given = {**cluster.environment(), "HOME": str(tmp_path), "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
+    given = {**cluster.environment(), "HOME": str(tmp_path), "PATH": f"{directory}{os.pathsep}{os.environ['PATH']}"}
     return {**given, "PS1": "$ ", "TERM": "dumb", "INPUTRC": "/dev/null", "ZDOTDIR": str(tmp_path)}
 
 
@@ -194,7 +194,7 @@ LIVE: Mapping[str, list[str]] = {
 
 @pytest.mark.parametrize("line", LIVE)
 def test_names_of_the_cluster(environment: dict[str, str], line: str) -> None:
-    """They are asked for as the options say, and nothing is said where there is no answer."""
+    """They are asked for as the options say, and nothing is printed where there is no answer."""
     found, directive = through_kubectl(environment, *line.split(" "))
     assert found == LIVE[line]
     assert directive == 4

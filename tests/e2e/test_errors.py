@@ -1,4 +1,4 @@
-"""What users get wrong is one clear line on stderr and exit status 2, and an empty namespace is no error."""
+"""What users get wrong is one clear line on stderr and exit status 2, and an empty namespace is not an error."""
 
 from __future__ import annotations
 

@@ -34,16 +34,16 @@ def says(text: str) -> str:
 
 
 class Desk:
-    """A plugin in a file beside the kubeconfig, and both programs that run it."""
+    """A plugin in a file next to the kubeconfig, and both programs that run it."""
 
     def __init__(self, both: Both, recorder: Recorder) -> None:
         """Ask the recorder."""
         self.both = both
         self.recorder = recorder
-        self.calls = both.folder / "calls"
+        self.calls = both.directory / "calls"
 
     def user(self, script: str, **changes: object) -> Json:
-        """Write the plugin, which notes what it is told, and return who runs it."""
+        """Write the plugin, which records its input, and return who runs it."""
         note = f"printf '%s' \"$KUBERNETES_EXEC_INFO\" | tr -d '\\n' >>{self.calls}; echo >>{self.calls}"
         self.both.write(f"#!/bin/sh\n{note}\n{script}\n", "plugin").chmod(0o755)
         plugin = {"command": "./plugin", "apiVersion": V1, "interactiveMode": "IfAvailable", **changes}
@@ -81,7 +81,7 @@ def test_a_token(desk: Desk, version: str) -> None:
 
 
 def test_a_certificate(desk: Desk) -> None:
-    """By itself and beside a token."""
+    """By itself and next to a token."""
     pair = desk.recorder.authority.client("bob", "bob")
     status = {"clientCertificateData": pair.certificate.read_text(), "clientKeyData": pair.key.read_text()}
     assert desk.ask(says(credential(**status))).certificate == "bob"
@@ -211,11 +211,11 @@ def test_a_plugin_that_is_not_installed(desk: Desk) -> None:
 
 
 def test_a_plugin_in_the_path(desk: Desk, tmp_path: Path) -> None:
-    """A bare name is looked up there, not beside the kubeconfig."""
+    """A bare name is looked up there, not next to the kubeconfig."""
     user = desk.user(says(credential(token="abc")), command="gizmo-login")
-    (tmp_path / "plugin").rename(desk.both.folder / "gizmo-login")
+    (tmp_path / "plugin").rename(desk.both.directory / "gizmo-login")
     assert "gizmo-login not found" in desk.both.ask(desk.config(user)).spread.error
-    path = f"{desk.both.folder}{os.pathsep}{desk.both.path}"
+    path = f"{desk.both.directory}{os.pathsep}{desk.both.path}"
     desk.both.ask(desk.config(user), environment={"PATH": path})
     assert asked_alike(desk.recorder).header("Authorization") == "Bearer abc"
 

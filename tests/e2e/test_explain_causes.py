@@ -36,7 +36,7 @@ def explained(spread: Spread, namespace: str, what: str = "deploy/web") -> Repor
 
 
 def scale_down_unevenly(cluster: ControlPlane, namespace: str) -> None:
-    """Scale from two pods in each zone to two, one and none: a ReplicaSet heeds deletion costs, and no constraint."""
+    """Scale from two pods in each zone to two, one and none: a ReplicaSet respects deletion costs, not constraints."""
     cost = {"a": ["30", "30"], "b": ["20", "0"], "c": ["0", "0"]}
     for pod in pods(cluster, namespace):
         annotation = f"{COST}={cost[pod['spec']['nodeName'][0]].pop(0)}"
@@ -146,7 +146,7 @@ def test_a_pending_pod_that_was_relabelled(control_plane: ControlPlane, namespac
 
 
 def test_what_a_user_may_not_read_is_said(control_plane: ControlPlane, namespace: str, plugin: Plugin) -> None:
-    """Without events and pods of other namespaces there is an answer; what is missing for it is said."""
+    """Without events and pods of other namespaces there is an answer; what is missing for it is reported."""
     keyed = [constraint(nodeAffinityPolicy="Ignore")]
     control_plane.apply(web(namespace, replicas=2, constraints=keyed, nodeSelector={ZONE: "a"}))
     pending = the_pending_pod(control_plane, namespace)

@@ -106,7 +106,7 @@ def test_a_fault_that_lasts(behind: Faulty, fault: Step, words: str) -> None:
 
 
 def test_retries_are_bounded_without_a_timeout(behind: Faulty) -> None:
-    """``--request-timeout=0`` does not mean for ever; that it takes long is said."""
+    """``--request-timeout=0`` does not wait without end, and a delay is reported."""
     behind.proxy.script("pods", passed, *[PASSING["503"]] * 100)
     answer = behind.check()
     assert_refused(answer, "Error from server (ServiceUnavailable): apiserver not ready", INCOMPLETE)
@@ -143,7 +143,7 @@ FINAL = {
     ),
     "nothing but the first four bytes": (steps.shortened(4), f"{UNEXPECTED}not a Kubernetes object"),
     "an empty body": (steps.shortened(0), f"{UNEXPECTED}not a Kubernetes object"),
-    "JSON that is no list": (steps.answer(200, b"{}", "application/json"), f"{UNEXPECTED}not a Kubernetes object"),
+    "JSON that is not a list": (steps.answer(200, b"{}", "application/json"), f"{UNEXPECTED}not a Kubernetes object"),
     "a redirect": (
         steps.answer(302, Location="https://bob:word@login.example/?token=secret"),
         f"{UNEXPECTED}HTTP status 302, a redirect to https://login.example/ ",

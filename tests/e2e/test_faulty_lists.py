@@ -1,4 +1,4 @@
-"""Lists whose pages do not fit together, or are no pages: read again, or refused, but never half of one reported."""
+"""Lists whose pages do not fit together, or are not pages: read again, or refused, but never half of one reported."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def compacted(faulty_cluster: ControlPlane) -> None:
 
 
 def test_a_list_that_expires(behind: Faulty, compacted: None) -> None:
-    """The list is read again, once, from its beginning, and that is said."""
+    """The list is read again, once, from its beginning, and that is reported."""
     behind.proxy.script("pods", passed, passed, steps.expired)
     answer = behind.check()
     assert_complete(answer)
@@ -62,7 +62,7 @@ def test_an_empty_page_is_not_the_end(behind: Faulty) -> None:
 def test_a_list_without_end(behind: Faulty) -> None:
     """A page whose token is its own."""
     behind.proxy.script("pods", passed, *[_with_token(behind)] * 100)
-    assert_refused(behind.check(), f"{UNEXPECTED}a page leads back to one that was read", INCOMPLETE)
+    assert_refused(behind.check(), f"{UNEXPECTED}the API server repeated a continue token", INCOMPLETE)
 
 
 def _with_token(behind: Faulty) -> Callable[..., None]:

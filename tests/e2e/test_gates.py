@@ -38,8 +38,8 @@ class Upgrade(NamedTuple):
 def upgrade(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> Iterator[Upgrade]:
     """Make pods while the merge is off, then restart the apiserver with the merge on."""
     require_built()
-    folder = tmp_path_factory.mktemp("upgrade")
-    with ControlPlane.start(folder, feature_gates={SELECTOR_MERGE: False}, kubelet=True) as cluster:
+    directory = tmp_path_factory.mktemp("upgrade")
+    with ControlPlane.start(directory, feature_gates={SELECTOR_MERGE: False}, kubelet=True) as cluster:
         cluster.add_nodes(per_zone=1)
         spread = plugin.on(cluster)
         roll_out(cluster, deployment(constraints=[constraint(match=[HASH])]))
@@ -132,9 +132,9 @@ def _overlapping(name: str) -> Json:
 def switched(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> Iterator[Switched]:
     """Store a workload that only a merging API server takes, then stop merging; there are no pods."""
     require_built()
-    folder = tmp_path_factory.mktemp("switched")
+    directory = tmp_path_factory.mktemp("switched")
     tokens = {READER: ["system:masters"]}
-    with ControlPlane.start(folder, scheduler=False, controllers=False, tokens=tokens) as cluster:
+    with ControlPlane.start(directory, scheduler=False, controllers=False, tokens=tokens) as cluster:
         cluster.apply(_overlapping("web"))
         assert plugin.on(cluster).report(status=1).codes("Deployment/web") == {"SPR202": []}
         cluster.restart_apiserver(feature_gates={SELECTOR_MERGE: False})
@@ -165,7 +165,7 @@ def test_metrics_that_name_no_gates(switched: Switched, plugin: Plugin, metrics:
     proxy = Proxy(switched.cluster.api.server, security.authority.certificate, security.serving)
     with proxy.running():
         proxy.script("metrics", metrics)
-        kubeconfig = switched.cluster.folder / "kubeconfigs" / "proxied.json"
+        kubeconfig = switched.cluster.directory / "kubeconfigs" / "proxied.json"
         kubeconfigs.write(kubeconfig, proxy.url, security.authority.certificate, security.tokens[READER])
         answer = plugin.on(switched.cluster, kubeconfig)("check", "-o", "json")
     assert answer.report["cluster"]["gatesSource"] == "version"

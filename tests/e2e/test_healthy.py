@@ -10,7 +10,7 @@ from tests.builders import Json
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.fixtures import require_built
 from tests.e2e import region
-from tests.e2e.healthy_folder import DESERVED, FOLDER, place, serious
+from tests.e2e.healthy_directory import DESERVED, DIRECTORY, place, serious
 from tests.e2e.spread import Plugin, Report, Spread
 
 pytestmark = pytest.mark.e2e
@@ -18,12 +18,12 @@ pytestmark = pytest.mark.e2e
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """Return a control plane with every workload of the folder placed and running."""
+    """Return a control plane with every workload of the directory placed and running."""
     require_built()
     with ControlPlane.start(tmp_path_factory.mktemp("healthy"), kubelet=True) as started:
         region.build(started)
-        started.kubectl("apply", "-f", str(FOLDER / "namespaces.yaml"))
-        started.kubectl("apply", "-f", str(FOLDER))
+        started.kubectl("apply", "-f", str(DIRECTORY / "namespaces.yaml"))
+        started.kubectl("apply", "-f", str(DIRECTORY))
         started.kubectl("create", "job", "nightly-report-1", "--from=cronjob/nightly-report", "-n", "batch")
         started.wait_for(lambda: _complete(started), timeout=180, what="every pod that is asked for runs")
         yield started

@@ -72,7 +72,7 @@ def test_basic_authentication(both: Both, recorder: Recorder) -> None:
 
 
 def test_a_client_certificate(both: Both, recorder: Recorder) -> None:
-    """Of files or of data, as flags, and beside a token."""
+    """Of files or of data, as flags, and next to a token."""
     pair, other = (recorder.authority.client(name, name) for name in ("bob", "eve"))
     files = {"client-certificate": str(pair.certificate), "client-key": str(pair.key)}
     data = {f"{key}-data": b64encode(Path(path).read_bytes()).decode() for key, path in files.items()}
@@ -88,7 +88,7 @@ def test_a_client_certificate(both: Both, recorder: Recorder) -> None:
 
 
 def test_nothing_is_said_without_tls(both: Both, tmp_path: Path) -> None:
-    """Nobody on the way shall read it, and a plugin is not even asked; whom to impersonate is no secret."""
+    """Nobody on the way shall read it, and a plugin is not even asked; whom to impersonate is not a secret."""
     from tests.e2e.recorder import record  # noqa: PLC0415 - only here without TLS
 
     ran = tmp_path / "ran"

@@ -34,7 +34,7 @@ class Pod:
         """Be in the namespace ``shop`` of the recorder's cluster."""
         self._both = both
         self._recorder = recorder
-        self.account = both.folder / "account"
+        self.account = both.directory / "account"
         self.account.mkdir()
         (self.account / "token").write_text("of-the-pod\n", encoding="utf-8")
         (self.account / "namespace").write_text("shop\n", encoding="utf-8")

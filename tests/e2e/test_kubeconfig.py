@@ -28,7 +28,7 @@ def test_the_first_of_several_files_wins(both: Both, recorder: Recorder) -> None
     second["users"].append({"name": "v", "user": {"token": "added"}})
     second["contexts"].append({"name": "y", "context": {"cluster": "c", "user": "v"}})
     second["current-context"] = "y"
-    files = [both.write(first, "first"), both.folder / "missing", both.write(second, "second"), ""]
+    files = [both.write(first, "first"), both.directory / "missing", both.write(second, "second"), ""]
     listed = {"KUBECONFIG": os.pathsep.join(map(str, files))}
     both.run(environment=listed)
     assert asked_alike(recorder).who["headers"] == [("Authorization", "Bearer first")]
@@ -46,13 +46,13 @@ def test_the_current_context_may_stand_in_another_file(both: Both, recorder: Rec
 
 
 def test_paths_are_relative_to_their_file(both: Both, recorder: Recorder) -> None:
-    """Certificates and token files are looked for beside the kubeconfig, not where the command runs."""
+    """Certificates and token files are looked for next to the kubeconfig, not where the command runs."""
     pair = recorder.authority.client("bob", "bob")
     both.write("from-a-file\n", "inner/token")
     user = {
         "tokenFile": "token",
-        "client-certificate": f"../{pair.certificate.relative_to(both.folder)}",
-        "client-key": f"../{pair.key.relative_to(both.folder)}",
+        "client-certificate": f"../{pair.certificate.relative_to(both.directory)}",
+        "client-key": f"../{pair.key.relative_to(both.directory)}",
     }
     content = config(recorder.url, None, user, certificate_authority="../pki/ca.crt")
     path = both.write(content, "inner/config")
@@ -61,7 +61,7 @@ def test_paths_are_relative_to_their_file(both: Both, recorder: Recorder) -> Non
     assert (seen.header("Authorization"), seen.certificate) == ("Bearer from-a-file", "bob")
 
 
-def test_the_file_in_the_home_folder(both: Both, recorder: Recorder) -> None:
+def test_the_file_in_the_home_directory(both: Both, recorder: Recorder) -> None:
     """Without KUBECONFIG and without a flag."""
     both.write(base(recorder, token="home"), ".kube/config")
     both.run(environment={"KUBECONFIG": ""})
@@ -112,7 +112,7 @@ def test_the_server_can_be_replaced(both: Both, recorder: Recorder) -> None:
 
 
 def test_a_server_without_a_scheme(both: Both, tmp_path: Path) -> None:
-    """It is http, whatever else speaks for TLS, and so it is told nothing of who asks."""
+    """It is http, whatever else speaks for TLS, and so it receives no credentials."""
     with record(tmp_path, tls=False) as recorder:
         both.ask(config(f"127.0.0.1:{recorder.port}", recorder.authority.certificate, {"token": "a"}))
         assert asked_alike(recorder).who["headers"] == []
@@ -149,7 +149,7 @@ REFUSED: Mapping[str, tuple[Json, list[str]]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_refused(both: Both, recorder: Recorder, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before anything is sent, with kubectl's words."""
-    monkeypatch.chdir(both.folder)
+    monkeypatch.chdir(both.directory)
     user, flags = REFUSED[name]
     theirs, ours = both.ask(base(recorder, **user), *flags).complaints
     if name == "no such file":
@@ -177,8 +177,8 @@ def test_a_malformed_file(both: Both, recorder: Recorder, name: str) -> None:
     changed = {"another kind": {"kind": "Pod"}, "another version": {"apiVersion": "v2"}}.get(name, {})
     pair = both.ask("{" if name == "no YAML" else {**content, **changed})
     theirs, ours = pair.complaints
-    assert theirs.startswith(f'error: error loading config file "{both.folder}/config": ')
-    assert ours.startswith(f"error: error loading config file {both.folder}/config:")
+    assert theirs.startswith(f'error: error loading config file "{both.directory}/config": ')
+    assert ours.startswith(f"error: error loading config file {both.directory}/config:")
     assert MALFORMED[name] in theirs
     assert MALFORMED[name] in ours
     assert "very-secret" not in pair.spread.stderr

@@ -51,8 +51,8 @@ def pair(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> Iterator[P
     """Make siblings by turns through both servers; edit them through the newer one, which may."""
     for version in (V1_33, V1_34):
         require_built(version, ("kube-apiserver",))
-    folder = tmp_path_factory.mktemp("mixed")
-    with ControlPlane.start(folder, version=V1_34, scheduler=False, controllers=False) as cluster:
+    directory = tmp_path_factory.mktemp("mixed")
+    with ControlPlane.start(directory, version=V1_34, scheduler=False, controllers=False) as cluster:
         older = cluster.add_apiserver(version=V1_33)
         cluster.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SHOP}})
         owner = _replica_set(cluster.api)
@@ -138,7 +138,7 @@ def test_the_evidence_is_never_a_sibling_or_a_time(pair: Pair) -> None:
     assert words == {
         "old-sibling-0": ["managedFields: rev was set when the pod was created"],
         "old-sibling-2": ["the owner's pod template has the label rev"],
-        "old-changed": ["nothing that can be read proves why"],
+        "old-changed": ["the cause cannot be determined from the API"],
     }
 
 
@@ -148,7 +148,7 @@ def test_siblings_are_one_workload_with_both_verdicts(pair: Pair) -> None:
 
 
 def test_the_older_server_leaves_the_missing_ones_to_the_scheduler(pair: Pair) -> None:
-    """The same pods, judged as 1.33: what is stored is judged, what is missing is no fault."""
+    """The same pods, evaluated as 1.33: what is stored is evaluated, what is missing is not a fault."""
     assert pair.by_old["cluster"]["judgedAs"] == "1.33"
     missing = ("sibling-0", "sibling-1", "sibling-2", "kept", "afterwards", "changed", "back", "late")
     assert judged(pair.by_old) == {
@@ -171,7 +171,7 @@ def test_the_older_server_refuses_to_edit_what_the_newer_merged(pair: Pair) -> N
 
 
 def test_siblings_that_differ_are_a_finding(pair: Pair) -> None:
-    """Either server's user is told: nothing but servers of two versions makes such siblings within seconds."""
+    """Either server's user is reported: nothing but servers of two versions makes such siblings within seconds."""
     for report in (pair.by_new, pair.by_old):
         (found,) = (found for found in report["findings"] if found["code"] == "SPR402")
         assert found["object"] == {"kind": "ReplicaSet", "name": "web"}

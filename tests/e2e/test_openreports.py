@@ -57,7 +57,7 @@ def applied(cluster: ControlPlane, text: str) -> list[Json]:
 
 
 def same(stored: Json, printed: Json) -> bool:
-    """Tell whether a stored object holds all that was printed, and no results besides."""
+    """Tell whether a stored object has all that was printed, and no results besides."""
     parts = ("apiVersion", "kind", "source", "summary", "results")
     metadata = printed["metadata"]
     kept = {name: stored["metadata"].get(name) for name in metadata}

@@ -25,7 +25,7 @@ NOT_LOGGED_IN = "You must be logged in to the server (Unauthorized)"
 
 
 def test_the_apiserver_restarts(behind: Faulty) -> None:
-    """Killed after two pages: the list goes on where it was, at the revision that it had."""
+    """Killed after two pages: the list continues where it was, at the revision that it had."""
     cluster = behind.cluster
     restarting = threading.Thread(target=cluster.restart_apiserver)
 
@@ -45,7 +45,7 @@ def test_the_apiserver_restarts(behind: Faulty) -> None:
 
 
 def test_the_apiserver_is_gone(behind: Faulty) -> None:
-    """From the beginning: a refused connection is said at once, since the address may be wrong."""
+    """From the beginning: a refused connection is reported at once, since the address may be wrong."""
     cluster = behind.cluster
     cluster._server.stop()
     try:
@@ -118,15 +118,15 @@ def test_a_token_that_cannot_be_renewed(behind: Faulty) -> None:
     assert len(behind.proxy.asked_for("pods")) == 2
 
 
-def plugin(folder: Path, *tokens: str) -> dict[str, object]:
+def plugin(directory: Path, *tokens: str) -> dict[str, object]:
     """Return a user whose credentials come from a program: one token after another, then it fails."""
     version = "client.authentication.k8s.io/v1"
     for number, token in enumerate(tokens):
         credential = {"apiVersion": version, "kind": "ExecCredential", "status": {"token": token}}
-        (folder / f"{number}.json").write_text(json.dumps(credential))
-    path = folder / "login"
+        (directory / f"{number}.json").write_text(json.dumps(credential))
+    path = directory / "login"
     path.write_text(
-        f'#!/bin/sh\ncd {folder}\nfor file in *.json; do cat "$file" && rm "$file"; exit; done 2>/dev/null\n'
+        f'#!/bin/sh\ncd {directory}\nfor file in *.json; do cat "$file" && rm "$file"; exit; done 2>/dev/null\n'
     )
     path.chmod(0o700)
     return {"exec": {"command": str(path), "apiVersion": version, "interactiveMode": "Never"}}
@@ -197,7 +197,7 @@ def test_an_interrupt(behind: Faulty, resource: str, step: Step) -> None:
 
 
 def test_a_key_is_not_left_behind(behind: Faulty, tmp_path: Path) -> None:
-    """What the kubeconfig embeds is in no file, neither during a request nor after the program is told to end."""
+    """What the kubeconfig embeds is in no file, neither during a request nor after the program gets a signal."""
     written: list[list[str]] = []
 
     def then(exchange: Exchange) -> None:

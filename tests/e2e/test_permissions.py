@@ -1,4 +1,4 @@
-"""Users who may do little get what can be said, are told what is missing, and exit status 2."""
+"""Users with few permissions get a partial report, a list of what is missing, and exit status 2."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def reader(control_plane: ControlPlane, namespace: str, plugin: Plugin) -> Sprea
 
 
 def test_a_user_who_may_only_list_pods(control_plane: ControlPlane, namespace: str, reader: Spread) -> None:
-    """Selectors are judged, zones come from the pods' own labels, and what could not be read is said."""
+    """Selectors are evaluated, zones come from the pods' own labels, and what could not be read is reported."""
     web = deployment(
         constraints=[constraint(match=["rev"])], replicas=4, labels={"app": "web", "rev": "r1"}, namespace=namespace
     )

@@ -39,9 +39,9 @@ PLACE: Final = {
 }
 
 
-def written(folder: Path) -> Path:
+def written(directory: Path) -> Path:
     """Return the file that the plugin writes about the sample cluster, as a cron job on a node would have it."""
-    target = folder / "kubectl_spread.prom"
+    target = directory / "kubectl_spread.prom"
     plugin, cluster = Path(sys.executable).parent / "kubectl-spread", ROOT / "examples/cluster.json"
     command = [str(plugin), "check", "-f", str(cluster), "--server-version", "1.37"]
     subprocess.run([*command, "-o", "openmetrics", "--output-file", str(target)], check=True)

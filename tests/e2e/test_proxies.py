@@ -147,7 +147,7 @@ def test_an_address_that_is_none(both: Both, recorder: Recorder) -> None:
 
 @pytest.mark.parametrize("how", ["flag", "kubeconfig", "not at all"])
 def test_compression(both: Both, recorder: Recorder, how: str) -> None:
-    """Both ask for gzip, unless they are told not to. On loopback the plugin never does."""
+    """Both ask for gzip, unless a flag forbids it. On loopback the plugin never does."""
     with through(recorder, "http") as passed:
         content = named(recorder, proxy_url=passed.url, disable_compression=how == "kubeconfig")
         both.ask(content, *(["--disable-compression"] if how == "flag" else []))

@@ -1,6 +1,6 @@
 """The plugin only reads: the audit logs of all apiservers hold nothing else of it.
 
-This module runs last (see ``conftest.py``), so that its last test judges what every other test made the plugin do.
+This module runs last (see ``conftest.py``), so that its last test checks the requests of every other test.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def events(control_plane: ControlPlane, plugin: Plugin) -> list[Json]:
             scope = [] if "-A" in command else ["-n", namespace]
             answer = spread(*command, *scope)
             assert answer.status in (0, 1), answer.stderr
-    requests = audit.requests(control_plane.folder)
+    requests = audit.requests(control_plane.directory)
     return [event for event in requests if event["user"]["username"] == user]
 
 

@@ -84,7 +84,7 @@ def test_a_stored_pod_is_refused(control_plane: ControlPlane, namespace: str, na
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_it_is_accepted_after_unmerge(control_plane: ControlPlane, namespace: str, spread: Spread, name: str) -> None:
-    """``kubectl spread unmerge`` takes out what was merged, and the API merges the pod anew."""
+    """``kubectl spread unmerge`` takes out what was merged, and the API merges the pod again."""
     _make(control_plane, namespace, name)
     label(control_plane, namespace, name, "rev=r2")
     before = look(spread, namespace)
@@ -93,7 +93,7 @@ def test_it_is_accepted_after_unmerge(control_plane: ControlPlane, namespace: st
     text = _stored(control_plane, namespace, name)
     unmerged = spread("unmerge", "-f", "-", input=text)
     assert unmerged.status == 0
-    # The new pod will not select what the old one does, which is said.
+    # The new pod will not select what the old one does, which is reported.
     notes = unmerged.stderr.count("a re-creation would store rev In [r2] instead of rev In [r1]")
     assert notes == len(paths)
     _delete(control_plane, namespace, name)

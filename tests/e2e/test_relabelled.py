@@ -115,7 +115,7 @@ def _decision(cluster: ControlPlane, path: str) -> Json:
 
 
 def test_gated_pods_are_judged_by_what_was_done_to_them(release: Release) -> None:
-    """While it waits, every pod is told apart by its edit."""
+    """While it waits, every pod is reported apart by its edit."""
     assert judged(release.report) == GATED
 
 

@@ -13,7 +13,7 @@ from tests.controlplane.cluster import ControlPlane
 from tests.e2e.manifests import deployment, pod_spec, workload
 from tests.e2e.spread import Answer, Plugin, Spread
 from tests.e2e.workloads import roll_out
-from tests.rbac import FOLDER, Permission, manifest, permissions
+from tests.rbac import DIRECTORY, Permission, manifest, permissions
 
 pytestmark = pytest.mark.e2e
 
@@ -108,7 +108,7 @@ def bind(cluster: ControlPlane, role: Json, user: str, namespace: str) -> None:
 
 def allow(cluster: ControlPlane, name: str, user: str, namespace: str) -> None:
     """Give a user the role of a file as it stands there."""
-    cluster.kubectl("apply", "-n", namespace, "-f", str(FOLDER / f"{name}.yaml"))
+    cluster.kubectl("apply", "-n", namespace, "-f", str(DIRECTORY / f"{name}.yaml"))
     bind(cluster, manifest(name), user, namespace)
 
 
@@ -170,7 +170,7 @@ def missing(answer: Answer) -> list[str]:
 
 
 def assert_unidentified(answer: Answer) -> None:
-    """The report has all but the cluster's UID, and nothing is said: no answer depends on it."""
+    """The report has all but the cluster's UID, and no note is printed: no answer depends on it."""
     assert (answer.status, answer.stderr) == (0, "")
     assert "uid" not in answer.report["cluster"]
 
@@ -184,7 +184,7 @@ def auditor(control_plane: ControlPlane, plugin: Plugin, shop: str) -> Spread:
 
 @pytest.fixture(scope="module")
 def developer(control_plane: ControlPlane, plugin: Plugin, shop: str) -> Spread:
-    """Return the plugin of a user with the Role and the small ClusterRole beside it."""
+    """Return the plugin of a user with the Role and the small ClusterRole next to it."""
     for name in ("namespace", "nodes"):
         allow(control_plane, name, "developer", shop)
     return plugin.on(control_plane, control_plane.kubeconfig_for("developer"))
@@ -193,7 +193,7 @@ def developer(control_plane: ControlPlane, plugin: Plugin, shop: str) -> Spread:
 @pytest.mark.parametrize("user", ["auditor", "developer"])
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_the_roles_are_enough(request: pytest.FixtureRequest, shop: str, user: str, command: Sequence[str]) -> None:
-    """Each command answers, and nothing is said to be missing."""
+    """Each command answers, and reports nothing as missing."""
     spread: Spread = request.getfixturevalue(user)
     answer = spread(*command, "-n", shop)
     assert (answer.status, missing(answer)) == (0, [])
@@ -215,7 +215,7 @@ def test_the_cluster_role_is_enough_for_pending_pods(auditor: Spread, shop: str)
 
 
 def test_a_role_of_one_namespace_and_pending_pods(developer: Spread, shop: str) -> None:
-    """The pods of other namespaces are none of this user's business, and that is said."""
+    """The pods of other namespaces are none of this user's business, and that is reported."""
     answer = developer(*WAITING, "-n", shop)
     assert answer.status == 0
     (line,) = missing(answer)
@@ -243,7 +243,7 @@ def test_one_permission_less_in_the_cluster(control_plane: ControlPlane, plugin:
 
 @pytest.mark.parametrize("case", losses("namespace", "nodes"), ids=str)
 def test_one_permission_less_in_a_namespace(control_plane: ControlPlane, plugin: Plugin, shop: str, case: Lost) -> None:
-    """The same for the Role of one namespace and what is beside it."""
+    """The same for the Role of one namespace and of the small ClusterRole."""
     user = f"less-{next(SERIAL)}"
     for name in ("namespace", "nodes"):
         allow_all_but(control_plane, case.permission, name, user, shop)

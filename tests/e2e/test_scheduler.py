@@ -1,7 +1,7 @@
 """For one more pod of every group, the report counts as the real scheduler does.
 
 For each group of a varied cluster a clone of one of its pods is created: first at a scheduling gate, with the labels
-that pod had when it was created, so that the apiserver merges its selectors anew; then its labels are brought to what
+that pod had when it was created, so that the apiserver merges its selectors again; then its labels are brought to what
 they are now, and the gate is lifted. The scheduler runs with ``-v=5``: for each node that its spread plugin refuses it
 logs matchNum, selfMatchNum, minMatchNum and maxSkew, and for a pod that it binds the number of feasible nodes. All of
 that must be what the report says. The clone is deleted before the next one comes, so nothing that is counted changes.

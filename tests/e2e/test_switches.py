@@ -46,8 +46,8 @@ class Stops(NamedTuple):
 def stops(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> Iterator[Stops]:
     """Make and edit pods at every stop."""
     require_built(V1_34, ("kube-apiserver",))
-    folder = tmp_path_factory.mktemp("switches")
-    with ControlPlane.start(folder, version=V1_34, scheduler=False, controllers=False) as cluster:
+    directory = tmp_path_factory.mktemp("switches")
+    with ControlPlane.start(directory, version=V1_34, scheduler=False, controllers=False) as cluster:
         spread = plugin.on(cluster)
         cluster.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SHOP}})
         _make(cluster, "first")
@@ -84,7 +84,7 @@ MADE_ON = {"on-kept": MERGED, "on-changed": STALE, "on-changed-later": MERGED, "
 
 
 def test_off(stops: Stops) -> None:
-    """Whatever lacks the merge does so because it is off; what was merged before is judged as ever."""
+    """Whatever lacks the merge does so because it is off; what was merged before is evaluated as ever."""
     assert stops.off["cluster"]["gates"][SELECTOR_MERGE] is False
     assert judged(stops.off) == {**FIRST, **dict.fromkeys(MADE_OFF, OFF)}
 

@@ -32,7 +32,7 @@ def test_the_name_in_the_certificate(both: Both, recorder: Recorder) -> None:
 def test_an_authority(both: Both, recorder: Recorder) -> None:
     """As a file, as data, and as a flag that replaces either."""
     authority = recorder.authority.certificate
-    other = Authority(both.folder / "other").certificate
+    other = Authority(both.directory / "other").certificate
     data = {"certificate_authority_data": b64encode(authority.read_bytes()).decode()}
     wrong = {"certificate_authority_data": b64encode(other.read_bytes()).decode()}
     both.ask(config(recorder.url, None, TOKEN, **data))
@@ -46,7 +46,7 @@ def test_an_authority(both: Both, recorder: Recorder) -> None:
 @pytest.mark.parametrize("named", [False, True])
 def test_an_unknown_authority(both: Both, recorder: Recorder, named: bool) -> None:
     """Neither says anything to the server."""
-    other = Authority(both.folder / "other").certificate if named else None
+    other = Authority(both.directory / "other").certificate if named else None
     theirs, ours = both.ask(config(recorder.url, other, TOKEN)).complaints
     assert ours == f"{UNTRUSTED}certificate signed by unknown authority"
     assert theirs.startswith(ours)
@@ -74,7 +74,7 @@ def test_no_verification(both: Both, recorder: Recorder) -> None:
     """Of the kubeconfig or as a flag, which takes the authority away."""
     both.ask(config(recorder.url, None, TOKEN, insecure_skip_tls_verify=True))
     asked_alike(recorder)
-    other = Authority(both.folder / "other").certificate
+    other = Authority(both.directory / "other").certificate
     both.ask(config(recorder.url, other, TOKEN), "--insecure-skip-tls-verify")
     assert asked_alike(recorder).header("Authorization") == "Bearer abc"
 
@@ -88,7 +88,7 @@ TIMES: Mapping[str, tuple[str, str]] = {
 
 @pytest.mark.parametrize("name", TIMES)
 def test_request_timeout(both: Both, recorder: Recorder, name: str) -> None:
-    """What is no time is refused in the same words."""
+    """What is not a time is refused in the same words."""
     time, words = TIMES[name]
     theirs, ours = both.ask(
         config(recorder.url, recorder.authority.certificate, TOKEN), f"--request-timeout={time}"
@@ -113,8 +113,8 @@ def test_a_server_that_is_silent(both: Both) -> None:
 
 def test_a_cache(both: Both, recorder: Recorder) -> None:
     """``--cache-dir`` is taken; the plugin writes nothing into it."""
-    folder = both.folder / "cache"
+    directory = both.directory / "cache"
     content = config(recorder.url, recorder.authority.certificate, TOKEN)
-    both.ask(content, "--cache-dir", str(folder))
+    both.ask(content, "--cache-dir", str(directory))
     asked_alike(recorder)
-    assert not list(folder.rglob("*spread*"))
+    assert not list(directory.rglob("*spread*"))

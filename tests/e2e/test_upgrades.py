@@ -61,8 +61,8 @@ def journey(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> Iterato
     """Upgrade twice and go back, with pods made and relabelled at every stop."""
     for version in (V1_33, V1_34, binaries.KUBERNETES_VERSION):
         require_built(version, ("kube-apiserver",))
-    folder = tmp_path_factory.mktemp("journey")
-    with ControlPlane.start(folder, version=V1_33, scheduler=False, controllers=False) as cluster:
+    directory = tmp_path_factory.mktemp("journey")
+    with ControlPlane.start(directory, version=V1_33, scheduler=False, controllers=False) as cluster:
         spread = plugin.on(cluster)
         cluster.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SHOP}})
         reports = {}
@@ -135,7 +135,7 @@ def _twice() -> list[Json]:
 
 
 def _refused_creation(cluster: ControlPlane) -> str:
-    """Return what is said to one more pod of the Deployment; the pod that is there can still be edited."""
+    """Return the answer to one more pod of the Deployment; the pod that is there can still be edited."""
     edit(cluster, SHOP, {"team=x": ["twice-1"]})
     with pytest.raises(ApiError) as refused:
         cluster.api.create(_web("twice-2", REV, "rev", "rev"))
@@ -274,7 +274,7 @@ def test_every_pod_is_what_it_can_be_proven_to_be(journey: Journey, stop: str, e
         ("old-kept", "managedFields: rev was set when the pod was created"),
         ("old-anti-changed", "rev is merged in an affinity term of this pod"),
         ("old-owned-changed", "the owner's pod template has the label rev"),
-        ("early-changed", "nothing that can be read proves why"),
+        ("early-changed", "the cause cannot be determined from the API"),
         ("new-removed", "removing a label leaves no trace in managedFields"),
         ("new-late-proven", "app is merged"),
     ],

@@ -32,7 +32,7 @@ def test_a_deployment_is_all_merged_and_counted(control_plane: ControlPlane, nam
 
 
 def test_the_table_shows_the_same(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
-    """Without ``-o`` the row, the judging version and the totals are text on stdout, and stderr stays empty."""
+    """Without ``-o`` the row, the version and the totals are text on stdout, and stderr stays empty."""
     roll_out(control_plane, deployment(constraints=[constraint(match=[HASH])], replicas=6, namespace=namespace))
     answer = spread("check", "-n", namespace)
     assert (answer.status, answer.stderr) == (0, "")
@@ -41,7 +41,7 @@ def test_the_table_shows_the_same(control_plane: ControlPlane, namespace: str, s
     assert first.startswith(f"{about}6 pods in 1 workload, 6 nodes in 3 zones  20")
     (row,) = (line.split() for line in answer.stdout.splitlines() if line.startswith("deploy/web"))
     assert row == ["deploy/web", ZONE, "DoNotSchedule", "6", "merged", "a=2", "b=2", "c=2", "0", "1"]
-    assert last == "6 pods, 1 constraint row, 1 pod template; no findings"
+    assert last == "6 pods, 1 constraint, 1 pod template; no findings"
 
 
 def test_a_relabelled_pod_is_stale(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
@@ -151,7 +151,7 @@ def test_a_removed_label(control_plane: ControlPlane, namespace: str, spread: Sp
 
 
 def test_a_zone_label_from_binding_is_no_fault(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
-    """Pods get their zone label when they are bound, after the merge: bind-label, and only the template is told."""
+    """Pods get their zone label when they are bound, after the merge: bind-label, and only the template is reported."""
     by_zone = constraint(key=HOSTNAME, match=[ZONE])
     roll_out(control_plane, deployment(constraints=[by_zone], namespace=namespace))
     assert all(ZONE in found["metadata"]["labels"] for found in pods(control_plane, namespace))
@@ -177,7 +177,7 @@ def test_a_relabelled_pending_pod_is_an_error(control_plane: ControlPlane, names
 
 
 def test_a_stale_anti_affinity_is_an_error(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
-    """A running pod's required anti-affinity goes on repelling by the old value."""
+    """A running pod's required anti-affinity still repels by the old value."""
     term = {"topologyKey": HOSTNAME, "labelSelector": {"matchLabels": {"app": "web"}}, "matchLabelKeys": ["rev"]}
     required = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     web = deployment(labels={"app": "web", "rev": "r1"}, namespace=namespace, affinity=required)

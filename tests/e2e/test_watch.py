@@ -31,7 +31,7 @@ pytestmark = pytest.mark.e2e
 NAMESPACE = "watched"
 JSON = ("-n", NAMESPACE, "-o", "json")
 LOST = "the connection is lost"
-AGAIN = "the connection is there again"
+AGAIN = "reconnected"
 NUMBERS = count()
 
 
@@ -163,7 +163,7 @@ def before_all(watch_step: Step) -> list[Step]:
 
 
 def test_a_watch_that_the_proxy_closes(behind: Faulty, cluster: ControlPlane) -> None:
-    """It is begun again where it ended; nothing is lost, and nothing is said."""
+    """It is begun again where it ended; nothing is lost, and nothing is printed."""
     closing = threading.Event()
     behind.proxy.script("pods", *before_all(lambda exchange: exchange.pass_on(until=closing)))
     create(cluster, "one")
@@ -201,7 +201,7 @@ def test_a_watch_of_what_is_forgotten(behind: Faulty, cluster: ControlPlane, ste
         relabel(cluster, "one")
         step(exchange)
 
-    # Its memory begins anew.
+    # Its memory begins again.
     cluster.restart_apiserver()
     create(cluster, "one")
     behind.proxy.script("pods", *before_all(late))
@@ -214,7 +214,7 @@ def test_a_watch_of_what_is_forgotten(behind: Faulty, cluster: ControlPlane, ste
 
 
 def test_an_apiserver_that_restarts(cluster: ControlPlane) -> None:
-    """It is said once that the connection is lost, and once that it is there again."""
+    """It is reported once that the connection is lost, and once that it is back."""
     create(cluster, "one")
     with piped(cluster.environment(), *JSON) as watching:
         watching.until(watching.sees(merged=1))
@@ -266,7 +266,7 @@ def test_nobody_reads_any_more(cluster: ControlPlane) -> None:
     assert (process.returncode, errors) == (141, "")
 
 
-class _Enough(Exception):  # noqa: N818 - it is no error
+class _Enough(Exception):  # noqa: N818 - it is not an error
     """The watch was looked at often enough."""
 
 

@@ -51,7 +51,7 @@ class Request:
 
     @property
     def watches(self) -> bool:
-        """Whether the answer goes on until one side ends it."""
+        """Whether the answer continues until one side ends it."""
         return "watch" in parse_qs(urlsplit(self.target).query)
 
 

@@ -30,8 +30,8 @@ class Campaign:
     Attributes:
         targets: What is tried.
         seed: Tells campaigns apart; the same seed gives the same cases.
-        out: Where findings are told, each kind at each place once.
-        keep: The folder for the input of each finding, and for the case that is under way.
+        out: Where findings are reported, each kind at each place once.
+        keep: The directory for the input of each finding, and for the case that is under way.
         longest: How many seconds a case may take.
     """
 

@@ -20,7 +20,7 @@ _LARGEST: Final = 30_000
 @cache
 def texts() -> tuple[bytes, ...]:
     """Return the manifests as they are written, in the order of their paths."""
-    paths = [path for folder in _MANIFESTS for path in sorted((_ROOT / folder).rglob("*.*"))]
+    paths = [path for directory in _MANIFESTS for path in sorted((_ROOT / directory).rglob("*.*"))]
     bodies = (path.read_bytes() for path in paths if path.suffix in (".json", ".yaml"))
     return tuple(body for body in bodies if 0 < len(body) <= _LARGEST)
 

@@ -51,11 +51,11 @@ _TIMES: Final = (
 
 
 class Host:
-    """The server of this process: an apiserver that only has a version, and an issuer that answers what it is told.
+    """The server of this process: an apiserver that only has a version, and an issuer with scripted answers.
 
     Attributes:
         server: The server itself.
-        folder: The directory of its files.
+        directory: The directory of its files.
         authority: The certificate of its authority, PEM.
         pair: A client certificate and its key, PEM.
         discovery: What the issuer says about itself.
@@ -66,8 +66,8 @@ class Host:
         """Start it, for as long as the process lives."""
         stack = ExitStack()
         atexit.register(stack.close)
-        self.folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        authority = Authority(self.folder / "pki")
+        self.directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        authority = Authority(self.directory / "pki")
         serving, client = authority.server("server", ["127.0.0.1"]), authority.client("client", "jane")
         self.authority = authority.certificate.read_text()
         self.pair = client.certificate.read_text(), client.key.read_text()
@@ -170,14 +170,14 @@ _ODD_TEXTS: Final = (
 
 def log_in(body: bytes, _chance: random.Random) -> Outcome:
     """Log in with a kubeconfig and ask the apiserver for its version."""
-    path = host().folder / "config"
+    path = host().directory / "config"
     path.write_bytes(host().localized(body))
     return _asked(path)
 
 
 def log_in_with_plugin(body: bytes, _chance: random.Random) -> Outcome:
     """Log in with what an exec plugin answers."""
-    answer = host().folder / "answer"
+    answer = host().directory / "answer"
     answer.write_bytes(body)
     plugin = {"command": "cat", "args": [str(answer)], "apiVersion": _API, "interactiveMode": "Never"}
     return _logged_in({"exec": plugin})
@@ -198,7 +198,7 @@ def log_in_with_issuer(body: bytes, _chance: random.Random) -> Outcome:
 
 
 def _logged_in(user: object) -> Outcome:
-    path = host().folder / "config"
+    path = host().directory / "config"
     path.write_bytes(host().localized(json.dumps(_configured(user)).encode()))
     outcome = _asked(path)
     if _SECRET.encode() in outcome.stderr:
@@ -232,7 +232,7 @@ def _nothing_outside() -> Iterator[None]:
             raise FileNotFoundError(2, "No such file or directory")
         return run(command, **named)
 
-    environment = {"PATH": os.defpath, "HOME": str(host().folder)}
+    environment = {"PATH": os.defpath, "HOME": str(host().directory)}
     with (
         patch.object(socket, "getaddrinfo", found),
         patch("kubectl_spread.sources.auth.execplugin.subprocess.run", ran),
@@ -262,7 +262,7 @@ def _config(chance: random.Random, user: dict[str, Any]) -> dict[str, Any]:
         "proxy-url": chance.choice(("http://127.0.0.1:1", "socks5://127.0.0.1:1", "https://u:p@127.0.0.1:1")),
         "disable-compression": True,
         "insecure-skip-tls-verify": True,
-        "certificate-authority": str(host().folder / "pki/ca.crt"),
+        "certificate-authority": str(host().directory / "pki/ca.crt"),
         "extensions": [{"name": "client.authentication.k8s.io/exec", "extension": {"audience": "a"}}],
     }
     for name in chance.sample(list(others), chance.choice((0, 1, 1, 2))):
@@ -274,7 +274,7 @@ def _user(chance: random.Random) -> dict[str, Any]:
     certificate, key = (b64encode(part.encode()).decode() for part in host().pair)
     plugin: dict[str, Any] = {
         "command": "cat",
-        "args": [str(host().folder / "answer")],
+        "args": [str(host().directory / "answer")],
         "apiVersion": _API,
         "interactiveMode": "Never",
     }
@@ -282,12 +282,12 @@ def _user(chance: random.Random) -> dict[str, Any]:
     oidc = {"idp-issuer-url": _SERVER, "client-id": "c", "id-token": _token(chance), "refresh-token": _SECRET}
     users: tuple[dict[str, Any], ...] = (
         {"token": _SECRET},
-        {"tokenFile": str(host().folder / "answer")},
+        {"tokenFile": str(host().directory / "answer")},
         {"username": "jane", "password": _SECRET},
         {"client-certificate-data": certificate, "client-key-data": key},
         {
-            "client-certificate": str(host().folder / "pki/client.crt"),
-            "client-key": str(host().folder / "pki/client.key"),
+            "client-certificate": str(host().directory / "pki/client.crt"),
+            "client-key": str(host().directory / "pki/client.key"),
         },
         {"exec": plugin},
         {"auth-provider": {"name": "oidc", "config": oidc}},

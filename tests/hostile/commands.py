@@ -83,10 +83,10 @@ def check(*arguments: str) -> tuple[int, str]:
     return found.exit_code, found.stderr
 
 
-def open_to_all(folder: Path) -> None:
+def open_to_all(directory: Path) -> None:
     """Let every user search a temporary directory and those above it."""
     top = Path(tempfile.gettempdir()).resolve()
-    for path in (folder, *folder.parents):
+    for path in (directory, *directory.parents):
         if path.is_relative_to(top) and path != top:
             path.chmod(0o755)
 

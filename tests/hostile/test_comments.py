@@ -35,7 +35,7 @@ _TEXTS: Final = {
     "after the end of one": f"---\n{_POD}\n... \n{_COMMENTS}---\n{_OTHER}\n",
     "after a directive": f"%YAML 1.2\n{_COMMENTS}---\n{_POD}\n",
     "before an alias": _ANCHORED.replace("{comments}", _COMMENTS),
-    "before what is no YAML": f"---\n{_POD}\n---\n{_COMMENTS}]\n",
+    "before what is not YAML": f"---\n{_POD}\n---\n{_COMMENTS}]\n",
 }
 
 

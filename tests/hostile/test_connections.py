@@ -29,7 +29,7 @@ def _nothing_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def said(folder: Path, *arguments: str, user: Json | None = None, **cluster: object) -> str:
+def said(directory: Path, *arguments: str, user: Json | None = None, **cluster: object) -> str:
     """Return the line that ends a check with a kubeconfig of one cluster and one user."""
     content = {
         "clusters": [{"name": "c", "cluster": {"server": NOWHERE, **cluster}}],
@@ -37,7 +37,7 @@ def said(folder: Path, *arguments: str, user: Json | None = None, **cluster: obj
         "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
         "current-context": "x",
     }
-    path = folder / "config"
+    path = directory / "config"
     path.write_text(json.dumps(content))
     status, stderr = check("--kubeconfig", str(path), *arguments)
     assert (status, stderr.count("\n")) == (2, 1), stderr
@@ -56,7 +56,7 @@ CLUSTERS: Final[dict[str, tuple[dict[str, object], str]]] = {
     "tls-server-name of dots": ({"tls-server-name": "..."}, 'invalid tls-server-name "..."'),
     "proxy-url": ({"proxy-url": "http://a b"}, "the proxy address is invalid"),
     "proxy-url, port": ({"proxy-url": f"http://a:{'9' * 5000}"}, "the proxy address is invalid"),
-    "server beside a proxy": (
+    "server next to a proxy": (
         {"server": "https://[", "proxy-url": "http://127.0.0.1:1"},
         "https://[ is not the address of a server",
     ),
@@ -69,7 +69,7 @@ CLUSTERS: Final[dict[str, tuple[dict[str, object], str]]] = {
 
 
 _TOLD: Final = ("extensions", "authority for a plugin")
-"""What is wrong only where an exec plugin is told of the cluster."""
+"""Errors that matter only where an exec plugin receives the cluster."""
 
 
 @pytest.mark.parametrize("name", CLUSTERS)

@@ -91,7 +91,7 @@ CASES: Final = {
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def directory(tmp_path: Path) -> Path:
     """Return a directory that every user may search, with a manifest, links and a directory that only its owner may."""
     open_to_all(tmp_path)
     pod = json.dumps(pod_json("p"))
@@ -106,7 +106,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def ended(folder: Path, case: Case) -> tuple[int, list[str]]:
+def ended(directory: Path, case: Case) -> tuple[int, list[str]]:
     """Return the exit status and the lines on stderr of the console script."""
     environment = {**os.environ, "KUBECONFIG": "", "NO_PROXY": "127.0.0.1", **case.environment}
     command = [str(SCRIPT), *case.arguments]
@@ -114,7 +114,7 @@ def ended(folder: Path, case: Case) -> tuple[int, list[str]]:
         command = ["sh", "-c", 'exec "$@" <&-', "sh", *command]
     done = subprocess.run(
         command,
-        cwd=folder,
+        cwd=directory,
         env={name: value for name, value in environment.items() if value is not None},
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -123,13 +123,13 @@ def ended(folder: Path, case: Case) -> tuple[int, list[str]]:
         timeout=60,
     )
     assert not done.stdout
-    return done.returncode, [line for line in done.stderr.splitlines() if not line.startswith("judged as")]
+    return done.returncode, [line for line in done.stderr.splitlines() if not line.startswith("evaluated as")]
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_surroundings(folder: Path, name: str) -> None:
+def test_the_surroundings(directory: Path, name: str) -> None:
     case = CASES[name]
-    status, lines = ended(folder, case)
+    status, lines = ended(directory, case)
     assert (status, len(lines)) == (2, 1), lines
     assert case.says in lines[0]
 
@@ -155,9 +155,9 @@ FORBIDDEN: Final = {
 
 
 @pytest.mark.parametrize("name", FORBIDDEN)
-def test_what_the_user_may_not_see(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_user_may_not_see(directory: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments, environment, line = FORBIDDEN[name]
-    monkeypatch.chdir(folder)
+    monkeypatch.chdir(directory)
     monkeypatch.setenv("KUBECONFIG", "/no/where")
     for variable, value in environment.items():
         monkeypatch.setenv(variable, value)
@@ -166,9 +166,9 @@ def test_what_the_user_may_not_see(folder: Path, name: str, monkeypatch: pytest.
     assert said.endswith(line)
 
 
-def test_a_user_without_a_home(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_without_a_home(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """There is no kubeconfig then, as where its directory is empty."""
-    monkeypatch.chdir(folder)
+    monkeypatch.chdir(directory)
     for variable in ("HOME", "KUBECONFIG"):
         monkeypatch.delenv(variable, raising=False)
     if os.geteuid():
@@ -178,33 +178,33 @@ def test_a_user_without_a_home(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert as_nobody("-s", NOWHERE, user=UNKNOWN) == (2, refused)
 
 
-def test_files_are_read_without_standard_input(folder: Path) -> None:
+def test_files_are_read_without_standard_input(directory: Path) -> None:
     case = Case(["check", "-f", "pod.yaml", "-o", "json=out"], "", stdin=False)
-    assert ended(folder, case) == (0, [])
-    assert json.loads((folder / "out").read_text())["kind"] == "SpreadReport"
+    assert ended(directory, case) == (0, [])
+    assert json.loads((directory / "out").read_text())["kind"] == "SpreadReport"
 
 
 VERSION: Final = {"major": "1", "minor": "37"}
 
 
 @pytest.mark.parametrize("part", ["major", "minor"])
-def test_a_version_of_5000_digits(folder: Path, part: str) -> None:
+def test_a_version_of_5000_digits(directory: Path, part: str) -> None:
     with serve(Reply(body=json.dumps({**VERSION, part: DIGITS}).encode())) as server:
-        status, lines = ended(folder, Case(["check", "-s", server.url], ""))
+        status, lines = ended(directory, Case(["check", "-s", server.url], ""))
     assert (status, len(lines)) == (2, 1), lines
     assert "error: the server says that its version is" in lines[0]
 
 
-def test_a_revision_of_5000_digits(folder: Path) -> None:
+def test_a_revision_of_5000_digits(directory: Path) -> None:
     """What an annotation says is not a number then."""
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "u", "controller": True}
     metadata = {"name": "r", "uid": "u", "annotations": {"deployment.kubernetes.io/revision": DIGITS}}
     pod = pod_json("p")
     pod["metadata"]["ownerReferences"] = [owner]
-    (folder / "owned.json").write_text(
+    (directory / "owned.json").write_text(
         json.dumps({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": metadata}) + json.dumps(pod)
     )
-    status, _ = ended(folder, Case(["check", "-f", "owned.json", "-o", "json=out"], ""))
+    status, _ = ended(directory, Case(["check", "-f", "owned.json", "-o", "json=out"], ""))
     assert status == 0
 
 
@@ -276,10 +276,10 @@ def test_commands_take_verbose() -> None:
         assert "--verbose" in found.stdout, name
 
 
-def test_memory_that_is_limited(folder: Path) -> None:
+def test_memory_that_is_limited(directory: Path) -> None:
     """A real MemoryError, wherever it comes."""
     resource = pytest.importorskip("resource")
-    large = folder / "large.json"
+    large = directory / "large.json"
     with large.open("w") as file:
         file.write('{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "labels": {')
         file.write(",".join(f'"{index}": "{"x" * 60}"' for index in range(3_000_000)))
@@ -287,7 +287,7 @@ def test_memory_that_is_limited(folder: Path) -> None:
     limit = 400 << 20
     done = subprocess.run(
         [SCRIPT, "check", "-f", "large.json"],
-        cwd=folder,
+        cwd=directory,
         capture_output=True,
         text=True,
         check=False,

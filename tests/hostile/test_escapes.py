@@ -105,9 +105,9 @@ def test_errors_write_nothing_to_the_terminal() -> None:
 
 def test_file_names_write_nothing_to_the_terminal(tmp_path: Path) -> None:
     for index, evil in enumerate(ESCAPES[:-1]):
-        folder = tmp_path / str(index)
-        folder.mkdir()
-        path = folder / f"{evil.replace('/', '')}.yaml"
+        directory = tmp_path / str(index)
+        directory.mkdir()
+        path = directory / f"{evil.replace('/', '')}.yaml"
         path.write_text("a: [")
         for name in (str(path), f"{path}.gone"):
             found = clean(CliRunner().invoke(cli, ["check", "-f", name]))

@@ -1,4 +1,4 @@
-"""Files that cannot be read, are no text, or never end: one line that names the file, and exit status 2."""
+"""Files that cannot be read, are not text, or never end: one line that names the file, and exit status 2."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_device_and_a_pipe_that_are_named_are_read_to_their_end(tmp_path: Path
     writer.join()
 
 
-def test_a_folder_without_manifests_is_refused(tmp_path: Path) -> None:
+def test_a_directory_without_manifests_is_refused(tmp_path: Path) -> None:
     assert check("-f", str(tmp_path)) == (
         2,
         f"error: error reading [{tmp_path}]: recognized file extensions are [.json .yaml .yml]\n",

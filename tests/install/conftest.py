@@ -19,10 +19,10 @@ from tests.install.krew import Krew
 
 @pytest.fixture(scope="session")
 def dist() -> Path:
-    """Return the folder that ``make dist`` wrote."""
-    folder = ROOT / "dist"
-    assert (folder / "spread.yaml").exists(), "run `make dist` first"
-    return folder
+    """Return the directory that ``make dist`` wrote."""
+    directory = ROOT / "dist"
+    assert (directory / "spread.yaml").exists(), "run `make dist` first"
+    return directory
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""The real krew with a folder of its own, and the real kubectl that finds what it installs."""
+"""The real krew with a directory of its own, and the real kubectl that finds what it installs."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from tests.install.programs import program
 class Krew:
     """``kubectl krew``, and the plugins that it has installed."""
 
-    def __init__(self, folder: Path, index: str = "no-such-index") -> None:
-        """Use a folder that is there; ``index`` is a git repository of manifests."""
-        (folder / "kubectl-krew").symlink_to(program("krew"))
-        self.root = folder / "krew"
-        self._folder = folder
+    def __init__(self, directory: Path, index: str = "no-such-index") -> None:
+        """Use a directory that is there; ``index`` is a git repository of manifests."""
+        (directory / "kubectl-krew").symlink_to(program("krew"))
+        self.root = directory / "krew"
+        self._directory = directory
         self._settings = {"KREW_ROOT": str(self.root), "KREW_DEFAULT_INDEX_URI": index, "KREW_NO_UPGRADE_CHECK": "1"}
 
     def __call__(self, *arguments: str) -> str:
         """Run ``kubectl krew`` and return what it says on stderr."""
-        path = f"{self._folder}{os.pathsep}{os.environ['PATH']}"
+        path = f"{self._directory}{os.pathsep}{os.environ['PATH']}"
         done = subprocess.run(
             [binaries.kubectl(), "krew", *arguments],
             env={**os.environ, **self._settings, "PATH": path},
@@ -54,20 +54,20 @@ class Krew:
 class Index:
     """A git repository of manifests, as krew-index is one, whose archives come from a server on loopback."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, directory: Path) -> None:
         """Make an empty repository."""
-        self.folder = folder
-        (folder / "plugins").mkdir(parents=True)
+        self.directory = directory
+        (directory / "plugins").mkdir(parents=True)
         self._git("init", "--quiet", "--initial-branch=master")
 
     def publish(self, manifest: str) -> None:
         """Commit the manifest of the plugin."""
-        (self.folder / "plugins" / "spread.yaml").write_text(manifest, encoding="utf-8")
+        (self.directory / "plugins" / "spread.yaml").write_text(manifest, encoding="utf-8")
         self._git("add", "--all")
         self._git("-c", "user.name=index", "-c", "user.email=index@example.com", "commit", "--quiet", "-m", "publish")
 
     def _git(self, *arguments: str) -> None:
-        subprocess.run(["git", "-C", self.folder, *arguments], check=True)
+        subprocess.run(["git", "-C", self.directory, *arguments], check=True)
 
 
 class _Quiet(SimpleHTTPRequestHandler):
@@ -76,9 +76,9 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """Serve a folder by HTTP on loopback and yield its address."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder))) as server:
+def served(directory: Path) -> Iterator[str]:
+    """Serve a directory by HTTP on loopback and yield its address."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(directory))) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:

@@ -23,11 +23,11 @@ def program(name: str) -> Path:
         MissingToolError: Go is needed and not on PATH.
     """
     pinned = hashlib.sha256((_TOOLS / "go.sum").read_bytes()).hexdigest()[:12]
-    folder = binaries.cache_folder() / f"install-{pinned}"
-    with binaries._missing(folder, (name,)) as missing:
+    directory = binaries.cache_directory() / f"install-{pinned}"
+    with binaries._missing(directory, (name,)) as missing:
         if missing:
-            built = folder / f".{name}"
+            built = directory / f".{name}"
             binaries._go("build", "-trimpath", "-o", str(built), _PACKAGES[name], cwd=_TOOLS)
             # A build that was interrupted leaves nothing under the name that is looked for.
-            built.replace(folder / name)
-    return folder / name
+            built.replace(directory / name)
+    return directory / name

@@ -1,4 +1,4 @@
-"""The ways in which users of Python install a program; each returns the folder of the programs."""
+"""The ways in which users of Python install a program; each returns the directory of the programs."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from typing import TypeAlias
 TOOLS = Path(sys.executable).parent
 _UV = ("tool", "install", "--quiet", "--no-python-downloads")
 Route: TypeAlias = Callable[[Path, Path, Path], Path]
-"""Takes the interpreter, the package and the folder."""
+"""Takes the interpreter, the package and the directory."""
 
 
-def pip(python: Path, package: Path, folder: Path) -> Path:
+def pip(python: Path, package: Path, directory: Path) -> Path:
     """Install into a virtual environment."""
-    subprocess.run([python, "-m", "venv", folder / "venv"], check=True)
-    subprocess.run([folder / "venv" / "bin" / "pip", "install", "--quiet", package], check=True)
-    return folder / "venv" / "bin"
+    subprocess.run([python, "-m", "venv", directory / "venv"], check=True)
+    subprocess.run([directory / "venv" / "bin" / "pip", "install", "--quiet", package], check=True)
+    return directory / "venv" / "bin"
 
 
-def pipx(python: Path, package: Path, folder: Path) -> Path:
+def pipx(python: Path, package: Path, directory: Path) -> Path:
     """Install as an application of pipx."""
     settings = {
-        "PIPX_HOME": str(folder / "home"),
-        "PIPX_BIN_DIR": str(folder / "bin"),
-        "PIPX_MAN_DIR": str(folder / "man"),
+        "PIPX_HOME": str(directory / "home"),
+        "PIPX_BIN_DIR": str(directory / "bin"),
+        "PIPX_MAN_DIR": str(directory / "man"),
     }
     command = [str(TOOLS / "pipx"), "install", "--quiet", "--python", str(python), str(package)]
     subprocess.run(command, env={**os.environ, **settings}, check=True, capture_output=True)
-    return folder / "bin"
+    return directory / "bin"
 
 
-def uv(python: Path, package: Path, folder: Path) -> Path:
+def uv(python: Path, package: Path, directory: Path) -> Path:
     """Install as a tool of uv."""
-    settings = {"UV_TOOL_DIR": str(folder / "tools"), "UV_TOOL_BIN_DIR": str(folder / "bin")}
+    settings = {"UV_TOOL_DIR": str(directory / "tools"), "UV_TOOL_BIN_DIR": str(directory / "bin")}
     command = [str(TOOLS / "uv"), *_UV, "--python", str(python), str(package)]
     subprocess.run(command, env={**os.environ, **settings}, check=True, capture_output=True)
-    return folder / "bin"
+    return directory / "bin"

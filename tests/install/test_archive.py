@@ -22,7 +22,7 @@ _SAMPLE = ("-f", "examples/cluster.json", "--server-version", "1.37")
 
 
 def test_it_holds_plain_files_of_nobody(archive: Path) -> None:
-    """For krew: it takes folders and files alone; sorted, of one time and of root they are the same bytes each time."""
+    """Its entries are directories and files only (krew takes no others), sorted, of one time, and owned by root."""
     with tarfile.open(archive) as opened:
         entries = opened.getmembers()
     assert all(entry.isreg() or entry.isdir() for entry in entries)
@@ -46,7 +46,7 @@ def test_it_says_whose_all_parts_are(krew: Krew) -> None:
     assert "Mozilla Public License" in notices
 
 
-def test_it_searches_no_folder_of_its_builder(krew: Krew) -> None:
+def test_it_searches_no_directory_of_its_builder(krew: Krew) -> None:
     """Libraries are looked for in the archive and where the system has them."""
     for library in krew.program.parent.rglob("*.so*"):
         tags = subprocess.run(["objdump", "-p", library], check=True, capture_output=True, text=True).stdout
@@ -55,7 +55,7 @@ def test_it_searches_no_folder_of_its_builder(krew: Krew) -> None:
 
 
 def test_it_is_the_same_twice(dist: Path, archive: Path, tmp_path: Path) -> None:
-    """Another folder, another process, and every byte as before."""
+    """Another directory, another process, and every byte as before."""
     again = ["-m", "release", "--output", str(tmp_path / "dist"), "--work", str(tmp_path / "work")]
     subprocess.run([sys.executable, *again], cwd=ROOT, check=True, capture_output=True)
     for path in (tmp_path / "dist").iterdir():

@@ -17,24 +17,26 @@ pytestmark = pytest.mark.install
 _EXEC = "client.authentication.k8s.io/v1"
 
 
-def _with_exec_plugin(kubeconfig: Path, folder: Path) -> Path:
-    """Return a kubeconfig whose token comes from a plugin that keeps its environment in ``folder``."""
+def _with_exec_plugin(kubeconfig: Path, directory: Path) -> Path:
+    """Return a kubeconfig whose token comes from a plugin that keeps its environment in ``directory``."""
     config = yaml.safe_load(kubeconfig.read_text())
     token = config["users"][0]["user"]["token"]
     credential = {"apiVersion": _EXEC, "kind": "ExecCredential", "status": {"token": token}}
-    (folder / "credential.json").write_text(json.dumps(credential))
-    plugin = folder / "credential-plugin"
-    plugin.write_text(f"#!/bin/sh\nenv >{folder}/environment\ncat {folder}/credential.json\n")
+    (directory / "credential.json").write_text(json.dumps(credential))
+    plugin = directory / "credential-plugin"
+    plugin.write_text(f"#!/bin/sh\nenv >{directory}/environment\ncat {directory}/credential.json\n")
     plugin.chmod(0o700)
     asked = {"command": str(plugin), "apiVersion": _EXEC, "interactiveMode": "Never"}
     config["users"][0]["user"] = {"exec": asked}
-    written = folder / "kubeconfig"
+    written = directory / "kubeconfig"
     written.write_text(yaml.safe_dump(config))
     return written
 
 
-def _seen(folder: Path) -> set[str]:
-    return {line for line in (folder / "environment").read_text().splitlines() if not line.startswith(("PATH=", "_="))}
+def _seen(directory: Path) -> set[str]:
+    return {
+        line for line in (directory / "environment").read_text().splitlines() if not line.startswith(("PATH=", "_="))
+    }
 
 
 def test_a_token_is_sent(web: ControlPlane, krew: Krew) -> None:

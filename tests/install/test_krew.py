@@ -37,7 +37,7 @@ def test_kubectl_finds_what_krew_installed(krew: Krew) -> None:
 def test_krew_installs_upgrades_and_uninstalls_from_an_index(dist: Path, tmp_path: Path) -> None:
     """As users type it, with an index and downloads on loopback in the place of GitHub's."""
     index = Index(tmp_path / "index")
-    krew = Krew(tmp_path, str(index.folder))
+    krew = Krew(tmp_path, str(index.directory))
     digests = manifest.digests(dist)
     with served(dist) as address:
         for version in ("0.0.9", __version__):

@@ -48,7 +48,7 @@ def test_it_is_a_plugin_as_krew_reads_it(kept: Any) -> None:
 
 
 def test_its_platforms_are_as_krew_wants_them(kept: Any) -> None:
-    """Each is known, matched once, and moves files from inside the archive to inside its folder."""
+    """Each is known, matched once, and moves files from inside the archive to inside its directory."""
     matched = []
     for entry in kept["spec"]["platforms"]:
         assert set(entry) == {"selector", "uri", "sha256", "files", "bin"}
@@ -69,8 +69,8 @@ def test_each_archive_stands_with_its_own_digest() -> None:
     digests = {platform.archive: f"{number}" * 64 for number, platform in enumerate(PLATFORMS)}
     entries = yaml.safe_load(manifest.text(digests, "1.2.3"))["spec"]["platforms"]
     for entry in entries:
-        folder, _, name = entry["uri"].rpartition("/")
-        assert folder.endswith("/v1.2.3")
+        directory, _, name = entry["uri"].rpartition("/")
+        assert directory.endswith("/v1.2.3")
         assert entry["sha256"] == digests[name]
 
 
@@ -87,16 +87,16 @@ def test_archives_depend_on_nothing_but_names_and_content(name: str, tmp_path: P
     """Neither on the files' times and modes nor on links."""
     written = []
     for run in ("one", "two"):
-        folder = tmp_path / run / "kubectl-spread"
-        (folder / "lib").mkdir(parents=True)
-        (folder / "kubectl-spread").write_text("program")
-        (folder / "lib" / "a").write_text("a")
+        directory = tmp_path / run / "kubectl-spread"
+        (directory / "lib").mkdir(parents=True)
+        (directory / "kubectl-spread").write_text("program")
+        (directory / "lib" / "a").write_text("a")
         if run == "one":
-            (folder / "lib" / "b").symlink_to("a")
-            (folder / "lib" / "a").chmod(0o600)
+            (directory / "lib" / "b").symlink_to("a")
+            (directory / "lib" / "a").chmod(0o600)
         else:
-            (folder / "lib" / "b").write_text("a")
+            (directory / "lib" / "b").write_text("a")
         target = tmp_path / run / name
-        archiving.write(target, folder, frozenset({"kubectl-spread"}), 1_700_000_000)
+        archiving.write(target, directory, frozenset({"kubectl-spread"}), 1_700_000_000)
         written.append(target.read_bytes())
     assert written[0] == written[1]

@@ -63,8 +63,8 @@ def test_it_works_with_all_releases_that_it_allows(resolution: str, python: Path
     _uv("venv", "--allow-existing", "--python", str(python), str(tmp_path))
     _uv("pip", "compile", "--python", chosen, "pyproject.toml", "--resolution", resolution, "--output-file", pins)
     _uv("pip", "install", "--python", chosen, "--group", "dev", "--constraint", pins, str(wheel))
-    folders = [f"tests/{name}" for name in ("audit", "cli", "kube", "merge", "render", "rules", "sources")]
-    command = [chosen, "-m", "pytest", "--quiet", "-p", "no:cacheprovider", *folders]
+    directories = [f"tests/{name}" for name in ("audit", "cli", "kube", "merge", "render", "rules", "sources")]
+    command = [chosen, "-m", "pytest", "--quiet", "-p", "no:cacheprovider", *directories]
     done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-5000:]
 

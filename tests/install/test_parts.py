@@ -14,9 +14,9 @@ from release import notices, pruning
 from release.environments import ROOT
 
 
-def _package(folder: Path, *names: str) -> None:
+def _package(directory: Path, *names: str) -> None:
     for name in names:
-        path = folder / "kubernetes" / name
+        path = directory / "kubernetes" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("from . import everything\n")
 
@@ -52,7 +52,7 @@ def test_what_has_no_licence_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("given", ["/users/own", None])
 def test_the_environment_of_the_user_is_restored(given: str | None) -> None:
-    """As PyInstaller's loader leaves it: its own folder, and the user's value under another name, if there was one."""
+    """PyInstaller's loader sets its own directory, and keeps the user's value, if any, under another name."""
     loaded = {"LD_LIBRARY_PATH": "/archive", "_PYI_ARCHIVE_FILE": "x", "KEPT": "yes"}
     if given:
         loaded["LD_LIBRARY_PATH_ORIG"] = given

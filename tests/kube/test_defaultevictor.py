@@ -40,7 +40,7 @@ EVICT = ("descheduler.alpha.kubernetes.io/evict", "false")
         pytest.param(evictee(priority=2_000_000_000), (EvictionObstacle.SYSTEM_CRITICAL,), id="system-critical"),
         pytest.param(evictee(volume_kinds=["emptyDir"]), (EvictionObstacle.LOCAL_STORAGE,), id="emptyDir"),
         pytest.param(evictee(volume_kinds=["hostPath"]), (EvictionObstacle.LOCAL_STORAGE,), id="hostPath"),
-        pytest.param(evictee(volume_kinds=["persistentVolumeClaim", "configMap"]), (), id="claims are no obstacle"),
+        pytest.param(evictee(volume_kinds=["persistentVolumeClaim", "configMap"]), (), id="claims are not an obstacle"),
         pytest.param(evictee(terminating=True), (EvictionObstacle.TERMINATING,), id="terminating"),
         pytest.param(
             evictee((), [MIRROR], 2_000_000_000, ["emptyDir"], terminating=True),

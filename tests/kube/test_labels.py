@@ -43,7 +43,9 @@ from tests.builders import Json, decode_selector, requirement, selector
             id="two requirements on one key are ANDed",
         ),
         pytest.param(selector(None, requirement("rev", "in", "a")), {"rev": "a"}, False, id="operators have case"),
-        pytest.param(selector(None, requirement("rev", "Gt", "1")), {"rev": "2"}, False, id="Gt is no operator here"),
+        pytest.param(
+            selector(None, requirement("rev", "Gt", "1")), {"rev": "2"}, False, id="Gt is not an operator here"
+        ),
         pytest.param(selector(None, requirement("rev", "NotIn")), {}, False, id="NotIn of nothing cannot be parsed"),
         pytest.param(selector(None, requirement("rev", "Exists", "a")), {"rev": "a"}, False, id="Exists with values"),
     ],

@@ -56,7 +56,7 @@ GPU = {"key": "gpu", "effect": "NoSchedule"}
             ["rev"],
             {"rev": "r2"},
             selector(None, REV_IN_R1, REV_IN_R2),
-            id="beside the stale one, which together select nothing",
+            id="next to the stale one, which together select nothing",
         ),
         pytest.param(
             selector(None, REV_IN_R1), ["rev"], {}, selector(None, REV_IN_R1), id="not where the label is gone"

@@ -94,7 +94,7 @@ def test_a_quantity_in_thousandths(text: str, expected: int) -> None:
     ["", " ", "abc", "1x", "1K", "1ki", "1mi", "1e", "1e1.5", "1.2.3", "--1", "1 Gi", "0x10", "\u0663", "1" * 257],
 )
 def test_what_is_no_quantity(text: str) -> None:
-    with pytest.raises(ValueError, match=r"is no quantity, such as 500m, 1\.5 or 2Gi$"):
+    with pytest.raises(ValueError, match=r"is not a quantity, such as 500m, 1\.5 or 2Gi$"):
         quantity.thousandths(text)
 
 
@@ -124,17 +124,17 @@ def test_what_is_no_quantity(text: str) -> None:
             id="resource by resource",
         ),
         pytest.param(
-            spec([container("cpu=1")], [sidecar("cpu=2")]), "cpu=3000 pods=1", id="a sidecar runs beside containers"
+            spec([container("cpu=1")], [sidecar("cpu=2")]), "cpu=3000 pods=1", id="a sidecar runs next to containers"
         ),
         pytest.param(
             spec([container("cpu=1")], [sidecar("cpu=2"), container("cpu=5")]),
             "cpu=7000 pods=1",
-            id="and beside init containers after it",
+            id="and next to init containers after it",
         ),
         pytest.param(
             spec([container("cpu=1")], [container("cpu=5"), sidecar("cpu=2")]),
             "cpu=5000 pods=1",
-            id="but not beside those before it",
+            id="but not next to those before it",
         ),
         pytest.param(
             spec([container("cpu=1")], overhead="cpu=250m memory=10"),
@@ -184,7 +184,7 @@ def test_what_a_pod_asks_for(asking: PodSpec, expected: str) -> None:
 
 
 def test_a_quantity_that_is_none_is_named() -> None:
-    with pytest.raises(ValueError, match=r'^memory: "1 GB" is no quantity'):
+    with pytest.raises(ValueError, match=r'^memory: "1 GB" is not a quantity'):
         resources.pod_requests(spec([Container(resources=ResourceRequirements(requests={"memory": Quantity("1 GB")}))]))
 
 

@@ -49,7 +49,7 @@ def listing(*constraints: TopologySpreadConstraint, type_: str = "List") -> PodT
 @pytest.mark.parametrize(
     ("args", "expected"),
     [
-        pytest.param(PodTopologySpreadArgs(), Profile(), id="nothing is said"),
+        pytest.param(PodTopologySpreadArgs(), Profile(), id="no arguments"),
         pytest.param(listing(type_="System"), Profile(), id="the built-in ones"),
         pytest.param(listing(), Profile(defaults=(), system_defaults=False), id="none"),
         pytest.param(listing(OWN), Profile(defaults=(OWN,), system_defaults=False), id="own ones"),
@@ -142,7 +142,7 @@ SELECTING = TopologySpreadConstraint(
 @pytest.mark.parametrize(
     ("args", "expected"),
     [
-        pytest.param(PodTopologySpreadArgs(), [], id="nothing is said"),
+        pytest.param(PodTopologySpreadArgs(), [], id="no arguments"),
         pytest.param(listing(constraint(), constraint(action="ScheduleAnyway")), [], id="one hard, one soft"),
         pytest.param(
             listing(type_="list"),
@@ -152,7 +152,7 @@ SELECTING = TopologySpreadConstraint(
         pytest.param(
             listing(constraint(), type_="System"),
             ['args.defaultingType: Invalid value: "System": when .defaultConstraints are not empty'],
-            id="constraints beside the built-in ones",
+            id="constraints next to the built-in ones",
         ),
         pytest.param(
             listing(constraint(), type_=""),
@@ -172,7 +172,7 @@ SELECTING = TopologySpreadConstraint(
         pytest.param(
             listing(constraint(key="/x")),
             ['args.defaultConstraints[0].topologyKey: Invalid value: "/x": prefix part must be non-empty'],
-            id="a topologyKey that is no label key",
+            id="a topologyKey that is not a label key",
         ),
         pytest.param(
             listing(constraint(action="")),

@@ -158,7 +158,7 @@ def keyed(match: Sequence[str], **fields: object) -> Json:
     ],
 )
 def test_keys_of_spread_constraints(own: Mapping[str, str], found: Json, merging: list[str], legacy: list[str]) -> None:
-    """1.34 and newer judge the merged selector, 1.33 and older every key that the selector names."""
+    """1.34 and newer evaluate the merged selector, 1.33 and older every key that the selector names."""
     pod = pod_json(labels=own, constraints=[found])
     assert created(pod, 37) == merging
     assert created(pod, 34) == merging

@@ -19,7 +19,7 @@ spec:
 
 
 def run(command: str, text: str | bytes, *options: str) -> Result:
-    """Return what a command makes of a text on standard input, judged as 1.37 unless said otherwise."""
+    """Return what a command makes of a text on standard input, evaluated as 1.37 by default."""
     version = () if any(option.startswith("--server-version") for option in options) else ("--server-version=1.37",)
     return CliRunner().invoke(cli, [command, "-f", "-", *version, *options], input=text)
 

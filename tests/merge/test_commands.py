@@ -51,10 +51,10 @@ def report(command: str, text: str, *options: str) -> tuple[Result, Any]:
     return found, contract.loaded(found.stdout)
 
 
-def files(folder: Path, *options: str, command: str = "merge", **texts: str) -> Result:
+def files(directory: Path, *options: str, command: str = "merge", **texts: str) -> Result:
     for name, text in texts.items():
-        (folder / f"{name}.yaml").write_text(text)
-    named = [option for name in texts for option in ("-f", str(folder / f"{name}.yaml"))]
+        (directory / f"{name}.yaml").write_text(text)
+    named = [option for name in texts for option in ("-f", str(directory / f"{name}.yaml"))]
     return CliRunner().invoke(cli, [command, *named, "--server-version=1.37", *options])
 
 
@@ -109,7 +109,7 @@ def test_malformed_and_unreadable_documents_beat_refused_ones() -> None:
     selectors = "spec.topologySpreadConstraints[0].labelSelector: expected object, got array"
     assert lines[0] == f"error: STDIN:{2 * size}: Pod default/odd: {selectors}"
     assert lines[1].startswith(f"error: STDIN:{2 * size + 4}: ")
-    assert lines[2] == f"error: STDIN:{2 * size + 8}: key 'kind' stands twice"
+    assert lines[2] == f"error: STDIN:{2 * size + 8}: key 'kind' is duplicated"
     assert lines[3] == f"STDIN:{2 * size + 10}: {WHY}".rstrip("\n")
     assert len(lines) == 4
 
@@ -150,7 +150,7 @@ def test_several_files_become_several_documents(tmp_path: Path) -> None:
     assert found.stdout == f"{OTHER}---\n{MERGED}# c\n---\n{OTHER}# nothing\n"
 
 
-def test_a_folder_and_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_directory_and_a_file_that_is_not_there(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "a.yaml").write_text(GOOD)
     (tmp_path / "b.json").write_text(json.dumps(made("one")))
@@ -301,7 +301,7 @@ def test_yaml_and_json_reports_say_the_same() -> None:
 
 def test_the_version_is_said_unless_it_is_asked_for() -> None:
     found = CliRunner().invoke(cli, ["merge", "-f", "-"], input=GOOD)
-    assert found.stderr == "judged as Kubernetes 1.37, the newest release known (--server-version chooses another)\n"
+    assert found.stderr == "evaluated as Kubernetes 1.37, the newest release known (--server-version chooses another)\n"
     assert out("merge", GOOD, "--server-version=1.33") == GOOD
 
 
@@ -331,7 +331,7 @@ def test_what_cannot_be_edited_in_place_is_written_anew() -> None:
     text = constrained("labelSelector:\n  ? matchLabels\n  : app: web\nmatchLabelKeys: [rev]\n")
     found = run("merge", text)
     assert found.exit_code == 0
-    assert found.stderr == "STDIN:1: written anew as JSON, as this YAML cannot be edited in place\n"
+    assert found.stderr == "STDIN:1: rewritten as JSON, as this YAML cannot be edited in place\n"
     assert report("unmerge", found.stdout)[1]["items"][0]["object"] == report("unmerge", text)[1]["items"][0]["object"]
     twice = run("merge", f"{GOOD}---\n{text}---\n{GOOD}")
     assert twice.stdout == f"{MERGED}{found.stdout}---\n{MERGED}"

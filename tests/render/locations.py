@@ -34,7 +34,7 @@ def with_findings(report: Report, findings: list[Finding]) -> Report:
 
 
 def unanswered(report: Report) -> Report:
-    """Return a report of which not everything could be judged."""
+    """Return a report of which not everything could be evaluated."""
     skipped = {"finished": 3, "forbidden": 0, "malformed": 2, "unreadable": 1}
     summary: Summary = msgspec.structs.replace(report.summary, skipped=skipped)
     return msgspec.structs.replace(report, summary=summary)

@@ -74,6 +74,6 @@ def test_nothing_can_begin_another_command() -> None:
 def test_what_could_not_be_judged_is_an_error() -> None:
     found = commands(github(locations.unanswered(reported(REPORTS["nothing"]()))))
     assert [(name, message) for name, _, message in found] == [
-        ("error", "could not be judged: 2 malformed"),
-        ("error", "could not be judged: 1 unreadable"),
+        ("error", "could not be checked: 2 malformed"),
+        ("error", "could not be checked: 1 unreadable"),
     ]

@@ -179,7 +179,7 @@ def test_texts_are_written_once() -> None:
 
 
 def test_scripts_and_templates_are_part_of_the_package() -> None:
-    folder = Path(html.__file__).parent
+    directory = Path(html.__file__).parent
     page = html.page(reported(nothing()))
-    for file in folder.glob("*.js"):
+    for file in directory.glob("*.js"):
         assert file.read_text(encoding="utf-8") in page, f"{file.name} is not in the page"

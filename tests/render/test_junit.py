@@ -133,6 +133,6 @@ def test_what_could_not_be_judged_is_an_error() -> None:
     root = ET.fromstring(text)
     assert root.attrib["errors"] == "2"
     assert [error.attrib["message"] for error in root.iter("error")] == [
-        "could not be judged: 2 malformed",
-        "could not be judged: 1 unreadable",
+        "could not be checked: 2 malformed",
+        "could not be checked: 1 unreadable",
     ]

@@ -79,7 +79,7 @@ def test_findings_stand_by_severity_and_rows_with_them_below() -> None:
 
 def test_nothing_found_is_a_line_of_totals() -> None:
     text = markdown(reported(nothing()))
-    assert "**1 pod, 0 constraint rows; no findings**" in text
+    assert "**1 pod, 0 constraints; no findings**" in text
     assert tables(text) == []
 
 

@@ -199,7 +199,7 @@ def large(number: int) -> Report:
 
 
 def test_healthy_rows_of_a_large_cluster_are_a_line_of_totals() -> None:
-    assert "50 pods, 50 constraint rows; no findings; placement not judged" in table.check(large(50), Layout(), PIPE)
+    assert "50 pods, 50 constraints; no findings; placement not evaluated" in table.check(large(50), Layout(), PIPE)
     text = table.check(large(51), Layout(), PIPE)
     assert "51 rows without findings not shown (--show all)" in text
     assert "po/p" not in text

@@ -148,7 +148,7 @@ def test_what_could_not_be_judged_is_said() -> None:
     assert invocation == {
         "executionSuccessful": False,
         "toolExecutionNotifications": [
-            {"level": "error", "message": {"text": "could not be judged: 2 malformed"}},
-            {"level": "error", "message": {"text": "could not be judged: 1 unreadable"}},
+            {"level": "error", "message": {"text": "could not be checked: 2 malformed"}},
+            {"level": "error", "message": {"text": "could not be checked: 1 unreadable"}},
         ],
     }

@@ -1,4 +1,4 @@
-"""A server that sends bytes as it is told, be they HTTP or not."""
+"""A server that sends scripted bytes, be they HTTP or not."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def sends(*parts: bytes) -> Script:
 
 
 def drips(start: bytes, again: bytes, pause: float = 0.05) -> Script:
-    """Read the head of a request, send ``start``, and then ``again`` bit by bit, for ever."""
+    """Read the head of a request, send ``start``, and then ``again`` bit by bit, without end."""
 
     def script(client: socket.socket, stopped: threading.Event) -> None:
         client.recv(65536)

@@ -1,4 +1,4 @@
-"""A server that answers as it is told, for what a real apiserver does only rarely."""
+"""A server with scripted answers, for what a real apiserver does only rarely."""
 
 from __future__ import annotations
 
@@ -103,9 +103,9 @@ def serve(*replies: Reply, tls: ssl.SSLContext | None = None) -> Iterator[Server
             thread.join()
 
 
-def serving(folder: Path) -> ssl.SSLContext:
-    """Return the side of TLS of a server on loopback; its authority is ``pki/ca.crt`` in the folder."""
-    pair = Authority(folder / "pki").server("server", ["127.0.0.1"])
+def serving(directory: Path) -> ssl.SSLContext:
+    """Return the side of TLS of a server on loopback; its authority is ``pki/ca.crt`` in the directory."""
+    pair = Authority(directory / "pki").server("server", ["127.0.0.1"])
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(pair.certificate, pair.key)
     return context

@@ -1,4 +1,4 @@
-"""The API server's clock is told from its responses, whatever they say."""
+"""The API server's clock is read from its responses, whatever their status."""
 
 from __future__ import annotations
 

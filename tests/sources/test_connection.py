@@ -120,7 +120,7 @@ def test_cluster_flags(file: Path, flags: dict[str, Any], cluster: dict[str, Any
 
 
 def placed(file: Path, values: dict[str, Any]) -> dict[str, Any]:
-    """Return values with their files beside the kubeconfig."""
+    """Return values with their files next to the kubeconfig."""
     return {
         key: str(file.parent / value[1:]) if str(value).endswith(".pem") else value for key, value in values.items()
     }
@@ -129,7 +129,7 @@ def placed(file: Path, values: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("flags", "user"),
     [
-        pytest.param({"user": "v", "token": "t"}, {"token": "t"}, id="token beside the plugin"),
+        pytest.param({"user": "v", "token": "t"}, {"token": "t"}, id="token next to the plugin"),
         pytest.param(
             {"client_certificate": "/c.pem", "client_key": "/k.pem"},
             {"client-certificate": "/c.pem", "client-key": "/k.pem"},

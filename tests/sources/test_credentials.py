@@ -170,7 +170,7 @@ def test_namespace(tmp_path: Path) -> None:
 
 
 def test_an_issuer_that_is_somebody_else(tmp_path: Path) -> None:
-    """Without an authority of its own the issuer's certificate is still verified before it is told anything."""
+    """Without an authority of its own the issuer's certificate is still verified before it receives anything."""
     pair = Authority(tmp_path / "pki").server("issuer", ["127.0.0.1"])
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(pair.certificate, pair.key)

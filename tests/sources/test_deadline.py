@@ -34,7 +34,7 @@ WHOLE: Final = b"%x\r\n%b\r\n0\r\n" % (len(VERSION), VERSION)
 
 @contextmanager
 def in_time(limit: float = 20) -> Iterator[None]:
-    """Nothing here takes more than a second or two; what has no deadline goes on for ever."""
+    """Nothing here takes more than a second or two; without a deadline it would never end."""
     start = time.monotonic()
     yield
     assert time.monotonic() - start < limit
@@ -141,7 +141,7 @@ def test_chunks_of_a_size_that_is_none(size: bytes, timeout: str) -> None:
 
 
 def test_a_watch_ends_with_its_window(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bytes that are no whole event would keep what is shown old for ever."""
+    """Bytes without a whole event would keep the displayed report old without end."""
     monkeypatch.setattr(watch, "_LONGEST", 2)
     monkeypatch.setattr(watch, "_SILENCE", 0.5)
     requests: list[bytes] = []
@@ -153,7 +153,7 @@ def test_a_watch_ends_with_its_window(monkeypatch: pytest.MonkeyPatch) -> None:
             client.sendall(OK + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(page) + page)
             return
         if sum(b"watch=true" in request for request in requests) > 1:
-            # This ends the watching, which would else go on behind other tests.
+            # This ends the watch, which would otherwise continue during other tests.
             client.sendall(b"HTTP/1.1 401 Unauthorized\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
             return
         client.sendall(OK + b"Content-Type: application/json\r\n\r\n")

@@ -1,4 +1,4 @@
-"""Files and folders are found as kubectl finds them."""
+"""Files and directories are found as kubectl finds them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def names(paths: list[Path], *, recursive: bool) -> list[str]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def directory(tmp_path: Path) -> Path:
     for name in ("b.json", "a.yaml", "c.yml", "d.txt", "sub/e.json", "sub/deep/f.json"):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -35,21 +35,21 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_read_folder(folder: Path) -> None:
-    assert names([folder], recursive=False) == ["a", "b", "c"]
-    assert names([folder], recursive=True) == ["a", "b", "c", "f", "e"]
-    assert names([folder / "d.txt", folder, folder / "a.yaml"], recursive=False) == ["d", "a", "b", "c"]
+def test_read_directory(directory: Path) -> None:
+    assert names([directory], recursive=False) == ["a", "b", "c"]
+    assert names([directory], recursive=True) == ["a", "b", "c", "f", "e"]
+    assert names([directory / "d.txt", directory, directory / "a.yaml"], recursive=False) == ["d", "a", "b", "c"]
 
 
-def test_gzipped_files_in_a_directory_are_read_only_where_they_are_named(folder: Path, tmp_path: Path) -> None:
+def test_gzipped_files_in_a_directory_are_read_only_where_they_are_named(directory: Path, tmp_path: Path) -> None:
     """As kubectl, which does not say so."""
-    packed = folder / "z.json.gz"
-    assert names([folder, packed], recursive=False) == ["a", "b", "c", "z"]
-    assert inputs.unread([str(folder), "-", str(packed)], recursive=True) == [
+    packed = directory / "z.json.gz"
+    assert names([directory, packed], recursive=False) == ["a", "b", "c", "z"]
+    assert inputs.unread([str(directory), "-", str(packed)], recursive=True) == [
         f"{packed} not read: name gzipped files to read them (-f {packed})"
     ]
-    (folder / "sub" / "y.yml.gz").touch()
-    assert " and 1 more not read" in inputs.unread([str(folder)], recursive=True)[0]
+    (directory / "sub" / "y.yml.gz").touch()
+    assert " and 1 more not read" in inputs.unread([str(directory)], recursive=True)[0]
     alone = tmp_path / "alone"
     alone.mkdir()
     packed.rename(alone / "z.json.gz")

@@ -65,7 +65,7 @@ def run(*arguments: str, stdin: Iterable[bytes] = (), space: int = SPACE, **envi
 def refused(*arguments: str, stdin: Iterable[bytes] = (), **environment: Any) -> str:
     """Return the one line that a run says that ends with exit status 2."""
     status, said = run(*arguments, stdin=stdin, **environment)
-    lines = [line for line in said.splitlines() if "judged as Kubernetes" not in line]
+    lines = [line for line in said.splitlines() if "evaluated as Kubernetes" not in line]
     assert (status, len(lines)) == (2, 1), said
     return lines[0]
 
@@ -170,8 +170,8 @@ def test_a_bomb_of_an_issuer(tmp_path: Path) -> None:
     assert line.endswith("/.well-known/openid-configuration answers with more than 1 MiB")
 
 
-def kubeconfig(folder: Path, user: object) -> str:
-    path = folder / "config"
+def kubeconfig(directory: Path, user: object) -> str:
+    path = directory / "config"
     path.write_text(
         json.dumps(
             {

@@ -20,14 +20,14 @@ def jwt(lifetime: float) -> str:
     return ".".join(urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts)
 
 
-def config(server: Server, folder: Path, **changes: str) -> dict[str, str]:
+def config(server: Server, directory: Path, **changes: str) -> dict[str, str]:
     usual = {
         "idp-issuer-url": f"{server.url}/",
         "client-id": "kube/1",
         "client-secret": "word",
         "refresh-token": "old-refresh",
         "id-token": jwt(5),
-        "idp-certificate-authority": str(folder / "pki" / "ca.crt"),
+        "idp-certificate-authority": str(directory / "pki" / "ca.crt"),
     }
     return {**usual, **changes}
 

@@ -93,7 +93,7 @@ def test_no_more_pages_wait_than_there_is_room_for() -> None:
 
 
 def test_a_page_that_is_sent_again_may_lead_elsewhere() -> None:
-    """The first page of a list that broke off is read anew, from a later state of the cluster."""
+    """The first page of a list that broke off is read again, from a later state of the cluster."""
     asked = []
 
     def request(token: str, begun: Callable[[bytes], None]) -> Response:

@@ -22,7 +22,7 @@ from kubectl_spread.sources.files import manifests
 from kubectl_spread.sources.files.manifests import RawObject
 
 HERE = Path(__file__).parents[2]
-FILES = sorted(path for folder in ("tests", "examples", "docs") for path in (HERE / folder).rglob("*.y*ml"))
+FILES = sorted(path for directory in ("tests", "examples", "docs") for path in (HERE / directory).rglob("*.y*ml"))
 
 
 def in_blocks(body: bytes, size: int) -> Iterator[bytes]:
@@ -99,7 +99,7 @@ def assert_alike(body: bytes, size: int) -> None:
         assert any(map(at_fault, parts))
     elif any(map(at_fault, parts)):
         # What only looked like a list was read item by item, so an item's header may be wrong too.
-        assert "kind: is no list, but has items" in [str(getattr(one, "fault", one)) for one in parts]
+        assert "kind: is not a list, but has items" in [str(getattr(one, "fault", one)) for one in parts]
     else:
         assert told(parts) == told(whole)
 

@@ -1,4 +1,4 @@
-"""A list that is followed: an object is told from others by its namespace and name, as in etcd."""
+"""A list that is followed: an object is identified by its namespace and name, as in etcd."""
 
 from __future__ import annotations
 

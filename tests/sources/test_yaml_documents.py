@@ -86,8 +86,8 @@ def test_documents_skips_empty_ones() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        pytest.param("a: 1\na: 2", "f.yaml:2: key 'a' stands twice", id="duplicate key"),
-        pytest.param("1: a\n'1': b", "f.yaml:2: key '1' stands twice", id="alike once strings"),
+        pytest.param("a: 1\na: 2", "f.yaml:2: key 'a' is duplicated", id="duplicate key"),
+        pytest.param("1: a\n'1': b", "f.yaml:2: key '1' is duplicated", id="alike once strings"),
         pytest.param("a:\n\tb: 1", "f.yaml:2: found character '\\t'", id="tab"),
         pytest.param("a: b: c", "f.yaml:1: mapping values are not allowed here", id="two colons"),
         pytest.param("a: [", "f.yaml:1: ", id="unfinished"),

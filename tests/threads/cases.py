@@ -1,6 +1,6 @@
 """Public threads in which people asked something, each with an input like theirs and what the tool answers.
 
-A case is a folder: ``input.yaml`` begins with a header of comments, ``answer.txt`` holds what the commands print.
+A case is a directory: ``input.yaml`` begins with a header of comments, ``answer.txt`` holds what the commands print.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Case:
     """One question and its answer, as the header of its input has them.
 
     Attributes:
-        folder: The folder of the case; its commands run there.
+        directory: The directory of the case; its commands run there.
         threads: The public threads, as ``owner/repository#number``, or ``owner/repository:path`` of a file.
         asks: The question, in a sentence.
         commands: What answers it; ``a | b`` and ``a < file`` as in a shell.
@@ -42,7 +42,7 @@ class Case:
         nevers: Phrases that must not stand in the answer, because they would mislead.
     """
 
-    folder: Path
+    directory: Path
     threads: tuple[str, ...]
     asks: str
     commands: tuple[str, ...]
@@ -53,8 +53,8 @@ class Case:
 
     @property
     def name(self) -> str:
-        """The name of the folder."""
-        return self.folder.name
+        """The name of the directory."""
+        return self.directory.name
 
     @property
     def links(self) -> list[str]:
@@ -69,7 +69,7 @@ class Case:
         return ", ".join([*rules, *(f"`{command}`" for command in dict.fromkeys(self._calls()))])
 
     def _calls(self) -> Iterator[str]:
-        """Yield the commands without what only says where the input is and what it is judged by."""
+        """Yield the commands without the flags for the input and the version."""
         for command in self.commands:
             for stage in command.split(" | "):
                 yield re.sub(r"( -f \S+| --server-version \S+| < \S+)", "", stage)
@@ -77,7 +77,7 @@ class Case:
 
 def load() -> list[Case]:
     """Return all cases, in the order of their names."""
-    return [_case(folder) for folder in sorted(HERE.iterdir()) if (folder / INPUT).exists()]
+    return [_case(directory) for directory in sorted(HERE.iterdir()) if (directory / INPUT).exists()]
 
 
 def link(thread: str) -> str:
@@ -128,9 +128,9 @@ def page() -> str:
     return head + "".join(rows)
 
 
-def _case(folder: Path) -> Case:
+def _case(directory: Path) -> Case:
     found: dict[str, list[str]] = {name: [] for name in (*NAMES, *OPTIONAL)}
-    for line in (folder / INPUT).read_text(encoding="utf-8").splitlines():
+    for line in (directory / INPUT).read_text(encoding="utf-8").splitlines():
         header = _HEADER.fullmatch(line)
         if header is None:
             break
@@ -139,10 +139,10 @@ def _case(folder: Path) -> Case:
     missing = [name for name in NAMES if not found[name]]
     if unknown or missing or len(found["exit"]) != len(found["command"]):
         raise ValueError(
-            f"{folder.name}: header with {unknown or 'nothing'} unknown and {missing or 'nothing'} missing"
+            f"{directory.name}: header with {unknown or 'nothing'} unknown and {missing or 'nothing'} missing"
         )
     return Case(
-        folder=folder,
+        directory=directory,
         threads=tuple(thread.strip() for line in found["thread"] for thread in line.split(",")),
         asks=" ".join(found["asks"]),
         commands=tuple(found["command"]),

@@ -14,7 +14,7 @@ CASES = cases.load()
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_tool_answers(case: Case, golden: Golden, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(case.folder)
+    monkeypatch.chdir(case.directory)
     results = [cases.run(command) for command in case.commands]
     answer = "\n".join(
         cases.shown(command, *result).rstrip("\n") + "\n"
@@ -24,12 +24,12 @@ def test_the_tool_answers(case: Case, golden: Golden, monkeypatch: pytest.Monkey
     said = " ".join(answer.split())
     assert [phrase for phrase in (*case.answers, *case.codes) if phrase not in said] == [], answer
     assert [phrase for phrase in case.nevers if phrase in said] == [], answer
-    golden(case.folder / cases.ANSWER, answer)
+    golden(case.directory / cases.ANSWER, answer)
 
 
-def test_every_folder_is_a_case() -> None:
-    folders = {path.name for path in cases.HERE.iterdir() if path.is_dir() and path.name != "__pycache__"}
-    assert folders == {case.name for case in CASES}
+def test_every_directory_is_a_case() -> None:
+    directories = {path.name for path in cases.HERE.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert directories == {case.name for case in CASES}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

@@ -201,7 +201,7 @@ class LiveRun:
                 snapshot.add_node(node)
         except ForbiddenError as error:
             inferred = target_version.behaviour.binding_writes_topology_labels
-            so = "zones are inferred from the pods' own labels" if inferred else "placement is not judged"
+            so = "zones are inferred from the pods' own labels" if inferred else "placement is not evaluated"
             self._problems.append(f"{error}: {so}")
             self._forbidden += 1
             return "inferred" if inferred else "none"
@@ -347,7 +347,8 @@ class LiveRun:
             if target.kind in unread:
                 what = f'{resource.full_name} "{target.name}"'
                 self._problems.append(
-                    f"this user may not list {resource.full_name}: {what} has no pods, and its template is not judged"
+                    f"this user may not list {resource.full_name}: {what} has no pods, "
+                    "and its template is not evaluated"
                 )
             if target.kind == "Pod":
-                self._notes.append(f"pod {target.name} is finished and not judged")
+                self._notes.append(f"pod {target.name} is finished and not evaluated")

@@ -30,7 +30,7 @@ from kubectl_spread.kube.scheduler.podtopologyspread import NodeSets, Spread
 
 
 class EvaluatedPod(msgspec.Struct, frozen=True):
-    """A judged pod in one clause, with the verdicts on its keys."""
+    """An evaluated pod in one clause, with the verdicts on its keys."""
 
     pod: PodRecord
     clause: TopologyTerm
@@ -96,7 +96,7 @@ class EvaluatedGroup(msgspec.Struct, eq=False):
 
 
 class Audit(msgspec.Struct, frozen=True, eq=False):
-    """What is true about the judged pods: rows and groups in the report's order, and what they were held against.
+    """What is true about the evaluated pods: rows and groups in the report's order, and what they were held against.
 
     ``pods`` are those that were asked for, of so many ``workloads``; ``everyone`` are all pods in scope, whatever was
     named. Manifests are as they would be stored. ``comparison`` is with another Kubernetes, where that is asked for.
@@ -121,7 +121,7 @@ class Audit(msgspec.Struct, frozen=True, eq=False):
 
 
 def evaluate(snapshot: Snapshot, context: ServerFacts, *, nodes: str) -> Audit:
-    """Judge and count every pod in scope; the snapshot is not changed, so that it can be evaluated again.
+    """Evaluate and count every pod in scope; the snapshot is not changed, so that it can be evaluated again.
 
     Args:
         snapshot: The pods, nodes and owners that were read.
@@ -213,8 +213,8 @@ def _asked_for(pod: PodRecord, owners: Sequence[ObjectRef], targets: Sequence[Ta
 class _Keys(msgspec.Struct, frozen=True):
     """What makes the pods of a view, together with their workload, part of rows and of a group.
 
-    A row is told by path, index, what else its pods have in common, and effective selector: pods whose revisions have
-    more or fewer constraints hold the same term at another index.
+    A row is identified by path, index, what else its pods have in common, and effective selector: pods
+    whose revisions have more or fewer constraints hold the same term at another index.
     """
 
     rows: tuple[tuple[FieldPath, int, bytes, bytes], ...]
@@ -249,7 +249,7 @@ def _add_to_row(row: EvaluatedConstraint, view: ClassEvaluation, pods: list[PodR
 
 
 def _row_key(view: ClassEvaluation, index: int) -> bytes:
-    """Return what the pods of one row have in common beside path and effective selector."""
+    """Return what the pods of one row have in common in addition to path and effective selector."""
     shape, clause = view.shape, view.shape.clauses[index]
     if clause.constraint is None:
         keys = (clause.match_label_keys, clause.mismatch_label_keys)

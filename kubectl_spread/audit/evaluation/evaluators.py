@@ -38,7 +38,7 @@ class ClassEvaluation(msgspec.Struct, frozen=True):
     """What is true about every pod of a shape.
 
     ``effective`` holds one selector a clause; ``spreads`` one count a clause, None for affinity terms
-    and wherever placement is not judged. ``node_answer`` is the Filter's over all hard constraints.
+    and wherever placement is not evaluated. ``node_answer`` is the Filter's over all hard constraints.
     """
 
     shape: PodClass
@@ -58,7 +58,7 @@ class Evaluator:
     """Makes views of shapes from one snapshot."""
 
     def __init__(self, snapshot: Snapshot, context: ServerFacts, *, nodes: str) -> None:
-        """Judge by ``context``; ``nodes`` is ``listed``, ``inferred`` or ``none``."""
+        """Evaluate by ``context``; ``nodes`` is ``listed``, ``inferred`` or ``none``."""
         self._snapshot = snapshot
         self._context = context
         self._mode = nodes
@@ -117,7 +117,7 @@ class Evaluator:
         return self._alike.setdefault(key, self._worked_out(shape))
 
     def _likeness(self, shape: PodClass) -> tuple[object, ...]:
-        """Return all that a view is made of; labels that no clause names, as binding writes some, are no part of it."""
+        """Return all that a view is made of, without labels that no clause names, as binding writes some."""
         clauses, where = shape.clauses, shape.placement
         named = self._named.get(id(clauses))
         if named is None:
@@ -199,7 +199,7 @@ def _heeded(spreads: Iterable[Spread | None], profile: Profile) -> tuple[Spread 
 
 
 def merged_selector(clause: TopologyTerm, shape: PodClass, authored: LabelSelector | None) -> LabelSelector | None:
-    """Return what the merge makes of ``authored`` with today's labels; keys written at binding are left out."""
+    """Return ``authored`` as the API server would store it for today's labels; keys written at binding are left out."""
     return strategy.merged_selector(
         authored,
         shape.labels,

@@ -39,7 +39,7 @@ class Obstacles:
     """What keeps the pods of each shape from each node; found once a shape and node."""
 
     def __init__(self, nodes: NodeSets, room: NodeCapacity, behaviour: Behaviour) -> None:
-        """Judge ``nodes``, with ``room`` for resources."""
+        """Evaluate ``nodes``, with ``room`` for resources."""
         self._nodes = nodes
         self._room = room
         self._behaviour = behaviour

@@ -32,7 +32,7 @@ def _admitted(shape: PodClass, shared: SharedClauses, behaviour: Behaviour) -> P
     if validation.pod_errors(stored, behaviour):
         return shape
     clauses, splits = shared.of(stored)
-    # The scheduler's own constraints are no part of what is stored.
+    # The scheduler's own constraints are not part of what is stored.
     own = sum(clause.default for clause in shape.clauses)
     return msgspec.structs.replace(
         shape,

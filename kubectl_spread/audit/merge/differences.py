@@ -13,7 +13,7 @@ from kubectl_spread.kube.api.types import LabelSelector
 def lines(stored: LabelSelector | None, merged: LabelSelector | None) -> list[str]:
     """Return the difference as ``kubectl diff`` prints it.
 
-    ``-`` what is stored, ``+`` what the merge would make of it.
+    ``-`` what is stored, ``+`` what the API server would store for it.
     """
     if stored == merged:
         return []

@@ -1,4 +1,4 @@
-"""What is asked beside verdicts and counts; by default nothing."""
+"""The checks that are requested in addition to verdicts and counts; by default none."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class ExtraChecks(msgspec.Struct, frozen=True):
 
     Attributes:
         recreate: Whether the API would take the stored pods once more.
-        upgrade: What to compare the behaviour that is judged by with; None: nothing.
+        upgrade: The behaviour to compare with; None: nothing.
         expected_domains: Maps a topology key to the number of domains that there should be.
     """
 

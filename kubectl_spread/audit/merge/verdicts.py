@@ -70,7 +70,8 @@ class Confidence(StrEnum):
 class ServerFacts(msgspec.Struct, frozen=True):
     """What is known about the servers: their behaviour, whether gates were read, and since when all of them merge.
 
-    ``gates_known`` is False where gates are assumed from the version alone. ``inquiry`` is what is asked beside.
+    ``gates_known`` is False where gates are assumed from the version alone. ``inquiry`` has the
+    additional checks that are requested.
     """
 
     behaviour: Behaviour
@@ -121,7 +122,7 @@ def judge(
     context: ServerFacts,
     provenance: Provenance | None = None,
 ) -> tuple[tuple[KeyVerdict, ...], ...]:
-    """Judge every key of every clause of one pod; one tuple of verdicts a clause, in the order of the merge.
+    """Evaluate every key of every clause of one pod; one tuple of verdicts a clause, in the order of the merge.
 
     Without ``provenance`` a missing requirement stays ``unmerged``, whatever its reason.
     """
@@ -154,7 +155,7 @@ def _certain(verdict: Verdict, *evidence: str) -> _Reading:
 
 
 class _Judge(msgspec.Struct, frozen=True):
-    """The judge of one pod: its labels, what is known about its creation, and which keys are merged anywhere in it."""
+    """The facts about one pod that verdicts need: its labels, its creation, and the keys merged anywhere in it."""
 
     labels: Labels
     bound: bool
@@ -164,7 +165,7 @@ class _Judge(msgspec.Struct, frozen=True):
     affinity_merged: frozenset[Key]
 
     def key_verdict(self, key: Key, clause: TopologyTerm, split: SelectorParts) -> KeyVerdict:
-        """Judge one key of one clause."""
+        """Evaluate one key of one clause."""
         operator, name = key
         verdict, confidence, evidence = self._read(key, clause, split)
         changed = self._changed_by(name) if verdict in LABEL_MAY_HAVE_CHANGED else None
@@ -224,7 +225,7 @@ class _Judge(msgspec.Struct, frozen=True):
                 return _certain(Verdict.PRE_UPGRADE, proof)
             if proof := self._present_at_creation(key, self.provenance):
                 return Verdict.PRE_UPGRADE, Confidence.LIKELY, (proof,)
-        return Verdict.UNMERGED, Confidence.UNKNOWN, ("nothing that can be read proves why",)
+        return Verdict.UNMERGED, Confidence.UNKNOWN, ("the cause cannot be determined from the API",)
 
     def _present_at_creation(self, key: Key, provenance: Provenance) -> str | None:
         _, name = key

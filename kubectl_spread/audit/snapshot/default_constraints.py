@@ -1,6 +1,7 @@
 """Default constraints: what the scheduler adds to pods that have no spread constraints, put into their shapes.
 
-Shapes are made while pods are read, and Services and owners are read later; so this comes between reading and judging.
+Shapes are made while pods are read, and Services and owners are read later, so this comes between reading and
+evaluating.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ class Manifest(msgspec.Struct, frozen=True):
 
 
 class PodRecord(msgspec.Struct, frozen=True, gc=False):
-    """What is kept of one judged pod; ``node`` is "" while it is pending, ``owners`` are those of unsettled labels.
+    """What is kept of one evaluated pod; ``node`` is "" while it is pending, ``owners`` are those of unsettled labels.
 
     ``held`` tells whether it has finalizers, so that it goes only once these are removed; ``gates`` are the names of
     its scheduling gates. ``unscheduled`` is what its status says of why it has no node, where it was read in detail.

@@ -1,4 +1,4 @@
-"""Scope: which pods are judged. It never decides which pods are counted."""
+"""Scope: which pods are evaluated. It never decides which pods are counted."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Target(msgspec.Struct, frozen=True):
 
 
 class Scope(msgspec.Struct, frozen=True):
-    """Which pods are judged; ``namespace`` None means all, no targets means every pod."""
+    """Which pods are evaluated; ``namespace`` None means all, no targets means every pod."""
 
     namespace: str | None = None
     exclude_namespaces: frozenset[str] = frozenset()
@@ -58,7 +58,7 @@ class Scope(msgspec.Struct, frozen=True):
     targets: tuple[Target, ...] = ()
 
     def covers(self, namespace: str) -> bool:
-        """Tell whether pods of a namespace are judged at all."""
+        """Tell whether pods of a namespace are evaluated at all."""
         return self.namespace in (None, namespace) and namespace not in self.exclude_namespaces
 
     def selects(self, pod: Pod) -> bool:

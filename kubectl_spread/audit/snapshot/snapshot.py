@@ -46,12 +46,12 @@ class Snapshot:
         closely: bool = False,
         schedulers: Mapping[str, Profile] = configuration.UNASKED,
     ) -> None:
-        """Keep what ``scope`` selects to be judged, and count everything.
+        """Keep what ``scope`` selects to be evaluated, and count everything.
 
         ``schedulers`` are those of which it is known how they spread, by name; where one has default constraints,
         ``deduction`` keeps what their selectors are deduced from.
         ``closely`` keeps who wrote the number of replicas, which only ``explain`` asks for.
-        ``with_managed_fields`` counts the judged pods that have any; ``evictees`` are the pods that were read in
+        ``with_managed_fields`` counts the evaluated pods that have any; ``evictees`` are the pods that were read in
         detail, as the descheduler sees them.
         """
         self.scope = scope
@@ -115,7 +115,7 @@ class Snapshot:
             self.templates.append(template_of(ref, workload, owner, ignored))
 
     def add_pod(self, pod: Pod, manifest: Manifest | None = None) -> None:
-        """Count a pod where the scheduler counts it, and keep it where it is to be judged."""
+        """Count a pod where the scheduler counts it, and keep it where it is to be evaluated."""
         metadata = pod.metadata
         ref = self._add_manifest("Pod", metadata, manifest)
         judged = self.scope.selects(pod)
@@ -198,7 +198,7 @@ class Snapshot:
 
     @property
     def skipped(self) -> Counter[str]:
-        """Count the pods that are asked for and not judged, by reason."""
+        """Count the pods that are asked for and not evaluated, by reason."""
         targets = self.scope.targets
         return Counter(
             reason
@@ -212,7 +212,7 @@ class Snapshot:
             self._unjudged.append((reason, ref, controller(pod.metadata)))
 
     def _passed_over(self) -> Iterator[tuple[str, list[ObjectRef]]]:
-        """Yield the reason for each pod that is not judged, and the objects that it is or belongs to."""
+        """Yield the reason for each pod that is not evaluated, and the objects that it is or belongs to."""
         for reason, ref, owner in self._unjudged:
             yield reason, [ref, *(record.ref for record in self.ownership.chain(ref.namespace, owner))]
 
@@ -231,7 +231,7 @@ class Snapshot:
         return self.ownership.chain(template.namespace, template.owner)
 
     def _speaks(self, record: OwnerRecord, workload: WorkloadObject) -> bool:
-        """Tell whether a workload's own template is judged: nothing that is read stands above it, or it is named.
+        """Tell whether a workload's own template is evaluated: nothing that is read stands above it, or it is named.
 
         Of one that is owned (a Rollout's ReplicaSet, or one that is named) only a revision that has pods speaks.
         """

@@ -85,7 +85,7 @@ class Pipe:
 
     def regain(self) -> None:
         """Print to stderr that the connection is back."""
-        output.note("the connection is there again")
+        output.note("reconnected")
 
     def fit(self) -> None:
         """Do nothing: a pipe has no size."""
@@ -127,7 +127,7 @@ class Screen:
     def regain(self) -> None:
         """Show that the connection is back."""
         self._lost = ""
-        self._print("the connection is there again")
+        self._print("reconnected")
         self._draw()
 
     def fit(self) -> None:

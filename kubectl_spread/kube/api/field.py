@@ -70,5 +70,5 @@ def unsupported(path: FieldPath, value: str, supported: Iterable[str]) -> FieldE
 
 
 def duplicate(path: FieldPath, value: str) -> FieldError:
-    """Return the error of a value that stands twice."""
+    """Return the error of a value that appears twice."""
     return FieldError(path, f"{path}: Duplicate value: {_quoted(value)}")

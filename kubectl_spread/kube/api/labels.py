@@ -74,7 +74,7 @@ def valid(selector: LabelSelector) -> bool:
 def parse_error(selector: LabelSelector | None) -> str:
     """Return why a selector cannot be parsed, in the words of the scheduler; "" where it can.
 
-    Of several requirements that cannot be parsed the first is told: of matchLabels in key order, then of the
+    Of several requirements that cannot be parsed the first is reported: of matchLabels in key order, then of the
     expressions. The scheduler takes matchLabels in any order.
 
     Source: kubernetes v1.37.1 staging/src/k8s.io/apimachinery/pkg/labels/selector.go, NewRequirement.

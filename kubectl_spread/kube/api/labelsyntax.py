@@ -31,7 +31,7 @@ def parse_labels(text: str) -> tuple[LabelSelectorRequirement, ...]:
     """Return the requirements of a label selector; "" has none.
 
     Raises:
-        ValueError: the text is no label selector.
+        ValueError: the text is not a label selector.
     """
     found = []
     position = 0
@@ -72,7 +72,7 @@ def parse_fields(text: str) -> tuple[tuple[str, str, bool], ...]:
     """Return (field, value, equal) for each term of a field selector; "" has none.
 
     Raises:
-        ValueError: the text is no field selector.
+        ValueError: the text is not a field selector.
     """
     found = []
     position = 0

@@ -28,7 +28,7 @@ def thousandths(text: str) -> int:
     What does not fit the scheduler's 64 bits in units becomes the largest or smallest number that does.
 
     Raises:
-        ValueError: This is no quantity.
+        ValueError: This is not a quantity.
 
     Source: kubernetes v1.37.1 staging/src/k8s.io/apimachinery/pkg/api/resource/quantity.go, ParseQuantity, and
     pkg/apis/core/v1/defaults.go, SetDefaults_ResourceList.
@@ -37,7 +37,7 @@ def thousandths(text: str) -> int:
     found = _QUANTITY.fullmatch(written) if 0 < len(written) <= _LONGEST else None
     scale = None if found is None else _scale(found[4])
     if found is None or scale is None:
-        msg = f'"{text}" is no quantity, such as 500m, 1.5 or 2Gi'
+        msg = f'"{text}" is not a quantity, such as 500m, 1.5 or 2Gi'
         raise ValueError(msg)
     sign, whole, fraction = found[1], found[2], found[3] or ""
     two, ten = scale

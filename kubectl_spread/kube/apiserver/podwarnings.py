@@ -30,7 +30,7 @@ def pod_warnings(spec: PodSpec, behaviour: Behaviour, path: FieldPath = POD_SPEC
 
     Args:
         spec: The pod spec.
-        behaviour: How the judging apiserver behaves.
+        behaviour: How the apiserver behaves.
         path: Where the spec stands: ``spec``, or ``spec.template.spec``.
     """
     for index, constraint in enumerate(spec.topology_spread_constraints):

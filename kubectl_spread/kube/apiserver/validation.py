@@ -38,8 +38,8 @@ class _Rules(msgspec.Struct, frozen=True):
     """What is asked of a spec.
 
     ``merged_keys``: matchLabelKeys of spread constraints are held against a selector that has been merged.
-    ``spread_selectors``: the selectors of spread constraints are judged at all. ``affinity_values``: so are the values
-    in the expressions of affinity terms.
+    ``spread_selectors``: the selectors of spread constraints are validated. ``affinity_values``: the values in the
+    expressions of affinity terms are validated.
     """
 
     merged_keys: bool
@@ -52,7 +52,7 @@ def pod_errors(spec: PodSpec, behaviour: Behaviour, path: FieldPath = POD_SPEC) 
 
     Args:
         spec: The spec as PrepareForCreate leaves it; for a template, as it is written.
-        behaviour: How the judging apiserver behaves.
+        behaviour: How the apiserver behaves.
         path: Where the spec stands: ``spec``, or ``spec.template.spec``.
     """
     found = _spec_errors(spec, _Rules(merged_keys=behaviour.merges_spread_selectors), path)
@@ -63,7 +63,7 @@ def pod_update_errors(new: PodSpec, old: PodSpec, behaviour: Behaviour) -> tuple
     """Return the API's errors on the affinity terms and spread constraints of a stored pod that is updated.
 
     What a stored pod already breaks is in part forgiven, for all of its constraints or terms at once. That spec is
-    immutable is not judged here.
+    immutable is not checked here.
 
     Source: kubernetes v1.37.1 pkg/api/pod/util.go, GetValidationOptionsFromPodSpecAndMeta, and
     pkg/apis/core/validation/validation.go, validateTopologySpreadConstraints.

@@ -24,7 +24,7 @@ class Explained(StrEnum):
     clause: str
 
     def __new__(cls, word: str, clause: str) -> Self:
-        """Keep the clause beside the word, which is the value."""
+        """Keep the clause next to the word, which is the value."""
         member = str.__new__(cls, word)
         member._value_ = word
         member.clause = clause

@@ -135,7 +135,7 @@ class Profile(msgspec.Struct, frozen=True):
 UNASKED: Final[Mapping[str, Profile]] = {DEFAULT_SCHEDULER: Profile(defaults=(), system_defaults=False)}
 """What is assumed where nobody asks for default constraints: one scheduler, and nothing about its defaults."""
 SYSTEM: Final[Mapping[str, Profile]] = {DEFAULT_SCHEDULER: Profile()}
-"""A kube-scheduler that is not configured otherwise."""
+"""A kube-scheduler that is not configured differently."""
 
 
 def profile(written: KubeSchedulerProfile, args: PodTopologySpreadArgs) -> Profile:

@@ -24,7 +24,7 @@ SYSTEM: Final = (
         max_skew=5, topology_key="topology.kubernetes.io/zone", when_unsatisfiable="ScheduleAnyway"
     ),
 )
-"""What a scheduler that is not configured otherwise has."""
+"""What a scheduler that is not configured differently has."""
 
 
 class _MapSelectorSpec(Message, frozen=True):

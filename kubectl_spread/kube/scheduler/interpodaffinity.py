@@ -180,7 +180,7 @@ def _answer(
     unwanted: set[_Domain],
     repelling: set[_Domain],
 ) -> AffinityAnswer:
-    """Judge one node; ``wanted`` None says that this is the first pod of a group that wants to be together."""
+    """Evaluate one node; ``wanted`` None says that this is the first pod of a group that wants to be together."""
     found = list(_domains(affinity, node))
     if len(found) < len(affinity) or (wanted is not None and not wanted.issuperset(found)):
         return AffinityAnswer.NO_AFFINITY

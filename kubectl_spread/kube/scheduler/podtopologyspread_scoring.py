@@ -83,7 +83,7 @@ def scores(softs: Sequence[SoftConstraint], feasible: Sequence[Node], *, all_key
 
 
 def lenient_domains(constraint: Constraint, nodes: NodeSets, usable: UsableNodes) -> Domains:
-    """Return the eligible domains of one of the system's default constraints: a missing key is no obstacle.
+    """Return the eligible domains of one of the system's default constraints: a missing key is not an obstacle.
 
     The nodes that lack the key are one domain, ""; hosts are counted one by one, so without a name there is none.
     """

@@ -32,7 +32,7 @@ class Requesting(Protocol):
 
     @property
     def init_containers(self) -> Sequence[Container]:
-        """Those that run before them, one after the other; one that restarts always goes on running."""
+        """Those that run before them, one after the other; one that restarts keeps running."""
 
     @property
     def overhead(self) -> ResourceList:

@@ -1,4 +1,4 @@
-"""What the formats for CI have in common: files that a CI can show, the order of findings, what was not judged."""
+"""What the formats for CI have in common: files that a CI can show, the order of findings, what was not evaluated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kubectl_spread.report.model import Finding, Report, Source
 
 HOME: Final = "https://github.com/kubectl-spread/kubectl-spread"
 _UNANSWERED: Final = ("conflicting", "forbidden", "malformed", "unreadable")
-"""Reasons for which what was asked for could not be judged; for the others it did not have to be."""
+"""Reasons for which what was asked for could not be checked; for the others it did not have to be."""
 _DEVICES: Final = "/dev/"
 
 
@@ -40,5 +40,5 @@ def place(finding: Finding) -> str:
 
 
 def unanswered(report: Report) -> dict[str, int]:
-    """Return how much of what was asked for could not be judged, by reason."""
+    """Return how much of what was asked for could not be checked, by reason."""
     return {reason: number for reason in _UNANSWERED if (number := report.summary.skipped.get(reason, 0))}

@@ -24,7 +24,7 @@ def github(report: Report) -> str:
     cluster = about.label(report.cluster)
     where = f" in {cluster}" if cluster else ""
     lost = (
-        _command("error", {"title": f"kubectl-spread{where}"}, f"could not be judged: {number} {reason}")
+        _command("error", {"title": f"kubectl-spread{where}"}, f"could not be checked: {number} {reason}")
         for reason, number in common.unanswered(report).items()
     )
     warnings = (

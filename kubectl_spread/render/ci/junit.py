@@ -1,6 +1,6 @@
 """JUnit: a suite for each namespace, a case for each workload and constraint.
 
-Errors and warnings fail a case; what is only worth knowing is its output. What could not be judged is an error.
+Errors and warnings fail a case; what is only worth knowing is its output. What could not be checked is an error.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kubectl_spread.report.severity import Severity
 
 _TOOL: Final = "kubectl-spread"
 _NO_XML: Final = re.compile("[\ufffe\uffff]")
-"""What XML cannot hold, and is no control character."""
+"""What XML cannot hold, and is not a control character."""
 _MOST_PODS: Final = 10
 
 
@@ -112,7 +112,7 @@ def _told(findings: Sequence[Finding]) -> str:
 
 
 def _lines(finding: Finding) -> Iterator[str]:
-    """Yield what is said of a finding."""
+    """Yield the text of a finding."""
     yield f"{finding.severity} {common.rule(finding)}: {finding.message}"
     source = common.in_file(finding)
     if source is not None:
@@ -124,7 +124,7 @@ def _lines(finding: Finding) -> Iterator[str]:
 
 def _lost(reason: str, number: int) -> TestCase:
     case = TestCase(reason, _TOOL)
-    case.append(Error(f"could not be judged: {number} {reason}", reason))
+    case.append(Error(f"could not be checked: {number} {reason}", reason))
     return case
 
 

@@ -1,6 +1,6 @@
 """OpenReports: manifests of ``openreports.io/v1alpha1``, one Report a namespace, for the tools that show such reports.
 
-What has no namespace, which is what could not be judged, goes into a ClusterReport. Nothing is applied.
+What has no namespace, which is what could not be checked, goes into a ClusterReport. Nothing is applied.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _OUTCOMES: Final[dict[Severity, tuple[_Outcome, _ReportSeverity]]] = {
     Severity.INFO: ("warn", "info"),
 }
 _UNANSWERED: Final = frozenset({"conflicting", "forbidden", "malformed", "unreadable"})
-"""Reasons for which an object that was asked for could not be judged; for the others it did not have to be."""
+"""Reasons for which an object that was asked for could not be checked; for the others it did not have to be."""
 
 
 class _Reference(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -62,7 +62,7 @@ class _Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def openreports(report: Report) -> str:
-    """Return a report as YAML documents in the order of namespaces, the ClusterReport last; nothing judged is ""."""
+    """Return a report as YAML documents in the order of namespaces, the ClusterReport last; nothing evaluated is ""."""
     identity, cluster = about.identity(report.cluster), about.label(report.cluster)
     namespaces: dict[str, list[_Result]] = {}
     for finding in report.findings:
@@ -121,12 +121,12 @@ def _not_judged(report: Report) -> Iterator[_Result]:
     for reason, number in report.summary.skipped.items():
         outcome: _Outcome = "error" if reason in _UNANSWERED else "skip"
         properties = {"count": str(number)}
-        message = f"not judged: {number} {reason}"
+        message = f"not evaluated: {number} {reason}"
         yield _Result(policy=SOURCE, rule=reason, result=outcome, scored=False, message=message, properties=properties)
     for text in words.warnings(report.cluster):
         yield _Result(policy=SOURCE, rule="warning", result="warn", scored=False, message=text, properties={})
     if report.cluster.nodes == "none" and report.constraints:
-        message = "placement not judged: no nodes"
+        message = "placement not evaluated: no nodes"
         yield _Result(policy=SOURCE, rule="no-nodes", result="skip", scored=False, message=message, properties={})
 
 

@@ -44,7 +44,7 @@ def sarif(report: Report) -> str:
     if left_out > 0:
         findings = severest_first(findings)[:MOST_RESULTS]
     lost = common.unanswered(report)
-    said = [_notification("error", f"could not be judged: {number} {reason}") for reason, number in lost.items()]
+    said = [_notification("error", f"could not be checked: {number} {reason}") for reason, number in lost.items()]
     said += [_notification("warning", text) for text in words.warnings(report.cluster)]
     if left_out > 0:
         said.append(_notification("warning", f"{plural(left_out, 'finding')} left out: no log may have more results"))

@@ -25,7 +25,7 @@ class SarifMessage(_Part, frozen=True, kw_only=True):
 
 
 class Configuration(_Part, frozen=True, kw_only=True):
-    """How severe a rule is where a result does not say otherwise."""
+    """How severe a rule is where a result does not say it."""
 
     level: Level
 

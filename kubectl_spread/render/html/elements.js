@@ -67,7 +67,7 @@ class Listing {
     this.empty.hidden = this.items.length > 0;
   }
 
-  /** Draws more, and goes on with the keyboard at the first that is new. */
+  /** Draws more, and continues with the keyboard at the first that is new. */
   growFromHere() {
     const before = this.list.children.length;
     this.grow(this.step);

@@ -29,7 +29,7 @@ _T = TypeVar("_T")
 
 
 def facts(cluster: Cluster) -> list[tuple[str, str]]:
-    """Return how the report was judged: names and values, without what is not known and what the title says."""
+    """Return how the report was evaluated: names and values, without what is not known and what the title says."""
     nodes = {"listed": _nodes(cluster), "inferred": "domains from pod labels", "none": "none"}
     found = [
         ("Cluster", _known(cluster.name)),
@@ -58,7 +58,7 @@ def totals(report: Report) -> list[tuple[str, str]]:
     """Return numbers and what they are of; findings by severity are the template's."""
     summary = report.summary
     above = sum(row.exceeds_max_skew for row in report.constraints)
-    found = [("pods", summary.pods), ("constraint rows", summary.constraints), ("above maxSkew", above)]
+    found = [("pods", summary.pods), ("constraints", summary.constraints), ("above maxSkew", above)]
     if isinstance(summary.templates, int):
         found.append(("pod templates", summary.templates))
     counts = [(str(severity), summary.findings.of(severity)) for severity in SEVEREST_FIRST]
@@ -107,7 +107,7 @@ def _finding(found: Finding, pods: int) -> Record:
 
 
 class Rows(msgspec.Struct):
-    """Rows beside what they share: a row names its workload and its domains by index.
+    """Rows next to what they share: a row names its workload and its domains by index.
 
     Attributes:
         rows: One record a row, in the report's order.

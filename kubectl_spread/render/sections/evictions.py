@@ -24,6 +24,6 @@ def _of_constraint(found: Evictions, terminal: Terminal) -> str:
     sure = (
         "their replacements can only go where the skew ends within maxSkew"
         if found.sure
-        else "other constraints decide too where replacements go, so the skew may end otherwise"
+        else "other constraints decide too where replacements go, so the skew may end differently"
     )
     return title + paragraph(text, "  ", terminal) + paragraph(sure, "  ", terminal)

@@ -1,4 +1,4 @@
-"""The clauses of a template without pods: what the merge would make of them, and what the API says."""
+"""The clauses of a template without pods: what the API server would store for them, and what the API says."""
 
 from __future__ import annotations
 
@@ -40,5 +40,5 @@ def _clause(found: TemplateClause, terminal: Terminal) -> str:
 
 def _answer(found: TemplateClause) -> str:
     if isinstance(found.refused, UnsetType):
-        return "has nothing against it"
+        return "allows it"
     return f"{_REFUSES[found.refused]}: {words.safe('; '.join(found.messages))}"

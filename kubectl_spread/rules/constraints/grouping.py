@@ -29,7 +29,7 @@ _ONE_POD_EACH: Final = frozenset(
 )
 _RUNS: Final = ("batch.kubernetes.io/job-name", "job-name")
 _ENOUGH: Final = 3
-"""So many pods of one revision, each with its own value, are no coincidence."""
+"""So many pods of one revision, each with its own value, are not a coincidence."""
 _BY_HAND: Final = "after a rollout, evict pods of the fullest domain"
 
 
@@ -43,7 +43,7 @@ def _counts_old_revisions(subject: RuleInput) -> Iterator[Evidence]:
 
 
 def _in_a_rollout(found: list[TermVariant], subject: RuleInput) -> Iterator[tuple[TermVariant, str]]:
-    """Yield what a template says that rolls; where stored pods are judged they tell it themselves, when it happens."""
+    """Yield the message on a template that rolls; stored pods, where evaluated, show it themselves when it happens."""
     template = subject.template
     if template is not None and template.rolls and template.replicas not in (0, 1) and not subject.beside_pods:
         yield from ((variant, "all revisions") for variant in found if _mixes(variant, subject))

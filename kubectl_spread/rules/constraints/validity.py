@@ -99,7 +99,7 @@ def _effect_of_null(variant: TermVariant, *, never: bool) -> str:
 
 
 def _never_fits(variant: TermVariant) -> bool:
-    """Tell whether a term asks for a pod to stand beside, which there can never be, of pods that are yet to be placed.
+    """Tell whether a term asks for a pod to stand next to, which there can never be, of pods that are yet to be placed.
 
     That no pod matches excuses only pods that match the term themselves.
     """
@@ -135,7 +135,7 @@ REFUSED: Final = Rule(
     summary="kube-apiserver would refuse the manifest as it is written",
     message="kube-apiserver refuses {refused}: {errors}",
     why=(
-        "A pod is judged after the merge, a workload as it is written. A pod that was exported from a cluster holds "
+        "A pod is evaluated after the merge, a workload as it is written. A pod that was exported from a cluster holds "
         f"the merged part already: merged again, it names its keys twice. {_PATH}"
     ),
     fix="name each key once, in matchLabelKeys or in labelSelector; run an exported pod through kubectl spread unmerge",
@@ -150,7 +150,7 @@ PODS_REFUSED: Final = Rule(
     summary="kube-apiserver takes the workload and refuses every pod of it",
     message="kube-apiserver takes the template and refuses every pod of it: {errors}{seen}",
     why=(
-        "Templates are never merged and so are judged before the merge, pods after it: a key that stands in "
+        "Templates are never merged and so are evaluated before the merge, pods after it: a key that stands in "
         "matchLabelKeys and in the selector, or twice in matchLabelKeys, passes in the template. Its pods are refused, "
         "and pods of older templates hide that until they are gone. "
         f"{_PATH}"
@@ -169,7 +169,7 @@ REPEATED_KEY: Final = Rule(
     why=(
         "The merge appends a requirement for each entry, and kube-apiserver refuses a pod whose selector names a "
         "matchLabelKeys key twice. Spread constraints are merged from 1.34 on: a list that works before stops all new "
-        "pods after the upgrade. Without the label nothing is appended. A mismatchLabelKeys key may stand twice."
+        "pods after the upgrade. Without the label nothing is appended. A mismatchLabelKeys key may appear twice."
     ),
     fix="list each key once",
     source="https://github.com/kubernetes/kubernetes/issues/130554",

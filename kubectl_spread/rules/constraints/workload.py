@@ -1,4 +1,4 @@
-"""SPR2xx: what a workload is, or asks for beside, that keeps its constraints from doing anything."""
+"""SPR2xx: properties of a workload, or its other requests, that keep its constraints from doing anything."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ UNKNOWN_SCHEDULER: Final = Rule(
     name="unknown-scheduler",
     severity=Severity.INFO,
     summary="The pods are placed by another scheduler than kube-scheduler's default one",
-    message="schedulerName is {scheduler}: selectors are judged, placement is not",
+    message="schedulerName is {scheduler}: selectors are evaluated, placement is not",
     why=(
         "kube-apiserver merges selectors whoever schedules the pod. Whether spread constraints are kept, and how pods "
         "are counted, is up to that scheduler."
@@ -133,8 +133,8 @@ DEPRECATED_TOPOLOGY_KEY: Final = Rule(
     summary="topologyKey is a node label that is deprecated",
     message="topologyKey {key} is deprecated since {since}, and nodes may be without it: {current} replaces it",
     why=(
-        "Nodes that lack the label are no domain: a DoNotSchedule constraint or a required affinity term refuses them, "
-        "and a required anti-affinity term keeps nothing away from them. kube-apiserver warns of it in spread "
+        "Nodes that lack the label are in no domain: a DoNotSchedule constraint or a required affinity term refuses "
+        "them, and a required anti-affinity term keeps nothing away from them. kube-apiserver warns of it in spread "
         "constraints only."
     ),
     fix="use the key that replaces it",

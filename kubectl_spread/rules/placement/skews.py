@@ -50,7 +50,7 @@ def _names(pods: Sequence[PodRecord]) -> tuple[str, ...]:
 
 
 def _values(skew: Skew, must_go: int) -> dict[str, str | int]:
-    """Return what is said of a skew for which so many pods are known to have to go; 0: that is not known."""
+    """Return the message on a skew for which so many pods are known to have to go; 0: that is not known."""
     spread = skew.spread
     return {
         "domain": value(skew.domains[0]),
@@ -128,7 +128,7 @@ def _soft_fix(skew: Skew, subject: RuleInput) -> str:
 
 
 def _useless(skew: Skew, subject: RuleInput) -> str:
-    """Return what to do about a skew that deleting pods would not end; a rollout that cannot go on ends none."""
+    """Return what to do about a skew that deleting pods would not end; a rollout that cannot continue ends none."""
     if skew.passing is Passing.SUPERSEDED or (skew.passing is not None and skew.below is None):
         return str(skew.passing)
     if "" in skew.spread.match_num:

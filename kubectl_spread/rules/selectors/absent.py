@@ -51,7 +51,7 @@ def _absent_from_template(path: FieldPath, template: Template) -> Iterator[Evide
 
 
 def _values(keys: Iterable[str], match_label_keys: Iterable[str], kind: str) -> dict[str, str]:
-    """Return what is said of keys that the pods lack."""
+    """Return the message on keys that the pods lack."""
     listed = sorted(keys)
     matched = set(listed) & set(match_label_keys)
     fields = [*(["matchLabelKeys"] if matched else []), *(["mismatchLabelKeys"] if set(listed) - matched else [])]

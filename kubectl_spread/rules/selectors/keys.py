@@ -93,7 +93,7 @@ BINDING_KEY: Final = Rule(
     message="pods have no {keys} until they are bound, after merge and scheduling: the key does nothing",
     why=(
         "From 1.35 on, binding copies the zone and region of the node to the pod (before, nothing does). The merge and "
-        "the scheduler ran earlier and skipped the key. The label that bound pods have then is no sign of a fault."
+        "the scheduler ran earlier and skipped the key. The label that bound pods have then is not sign of a fault."
     ),
     fix="remove the key",
     source="https://kep.k8s.io/4742",

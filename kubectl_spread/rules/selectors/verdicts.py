@@ -1,4 +1,4 @@
-"""SPR1xx: the stored selector against what the merge makes of the pod's labels."""
+"""SPR1xx: the stored selector against what the API server would store for the pod's labels."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _writer(found: KeyVerdict) -> str:
 
 
 def said(members: list[EvaluatedPod], verdict: Verdict) -> dict[str, str]:
-    """Return what is said of the keys with a verdict: the keys, and their stored values and labels on all the pods."""
+    """Return the evidence on the keys with a verdict: the keys, and their stored values and labels on all the pods."""
     found = [key for member in members for key in member.keys if key.verdict is verdict]
     writers = {_writer(key) for key in found} - {""}
     return {
@@ -135,7 +135,7 @@ DUPLICATE: Final = Rule(
     code="SPR106",
     name="duplicate",
     severity=Severity.WARNING,
-    summary="A matchLabelKeys key stands more than once in the selector",
+    summary="A matchLabelKeys key appears more than once in the selector",
     message="{key}: {evidence}; no merging apiserver admits such a pod",
     why=(
         "kube-apiserver refuses a pod whose selector names a matchLabelKeys key twice, so this one came past it: a "

@@ -139,7 +139,7 @@ def _namespace_selector_twice(subject: RuleInput) -> Iterator[Evidence]:
 
 
 def _minor_that_matches_twice(subject: RuleInput) -> str:
-    """Return the minor that is judged by, else the one that is compared with, if its scheduler does; else ""."""
+    """Return the minor that is evaluated as, else the one that is compared with, if its scheduler does; else ""."""
     context = subject.audit.context
     found: list[Behaviour | None] = [context.behaviour, context.inquiry.upgrade]
     return next((f"1.{one.minor}" for one in found if one and one.matches_namespace_selectors_twice), "")
@@ -186,8 +186,8 @@ MIXED_SERVERS: Final = Rule(
     why=(
         "One apiserver merges a key for all pods of a template or for none. Siblings that differ and were created "
         "side by side were made by apiservers of two versions, or with different feature gates, or the control plane "
-        "went back in between. After a plain upgrade every unmerged pod is older than every merged one, which is no "
-        "finding. While both kinds of servers run, it is chance who may edit a merged pod (SPR401)."
+        "went back in between. After a plain upgrade every unmerged pod is older than every merged one, which is not "
+        "reported. While both kinds of servers run, it is chance who may edit a merged pod (SPR401)."
     ),
     fix="bring every kube-apiserver to one version with the same feature gates; then {restart}",
     source="https://github.com/kubernetes/kubernetes/pull/129874",

@@ -31,7 +31,7 @@ _VALIDATION: Final = "https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/
 _LAST_WITHOUT_CARE: Final = 32
 _FIRST_MERGING: Final = 34
 _LISTED_DOMAINS: Final = 6
-_REPLACE: Final = "delete, eviction, status and binding go on working; after the change {restart}"
+_REPLACE: Final = "delete, eviction, status and binding still work; after the change {restart}"
 _GATED_FIELDS: Final = ("matchLabelKeys", "minDomains", "nodeAffinityPolicy", "nodeTaintsPolicy")
 """The fields of a spread constraint that an apiserver may drop."""
 Answers = tuple[AdmissionCheck, AdmissionCheck]
@@ -100,7 +100,7 @@ def _changed(
 ) -> Iterator[Evidence]:
     """Yield what the first of ``answers`` refuses and the second does not.
 
-    What is said of a template is not said again of the edits of its pods.
+    A finding on a template is not repeated for the edits of its pods.
     """
     minors = _minors(subject, comparison)
     if subject.template is not None:
@@ -144,7 +144,7 @@ def _only_first(
 
 
 def _counted_differently(subject: RuleInput) -> Iterator[Evidence]:
-    """Yield the row whose pods the other scheduler counts otherwise, or the fields that new pods get otherwise."""
+    """Yield the row whose pods the other scheduler counts differently, or the fields that new pods get differently."""
     for comparison in _asked(subject):
         minors = _minors(subject, comparison)
         found = [difference for row in subject.rows for difference in _differences(subject, row, comparison)]
@@ -301,7 +301,7 @@ STOPS_WORKING: Final = Rule(
     message="{compared} refuses {refused}, {but}: {errors}",
     why=(
         "Up to 1.33 keys are held against the selector as it is written, for templates and pods alike. From 1.34 on "
-        "pods are judged after the merge: a key that stands twice in matchLabelKeys worked before, passes in the "
+        "pods are evaluated after the merge: a key that appears twice in matchLabelKeys worked before, passes in the "
         "template still, and then every new pod is refused. The way back is no better: 1.33 refuses every edit of a "
         "merged pod. Pods that run are not touched, so this shows when the next one is created, or edited."
     ),
@@ -329,7 +329,7 @@ COUNTED_DIFFERENTLY: Final = Rule(
     code="SPR406",
     name="counted-differently",
     severity=Severity.WARNING,
-    summary="The other Kubernetes counts the same pods otherwise (--to)",
+    summary="The other Kubernetes counts the same pods differently (--to)",
     message="{topology_key}: {judged} {now}; {compared} {then}",
     why=(
         "From 1.38 on an empty labelSelector counts all pods of the namespace, up to 1.37 none: a constraint that did "

@@ -115,8 +115,8 @@ class LiveCluster:
     ) -> Self:
         """Make ready to read from the cluster that ``flags`` and the kubeconfig name.
 
-        Nothing is sent yet, except by a plugin that gets credentials. ``say`` is told what takes long, and what has
-        to be read again; ``progress`` how far a list of several pages is read.
+        Nothing is sent yet, except by a plugin that gets credentials. ``say`` receives notes on delays and on lists
+        that have to be read again; ``progress`` how far a list of several pages is read.
 
         Raises:
             UsageError: The timeout is none.

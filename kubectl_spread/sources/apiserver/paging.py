@@ -22,7 +22,7 @@ Request: TypeAlias = Callable[[str, Callable[[bytes], None]], Response]
 
 _UNEXPECTED: Final = "Server returned an unexpected response: "
 _AHEAD: Final = 2
-"""How many pages may be there or on their way, beside the one that is worked on."""
+"""How many pages may be there or on their way, next to the one that is worked on."""
 
 
 def follow(
@@ -37,7 +37,7 @@ def follow(
 
     Raises:
         ExpiredError: A page is of another state of the cluster than those before it.
-        SourceError: A page leads back to one that was read.
+        SourceError: The API server repeated a continue token.
     """
     revision, tokens = "", {""}
     reader = Reader(request, token_in)
@@ -50,7 +50,7 @@ def follow(
                 raise ExpiredError(f"{_UNEXPECTED}pages of the revisions {revision} and {page.resource_version}")
             token = page.metadata.continue_
             if token and token in tokens:
-                raise SourceError(f"{_UNEXPECTED}a page leads back to one that was read")
+                raise SourceError(f"{_UNEXPECTED}the API server repeated a continue token")
             tokens.add(token)
             if not token:
                 yield page
@@ -124,7 +124,7 @@ class Reader:
         if asked.next.token == token:
             return asked.next
         # The page was sent twice, and the second time another one followed. Nobody will take the first, nor those
-        # after it, which would keep their room for ever.
+        # after it, which would never free their room.
         self._room.close()
         self._room = _Room()
         return self.ask(token)

@@ -70,7 +70,7 @@ def page(answer: Response, decoder: Decoder[T], resource: Resource[T]) -> Page[T
     """Return the page of a list that an answer holds.
 
     Every list of an apiserver has a type and a revision. What has none may be anything, such as the beginning of a
-    list, and would otherwise pass for an empty one.
+    list, and without this check it would pass for an empty one.
 
     Raises:
         SourceError: It holds none, or a list of something else.
@@ -161,7 +161,7 @@ def check(answer: Response, *, verb: str, resource: str) -> None:
 
 
 def _guarded(answer: Response, decode: Callable[[Any], T]) -> Callable[[Any], T]:
-    """Return a decoder of objects that tells what is wrong inside one as it is told of a whole answer."""
+    """Return a decoder of objects that reports an error inside one in the words used for a whole answer."""
 
     def guarded(record: object) -> T:
         try:

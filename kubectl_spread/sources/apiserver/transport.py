@@ -83,8 +83,8 @@ class Transport:
             timeout: Seconds until an answer must have been read to its end; 0: as long as it takes.
             compress: Whether to ask for compressed answers, which on one machine would only cost
                 both sides time, so that it is not done there.
-            renew: Makes a client with credentials read anew; None: they cannot have changed.
-            say: Is told why an answer takes long.
+            renew: Makes a client with credentials read again; None: they cannot have changed.
+            say: Receives the reason why an answer takes long.
         """
         self.clock = ServerClock()
         self._login = login
@@ -111,7 +111,7 @@ class Transport:
 
         A request is repeated while its failure may pass, and once with new credentials; those that have expired are
         replaced before. How the body of a good answer
-        begins is told to ``begun`` as soon as it is there, again where the rest of it does not come.
+        begins is passed to ``begun`` as soon as it is there, again where the rest of it does not come.
 
         Raises:
             ConnectionFailedError: There is no answer.
@@ -129,7 +129,7 @@ class Transport:
     def stream(
         self, path: str, query: Mapping[str, str | int], accept: str, silence: float, longest: float
     ) -> Iterator[tuple[Response, Iterator[bytes]]]:
-        """Yield the head of an answer that goes on, and the parts of its body as they come; nothing is repeated.
+        """Yield the head of an answer that continues, and the parts of its body as they come; nothing is repeated.
 
         An answer of another status than 200 is a whole one, without parts. ``silence`` are the seconds without any
         part after which the connection counts as broken, ``longest`` those after which it does even if parts come. The
@@ -170,7 +170,7 @@ class Transport:
         return self._login if login.expired and self._renewed(login) else login
 
     def _renewed(self, login: Login) -> bool:
-        """Replace credentials that are no good any more; tell whether there are others."""
+        """Replace credentials that are not good any more; tell whether there are others."""
         if self._renew is None:
             return False
         with self._renewing:

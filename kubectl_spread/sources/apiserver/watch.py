@@ -23,7 +23,7 @@ WATCHED: Final[tuple[Resource[Any], ...]] = (PODS, NODES, SERVICES, *WORKLOADS)
 _LONGEST: Final = 480
 """Seconds after which the apiserver is asked to end a watch, at the latest; half of them at the earliest."""
 _SILENCE: Final = 150.0
-"""Seconds without an event or a bookmark, of which there is one a minute, after which a watch is begun anew."""
+"""Seconds without an event or a bookmark, of which there is one a minute, after which a watch is begun again."""
 
 
 class WatchedCluster(LiveCluster):

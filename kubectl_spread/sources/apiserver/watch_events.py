@@ -74,8 +74,8 @@ class EventReader(Generic[T]):
         """Yield the events of an answer, each as soon as it is there whole.
 
         Raises:
-            ExpiredError: The apiserver cannot go on from where the watch began, or tells of another error.
-            SourceError: This is no watch.
+            ExpiredError: The apiserver cannot continue from where the watch began, or tells of another error.
+            SourceError: This is not a watch.
         """
         binary = "protobuf" in head.content_type
         decode = self._events.bare if binary else partial(json_objects.decode, type_=_Event)

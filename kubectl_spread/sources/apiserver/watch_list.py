@@ -42,8 +42,8 @@ class Signals:
     """What the threads of several watches tell the one that waits for them.
 
     Attributes:
-        changed: Is set when anything that is kept has changed, or the connection is there again.
-        regained: Whether the connection was lost and is there again.
+        changed: Is set when anything that is kept has changed, or the connection is back.
+        regained: Whether the connection was lost and is back.
         failure: What ends watching; None: nothing.
     """
 
@@ -89,7 +89,7 @@ class WatchedList(Generic[T]):
         Args:
             read: Reads the whole list.
             follow: Begins to watch from a revision on.
-            signals: Is told of changes and of trouble.
+            signals: Is notified of changes and of trouble.
 
         Raises:
             ForbiddenError: The user may not list it.

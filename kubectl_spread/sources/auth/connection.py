@@ -2,7 +2,7 @@
 
 Source: kubernetes v1.37.1 client-go/tools/clientcmd/client_config.go. The kubernetes package loads
 what stands in a context, but lets no flag override it.
-Differs: a context that names a cluster or a user that does not exist is an error; kubectl goes on without.
+Differs: a context that names a cluster or a user that does not exist is an error; kubectl continues without.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def _with_mode(user: Section) -> Section:
 
 
 def _override_user(user: Section, flags: ConnectionFlags) -> Section:
-    """Return the user with what the flags give; only a certificate and its key replace what was said otherwise."""
+    """Return the user with what the flags give; only a certificate and its key replace other credentials."""
     for key, value in (("client-certificate", flags.client_certificate), ("client-key", flags.client_key)):
         if value:
             user = {**_without(user, f"{key}-data"), key: str(paths.absolute(value))}

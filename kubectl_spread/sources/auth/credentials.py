@@ -83,7 +83,7 @@ def login(settings: Settings, say: Callable[[str], None] = lambda _: None) -> Lo
 
 
 def renewal(settings: Settings, say: Callable[[str], None] = lambda _: None) -> Callable[[], Login] | None:
-    """Return what makes a client with the credentials read anew; None: they would be the same."""
+    """Return what makes a client with the credentials read again; None: they would be the same."""
     if not any(settings.user.get(key) for key in _RENEWABLE):
         return None
     return lambda: login(settings, say)
@@ -137,7 +137,7 @@ def _client(configuration: Configuration, cluster: Section, user: Section) -> Ap
 
 
 def _identity(settings: Settings, say: Callable[[str], None]) -> _Identity:
-    """Return who we are; of several ways to say it the first one that kubectl asks, and a certificate beside it."""
+    """Return who we are; of several ways to say it the first one that kubectl asks, and a certificate next to it."""
     user = settings.user
     certificate = {key: user[key] for key in _CERTIFICATE if user.get(key)}
     if not (certificate.get("client-certificate") or certificate.get("client-certificate-data")):

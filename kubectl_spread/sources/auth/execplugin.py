@@ -77,7 +77,7 @@ def credentials(plugin: Section, cluster: Section) -> Credentials:
         cluster: The cluster that the credentials are for.
 
     Raises:
-        SourceError: The program is not there or fails, or its answer is none; nothing of the answer is told.
+        SourceError: The program is not there or fails, or its answer is none; nothing of the answer is reported.
     """
     version = plugin["apiVersion"]
     if version not in _VERSIONS:
@@ -100,13 +100,13 @@ def _is_interactive(mode: str) -> bool:
 
 
 def _told(cluster: Section) -> Section:
-    """Return what a program is told of the cluster."""
+    """Return the cluster information that a program receives."""
     names = ("server", "tls-server-name", "insecure-skip-tls-verify", "proxy-url", "disable-compression")
     told = {name: cluster[name] for name in names if cluster.get(name)}
     authority = cluster.get("certificate-authority-data")
     try:
         if authority:
-            # Encoded anew: the kubeconfig may have broken it into lines.
+            # Encoded again: the kubeconfig may have broken it into lines.
             authority = b64encode(b64decode(authority)).decode()
         elif cluster.get("certificate-authority"):
             with memory.reading(Path(cluster["certificate-authority"])) as body:

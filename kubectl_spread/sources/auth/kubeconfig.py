@@ -119,13 +119,13 @@ class Kubeconfig(msgspec.Struct):
     contexts: dict[str, ContextEntry] = msgspec.field(default_factory=dict)
     current_context: str = ""
 
-    def add(self, file: _File, folder: Path) -> None:
-        """Add a file; paths in it are relative to ``folder``, where it is."""
+    def add(self, file: _File, directory: Path) -> None:
+        """Add a file; paths in it are relative to ``directory``, where it is."""
         for cluster in file.clusters or ():
-            found = _absolute(cluster.cluster, _CLUSTER_FILES, folder)
+            found = _absolute(cluster.cluster, _CLUSTER_FILES, directory)
             self.clusters.setdefault(cluster.name, found)
         for user in file.users or ():
-            found = _absolute(user.user, _USER_FILES, folder)
+            found = _absolute(user.user, _USER_FILES, directory)
             self.users.setdefault(user.name, found)
         for context in file.contexts or ():
             self.contexts.setdefault(context.name, context.context or ContextEntry())
@@ -137,7 +137,7 @@ def load(explicit: str, environment: Mapping[str, str]) -> Kubeconfig:
 
     Args:
         explicit: The file of ``--kubeconfig``; "": those that ``KUBECONFIG`` names, else the one in
-            the home folder, as far as they exist.
+            the home directory, as far as they exist.
         environment: The environment variables.
 
     Raises:
@@ -157,7 +157,7 @@ def paths(explicit: str, environment: Mapping[str, str]) -> list[Path]:
         return [Path(explicit)]
     listed = environment.get("KUBECONFIG", "")
     if listed:
-        # In this order, each once: an empty part of the list is no file.
+        # In this order, each once: an empty part of the list is not a file.
         return [Path(part) for part in dict.fromkeys(listed.split(os.pathsep)) if part]
     try:
         return [Path.home() / ".kube" / "config"]
@@ -192,7 +192,7 @@ def _read(path: Path, *, required: bool) -> _File | None:
 
 
 def _check(file: _File, path: Path) -> None:
-    """Refuse what is no kubeconfig, and a name that stands for two things.
+    """Refuse what is not a kubeconfig, and a name that stands for two things.
 
     Raises:
         SourceError: Says so, after the path.
@@ -213,14 +213,14 @@ def _words(error: msgspec.ValidationError) -> str:
     return f"{place.removeprefix('$.')}: {problem}" if place else problem
 
 
-def _absolute(section: _Cluster | _User | None, keys: tuple[str, ...], folder: Path) -> Section:
-    """Return the section with the files it names, relative to its own folder, made absolute."""
+def _absolute(section: _Cluster | _User | None, keys: tuple[str, ...], directory: Path) -> Section:
+    """Return the section with the files it names, relative to its own directory, made absolute."""
     found = {key: value for key, value in msgspec.to_builtins(section or {}).items() if value}
     for key in keys:
         if key in found:
-            found[key] = str(folder / found[key])
+            found[key] = str(directory / found[key])
     command = found.get("exec", {}).get("command", "")
     if os.sep in command:
         # A plugin that is given as a path; a bare name is looked up in PATH.
-        found["exec"]["command"] = str(folder / command)
+        found["exec"]["command"] = str(directory / command)
     return found

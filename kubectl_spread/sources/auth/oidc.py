@@ -1,8 +1,8 @@
 """The ID token of an OpenID Connect issuer, refreshed when it has expired.
 
 Source: kubernetes v1.37.1 client-go/plugin/pkg/client/auth/oidc/oidc.go. The kubernetes package has this too, but
-trusts any server as an issuer for which the kubeconfig names no authority, and goes on with the expired token when the
-issuer gives no other.
+trusts any server as an issuer for which the kubeconfig names no authority, and continues with the expired token when
+the issuer gives no other.
 Differs: an issuer and its token endpoint must be https, which the apiserver asks of an issuer too. New tokens are not
 written to the kubeconfig.
 """
@@ -50,7 +50,7 @@ def id_token(
     Args:
         config: The ``config`` of an ``auth-provider``.
         environment: The environment variables; they may name a proxy.
-        say: Is told when the kubeconfig has become outdated.
+        say: Is called when the kubeconfig has become outdated.
 
     Raises:
         SourceError: There is no token, and the issuer gives none.
@@ -77,7 +77,7 @@ def _end(token: str) -> float:
     """Return when a token ends.
 
     Raises:
-        SourceError: It is no JSON Web Token.
+        SourceError: It is not a JSON Web Token.
     """
     parts = token.split(".")
     try:
@@ -140,7 +140,7 @@ def _ask(
     headers: Mapping[str, str] | None = None,
     form: Mapping[str, str] | None = None,
 ) -> dict[str, Any] | None:
-    """Return what the issuer answers; None: no, or nothing that can be read."""
+    """Return what the issuer answers; None: none, or an unreadable answer."""
     body = urlencode(form).encode() if form else None
     kind = {"Content-Type": "application/x-www-form-urlencoded"} if form else {}
     sent = {**kind, **(headers or {})}

@@ -2,8 +2,8 @@
 
 Source: golang.org/x/net/http/httpproxy, which Go's HTTP client and so kubectl use; kubernetes v1.37.1
 client-go/tools/clientcmd/client_config.go for ``proxy-url``. The kubernetes package asks the environment as well, but
-sends loopback addresses through the proxy, heeds ``ALL_PROXY``, lets ``NO_PROXY`` overrule ``proxy-url``, and sends no
-credentials to a proxy.
+sends loopback addresses through the proxy, respects ``ALL_PROXY``, lets ``NO_PROXY`` overrule ``proxy-url``, and sends
+no credentials to a proxy.
 """
 
 from __future__ import annotations

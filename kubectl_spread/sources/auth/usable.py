@@ -1,4 +1,4 @@
-"""What a cluster and a user of a kubeconfig must and must not have beside each other.
+"""What a cluster and a user of a kubeconfig must and must not have next to each other.
 
 Source: kubernetes v1.37.1 client-go/tools/clientcmd/validation.go.
 """

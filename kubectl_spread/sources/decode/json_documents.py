@@ -156,7 +156,7 @@ def told(error: msgspec.DecodeError) -> tuple[str, int | None]:
 
 
 def too_deep(position: Position) -> SourceError:
-    """Return what is said of a file that no recursion can follow."""
+    """Return the error of a file that no recursion can follow."""
     return SourceError(f"{position}: nested too deeply")
 
 
@@ -171,7 +171,7 @@ def deepest(view: memoryview) -> int:
 
 
 def invalid(position: Position, problem: str) -> SourceError:
-    """Return what is said of a file that is not JSON after all."""
+    """Return the error of a file that is not JSON after all."""
     return SourceError(f"{position}: invalid JSON: {problem[:1].lower()}{problem[1:]}")
 
 
@@ -189,7 +189,7 @@ def _offset(raw: bytes, path: Path) -> int:
         if text in b"}]":
             here.pop()
         elif text == b",":
-            # An index goes on; a key is read next.
+            # After an index the path continues; a key is read next.
             here[-1] = here[-1] + 1 if isinstance(here[-1], int) else None
         else:
             is_key = bool(here) and here[-1] is None

@@ -59,7 +59,7 @@ class ListPage(TypeMeta, frozen=True):
 
 
 def format_path(path: Path) -> str:
-    """Write a path as the API does: ``spec.tolerations[0].key``; a name that is no field's is the key of a map."""
+    """Write a path as the API does: ``spec.tolerations[0].key``; a name that is not a field's is the key of a map."""
     return str(
         FieldPath(step if isinstance(step, int) or _IDENTIFIER.fullmatch(step) else MapKey(step) for step in path)
     )

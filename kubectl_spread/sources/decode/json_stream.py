@@ -76,7 +76,7 @@ class _Reader(msgspec.Struct, frozen=True):
         return json_documents.record(self._value(), line)
 
     def _reaches_items(self, fields: dict[str, object]) -> bool:
-        """Read fields up to the brackets of ``items``; False: it is no list, or no JSON, which is told later."""
+        """Read fields up to the brackets of ``items``; False: it is not a list, or not JSON; the caller reports it."""
         separator = b"{"
         while self._passes(separator) and self.next_byte() == b'"':
             key = self._key()
@@ -103,7 +103,7 @@ class _Reader(msgspec.Struct, frozen=True):
             key = self._key()
             self._expect(b":")
             if key == ITEMS:
-                raise self._invalid("items stands twice")
+                raise self._invalid("items is duplicated")
             self._field(key, listing.fields)
         self._expect(b"}", b",")
 

@@ -15,7 +15,7 @@ class Page(Generic[T]):
     """A page of a list; an object is decoded when it is reached, and again in a second iteration.
 
     Attributes:
-        metadata: Says what revision was read and how to go on; see ``ListMeta``.
+        metadata: Says what revision was read and how to continue; see ``ListMeta``.
     """
 
     def __init__(self, metadata: ListMeta, records: Sequence[Any], decode: Callable[[Any], T]) -> None:

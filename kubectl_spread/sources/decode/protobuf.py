@@ -110,7 +110,7 @@ class Decoder(Generic[T]):
         """Decode a message that stands in no envelope.
 
         Raises:
-            google.protobuf.message.DecodeError: This is no such message.
+            google.protobuf.message.DecodeError: This is not a such message.
         """
         decoded: T = self._object(self._parse_object(body))
         self._wire_types.check(self._type.__name__, body)

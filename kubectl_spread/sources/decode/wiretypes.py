@@ -45,7 +45,7 @@ class WireTypes:
 
         Raises:
             SourceError: A field has another wire type.
-            ValueError: This is no such message.
+            ValueError: This is not a such message.
         """
         self._new(name, body)
 
@@ -54,7 +54,7 @@ class WireTypes:
 
         Raises:
             SourceError: A field has another wire type.
-            ValueError: This is no list.
+            ValueError: This is not a list.
         """
         if len(objects) > _SAMPLES and not self._skipped:
             for number in range(0, len(objects), len(objects) // _SAMPLES):

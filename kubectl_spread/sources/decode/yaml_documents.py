@@ -59,7 +59,7 @@ class Document:
         """Return what the document holds, as JSON values.
 
         Raises:
-            SourceError: JSON cannot say that, a key stands twice, or aliases make it too large.
+            SourceError: JSON cannot say that, a key appears twice, or aliases make it too large.
         """
         return _Builder(self._source, self._first).build(self.root)
 
@@ -207,7 +207,7 @@ class _Builder:
                 continue
             key = self._key(key_node)
             if key in own:
-                raise self._error(key_node, f"key {key!r} stands twice")
+                raise self._error(key_node, f"key {key!r} is duplicated")
             own[key] = self.build(value_node)
         self._open.remove(id(node))
         return merged | own if merged else own

@@ -161,7 +161,7 @@ class _Reader:
             yield YamlRecord(raw, record, (ITEMS, index + number), (ITEMS, number))
         for key, value in fields.items():
             if key in listing.fields:
-                yield SourceError(f"{Position(self._source, record.line_of((key,)))}: key {key!r} stands twice")
+                yield SourceError(f"{Position(self._source, record.line_of((key,)))}: key {key!r} is duplicated")
             listing.fields[key] = msgspec.json.decode(value)
 
     def _whole(self, piece: Piece) -> Iterator[Found]:

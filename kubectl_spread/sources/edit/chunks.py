@@ -103,7 +103,7 @@ class Chunk(msgspec.Struct, frozen=True, dict=True):
         return text if text is not None and self._says(text, without_gone(wanted)) else None
 
     def rewritten(self, changes: Mapping[Path, object]) -> str:
-        """Return the document with the same changes written anew, as JSON, which is YAML too."""
+        """Return the document with the same changes, rewritten as JSON, which is YAML too."""
         wanted = self.value
         for path, value in changes.items():
             wanted = _replaced(wanted, path, value)

@@ -1,4 +1,4 @@
-"""Layout: how new values are written, so that they look like those beside them."""
+"""Layout: how new values are written, so that they look like those next to them."""
 
 from __future__ import annotations
 

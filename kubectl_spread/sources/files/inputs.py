@@ -200,11 +200,11 @@ def _as_utf8(found: Iterator[bytes]) -> Iterator[bytes]:
     yield from found
 
 
-def _manifests(folder: str, *, recursive: bool, extensions: tuple[str, ...] = _EXTENSIONS) -> Iterator[str]:
+def _manifests(directory: str, *, recursive: bool, extensions: tuple[str, ...] = _EXTENSIONS) -> Iterator[str]:
     try:
-        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        entries = sorted(os.scandir(directory), key=lambda entry: entry.name)
     except OSError as error:
-        msg = f"error reading {folder}: {error.strerror}"
+        msg = f"error reading {directory}: {error.strerror}"
         raise SourceError(msg) from error
     for entry in entries:
         if entry.is_dir(follow_symlinks=False):

@@ -29,7 +29,7 @@ from kubectl_spread.sources.files.kinds import Object
 from kubectl_spread.sources.memory import Claim, TooLargeError
 
 NAMESPACE: Final = "default"
-"""That of objects that name none, unless somebody says otherwise."""
+"""That of objects that name none, unless another one is named."""
 UNKNOWN_KIND: Final = "unknownKind"
 NOT_KUBERNETES: Final = "notKubernetes"
 MALFORMED: Final = "malformed"
@@ -123,7 +123,7 @@ class RawObject(msgspec.Struct, frozen=True):
         record: Its JSON and where it is.
         kind: Its kind; "" where ``fault`` says why that is not known.
         type: What it is decoded as; None for a kind that is not read.
-        fault: Why it is no object at all.
+        fault: Why it is not an object at all.
         is_kubernetes: Whether it is meant as an object of Kubernetes.
     """
 
@@ -262,7 +262,7 @@ def _listed(listing: Listing) -> Iterator[RawObject | SourceError]:
 def _no_list(record: Record, *, is_kubernetes: bool) -> Iterator[RawObject]:
     """Yield what is wrong with what passed for a list; ``record`` is the document without its items."""
     for member in members(record):
-        fault = member.fault or MalformedFieldError(("kind",), "is no list, but has items")
+        fault = member.fault or MalformedFieldError(("kind",), "is not a list, but has items")
         yield msgspec.structs.replace(member, fault=fault, is_kubernetes=is_kubernetes)
 
 
@@ -280,7 +280,7 @@ def _header(record: Record) -> Header | RawObject:
 
 
 def _faulty(record: Record, fault: Exception) -> RawObject:
-    """Return what is no object; an item of a list is meant as one whatever it is."""
+    """Return what is not an object; an item of a list is meant as one whatever it is."""
     is_kubernetes = bool(record.path) or kinds.is_meant_as_object(record.raw)
     return RawObject(record, fault=fault, is_kubernetes=is_kubernetes)
 

@@ -130,7 +130,7 @@ class _Reader(msgspec.Struct, frozen=True):
         return args
 
     def _decode(self, raw: msgspec.Raw, type_: type[T], path: Path) -> T | None:
-        """Decode a part of the document; None: a field has the wrong type, or this is no object."""
+        """Decode a part of the document; None: a field has the wrong type, or this is not an object."""
         body = b"{}" if bytes(raw) == _NULL else bytes(raw)
         try:
             decoded = json_objects.decode(body, type_)

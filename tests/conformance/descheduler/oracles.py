@@ -44,13 +44,13 @@ def binary() -> Path:
         MissingToolError: Go is needed and not on PATH.
     """
     name = f"conformance-oracle-{_fingerprint()}"
-    folder = binaries.cache_folder() / f"descheduler-{VERSION}"
-    with binaries._missing(folder, (name,)) as missing:
+    directory = binaries.cache_directory() / f"descheduler-{VERSION}"
+    with binaries._missing(directory, (name,)) as missing:
         if missing:
-            for outdated in folder.glob("conformance-oracle-*"):
+            for outdated in directory.glob("conformance-oracle-*"):
                 outdated.unlink()
-            _build(folder / name)
-    return folder / name
+            _build(directory / name)
+    return directory / name
 
 
 def _fingerprint() -> str:

@@ -1,4 +1,4 @@
-"""The folder of healthy manifests, and the findings that they deserve all the same."""
+"""The directory of healthy manifests, and the findings that they deserve all the same."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 from tests.builders import Json
 
-FOLDER: Final = Path(__file__).parent / "healthy"
+DIRECTORY: Final = Path(__file__).parent / "healthy"
 Place = tuple[str, str]
 """The code of a finding and the workload, written ``namespace/Kind/name``."""
 
@@ -17,7 +17,7 @@ DESERVED: Final[dict[Place, str]] = {
         "its constraint has no labelSelector, so it selects no pod and spreads nothing"
     ),
 }
-"""Maps each warning and error that the folder deserves to the reason."""
+"""Maps each warning and error that the directory deserves to the reason."""
 
 
 def serious(findings: Iterable[Json]) -> set[Place]:
