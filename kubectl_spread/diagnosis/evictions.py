@@ -101,7 +101,9 @@ def _plan_of_all(replacement: _Replacement, counted: Counted, audit: Audit) -> P
     Workloads that share it have one plan.
     """
     spread = counted.spread
-    pods = [pod for pod in counted.pods if _is_held(pod, replacement, spread, audit)]
+    pods = [
+        pod for pod in counted.held if _decides_alone([pod.shape]) and _replacement(pod.shape, audit) == replacement
+    ]
     field, candidates = _field(replacement, pods, spread, audit)
     numbers = fewest(field)
     if numbers is None:
@@ -207,17 +209,6 @@ def _candidates(
         domain: sorted(pods, key=lambda pod: (not replacement.loses_room(pod, audit), pod.name))
         for domain, pods in found.items()
     }
-
-
-def _is_held(pod: PodRecord, replacement: _Replacement, spread: Spread, audit: Audit) -> bool:
-    """Tell whether a pod is placed by a constraint alone, and on the nodes that take the replacements."""
-    held = any(has_constraint(other, spread) for other in audit.views.of(pod.shape).spreads)
-    return held and _decides_alone([pod.shape]) and _replacement(pod.shape, audit) == replacement
-
-
-def has_constraint(other: Spread | None, spread: Spread) -> bool:
-    """Tell whether a count is of the same constraint, over the same domains."""
-    return other is not None and other.constraint == spread.constraint and other.domains is spread.domains
 
 
 def _chosen(candidates: Mapping[str, Sequence[PodRecord]], numbers: Mapping[str, int]) -> Iterator[PodRecord]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import msgspec
 import pytest
 
-from kubectl_spread.kube.api.types import Toleration
+from kubectl_spread.kube.api.types import Affinity, Toleration
 from kubectl_spread.kube.features import Behaviour, Gate, behaviour, gates
 from kubectl_spread.kube.scheduler.podtopologyspread import (
     Constraint,
@@ -176,6 +177,24 @@ def test_domains_hold_their_nodes_and_are_found_once() -> None:
     assert "x1" not in found.value_of
     assert over.domains(made, [ZONE, ZONE], Placement({}, None, ())) is found
     assert over.domains(made, [ZONE, "rack"], ANYWHERE).nodes == {}
+
+
+def test_domains_without_a_few_nodes_hold_nothing_else() -> None:
+    """Sets of nodes that differ by a few share most of what is kept of them."""
+    over = nodes(*(node_json(f"{zone}{number}", labels={"n": str(number)}) for zone in "ab" for number in range(9)))
+    one_less = over.domains(working(constraint()), [ZONE], placed_by("n", "NotIn", "8"))
+    assert dict(one_less.nodes) == {"a": 8, "b": 8}
+    assert sorted(one_less.value_of.values()) == [*"aaaaaaaa", *"bbbbbbbb"]
+    assert ("a8" in one_less.value_of, len(one_less.value_of)) == (False, 16)
+    assert ("" in one_less.nodes, "c" in one_less.nodes) == (False, False)
+    of_hosts = over.domains(working(constraint(key=HOSTNAME)), [HOSTNAME], placed_by("n", "NotIn", "8"))
+    assert ("a8" in of_hosts.nodes, len(of_hosts.nodes)) == (False, 16)
+
+
+def placed_by(key: str, operator: str, *values: str) -> Placement:
+    terms = [{"matchExpressions": [requirement(key, operator, *values)]}]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    return Placement({}, msgspec.convert({"nodeAffinity": required}, Affinity), ())
 
 
 @pytest.mark.parametrize(

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
+from typing import Final, NamedTuple
 
-from kubectl_spread.audit.snapshot.labelled import Labelled
+from kubectl_spread.audit.evaluation.evaluators import Evaluator
+from kubectl_spread.audit.snapshot.digests import digest
+from kubectl_spread.audit.snapshot.labelled import Labelled, SelectedNumbers
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.kube.features import Behaviour
-from kubectl_spread.kube.scheduler.podtopologyspread import Spread, counts_nothing
+from kubectl_spread.kube.scheduler.podtopologyspread import Domains, Spread, counts_nothing
+
+_BARE: Final = "Pod"
 
 
 class Counted:
@@ -19,55 +26,49 @@ class Counted:
 
     Attributes:
         spread: The count.
-        by_workload: The pods of each workload, by name.
     """
 
-    def __init__(self, spread: Spread, by_workload: Mapping[ObjectRef, Sequence[PodRecord]]) -> None:
-        """Take the count and the pods of it."""
+    def __init__(self, spread: Spread, members: _Members, numbers: Sequence[int]) -> None:
+        """Take the count, its pods, and the numbers of the classes of pods that have the constraint."""
         self.spread = spread
-        self.by_workload = by_workload
+        self._members = members
+        self._numbers = numbers
+
+    def of_workload(self, workload: ObjectRef) -> Sequence[PodRecord]:
+        """Return the pods of a workload, by name."""
+        return self._members.of_workload(workload)
+
+    def others(self, workload: ObjectRef, most: int) -> tuple[int, list[ObjectRef]]:
+        """Return the number of the other workloads, and the first of them; to a bare pod, bare pods are none."""
+        return self._members.others(workload, most)
+
+    def of_others(self, workload: ObjectRef) -> Counter[str]:
+        """Return the number of pods of other workloads in each domain with any; to a bare pod, bare pods are none."""
+        return self._members.of_others(workload)
 
     @cached_property
-    def workloads(self) -> Sequence[ObjectRef]:
-        """The workloads, by kind and name."""
-        return sorted(self.by_workload)
-
-    @cached_property
-    def per_domain(self) -> Counter[str]:
-        """The number of pods in each domain that has any."""
-        value_of = self.spread.domains.value_of
-        return Counter(value_of[pod.node] for pod in self.pods)
-
-    @property
-    def pods(self) -> Iterator[PodRecord]:
-        """All pods, those of one workload together."""
-        return (pod for pods in self.by_workload.values() for pod in pods)
-
-    @cached_property
-    def shapes_in_the_fullest(self) -> Sequence[PodClass]:
-        """The shapes of the pods in the fullest domains."""
-        value_of, counts = self.spread.domains.value_of, self.spread.match_num
-        fullest = (pod.shape for pod in self.pods if counts[value_of[pod.node]] == counts.most)
-        return list(dict.fromkeys(fullest))
+    def held(self) -> Sequence[PodRecord]:
+        """The pods that have the constraint themselves."""
+        return [pod for number in self._numbers for pod in self._members.of_class(number)]
 
 
 class CountedPods:
     """The pods that were read, found by the constraints that count them, or by their workload."""
 
-    def __init__(self, snapshot: Snapshot, behaviour: Behaviour) -> None:
-        """Look among the pods of ``snapshot``; ``behaviour`` says how the scheduler counts."""
+    def __init__(self, snapshot: Snapshot, behaviour: Behaviour, views: Evaluator) -> None:
+        """Look among the pods of ``snapshot``; ``behaviour`` says how the scheduler counts, ``views`` by what."""
         self._snapshot = snapshot
         self._behaviour = behaviour
-        self._by_namespace: dict[str, Labelled[list[PodRecord]]] | None = None
-        self._found: dict[tuple[str, int], Counted] = {}
+        self._views = views
+        self._counted: dict[tuple[str, int], Counted] = {}
         self._siblings: dict[ObjectRef, list[PodRecord]] | None = None
 
     def of(self, namespace: str, spread: Spread) -> Counted:
         """Return the pods in eligible domains that a constraint counts."""
         question = (namespace, id(spread))
-        if question not in self._found:
-            self._found[question] = Counted(spread, self._find(namespace, spread))
-        return self._found[question]
+        if question not in self._counted:
+            self._counted[question] = self._find(namespace, spread)
+        return self._counted[question]
 
     def siblings(self, workload: ObjectRef) -> Sequence[PodRecord]:
         """Return the pods of a workload that are not terminating; for a bare pod all bare pods of the namespace."""
@@ -78,33 +79,188 @@ class CountedPods:
                     self._siblings.setdefault(_siblings_key(self._snapshot.workload(pod)), []).append(pod)
         return self._siblings.get(_siblings_key(workload), ())
 
-    def _find(self, namespace: str, spread: Spread) -> Mapping[ObjectRef, list[PodRecord]]:
+    def _find(self, namespace: str, spread: Spread) -> Counted:
         selector = spread.constraint.selector
-        if selector is None or counts_nothing(selector, self._behaviour):
-            return {}
-        found: dict[ObjectRef, list[PodRecord]] = {}
-        for _, pods in self._pods(namespace).selected(selector):
-            for pod in pods:
-                if pod.node in spread.domains.value_of:
-                    found.setdefault(self._snapshot.workload(pod), []).append(pod)
-        for pods in found.values():
-            pods.sort(key=lambda pod: pod.name)
-        return found
+        bound = self._bound.get(namespace)
+        if bound is None or selector is None or counts_nothing(selector, self._behaviour):
+            nothing = _Members(_Bound((), self._snapshot), SelectedNumbers(()), spread.domains)
+            return Counted(spread, nothing, ())
+        return Counted(spread, bound.members(selector, spread.domains), bound.having(spread, self._views))
 
-    def _pods(self, namespace: str) -> Labelled[list[PodRecord]]:
-        """Return the pods of a namespace that are bound and not terminating, those of one shape together."""
-        if self._by_namespace is None:
-            self._by_namespace = {}
-            by_shape: dict[PodClass, list[PodRecord]] = {}
-            for pod in self._snapshot.pods:
-                if pod.node and not pod.terminating:
-                    by_shape.setdefault(pod.shape, []).append(pod)
-            for pods in by_shape.values():
-                shape = pods[0].shape
-                self._by_namespace.setdefault(shape.namespace, Labelled()).add(shape.labels, pods)
-        return self._by_namespace.get(namespace, Labelled())
+    @cached_property
+    def _bound(self) -> Mapping[str, _Bound]:
+        """Return the pods of each namespace that are bound and not terminating."""
+        by_class: dict[PodClass, list[PodRecord]] = {}
+        for pod in self._snapshot.pods:
+            if pod.node and not pod.terminating:
+                by_class.setdefault(pod.shape, []).append(pod)
+        classes: dict[str, list[list[PodRecord]]] = {}
+        for pods in by_class.values():
+            classes.setdefault(pods[0].namespace, []).append(pods)
+        return {namespace: _Bound(of_namespace, self._snapshot) for namespace, of_namespace in classes.items()}
 
 
 def _siblings_key(workload: ObjectRef) -> ObjectRef:
     """Return the key under which a workload's pods are kept: all bare pods of a namespace share one."""
-    return ObjectRef(workload.namespace, "Pod", "") if workload.kind == "Pod" else workload
+    return ObjectRef(workload.namespace, _BARE, "") if workload.kind == _BARE else workload
+
+
+class _BoundPod(NamedTuple):
+    """A bound pod, the number of its class, and its workload."""
+
+    number: int
+    pod: PodRecord
+    workload: ObjectRef
+
+
+class _Bound:
+    """The bound pods of one namespace, by class, by workload and by node; classes are numbered."""
+
+    def __init__(self, classes: Iterable[Sequence[PodRecord]], snapshot: Snapshot) -> None:
+        self.classes = Labelled[Sequence[_BoundPod]]()
+        self.workloads: dict[ObjectRef, list[_BoundPod]] = {}
+        self.nodes: dict[str, list[_BoundPod]] = {}
+        for number, pods in enumerate(classes):
+            owner = snapshot.workload(pods[0]) if pods[0].shape.owner else None
+            of_class = [_BoundPod(number, pod, owner or pod.ref) for pod in pods]
+            self.classes.add(pods[0].shape.labels, of_class)
+            for bound in of_class:
+                self.workloads.setdefault(bound.workload, []).append(bound)
+                self.nodes.setdefault(bound.pod.node, []).append(bound)
+        for of_workload in self.workloads.values():
+            of_workload.sort(key=lambda bound: bound.pod.name)
+        self._selections: dict[bytes, SelectedNumbers] = {}
+        self._members: dict[tuple[SelectedNumbers, int], _Members] = {}
+        self._having: dict[tuple[bytes, int], list[int]] | None = None
+
+    def members(self, selector: LabelSelector, domains: Domains) -> _Members:
+        """Return the pods that a selector selects in some domains."""
+        key = digest(selector)
+        if key not in self._selections:
+            self._selections[key] = self.classes.selection(selector)
+        question = (self._selections[key], id(domains))
+        if question not in self._members:
+            self._members[question] = _Members(self, self._selections[key], domains)
+        return self._members[question]
+
+    def having(self, spread: Spread, views: Evaluator) -> Sequence[int]:
+        """Return the classes whose pods have the constraint of a count, over the same domains."""
+        if self._having is None:
+            self._having = {}
+            for number, (_, pods) in enumerate(self.classes):
+                spreads = (each for each in views.of(pods[0].pod.shape).spreads if each is not None)
+                for question in dict.fromkeys((digest(each.constraint), id(each.domains)) for each in spreads):
+                    self._having.setdefault(question, []).append(number)
+        return self._having.get((digest(spread.constraint), id(spread.domains)), ())
+
+    @cached_property
+    def in_order(self) -> Sequence[ObjectRef]:
+        """The workloads, by kind and name."""
+        return sorted(self.workloads)
+
+    @cached_property
+    def owned_in_order(self) -> Sequence[ObjectRef]:
+        """The workloads that are more than a pod, by kind and name."""
+        return [workload for workload in self.in_order if workload.kind != _BARE]
+
+    @cached_property
+    def per_node(self) -> Mapping[str, int]:
+        """The number of pods on each node."""
+        return {node: len(pods) for node, pods in self.nodes.items()}
+
+    @cached_property
+    def bare_per_node(self) -> Mapping[str, int]:
+        """The number of pods without owner on each node."""
+        return {node: sum(bound.workload.kind == _BARE for bound in pods) for node, pods in self.nodes.items()}
+
+
+class _Members:
+    """The pods of one selection in some domains: those that are listed, or all bound pods but those."""
+
+    def __init__(self, bound: _Bound, selection: SelectedNumbers, domains: Domains) -> None:
+        self._bound = bound
+        self._inverted = selection.inverted
+        self._numbers = frozenset(selection.numbers)
+        self._value_of = domains.value_of
+
+    def of_class(self, number: int) -> Sequence[PodRecord]:
+        """Return the pods of a class."""
+        return [bound.pod for bound in self._bound.classes[number] if self._includes(bound)]
+
+    def of_workload(self, workload: ObjectRef) -> Sequence[PodRecord]:
+        """Return the pods of a workload, by name."""
+        return [bound.pod for bound in self._bound.workloads.get(workload, ()) if self._includes(bound)]
+
+    def others(self, workload: ObjectRef, most: int) -> tuple[int, list[ObjectRef]]:
+        """Return the number of the other workloads, and the first of them."""
+        if workload.kind == _BARE:
+            in_order, own = self._owned, 0
+        else:
+            in_order, own = self._workloads, int(bool(self.of_workload(workload)))
+        number = len(in_order) - own - sum(1 for gone in self._gone if workload.kind != _BARE or gone.kind != _BARE)
+        others = (other for other in in_order if other != workload and other not in self._gone)
+        return number, list(islice(others, most))
+
+    def of_others(self, workload: ObjectRef) -> Counter[str]:
+        """Return the number of pods of other workloads in each domain with any."""
+        if workload.kind == _BARE:
+            return self.per_domain - self._bare_per_domain
+        return self.per_domain - Counter(self._value_of[pod.node] for pod in self.of_workload(workload))
+
+    @cached_property
+    def per_domain(self) -> Counter[str]:
+        """The number of pods in each domain with any."""
+        return self._count(self._bound.per_node, self._listed)
+
+    @cached_property
+    def _bare_per_domain(self) -> Counter[str]:
+        return self._count(self._bound.bare_per_node, [bound for bound in self._listed if bound.workload.kind == _BARE])
+
+    def _count(self, per_node: Mapping[str, int], listed: Iterable[_BoundPod]) -> Counter[str]:
+        value_of = self._value_of
+        counts = Counter(value_of[bound.pod.node] for bound in listed if bound.pod.node in value_of)
+        if not self._all_but:
+            return counts
+        total: Counter[str] = Counter()
+        for node, number in per_node.items():
+            if node in value_of:
+                total[value_of[node]] += number
+        return total - counts
+
+    @cached_property
+    def _workloads(self) -> Sequence[ObjectRef]:
+        """The workloads of the pods, in order; where all but some pods are listed, also those in ``_gone``."""
+        return self._bound.in_order if self._all_but else sorted({bound.workload for bound in self._listed})
+
+    @cached_property
+    def _owned(self) -> Sequence[ObjectRef]:
+        if self._all_but:
+            return self._bound.owned_in_order
+        return [workload for workload in self._workloads if workload.kind != _BARE]
+
+    @cached_property
+    def _gone(self) -> frozenset[ObjectRef]:
+        """The workloads of which all pods are left out."""
+        left_out = Counter(bound.workload for bound in self._listed if self._all_but)
+        return frozenset(
+            workload for workload, number in left_out.items() if number == len(self._bound.workloads[workload])
+        )
+
+    @cached_property
+    def _all_but(self) -> bool:
+        return self._inverted and 2 * len(self._value_of) >= len(self._bound.nodes)
+
+    @cached_property
+    def _listed(self) -> Sequence[_BoundPod]:
+        nodes, value_of = self._bound.nodes, self._value_of
+        if self._all_but:
+            outside = [bound for node in nodes if node not in value_of for bound in nodes[node]]
+            inside = (bound for number in self._numbers for bound in self._bound.classes[number])
+            return [*outside, *(bound for bound in inside if bound.pod.node in value_of)]
+        if self._inverted:
+            return [bound for node in value_of for bound in nodes.get(node, ()) if bound.number not in self._numbers]
+        selected = (bound for number in self._numbers for bound in self._bound.classes[number])
+        return [bound for bound in selected if bound.pod.node in value_of]
+
+    def _includes(self, bound: _BoundPod) -> bool:
+        return (bound.number in self._numbers) is not self._inverted and bound.pod.node in self._value_of

@@ -171,7 +171,7 @@ def evaluate(snapshot: Snapshot, context: ServerFacts, *, nodes: str) -> Audit:
         snapshot=snapshot,
         views=views,
         acceptance=AdmissionCheck(context.behaviour),
-        counted=CountedPods(snapshot, context.behaviour),
+        counted=CountedPods(snapshot, context.behaviour, views),
         comparison=None if upgrade is None else Comparison(upgrade, views, templates),
     )
 

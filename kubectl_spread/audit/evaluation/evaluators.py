@@ -84,6 +84,10 @@ class Evaluator:
         """Map a node's name to its number of pods in ``namespace`` that count for ``selector``."""
         return self._census.matching(namespace, selector)
 
+    def terminating(self, namespace: str, spread: Spread) -> Mapping[str, int]:
+        """Return the number of terminating pods that match in each eligible domain with any."""
+        return self._census.terminating(namespace, spread)
+
     def verdicts(self, pod: PodRecord) -> KeyVerdicts:
         """Return the verdicts on one pod, with its own history as evidence."""
         shape = pod.shape

@@ -134,7 +134,8 @@ class _Fewer(Mapping[str, int]):
         self._gone = frozenset(key for key, number in less.items() if number == numbers[key])
 
     def __getitem__(self, key: str) -> int:
-        if key in self._gone:
+        if key in self._gone or key not in self._numbers:
+            # The numbers may be a Counter, in which a key that is missing is 0.
             raise KeyError(key)
         return self._numbers[key] - self._less.get(key, 0)
 

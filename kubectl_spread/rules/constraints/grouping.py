@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.audit.merge.verdicts import BINDING_KEYS, REVISION_KEYS, Verdict
+from kubectl_spread.audit.snapshot.labelled import Labelled
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.audit.snapshot.revisions import revision_of
 from kubectl_spread.audit.snapshot.templates import PRESUMED, Template
@@ -64,16 +65,23 @@ class _Revision(msgspec.Struct, frozen=True):
     number: int
 
 
-def _together_now(found: list[TermVariant], subject: RuleInput) -> Iterator[tuple[TermVariant, str]]:
+def _together_now(variants_of_pods: list[TermVariant], subject: RuleInput) -> Iterator[tuple[TermVariant, str]]:
     """Yield what has the newest revision of a Deployment and counts pods of others too, with all that it counts."""
-    if len({variant.labels[_HASH] for variant in found if _HASH in variant.labels}) <= 1:
+    if len({variant.labels[_HASH] for variant in variants_of_pods if _HASH in variant.labels}) <= 1:
         return
-    standing = [revision for variant in found for revision in _revision(variant, subject)]
-    for one in standing:
-        same = [other for other in standing if other.deployment == one.deployment]
-        counted = {other.variant.labels[_HASH] for other in same if _counts(one.variant, other.variant.labels, subject)}
-        if len(counted) > 1 and one.number == max(other.number for other in same):
-            yield one.variant, f"the revisions {some(sorted(counted))}"
+    newest: dict[ObjectRef, int] = {}
+    standing: dict[ObjectRef, Labelled[_Revision]] = {}
+    for revision in (revision for variant in variants_of_pods for revision in _revision(variant, subject)):
+        newest[revision.deployment] = max(revision.number, newest.get(revision.deployment, 0))
+        standing.setdefault(revision.deployment, Labelled()).add(revision.variant.labels, revision)
+    for deployment, revisions in standing.items():
+        for revision in (revision for _, revision in revisions if revision.number == newest[deployment]):
+            selector = revision.variant.effective
+            if selector is None or counts_nothing(selector, subject.audit.context.behaviour):
+                continue
+            counted = {other.variant.labels[_HASH] for _, other in revisions.selected(selector)}
+            if len(counted) > 1:
+                yield revision.variant, f"the revisions {some(sorted(counted))}"
 
 
 def _revision(variant: TermVariant, subject: RuleInput) -> Iterator[_Revision]:
@@ -84,12 +92,6 @@ def _revision(variant: TermVariant, subject: RuleInput) -> Iterator[_Revision]:
     _, *above = chain = subject.audit.snapshot.owner_chain(staying)
     if above:
         yield _Revision(variant, above[0].ref, chain[0].revision)
-
-
-def _counts(variant: TermVariant, labels: Labels, subject: RuleInput) -> bool:
-    if counts_nothing(variant.effective, subject.audit.context.behaviour):
-        return False
-    return labelselectors.matches(variant.effective, labels)
 
 
 def _own_group(subject: RuleInput) -> Iterator[Evidence]:

@@ -8,7 +8,7 @@ from typing import Final
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
 from kubectl_spread.audit.merge.verdicts import BINDING_KEYS
-from kubectl_spread.audit.snapshot.revisions import by_revision, revision_key, revision_of
+from kubectl_spread.audit.snapshot.revisions import revision_key, revision_of
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.scheduler.podtopologyspread import Spread
 from kubectl_spread.phrases import plural, value
@@ -53,27 +53,20 @@ def _older_revision(subject: RuleInput) -> Iterator[Evidence]:
 def _terminating(subject: RuleInput) -> Iterator[Evidence]:
     """Tell where terminating pods, which do not count, are what is missing in a domain."""
     for row, spread in subject.counted:
-        leaving = _leaving(spread, subject)
-        if not leaving.total():
+        leaving = subject.audit.views.terminating(subject.namespace, spread)
+        if not leaving:
             continue
         with_them = spread.changed(leaving)
         ends_skew = spread.exceeds_max_skew and not with_them.exceeds_max_skew
         if ends_skew or (spread.constraint.hard and with_them.frees(spread)):
             values: dict[str, str | int] = {
-                "terminating": plural(leaving.total(), "terminating pod"),
+                "terminating": plural(sum(leaving.values()), "terminating pod"),
                 "domains": ", ".join(value(domain) for domain in sorted(leaving)),
                 "skew": spread.skew,
                 "with_them": with_them.skew,
             }
             yield Evidence(names(row), values)
             return
-
-
-def _leaving(spread: Spread, subject: RuleInput) -> Counter[str]:
-    found: Counter[str] = Counter()
-    for counts in by_revision(spread, subject.audit.snapshot.leaving(subject.namespace)).values():
-        found.update(counts)
-    return found
 
 
 def _uncounted(subject: RuleInput) -> Iterator[Evidence]:

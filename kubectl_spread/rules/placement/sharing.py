@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
 from kubectl_spread.audit.snapshot.labelled import Labelled
 from kubectl_spread.audit.snapshot.templates import PRESUMED, Template
-from kubectl_spread.diagnosis.evictions import has_constraint
 from kubectl_spread.diagnosis.skew import in_the_fullest
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.scheduler.podtopologyspread import Spread, counts_nothing
@@ -30,21 +28,15 @@ def _other_workloads(subject: RuleInput) -> Iterator[Evidence]:
     for row, spread in subject.counted:
         if not spread.self_match_num:
             continue
-        others = _others(row, spread, subject)
-        if others:
+        if _all_are_own(row, spread):
+            continue
+        number, first = subject.audit.counted.of(subject.namespace, spread).others(subject.workload, _NAMED)
+        if number:
             strangers = _only_strangers_fill_it(row, spread, subject.audit)
             severity = Severity.WARNING if strangers and spread.constraint.hard else Severity.INFO
-            yield Evidence(names(row), _values(spread, subject, others, strangers=strangers), severity)
+            values = _values(spread, subject, _named(first, number), strangers=strangers)
+            yield Evidence(names(row), values, severity)
             return
-
-
-def _others(row: EvaluatedConstraint, spread: Spread, subject: RuleInput) -> Sequence[ObjectRef]:
-    """Return the other workloads of which pods are counted; bare pods are one workload together."""
-    if _all_are_own(row, spread):
-        return ()
-    bare = subject.workload.kind == "Pod"
-    workloads = subject.audit.counted.of(subject.namespace, spread).workloads
-    return [one for one in workloads if one != subject.workload and not (bare and one.kind == "Pod")]
 
 
 def _all_are_own(row: EvaluatedConstraint, spread: Spread) -> bool:
@@ -57,12 +49,12 @@ def _only_strangers_fill_it(row: EvaluatedConstraint, spread: Spread, audit: Aud
     """Tell whether a skew is that of pods which are not held to the constraint, so that nobody else reports it."""
     if not spread.exceeds_max_skew or in_the_fullest(row, spread, audit):
         return False
-    shapes = audit.counted.of(row.namespace, spread).shapes_in_the_fullest
-    return not any(has_constraint(one, spread) for shape in shapes for one in audit.views.of(shape).spreads)
+    value_of, counts = spread.domains.value_of, spread.match_num
+    return not any(counts[value_of[pod.node]] == counts.most for pod in audit.counted.of(row.namespace, spread).held)
 
 
-def _values(spread: Spread, subject: RuleInput, others: Sequence[ObjectRef], *, strangers: bool) -> Values:
-    foreign = _foreign(spread, subject)
+def _values(spread: Spread, subject: RuleInput, workloads: str, *, strangers: bool) -> Values:
+    foreign = subject.audit.counted.of(subject.namespace, spread).of_others(subject.workload)
     alone = spread.without(foreign).skew
     effect = f": skew is {spread.skew} with them and {alone} without"
     if strangers:
@@ -71,26 +63,17 @@ def _values(spread: Spread, subject: RuleInput, others: Sequence[ObjectRef], *, 
         effect += f"; they alone fill {value(fullest)}, which {closed if spread.constraint.hard else 'new pods avoid'}"
     return {
         "others": plural(foreign.total(), "pod"),
-        "workloads": _named(others),
+        "workloads": workloads,
         "skew": spread.skew,
         "alone": alone,
         "effect": effect,
     }
 
 
-def _foreign(spread: Spread, subject: RuleInput) -> Counter[str]:
-    """Count the pods of other workloads by domain."""
-    counted_pods, value_of = subject.audit.counted.of(subject.namespace, spread), spread.domains.value_of
-    bare = (one for one in counted_pods.workloads if one.kind == "Pod")
-    own = bare if subject.workload.kind == "Pod" else (subject.workload,)
-    pods = (pod for workload in own for pod in counted_pods.by_workload.get(workload, ()))
-    return counted_pods.per_domain - Counter(value_of[pod.node] for pod in pods)
-
-
-def _named(workloads: Sequence[ObjectRef]) -> str:
+def _named(first: Sequence[ObjectRef], number: int) -> str:
     """Return workloads as a list, of many the first ones."""
-    few = [named(one.kind, one.name) for one in workloads[:_NAMED]]
-    return ", ".join(few) + (f" and {len(workloads) - _NAMED} more" if len(workloads) > _NAMED else "")
+    few = [named(workload.kind, workload.name) for workload in first]
+    return ", ".join(few) + (f" and {number - len(first)} more" if number > len(first) else "")
 
 
 def _of_template(subject: RuleInput, template: Template) -> Iterator[Evidence]:
@@ -100,7 +83,11 @@ def _of_template(subject: RuleInput, template: Template) -> Iterator[Evidence]:
     for variant in subject.variants:
         others = _other_templates(variant, template, subject)
         if others:
-            values: Values = {"others": "the pods", "workloads": _named(sorted(others)), "effect": ""}
+            values: Values = {
+                "others": "the pods",
+                "workloads": _named(sorted(others)[:_NAMED], len(others)),
+                "effect": "",
+            }
             yield from together([(variant, values)])
             return
 
