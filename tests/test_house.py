@@ -1,26 +1,94 @@
-"""The house itself: what each directory holds, and that one name means one thing."""
+"""The rooms of the package: each is described, one name has one meaning, and pages use the names of the code."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 import kubectl_spread
 
 ROOT = Path(kubectl_spread.__file__).parent
+DOCS = ROOT.parent / "docs"
 MODULES = sorted(ROOT.rglob("*.py"))
+TREES = {path.relative_to(ROOT): ast.parse(path.read_bytes()) for path in MODULES}
+SHARED = 3
+"""A class that so many other rooms import is a word of the project."""
+
+
+def public_classes() -> Iterator[tuple[Path, str]]:
+    """Yield the public classes with their modules."""
+    for path, tree in TREES.items():
+        for statement in tree.body:
+            if isinstance(statement, ast.ClassDef) and not statement.name.startswith("_"):
+                yield path, statement.name
+
+
+def identifiers() -> set[str]:
+    """Return the names of modules, classes, functions, parameters, variables and attributes."""
+    fields = ("name", "id", "attr", "arg")
+    nodes = (node for tree in TREES.values() for node in ast.walk(tree))
+    names = {getattr(node, field, None) for node in nodes for field in fields}
+    places = {part for path in TREES for part in path.with_suffix("").parts}
+    return places | {name for name in names if isinstance(name, str)}
+
+
+def glossary() -> dict[str, list[str]]:
+    """Map each word of the glossary to its names in the code."""
+    rows = re.findall(r"^\| ([^|]+) \| .* \|(.*)\|$", (DOCS / "glossary.md").read_text(encoding="utf-8"), re.MULTILINE)
+    return {word: re.findall(r"`(\w+)`", names) for word, names in rows}
 
 
 def test_no_public_class_name_is_used_twice() -> None:
     places: defaultdict[str, list[str]] = defaultdict(list)
-    for path in MODULES:
-        for statement in ast.parse(path.read_bytes()).body:
-            if isinstance(statement, ast.ClassDef) and not statement.name.startswith("_"):
-                places[statement.name].append(str(path.relative_to(ROOT)))
+    for path, name in public_classes():
+        places[name].append(str(path))
     assert {name: paths for name, paths in places.items() if len(paths) > 1} == {}
 
 
 def test_each_package_says_what_question_it_answers() -> None:
     for path in ROOT.rglob("__init__.py"):
         assert ast.get_docstring(ast.parse(path.read_bytes())), path
+
+
+def test_the_names_in_the_glossary_are_those_of_the_code() -> None:
+    named = {name for names in glossary().values() for name in names}
+    assert named
+    assert named - identifiers() == set()
+
+
+def test_classes_that_rooms_share_are_in_the_glossary() -> None:
+    """Names from the Kubernetes API need no row, nor do errors."""
+    rooms: defaultdict[str, set[str]] = defaultdict(set)
+    for path, tree in TREES.items():
+        for node in ast.walk(tree):
+            for alias in node.names if isinstance(node, ast.ImportFrom) else ():
+                rooms[alias.name].add(path.parts[0])
+    shared = {
+        name
+        for path, name in public_classes()
+        if path.parts[0] != "kube" and len(rooms[name] - {path.parts[0]}) >= SHARED and not name.endswith("Error")
+    }
+    assert shared
+    assert shared - {name for names in glossary().values() for name in names} == set()
+
+
+def test_the_drawing_of_the_rooms_names_each_package() -> None:
+    page = (DOCS / "development.md").read_text(encoding="utf-8")
+    drawing = re.search(r"^```\nkubectl_spread/\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert drawing
+    drawn: list[str] = []
+    room = ""
+    for indentation, name in re.findall(r"^( +)([a-z]+)/ ", drawing[1], re.MULTILINE):
+        room, path = (name, name) if len(indentation) == 2 else (room, f"{room}/{name}")
+        drawn.append(path)
+    packages = [path.parent.as_posix() for path in TREES if path.name == "__init__.py" and path.parent.name]
+    assert sorted(drawn) == sorted([*packages, "schemas"])
+
+
+def test_each_directory_of_tests_is_described() -> None:
+    page = (DOCS / "development.md").read_text(encoding="utf-8")
+    directories = {path.parent.name for path in (ROOT.parent / "tests").glob("*/*.py")}
+    assert directories == set(re.findall(r"^\| `tests/(\w+)` ", page, re.MULTILINE))
