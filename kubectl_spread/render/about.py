@@ -1,4 +1,4 @@
-"""What a report is about: which cluster, which Kubernetes, what was read of it and when."""
+"""The header of a report: the cluster, its Kubernetes, the number of objects that were read, and the time."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _SOURCES: Final = {"live": "", "flag": " (from --server-version)", "default": " 
 
 
 def label(cluster: Cluster) -> str:
-    """Return what to call a cluster: the name that the user gave, the context, or its name; "": nothing is known."""
+    """Return a label for a cluster: the name from the user, the context, or its name; "" where all are unknown."""
     if isinstance(cluster.name, str) and cluster.name_source == "flag":
         return safe(cluster.name)
     return next((safe(name) for name in (cluster.context, cluster.name) if isinstance(name, str)), "")
 
 
 def identity(cluster: Cluster) -> dict[str, str]:
-    """Return what is known of a cluster by the names that JSON has for it; texts are safe to show."""
-    known: dict[str, str | UnsetType] = {
+    """Return the known identity of a cluster, with the names of its fields in JSON; texts are safe to show."""
+    fields: dict[str, str | UnsetType] = {
         "context": cluster.context,
         "name": cluster.name,
         "uid": cluster.uid,
@@ -34,14 +34,14 @@ def identity(cluster: Cluster) -> dict[str, str]:
         "judgedAs": cluster.judged_as,
         "namespace": cluster.namespace,
     }
-    return {name: safe(value) for name, value in known.items() if isinstance(value, str)}
+    return {name: safe(value) for name, value in fields.items() if isinstance(value, str)}
 
 
 def header(cluster: Cluster, summary: Summary, rows: Iterable[Row], *, scope: bool = True) -> str:
-    """Return the line that says which cluster, which Kubernetes, what was read and when; parts are two spaces apart.
+    """Return the header in one line, with two spaces between its parts.
 
-    The source of the feature gates is printed only where the answer depends on it. ``scope`` says that the report is
-    of a namespace or a cluster, and not of one workload that is named above.
+    The source of the feature gates is printed only if the report depends on it. ``scope`` tells whether the report is
+    about a namespace or a cluster, and not about one workload in the line above.
     """
     parts = [label(cluster), _kubernetes(cluster) + _gates(cluster, rows), _read(cluster, summary, scope=scope)]
     if isinstance(cluster.read_at, str):
@@ -50,12 +50,12 @@ def header(cluster: Cluster, summary: Summary, rows: Iterable[Row], *, scope: bo
 
 
 def evaluated_as(cluster: Cluster) -> str:
-    """Return the version whose rules decide, and where it comes from: ``1.37 (from --server-version)``."""
+    """Return the version whose rules decide, and its source: ``1.37 (from --server-version)``."""
     return f"{cluster.judged_as}{'' if _compares(cluster) else _SOURCES[cluster.version_source]}"
 
 
 def _kubernetes(cluster: Cluster) -> str:
-    """Return the version of the server, and the one whose rules decide where that is another one."""
+    """Return the version of the server, and the version whose rules decide if it differs."""
     if isinstance(cluster.server_version, UnsetType):
         text = f"evaluated as Kubernetes {evaluated_as(cluster)}"
     else:
@@ -90,14 +90,14 @@ def _read(cluster: Cluster, summary: Summary, *, scope: bool) -> str:
 
 
 def _scope(cluster: Cluster) -> str:
-    """Return which namespaces were asked for; of files all that they hold are, which need not be said."""
+    """Return the namespaces in scope; "" for files, of which all namespaces are."""
     if isinstance(cluster.namespace, str):
         return f"namespace {safe(cluster.namespace)}"
     return "" if isinstance(cluster.server_version, UnsetType) else "all namespaces"
 
 
 def _pods(summary: Summary, *, workloads: bool) -> str:
-    """Return how many pods were read, and of how many workloads; pod templates where there are no pods."""
+    """Return the number of pods and workloads, or of pod templates where there are no pods."""
     if summary.pods:
         of = f" in {plural(summary.workloads, 'workload')}" if workloads else ""
         return f"{plural(summary.pods, 'pod')}{of}"
@@ -105,7 +105,7 @@ def _pods(summary: Summary, *, workloads: bool) -> str:
 
 
 def _nodes(cluster: Cluster) -> str:
-    """Return how many nodes were listed and how many zones these are in, or what stands in for nodes."""
+    """Return the number of nodes and zones, or how domains are known without nodes."""
     if cluster.nodes == "inferred":
         return "domains inferred from pods' labels"
     if cluster.nodes == "none":

@@ -1,4 +1,4 @@
-"""Bars of domains: how many pods each has, next to the minimum and what maxSkew allows above it."""
+"""Bars of domains: the pods of each, compared with the minimum and with maxSkew above it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BLOCK_HEIGHTS: Final = "·▁▂▃▄▅▆▇█"
 
 
 class _Shades(NamedTuple):
-    """Characters for pods up to the minimum, up to maxSkew above it, and beyond; and for pods that would be allowed."""
+    """Characters for pods up to the minimum, up to maxSkew above it, beyond that, and for further allowed pods."""
 
     common: str
     allowed: str
@@ -28,7 +28,7 @@ _ASCII: Final = _Shades("=", "+", "#", ".")
 
 
 def lengthwise(count: int, row: Row, most: int, *, ascii_only: bool) -> str:
-    """Return a bar of one domain, a character a pod, or less where ``most``, the largest domain, is too long."""
+    """Return the bar of one domain: one character for each pod, or fewer if ``most``, the largest count, is wider."""
     shades = _ASCII if ascii_only else _BLOCKS
     limit = _limit(row, most)
     scale = min(WIDTH / max(most, limit or 0, 1), 1)
@@ -47,7 +47,7 @@ def lengthwise(count: int, row: Row, most: int, *, ascii_only: bool) -> str:
 
 
 def legend(*, ascii_only: bool) -> str:
-    """Return what the characters of ``lengthwise`` mean."""
+    """Return the meaning of the characters of ``lengthwise``."""
     shades = _ASCII if ascii_only else _BLOCKS
     return (
         f"{shades.common} up to minMatchNum, {shades.allowed} up to maxSkew above it, {shades.excess} more, "
@@ -56,7 +56,7 @@ def legend(*, ascii_only: bool) -> str:
 
 
 def side_by_side(row: Row, *, ascii_only: bool) -> str:
-    """Return a character a domain, and behind ``|`` how high maxSkew lets it be; "" where that is too long."""
+    """Return one character for each domain, and after ``|`` one for the limit by maxSkew; "" for too many domains."""
     if not isinstance(row.domains, list) or isinstance(row.empty_domains, int) or len(row.domains) > WIDTH:
         return ""
     counts = [domain.match_num for domain in row.domains]
@@ -74,12 +74,12 @@ def _heights(counts: Sequence[int], most: int, *, ascii_only: bool) -> str:
 
 
 def _limit(row: Row, most: int) -> int | None:
-    """Return how many pods a domain may have by maxSkew, no more than can be shown next to ``most``; None: unknown."""
+    """Return how many pods a domain may have by maxSkew, at most twice ``most``; None where that is unknown."""
     if isinstance(row.min_match_num, int) and isinstance(row.max_skew, int):
         return min(row.min_match_num + row.max_skew, 2 * max(most, 1))
     return None
 
 
 def _length(count: int, scale: float) -> int:
-    """Return how long a bar is; no domain with pods looks empty."""
+    """Return the length of a bar: at least 1 for a domain with pods."""
     return max(round(count * scale), 1) if count else 0

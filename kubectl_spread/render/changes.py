@@ -1,4 +1,4 @@
-"""What has changed from one report to the next: marks next to rows and findings, and a line that counts them."""
+"""The changes from one report to the next: marks for rows and findings, and a line that counts them."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ _Part = TypeVar("_Part", Row, Finding)
 
 
 def lasting(report: Report) -> Report:
-    """Return a report without what changes although the cluster is the same: the time and the lists' revisions."""
+    """Return a report without the time and the lists' revisions, which change even if the cluster does not."""
     return replace(report, cluster=replace(report.cluster, read_at=UNSET, resource_versions={}))
 
 
 class Changes:
-    """What is new in a report, or other than it was."""
+    """The new and the changed parts of a report."""
 
     def __init__(self, before: Report | None, now: Report) -> None:
-        """Compare two reports; ``before`` None: there was none, and nothing is new."""
+        """Compare two reports; without an earlier one, nothing is new."""
         self._before, self._now = before or now, now
         parts: list[Row | Finding] = [*self._before.constraints, *self._before.findings]
         self._parts = {_encoded(part) for part in parts}
         self._names = {_encoded(_name(part)) for part in parts}
 
     def mark(self, part: Row | Finding) -> str:
-        """Return ``+`` for a row or finding that was not there before, ``*`` for one that was different, or a space."""
+        """Return ``+`` for a new row or finding, ``*`` for a changed one, and a space for others."""
         if _encoded(part) in self._parts:
             return _SAME
         return CHANGED if _encoded(_name(part)) in self._names else NEW
 
     def summary(self) -> str:
-        """Return how much has changed: ``pods 18 -> 19; rows: 1 new, 2 changed; findings: 1 gone``; "": nothing."""
+        """Return the changes as ``pods 18 -> 19; rows: 1 new, 2 changed; findings: 1 gone``, or "" for none."""
         before, now = self._before, self._now
         numbers = [
             ("pods", before.summary.pods, now.summary.pods),
@@ -55,8 +55,8 @@ class Changes:
         names = {_encoded(_name(part)) for part in now}
         gone = sum(_encoded(_name(part)) not in names for part in before)
         numbers = [(marks.count(NEW), "new"), (marks.count(CHANGED), "changed"), (gone, "gone")]
-        found = ", ".join(f"{number} {how}" for number, how in numbers if number)
-        return [f"{what}: {found}"] if found else []
+        counts = ", ".join(f"{number} {how}" for number, how in numbers if number)
+        return [f"{what}: {counts}"] if counts else []
 
 
 def _encoded(part: Row | Finding) -> bytes:
@@ -64,7 +64,7 @@ def _encoded(part: Row | Finding) -> bytes:
 
 
 def _name(part: Row | Finding) -> Row | Finding:
-    """Return of a row what it is about, and of a finding what it says of what, without any number."""
+    """Return a row or finding without its numbers and texts, so that an earlier version of it is equal."""
     if isinstance(part, Finding):
         return replace(part, pods=[], pod_count=0, message="", values={}, fix="", severity=Severity.INFO)
     return replace(

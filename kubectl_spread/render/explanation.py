@@ -36,6 +36,6 @@ SECTIONS: Final[tuple[Section, ...]] = (
 )
 
 
-def explain(found: Explanation, terminal: Terminal) -> str:
-    """Return the whole text; sections that have nothing to say are left out."""
-    return "\n".join(text for section in SECTIONS if (text := section(found, terminal)))
+def explain(explanation: Explanation, terminal: Terminal) -> str:
+    """Return the whole text, without empty sections."""
+    return "\n".join(text for section in SECTIONS if (text := section(explanation, terminal)))

@@ -1,4 +1,4 @@
-"""Folding: values that begin or end alike are written once, as a shell would: ``eu-central-1{a=2 b=1 c=0}``."""
+"""Folding: write the common prefix and suffix of values once, as in a shell: ``eu-central-1{a=2 b=1 c=0}``."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from itertools import takewhile
 from typing import Final
 
 _LEAST: Final = 4
-"""What fewer characters have in common is not folded."""
+"""The least number of common characters to fold."""
 _RESERVED: Final = frozenset('{}=\\" ')
 
 
 def folded(values: Sequence[str], counts: Sequence[int]) -> str:
     """Return values with their counts, on one line.
 
-    What is in common ends before the last part of each value, and begins after the first: a part is letters alone,
-    or digits alone.
+    The common prefix ends before the last part of each value, and the suffix begins after the first: a part is letters
+    alone, or digits alone.
     """
     prefix = _common(values)
     rest = [value.removeprefix(prefix) for value in values]
@@ -26,7 +26,7 @@ def folded(values: Sequence[str], counts: Sequence[int]) -> str:
 
 
 def _common(values: Sequence[str]) -> str:
-    """Return what values begin with, if that is long enough; never the whole of one."""
+    """Return the common prefix of values, if it is long enough; it is shorter than each value."""
     if len(values) < 2 or any(not _RESERVED.isdisjoint(value) for value in values):  # noqa: PLR2004 - several
         return ""
     length = sum(1 for _ in takewhile(lambda chars: len(set(chars)) == 1, zip(*values, strict=False)))
@@ -36,7 +36,7 @@ def _common(values: Sequence[str]) -> str:
 
 
 def _ends_part(value: str, length: int) -> bool:
-    """Tell whether a part ends before ``length``, and something follows."""
+    """Tell whether a part ends before ``length``, and another part follows."""
     if length >= len(value):
         return False
     before, after = value[length - 1], value[length]

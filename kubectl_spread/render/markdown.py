@@ -1,4 +1,4 @@
-"""Markdown: for job summaries and merge requests, short enough for GitHub to show it."""
+"""Markdown for job summaries and merge requests, short enough for GitHub."""
 
 from __future__ import annotations
 
@@ -16,31 +16,35 @@ from kubectl_spread.report.model import Finding, Report, Row, severest_first
 from kubectl_spread.report.severity import Severity
 
 MOST_BYTES: Final = 1_000_000
-"""GitHub shows a summary of up to 1 MiB; a little is left to other steps."""
+"""GitHub shows a summary of up to 1 MiB, for all steps together."""
 _ROOM: Final = 500
-"""Bytes for the head of a table, and for the line that counts what is left out of it."""
+"""Bytes for the head of a table, and for the line with the number of rows that were left out."""
 _LISTED_DOMAINS: Final = 5
 _FINDING: Final = ("Severity", "Rule", "Workload", "Path", "Pods", "Message", "Fix")
 _ROW: Final = ("Workload", "Constraint", "Pods", "Selector", "Domains", "Skew", "maxSkew")
 _SPECIAL: Final = re.compile(r"[\\`*_\[\]~$&<>|\u200b]")
 _ENTITIES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;", "\u200b": "&#8203;"}
 _LINKED: Final = re.compile(r"[@#!%~$&](?=\w)|:(?=//|[a-z+-][\w+-]*:)|\bwww(?=\.)", re.IGNORECASE)
-"""Where GitHub or GitLab would link a person, an issue, a label or an address, or draw an emoji."""
+"""Text that GitHub or GitLab would replace by a link to a person, an issue, a label or an address, or by an emoji."""
 
 
 def markdown(report: Report) -> str:
     """Return a report as GitHub's Markdown: totals, findings by severity, rows with findings.
 
-    What would exceed ``MOST_BYTES`` bytes is left out and counted.
+    Rows beyond ``MOST_BYTES`` bytes are left out and counted.
     """
-    several = len({row.namespace for row in report.constraints} | {one.namespace for one in report.findings}) > 1
+    several = (
+        len({row.namespace for row in report.constraints} | {finding.namespace for finding in report.findings}) > 1
+    )
     findings = severest_first(report.findings)
     troubled = {finding.place for finding in findings}
     rows = [row for row in report.constraints if row.place in troubled]
     header = about.header(report.cluster, report.summary, report.constraints)
     text = f"### kubectl spread check\n\n**{_escaped(totals(report))}**\n\n{_escaped(header)}\n"
     text += "".join(f"\n**Warning:** {_escaped(warning)}\n" for warning in words.warnings(report.cluster))
-    text += _table("finding", _FINDING, [_finding(one, several=several) for one in findings], _left(text) - _ROOM)
+    text += _table(
+        "finding", _FINDING, [_finding(finding, several=several) for finding in findings], _left(text) - _ROOM
+    )
     return text + _table("constraint", _ROW, [_row(row, several=several) for row in rows], _left(text))
 
 
@@ -49,7 +53,7 @@ def _left(text: str) -> int:
 
 
 def _table(noun: str, columns: Sequence[str], rows: Iterable[Sequence[str]], most: int) -> str:
-    """Return a table below its title, "" for no rows; rows that do not fit into so many bytes are counted."""
+    """Return a table below its title, or "" for no rows; rows that do not fit into ``most`` bytes are counted."""
     lines = [_line(row) for row in rows]
     if not lines:
         return ""
@@ -67,15 +71,15 @@ def _line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |\n"
 
 
-def _finding(found: Finding, *, several: bool) -> tuple[str, ...]:
+def _finding(finding: Finding, *, several: bool) -> tuple[str, ...]:
     return (
-        f"**{found.severity}**" if found.severity is Severity.ERROR else str(found.severity),
-        f"{found.code} {found.name}",
-        _workload(found.ref, several=several),
-        _escaped(words.short_path(found.path)),
-        str(found.pod_count),
-        _escaped(found.message),
-        _escaped(found.fix),
+        f"**{finding.severity}**" if finding.severity is Severity.ERROR else str(finding.severity),
+        f"{finding.code} {finding.name}",
+        _workload(finding.ref, several=several),
+        _escaped(words.short_path(finding.path)),
+        str(finding.pod_count),
+        _escaped(finding.message),
+        _escaped(finding.fix),
     )
 
 
@@ -98,7 +102,7 @@ def _workload(ref: ObjectRef, *, several: bool) -> str:
 
 
 def _domains(row: Row) -> str:
-    """Return the count of each domain; of many, how many there are and their range."""
+    """Return the count of each domain; for many domains their number and the range of counts."""
     if isinstance(row.domains, UnsetType) or words.matches_nothing(row):
         return "-"
     empty = 0 if isinstance(row.empty_domains, UnsetType) else row.empty_domains
@@ -110,7 +114,7 @@ def _domains(row: Row) -> str:
 
 
 def _skew(row: Row) -> str:
-    """Return the skew; one that is above maxSkew is bold and says so."""
+    """Return the skew, in bold and with ``above`` if it is above maxSkew."""
     if isinstance(row.skew, UnsetType) or words.matches_nothing(row):
         return "-"
     text = f"at least {row.skew}" if row.lower_bound is True else str(row.skew)
@@ -118,9 +122,9 @@ def _skew(row: Row) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return text from an object as Markdown that shows it: no markup, no HTML, no link, no mention, no emoji.
+    """Return text as Markdown without markup, HTML, links, mentions or emoji.
 
-    A space of no width stands in what would be linked: GitHub looks for that in the text that Markdown has become.
+    A space of no width breaks text that GitHub would link after it has rendered the Markdown.
     """
-    apart = _LINKED.sub(lambda found: f"{found[0]}\u200b", words.safe(text))
-    return _SPECIAL.sub(lambda found: _ENTITIES.get(found[0], f"\\{found[0]}"), apart)
+    apart = _LINKED.sub(lambda match: f"{match[0]}\u200b", words.safe(text))
+    return _SPECIAL.sub(lambda match: _ENTITIES.get(match[0], f"\\{match[0]}"), apart)

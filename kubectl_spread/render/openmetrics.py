@@ -1,8 +1,9 @@
-"""Metrics: gauges in the text that Prometheus, node_exporter's textfile collector and OpenMetrics parsers all take.
+"""Metrics: gauges in the text format of Prometheus, node_exporter's textfile collector and OpenMetrics parsers.
 
-Several rows may share a workload, path and topology key: they differ in the selector, as the revisions of a rollout do.
-A label for that would begin new series with every rollout, so they share one: pods are added up, and what is counted is
-that of the row furthest above its maxSkew. Then ``kube_spread_skew > kube_spread_max_skew`` holds if it holds for any.
+Several rows may share a workload, path and topology key and differ in the selector, as the revisions of a rollout do.
+A label for the selector would begin new series with every rollout, so these rows share one series: pods are added up,
+and counts are those of the row furthest above its maxSkew. Thus ``kube_spread_skew > kube_spread_max_skew`` holds if it
+holds for one of the rows.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from kubectl_spread.report.model import Cluster, Report, Row, Summary
 from kubectl_spread.report.severity import SEVEREST_FIRST
 
 MOST_DOMAINS: Final = 32
-"""A constraint with more domains has no series for each of them: those of hostnames would never end."""
+"""A constraint with more domains has no series for them, because each new hostname would begin a series."""
 _Labels: TypeAlias = tuple[tuple[str, str], ...]
 _Samples: TypeAlias = Iterable[tuple[_Labels, int]]
 _Places: TypeAlias = dict[_Labels, list[Row]]
@@ -38,7 +39,7 @@ _COUNTED: Final = {
 
 
 def openmetrics(report: Report) -> str:
-    """Return a report as gauges without timestamps, which every reader of either text format takes."""
+    """Return a report as gauges without timestamps, which all readers of both text formats accept."""
     registry = CollectorRegistry()
     registry.register(_Gauges(report))
     text: bytes = generate_latest(registry)
@@ -46,7 +47,7 @@ def openmetrics(report: Report) -> str:
 
 
 class _Gauges(Collector):
-    """The gauges of a report: an environment variable would put the values of prometheus_client's own into files."""
+    """The gauges of a report; those of prometheus_client would be in files if PROMETHEUS_MULTIPROC_DIR is set."""
 
     def __init__(self, report: Report) -> None:
         self._report = report
@@ -55,19 +56,19 @@ class _Gauges(Collector):
         """Yield the gauges that have a value."""
         report = self._report
         places = _places(report.constraints)
-        for found in (
+        for metric in (
             *_cluster(report.cluster),
             *_totals(report.summary),
             _findings(report),
             *_pods(places),
             *_counted(places),
         ):
-            if found.samples:
-                yield found
+            if metric.samples:
+                yield metric
 
 
 def _gauge(name: str, text: str, samples: _Samples) -> Metric:
-    """Return a gauge, values with the same labels added up: escaping may make two texts alike."""
+    """Return a gauge; values with the same labels are added up, because escapes may make two texts equal."""
     sums: Counter[_Labels] = Counter()
     for labels, number in samples:
         sums[labels] += number
@@ -110,11 +111,11 @@ def _totals(summary: Summary) -> Iterator[Metric]:
 
 
 def _findings(report: Report) -> Metric:
-    found = (
-        (_labels(code=one.code, name=one.name, severity=str(one.severity), namespace=one.namespace), 1)
-        for one in report.findings
+    samples = (
+        (_labels(code=finding.code, name=finding.name, severity=str(finding.severity), namespace=finding.namespace), 1)
+        for finding in report.findings
     )
-    return _gauge("findings", "Findings by rule and namespace.", found)
+    return _gauge("findings", "Findings by rule and namespace.", samples)
 
 
 def _places(rows: Iterable[Row]) -> _Places:
@@ -134,7 +135,7 @@ def _places(rows: Iterable[Row]) -> _Places:
 
 
 def _pods(places: _Places) -> Iterator[Metric]:
-    rows = [(place, row) for place, found in places.items() for row in found]
+    rows = [(place, row) for place, rows_there in places.items() for row in rows_there]
     yield _gauge("pods", "Pods with the constraint.", ((place, row.pod_count) for place, row in rows))
     yield _gauge("pending_pods", "Pods without a node.", ((place, row.pending) for place, row in rows))
     verdicts = (
@@ -144,11 +145,11 @@ def _pods(places: _Places) -> Iterator[Metric]:
 
 
 def _counted(places: _Places) -> Iterator[Metric]:
-    """Yield what is counted, of the worst row of each place."""
+    """Yield the counts of the worst row of each place."""
     worst = {place: max(rows, key=_excess) for place, rows in places.items()}
     measures = [(place, _measures(row)) for place, row in worst.items()]
     for name, text in _COUNTED.items():
-        yield _gauge(name, text, ((place, number) for place, found in measures for number in _known(found[name])))
+        yield _gauge(name, text, ((place, number) for place, values in measures for number in _known(values[name])))
     domains = (
         ((*place, ("domain", value(domain.value))), domain.match_num)
         for place, row in worst.items()
@@ -159,36 +160,36 @@ def _counted(places: _Places) -> Iterator[Metric]:
 
 
 def _excess(row: Row) -> float:
-    """Return how far a row is above its maxSkew; nothing is less than not to be counted."""
+    """Return how far a row is above its maxSkew; rows without a count are lowest."""
     return float("-inf") if row.excess is None else row.excess
 
 
 def _measures(row: Row) -> dict[str, int | UnsetType]:
-    known = not isinstance(row.domains, UnsetType)
+    counted = not isinstance(row.domains, UnsetType)
     counts = [] if isinstance(row.domains, UnsetType) else [domain.match_num for domain in row.domains]
     return {
         "skew": row.skew,
         "max_skew": row.max_skew,
         "lower_bound": row.lower_bound,
-        "domains": len(counts) + _empty(row) if known else UNSET,
+        "domains": len(counts) + _empty(row) if counted else UNSET,
         "min_match": row.min_match_num,
-        "max_match": max(counts, default=0) if known else UNSET,
+        "max_match": max(counts, default=0) if counted else UNSET,
     }
 
 
 def _empty(row: Row) -> int:
-    """Return how many domains are not listed because they hold no pod."""
+    """Return the number of domains that are not listed because they have no pod."""
     return 0 if isinstance(row.empty_domains, UnsetType) else row.empty_domains
 
 
-def _known(found: int | UnsetType) -> list[int]:
-    """Return a number if there is one."""
-    return [] if isinstance(found, UnsetType) else [int(found)]
+def _known(number: int | UnsetType) -> list[int]:
+    """Return a list of the number, if it applies."""
+    return [] if isinstance(number, UnsetType) else [int(number)]
 
 
 def _timestamp(time: str | UnsetType) -> int | UnsetType:
     return UNSET if isinstance(time, UnsetType) else int(datetime.fromisoformat(time).timestamp())
 
 
-def _single(found: int | UnsetType) -> _Samples:
-    return (((), number) for number in _known(found))
+def _single(number: int | UnsetType) -> _Samples:
+    return [] if isinstance(number, UnsetType) else [((), int(number))]

@@ -1,4 +1,4 @@
-"""CSV: a line for each constraint, with the worst finding on it, for spreadsheets."""
+"""CSV for spreadsheets: a line for each row, with its worst finding."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ COLUMNS: Final = (
     "fix",
 )
 _FORMULA: Final = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
-"""What begins a formula in a spreadsheet: these signs, and their wide forms."""
+"""The characters that begin a formula in a spreadsheet, and their wide forms."""
 _Cells: TypeAlias = Mapping[str, str | int | bool | UnsetType]
 
 
 def csv(report: Report) -> str:
-    """Return a report as CSV (RFC 4180) with a head; what is not applicable is empty.
+    """Return a report as CSV (RFC 4180) with a head; cells that do not apply are empty.
 
-    Findings are reported on the rows that have their pods; those of templates without rows have lines of their own.
+    Findings are in the lines of the rows with their pods; those of templates without rows have lines of their own.
     """
     findings: dict[FieldRef, list[Finding]] = {}
     of_rows: dict[int, list[Finding]] = {}
@@ -62,20 +62,20 @@ def csv(report: Report) -> str:
     writer = comma_separated.DictWriter(text, COLUMNS, restval="")
     writer.writeheader()
     for index, row in enumerate(report.constraints):
-        writer.writerow(_cells({**_row(row), **_found(of_rows.get(index, []))}))
-    for place, found in findings.items():
+        writer.writerow(_cells({**_row(row), **_finding_cells(of_rows.get(index, []))}))
+    for place, findings_there in findings.items():
         if place not in rows_at:
-            writer.writerow(_cells({**_at(place), **_found(found)}))
+            writer.writerow(_cells({**_at(place), **_finding_cells(findings_there)}))
     return text.getvalue()
 
 
-def _cells(found: _Cells) -> dict[str, str]:
-    """Return the texts of cells that have one."""
-    return {name: _cell(content) for name, content in found.items() if not isinstance(content, UnsetType)}
+def _cells(contents: _Cells) -> dict[str, str]:
+    """Return the texts of the cells that apply."""
+    return {name: _cell(content) for name, content in contents.items() if not isinstance(content, UnsetType)}
 
 
 def _cell(content: str | int | bool) -> str:
-    """Return the text of a cell; a spreadsheet takes none for a formula."""
+    """Return the text of a cell, quoted if a spreadsheet would read it as a formula."""
     if isinstance(content, str):
         text = safe(content)
         return f"'{text}" if text.startswith(_FORMULA) else text
@@ -113,8 +113,8 @@ def _domains(row: Row) -> int | UnsetType:
     return len(row.domains) + (0 if isinstance(row.empty_domains, UnsetType) else row.empty_domains)
 
 
-def _found(findings: Sequence[Finding]) -> _Cells:
-    """Return how many findings there are, their codes, and all of the worst."""
+def _finding_cells(findings: Sequence[Finding]) -> _Cells:
+    """Return the number of findings, their codes, and the fields of the worst."""
     if not findings:
         return {"findings": 0}
     worst = max(findings, key=lambda finding: finding.severity)

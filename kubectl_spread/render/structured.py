@@ -14,19 +14,19 @@ _NOT_PRINTABLE_ASCII: Final = re.compile(r"[^\n -~]")
 
 
 def json(document: msgspec.Struct) -> str:
-    """Return a document as indented JSON; what could move a cursor or hide text is written as an escape."""
+    """Return a document as indented JSON; characters that could move a cursor or hide text are escaped."""
     text = msgspec.json.format(msgspec.json.encode(document, order="deterministic"), indent=2).decode()
-    return _NOT_PRINTABLE_ASCII.sub(lambda found: _escaped(found[0]), text) + "\n"
+    return _NOT_PRINTABLE_ASCII.sub(lambda match: _escaped(match[0]), text) + "\n"
 
 
 def json_line(document: msgspec.Struct) -> str:
-    """Return a document as JSON in one line; what could move a cursor or hide text is written as an escape."""
+    """Return a document as JSON in one line; characters that could move a cursor or hide text are escaped."""
     text = msgspec.json.encode(document, order="deterministic").decode()
-    return _NOT_PRINTABLE_ASCII.sub(lambda found: _escaped(found[0]), text) + "\n"
+    return _NOT_PRINTABLE_ASCII.sub(lambda match: _escaped(match[0]), text) + "\n"
 
 
 def _escaped(char: str) -> str:
-    """Return a character of a JSON string, by its UTF-16 units where it is unsafe."""
+    """Return a character of a JSON string; unsafe ones as the escapes of their UTF-16 units."""
     if not is_unsafe(char):
         return char
     units = char.encode("utf-16-be").hex()
@@ -41,11 +41,11 @@ def yaml(document: msgspec.Struct) -> str:
 
 
 def names(report: Report) -> str:
-    """Return the workloads with findings, one a line: ``deploy/web``.
+    """Return the workloads with findings, one per line: ``deploy/web``.
 
-    With several namespaces ``namespace/deploy/web``.
+    If there are several namespaces, a line is ``namespace/deploy/web``.
     """
-    found = [(finding.namespace, workload(finding.object)) for finding in report.findings]
+    workloads = [(finding.namespace, workload(finding.object)) for finding in report.findings]
     several = len({row.namespace for row in report.constraints}) > 1
-    lines = dict.fromkeys(f"{safe(namespace)}/{name}" if several else name for namespace, name in found)
+    lines = dict.fromkeys(f"{safe(namespace)}/{name}" if several else name for namespace, name in workloads)
     return "".join(f"{line}\n" for line in lines)

@@ -26,15 +26,15 @@ _QUIET: Final = frozenset({Verdict.MERGED, Verdict.BIND_LABEL, Verdict.SCHEDULER
 _LARGE: Final = 50
 _INDENT: Final = " " * 9
 _GUTTER: Final = 2
-"""How wide a mark and the space behind it are."""
+"""The width of a mark and the space after it."""
 _FURTHER: Final = "  "
 _SKIPPED: Final = {"unknownKind": "of other kinds", "notKubernetes": "not Kubernetes objects"}
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """How much is shown: ``show`` None lists the healthy rows too unless there are many.
+    """The form of the table. Without a value of ``show``, rows without findings are listed unless there are many rows.
 
-    ``changes`` are marked left of rows and findings; None: there is no room for marks.
+    ``changes`` are marked to the left of rows and findings; without them there is no column for marks.
     """
 
     wide: bool = False
@@ -45,29 +45,31 @@ class Layout(msgspec.Struct, frozen=True):
 
 
 def check(report: Report, layout: Layout, terminal: Terminal) -> str:
-    """Return the whole text: what it is about, rows (those with findings first), findings, totals."""
-    troubled = {found.place for found in report.findings}
+    """Return the whole text: the header, rows (those with findings first), findings, totals."""
+    troubled = {texts.place for texts in report.findings}
     rows = sorted(report.constraints, key=lambda row: row.place not in troubled)
     problems_only = layout.show == "problems" or (layout.show is None and len(rows) > _LARGE)
-    shown = [row for row in rows if not problems_only or row.place in troubled]
+    listed = [row for row in rows if not problems_only or row.place in troubled]
     header = about.header(report.cluster, report.summary, report.constraints)
     parts = [between_phrases(header, _FURTHER, terminal)] if layout.headers else []
-    if shown:
-        parts.append(_rows(shown, layout, terminal))
+    if listed:
+        parts.append(_rows(listed, layout, terminal))
     if report.findings:
         pods: Counter[FieldRef] = Counter()
         for row in report.constraints:
             pods[row.place] += row.pod_count
-        found = (_finding(one, pods[one.place], layout, terminal) for one in severest_first(report.findings))
-        parts.append("".join(found))
-    parts.append(hanging(totals(report, hidden=len(rows) - len(shown)), _FURTHER, terminal))
+        texts = (
+            _finding(finding, pods[finding.place], layout, terminal) for finding in severest_first(report.findings)
+        )
+        parts.append("".join(texts))
+    parts.append(hanging(totals(report, hidden=len(rows) - len(listed)), _FURTHER, terminal))
     return "\n".join(parts)
 
 
 def totals(report: Report, *, hidden: int = 0) -> str:
-    """Return the last line: what was evaluated, what was found, what was left out."""
+    """Return the last line: the numbers of pods, rows and findings, and of those that were left out."""
     summary = report.summary
-    found = ", ".join(
+    counts = ", ".join(
         f"{number} {severity}{'s' if number != 1 and severity is not Severity.INFO else ''}"
         for severity in SEVEREST_FIRST
         if (number := summary.findings.of(severity))
@@ -76,7 +78,7 @@ def totals(report: Report, *, hidden: int = 0) -> str:
     if isinstance(summary.templates, int):
         judged.append(plural(summary.templates, "pod template"))
     baseline = isinstance(summary.known, int)
-    parts = [", ".join(judged), found or ("no new findings" if baseline else "no findings")]
+    parts = [", ".join(judged), counts or ("no new findings" if baseline else "no findings")]
     if hidden:
         parts.append(f"{plural(hidden, 'row')} without findings not shown (--show all)")
     if summary.silenced:
@@ -151,7 +153,7 @@ def _selector(row: Row) -> Cell:
 
 
 def _domains(row: Row) -> Cell:
-    """Return the count of each domain; of many, and on narrow terminals, how many there are and their range."""
+    """Return the count of each domain; for many, and on narrow terminals, their number and the range of counts."""
     if isinstance(row.domains, UnsetType) or words.matches_nothing(row):
         return Cell("-")
     empty = row.empty_domains if isinstance(row.empty_domains, int) else 0
@@ -178,36 +180,36 @@ def _number(value: int | UnsetType) -> str:
     return "-" if isinstance(value, UnsetType) else str(value)
 
 
-def _finding(found: Finding, pods: int, layout: Layout, terminal: Terminal) -> str:
-    """Return the text of a finding in a place that so many pods have."""
-    place = words.workload(found.object)
+def _finding(finding: Finding, pods: int, layout: Layout, terminal: Terminal) -> str:
+    """Return the text of a finding; ``pods`` is the number of pods with the constraint or term."""
+    place = words.workload(finding.object)
     if layout.namespaces:
-        place = f"{words.safe(found.namespace)}/{place}"
+        place = f"{words.safe(finding.namespace)}/{place}"
     if pods:
-        concerned = f"{found.pod_count} of {plural(pods, 'pod')}"
+        concerned = f"{finding.pod_count} of {plural(pods, 'pod')}"
     else:
-        concerned = plural(found.pod_count, "pod") if found.pods else "pod template"
-    about = f"{place}  {words.short_path(found.path)}  {concerned}{_written(found)}"
+        concerned = plural(finding.pod_count, "pod") if finding.pods else "pod template"
+    about = f"{place}  {words.short_path(finding.path)}  {concerned}{_written(finding)}"
     if layout.changes is None:
-        return head(found, about, terminal) + details(found, terminal, pods=layout.wide)
+        return head(finding, about, terminal) + details(finding, terminal, pods=layout.wide)
     narrower = terminal.narrower(_GUTTER)
-    text = head(found, about, narrower) + details(found, narrower, pods=layout.wide)
-    return f"{layout.changes.mark(found)} " + textwrap.indent(text, " " * _GUTTER).removeprefix(" " * _GUTTER)
+    text = head(finding, about, narrower) + details(finding, narrower, pods=layout.wide)
+    return f"{layout.changes.mark(finding)} " + textwrap.indent(text, " " * _GUTTER).removeprefix(" " * _GUTTER)
 
 
-def _written(found: Finding) -> str:
-    """Return where a finding on a manifest was read, as compilers write it."""
-    return "" if isinstance(found.source, UnsetType) else f"  {words.safe(found.source.file)}:{found.source.line}"
+def _written(finding: Finding) -> str:
+    """Return the position of a finding on a manifest, as compilers write it."""
+    return "" if isinstance(finding.source, UnsetType) else f"  {words.safe(finding.source.file)}:{finding.source.line}"
 
 
-def head(found: Finding, about: str, terminal: Terminal) -> str:
-    """Return the first line of a finding: severity, code, name, and what it is about."""
-    text = f"{found.severity!s:<8} {found.code} {found.name}  {about}"
-    severity = terminal.styled(str(found.severity), _STYLES[found.severity])
-    return severity + hanging(text, _INDENT, terminal).removeprefix(str(found.severity))
+def head(finding: Finding, about: str, terminal: Terminal) -> str:
+    """Return the first line of a finding: severity, code, name, workload and path."""
+    text = f"{finding.severity!s:<8} {finding.code} {finding.name}  {about}"
+    severity = terminal.styled(str(finding.severity), _STYLES[finding.severity])
+    return severity + hanging(text, _INDENT, terminal).removeprefix(str(finding.severity))
 
 
-def details(found: Finding, terminal: Terminal, *, pods: bool) -> str:
-    """Return what stands below the head of a finding: message, pods where asked for, fix."""
-    texts = [found.message, *([f"pods: {' '.join(found.pods)}"] if pods else []), f"fix: {found.fix}"]
+def details(finding: Finding, terminal: Terminal, *, pods: bool) -> str:
+    """Return the lines below the head of a finding: message, pods if ``pods`` is true, fix."""
+    texts = [finding.message, *([f"pods: {' '.join(finding.pods)}"] if pods else []), f"fix: {finding.fix}"]
     return "".join(paragraph(words.safe(text), _INDENT, terminal) for text in texts)

@@ -1,4 +1,4 @@
-"""Tables, paragraphs and colour for a terminal or a pipe."""
+"""Tables, paragraphs and colour, for a terminal or a pipe."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _PHRASE_END: Final = re.compile(r"(, |  )")
 
 
 class Terminal(msgspec.Struct, frozen=True):
-    """Where text goes.
+    """The properties of a terminal, a pipe or a file.
 
-    ``width`` is in columns, None for a pipe, whose lines are never cut; ``color`` adds to words, it never
-    replaces them; ``ascii`` keeps to characters that every terminal has.
+    ``width`` is in columns; it is None for a pipe, whose lines are never cut. ``color`` adds to words and never
+    replaces them. ``ascii`` limits characters to those that all terminals have.
     """
 
     width: int | None = None
@@ -32,15 +32,15 @@ class Terminal(msgspec.Struct, frozen=True):
 
     @property
     def ellipsis(self) -> str:
-        """What stands for text that was cut."""
+        """The sign for text that was cut."""
         return "~" if self.ascii else "…"
 
     def narrower(self, columns: int) -> Terminal:
-        """Return what is left of the terminal next to so many columns."""
+        """Return the terminal without so many columns."""
         return self if self.width is None else msgspec.structs.replace(self, width=self.width - columns)
 
     def styled(self, text: str, style: str) -> str:
-        """Return text in a style such as ``bold red``, where there is colour."""
+        """Return text in a style such as ``bold red``, if colour is on."""
         if not self.color or not style:
             return text
         from rich.color import ColorSystem  # noqa: PLC0415 - pipes do not wait for it
@@ -52,8 +52,8 @@ class Terminal(msgspec.Struct, frozen=True):
 class Column(msgspec.Struct, frozen=True):
     """A column of a table.
 
-    Where the terminal is narrow, one with a ``fit`` gets narrower than its text, as far as ``least``: ``end`` and
-    ``middle`` put an ellipsis there, those of ``middle`` after all others; ``wrap`` continues in the next line.
+    On a narrow terminal, a column with a ``fit`` gets narrower than its text, down to ``least``: ``end`` and ``middle``
+    put an ellipsis there, and ``wrap`` continues in the next line. Columns with ``middle`` are cut after all others.
     """
 
     title: str
@@ -63,7 +63,7 @@ class Column(msgspec.Struct, frozen=True):
 
 
 class Cell(msgspec.Struct, frozen=True):
-    """Text in a table, its style, and ``shorter`` forms, each shorter than the last, for where rows do not fit."""
+    """Text in a table, its style, and ``shorter`` forms, each shorter than the last, for rows that do not fit."""
 
     text: str
     style: str = ""
@@ -79,7 +79,7 @@ Cells = list[list[Cell]]
 
 
 class _Fitted(msgspec.Struct, frozen=True):
-    """Cells in the forms that were chosen, how wide their columns are, and how far apart."""
+    """Cells in their chosen forms, the widths of their columns, and the gap between these."""
 
     cells: Cells
     widths: list[int]
@@ -97,33 +97,33 @@ def table(
     *,
     headers: bool = True,
 ) -> str:
-    """Return rows in columns three spaces apart, without borders, as kubectl prints them; nearer if they must fit."""
+    """Return rows in columns without borders, as kubectl prints them: three spaces apart, or fewer if they must fit."""
     cells = [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in rows]
     if headers:
         cells.insert(0, [Cell(column.title) for column in columns])
     if not cells:
         return ""
-    found = _fitted(columns, cells, terminal.width)
-    return "".join(_row(columns, found, row, terminal) for row in found.cells)
+    fitted = _fitted(columns, cells, terminal.width)
+    return "".join(_row(columns, fitted, row, terminal) for row in fitted.cells)
 
 
 def _fitted(columns: Sequence[Column], cells: Cells, available: int | None) -> _Fitted:
-    """Return the table as it fits: with the longest forms and the widest gap that do; else its columns are cut."""
-    found = _shaped(cells, [0] * len(columns), _GAP)
-    if available is None or found.line_width <= available:
-        return found
-    for found in _narrower(cells, len(columns)):
-        if found.line_width <= available:
-            return found
+    """Return the table with the longest forms and the widest gap that fit; if none fit, its columns are cut."""
+    fitted = _shaped(cells, [0] * len(columns), _GAP)
+    if available is None or fitted.line_width <= available:
+        return fitted
+    for fitted in _narrower(cells, len(columns)):
+        if fitted.line_width <= available:
+            return fitted
     if any(column.fit == "wrap" for column in columns):
-        wrapped = _cut(columns, _Fitted(found.cells, found.widths, _NARROW_GAP), available)
+        wrapped = _cut(columns, _Fitted(fitted.cells, fitted.widths, _NARROW_GAP), available)
         if wrapped.line_width <= available:
             return wrapped
-    return _cut(columns, found, available)
+    return _cut(columns, fitted, available)
 
 
 def _narrower(cells: Cells, columns: int) -> Iterator[_Fitted]:
-    """Yield the table ever narrower, without cutting any text: short forms, smaller gaps, the shortest forms."""
+    """Yield narrower and narrower tables without cutting text: short forms, smaller gaps, the shortest forms."""
     most = [max(len(row[index].shorter) for row in cells) for index in range(columns)]
     short = [min(number, 1) for number in most]
     yield _shaped(cells, short, _GAP)
@@ -136,43 +136,43 @@ def _narrower(cells: Cells, columns: int) -> Iterator[_Fitted]:
 
 
 def _shaped(cells: Cells, forms: Sequence[int], gap: int) -> _Fitted:
-    shown = [[cell.form(form) for cell, form in zip(row, forms, strict=True)] for row in cells]
-    widths = [max(cell_len(cell.text) for cell in column) for column in zip(*shown, strict=True)]
-    return _Fitted(shown, widths, gap)
+    chosen = [[cell.form(form) for cell, form in zip(row, forms, strict=True)] for row in cells]
+    widths = [max(cell_len(cell.text) for cell in column) for column in zip(*chosen, strict=True)]
+    return _Fitted(chosen, widths, gap)
 
 
-def _cut(columns: Sequence[Column], found: _Fitted, available: int) -> _Fitted:
-    """Return the table with widths that fit, or come near: columns are cut from the right, those of ``middle`` last."""
-    widths = list(found.widths)
-    excess = found.line_width - available
+def _cut(columns: Sequence[Column], fitted: _Fitted, available: int) -> _Fitted:
+    """Return the table with widths that fit, or nearly: columns are cut from the right, those with ``middle`` last."""
+    widths = list(fitted.widths)
+    excess = fitted.line_width - available
     order = [index for index in reversed(range(len(columns))) if columns[index].fit]
     for index in sorted(order, key=lambda index: columns[index].fit == "middle"):
         cut = max(min(excess, widths[index] - columns[index].least), 0)
         widths[index] -= cut
         excess -= cut
-    return _Fitted(found.cells, widths, found.gap)
+    return _Fitted(fitted.cells, widths, fitted.gap)
 
 
-def _row(columns: Sequence[Column], found: _Fitted, row: Sequence[Cell], terminal: Terminal) -> str:
-    """Return a row: one line, or several where a column wraps."""
-    fitting = zip(columns, found.widths, row, strict=True)
+def _row(columns: Sequence[Column], fitted: _Fitted, row: Sequence[Cell], terminal: Terminal) -> str:
+    """Return a row: one line, or several if a column wraps."""
+    fitting = zip(columns, fitted.widths, row, strict=True)
     lines = [_lines(column, width, cell.text, terminal) for column, width, cell in fitting]
     text = ""
     for parts in zip_longest(*lines, fillvalue=""):
-        shown = zip(columns, found.widths, parts, row, strict=True)
-        cells = [_padded(column, width, part, cell.style, terminal) for column, width, part, cell in shown]
-        text += (" " * found.gap).join(cells).rstrip() + "\n"
+        columns_here = zip(columns, fitted.widths, parts, row, strict=True)
+        cells = [_padded(column, width, part, cell.style, terminal) for column, width, part, cell in columns_here]
+        text += (" " * fitted.gap).join(cells).rstrip() + "\n"
     return text
 
 
 def _padded(column: Column, width: int, text: str, style: str, terminal: Terminal) -> str:
     padding = " " * (width - cell_len(text))
-    shown = terminal.styled(text, style)
-    return padding + shown if column.justify == "right" else shown + padding
+    styled = terminal.styled(text, style)
+    return padding + styled if column.justify == "right" else styled + padding
 
 
 def _lines(column: Column, width: int, text: str, terminal: Terminal) -> list[str]:
-    """Return what a column shows of a text, in one line unless it wraps."""
+    """Return the text as the column shows it: in one line, unless the column wraps."""
     if cell_len(text) <= width:
         return [text]
     match column.fit:
@@ -186,12 +186,12 @@ def _lines(column: Column, width: int, text: str, terminal: Terminal) -> list[st
 
 
 def _tail(text: str, width: int) -> str:
-    """Return the end of a text that is no wider than ``width``."""
+    """Return the longest end of a text that is no wider than ``width``."""
     return next((text[start:] for start in range(len(text)) if cell_len(text[start:]) <= width), "")
 
 
 def paragraph(text: str, indent: str, terminal: Terminal) -> str:
-    """Return text behind an indent, in lines that fit the terminal; in a pipe one line."""
+    """Return indented text, in lines that fit the terminal; in a pipe one line."""
     return "".join(f"{line}\n" for line in _wrapped(text, indent, indent, terminal))
 
 
@@ -201,14 +201,14 @@ def heading(text: str, terminal: Terminal) -> str:
 
 
 def hanging(text: str, indent: str, terminal: Terminal) -> str:
-    """Return text in lines that fit the terminal: all but the first behind an indent."""
+    """Return text in lines that fit the terminal: all but the first are indented."""
     return "".join(f"{line}\n" for line in _in_parts(text, indent, terminal))
 
 
 def between_phrases(text: str, indent: str, terminal: Terminal) -> str:
-    """Return text in lines that fit the terminal and end between phrases, which commas or two spaces part.
+    """Return text in lines that fit the terminal and break only between phrases, after commas or two spaces.
 
-    All lines but the first are behind an indent. A phrase that is longer than a line is wrapped.
+    All lines but the first are indented. A phrase that is longer than a line is wrapped.
     """
     room = None if terminal.width is None else terminal.width - len(indent)
     parts = (
@@ -220,7 +220,7 @@ def between_phrases(text: str, indent: str, terminal: Terminal) -> str:
 
 
 def _in_parts(text: str, indent: str, terminal: Terminal) -> list[str]:
-    """Return wrapped text whose short parts, which stand two spaces apart, stay whole."""
+    """Return wrapped text in which short parts, separated by two spaces, do not break."""
     parts = (part.replace(" ", _NO_BREAK) if len(part) <= _READABLE else part for part in text.split("  "))
     return [line.replace(_NO_BREAK, " ") for line in _wrapped("  ".join(parts), "", indent, terminal)]
 

@@ -1,4 +1,4 @@
-"""Words that every text format shares: short kind names, safe strings."""
+"""Words of all text formats: short names of kinds, short paths, safe strings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _UNSAFE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 
 
 def safe(text: str) -> str:
-    """Return text from an object with everything that could move a cursor or hide text written as an escape."""
+    """Return text with every character that could move a cursor or hide text as an escape."""
     if text.isprintable():
         return text
     return "".join(_escape(char) if is_unsafe(char) else char for char in text)
@@ -29,7 +29,7 @@ def is_unsafe(char: str) -> bool:
 
 
 def _escape(char: str) -> str:
-    """Return the escape that Python would write for a character."""
+    """Return the escape of a character, as Python writes it."""
     return char.encode("unicode_escape", errors="surrogatepass").decode("ascii")
 
 
@@ -39,7 +39,7 @@ def workload(ref: Workload | ObjectRef) -> str:
 
 
 def value(text: str) -> str:
-    """Return a label value; an empty one is shown as ``""``."""
+    """Return a label value, or ``""`` for the empty value."""
     return safe(text) or '""'
 
 
@@ -55,10 +55,10 @@ def short_path(path: str) -> str:
 def clause(row: Row, *, short: bool = False) -> str:
     """Return what a row's clause asks for: ``topology.kubernetes.io/zone DoNotSchedule``; short: ``zone …``."""
     key = _short_key(row.topology_key) if short else row.topology_key
-    return asked(key, row.path, row.when_unsatisfiable) + (" (default)" if row.default is True else "")
+    return requirement(key, row.path, row.when_unsatisfiable) + (" (default)" if row.default is True else "")
 
 
-def asked(key: str, path: str, when_unsatisfiable: str | UnsetType) -> str:
+def requirement(key: str, path: str, when_unsatisfiable: str | UnsetType) -> str:
     """Return what the clause at a path asks for: a topology key, and what is done where a pod does not fit."""
     if isinstance(when_unsatisfiable, str):
         return safe(f"{key} {when_unsatisfiable}")
@@ -84,7 +84,7 @@ def matches_nothing(row: Row) -> bool:
 
 
 def _short_key(key: str) -> str:
-    """Return a topology key without its domain."""
+    """Return a topology key without its prefix."""
     return "host" if key == _HOSTNAME else key.rpartition("/")[2]
 
 
@@ -95,5 +95,5 @@ def _term(path: str) -> tuple[str, str]:
 
 
 def warnings(cluster: Cluster) -> list[str]:
-    """Return why a report may not hold for its cluster."""
+    """Return the reasons why a report may not hold for its cluster."""
     return [] if isinstance(cluster.warnings, UnsetType) else [safe(text) for text in cluster.warnings]

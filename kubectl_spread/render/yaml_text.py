@@ -1,6 +1,6 @@
-"""YAML in which no reader, of YAML 1.1 as Go's or of 1.2, takes a text for anything else.
+"""YAML that all readers, of YAML 1.1 as in Go or of 1.2, read alike: texts stay texts.
 
-A namespace may be called ``no``.
+For example, a namespace may be called ``no``.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Any, Final
 import yaml
 
 _NO_NUMBER: Final = re.compile(r"[A-Za-z]")
-"""How a text begins that is not a number, date or time."""
+"""The beginning of a text that cannot be a number, date or time."""
 _WORDS: Final = frozenset({"y", "yes", "n", "no", "on", "off", "true", "false", "null"})
-"""Texts that begin so and are none to one reader or another."""
+"""Texts with such a beginning that some reader takes for a boolean or null."""
 _TEXT: Final = "tag:yaml.org,2002:str"
 
 
 class _Dumper(yaml.CSafeDumper):
-    """Quotes texts that could be anything else, and writes what occurs twice twice."""
+    """Quotes texts that a reader could take for another type, and never writes anchors and aliases."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - whatever it is
         return True
@@ -34,7 +34,7 @@ _Dumper.add_representer(str, _represented)
 
 
 def dump(documents: Iterable[object], *, explicit_start: bool = False) -> str:
-    """Return documents of dicts, lists and scalars, keys in their order, in ASCII and in long lines."""
+    """Return documents of dicts, lists and scalars as ASCII with long lines; keys keep their order."""
     text: str = yaml.dump_all(
         documents, Dumper=_Dumper, explicit_start=explicit_start, sort_keys=False, width=2**16, allow_unicode=False
     )

@@ -1,1 +1,1 @@
-"""What does a run report? Types and how an audit becomes them. It may import `audit` and `kube`."""
+"""What does a run report? The types of the report, made from an audit. It may import `audit` and `kube`."""

@@ -13,7 +13,7 @@ from kubectl_spread.kube.api.field import FieldError
 from kubectl_spread.report.model import API_VERSION, Part
 
 _DEEPER: Final = 0
-"""Two mappings are compared entry by entry, however little they have in common."""
+"""Mappings are compared entry by entry, even if they have little in common."""
 
 
 class ApiError(Part, frozen=True, kw_only=True):
@@ -24,7 +24,7 @@ class ApiError(Part, frozen=True, kw_only=True):
 
 
 class Pods(Part, frozen=True, kw_only=True):
-    """What the API would say to the pods of a workload, and the labels that its controller adds to them."""
+    """The answer of the API to the pods of a workload, and the labels that its controller adds to them."""
 
     admitted: bool
     errors: tuple[ApiError, ...]
@@ -32,9 +32,9 @@ class Pods(Part, frozen=True, kw_only=True):
 
 
 class Item(Part, frozen=True, kw_only=True):
-    """A pod or workload: what the API says to its creation, and the object with its selectors changed.
+    """A pod or workload: the answer of the API to its creation, and the object with changed selectors.
 
-    ``delta`` is the difference between what was read and ``object`` as a DeepDiff Delta in JSON.
+    ``delta`` is the difference between the manifest and ``object``, as a DeepDiff Delta in JSON.
     """
 
     kind: str
@@ -50,24 +50,24 @@ class Item(Part, frozen=True, kw_only=True):
 
 
 class MergeReport(Part, frozen=True, kw_only=True):
-    """What ``merge`` and ``unmerge`` found, in the order of the input."""
+    """The objects of ``merge`` and ``unmerge``, in the order of the input."""
 
     api_version: str = API_VERSION
     kind: str = "MergeReport"
     items: tuple[Item, ...]
 
 
-def item(kind: str, namespace: str, name: str, found: Mapping[str, Any], outcome: Outcome) -> Item:
+def item(kind: str, namespace: str, name: str, before: Mapping[str, Any], outcome: Outcome) -> Item:
     """Return the report on one object.
 
     Args:
         kind: Its kind.
-        namespace: Its namespace, which it may leave out itself.
+        namespace: Its namespace, which the manifest may leave out.
         name: Its name.
-        found: The object as it was read.
-        outcome: What the API says to it, and what changes.
+        before: The object as it was read.
+        outcome: The answer of the API, and the changes.
     """
-    after = applied(found, outcome.changes)
+    after = applied(before, outcome.changes)
     return Item(
         kind=kind,
         namespace=namespace,
@@ -77,7 +77,7 @@ def item(kind: str, namespace: str, name: str, found: Mapping[str, Any], outcome
         warnings=outcome.warnings,
         notes=outcome.notes,
         object=after,
-        delta=_delta(found, after) if outcome.changes else {},
+        delta=_delta(before, after) if outcome.changes else {},
         pods=UNSET if outcome.pods is None else _pods(outcome.pods),
     )
 
@@ -96,5 +96,5 @@ def _delta(before: Mapping[str, Any], after: Mapping[str, Any]) -> Mapping[str, 
 
     difference = DeepDiff(before, after, threshold_to_diff_deeper=_DEEPER, zip_ordered_iterables=True)
     dumped: str = Delta(difference, serializer=json_dumps).dumps()  # type: ignore[no-untyped-call]
-    found: dict[str, Any] = msgspec.json.decode(dumped)
-    return found
+    delta: dict[str, Any] = msgspec.json.decode(dumped)
+    return delta

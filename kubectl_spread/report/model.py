@@ -1,4 +1,4 @@
-"""The report: everything that `check` knows, as one value; its JSON form is a contract (docs/json.md).
+"""The report of `check`, as one value; its JSON form is a contract (docs/json.md).
 
 A field that is UNSET is not applicable and is left out; 0, "", false and [] never are.
 """
@@ -27,7 +27,7 @@ class Part(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Cluster(Part, frozen=True, kw_only=True):
-    """What was read and how it was evaluated; minors are written ``1.37``.
+    """The cluster that was read, and the Kubernetes whose rules decide; minors are written ``1.37``.
 
     ``warnings`` say why the report may not hold for this cluster.
     """
@@ -190,7 +190,7 @@ class PodVerdict(Part, frozen=True, kw_only=True):
 
 
 class Source(Part, frozen=True, kw_only=True):
-    """Where the field of a finding is written in a manifest: a file, and a line and column from 1.
+    """The position of a finding's field in a manifest: a file, and a line and column from 1.
 
     ``file`` has slashes, and is ``STDIN`` for standard input. ``column`` is counted in characters; without it ``line``
     is the one in which the object begins.
@@ -202,7 +202,7 @@ class Source(Part, frozen=True, kw_only=True):
 
 
 class Finding(Part, frozen=True, kw_only=True):
-    """A rule that fired for one workload and path, with the pods it is about; ``source`` where that is a manifest.
+    """A finding of one rule for one workload and path, with the pods it is about; ``source`` if these are a manifest.
 
     ``rows`` are the indices of the constraints that have any of these pods.
     """
@@ -248,7 +248,7 @@ class FindingCounts(Part, frozen=True, kw_only=True):
 class Summary(Part, frozen=True, kw_only=True):
     """Totals; ``templates`` are pod templates; ``skipped`` maps a reason to a number of objects or lists.
 
-    ``known`` findings are the baseline's and left out; ``gone`` are those of the baseline that do not occur now.
+    ``known`` findings are in the baseline and left out; ``gone`` are those of the baseline that do not occur now.
     """
 
     pods: int
@@ -263,7 +263,7 @@ class Summary(Part, frozen=True, kw_only=True):
 
 
 class Report(Part, frozen=True, kw_only=True):
-    """The answer to ``check``."""
+    """The report of ``check``."""
 
     api_version: str = API_VERSION
     kind: str = KIND

@@ -1,4 +1,4 @@
-"""Projections: rows, groups and pods of an audit as parts of the report."""
+"""The rows, groups and pods of an audit as parts of the report."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kubectl_spread.report import model
 MANY_DOMAINS: Final = 200
 """With more domains than this, those without pods are counted instead of listed."""
 _ALIKE: Final = 1 << 15
-"""How many parts of a report are remembered, because workloads by the thousand have the same ones."""
+"""How many equal parts of a report are cached, because thousands of workloads have the same ones."""
 
 
 def timestamp(moment: datetime) -> str:
@@ -53,19 +53,19 @@ def constraint_row(row: EvaluatedConstraint) -> model.Row:
 
 
 @lru_cache(maxsize=_ALIKE)
-def _verdicts(found: tuple[tuple[Verdict, int], ...]) -> dict[str, int]:
-    numbers = dict(found)
+def _verdicts(counted: tuple[tuple[Verdict, int], ...]) -> dict[str, int]:
+    numbers = dict(counted)
     return {str(verdict): numbers[verdict] for verdict in Verdict if numbers.get(verdict)}
 
 
 def selectors(row: EvaluatedConstraint) -> model.Selectors:
-    """Return the four selectors of a row, as its representative pod has them."""
+    """Return the four selectors of a row, from its representative pod."""
     pod = row.representative
     view = next(view for view, _ in row.views if view.shape is pod.shape)
     split = pod.shape.splits[row.index]
     clause = pod.shape.clauses[row.index]
-    by_scheduler = Verdict.SCHEDULER_MERGED in {found.verdict for found in view.verdicts[row.index]}
-    # The apiserver never sees a default constraint, so it has nothing to merge.
+    by_scheduler = Verdict.SCHEDULER_MERGED in {key.verdict for key in view.verdicts[row.index]}
+    # The API server never sees a default constraint, so that it merges nothing into it.
     merged = UNSET if by_scheduler or clause.default else merged_selector(clause, pod.shape, split.authored)
     return model.Selectors(
         authored=split.authored,
@@ -75,14 +75,14 @@ def selectors(row: EvaluatedConstraint) -> model.Selectors:
     )
 
 
-def group(found: EvaluatedGroup) -> model.Group:
+def group(evaluated: EvaluatedGroup) -> model.Group:
     """Return one group of the report."""
-    answer = found.view.node_answer
+    answer = evaluated.view.node_answer
     return model.Group(
-        namespace=found.namespace,
-        workload=workload(found.workload),
-        pods=[pod.name for pod in found.pods],
-        pending=sum(not pod.node for pod in found.pods),
+        namespace=evaluated.namespace,
+        workload=workload(evaluated.workload),
+        pods=[pod.name for pod in evaluated.pods],
+        pending=sum(not pod.node for pod in evaluated.pods),
         nodes=UNSET
         if answer is None
         else model.NodeAnswer(
@@ -96,13 +96,13 @@ def group(found: EvaluatedGroup) -> model.Group:
 
 def pods(audit: Audit) -> list[model.PodVerdict]:
     """Return every pod and path whose verdict is not ``merged``, by namespace, name and path."""
-    found = [(row, member) for row in audit.rows for member in row.members]
-    found.sort(key=lambda item: (item[0].namespace, item[1].pod.name, item[0].path.order))
-    return [_pod(row, member) for row, member in found]
+    members = [(row, member) for row in audit.rows for member in row.members]
+    members.sort(key=lambda item: (item[0].namespace, item[1].pod.name, item[0].path.order))
+    return [_pod(row, member) for row, member in members]
 
 
 def _pod(row: EvaluatedConstraint, member: EvaluatedPod) -> model.PodVerdict:
-    decisive = min(member.keys, key=lambda found: SEVEREST[found.verdict], default=None)
+    decisive = min(member.keys, key=lambda key: SEVEREST[key.verdict], default=None)
     confidence = Confidence.CERTAIN if decisive is None else decisive.confidence
     return model.PodVerdict(
         namespace=row.namespace,
@@ -113,20 +113,20 @@ def _pod(row: EvaluatedConstraint, member: EvaluatedPod) -> model.PodVerdict:
         path=str(row.path),
         verdict=str(member.verdict),
         confidence=str(confidence),
-        keys=[_key(found) for found in member.keys],
+        keys=[_key(key) for key in member.keys],
     )
 
 
-def _key(found: KeyVerdict) -> model.Key:
-    changed = found.changed_by
+def _key(verdict: KeyVerdict) -> model.Key:
+    changed = verdict.changed_by
     return model.Key(
-        key=found.key,
-        operator=str(found.operator),
-        verdict=str(found.verdict),
-        confidence=str(found.confidence),
-        stored=model.unset_none(found.stored),
-        label=model.unset_none(found.label),
-        evidence=list(found.evidence),
+        key=verdict.key,
+        operator=str(verdict.operator),
+        verdict=str(verdict.verdict),
+        confidence=str(verdict.confidence),
+        stored=model.unset_none(verdict.stored),
+        label=model.unset_none(verdict.label),
+        evidence=list(verdict.evidence),
         changed_by=UNSET
         if changed is None or changed.time is None
         else model.ChangedBy(manager=changed.manager, time=timestamp(changed.time)),
@@ -134,7 +134,7 @@ def _key(found: KeyVerdict) -> model.Key:
 
 
 def _with_constraint(row: model.Row, source: EvaluatedConstraint) -> model.Row:
-    """Add what only spread constraints have."""
+    """Add the fields of spread constraints."""
     constraint = source.clause.constraint
     if constraint is None:
         return row

@@ -1,4 +1,4 @@
-"""The catalogue: every rule, declared once and listed here."""
+"""What is wrong, and how to fix it? The catalogue of rules. It may import `diagnosis`, `report`, `audit` and `kube`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine: run the selected rules over an audit and complete the report."""
+"""The engine: run the selected rules on an audit, and complete the report."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ _RESTARTABLE: Final[Mapping[str, str]] = {
 
 
 _FEW: Final = 3
-"""So many pods are named in a command that replaces only them."""
+"""The most pods that a command names to replace only them."""
 _UNREAD: Final = ("conflicting", "malformed", "unreadable")
-"""Reasons why something that may have findings was skipped."""
+"""Reasons why objects that may have findings were skipped."""
 
 
 class Selection(msgspec.Struct, frozen=True):
-    """Which rules run and which are silenced, by code, prefix of a code or name; an empty ``select`` runs all.
+    """The rules to run and to silence, by code, prefix of a code or name; an empty ``select`` runs all.
 
-    Findings below ``least`` are silenced, whatever their rule.
+    Findings below the severity ``least`` are silenced too.
     """
 
     select: tuple[str, ...] = ()
@@ -44,12 +44,12 @@ class Selection(msgspec.Struct, frozen=True):
     least: Severity = Severity.INFO
 
     def selected(self, rules: Iterable[Rule]) -> tuple[Rule, ...]:
-        """Return the rules that run at all."""
+        """Return the rules to run."""
         return tuple(rule for rule in rules if not self.select or named(rule, self.select))
 
 
 class FindingKey(NamedTuple):
-    """A finding is the same in two reports if its code, object and path are."""
+    """The code, object and path of a finding, by which a finding of two reports is the same."""
 
     code: str
     object: ObjectRef
@@ -71,12 +71,12 @@ class Baseline(msgspec.Struct, frozen=True):
         return any(severity >= finding.severity for severity in self.findings.get(key_of(finding), ()))
 
     def gone(self, occurring: Iterable[FindingKey], codes: Container[str], scope: Scope) -> int:
-        """Count the earlier findings that do not occur any more, among those that could.
+        """Count the earlier findings that no longer occur, among those that could.
 
         Args:
-            occurring: The findings of now, silenced ones included.
-            codes: The rules that were asked and could be answered.
-            scope: What is evaluated; a finding of another namespace is not gone.
+            occurring: The present findings, with silenced ones.
+            codes: The rules that ran on everything they need.
+            scope: The scope of the run; a finding in another namespace is not gone.
         """
         now = frozenset(occurring)
         return sum(
@@ -87,11 +87,11 @@ class Baseline(msgspec.Struct, frozen=True):
 
 
 class _Sifted(msgspec.Struct, frozen=True):
-    """What the rules found: what is shown, how much is not, and the keys of all of it."""
+    """The findings to report, the numbers of the others, and the keys of all findings."""
 
-    shown: list[model.Finding]
+    reported: list[model.Finding]
     silenced: int
-    known: int
+    in_baseline: int
     occurring: frozenset[FindingKey]
 
 
@@ -104,29 +104,29 @@ def complete(
     *,
     baseline: Baseline | None = None,
 ) -> model.Report:
-    """Return the report of an audit, with the findings of the selected rules that no baseline has."""
+    """Return the report of an audit, with the findings of the selected rules that the baseline does not have."""
     rules = selection.selected(rules)
-    found = _sift(_findings(audit, rules, selection), selection.least, baseline)
+    sifted = _sift(_findings(audit, rules, selection), selection.least, baseline)
     gone = None
-    if baseline is not None and _everything_is_judged(audit.snapshot.scope, skipped):
+    if baseline is not None and _everything_is_evaluated(audit.snapshot.scope, skipped):
         answered = {rule.code for rule in rules if cluster.nodes == "listed" or not rule.needs_nodes}
-        gone = baseline.gone(found.occurring, answered, audit.snapshot.scope)
+        gone = baseline.gone(sifted.occurring, answered, audit.snapshot.scope)
     rows = [projections.constraint_row(row) for row in audit.rows]
-    counts = Counter(finding.severity for finding in found.shown)
+    counts = Counter(finding.severity for finding in sifted.reported)
     return model.Report(
         cluster=cluster,
         constraints=rows,
         groups=[projections.group(group) for group in audit.groups],
         pods=projections.pods(audit),
-        findings=found.shown,
+        findings=sifted.reported,
         summary=model.Summary(
             pods=len(audit.pods),
             workloads=audit.workloads,
             templates=len(audit.templates) or UNSET,
             constraints=len(rows),
             findings=model.FindingCounts(**{severity.value: counts[severity] for severity in Severity}),
-            silenced=found.silenced,
-            known=UNSET if baseline is None else found.known,
+            silenced=sifted.silenced,
+            known=UNSET if baseline is None else sifted.in_baseline,
             gone=model.unset_none(gone),
             skipped={reason: number for reason, number in sorted(skipped.items()) if number},
         ),
@@ -134,7 +134,7 @@ def complete(
 
 
 def _sift(findings: Iterable[tuple[model.Finding, bool]], least: Severity, baseline: Baseline | None) -> _Sifted:
-    """Set apart what is to be ignored or below ``least``, then what the baseline has."""
+    """Separate findings to ignore and those below ``least``, then findings in the baseline, from those to report."""
     occurring: set[FindingKey] = set()
     loud: list[model.Finding] = []
     silenced = 0
@@ -144,49 +144,49 @@ def _sift(findings: Iterable[tuple[model.Finding, bool]], least: Severity, basel
             silenced += 1
         else:
             loud.append(finding)
-    shown = [finding for finding in loud if baseline is None or not baseline.knows(finding)]
-    shown.sort(key=_finding_order)
-    return _Sifted(shown, silenced, len(loud) - len(shown), frozenset(occurring))
+    new = [finding for finding in loud if baseline is None or not baseline.knows(finding)]
+    new.sort(key=_finding_order)
+    return _Sifted(new, silenced, len(loud) - len(new), frozenset(occurring))
 
 
-def _everything_is_judged(scope: Scope, skipped: Mapping[str, int]) -> bool:
-    """Tell whether all pods and templates of the namespaces that are asked for were read and evaluated."""
+def _everything_is_evaluated(scope: Scope, skipped: Mapping[str, int]) -> bool:
+    """Tell whether all pods and templates of the namespaces in scope were read and evaluated."""
     return not (scope.labels or scope.fields or scope.targets or any(skipped.get(reason) for reason in _UNREAD))
 
 
 def _findings(audit: Audit, rules: tuple[Rule, ...], selection: Selection) -> Iterator[tuple[model.Finding, bool]]:
-    """Yield what the rules find, and whether it is to be ignored."""
-    told: set[tuple[object, ...]] = set()
-    asked: dict[frozenset[InputPart], tuple[Rule, ...]] = {}
+    """Yield the findings of the rules, and whether to ignore them."""
+    reported: set[tuple[object, ...]] = set()
+    rules_for: dict[frozenset[InputPart], tuple[Rule, ...]] = {}
     for subject in rule_inputs(audit):
         ignored: tuple[str, ...] | None = None
-        if (parts := subject.parts) not in asked:
-            asked[parts] = tuple(rule for rule in rules if rule.of & parts)
-        for rule in asked[parts]:
-            found = list(rule.check(subject))
-            if not found or _is_told(rule, subject, told):
+        if (parts := subject.parts) not in rules_for:
+            rules_for[parts] = tuple(rule for rule in rules if rule.of & parts)
+        for rule in rules_for[parts]:
+            evidences = list(rule.check(subject))
+            if not evidences or _is_reported(rule, subject, reported):
                 continue
             ignored = (*selection.ignore, *_annotated(subject)) if ignored is None else ignored
-            for evidence in found:
+            for evidence in evidences:
                 yield _finding(rule, subject, evidence), named(rule, ignored)
 
 
-def _is_told(rule: Rule, subject: RuleInput, told: set[tuple[object, ...]]) -> bool:
-    """Tell whether a rule found this before: on the pods of the template that is looked at now."""
+def _is_reported(rule: Rule, subject: RuleInput, reported: set[tuple[object, ...]]) -> bool:
+    """Tell whether a rule has reported the pods of this template already."""
     place = (rule.code, subject.workload, subject.pod_path)
-    if subject.template is not None and place in told:
+    if subject.template is not None and place in reported:
         return True
-    told.add(place)
+    reported.add(place)
     return False
 
 
 def named(rule: Rule, words: Iterable[str]) -> bool:
-    """Tell whether one of the words is a rule's code, a prefix of it, or its name, in any case."""
+    """Tell whether one of the words is a rule's code, a prefix of it, or its name, in any letter case."""
     return any(rule.code.startswith(word.upper()) or rule.name == word.lower() for word in words)
 
 
 def _annotated(subject: RuleInput) -> tuple[str, ...]:
-    """Return the codes that the annotation on the workload, or on every one of its pods, asks to ignore."""
+    """Return the codes to ignore by annotations on the workload, or on all of its pods."""
     if subject.template is not None:
         above = subject.audit.snapshot.template_owners(subject.template)
         annotations = (subject.template.ignored, *(owner.ignored for owner in above))
@@ -204,7 +204,7 @@ def _named_shapes(subject: RuleInput) -> list[PodClass]:
 
 
 def codes(annotation: str) -> tuple[str, ...]:
-    """Return what the value of the annotation asks to ignore."""
+    """Return the codes to ignore in the value of an annotation."""
     return tuple(code.strip() for code in annotation.split(",") if code.strip())
 
 
@@ -223,7 +223,7 @@ def _finding(rule: Rule, subject: RuleInput, evidence: Evidence) -> model.Findin
         message=rule.message.format_map(values),
         values=values,
         fix=(evidence.fix or rule.fix).format_map({**values, "restart": _replacement(subject, evidence)})
-        + _instead(subject),
+        + _default_hint(subject),
         source=_source(subject),
         rows=_rows_of(subject, evidence) or UNSET,
     )
@@ -239,15 +239,15 @@ def _rows_of(subject: RuleInput, evidence: Evidence) -> list[int]:
 
 
 def _source(subject: RuleInput) -> model.Source | UnsetType:
-    """Return where the manifest is that a subject is made of."""
+    """Return the position of the subject's manifest."""
     if subject.manifest is None:
         return UNSET
     position = subject.manifest.position
     return model.Source(file=position.source, line=position.line or 1)
 
 
-def _instead(subject: RuleInput) -> str:
-    """Return what else helps against a default constraint of the scheduler, which no pod template holds."""
+def _default_hint(subject: RuleInput) -> str:
+    """Return a further fix for a default constraint of the scheduler, which is in no pod template."""
     default = any(row.clause.default for row in subject.rows)
     return (
         "; this is the scheduler's default, which topologySpreadConstraints in the pod template replace"
@@ -257,10 +257,10 @@ def _instead(subject: RuleInput) -> str:
 
 
 def _replacement(subject: RuleInput, evidence: Evidence) -> str:
-    """Return how to replace the pods that a finding is about; where that restarts others as well, it says so."""
+    """Return how to replace the pods of a finding, and how many other pods that restarts."""
     of_rows = (pod for row in subject.rows for pod in row.pods)
     terminating = {
-        pod.name: pod.terminating for pod in (*of_rows, *(pod for one in subject.groups for pod in one.pods))
+        pod.name: pod.terminating for pod in (*of_rows, *(pod for group in subject.groups for pod in group.pods))
     }
     staying = [name for name in evidence.pods if not terminating.get(name)]
     if evidence.pods and not staying:
@@ -275,7 +275,7 @@ def _replacement(subject: RuleInput, evidence: Evidence) -> str:
 
 
 def restart(workload: ObjectRef, pods: int) -> str:
-    """Return the safe way to replace a workload's pods: by its owner, by eviction, or by hand for a bare pod."""
+    """Return the safe way to replace pods: by their workload, by eviction, or by hand for a bare pod."""
     if workload.kind in _RESTARTABLE:
         resource = f"{_RESTARTABLE[workload.kind]}/{workload.name}"
         number = f" all {pods} pods of the workload" if pods > 1 else " the pod"

@@ -10,7 +10,7 @@ from kubectl_spread.rules.model import Rule
 
 
 class RuleEntry(Part, frozen=True, kw_only=True):
-    """What a rule says about itself; ``message`` is a template of a finding's values."""
+    """A rule; ``message`` is a template of a finding's values."""
 
     code: str
     name: str

@@ -175,7 +175,7 @@ def test_texts_are_written_once() -> None:
     assert texts.columns(records) == {"a$": [0, None], "b$": [[1, 0], []], "c": [1, 2], "d": [None, None]}
     assert texts.columns([{"a": "y"}]) == {"a$": [1]}
     assert texts.columns([]) == {}
-    assert texts.found == ["x", "y"]
+    assert texts.texts == ["x", "y"]
 
 
 def test_scripts_and_templates_are_part_of_the_package() -> None:

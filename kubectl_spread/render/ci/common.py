@@ -1,4 +1,4 @@
-"""What the formats for CI have in common: files that a CI can show, the order of findings, what was not evaluated."""
+"""Helpers of the formats for CI: positions in files, names of rules and objects, numbers of unread objects."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from kubectl_spread.report.model import Finding, Report, Source
 
 HOME: Final = "https://github.com/kubectl-spread/kubectl-spread"
 _UNANSWERED: Final = ("conflicting", "forbidden", "malformed", "unreadable")
-"""Reasons for which what was asked for could not be checked; for the others it did not have to be."""
+"""Reasons why objects in scope were not evaluated; other skipped objects are not in scope."""
 _DEVICES: Final = "/dev/"
 
 
 def in_file(finding: Finding) -> Source | None:
-    """Return where a finding is written in a file; standard input and pipes are none that can be shown."""
+    """Return the position of a finding in a file; None for standard input and pipes, which CI cannot show."""
     source = finding.source
     if isinstance(source, UnsetType) or source.file == STDIN or source.file.startswith(_DEVICES):
         return None
@@ -25,7 +25,7 @@ def in_file(finding: Finding) -> Source | None:
 
 
 def column(source: Source) -> int | None:
-    """Return the column of a place, where it is known."""
+    """Return the column of a position, if it is known."""
     return source.column if isinstance(source.column, int) else None
 
 
@@ -40,5 +40,5 @@ def place(finding: Finding) -> str:
 
 
 def unanswered(report: Report) -> dict[str, int]:
-    """Return how much of what was asked for could not be checked, by reason."""
+    """Return the number of objects in scope that were not evaluated, by reason."""
     return {reason: number for reason in _UNANSWERED if (number := report.summary.skipped.get(reason, 0))}

@@ -1,6 +1,6 @@
 """Workflow commands of GitHub Actions: annotations on the lines of manifests.
 
-Of one kind GitHub shows the first ten of a step, so the severest come first.
+GitHub shows only the first ten of each kind in a step, so the most severe come first.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PROPERTY: Final = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3
 
 
 def github(report: Report) -> str:
-    """Return a report as workflow commands, one a line; "" where there is nothing to annotate."""
+    """Return a report as workflow commands, one per line; "" if there is nothing to annotate."""
     cluster = about.label(report.cluster)
     where = f" in {cluster}" if cluster else ""
     lost = (

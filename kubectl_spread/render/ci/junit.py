@@ -1,6 +1,6 @@
 """JUnit: a suite for each namespace, a case for each workload and constraint.
 
-Errors and warnings fail a case; what is only worth knowing is its output. What could not be checked is an error.
+Errors and warnings fail a case, and infos are its output. Objects that were not evaluated are errors.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from kubectl_spread.report.severity import Severity
 
 _TOOL: Final = "kubectl-spread"
 _NO_XML: Final = re.compile("[\ufffe\uffff]")
-"""What XML cannot hold, and is not a control character."""
+"""Characters that XML cannot hold, other than control characters."""
 _MOST_PODS: Final = 10
 
 
 class _Case(TestCase):
-    """A test case that knows where it is written."""
+    """A test case with a position in a file."""
 
     file = Attr()
     line = IntAttr()
 
 
 class _Clause(msgspec.Struct):
-    """A workload and path: its topology keys, and what was found about it."""
+    """A workload and path, with its topology keys and findings."""
 
     keys: dict[str, None] = msgspec.field(default_factory=dict)
     findings: list[Finding] = msgspec.field(default_factory=list)
@@ -51,7 +51,7 @@ def junit(report: Report) -> str:
         document.append(_suite(namespace, cases, identity))
     if lost := common.unanswered(report):
         document.append(_suite(_TOOL, [_lost(reason, number) for reason, number in lost.items()], identity))
-    # Not by update_statistics, which adds an attribute that Jenkins' schema does not have.
+    # update_statistics would add an attribute that Jenkins' schema does not have.
     for count in ("tests", "failures", "errors"):
         setattr(document, count, sum(getattr(suite, count) for suite in document))
     stream = io.BytesIO()
@@ -60,13 +60,13 @@ def junit(report: Report) -> str:
 
 
 def _clauses(report: Report) -> dict[FieldRef, _Clause]:
-    """Return what there is to tell of each workload and path: those with rows, then others that have findings."""
-    found: dict[FieldRef, _Clause] = {}
+    """Return the keys and findings of each workload and path: those with rows, then others with findings."""
+    clauses: dict[FieldRef, _Clause] = {}
     for row in report.constraints:
-        found.setdefault(row.place, _Clause()).keys[row.topology_key] = None
+        clauses.setdefault(row.place, _Clause()).keys[row.topology_key] = None
     for finding in report.findings:
-        found.setdefault(finding.place, _Clause()).findings.append(finding)
-    return found
+        clauses.setdefault(finding.place, _Clause()).findings.append(finding)
+    return clauses
 
 
 def _suite(name: str, cases: Sequence[TestCase], identity: Mapping[str, str]) -> TestSuite:
@@ -89,30 +89,30 @@ def _case(place: FieldRef, clause: _Clause) -> TestCase:
 
 
 def _with_results(case: TestCase, findings: Sequence[Finding]) -> TestCase:
-    """Return a case with what was found, the severest first."""
+    """Return a case with its findings, the most severe first."""
     failures = [finding for finding in findings if finding.severity is not Severity.INFO]
     if failures:
         case.append(_failure(failures))
-    if told := findings[len(failures) :]:
-        case.append(SystemOut(_told(told)))
+    if infos := findings[len(failures) :]:
+        case.append(SystemOut(_finding_texts(infos)))
     return case
 
 
 def _failure(findings: Sequence[Finding]) -> Failure:
-    """Return one failure for all findings: a case can have only one where GitLab reads it."""
+    """Return one failure for all findings, because GitLab reads only one of a case."""
     first = findings[0]
     more = f" (and {plural(len(findings) - 1, 'more finding')})" if len(findings) > 1 else ""
     failure = Failure(_text(f"{common.rule(first)}: {first.message}{more}"), first.severity.value)
-    failure.text = _told(findings)
+    failure.text = _finding_texts(findings)
     return failure
 
 
-def _told(findings: Sequence[Finding]) -> str:
+def _finding_texts(findings: Sequence[Finding]) -> str:
     return "\n\n".join("\n".join(map(_text, _lines(finding))) for finding in findings)
 
 
 def _lines(finding: Finding) -> Iterator[str]:
-    """Yield the text of a finding."""
+    """Yield the lines about a finding."""
     yield f"{finding.severity} {common.rule(finding)}: {finding.message}"
     source = common.in_file(finding)
     if source is not None:
@@ -129,5 +129,5 @@ def _lost(reason: str, number: int) -> TestCase:
 
 
 def _text(text: str) -> str:
-    """Return text from an object as XML can hold it; what would move a cursor or hide text is an escape."""
-    return _NO_XML.sub(lambda found: f"\\u{ord(found[0]):04x}", safe(text))
+    """Return text that XML can hold; characters that could move a cursor or hide text are escaped."""
+    return _NO_XML.sub(lambda match: f"\\u{ord(match[0]):04x}", safe(text))

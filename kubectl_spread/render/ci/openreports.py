@@ -1,6 +1,6 @@
 """OpenReports: manifests of ``openreports.io/v1alpha1``, one Report a namespace, for the tools that show such reports.
 
-What has no namespace, which is what could not be checked, goes into a ClusterReport. Nothing is applied.
+Results without a namespace, about objects that were not evaluated, go into a ClusterReport. Nothing is applied.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from kubectl_spread.report.severity import Severity
 
 SOURCE: Final = "kubectl-spread"
 MOST_BYTES: Final = 1_000_000
-"""About as much of results as one object may hold: etcd takes 1.5 MiB."""
+"""The most bytes of results in one object: etcd accepts 1.5 MiB."""
 _Outcome: TypeAlias = Literal["pass", "fail", "warn", "error", "skip"]
 _ReportSeverity: TypeAlias = Literal["high", "medium", "info"]
 _WORDS: Final = re.compile(r"(?=[A-Z])")
-"""Where a word begins in a name such as ``readAt``."""
+"""The beginning of a word in a name such as ``readAt``."""
 _CATEGORY: Final = "Topology Spread"
 _API_VERSIONS: Final = {"Pod": "v1", **{kind: f"{group}/v1".lstrip("/") for group, kind in KINDS}}
 _OUTCOMES: Final[dict[Severity, tuple[_Outcome, _ReportSeverity]]] = {
@@ -35,11 +35,11 @@ _OUTCOMES: Final[dict[Severity, tuple[_Outcome, _ReportSeverity]]] = {
     Severity.INFO: ("warn", "info"),
 }
 _UNANSWERED: Final = frozenset({"conflicting", "forbidden", "malformed", "unreadable"})
-"""Reasons for which an object that was asked for could not be checked; for the others it did not have to be."""
+"""Reasons why objects in scope were not evaluated; other skipped objects are not in scope."""
 
 
 class _Reference(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The object that a result is about; the API version of a kind that Kubernetes does not have is not known."""
+    """The object of a result; the API version of a kind from outside Kubernetes is unknown."""
 
     api_version: str | UnsetType
     kind: str
@@ -48,7 +48,7 @@ class _Reference(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class _Result(msgspec.Struct, frozen=True, kw_only=True):
-    """What a rule found, or that the rules found nothing at a place; nobody knows since when."""
+    """The finding of a rule, or the result that no rule has a finding on a workload and path."""
 
     policy: str
     rule: str
@@ -62,7 +62,7 @@ class _Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def openreports(report: Report) -> str:
-    """Return a report as YAML documents in the order of namespaces, the ClusterReport last; nothing evaluated is ""."""
+    """Return a report as YAML documents by namespace, the ClusterReport last; "" if nothing was evaluated."""
     identity, cluster = about.identity(report.cluster), about.label(report.cluster)
     namespaces: dict[str, list[_Result]] = {}
     for finding in report.findings:
@@ -94,7 +94,7 @@ def _finding(finding: Finding) -> _Result:
 
 
 def _passes(report: Report) -> Iterator[tuple[str, _Result]]:
-    """Yield a result, with its namespace, for each workload and path that no rule found anything about."""
+    """Yield a result, with its namespace, for each workload and path without findings."""
     places: dict[FieldRef, list[Row]] = {}
     for row in report.constraints:
         places.setdefault(row.place, []).append(row)
@@ -117,7 +117,7 @@ def _passes(report: Report) -> Iterator[tuple[str, _Result]]:
 
 
 def _not_judged(report: Report) -> Iterator[_Result]:
-    """Yield what was left out: an error where it had been asked for."""
+    """Yield results about skipped objects: errors for those in scope."""
     for reason, number in report.summary.skipped.items():
         outcome: _Outcome = "error" if reason in _UNANSWERED else "skip"
         properties = {"count": str(number)}
@@ -131,7 +131,7 @@ def _not_judged(report: Report) -> Iterator[_Result]:
 
 
 def _within(cluster: str, results: Iterable[_Result]) -> list[_Result]:
-    """Return results that name their cluster, if that has a name; tools that pass results on leave the rest behind."""
+    """Return results with the name of their cluster, if it has one: tools that forward results drop the annotations."""
     if not cluster:
         return list(results)
     return [msgspec.structs.replace(result, properties={**result.properties, "cluster": cluster}) for result in results]
@@ -143,7 +143,7 @@ def _reference(ref: ObjectRef) -> _Reference:
 
 
 def _manifests(results: list[_Result], namespace: str | None, identity: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return as many objects as the results need; without a namespace they are ClusterReports."""
+    """Return the objects that hold the results; without a namespace they are ClusterReports."""
     annotations = {f"{SOURCE}/cluster-{_WORDS.sub('-', key).lower()}": value for key, value in identity.items()}
     return [
         {
@@ -164,7 +164,7 @@ def _manifests(results: list[_Result], namespace: str | None, identity: Mapping[
 
 
 def _parts(results: Iterable[_Result]) -> Iterator[list[_Result]]:
-    """Yield results in parts that an apiserver takes as one object each."""
+    """Yield results in parts that fit into one object each."""
     part: list[_Result] = []
     size = 0
     for result in results:
@@ -183,13 +183,13 @@ def _summary(results: Iterable[_Result]) -> dict[str, int]:
     return {outcome: outcomes.count(outcome) for outcome in ("pass", "fail", "warn", "error", "skip")}
 
 
-def _safe(found: Any) -> Any:
-    """Return a document with every text in it made safe."""
-    match found:
+def _safe(document: Any) -> Any:
+    """Return a document in which all texts are safe."""
+    match document:
         case dict():
-            return {key: _safe(below) for key, below in found.items()}
+            return {key: _safe(below) for key, below in document.items()}
         case list():
-            return [_safe(below) for below in found]
+            return [_safe(below) for below in document]
         case str():
-            return safe(found)
-    return found
+            return safe(document)
+    return document

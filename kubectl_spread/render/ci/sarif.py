@@ -23,7 +23,7 @@ from kubectl_spread.rules import RULES
 from kubectl_spread.rules.model import Rule
 
 MOST_RESULTS: Final = 25_000
-"""GitHub takes no log with more of them."""
+"""The most results that GitHub accepts in a log."""
 _FINGERPRINT: Final = "finding/v1"
 _LEVELS: Final[dict[Severity, log.Level]] = {
     Severity.ERROR: "error",
@@ -31,30 +31,34 @@ _LEVELS: Final[dict[Severity, log.Level]] = {
     Severity.INFO: "note",
 }
 _PROBLEMS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "recommendation"}
-"""What GitHub calls the severities of rules that are not about security."""
+"""The severities of GitHub for rules that are not about security."""
 _INDEX: Final = {rule.code: index for index, rule in enumerate(RULES)}
 _BRACES: Final = str.maketrans({"{": "{{", "}": "}}"})
 _DRIVE: Final = re.compile(r"[A-Za-z]:/")
 
 
 def sarif(report: Report) -> str:
-    """Return a report as a SARIF log; of more findings than GitHub takes the severest."""
+    """Return a report as a SARIF log, with the most severe findings if GitHub does not accept all."""
     findings = report.findings
     left_out = len(findings) - MOST_RESULTS
     if left_out > 0:
         findings = severest_first(findings)[:MOST_RESULTS]
     lost = common.unanswered(report)
-    said = [_notification("error", f"could not be checked: {number} {reason}") for reason, number in lost.items()]
-    said += [_notification("warning", text) for text in words.warnings(report.cluster)]
+    notifications = [
+        _notification("error", f"could not be checked: {number} {reason}") for reason, number in lost.items()
+    ]
+    notifications += [_notification("warning", text) for text in words.warnings(report.cluster)]
     if left_out > 0:
-        said.append(_notification("warning", f"{plural(left_out, 'finding')} left out: no log may have more results"))
+        notifications.append(
+            _notification("warning", f"{plural(left_out, 'finding')} left out: no log may have more results")
+        )
     driver = log.Driver(
         name="kubectl-spread", version=__version__, information_uri=common.HOME, rules=[_rule(rule) for rule in RULES]
     )
     run = log.Run(
         tool=log.Tool(driver=driver),
         automation_details=_automation(report.cluster),
-        invocations=[log.Invocation(execution_successful=not lost, tool_execution_notifications=said)],
+        invocations=[log.Invocation(execution_successful=not lost, tool_execution_notifications=notifications)],
         results=list(_results(findings)),
         properties={"cluster": about.identity(report.cluster)},
     )
@@ -62,7 +66,7 @@ def sarif(report: Report) -> str:
 
 
 def _automation(cluster: Cluster) -> log.AutomationDetails | UnsetType:
-    """Return what keeps the runs on one cluster apart from those on others; UNSET where none is named."""
+    """Return the category by which GitHub separates runs on several clusters; UNSET without a name of the cluster."""
     name = about.label(cluster)
     time = "" if isinstance(cluster.read_at, UnsetType) else safe(cluster.read_at)
     return log.AutomationDetails(id=f"kubectl-spread/{name}/{time}") if name else UNSET
@@ -87,7 +91,7 @@ def _rule(rule: Rule) -> log.Descriptor:
 
 
 def _results(findings: list[Finding]) -> Iterator[log.Result]:
-    """Yield the results; findings that nothing but their order tells apart have numbered fingerprints."""
+    """Yield the results; findings that differ only in their order have numbered fingerprints."""
     seen: Counter[str] = Counter()
     for finding in findings:
         fingerprint = _fingerprint(finding)
@@ -120,7 +124,7 @@ def _physical(finding: Finding) -> log.PhysicalLocation | UnsetType:
 
 
 def _uri(file: str) -> str:
-    """Return the address of a file: relative as the file is, or absolute."""
+    """Return the URI of a file, relative if the path is."""
     if _DRIVE.match(file):
         return f"file:///{file[:2]}{quote(file[2:])}"
     if file.startswith("//"):
@@ -129,7 +133,7 @@ def _uri(file: str) -> str:
 
 
 def _fingerprint(finding: Finding) -> str:
-    """Return what stays the same when lines move: a digest of the rule, the object and the path."""
+    """Return a digest of the rule, the object and the path, which stays the same when lines move."""
     identity = (finding.code, finding.namespace, finding.object.kind, finding.object.name, finding.path)
     return sha256("\0".join(identity).encode()).hexdigest()
 
@@ -143,5 +147,5 @@ def _message(*lines: str) -> log.SarifMessage:
 
 
 def _text(*lines: str) -> str:
-    """Return lines as a text in which nothing is a placeholder or a link."""
+    """Return lines as text without placeholders and links."""
     return "\n".join(map(safe, lines)).translate(_BRACES).replace("](", "] (")

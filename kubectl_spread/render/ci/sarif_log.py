@@ -14,7 +14,7 @@ Level = Literal["error", "warning", "note"]
 
 
 class _Part(msgspec.Struct, frozen=True, rename="camel"):
-    """A part of a log; what is UNSET is left out."""
+    """A part of a log; fields that are UNSET are left out."""
 
 
 class SarifMessage(_Part, frozen=True, kw_only=True):
@@ -25,7 +25,7 @@ class SarifMessage(_Part, frozen=True, kw_only=True):
 
 
 class Configuration(_Part, frozen=True, kw_only=True):
-    """How severe a rule is where a result does not say it."""
+    """The level of a rule's results without a level of their own."""
 
     level: Level
 
@@ -53,7 +53,7 @@ class Driver(_Part, frozen=True, kw_only=True):
 
 
 class Tool(_Part, frozen=True, kw_only=True):
-    """What made the log."""
+    """The program that wrote the log."""
 
     driver: Driver
 
@@ -94,7 +94,7 @@ class Location(_Part, frozen=True, kw_only=True):
 
 
 class Result(_Part, frozen=True, kw_only=True):
-    """What a rule found."""
+    """A finding of a rule."""
 
     rule_id: str
     rule_index: int
@@ -106,21 +106,21 @@ class Result(_Part, frozen=True, kw_only=True):
 
 
 class Notification(_Part, frozen=True, kw_only=True):
-    """What the program has to say about itself."""
+    """A message of the program about its run."""
 
     level: Level
     message: SarifMessage
 
 
 class Invocation(_Part, frozen=True, kw_only=True):
-    """Whether everything could be done."""
+    """The outcome of a run."""
 
     execution_successful: bool
     tool_execution_notifications: list[Notification]
 
 
 class AutomationDetails(_Part, frozen=True, kw_only=True):
-    """What tells the runs of one kind from others: the ``id`` up to its last slash; what follows is this run's."""
+    """The category of a run: the ``id`` up to its last slash. The rest of the ``id`` is about this run only."""
 
     id: str
 

@@ -1,4 +1,4 @@
-"""One page that shows a report in a browser: it asks for nothing else, and what it may run is named by its hash."""
+"""A report as one HTML page, which loads nothing else and may run only the script whose hash it names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kubectl_spread.report.model import Report
 from kubectl_spread.rules import RULES
 
 _FIRST: Final = 50
-"""How many findings can be read without JavaScript."""
+"""How many findings the page shows without JavaScript."""
 _SCRIPTS: Final = ("report.js", "elements.js", "findings.js", "bars.js", "workloads.js", "heatmap.js", "page.js")
 _LOADER: Final = PackageLoader("kubectl_spread.render", "html")
 _PAGES: Final = Environment(
@@ -25,10 +25,10 @@ _PAGES.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",
 
 
 def page(report: Report) -> str:
-    """Return a report as an HTML document: totals, the first findings, and the data that its script draws."""
+    """Return a report as an HTML document: totals, the first findings, and the data for its script."""
     style, script = _source("page.css"), "\n".join(map(_source, _SCRIPTS))
     findings = records.findings(report)
-    codes = {found.code for found in report.findings}
+    codes = {finding.code for finding in report.findings}
     return _PAGES.get_template("page.html").render(
         policy=_policy(style, script),
         style=style,
@@ -49,7 +49,7 @@ def _source(name: str) -> str:
 
 
 def _policy(style: str, script: str) -> str:
-    """Return the Content-Security-Policy: nothing but this style, this script and the icon that stands in the page."""
+    """Return the Content-Security-Policy, which allows only this style, this script and the icon in the page."""
     return "; ".join(
         (
             "default-src 'none'",
@@ -69,7 +69,7 @@ def _hash(text: str) -> str:
 
 
 def _data(report: Report, findings: list[records.Record]) -> dict[str, object]:
-    """Return what the script draws, with every text in it once."""
+    """Return the data for the script, with each text once."""
     texts = Texts()
     rows = records.rows(report.constraints)
     return {
@@ -77,5 +77,5 @@ def _data(report: Report, findings: list[records.Record]) -> dict[str, object]:
         "rows": texts.columns(rows.rows),
         "workloads": texts.columns(rows.workloads),
         "domains": texts.columns(rows.domains),
-        "texts": texts.found,
+        "texts": texts.texts,
     }

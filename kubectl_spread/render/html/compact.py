@@ -1,28 +1,28 @@
-"""Records as columns in which a text is a number, so that what many rows share is written once."""
+"""Records as columns in which a text is an index, so that a text of many rows is written once."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 Value = str | int | bool | Sequence[str] | Sequence[int] | None
-"""What a record holds; lists hold texts or numbers, not both."""
+"""A value in a record; a list has texts or numbers, not both."""
 
 
 class Texts:
-    """The texts of all columns, each once, in the order they were met in.
+    """The texts of all columns, each once, in order of appearance.
 
     Attributes:
-        found: The texts; a column refers to them by index.
+        texts: The texts; a column has their indices.
     """
 
     def __init__(self) -> None:
-        self.found: list[str] = []
+        self.texts: list[str] = []
         self._indices: dict[str, int] = {}
 
     def columns(self, records: Sequence[Mapping[str, Value]]) -> dict[str, list[object]]:
-        """Return records that have the same names as one list a name.
+        """Return records with the same field names as one list for each name.
 
-        The name of a column that holds texts, or lists of texts, ends with ``$``.
+        The name of a column of texts, or of lists of texts, ends with ``$``.
         """
         columns = {name: [record[name] for record in records] for name in (records[0] if records else ())}
         return {
@@ -34,18 +34,18 @@ class Texts:
         if isinstance(value, str):
             return self._index(value)
         if isinstance(value, Sequence):
-            return [self._index(one) if isinstance(one, str) else one for one in value]
+            return [self._index(item) if isinstance(item, str) else item for item in value]
         return value
 
     def _index(self, text: str) -> int:
-        index = self._indices.setdefault(text, len(self.found))
-        if index == len(self.found):
-            self.found.append(text)
+        index = self._indices.setdefault(text, len(self.texts))
+        if index == len(self.texts):
+            self.texts.append(text)
         return index
 
 
 def _holds_texts(column: Sequence[Value]) -> bool:
-    """Tell whether a column holds texts; the other values of such a column are None or empty lists."""
+    """Tell whether a column has texts; its other values are None or empty lists."""
     return any(isinstance(value, str) or (isinstance(value, Sequence) and _first_is_text(value)) for value in column)
 
 

@@ -1,4 +1,4 @@
-"""What the page shows of a report, as plain records: texts are safe to show, a field that does not apply is None."""
+"""The records of the page: texts are safe to show, and a field that does not apply is None."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kubectl_spread.report.severity import SEVEREST_FIRST
 
 Record = dict[str, Value]
 _NAMED: Final = 10
-"""How many pods of a finding are named."""
+"""How many pods of a finding are listed."""
 _QUIET: Final = frozenset({Verdict.MERGED, Verdict.BIND_LABEL, Verdict.SCHEDULER_MERGED, Verdict.AUTHORED})
 _GATES: Final = {"metrics": "from metrics", "version": "assumed by version", "flag": "from flags"}
 _SKIPPED: Final = {"unknownKind": "of other kinds", "notKubernetes": "not Kubernetes objects"}
@@ -29,9 +29,9 @@ _T = TypeVar("_T")
 
 
 def facts(cluster: Cluster) -> list[tuple[str, str]]:
-    """Return how the report was evaluated: names and values, without what is not known and what the title says."""
+    """Return facts about the cluster as names and values, without unknown ones and without the title."""
     nodes = {"listed": _nodes(cluster), "inferred": "domains from pod labels", "none": "none"}
-    found = [
+    named_values = [
         ("Cluster", _known(cluster.name)),
         ("Context", _known(cluster.context)),
         ("Cluster UID", _known(cluster.uid)),
@@ -45,72 +45,74 @@ def facts(cluster: Cluster) -> list[tuple[str, str]]:
         ("Revision of pods", cluster.resource_versions.get("pods")),
         *(("Warning", text) for text in words.warnings(cluster)),
     ]
-    return [(name, shown) for name, value in found if value and (shown := words.safe(value)) != about.label(cluster)]
+    return [
+        (name, text) for name, value in named_values if value and (text := words.safe(value)) != about.label(cluster)
+    ]
 
 
 def _nodes(cluster: Cluster) -> str:
-    """Return how many nodes were listed, and in how many zones they are."""
+    """Return the number of listed nodes and of their zones."""
     number, zones = _known(cluster.node_count) or 0, _known(cluster.zone_count)
     return f"{number} in {plural(zones, 'zone')}" if zones else str(number)
 
 
 def totals(report: Report) -> list[tuple[str, str]]:
-    """Return numbers and what they are of; findings by severity are the template's."""
+    """Return numbers with their names."""
     summary = report.summary
     above = sum(row.exceeds_max_skew for row in report.constraints)
-    found = [("pods", summary.pods), ("constraints", summary.constraints), ("above maxSkew", above)]
+    counts = [("pods", summary.pods), ("constraints", summary.constraints), ("above maxSkew", above)]
     if isinstance(summary.templates, int):
-        found.append(("pod templates", summary.templates))
-    counts = [(str(severity), summary.findings.of(severity)) for severity in SEVEREST_FIRST]
-    return [(name, f"{number:,}") for name, number in (*counts, *found)]
+        counts.append(("pod templates", summary.templates))
+    by_severity = [(str(severity), summary.findings.of(severity)) for severity in SEVEREST_FIRST]
+    return [(name, f"{number:,}") for name, number in (*by_severity, *counts)]
 
 
 def notes(summary: Summary) -> list[str]:
-    """Return what was left out, as phrases."""
+    """Return the numbers of findings and objects that were left out, as phrases."""
     skipped = [f"{number} {words.safe(_SKIPPED.get(why, why))}" for why, number in summary.skipped.items()]
-    found = [
+    phrases = [
         f"{summary.silenced} silenced" if summary.silenced else "",
         f"{summary.known} known by the baseline" if isinstance(summary.known, int) else "",
         f"{summary.gone} of the baseline gone" if isinstance(summary.gone, int) else "",
         f"skipped: {', '.join(skipped)}" if skipped else "",
     ]
-    return [note for note in found if note]
+    return [note for note in phrases if note]
 
 
 def findings(report: Report) -> list[Record]:
-    """Return the findings, by severity, then in the report's order."""
+    """Return the findings by severity, then in the report's order."""
     pods: Counter[FieldRef] = Counter()
     for row in report.constraints:
         pods[row.place] += row.pod_count
-    return [_finding(found, pods[found.place]) for found in severest_first(report.findings)]
+    return [_finding(finding, pods[finding.place]) for finding in severest_first(report.findings)]
 
 
-def _finding(found: Finding, pods: int) -> Record:
-    """Return a finding in a place that so many pods have."""
+def _finding(finding: Finding, pods: int) -> Record:
+    """Return a finding; ``pods`` is the number of pods with the constraint or term."""
     if pods:
-        concerned = f"{found.pod_count} of {plural(pods, 'pod')}"
+        concerned = f"{finding.pod_count} of {plural(pods, 'pod')}"
     else:
-        concerned = plural(found.pod_count, "pod") if found.pods else "pod template"
+        concerned = plural(finding.pod_count, "pod") if finding.pods else "pod template"
     return {
-        "code": found.code,
-        "name": found.name,
-        "severity": found.severity.value,
-        "namespace": words.safe(found.namespace),
-        "object": words.workload(found.object),
-        "path": words.short_path(found.path),
+        "code": finding.code,
+        "name": finding.name,
+        "severity": finding.severity.value,
+        "namespace": words.safe(finding.namespace),
+        "object": words.workload(finding.object),
+        "path": words.short_path(finding.path),
         "concerned": concerned,
-        "podCount": found.pod_count,
-        "pods": [words.safe(name) for name in found.pods[:_NAMED]],
-        "message": words.safe(found.message),
-        "fix": words.safe(found.fix),
+        "podCount": finding.pod_count,
+        "pods": [words.safe(name) for name in finding.pods[:_NAMED]],
+        "message": words.safe(finding.message),
+        "fix": words.safe(finding.fix),
     }
 
 
 class Rows(msgspec.Struct):
-    """Rows next to what they share: a row names its workload and its domains by index.
+    """Rows next to the records that they share: a row has the indices of its workload and its domains.
 
     Attributes:
-        rows: One record a row, in the report's order.
+        rows: A record for each row, in the report's order.
         workloads: Namespace and name.
         domains: Topology values and the nodes of each.
     """
@@ -148,16 +150,16 @@ class Rows(msgspec.Struct):
         return self._domains[key]
 
 
-def rows(found: Sequence[Row]) -> Rows:
+def rows(report_rows: Sequence[Row]) -> Rows:
     """Return the rows of a report as records."""
     made = Rows()
-    for row in found:
+    for row in report_rows:
         made.add(row)
     return made
 
 
 def _pattern(row: Row) -> str | None:
-    """Return for each domain ``1`` if the next pod may go there, else ``0``; None if that is not told by name."""
+    """Return ``1`` for each domain where the next pod may go, else ``0``; None if the report only counts domains."""
     following, domains = _known(row.next), _known(row.domains)
     if following is None or domains is None or isinstance(following.allowed, int):
         return None
@@ -214,5 +216,5 @@ def _shown(text: str | UnsetType) -> str | None:
 
 
 def _known(value: _T | UnsetType) -> _T | None:
-    """Return None for a field that does not apply."""
+    """Return the value of a field, or None if it does not apply."""
     return None if isinstance(value, UnsetType) else value

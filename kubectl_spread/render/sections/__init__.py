@@ -1,1 +1,1 @@
-"""The sections of ``explain``: each a pure function of the explanation, "" where it has nothing to say."""
+"""The sections of ``explain``: each is a pure function of the explanation, and returns "" where it does not apply."""

@@ -1,4 +1,4 @@
-"""Why a skew is there, or why no node is allowed."""
+"""The causes of a skew, or of a pod that no node is allowed for."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from kubectl_spread.render import words
 from kubectl_spread.render.terminal import Terminal, heading, paragraph
 
 
-def causes(found: Explanation, terminal: Terminal) -> str:
+def causes(explanation: Explanation, terminal: Terminal) -> str:
     """Return the causes of each row, the strongest first."""
     by_row: dict[int, list[SkewCause]] = {}
-    for cause in found.causes:
+    for cause in explanation.causes:
         by_row.setdefault(cause.row, []).append(cause)
-    return "\n".join(_of_row(row, of_row, found, terminal) for row, of_row in by_row.items())
+    return "\n".join(_of_row(row, of_row, explanation, terminal) for row, of_row in by_row.items())
 
 
-def _of_row(row: int, of_row: list[SkewCause], found: Explanation, terminal: Terminal) -> str:
+def _of_row(row: int, of_row: list[SkewCause], explanation: Explanation, terminal: Terminal) -> str:
     path = words.short_path(of_row[0].path)
-    title = f"why {path}  {words.clause(found.constraints[row])}"
-    if sum(one.path == of_row[0].path for one in found.constraints) > 1:
-        title += f", selecting {words.safe(labels.describe(found.constraints[row].selector.effective))}"
+    title = f"why {path}  {words.clause(explanation.constraints[row])}"
+    if sum(constraint.path == of_row[0].path for constraint in explanation.constraints) > 1:
+        title += f", selecting {words.safe(labels.describe(explanation.constraints[row].selector.effective))}"
     text = heading(title, terminal)
     for cause in of_row:
         text += f"  {cause.cause}\n"

@@ -18,21 +18,21 @@ from kubectl_spread.report.model import Domain, Key, PodVerdict, Row
 _NAMED: Final = 8
 
 
-def clauses(found: Explanation, terminal: Terminal) -> str:
-    """Return one block for every row, and below them what their bars mean."""
-    text = "\n".join(_clause(row, found, terminal) for row in found.constraints)
-    if any(isinstance(row.domains, list) and row.domains for row in found.constraints):
+def clauses(explanation: Explanation, terminal: Terminal) -> str:
+    """Return one block for every row, and the legend of their bars."""
+    text = "\n".join(_clause(row, explanation, terminal) for row in explanation.constraints)
+    if any(isinstance(row.domains, list) and row.domains for row in explanation.constraints):
         text += "\n" + hanging(f"bars: {bars.legend(ascii_only=terminal.ascii)}", "  ", terminal)
     return text
 
 
-def _clause(row: Row, found: Explanation, terminal: Terminal) -> str:
+def _clause(row: Row, explanation: Explanation, terminal: Terminal) -> str:
     title = f"{words.safe(row.path)}  {words.clause(row)}"
     if isinstance(row.max_skew, int):
         title += f"  maxSkew {row.max_skew}"
     lines = [f"  {plural(row.pod_count, 'pod')}" + (f", {row.pending} pending" if row.pending else "")]
     lines += _selectors(row)
-    lines += _verdicts(row, found.pods)
+    lines += _verdicts(row, explanation.pods)
     lines += _counts(row, terminal)
     return heading(title, terminal) + "".join(f"{line}\n" for line in lines)
 
@@ -71,8 +71,8 @@ def _verdicts(row: Row, pods: Sequence[PodVerdict]) -> list[str]:
                 if key.verdict != "merged":
                     concerned.setdefault(_key(key), []).append(words.safe(pod.name))
     for text, names in concerned.items():
-        shown = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
-        lines += [f"    {text}", f"      {shown}"]
+        listed = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+        lines += [f"    {text}", f"      {listed}"]
     return lines
 
 
@@ -109,7 +109,7 @@ def _domain(domain: Domain, row: Row, widest: int, bar: str) -> str:
 
 
 def _formula(domain: Domain, row: Row) -> str:
-    """Return the Filter's comparison for one more pod, matchNum + selfMatchNum - minMatchNum against maxSkew."""
+    """Return the comparison in Filter for one more pod: matchNum + selfMatchNum - minMatchNum against maxSkew."""
     numbers = (row.self_match_num, row.min_match_num, row.max_skew)
     if isinstance(row.next, UnsetType) or not all(isinstance(number, int) for number in numbers):
         return ""

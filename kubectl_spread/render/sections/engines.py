@@ -1,4 +1,4 @@
-"""How other engines see the same constraints."""
+"""The counts of other engines for the same constraints."""
 
 from __future__ import annotations
 
@@ -12,23 +12,25 @@ from kubectl_spread.render.terminal import Terminal, heading, paragraph
 _NAMED = 8
 
 
-def engines(found: Explanation, terminal: Terminal) -> str:
-    """Return a line for each engine and constraint, and below it the rules that make it differ."""
-    if not found.other_engines:
+def engines(explanation: Explanation, terminal: Terminal) -> str:
+    """Return a line for each engine and constraint, and the rules by which they differ from kube-scheduler."""
+    if not explanation.other_engines:
         return ""
-    return heading("other engines", terminal) + "".join(_of_engine(one, terminal) for one in found.other_engines)
+    return heading("other engines", terminal) + "".join(
+        _of_engine(count, terminal) for count in explanation.other_engines
+    )
 
 
-def _of_engine(found: OtherCount, terminal: Terminal) -> str:
-    text = paragraph(f"{found.engine}, {words.short_path(found.path)}: {_answer(found)}", "  ", terminal)
-    return text + "".join(paragraph(f"- {one.clause}", "    ", terminal) for one in found.differences)
+def _of_engine(count: OtherCount, terminal: Terminal) -> str:
+    text = paragraph(f"{count.engine}, {words.short_path(count.path)}: {_answer(count)}", "  ", terminal)
+    return text + "".join(paragraph(f"- {difference.clause}", "    ", terminal) for difference in count.differences)
 
 
-def _answer(found: OtherCount) -> str:
-    if isinstance(found.domains, UnsetType):
+def _answer(count: OtherCount) -> str:
+    if isinstance(count.domains, UnsetType):
         return "no number from here"
-    shown = [f"{words.value(domain)}={number}" for domain, number in list(found.domains.items())[:_NAMED]]
-    more = f" and {len(found.domains) - _NAMED} more" if len(found.domains) > _NAMED else ""
-    same = "" if found.differences else ", the same count"
-    judged = "would evict" if found.violated else "leaves it"
-    return f"{' '.join(shown) or 'no domain'}{more}: skew {found.skew}, {judged}{same}"
+    listed = [f"{words.value(domain)}={number}" for domain, number in list(count.domains.items())[:_NAMED]]
+    more = f" and {len(count.domains) - _NAMED} more" if len(count.domains) > _NAMED else ""
+    same = "" if count.differences else ", the same count"
+    judged = "would evict" if count.violated else "leaves it"
+    return f"{' '.join(listed) or 'no domain'}{more}: skew {count.skew}, {judged}{same}"

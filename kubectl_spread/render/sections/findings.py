@@ -8,10 +8,10 @@ from kubectl_spread.render.table import details, head
 from kubectl_spread.render.terminal import Terminal
 
 
-def findings(found: Explanation, terminal: Terminal) -> str:
-    """Return what the rules found, each with its fix."""
+def findings(explanation: Explanation, terminal: Terminal) -> str:
+    """Return the findings, each with its fix."""
     text = ""
-    for finding in found.findings:
+    for finding in explanation.findings:
         text += head(finding, words.short_path(finding.path), terminal)
         text += details(finding, terminal, pods=False)
     return text

@@ -1,4 +1,4 @@
-"""Lists of names in the sections: of many only the first are shown."""
+"""Lists of names in the sections, which end after the first names."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ NAMED: Final = 8
 
 
 def named(names: Sequence[str]) -> str:
-    """Return names, of many the first and how many there are besides."""
+    """Return names; of many the first, and the number of the others."""
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return ", ".join(words.safe(name) for name in names[:NAMED]) + more
 
 
 def nodes(names: Sequence[str]) -> str:
-    """Return how many nodes there are, and which."""
+    """Return the number of nodes, and their names."""
     return f"{plural(len(names), 'node')} ({named(names)})" if names else "no node"
 
 
 def answer(allowed: Sequence[str], refused: Sequence[NodeRefusal], unknown: Sequence[str], terminal: Terminal) -> str:
-    """Return where a pod may go, a line for each reason that keeps it from nodes, and what is not looked at."""
+    """Return the nodes where a pod may go, a line for each reason against others, and the limits of this answer."""
     lines = [f"may go to {nodes(allowed)}"]
     lines += [f"not to {nodes(refusal.nodes)}: {words.safe(refusal.reason)}" for refusal in refused]
     lines += [f"not known: {words.safe(text)}" for text in unknown]

@@ -1,4 +1,4 @@
-"""Where one more pod of each group may go."""
+"""The nodes where one more pod of each group may go."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from kubectl_spread.render.sections.names import answer
 from kubectl_spread.render.terminal import Terminal, heading
 
 
-def placing(found: Explanation, terminal: Terminal) -> str:
-    """Return a block for each group of which no pod waits already; what waits has a section of its own."""
-    if isinstance(found.placing, UnsetType):
+def placing(explanation: Explanation, terminal: Terminal) -> str:
+    """Return a block for each group without pending pods, which have a section of their own."""
+    if isinstance(explanation.placing, UnsetType):
         return ""
-    told = {name for waiting in found.waiting for name in waiting.pods}
-    return "\n".join(_group(one, terminal) for one in found.placing if told.isdisjoint(one.pods))
+    waiting_pods = {name for waiting in explanation.waiting for name in waiting.pods}
+    return "\n".join(_group(group, terminal) for group in explanation.placing if waiting_pods.isdisjoint(group.pods))
 
 
-def _group(found: Placing, terminal: Terminal) -> str:
-    title = heading(f"next pod like {words.safe(found.pods[0])}", terminal)
-    unknown = found.unknown if isinstance(found.unknown, list) else ()
-    return f"{title}{answer(found.allowed, found.refused, unknown, terminal)}"
+def _group(group: Placing, terminal: Terminal) -> str:
+    title = heading(f"next pod like {words.safe(group.pods[0])}", terminal)
+    unknown = group.unknown if isinstance(group.unknown, list) else ()
+    return f"{title}{answer(group.allowed, group.refused, unknown, terminal)}"

@@ -1,4 +1,4 @@
-"""Whose the pods are: the owners, and the count of each row by revision."""
+"""The owners of the pods, and the count of each row by revision."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from kubectl_spread.render import words
 from kubectl_spread.render.terminal import Column, Terminal, heading, paragraph, table
 
 _COLUMNS: Final = 6
-"""How many domains have a column of their own."""
+"""The most domains that get a column each."""
 _INDENT: Final = "  "
 
 
-def rollup(found: Explanation, terminal: Terminal) -> str:
-    """Return the owners of the pods, and a table for each row that more than one revision or workload makes up."""
-    text = "".join(paragraph(line, _INDENT, terminal) for line in _owners(found.rollup.owners))
-    for row in found.rollup.rows:
+def rollup(explanation: Explanation, terminal: Terminal) -> str:
+    """Return the owners of the pods, and a table for each row with pods of several revisions or workloads."""
+    text = "".join(paragraph(line, _INDENT, terminal) for line in _owners(explanation.rollup.owners))
+    for row in explanation.rollup.rows:
         if _worth_a_table(row):
-            text += paragraph(_title(row, found), _INDENT, terminal) + _table(row, terminal)
+            text += paragraph(_title(row, explanation), _INDENT, terminal) + _table(row, terminal)
     return f"{heading('owners', terminal)}{text}" if text else ""
 
 
 def _owners(owners: Sequence[Owner]) -> list[str]:
-    """Return a line for each chain of owners, its last links side by side."""
+    """Return a line for each chain of owners; the last owners of a chain share the line."""
     chains: dict[tuple[str, ...], list[Owner]] = {}
     for owner in owners:
-        above = tuple(f"{one.kind} {one.name}" for one in owner.above)
+        above = tuple(f"{higher.kind} {higher.name}" for higher in owner.above)
         chains.setdefault((*above, owner.kind), []).append(owner)
     return [
-        " > ".join([*(words.safe(one) for one in above), f"{words.safe(kind)} {_links(links)}"])
+        " > ".join([*(words.safe(higher) for higher in above), f"{words.safe(kind)} {_links(links)}"])
         for (*above, kind), links in chains.items()
         if kind != "Pod"
     ]
@@ -49,13 +49,13 @@ def _revision(owner: Owner) -> str:
 
 
 def _worth_a_table(row: RowRollup) -> bool:
-    """Tell whether a row is more than the pods of one revision, which its domains show already."""
+    """Tell whether a row has more than the pods of one revision, whose counts its domains show already."""
     extra = not isinstance(row.other_pods, UnsetType) or not isinstance(row.terminating, UnsetType)
     return len(row.revisions) > 1 or extra
 
 
-def _title(row: RowRollup, found: Explanation) -> str:
-    return f"{words.short_path(row.path)}  {words.clause(found.constraints[row.row])}"
+def _title(row: RowRollup, explanation: Explanation) -> str:
+    return f"{words.short_path(row.path)}  {words.clause(explanation.constraints[row.row])}"
 
 
 def _table(row: RowRollup, terminal: Terminal) -> str:

@@ -1,4 +1,4 @@
-"""The clauses of a template without pods: what the API server would store for them, and what the API says."""
+"""The clauses of a template without pods: their selectors after the merge, and the answer of the API."""
 
 from __future__ import annotations
 
@@ -18,27 +18,29 @@ _REFUSES: Final = {
 }
 
 
-def templates(found: Explanation, terminal: Terminal) -> str:
+def templates(explanation: Explanation, terminal: Terminal) -> str:
     """Return one block for every clause."""
-    return "\n".join(_clause(one, terminal) for one in found.templates)
+    return "\n".join(_clause(clause, terminal) for clause in explanation.templates)
 
 
-def _clause(found: TemplateClause, terminal: Terminal) -> str:
-    title = f"{words.safe(found.path)}  {words.asked(found.topology_key, found.path, found.when_unsatisfiable)}"
-    if isinstance(found.max_skew, int):
-        title += f"  maxSkew {found.max_skew}"
+def _clause(clause: TemplateClause, terminal: Terminal) -> str:
+    title = (
+        f"{words.safe(clause.path)}  {words.requirement(clause.topology_key, clause.path, clause.when_unsatisfiable)}"
+    )
+    if isinstance(clause.max_skew, int):
+        title += f"  maxSkew {clause.max_skew}"
     lines = [
-        f"{'authored':<10} {words.safe(labels.describe(found.selector.authored))}",
-        f"{'merged':<10} {words.safe(labels.describe(found.selector.merged))}",
+        f"{'authored':<10} {words.safe(labels.describe(clause.selector.authored))}",
+        f"{'merged':<10} {words.safe(labels.describe(clause.selector.merged))}",
     ]
-    if found.presumed:
-        keys = ", ".join(words.safe(key) for key in found.presumed)
+    if clause.presumed:
+        keys = ", ".join(words.safe(key) for key in clause.presumed)
         lines.append(f"{'<value>':<10} what the controller will set as {keys}")
-    lines.append(f"{'API':<10} {_answer(found)}")
+    lines.append(f"{'API':<10} {_answer(clause)}")
     return heading(title, terminal) + "".join(paragraph(line, "  ", terminal) for line in lines)
 
 
-def _answer(found: TemplateClause) -> str:
-    if isinstance(found.refused, UnsetType):
+def _answer(clause: TemplateClause) -> str:
+    if isinstance(clause.refused, UnsetType):
         return "allows it"
-    return f"{_REFUSES[found.refused]}: {words.safe('; '.join(found.messages))}"
+    return f"{_REFUSES[clause.refused]}: {words.safe('; '.join(clause.messages))}"

@@ -1,4 +1,4 @@
-"""The title of ``explain``: which object, and of which cluster."""
+"""The title of ``explain``: the object and its cluster."""
 
 from __future__ import annotations
 
@@ -8,32 +8,34 @@ from kubectl_spread.render import about, words
 from kubectl_spread.render.terminal import Terminal, between_phrases, heading, paragraph
 
 
-def title(found: Explanation, terminal: Terminal) -> str:
-    """Return the name of the object and which cluster it is in."""
-    text = heading(f"{words.workload(found.object)} in {words.safe(found.namespace)}", terminal)
-    text += between_phrases(about.header(found.cluster, found.summary, found.constraints, scope=False), "  ", terminal)
-    if not found.constraints:
-        text += paragraph(_without_rows(found), "", terminal)
-    if isinstance(found.unconstrained, list):
-        text += paragraph(_defaults(len(found.unconstrained), found.summary.pods), "", terminal)
+def title(explanation: Explanation, terminal: Terminal) -> str:
+    """Return the name of the object, and its cluster."""
+    text = heading(f"{words.workload(explanation.object)} in {words.safe(explanation.namespace)}", terminal)
+    text += between_phrases(
+        about.header(explanation.cluster, explanation.summary, explanation.constraints, scope=False), "  ", terminal
+    )
+    if not explanation.constraints:
+        text += paragraph(_without_rows(explanation), "", terminal)
+    if isinstance(explanation.unconstrained, list):
+        text += paragraph(_defaults(len(explanation.unconstrained), explanation.summary.pods), "", terminal)
     return text
 
 
-def _without_rows(found: Explanation) -> str:
-    """Return how many pods and constraints there are, where no pod has any."""
-    count = plural(found.summary.pods, "pod")
+def _without_rows(explanation: Explanation) -> str:
+    """Return the numbers of pods and constraints, for pods without constraints."""
+    count = plural(explanation.summary.pods, "pod")
     nothing = "no spread constraint and no affinity term with keys"
-    if found.summary.pods or not found.summary.templates:
+    if explanation.summary.pods or not explanation.summary.templates:
         return f"{count}, {nothing}"
-    spread = sum(isinstance(one.when_unsatisfiable, str) for one in found.templates)
-    terms = len(found.templates) - spread
+    spread = sum(isinstance(clause.when_unsatisfiable, str) for clause in explanation.templates)
+    terms = len(explanation.templates) - spread
     has = [plural(spread, "spread constraint")] if spread else []
     has += [f"{plural(terms, 'affinity term')} with keys"] if terms else []
     return f"{count}; the template has {' and '.join(has) or nothing}"
 
 
 def _defaults(number: int, pods: int) -> str:
-    """Return that the scheduler's own constraints apply to so many of the pods."""
+    """Return how many of the pods have no constraints, so that the scheduler's defaults apply."""
     which = "" if number == pods else f"{number} of {plural(pods, 'pod')}: "
     whose = "its" if number == pods else "their"
     return f"{which}no constraints of {whose} own: the scheduler's defaults apply (--defaults, --scheduler-config)"

@@ -1,4 +1,4 @@
-"""What keeps the pending pods, in our words and in the scheduler's own."""
+"""The reasons why pods are pending, from our simulation and from the scheduler's events."""
 
 from __future__ import annotations
 
@@ -20,54 +20,56 @@ _NOT_RETRIED: Final = (
 )
 
 
-def waiting(found: Explanation, terminal: Terminal) -> str:
-    """Return a block for the pending pods that are alike."""
-    return "\n".join(_block(one, terminal) for one in found.waiting)
+def waiting(explanation: Explanation, terminal: Terminal) -> str:
+    """Return a block for each group of pending pods that are alike."""
+    return "\n".join(_block(group, terminal) for group in explanation.waiting)
 
 
-def _block(found: Waiting, terminal: Terminal) -> str:
-    text = heading(f"{plural(len(found.pods), 'pending pod')}: {named(found.pods)}", terminal)
-    if not isinstance(found.gates, UnsetType):
-        gated = f"not looked at by the scheduler before its gates are removed: {named(found.gates)}"
+def _block(group: Waiting, terminal: Terminal) -> str:
+    text = heading(f"{plural(len(group.pods), 'pending pod')}: {named(group.pods)}", terminal)
+    if not isinstance(group.gates, UnsetType):
+        gated = f"not looked at by the scheduler before its gates are removed: {named(group.gates)}"
         text += paragraph(gated, "  ", terminal)
-    unknown = found.unknown if isinstance(found.unknown, list) else ()
-    text += answer(found.allowed, found.refused, unknown, terminal)
-    return text + _inert(found, terminal) + _said(found, terminal)
+    unknown = group.unknown if isinstance(group.unknown, list) else ()
+    text += answer(group.allowed, group.refused, unknown, terminal)
+    return text + _inert(group, terminal) + _event(group, terminal)
 
 
-def _inert(found: Waiting, terminal: Terminal) -> str:
-    if isinstance(found.inert, UnsetType):
+def _inert(group: Waiting, terminal: Terminal) -> str:
+    if isinstance(group.inert, UnsetType):
         return ""
-    text = "".join(paragraph(_told(one), "  ", terminal) for one in found.inert)
-    return text if isinstance(found.gates, list) else text + paragraph(_NOT_RETRIED, "  ", terminal)
+    text = "".join(paragraph(_inert_text(inert), "  ", terminal) for inert in group.inert)
+    return text if isinstance(group.gates, list) else text + paragraph(_NOT_RETRIED, "  ", terminal)
 
 
-def _told(inert: Inert) -> str:
+def _inert_text(inert: Inert) -> str:
     path, key = words.short_path(inert.path), words.safe(inert.key)
     stored, label = words.value(inert.stored), words.value(inert.label)
     return f"{path} holds it back nowhere: {key} was {stored} and is {label} now, so it selects no pod"
 
 
-def _said(found: Waiting, terminal: Terminal) -> str:
-    said = found.event
-    if isinstance(said, UnsetType):
-        return _status(found, terminal)
-    when = paragraph(f"the scheduler's own words, {_when(said)}", "  ", terminal)
-    return when + paragraph(words.safe(said.message), "    ", terminal)
+def _event(group: Waiting, terminal: Terminal) -> str:
+    event = group.event
+    if isinstance(event, UnsetType):
+        return _status(group, terminal)
+    when = paragraph(f"the scheduler's own words, {_when(event)}", "  ", terminal)
+    return when + paragraph(words.safe(event.message), "    ", terminal)
 
 
-def _status(found: Waiting, terminal: Terminal) -> str:
-    """Return what the pods' own status says, where no event was read."""
-    told = found.condition
-    if isinstance(told, UnsetType):
-        return "" if isinstance(found.gates, list) else "  no FailedScheduling event was read\n"
-    reason = f" ({words.safe(told.reason)})" if told.reason else ""
-    since = "" if isinstance(told.since, UnsetType) else f", since {told.since}"
-    about = f"no FailedScheduling event was read; the status of {words.safe(told.pod)} says PodScheduled=False{reason}"
-    return paragraph(f"{about}{since}:", "  ", terminal) + paragraph(words.safe(told.message), "    ", terminal)
+def _status(group: Waiting, terminal: Terminal) -> str:
+    """Return the condition in the pods' status, for pods without an event."""
+    condition = group.condition
+    if isinstance(condition, UnsetType):
+        return "" if isinstance(group.gates, list) else "  no FailedScheduling event was read\n"
+    reason = f" ({words.safe(condition.reason)})" if condition.reason else ""
+    since = "" if isinstance(condition.since, UnsetType) else f", since {condition.since}"
+    about = (
+        f"no FailedScheduling event was read; the status of {words.safe(condition.pod)} says PodScheduled=False{reason}"
+    )
+    return paragraph(f"{about}{since}:", "  ", terminal) + paragraph(words.safe(condition.message), "    ", terminal)
 
 
-def _when(said: Said) -> str:
-    times = "once" if said.count == 1 else f"{said.count} times"
-    last = "" if isinstance(said.last, UnsetType) else f", last at {said.last}"
-    return f"{times} about {words.safe(said.pod)}{last}:"
+def _when(event: Said) -> str:
+    times = "once" if event.count == 1 else f"{event.count} times"
+    last = "" if isinstance(event.last, UnsetType) else f", last at {event.last}"
+    return f"{times} about {words.safe(event.pod)}{last}:"

@@ -1,4 +1,4 @@
-"""SPR2xx: which pods count together, all revisions at once or each pod by itself."""
+"""SPR2xx: constraints that count all revisions together, or each pod by itself."""
 
 from __future__ import annotations
 
@@ -30,48 +30,48 @@ _ONE_POD_EACH: Final = frozenset(
 )
 _RUNS: Final = ("batch.kubernetes.io/job-name", "job-name")
 _ENOUGH: Final = 3
-"""So many pods of one revision, each with its own value, are not a coincidence."""
+"""The least number of pods of one revision that proves that their distinct values are by design."""
 _BY_HAND: Final = "after a rollout, evict pods of the fullest domain"
 
 
 def _counts_old_revisions(subject: RuleInput) -> Iterator[Evidence]:
-    """Tell where pods of several revisions count together now, or would in a rollout of a template without pods."""
-    found = [variant for variant in subject.variants if variant.term.spread and variant.term.required]
-    counted = _together_now(found, subject) if subject.template is None else _in_a_rollout(found, subject)
+    """Yield pods of several revisions that count together now, or a template whose rollout would count them so."""
+    variants = [variant for variant in subject.variants if variant.term.spread and variant.term.required]
+    counted = _together_now(variants, subject) if subject.template is None else _in_a_rollout(variants, subject)
     has_keys = subject.audit.context.behaviour.scheduler_adds_match_label_keys
     for evidence in together((variant, {"revisions": revisions}) for variant, revisions in counted):
         yield msgspec.structs.replace(evidence, fix=None if has_keys else _BY_HAND)
 
 
-def _in_a_rollout(found: list[TermVariant], subject: RuleInput) -> Iterator[tuple[TermVariant, str]]:
-    """Yield the message on a template that rolls; stored pods, where evaluated, show it themselves when it happens."""
+def _in_a_rollout(variants: list[TermVariant], subject: RuleInput) -> Iterator[tuple[TermVariant, str]]:
+    """Yield the variants of a template that rolls; stored pods of its workload have findings of their own."""
     template = subject.template
     if template is not None and template.rolls and template.replicas not in (0, 1) and not subject.beside_pods:
-        yield from ((variant, "all revisions") for variant in found if _mixes(variant, subject))
+        yield from ((variant, "all revisions") for variant in variants if _mixes(variant, subject))
 
 
 def _mixes(variant: TermVariant, subject: RuleInput) -> bool:
-    """Tell whether a constraint counts its own pods and names nothing by which revisions could differ."""
+    """Tell whether a constraint counts its own pods and has no key that differs between revisions."""
     if variant.effective is None or variant.unmet or counts_nothing(variant.effective, subject.audit.context.behaviour):
         return False
     return not variant.term.match_label_keys and _HASH not in labelselectors.keys(variant.effective)
 
 
 class _Revision(msgspec.Struct, frozen=True):
-    """Pods of one revision of one Deployment; ``number`` tells how new it is."""
+    """Pods of one revision of one Deployment; a newer revision has a higher ``number``."""
 
     variant: TermVariant
     deployment: ObjectRef
     number: int
 
 
-def _together_now(variants_of_pods: list[TermVariant], subject: RuleInput) -> Iterator[tuple[TermVariant, str]]:
-    """Yield what has the newest revision of a Deployment and counts pods of others too, with all that it counts."""
-    if len({variant.labels[_HASH] for variant in variants_of_pods if _HASH in variant.labels}) <= 1:
+def _together_now(variants: list[TermVariant], subject: RuleInput) -> Iterator[tuple[TermVariant, str]]:
+    """Yield variants of a Deployment's newest revision that count pods of others too, with all counted revisions."""
+    if len({variant.labels[_HASH] for variant in variants if _HASH in variant.labels}) <= 1:
         return
     newest: dict[ObjectRef, int] = {}
     standing: dict[ObjectRef, Labelled[_Revision]] = {}
-    for revision in (revision for variant in variants_of_pods for revision in _revision(variant, subject)):
+    for revision in (revision for variant in variants for revision in _revision(variant, subject)):
         newest[revision.deployment] = max(revision.number, newest.get(revision.deployment, 0))
         standing.setdefault(revision.deployment, Labelled()).add(revision.variant.labels, revision)
     for deployment, revisions in standing.items():
@@ -85,7 +85,7 @@ def _together_now(variants_of_pods: list[TermVariant], subject: RuleInput) -> It
 
 
 def _revision(variant: TermVariant, subject: RuleInput) -> Iterator[_Revision]:
-    """Yield the revision of pods that a Deployment owns and that do not all leave."""
+    """Yield the revision of pods of a Deployment, unless all of them are terminating."""
     staying = next((pod for pod in variant.pods if not pod.terminating), None)
     if staying is None or _HASH not in variant.labels:
         return
@@ -95,13 +95,13 @@ def _revision(variant: TermVariant, subject: RuleInput) -> Iterator[_Revision]:
 
 
 def _own_group(subject: RuleInput) -> Iterator[Evidence]:
-    """Name the first key by which no pod counts another one."""
-    found = [variant for variant in subject.variants if variant.term.spread and not variant.unmet]
+    """Yield the first key by which no pod counts another one."""
+    variants = [variant for variant in subject.variants if variant.term.spread and not variant.unmet]
     relabelled = {key.key for member in subject.members(Verdict.STALE_LABEL) for key in member.keys}
-    for key in dict.fromkeys(key for variant in found for key in variant.term.match_label_keys):
+    for key in dict.fromkeys(key for variant in variants for key in variant.term.match_label_keys):
         if key in relabelled:
             continue
-        having = [variant for variant in found if key in variant.term.match_label_keys and key in variant.labels]
+        having = [variant for variant in variants if key in variant.term.match_label_keys and key in variant.labels]
         alone = _alone if subject.template is None else _alone_by_name
         if having and alone(having, key, subject):
             yield from together((variant, {"key": key}) for variant in having)
@@ -109,7 +109,7 @@ def _own_group(subject: RuleInput) -> Iterator[Evidence]:
 
 
 def _alone_by_name(having: list[TermVariant], key: str, subject: RuleInput) -> bool:
-    """Tell whether the pods of a template can only be alone; an index may be shared with pods of other templates."""
+    """Tell whether no pods of a template share a value of the key, nor pods of other templates."""
     if key not in _ONE_POD_EACH:
         return False
     others = (other for other in subject.audit.templates if other is not subject.template)
@@ -120,20 +120,20 @@ def _shares(variant: TermVariant, key: str, other: Template, subject: RuleInput)
     """Tell whether a constraint may count pods of another template."""
     if other.namespace != subject.namespace or key not in other.labels or variant.authored is None:
         return False
-    known = {name: text for name, text in other.labels.items() if text != PRESUMED}
+    fixed = {name: text for name, text in other.labels.items() if text != PRESUMED}
     return all(
-        labelselectors.satisfies(asked, known)
-        for asked in labelselectors.requirements(variant.authored)
-        if other.labels.get(asked.key) != PRESUMED
+        labelselectors.satisfies(requirement, fixed)
+        for requirement in labelselectors.requirements(variant.authored)
+        if other.labels.get(requirement.key) != PRESUMED
     )
 
 
 def _alone(having: list[TermVariant], key: str, subject: RuleInput) -> bool:
-    """Tell whether each pod has its own value of a key and its constraint counts no pod but itself."""
+    """Tell whether each pod has its own value of a key and its constraint counts no other pod."""
     values = Counter[str]()
     for variant in having:
         values[variant.labels[key]] += variant.number
-    if any(number > 1 for number in values.values()) or not _telling(having, key):
+    if any(number > 1 for number in values.values()) or not _distinct_by_design(having, key):
         return False
     sharing: dict[str, list[tuple[Labels, int]]] = {}
     for labels, number in _pods_with(key, subject):
@@ -141,8 +141,8 @@ def _alone(having: list[TermVariant], key: str, subject: RuleInput) -> bool:
     return all(_matching(variant.effective, sharing.get(variant.labels[key], ())) <= 1 for variant in having)
 
 
-def _telling(having: list[TermVariant], key: str) -> bool:
-    """Tell whether distinct values are by design: the key's own, or on several pods of one revision and run."""
+def _distinct_by_design(having: list[TermVariant], key: str) -> bool:
+    """Tell whether distinct values are by design: of the key, or since several pods of one revision and run differ."""
     if key in _ONE_POD_EACH:
         return True
     if key in REVISION_KEYS or key in BINDING_KEYS:
@@ -156,7 +156,7 @@ def _run_of(labels: Labels) -> str:
 
 
 def _pods_with(key: str, subject: RuleInput) -> Iterator[tuple[Labels, int]]:
-    """Yield the labels of all pods of the namespace that have a key, with their number: the bound, then the pending."""
+    """Yield the labels and numbers of all pods of the namespace with a key: the bound pods, then the pending ones."""
     for labels, per_node in subject.audit.snapshot.population(subject.namespace):
         if key in labels:
             yield labels, per_node.total()
@@ -169,8 +169,8 @@ def _pending(pod: PodRecord, namespace: str) -> bool:
     return pod.shape.namespace == namespace and not pod.node
 
 
-def _matching(selector: LabelSelector | None, found: Iterable[tuple[Labels, int]]) -> int:
-    return sum(number for labels, number in found if labelselectors.matches(selector, labels))
+def _matching(selector: LabelSelector | None, counts: Iterable[tuple[Labels, int]]) -> int:
+    return sum(number for labels, number in counts if labelselectors.matches(selector, labels))
 
 
 COUNTS_OLD_REVISIONS: Final = Rule(

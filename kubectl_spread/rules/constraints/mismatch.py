@@ -1,4 +1,4 @@
-"""SPR206: a spread constraint that does not select the pods that have it."""
+"""SPR206: spread constraints that do not select their own pods."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _RESTART_OR_FIND: Final = "find what changed the label of the pods; if only the 
 
 
 def _self_mismatch(subject: RuleInput) -> Iterator[Evidence]:
-    """Tell of selectors that do not fit, and apart from these of pods that lost a label that their template has."""
+    """Yield pods whose selector does not fit, and in another piece pods that lost a label that their template has."""
     plain: list[tuple[TermVariant, Values]] = []
     changed: list[tuple[TermVariant, Values]] = []
     fixes: list[str] = []
@@ -46,26 +46,26 @@ def _owner(variant: TermVariant, subject: RuleInput) -> OwnerRecord | None:
 
 
 def _agrees(variant: TermVariant, owner: OwnerRecord) -> bool:
-    """Tell whether pods with the labels of their template would meet what the selector asks for."""
-    return all(labelselectors.satisfies(asked, owner.template_labels) for asked in variant.unmet)
+    """Tell whether pods with the labels of their template would meet the unmet requirements."""
+    return all(labelselectors.satisfies(requirement, owner.template_labels) for requirement in variant.unmet)
 
 
 def _mismatch(variant: TermVariant, owner: OwnerRecord | None) -> Values:
-    asked = labelselectors.describe_requirements(variant.authored or LabelSelector(), variant.unmet)
-    keys = list(dict.fromkeys(one.key for one in variant.unmet))
-    have = _shown(keys, variant.labels)
-    return {"asked": ", ".join(asked), "have": have, "template": _beside(keys, have, owner)}
+    requirements = labelselectors.describe_requirements(variant.authored or LabelSelector(), variant.unmet)
+    keys = list(dict.fromkeys(requirement.key for requirement in variant.unmet))
+    have = _label_texts(keys, variant.labels)
+    return {"asked": ", ".join(requirements), "have": have, "template": _of_owner(keys, have, owner)}
 
 
-def _beside(keys: Iterable[str], have: str, owner: OwnerRecord | None) -> str:
-    """Return what the pods' template has, as a clause of the message; "" where it was not read."""
+def _of_owner(keys: Iterable[str], have: str, owner: OwnerRecord | None) -> str:
+    """Return the labels of the pods' template, as a part of the message; "" if it was not read."""
     if owner is None:
         return ""
-    whose, there = f"the template of {owner.ref.kind} {owner.ref.name}", _shown(keys, owner.template_labels)
+    whose, there = f"the template of {owner.ref.kind} {owner.ref.name}", _label_texts(keys, owner.template_labels)
     return f", as {whose} has" if there == have else f", while {whose} has {there}"
 
 
-def _shown(keys: Iterable[str], labels: Labels) -> str:
+def _label_texts(keys: Iterable[str], labels: Labels) -> str:
     return ", ".join(f"{key}={value(labels[key])}" if key in labels else f"no label {key}" for key in keys)
 
 

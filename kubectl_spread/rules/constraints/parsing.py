@@ -1,4 +1,4 @@
-"""SPR2xx: selectors that the API took long ago and that the scheduler cannot parse."""
+"""SPR2xx: selectors that older API servers accepted and that the scheduler cannot parse."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from kubectl_spread.rules.rule_input import InputPart, RuleInput, TermVariant
 
 
 def _unparseable(subject: RuleInput) -> Iterator[Evidence]:
-    """Tell of stored pods, of the pending ones alone if there are any; a manifest with such a selector is refused."""
-    found = [variant for variant in subject.variants if variant.stored and variant.term.parse_error]
-    waiting = [variant for variant in found if _fails(variant)]
+    """Yield stored pods, or only the pending ones if there are any; a manifest with such a selector is refused."""
+    variants = [variant for variant in subject.variants if variant.stored and variant.term.parse_error]
+    waiting = [variant for variant in variants if _fails(variant)]
     if waiting:
         yield from together(((variant, _values(variant, _of_pending(variant))) for variant in waiting), Severity.ERROR)
         return
-    told = [(variant, *_effect(variant)) for variant in found]
-    worst = max((severity for _, severity, _ in told), default=None)
-    yield from together(((variant, _values(variant, effect)) for variant, _, effect in told), worst)
+    effects = [(variant, *_effect(variant)) for variant in variants]
+    worst = max((severity for _, severity, _ in effects), default=None)
+    yield from together(((variant, _values(variant, effect)) for variant, _, effect in effects), worst)
 
 
 def _fails(variant: TermVariant) -> bool:
-    """Tell whether the pods wait for a scheduler that fails on the selector."""
+    """Tell whether the pods are pending and their scheduler fails on the selector."""
     profile = None if variant.view is None else variant.view.shape.profile
-    heeded = profile is not None and (not variant.term.spread or profile.heeds(hard=variant.term.required))
-    return heeded and _pending(variant)
+    used = profile is not None and (not variant.term.spread or profile.heeds(hard=variant.term.required))
+    return used and _pending(variant)
 
 
 def _pending(variant: TermVariant) -> bool:
@@ -45,7 +45,7 @@ def _of_pending(variant: TermVariant) -> str:
 
 
 def _effect(variant: TermVariant) -> tuple[Severity, str]:
-    """Return what the selector does to pods that run, or that wait for another scheduler, and how bad that is."""
+    """Return the severity and the effect of the selector on pods that run, or that wait for another scheduler."""
     if _pending(variant):
         return Severity.INFO, "what the scheduler of these pods makes of it is not known"
     if variant.term.spread:

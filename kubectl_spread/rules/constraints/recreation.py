@@ -1,4 +1,4 @@
-"""SPR207: what is stored, sent to the API once more."""
+"""SPR207: stored pods that the API would refuse to create again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CORRECT: Final = "correct the field that the error names in the saved manifest 
 
 
 def _refused_again(subject: RuleInput) -> Iterator[Evidence]:
-    """Name the stored pods that could not be created as they stand; an owner makes new ones from its template."""
+    """Yield stored pods that could not be created as they are; an owner makes new ones from its template."""
     if not subject.audit.context.inquiry.recreate:
         return
     pods, errors = refused_pods(subject, subject.audit.acceptance.creations)

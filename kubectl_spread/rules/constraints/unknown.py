@@ -22,11 +22,11 @@ def _unknown_field(subject: RuleInput) -> Iterator[Evidence]:
         yield Evidence(pods, values, fix=_fix(field.path, field.meant))
 
 
-def _fix(path: FieldPath, meant: FieldPath) -> str | None:
-    """Return what to do about a field; None where nobody can tell which one was meant."""
-    if not meant:
+def _fix(path: FieldPath, intended: FieldPath) -> str | None:
+    """Return the fix for a field; None if the intended field is unknown."""
+    if not intended:
         return None
-    return _RENAME if path[:-1] == meant[:-1] else _MOVE
+    return _RENAME if path[:-1] == intended[:-1] else _MOVE
 
 
 UNKNOWN_FIELD: Final = Rule(

@@ -1,4 +1,4 @@
-"""SPR2xx: the constraint or term by itself: what the API says to it, and what it can select."""
+"""SPR2xx: constraints and terms that the API refuses, or that select nothing."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def _pods_refused(subject: RuleInput) -> Iterator[Evidence]:
 
 
 def _errors(refusal: Refusal) -> str:
-    """Return the API's errors, each once, as the API does."""
+    """Return the API's errors, each of them once, as the API does."""
     return "; ".join(dict.fromkeys(refusal.messages))
 
 
 def _seen(refusal: Refusal, events: list[EventRecord]) -> str:
-    """Return what the cluster said when it tried, as an end of the message; "" where it said nothing.
+    """Return the events of the attempts to create pods, as the end of the message; "" without events.
 
-    An event that quotes the errors is preferred to a newer one, which may be about a quota.
+    An event with the errors comes before a newer one, which may be about a quota.
     """
     quoting = [event for event in events if all(message in event.message for message in refusal.messages)]
     for event in (quoting or events)[:1]:
@@ -56,10 +56,10 @@ def _seen(refusal: Refusal, events: list[EventRecord]) -> str:
 
 
 def _repeated_key(subject: RuleInput) -> Iterator[Evidence]:
-    """Name keys that are listed twice where that is not refused now."""
-    found = [variant for variant in subject.variants if _repeats(variant.term)]
-    yield from together((variant, values) for variant in found if (values := _repeated_match(variant)))
-    mismatches = ((variant, values) for variant in found if (values := _repeated_mismatch(variant)))
+    """Yield duplicate keys that are not refused now."""
+    variants = [variant for variant in subject.variants if _repeats(variant.term)]
+    yield from together((variant, values) for variant in variants if (values := _repeated_match(variant)))
+    mismatches = ((variant, values) for variant in variants if (values := _repeated_mismatch(variant)))
     yield from together(mismatches, Severity.INFO)
 
 
@@ -84,10 +84,10 @@ def _repeated(field: str, keys: Sequence[str], effect: str) -> Values:
 
 
 def _null_selector(subject: RuleInput) -> Iterator[Evidence]:
-    found = [variant for variant in subject.variants if variant.term.selector is None]
-    never = [variant for variant in found if _never_fits(variant)]
+    variants = [variant for variant in subject.variants if variant.term.selector is None]
+    never = [variant for variant in variants if _never_fits(variant)]
     yield from together(
-        ((variant, {"effect": _effect_of_null(variant, never=bool(never))}) for variant in never or found),
+        ((variant, {"effect": _effect_of_null(variant, never=bool(never))}) for variant in never or variants),
         Severity.ERROR if never else Severity.WARNING,
     )
 
@@ -99,9 +99,9 @@ def _effect_of_null(variant: TermVariant, *, never: bool) -> str:
 
 
 def _never_fits(variant: TermVariant) -> bool:
-    """Tell whether a term asks for a pod to stand next to, which there can never be, of pods that are yet to be placed.
+    """Tell whether a required affinity term of pending pods can never be met.
 
-    That no pod matches excuses only pods that match the term themselves.
+    The scheduler ignores a term that no pod matches only for pods that match it themselves.
     """
     asks = variant.term.required and "podAffinity" in variant.term.path
     return asks and not any(pod.node for pod in variant.pods)
@@ -118,7 +118,7 @@ def _empty_selector(subject: RuleInput) -> Iterator[Evidence]:
 
 
 def _count_of_empty(subject: RuleInput, *, hard: bool) -> str:
-    """Return what a scheduler that does count pods makes of an empty selector."""
+    """Return how a scheduler that counts pods for an empty selector would count them."""
     other = subject.audit.context.inquiry.upgrade
     pods = sum(counts.total() for _, counts in subject.audit.snapshot.population(subject.namespace))
     counted = f"counts all pods of the namespace{f' ({pods} now)' if pods else ''}"

@@ -1,4 +1,4 @@
-"""SPR2xx: properties of a workload, or its other requests, that keep its constraints from doing anything."""
+"""SPR2xx: kinds and other fields of a workload that keep its constraints from having an effect."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _CURRENT_KEYS: Final = {
 
 
 def _daemon_set_spread(subject: RuleInput) -> Iterator[Evidence]:
-    found = [variant for variant in subject.variants if variant.kind == "DaemonSet" and variant.term.spread]
-    refusing = [variant for variant in found if _may_refuse(variant, subject)]
+    variants = [variant for variant in subject.variants if variant.kind == "DaemonSet" and variant.term.spread]
+    refusing = [variant for variant in variants if _may_refuse(variant, subject)]
     effect = "the constraint can only keep one from its node" if refusing else "there is nothing to spread"
     yield from together(
-        ((variant, {"effect": effect}) for variant in refusing or found),
+        ((variant, {"effect": effect}) for variant in refusing or variants),
         Severity.WARNING if refusing else Severity.INFO,
     )
 
 
 def _may_refuse(variant: TermVariant, subject: RuleInput) -> bool:
-    """Tell whether a constraint counts more than the pod on the one node that it could run on."""
+    """Tell whether a constraint may refuse the only node of its pod."""
     if variant.term.constraint is None:
         return False
     constraint = working_constraint(variant.term.constraint, variant.effective, subject.audit.context.behaviour)
@@ -42,7 +42,7 @@ def _may_refuse(variant: TermVariant, subject: RuleInput) -> bool:
 
 
 def _node_name(subject: RuleInput) -> Iterator[Evidence]:
-    """Tell what was given a node by its author, once a workload; a stored pod has its node from the scheduler."""
+    """Yield pods with a node in their manifest, once for each workload; stored pods have it from the scheduler."""
     if subject.template is not None and subject.template.spec.node_name:
         values: Values = {"node": subject.template.spec.node_name}
         yield from together(((variant, values) for variant in subject.variants if variant.first), Severity.WARNING)
@@ -54,7 +54,7 @@ def _node_name(subject: RuleInput) -> Iterator[Evidence]:
 
 
 def _unknown_scheduler(subject: RuleInput) -> Iterator[Evidence]:
-    """Tell once a workload with spread constraints; a name that is not set means the default scheduler."""
+    """Yield pods of unknown schedulers, once for each workload; an unset name means the default scheduler."""
     yield from together(
         (variant, {"scheduler": variant.scheduler_name})
         for variant in subject.variants

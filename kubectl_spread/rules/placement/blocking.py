@@ -1,4 +1,4 @@
-"""SPR3xx: pods that no node will take, because of their constraints."""
+"""SPR3xx: pods that no node accepts, because of their constraints."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _blocked(subject: RuleInput) -> Iterator[Evidence]:
 
 
 def _answer(group: EvaluatedGroup) -> str:
-    """Return how many nodes refuse the pods of a group, and why."""
+    """Return the number of nodes that refuse the pods of a group, with the reasons."""
     answer = group.view.node_answer
     if answer is None:
         return ""

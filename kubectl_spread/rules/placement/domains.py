@@ -1,4 +1,4 @@
-"""SPR3xx: how many domains there are, and whether they are what they seem."""
+"""SPR3xx: missing domains, a single domain, and domains with an empty value."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def _too_few_domains(subject: RuleInput) -> Iterator[Evidence]:
 
 
 def _left_out(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> str:
-    """Return the domains whose nodes the constraint's policies leave out, each with what keeps the pods away."""
+    """Return the domains whose nodes the constraint's policies leave out, each with the reasons."""
     shape, key = row.views[0][0].shape, spread.constraint.topology_key
     outside: dict[str, list[Obstacle | None]] = {}
     for node in audit.nodes.nodes:
         domain = node.metadata.labels.get(key)
         if domain is not None and domain not in spread.match_num:
             outside.setdefault(domain, []).append(audit.obstacles.of(shape, node.metadata.name))
-    texts = [f"{value(domain)} ({obstacles.summary(found)})" for domain, found in sorted(outside.items()) if any(found)]
+    texts = [f"{value(domain)} ({obstacles.summary(there)})" for domain, there in sorted(outside.items()) if any(there)]
     return f"; left out: {', '.join(texts)}" if texts else ""
 
 
@@ -57,7 +57,7 @@ def _empty_value(subject: RuleInput) -> Iterator[Evidence]:
 
 
 def _with_empty_value(spread: Spread, audit: Audit) -> int:
-    """Return how many nodes have the value ""; for a default of the system those without the label are there too."""
+    """Return the number of nodes with the value ""; a system default has nodes without the label in this domain too."""
     if not spread.constraint.lenient or "" not in spread.match_num:
         return spread.domains.nodes.get("", 0)
     key, inside = spread.constraint.topology_key, spread.domains.value_of
@@ -70,14 +70,14 @@ def _missing_domains(subject: RuleInput) -> Iterator[Evidence]:
         key = spread.constraint.topology_key
         if key not in expected:
             continue
-        labels = (node.metadata.labels for node in subject.audit.nodes.nodes)
-        known = {found[key] for found in labels if key in found}
-        if len(known) < expected[key]:
+        labels_of_nodes = (node.metadata.labels for node in subject.audit.nodes.nodes)
+        domains = {labels[key] for labels in labels_of_nodes if key in labels}
+        if len(domains) < expected[key]:
             values: dict[str, str | int] = {
                 "topology_key": key,
-                "domains": len(known),
+                "domains": len(domains),
                 "expected": expected[key],
-                "bound": "" if spread.constraint.min_domains > len(known) else "; minDomains does not ask for more",
+                "bound": "" if spread.constraint.min_domains > len(domains) else "; minDomains does not ask for more",
             }
             yield Evidence(names(row), values, at_most_info(row))
             return

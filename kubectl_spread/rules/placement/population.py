@@ -1,4 +1,4 @@
-"""SPR3xx: which pods make a skew, and which do not count."""
+"""SPR3xx: pods that cause a skew, and pods that do not count."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LABEL: Final = "label the nodes with the topology keys of the pods' constraints
 
 
 def _older_revision(subject: RuleInput) -> Iterator[Evidence]:
-    """Tell where pods of older revisions decide whether the skew is within maxSkew."""
+    """Yield rows in which pods of older revisions decide whether the skew is within maxSkew."""
     revisions = subject.audit.revisions.of(subject.workload)
     if len(revisions) < 2:  # noqa: PLR2004 - one revision is never older than another
         return
@@ -51,17 +51,17 @@ def _older_revision(subject: RuleInput) -> Iterator[Evidence]:
 
 
 def _terminating(subject: RuleInput) -> Iterator[Evidence]:
-    """Tell where terminating pods, which do not count, are what is missing in a domain."""
+    """Yield rows in which a domain has too few pods because some are terminating, which do not count."""
     for row, spread in subject.counted:
-        leaving = subject.audit.views.terminating(subject.namespace, spread)
-        if not leaving:
+        terminating = subject.audit.views.terminating(subject.namespace, spread)
+        if not terminating:
             continue
-        with_them = spread.changed(leaving)
+        with_them = spread.changed(terminating)
         ends_skew = spread.exceeds_max_skew and not with_them.exceeds_max_skew
         if ends_skew or (spread.constraint.hard and with_them.frees(spread)):
             values: dict[str, str | int] = {
-                "terminating": plural(sum(leaving.values()), "terminating pod"),
-                "domains": ", ".join(value(domain) for domain in sorted(leaving)),
+                "terminating": plural(sum(terminating.values()), "terminating pod"),
+                "domains": ", ".join(value(domain) for domain in sorted(terminating)),
                 "skew": spread.skew,
                 "with_them": with_them.skew,
             }
@@ -88,7 +88,7 @@ def _uncounted(subject: RuleInput) -> Iterator[Evidence]:
 
 
 def _missing(subject: RuleInput, spread: Spread) -> Counter[str | None]:
-    """Count the pods on nodes that were not read by the domain of the nodes; None: it is not known."""
+    """Count the pods on nodes outside the node list by domain; None stands for an unknown domain."""
     constraint, listed = spread.constraint, {node.metadata.name for node in subject.audit.nodes.nodes}
     domains: Counter[str | None] = Counter()
     if constraint.selector is not None:
@@ -99,26 +99,26 @@ def _missing(subject: RuleInput, spread: Spread) -> Counter[str | None]:
 
 
 def _domain(node: str, labels: Labels, topology_key: str) -> str | None:
-    """Return the domain of a node that was not read, as the labels show that a pod got when it was bound to it."""
+    """Return the domain of a node outside the node list, from the labels that binding wrote to its pod."""
     return node if topology_key == _HOSTNAME else labels.get(topology_key) if topology_key in BINDING_KEYS else None
 
 
 def _change_skew(missing: Mapping[str | None, int], spread: Spread) -> bool:
-    """Tell whether the skew would be another one, or might be, if the pods on nodes that were not read counted."""
-    known = {domain: number for domain, number in missing.items() if domain is not None}
-    return known.keys() != missing.keys() or spread.with_domains(known).skew != spread.skew
+    """Tell whether the skew would or might differ if the pods on nodes outside the node list counted."""
+    counts = {domain: number for domain, number in missing.items() if domain is not None}
+    return counts.keys() != missing.keys() or spread.with_domains(counts).skew != spread.skew
 
 
 def _counting_fix(reasons: Counter[str]) -> str | None:
-    """Return how pods could count, by the commonest reason for which they do not; None: by the policies."""
-    commonest = max(sorted(reasons), key=lambda reason: reasons[reason])
-    if commonest in (_EXCLUDED, _TAINTED):
+    """Return the fix for the most frequent reason why pods do not count; None stands for the rule's own fix."""
+    main_reason = max(sorted(reasons), key=lambda reason: reasons[reason])
+    if main_reason in (_EXCLUDED, _TAINTED):
         return None
-    return _GONE if commonest == _UNKNOWN else _LABEL
+    return _GONE if main_reason == _UNKNOWN else _LABEL
 
 
 def _reasons(outside: Mapping[str, int], row: EvaluatedConstraint, spread: Spread, audit: Audit) -> Counter[str]:
-    """Return why pods do not count, with the number of pods for each reason."""
+    """Return the reasons why pods do not count, with the number of pods for each."""
     usable = audit.nodes.usable(row.views[0][0].shape.placement)
     labels = {node.metadata.name: node.metadata.labels for node in audit.nodes.nodes}
     reasons: Counter[str] = Counter()

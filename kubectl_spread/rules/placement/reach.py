@@ -44,17 +44,17 @@ def _schedulable(audit: Audit, placement: Placement, node: str) -> bool:
 
 
 def _held_down(subject: RuleInput) -> Iterator[Evidence]:
-    """Name the domains that hold the minimum although no pod can go there, where others would give a higher one."""
+    """Yield domains at the minimum where no pod can go, if the minimum of the others would be higher."""
     for row, spread in subject.awaiting:
         if not spread.constraint.hard and not spread.exceeds_max_skew:
             continue
         least = spread.match_num.least
-        holders = (node for node, one in spread.domains.value_of.items() if spread.match_num[one] == least)
+        holders = (node for node, domain in spread.domains.value_of.items() if spread.match_num[domain] == least)
         kept_away = skew_fix.obstacles_on(row, holders, subject.audit)
         others = sum(number > least for number in spread.match_num.values()) if kept_away else 0
         if not kept_away or not others or others < spread.constraint.min_domains:
             continue
-        holding = sorted(one for one, number in spread.match_num.items() if number == least)
+        holding = sorted(domain for domain, number in spread.match_num.items() if number == least)
         limits = not spread.allows_all
         severity = Severity.WARNING if limits else Severity.INFO
         yield Evidence(names(row), _held_values(spread, holding, kept_away), severity, _remedy(kept_away))
@@ -63,7 +63,7 @@ def _held_down(subject: RuleInput) -> Iterator[Evidence]:
 
 def _held_values(spread: Spread, holding: list[str], kept_away: list[Obstacle]) -> dict[str, str | int]:
     return {
-        "domains": ", ".join(value(one) for one in holding),
+        "domains": ", ".join(value(domain) for domain in holding),
         "topology_key": spread.constraint.topology_key,
         "minimum": spread.match_num.least,
         "why": obstacles.summary(kept_away),
@@ -71,7 +71,7 @@ def _held_values(spread: Spread, holding: list[str], kept_away: list[Obstacle]) 
 
 
 def _remedy(kept_away: list[Obstacle]) -> str | None:
-    """Return what helps against the obstacles, where it is not what helps against taints."""
+    """Return the fix for the obstacles; None stands for the rule's own, which is about taints."""
     causes = {obstacle.cause for obstacle in kept_away}
     if ObstacleKind.FULL in causes:
         return "make room in the domain, or let the pods ask for less"

@@ -1,4 +1,4 @@
-"""SPR3xx: workloads that a constraint counts together, because they share what its selector asks for."""
+"""SPR3xx: workloads that a constraint counts together, because their pods match one selector."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAMED: Final = 3
 
 
 def _other_workloads(subject: RuleInput) -> Iterator[Evidence]:
-    """Name the other workloads that a constraint counts: by their pods, or by their templates in manifests."""
+    """Yield the other workloads that a constraint counts: by their pods, or by their templates in manifests."""
     if subject.template is not None:
         yield from _of_template(subject, subject.template)
         return
@@ -32,32 +32,32 @@ def _other_workloads(subject: RuleInput) -> Iterator[Evidence]:
             continue
         number, first = subject.audit.counted.of(subject.namespace, spread).others(subject.workload, _NAMED)
         if number:
-            strangers = _only_strangers_fill_it(row, spread, subject.audit)
-            severity = Severity.WARNING if strangers and spread.constraint.hard else Severity.INFO
-            values = _values(spread, subject, _named(first, number), strangers=strangers)
+            only_others = _only_others_fill_it(row, spread, subject.audit)
+            severity = Severity.WARNING if only_others and spread.constraint.hard else Severity.INFO
+            values = _values(spread, subject, _named(first, number), only_others=only_others)
             yield Evidence(names(row), values, severity)
             return
 
 
 def _all_are_own(row: EvaluatedConstraint, spread: Spread) -> bool:
-    """Tell whether the pods of one row are as many as all that are counted, as most often."""
+    """Tell whether a row has all pods that are counted, as most rows do."""
     own = sum(not pod.terminating and pod.node in spread.domains.value_of for pod in row.pods)
     return own == spread.match_num.total
 
 
-def _only_strangers_fill_it(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> bool:
-    """Tell whether a skew is that of pods which are not held to the constraint, so that nobody else reports it."""
+def _only_others_fill_it(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> bool:
+    """Tell whether only pods without the constraint cause the skew, so that no other finding reports it."""
     if not spread.exceeds_max_skew or in_the_fullest(row, spread, audit):
         return False
     value_of, counts = spread.domains.value_of, spread.match_num
     return not any(counts[value_of[pod.node]] == counts.most for pod in audit.counted.of(row.namespace, spread).held)
 
 
-def _values(spread: Spread, subject: RuleInput, workloads: str, *, strangers: bool) -> Values:
+def _values(spread: Spread, subject: RuleInput, workloads: str, *, only_others: bool) -> Values:
     foreign = subject.audit.counted.of(subject.namespace, spread).of_others(subject.workload)
     alone = spread.without(foreign).skew
     effect = f": skew is {spread.skew} with them and {alone} without"
-    if strangers:
+    if only_others:
         fullest = min(domain for domain, number in spread.match_num.items() if number == spread.match_num.most)
         closed = f"is closed to new pods (maxSkew {spread.constraint.max_skew})"
         effect += f"; they alone fill {value(fullest)}, which {closed if spread.constraint.hard else 'new pods avoid'}"
@@ -71,13 +71,13 @@ def _values(spread: Spread, subject: RuleInput, workloads: str, *, strangers: bo
 
 
 def _named(first: Sequence[ObjectRef], number: int) -> str:
-    """Return workloads as a list, of many the first ones."""
+    """Return the first workloads as a list, and the number of the others."""
     few = [named(workload.kind, workload.name) for workload in first]
     return ", ".join(few) + (f" and {number - len(first)} more" if number > len(first) else "")
 
 
 def _of_template(subject: RuleInput, template: Template) -> Iterator[Evidence]:
-    """Name the other templates whose pods a constraint will count; stored pods tell it themselves."""
+    """Yield other templates whose pods a constraint will count; stored pods have findings of their own."""
     if subject.beside_pods:
         return
     for variant in subject.variants:
@@ -93,10 +93,10 @@ def _of_template(subject: RuleInput, template: Template) -> Iterator[Evidence]:
 
 
 def _other_templates(variant: TermVariant, template: Template, subject: RuleInput) -> set[ObjectRef]:
-    """Return the other workloads whose templates make pods that a constraint counts.
+    """Return the other workloads whose templates have pods that a constraint counts.
 
-    A value that a controller sets, as pod-template-hash, is another one for each workload. Manifests of one name, as
-    overlays have them, are variants of one workload.
+    A controller sets another value of its labels, such as pod-template-hash, for each workload. Manifests with the same
+    name, such as those of overlays, are one workload.
     """
     selector = variant.effective
     if (
@@ -109,7 +109,7 @@ def _other_templates(variant: TermVariant, template: Template, subject: RuleInpu
     if any(variant.labels.get(key) == PRESUMED for key in variant.term.match_label_keys):
         return set()
     selected = subject.answers.templates.get(template.namespace, Labelled[Template]()).selected(selector)
-    workloads = {one.workload.first_copy for _, one in selected if one.replicas != 0}
+    workloads = {other.workload.first_copy for _, other in selected if other.replicas != 0}
     return workloads - {template.workload.first_copy}
 
 

@@ -17,15 +17,15 @@ from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
 _FILTERING: Final = "https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/podtopologyspread/filtering.go"
 _NAMED: Final = 10
-"""A command names no more pods than this."""
+"""The most pods in a command."""
 
 
 def _hard_skew(subject: RuleInput) -> Iterator[Evidence]:
     for skew in _uneven(subject, hard=True):
         severity = Severity.WARNING if skew.below is None and not skew.passing else Severity.INFO
-        found = _plan(skew, subject)
-        values = _values(skew, skew.must_go if found is None else len(found.pods))
-        yield Evidence(_names(skew.pods), values, severity, _hard_fix(skew, found, subject))
+        evictions = _plan(skew, subject)
+        values = _values(skew, skew.must_go if evictions is None else len(evictions.pods))
+        yield Evidence(_names(skew.pods), values, severity, _hard_fix(skew, evictions, subject))
 
 
 def _soft_skew(subject: RuleInput) -> Iterator[Evidence]:
@@ -35,14 +35,14 @@ def _soft_skew(subject: RuleInput) -> Iterator[Evidence]:
 
 
 def _uneven(subject: RuleInput, *, hard: bool) -> Iterator[Skew]:
-    """Yield the largest skew that pods of the subject's workload make, if there is one above maxSkew."""
-    found = [
+    """Yield the largest skew above maxSkew to which pods of the workload contribute."""
+    skews = [
         skew
         for row, spread in subject.spreads
         if spread.constraint.hard is hard and (skew := skew_of(row, spread, subject.audit)) is not None
     ]
-    if found:
-        yield max(found, key=lambda skew: skew.spread.skew)
+    if skews:
+        yield max(skews, key=lambda skew: skew.spread.skew)
 
 
 def _names(pods: Sequence[PodRecord]) -> tuple[str, ...]:
@@ -50,7 +50,7 @@ def _names(pods: Sequence[PodRecord]) -> tuple[str, ...]:
 
 
 def _values(skew: Skew, must_go: int) -> dict[str, str | int]:
-    """Return the message on a skew for which so many pods are known to have to go; 0: that is not known."""
+    """Return the values of the message; ``must_go`` is the number of pods to delete, or 0 if it is unknown."""
     spread = skew.spread
     return {
         "domain": value(skew.domains[0]),
@@ -70,7 +70,7 @@ def _values(skew: Skew, must_go: int) -> dict[str, str | int]:
 
 
 def _held(skew: Skew) -> str:
-    """Return how many pods the fullest domains have, and how many of them are the workload's."""
+    """Return the number of pods in the fullest domains, and how many of them are the workload's."""
     number, domains = skew.spread.match_num.most, len(skew.domains)
     if number == skew.spread.match_num.total:
         held = "both pods" if number == 2 else f"all {number} pods"  # noqa: PLR2004 - both are two
@@ -81,7 +81,7 @@ def _held(skew: Skew) -> str:
 
 
 def _lowest(spread: Spread) -> str:
-    """Return what the emptiest domains have, or why the minimum counts as 0."""
+    """Return the number of pods in the emptiest domains, or why the minimum counts as 0."""
     domains, least = spread.match_num, spread.match_num.least
     if spread.short_of_domains:
         eligible = f"{len(domains)} of the {spread.constraint.min_domains} domains that minDomains asks for"
@@ -92,43 +92,43 @@ def _lowest(spread: Spread) -> str:
 
 
 def _plan(skew: Skew, subject: RuleInput) -> Plan | None:
-    """Return whom to delete to end a hard skew; None where nobody is to be deleted, or domains are only inferred."""
-    if _useless(skew, subject) or skew.row.lower_bound:
+    """Return the pods to delete to end a hard skew; None if that ends none, or domains are only inferred."""
+    if _other_fix(skew, subject) or skew.row.lower_bound:
         return None
     return plan(skew.row, skew.spread, subject.audit)
 
 
-def _hard_fix(skew: Skew, found: Plan | None, subject: RuleInput) -> str | None:
-    """Return which pods to delete, so that their replacements end the skew, or why that ends none."""
-    if found is None:
-        return _useless(skew, subject) or None
-    if not found.pods:
-        return literal(found.reason)
-    return f"{_delete(found.pods, subject)}; {_outcome(found)}"
+def _hard_fix(skew: Skew, evictions: Plan | None, subject: RuleInput) -> str | None:
+    """Return the command that deletes pods whose replacements end the skew, or why there is none."""
+    if evictions is None:
+        return _other_fix(skew, subject) or None
+    if not evictions.pods:
+        return literal(evictions.reason)
+    return f"{_delete(evictions.pods, subject)}; {_outcome(evictions)}"
 
 
-def _outcome(found: Plan) -> str:
-    """Return where replacements can go."""
-    one = len(found.pods) == 1
-    whose = "its replacement" if one else "their replacements"
-    if found.only:
-        return literal(f"{whose} can only go to {value(found.only)}")
-    if found.sure:
+def _outcome(evictions: Plan) -> str:
+    """Return where the replacements can go."""
+    single = len(evictions.pods) == 1
+    whose = "its replacement" if single else "their replacements"
+    if evictions.only:
+        return literal(f"{whose} can only go to {value(evictions.only)}")
+    if evictions.sure:
         return f"{whose} can only go where the skew ends within maxSkew"
-    return f"other constraints decide too where {whose} {'goes' if one else 'go'}, so look again afterwards"
+    return f"other constraints decide too where {whose} {'goes' if single else 'go'}, so look again afterwards"
 
 
 def _soft_fix(skew: Skew, subject: RuleInput) -> str:
-    """Return which pods to delete, for which the scheduler prefers lower domains, or why that helps nothing."""
-    if useless := _useless(skew, subject):
+    """Return the command that deletes pods, as the scheduler prefers lower domains, or why that does not help."""
+    if useless := _other_fix(skew, subject):
         return useless
     pods = skew.pods[: skew.must_go]
     delete = f"delete {len(pods)} of these pods" if len(pods) > _NAMED else _delete(pods, subject)
     return f"use DoNotSchedule if the spread must hold; else, when convenient, {delete}: lower domains are preferred"
 
 
-def _useless(skew: Skew, subject: RuleInput) -> str:
-    """Return what to do about a skew that deleting pods would not end; a rollout that cannot continue ends none."""
+def _other_fix(skew: Skew, subject: RuleInput) -> str:
+    """Return the fix for a skew that deleting pods would not end; "" if it would."""
     if skew.passing is Passing.SUPERSEDED or (skew.passing is not None and skew.below is None):
         return str(skew.passing)
     if "" in skew.spread.match_num:
@@ -139,7 +139,7 @@ def _useless(skew: Skew, subject: RuleInput) -> str:
 
 
 def _delete(pods: Sequence[PodRecord], subject: RuleInput) -> str:
-    """Return the command that deletes pods, as far as these are few; ``explain`` names more."""
+    """Return the command that deletes pods, or for many a reference to ``explain``, which names them."""
     if len(pods) > _NAMED:
         workload = named(subject.workload.kind, subject.workload.name)
         return f"delete the {len(pods)} pods that kubectl spread explain {workload} -n {subject.namespace} names"

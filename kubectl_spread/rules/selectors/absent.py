@@ -1,4 +1,4 @@
-"""SPR107: keys to match or mismatch that the pods lack, and the keys that were meant."""
+"""SPR107: matchLabelKeys and mismatchLabelKeys that the pods lack, and the intended keys."""
 
 from __future__ import annotations
 
@@ -18,25 +18,27 @@ from kubectl_spread.rules.model import Evidence, Rule, literal
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
 _CLOSE: Final = 0.85
-"""How alike two keys are of which one is the other misspelt."""
+"""The least similarity of a misspelt key to the intended one."""
 _UNKNOWN: Final = "correct the key or add the label to the pod template"
 
 
 def _absent_key(subject: RuleInput) -> Iterator[Evidence]:
-    """Name the pods that lack a key, whatever else is wrong with their other keys; or the template that does."""
+    """Yield the pods, or the template, that lack a key, whatever the verdicts on their other keys."""
     if subject.template is not None:
         yield from _absent_from_template(subject.path, subject.template)
-    found: dict[str, list[EvaluatedPod]] = {}
+    members_by_key: dict[str, list[EvaluatedPod]] = {}
     for member in subject.taken:
         for key in member.keys:
             if key.verdict is Verdict.ABSENT_KEY and key.key not in BINDING_KEYS:
-                found.setdefault(key.key, []).append(member)
-    if found:
-        members = [member for lacking in found.values() for member in lacking]
+                members_by_key.setdefault(key.key, []).append(member)
+    if members_by_key:
+        members = [member for lacking in members_by_key.values() for member in lacking]
         shape, clause = members[0].pod.shape, members[0].clause
         kind = "" if shape.owner is None else shape.owner.kind
-        values = _values(found, clause.match_label_keys, kind)
-        yield Evidence(tuple(sorted({one.pod.name for one in members})), values, fix=_fix(found, kind, shape.labels))
+        values = _values(members_by_key, clause.match_label_keys, kind)
+        yield Evidence(
+            tuple(sorted({member.pod.name for member in members})), values, fix=_fix(members_by_key, kind, shape.labels)
+        )
 
 
 def _absent_from_template(path: FieldPath, template: Template) -> Iterator[Evidence]:
@@ -51,45 +53,45 @@ def _absent_from_template(path: FieldPath, template: Template) -> Iterator[Evide
 
 
 def _values(keys: Iterable[str], match_label_keys: Iterable[str], kind: str) -> dict[str, str]:
-    """Return the message on keys that the pods lack."""
+    """Return the values of the message about keys that the pods lack."""
     listed = sorted(keys)
     matched = set(listed) & set(match_label_keys)
     fields = [*(["matchLabelKeys"] if matched else []), *(["mismatchLabelKeys"] if set(listed) - matched else [])]
-    one = len(listed) == 1
-    known = labels_of_controller(kind)
-    never = bool(known) and all(key in LABELS and key not in known for key in listed)
+    single = len(listed) == 1
+    controller_labels = labels_of_controller(kind)
+    never = bool(controller_labels) and all(key in LABELS and key not in controller_labels for key in listed)
     return {
         "field": f"{' and '.join(fields)} {'lists' if len(fields) == 1 else 'list'}",
         "keys": ", ".join(listed),
-        "labels": f"label {listed[0]}" if one else f"labels {', '.join(listed)}",
+        "labels": f"label {listed[0]}" if single else f"labels {', '.join(listed)}",
         "who": f"pods of a {kind} never have" if never else "the pods do not have",
-        "which": "that label" if one else "those labels",
-        "effect": "the key is ignored" if one else "the keys are ignored",
+        "which": "that label" if single else "those labels",
+        "effect": "the key is ignored" if single else "the keys are ignored",
     }
 
 
 def _fix(keys: Iterable[str], kind: str, labels: Labels) -> str:
-    """Return what to write in place of each key."""
+    """Return the replacement of each key."""
     return literal("; ".join(dict.fromkeys(_advice(key, kind, labels) for key in sorted(keys))))
 
 
 def _advice(key: str, kind: str, labels: Labels) -> str:
-    """Return what to write in place of a key, or that it is to go."""
-    meant = _meant(key, labels)
-    if meant in LABELS and meant not in labels:
+    """Return the replacement of a key, or that it should be removed."""
+    intended = _intended(key, labels)
+    if intended in LABELS and intended not in labels:
         right = revision_key(labels) or revision_key(dict.fromkeys(labels_of_controller(kind), ""))
         if right == key:
             return _UNKNOWN
         return f"use {right} in place of {key}" if right else f"remove {key}: these pods have no label for revisions"
-    if meant != key:
-        return f"did you mean {meant}? Use it in place of {key}"
+    if intended != key:
+        return f"did you mean {intended}? Use it in place of {key}"
     return _UNKNOWN
 
 
-def _meant(key: str, labels: Labels) -> str:
-    """Return the well-known key, or the label of the pods, that a key is a misspelling of; else the key."""
-    known = sorted({*LABELS, *REVISION_KEYS, *labels})
-    return key if key in known else next(iter(get_close_matches(key, known, n=1, cutoff=_CLOSE)), key)
+def _intended(key: str, labels: Labels) -> str:
+    """Return the well-known key, or the label of the pods, that is nearest to a misspelt key; else the key."""
+    candidates = sorted({*LABELS, *REVISION_KEYS, *labels})
+    return key if key in candidates else next(iter(get_close_matches(key, candidates, n=1, cutoff=_CLOSE)), key)
 
 
 ABSENT_KEY: Final = Rule(

@@ -1,4 +1,4 @@
-"""SPR1xx: keys to match that do nothing, or nothing but harm, by what they are."""
+"""SPR1xx: matchLabelKeys that have no effect, or a harmful one, whatever the pods' labels are."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kubectl_spread.rules.rule_input import InputPart, RuleInput, TermVariant
 
 
 def _authored_key(subject: RuleInput) -> Iterator[Evidence]:
-    """Name keys to match that the author also names in the selector: of pods by verdict, of templates as written."""
+    """Yield matchLabelKeys that the author's selector names as well: of pods by verdict, of templates as written."""
     if subject.template is not None:
         yield from _of_template(key for variant in subject.variants for key in _authored(variant))
         return
@@ -28,13 +28,13 @@ def _authored_key(subject: RuleInput) -> Iterator[Evidence]:
 
 
 def _authored(variant: TermVariant) -> list[str]:
-    """Return the keys that the selector names and the labels lack; with the label the API refuses the pods."""
+    """Return the keys that the selector names and the labels lack; with the label, the API would refuse the pods."""
     named = _named(variant)
     return [key for key in variant.term.match_label_keys if key in named and key not in variant.labels]
 
 
 def _binding_key(subject: RuleInput) -> Iterator[Evidence]:
-    """Name keys that pods get when they are bound, unless the pods were given a value before."""
+    """Yield keys that pods get when they are bound, unless the pods had a value before."""
     if subject.template is not None:
         yield from _of_template(key for variant in subject.variants for key in _of_binding(variant))
         return
@@ -61,8 +61,8 @@ def _of_template(keys: Iterator[str]) -> Iterator[Evidence]:
         yield Evidence((), {"keys": named})
 
 
-def _of_members(found: Iterator[tuple[EvaluatedPod, str]]) -> Iterator[Evidence]:
-    pairs = list(found)
+def _of_members(members_with_keys: Iterator[tuple[EvaluatedPod, str]]) -> Iterator[Evidence]:
+    pairs = list(members_with_keys)
     if pairs:
         names = sorted({member.pod.name for member, _ in pairs})
         yield Evidence(tuple(names), {"keys": ", ".join(sorted({key for _, key in pairs}))})

@@ -1,4 +1,4 @@
-"""SPR101 and SPR102: labels that changed, or went, after they were merged into a selector; and what that does."""
+"""SPR101 and SPR102: labels that changed or were removed after the merge into a selector, and the effects."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.model import Evidence, Rule
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
-from kubectl_spread.rules.selectors.verdicts import key_of, names_of, said
+from kubectl_spread.rules.selectors.verdicts import key_of, names_of, values_of
 
 _MERGE_SOURCE: Final = "https://kep.k8s.io/3243"
 _UNHURRIED: Final = "nothing to do while the pod runs; to have its selector merged again, {restart}"
@@ -34,84 +34,85 @@ def _removed_label(subject: RuleInput) -> Iterator[Evidence]:
 
 def _relabelled(subject: RuleInput, verdict: Verdict) -> Iterator[Evidence]:
     if members := subject.members(verdict):
-        found = key_of(members[0], verdict)
+        key = key_of(members[0], verdict)
         siblings = _not_counting(members, verdict, subject)
-        severity, effect = _effect(members, found, verdict, siblings)
+        severity, effect = _effect(members, key, verdict, siblings)
         values: dict[str, str | int] = {
-            **said(members, verdict),
-            "operator": str(found.operator),
+            **values_of(members, verdict),
+            "operator": str(key.operator),
             "effect": effect,
             "siblings": siblings,
         }
         yield Evidence(names_of(members), values, severity, _UNHURRIED if severity is Severity.INFO else None)
 
 
-def _effect(
-    members: Sequence[EvaluatedPod], found: KeyVerdict, verdict: Verdict, siblings: int
-) -> tuple[Severity, str]:
-    """Return what a selector that no longer fits the pods' labels does, on the worst of the pods."""
+def _effect(members: Sequence[EvaluatedPod], key: KeyVerdict, verdict: Verdict, siblings: int) -> tuple[Severity, str]:
+    """Return the severity and the effect of a selector that no longer fits the labels, for the most affected pods."""
     clause = members[0].clause
     old = _old(members, verdict)
     pending = [member.pod for member in members if not member.pod.node and member.pod.shape.known_scheduler]
     if clause.spread and pending:
-        return Severity.ERROR, _effect_on_pending(pending, found, verdict, old, clause.topology_key)
+        return Severity.ERROR, _effect_on_pending(pending, key, verdict, old, clause.topology_key)
     if clause.required and not clause.spread:
-        return Severity.ERROR, f"The required term still acts on {_acted_on(found, old)}."
+        return Severity.ERROR, f"The required term still acts on {_selected_pods(key, old)}."
     severity = Severity.WARNING if siblings else Severity.INFO
     if clause.spread:
         return severity, _effect_on_running(members, siblings, old, clause.topology_key)
-    told = f" {_told(members, siblings, old)}." if siblings else ""
-    return severity, f"The preferred term still scores by {_acted_on(found, old)}.{told}"
+    siblings_text = f" {_siblings_text(members, siblings, old)}." if siblings else ""
+    return severity, f"The preferred term still scores by {_selected_pods(key, old)}.{siblings_text}"
 
 
-def _acted_on(found: KeyVerdict, old: str) -> str:
-    return f"all pods except those with {old}" if found.operator is Operator.NOT_IN else f"pods with {old}"
+def _selected_pods(key: KeyVerdict, old: str) -> str:
+    return f"all pods except those with {old}" if key.operator is Operator.NOT_IN else f"pods with {old}"
 
 
-def _effect_on_pending(pending: Sequence[PodRecord], found: KeyVerdict, verdict: Verdict, old: str, key: str) -> str:
-    who, one = phrases.plural(len(pending), "pending pod"), len(pending) == 1
+def _effect_on_pending(
+    pending: Sequence[PodRecord], changed_key: KeyVerdict, verdict: Verdict, old: str, key: str
+) -> str:
+    who, single = phrases.plural(len(pending), "pending pod"), len(pending) == 1
     if verdict is Verdict.REMOVED_LABEL:
         does = "is placed by the pods that have it and does not count itself"
         many = "are placed by the pods that have it and do not count themselves"
-        return f"{who} {does if one else many}."
-    both = f"both {old} and {found.key}={phrases.value(found.label or '')}"
-    requires = f"its selector requires {both}" if one else f"their selectors require {both}"
-    where = f"{'it' if one else 'they'} may be placed {_anywhere(key)}"
+        return f"{who} {does if single else many}."
+    both = f"both {old} and {changed_key.key}={phrases.value(changed_key.label or '')}"
+    requires = f"its selector requires {both}" if single else f"their selectors require {both}"
+    where = f"{'it' if single else 'they'} may be placed {_in_any_domain(key)}"
     return f"The constraint has no effect for {who}: {requires}, so {where}."
 
 
 def _effect_on_running(members: Sequence[EvaluatedPod], siblings: int, old: str, key: str) -> str:
-    one = len(members) == 1
+    single = len(members) == 1
     if not siblings:
-        pods = "the running pod" if one else "the running pods"
+        pods = "the running pod" if single else "the running pods"
         return f"Nothing changes for {pods}, and no other pod of the workload selects {old}."
-    return f"{_told(members, siblings, old)}, so new ones may be placed {_there(key, 'its' if one else 'their')}."
+    place = _in_domain(key, "its" if single else "their")
+    return f"{_siblings_text(members, siblings, old)}, so new ones may be placed {place}."
 
 
-def _told(members: Sequence[EvaluatedPod], siblings: int, old: str) -> str:
-    """Return how many siblings no longer count the pods, and what they still select."""
+def _siblings_text(members: Sequence[EvaluatedPod], siblings: int, old: str) -> str:
+    """Return the number of siblings that no longer count the pods, and their selector."""
     whose, which = ("Its", "this pod") if len(members) == 1 else ("Their", "these pods")
     if siblings == 1:
         return f"{whose} sibling still selects {old} and no longer counts {which}"
     return f"{whose} {siblings} siblings still select {old} and no longer count {which}"
 
 
-def _anywhere(key: str) -> str:
-    return _there(key, "any")
+def _in_any_domain(key: str) -> str:
+    return _in_domain(key, "any")
 
 
-def _there(key: str, which: str) -> str:
-    """Return where a pod is placed, in a word for the topology key: ``in its zone``, ``on any node``."""
+def _in_domain(key: str, which: str) -> str:
+    """Return the place of a pod in terms of the topology key: ``in its zone``, ``on any node``."""
     return f"on {which} node" if key == _HOSTNAME else f"in {which} {key.rpartition('/')[2]}"
 
 
 def _old(members: Sequence[EvaluatedPod], verdict: Verdict) -> str:
-    found = {(key.key, key.stored or "") for member in members for key in member.keys if key.verdict is verdict}
-    return phrases.some(sorted(f"{key}={phrases.value(stored)}" for key, stored in found))
+    old_values = {(key.key, key.stored or "") for member in members for key in member.keys if key.verdict is verdict}
+    return phrases.some(sorted(f"{key}={phrases.value(stored)}" for key, stored in old_values))
 
 
 def _not_counting(members: Sequence[EvaluatedPod], verdict: Verdict, subject: RuleInput) -> int:
-    """Return how many other pods select some of ``members`` by the labels that these were created with, and not now."""
+    """Return the number of other pods that selected some of ``members`` by their first labels, and no longer do."""
     member_of_each_class = {member.pod.shape: member for member in members}.values()
     number = 0
     for selector, pods in _selectors(subject, except_for={member.pod.name for member in members}):
@@ -127,15 +128,15 @@ def _counted_once(selector: LabelSelector | None, member: EvaluatedPod, verdict:
 
 
 def _selectors(subject: RuleInput, *, except_for: Container[str]) -> list[tuple[LabelSelector | None, int]]:
-    """Return the selectors that other pods of the workload have in the subject's clause, with their number of pods."""
+    """Return the selectors of other pods of the workload at the subject's path, with their numbers of pods."""
     audit = subject.audit
-    found: dict[bytes, tuple[LabelSelector | None, int]] = {}
+    selectors: dict[bytes, tuple[LabelSelector | None, int]] = {}
     siblings = audit.counted.siblings(subject.workload)
-    for pod in (one for one in siblings if one.name not in except_for):
+    for pod in (sibling for sibling in siblings if sibling.name not in except_for):
         for selector in _selector_at(subject.path, pod, audit):
             key = ENCODER.encode(selector)
-            found[key] = (selector, found.get(key, (selector, 0))[1] + 1)
-    return list(found.values())
+            selectors[key] = (selector, selectors.get(key, (selector, 0))[1] + 1)
+    return list(selectors.values())
 
 
 def _selector_at(path: FieldPath, pod: PodRecord, audit: Audit) -> list[LabelSelector | None]:

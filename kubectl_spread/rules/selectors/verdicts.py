@@ -1,4 +1,4 @@
-"""SPR1xx: the stored selector against what the API server would store for the pod's labels."""
+"""SPR1xx: stored selectors that differ from the merged ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STRATEGY_SOURCE: Final = "https://github.com/kubernetes/kubernetes/blob/v1.37.1
 
 def key_of(member: EvaluatedPod, verdict: Verdict) -> KeyVerdict:
     """Return the first key of a pod that has a verdict."""
-    return next(found for found in member.keys if found.verdict is verdict)
+    return next(key for key in member.keys if key.verdict is verdict)
 
 
 def names_of(members: list[EvaluatedPod]) -> tuple[str, ...]:
@@ -27,31 +27,31 @@ def names_of(members: list[EvaluatedPod]) -> tuple[str, ...]:
     return tuple(member.pod.name for member in members)
 
 
-def _writer(found: KeyVerdict) -> str:
-    """Return who wrote the label, as a clause of the message; "" where nothing tells."""
-    changed = found.changed_by
+def _writer(key: KeyVerdict) -> str:
+    """Return the writer of the label, as a part of the message; "" if it is unknown."""
+    changed = key.changed_by
     if changed is None or changed.time is None:
         return ""
     return f" (by {changed.manager}, at or before {timestamp(changed.time)})"
 
 
-def said(members: list[EvaluatedPod], verdict: Verdict) -> dict[str, str]:
-    """Return the evidence on the keys with a verdict: the keys, and their stored values and labels on all the pods."""
-    found = [key for member in members for key in member.keys if key.verdict is verdict]
-    writers = {_writer(key) for key in found} - {""}
+def values_of(members: list[EvaluatedPod], verdict: Verdict) -> dict[str, str]:
+    """Return the values of the message: the keys with a verdict, with their stored values and labels on all pods."""
+    keys = [key for member in members for key in member.keys if key.verdict is verdict]
+    writers = {_writer(key) for key in keys} - {""}
     return {
-        "key": phrases.some(sorted({key.key for key in found})),
-        "stored": phrases.some(sorted({phrases.value(key.stored or "") for key in found})),
-        "label": phrases.some(sorted({phrases.value(key.label or "") for key in found})),
+        "key": phrases.some(sorted({key.key for key in keys})),
+        "stored": phrases.some(sorted({phrases.value(key.stored or "") for key in keys})),
+        "label": phrases.some(sorted({phrases.value(key.label or "") for key in keys})),
         "changed": writers.pop() if len(writers) == 1 else "",
     }
 
 
 def _missing(subject: RuleInput, verdict: Verdict) -> Iterator[Evidence]:
-    """Yield the pods whose selector lacks a key for one reason, with the first pod's key and evidence."""
+    """Yield the pods whose selector lacks a key for one reason, with the evidence of the first pod."""
     if members := subject.members(verdict):
-        found = key_of(members[0], verdict)
-        values = {**said(members, verdict), "evidence": "; ".join(found.evidence)}
+        key = key_of(members[0], verdict)
+        values = {**values_of(members, verdict), "evidence": "; ".join(key.evidence)}
         yield Evidence(names_of(members), values)
 
 

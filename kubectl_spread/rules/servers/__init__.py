@@ -1,1 +1,1 @@
-"""SPR4xx: what the servers that run now, or another Kubernetes, make of the same objects."""
+"""SPR4xx: the same objects on the servers that run now, and on another Kubernetes."""

@@ -1,4 +1,4 @@
-"""SPR401, SPR402 and SPR407: what the servers that run now make of pods, as others would not."""
+"""SPR401, SPR402 and SPR407: effects on pods that only the servers of some versions have."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _INTERPODAFFINITY: Final = (
     "https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/interpodaffinity/plugin.go"
 )
 _SAME_MOMENT: Final = timedelta(seconds=1)
-"""The API tells creation times to the second."""
+"""The API has creation times to the second."""
 _NOT_MERGED: Final = frozenset({Verdict.UNMERGED, Verdict.PRE_UPGRADE, Verdict.SCHEDULER_MERGED})
 _UNPROVEN: Final = frozenset({Verdict.UNMERGED, Verdict.SCHEDULER_MERGED})
 _REVISION: Final = "controller-revision-hash"
@@ -32,7 +32,7 @@ _BROKEN: Final = "no setting of this version helps: find out what wrote the pods
 
 
 def _uneditable(subject: RuleInput) -> Iterator[Evidence]:
-    """Name the pods that nobody can edit; an error where a finalizer can then never be removed."""
+    """Yield the pods that nobody can edit; this is an error where nobody can remove a finalizer."""
     pods, errors = refused_pods(subject, subject.audit.acceptance.edits)
     if not pods:
         return
@@ -48,22 +48,22 @@ def _uneditable(subject: RuleInput) -> Iterator[Evidence]:
 
 
 def _of_job(pod: PodRecord) -> bool:
-    """Tell whether the Job controller keeps the pod by a finalizer until it has counted it."""
+    """Tell whether a Job owns the pod, whose controller removes a finalizer after it has counted the pod."""
     return pod.shape.owner is not None and pod.shape.owner.kind == "Job"
 
 
 class _Siblings(msgspec.Struct):
-    """Pods of one revision of one owner with the same value of a key: those it is merged in, and the others."""
+    """Pods of one revision of one owner with the same value of a key: those with a merged selector, and others."""
 
     merged: list[PodRecord] = msgspec.field(default_factory=list)
     unmerged: list[PodRecord] = msgspec.field(default_factory=list)
 
 
 def _mixed_servers(subject: RuleInput) -> Iterator[Evidence]:
-    """Name unmerged pods whose merged siblings are not all younger, as they are after a plain upgrade."""
-    found = {key: siblings for key, siblings in _families(subject) if _made_at_one_time(siblings, subject)}
-    if found:
-        key, siblings = next(iter(found.items()))
+    """Yield unmerged pods whose merged siblings are not all younger, as they would be after an upgrade."""
+    mixed = {key: siblings for key, siblings in _mixed_siblings(subject) if _made_at_one_time(siblings, subject)}
+    if mixed:
+        key, siblings = next(iter(mixed.items()))
         merged, unmerged = min(siblings.merged, key=_age), max(siblings.unmerged, key=_age)
         values = {
             "key": key,
@@ -72,45 +72,45 @@ def _mixed_servers(subject: RuleInput) -> Iterator[Evidence]:
             "unmerged": unmerged.name,
             "unmerged_at": timestamp(_created(unmerged)),
         }
-        names = {pod.name for siblings in found.values() for pod in siblings.unmerged}
+        names = {pod.name for siblings in mixed.values() for pod in siblings.unmerged}
         yield Evidence(tuple(sorted(names)), values)
 
 
-def _families(subject: RuleInput) -> Iterator[tuple[str, _Siblings]]:
-    """Yield each key with the siblings that have the same value of it, where some are merged and some are not."""
+def _mixed_siblings(subject: RuleInput) -> Iterator[tuple[str, _Siblings]]:
+    """Yield each key with siblings of the same value, if some of them are merged and others are not."""
     rows = [row for row in subject.rows if row.clause.spread]
     if not any(key.verdict in _NOT_MERGED for row in rows for member in row.members for key in member.keys):
         return
-    families: dict[object, tuple[str, _Siblings]] = {}
+    siblings_of: dict[object, tuple[str, _Siblings]] = {}
     for row in rows:
         for pod, key, merged in _keys_of_owned(row):
-            family = (pod.shape.owner, pod.shape.labels.get(_REVISION), key, pod.shape.labels.get(key))
-            _, siblings = families.setdefault(family, (key, _Siblings()))
+            key_of_siblings = (pod.shape.owner, pod.shape.labels.get(_REVISION), key, pod.shape.labels.get(key))
+            _, siblings = siblings_of.setdefault(key_of_siblings, (key, _Siblings()))
             (siblings.merged if merged else siblings.unmerged).append(pod)
-    yield from (item for item in families.values() if item[1].merged and item[1].unmerged)
+    yield from (item for item in siblings_of.values() if item[1].merged and item[1].unmerged)
 
 
 def _keys_of_owned(row: EvaluatedConstraint) -> Iterator[tuple[PodRecord, str, bool]]:
-    """Yield each pod of an owner with each key, and whether it is merged; other verdicts prove nothing here."""
+    """Yield each pod of an owner with each key, and whether the key is merged, for the verdicts that prove either."""
     keys = {member.pod.name: member.keys for member in row.members}
     for pod in row.pods:
         if pod.shape.owner is None or pod.created is None:
             continue
         if pod.name not in keys:
             yield from ((pod, key, True) for key in row.clause.match_label_keys)
-        for found in keys.get(pod.name, ()):
-            if found.verdict is Verdict.MERGED or _unmerged_from_the_start(pod, found):
-                yield pod, found.key, found.verdict is Verdict.MERGED
+        for verdict_key in keys.get(pod.name, ()):
+            if verdict_key.verdict is Verdict.MERGED or _unmerged_from_the_start(pod, verdict_key):
+                yield pod, verdict_key.key, verdict_key.verdict is Verdict.MERGED
 
 
-def _unmerged_from_the_start(pod: PodRecord, found: KeyVerdict) -> bool:
-    """Tell whether the key was left out when the pod was created, and the label did not come later."""
-    written_later = any(owner.key == found.key and not owner.at_creation for owner in pod.owners)
-    return found.verdict in _NOT_MERGED and not (found.verdict in _UNPROVEN and written_later)
+def _unmerged_from_the_start(pod: PodRecord, key: KeyVerdict) -> bool:
+    """Tell whether the key was not merged when the pod was created, although it had the label."""
+    written_later = any(owner.key == key.key and not owner.at_creation for owner in pod.owners)
+    return key.verdict in _NOT_MERGED and not (key.verdict in _UNPROVEN and written_later)
 
 
 def _made_at_one_time(siblings: _Siblings, subject: RuleInput) -> bool:
-    """Tell whether creation times do not part the two kinds: neither by an upgrade nor, on an older server, back."""
+    """Tell whether neither an upgrade nor, on an older server, a downgrade explains the creation times."""
     merged, unmerged = [_created(pod) for pod in siblings.merged], [_created(pod) for pod in siblings.unmerged]
     upgraded = max(unmerged) + _SAME_MOMENT < min(merged)
     merges = subject.audit.context.behaviour.could_merge_spread_selectors
@@ -127,11 +127,15 @@ def _age(pod: PodRecord) -> tuple[datetime, str]:
 
 
 def _namespace_selector_twice(subject: RuleInput) -> Iterator[Evidence]:
-    """Name pods that come, now or from a template, with a term that would act in every namespace."""
+    """Yield new pods with a term that would act on every namespace."""
     minor = _minor_that_matches_twice(subject)
     terms = [clause for clause in subject.terms if not clause.spread and clause.selector is not None]
     selectors = [clause.namespace_selector for clause in terms if clause.namespace_selector is not None]
-    unlabelled = [one for one in selectors if not labelselectors.is_empty(one) and labelselectors.matches(one, {})]
+    unlabelled = [
+        selector
+        for selector in selectors
+        if not labelselectors.is_empty(selector) and labelselectors.matches(selector, {})
+    ]
     if minor and unlabelled:
         pods = _incoming(subject)
         if pods or subject.template is not None:
@@ -139,20 +143,27 @@ def _namespace_selector_twice(subject: RuleInput) -> Iterator[Evidence]:
 
 
 def _minor_that_matches_twice(subject: RuleInput) -> str:
-    """Return the minor that is evaluated as, else the one that is compared with, if its scheduler does; else ""."""
+    """Return the evaluated minor, or the minor to compare with, whose scheduler matches twice; "" if neither does."""
     context = subject.audit.context
-    found: list[Behaviour | None] = [context.behaviour, context.inquiry.upgrade]
-    return next((f"1.{one.minor}" for one in found if one and one.matches_namespace_selectors_twice), "")
+    behaviours: list[Behaviour | None] = [context.behaviour, context.inquiry.upgrade]
+    return next(
+        (
+            f"1.{behaviour.minor}"
+            for behaviour in behaviours
+            if behaviour and behaviour.matches_namespace_selectors_twice
+        ),
+        "",
+    )
 
 
 def _incoming(subject: RuleInput) -> tuple[str, ...]:
-    """Return the pods that the scheduler is yet to place, else those of an owner whose template is not known."""
+    """Return the pending pods; without any, the pods of an owner whose template was not read."""
     refusals = subject.audit.acceptance.manifests
     pods = [pod for row in subject.rows for pod in row.pods if not refusals(pod.shape)]
     pending = [pod.name for pod in pods if not pod.node]
     bare = subject.workload.kind == "Pod"
-    known = bare or any(template.workload == subject.workload for template in subject.audit.templates)
-    return tuple(sorted(pending or ([] if known else [pod.name for pod in pods])))
+    template_known = bare or any(template.workload == subject.workload for template in subject.audit.templates)
+    return tuple(sorted(pending or ([] if template_known else [pod.name for pod in pods])))
 
 
 UNEDITABLE: Final = Rule(

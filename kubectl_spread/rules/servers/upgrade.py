@@ -1,4 +1,4 @@
-"""SPR403 to SPR406: what another Kubernetes would make of the same objects (--to)."""
+"""SPR403 to SPR406: differences on another Kubernetes (--to)."""
 
 from __future__ import annotations
 
@@ -33,38 +33,40 @@ _FIRST_MERGING: Final = 34
 _LISTED_DOMAINS: Final = 6
 _REPLACE: Final = "delete, eviction, status and binding still work; after the change {restart}"
 _GATED_FIELDS: Final = ("matchLabelKeys", "minDomains", "nodeAffinityPolicy", "nodeTaintsPolicy")
-"""The fields of a spread constraint that an apiserver may drop."""
+"""The fields of a spread constraint that an API server may drop."""
 Answers = tuple[AdmissionCheck, AdmissionCheck]
-"""Who may refuse, and who must not."""
+"""The API server that refuses, and the one that does not."""
 
 
 def _scheduler_skip(subject: RuleInput) -> Iterator[Evidence]:
-    """Name the pods that wait with keys which only the scheduler adds, where 1.33 is left out."""
+    """Yield pending pods with keys that only the scheduler adds, for an upgrade that skips 1.33."""
     context = subject.audit.context
     other = context.inquiry.upgrade
     if other is None or context.behaviour.minor > _LAST_WITHOUT_CARE or other.minor < _FIRST_MERGING:
         return
     waiting = {
-        member.pod.name: [found.key for found in member.keys if found.verdict is Verdict.SCHEDULER_MERGED]
+        member.pod.name: [
+            keys_of_pod.key for keys_of_pod in member.keys if keys_of_pod.verdict is Verdict.SCHEDULER_MERGED
+        ]
         for member in subject.taken
         if member.pod.shape.stored and not member.pod.node and not member.pod.terminating
     }
-    keys = {key for found in waiting.values() for key in found}
+    keys = {key for keys_of_pod in waiting.values() for key in keys_of_pod}
     if keys:
-        pods = tuple(sorted(name for name, found in waiting.items() if found))
+        pods = tuple(sorted(name for name, keys_of_pod in waiting.items() if keys_of_pod))
         yield Evidence(pods, {"keys": ", ".join(sorted(keys)), "compared": f"1.{other.minor}"})
 
 
 def _stops_working(subject: RuleInput) -> Iterator[Evidence]:
-    """Yield what is accepted now and refused then: templates, their pods, manifests; edits are less."""
-    for comparison in _asked(subject):
+    """Yield templates and pods that the API accepts now and would refuse then; edits have a lower severity."""
+    for comparison in _comparisons(subject):
         answers = (comparison.acceptance, subject.audit.acceptance)
-        yield from _taken_in_vain(subject, comparison)
-        yield from _changed(subject, comparison, answers, Severity.ERROR, Severity.WARNING)
+        yield from _accepted_without_pods(subject, comparison)
+        yield from _newly_refused(subject, comparison, answers, Severity.ERROR, Severity.WARNING)
 
 
-def _taken_in_vain(subject: RuleInput, comparison: Comparison) -> Iterator[Evidence]:
-    """Yield a template that is refused now, and then is taken while all its pods are refused."""
+def _accepted_without_pods(subject: RuleInput, comparison: Comparison) -> Iterator[Evidence]:
+    """Yield a template that is refused now, and would then be accepted while all its pods are refused."""
     template = subject.template
     if template is None:
         return
@@ -84,27 +86,27 @@ def _minors(subject: RuleInput, comparison: Comparison) -> dict[str, str]:
 
 
 def _starts_working(subject: RuleInput) -> Iterator[Evidence]:
-    """Yield what is refused now and accepted then."""
-    for comparison in _asked(subject):
+    """Yield templates and pods that the API refuses now and would accept then."""
+    for comparison in _comparisons(subject):
         answers = (subject.audit.acceptance, comparison.acceptance)
-        yield from _changed(subject, comparison, answers, Severity.INFO, Severity.INFO)
+        yield from _newly_refused(subject, comparison, answers, Severity.INFO, Severity.INFO)
 
 
-def _asked(subject: RuleInput) -> Iterator[Comparison]:
+def _comparisons(subject: RuleInput) -> Iterator[Comparison]:
     if subject.audit.comparison is not None:
         yield subject.audit.comparison
 
 
-def _changed(
+def _newly_refused(
     subject: RuleInput, comparison: Comparison, answers: Answers, creation: Severity, edit: Severity
 ) -> Iterator[Evidence]:
-    """Yield what the first of ``answers`` refuses and the second does not.
+    """Yield templates and pods that the first of ``answers`` refuses and the second does not.
 
-    A finding on a template is not repeated for the edits of its pods.
+    Edits of pods are left out if their template is reported.
     """
     minors = _minors(subject, comparison)
     if subject.template is not None:
-        for refusal in _changed_here(subject, subject.template, answers):
+        for refusal in _newly_refused_here(subject, subject.template, answers):
             values = {"refused": str(refusal.refused), "errors": "; ".join(refusal.messages)}
             yield Evidence((), values | minors, creation)
         return
@@ -112,7 +114,7 @@ def _changed(
     if pods:
         values = {"refused": str(Refused.POD), "errors": "; ".join(errors)}
         yield Evidence(tuple(pod.name for pod in pods), values | minors, creation)
-    if not any(_changed_here(subject, template, answers) for template in _templates(subject, comparison)):
+    if not any(_newly_refused_here(subject, template, answers) for template in _templates(subject, comparison)):
         pods, errors = refused_pods(subject, _only_first(answers, AdmissionCheck.edits))
         if pods:
             values = {"refused": str(Refused.EDIT), "errors": "; ".join(errors)}
@@ -124,8 +126,8 @@ def _templates(subject: RuleInput, comparison: Comparison) -> list[Template]:
     return comparison.templates(subject.workload)
 
 
-def _changed_here(subject: RuleInput, template: Template, answers: Answers) -> Refusals:
-    """Return what is refused of a template, at the subject's clause, by the first alone."""
+def _newly_refused_here(subject: RuleInput, template: Template, answers: Answers) -> Refusals:
+    """Return the refusals of a template at the subject's path by the first API server alone."""
     refusing, accepting = answers
     if accepting.template(template):
         return ()
@@ -138,35 +140,35 @@ def _changed_here(subject: RuleInput, template: Template, answers: Answers) -> R
 def _only_first(
     answers: Answers, ask: Callable[[AdmissionCheck, PodClass], Refusals]
 ) -> Callable[[PodClass], Refusals]:
-    """Return what asks the first about a shape, of which the second refuses nothing."""
+    """Return a function that returns the first API server's refusals of a class that the second accepts."""
     refusing, accepting = answers
     return lambda shape: () if ask(accepting, shape) else ask(refusing, shape)
 
 
 def _counted_differently(subject: RuleInput) -> Iterator[Evidence]:
-    """Yield the row whose pods the other scheduler counts differently, or the fields that new pods get differently."""
-    for comparison in _asked(subject):
+    """Yield the rows that the other scheduler counts differently, or the fields that differ in new pods."""
+    for comparison in _comparisons(subject):
         minors = _minors(subject, comparison)
-        found = [difference for row in subject.rows for difference in _differences(subject, row, comparison)]
-        if found:
-            worst = max(found, key=_gravity)
-            pods = {pod.name for difference in found for pod in difference.row.pods}
-            said = {"topology_key": worst.now.constraint.topology_key, "now": _told(worst.now)}
-            then = f"{_told(worst.then)}{_effect(worst)}"
+        differences = [difference for row in subject.rows for difference in _differences(subject, row, comparison)]
+        if differences:
+            worst = max(differences, key=_gravity)
+            pods = {pod.name for difference in differences for pod in difference.row.pods}
+            values = {"topology_key": worst.now.constraint.topology_key, "now": _count_text(worst.now)}
+            then = f"{_count_text(worst.then)}{_effect(worst)}"
             weight = Severity.ERROR if worst.blocks else _weight(hard=worst.now.constraint.hard)
-            yield Evidence(tuple(sorted(pods)), said | {"then": then} | minors, weight, _fix_of_empty(worst))
-        for clause, now_stored, then_stored in () if found else _stored_differently(subject, comparison):
+            yield Evidence(tuple(sorted(pods)), values | {"then": then} | minors, weight, _fix_of_empty(worst))
+        for clause, now_stored, then_stored in () if differences else _stored_differently(subject, comparison):
             pods = {pod.name for row in subject.rows for pod in row.pods if not pod.shape.stored}
-            said = {"topology_key": clause.topology_key, "now": now_stored, "then": then_stored}
-            yield Evidence(tuple(sorted(pods)), said | minors, _weight(hard=clause.required))
+            values = {"topology_key": clause.topology_key, "now": now_stored, "then": then_stored}
+            yield Evidence(tuple(sorted(pods)), values | minors, _weight(hard=clause.required))
             return
 
 
 class _Difference(NamedTuple):
-    """A count by both schedulers; ``lost`` are the domains that only the first lets new pods into.
+    """The counts of both schedulers; ``lost`` are the domains that only the first allows for new pods.
 
-    Of the domains only those with a node that the scheduler may use for the pods; ``left`` tells whether the second
-    lets new pods into any of these.
+    ``left`` tells whether the second allows any domain. Only domains with a node that the scheduler may use for the
+    pods are considered.
     """
 
     row: EvaluatedConstraint
@@ -177,12 +179,12 @@ class _Difference(NamedTuple):
 
     @property
     def blocks(self) -> bool:
-        """Whether new pods have a place now, and none then."""
+        """Whether some node accepts new pods now, and none would then."""
         return bool(self.lost) and not self.left
 
 
 def _differences(subject: RuleInput, row: EvaluatedConstraint, comparison: Comparison) -> Iterator[_Difference]:
-    """Yield both counts of each kind of the row's pods that the two schedulers count differently."""
+    """Yield both counts of each class of the row's pods that the two schedulers count differently."""
     for view, _ in row.views:
         now = view.spreads[row.index]
         then = comparison.views.of(view.shape).spreads[row.index]
@@ -193,7 +195,7 @@ def _differences(subject: RuleInput, row: EvaluatedConstraint, comparison: Compa
 
 
 def _places(spread: Spread, usable: Mapping[str, Usability]) -> set[str]:
-    """Return the domains that take one more such pod and have a node for it; none where no nodes are known."""
+    """Return the domains that are allowed for one more such pod and have a usable node; none without nodes."""
     return {
         value
         for node, value in spread.domains.value_of.items()
@@ -207,7 +209,7 @@ def _gravity(difference: _Difference) -> tuple[bool, bool, int]:
 
 
 def _effect(difference: _Difference) -> str:
-    """Return what the second count means for new pods, where it is a loss."""
+    """Return the loss for new pods by the second count; "" without a loss."""
     if difference.blocks:
         return ", and no node takes new pods"
     lost = some([phrases.value(domain) for domain in difference.lost], _LISTED_DOMAINS)
@@ -225,8 +227,8 @@ def _answer(spread: Spread) -> tuple[object, ...]:
     return dict(spread.match_num), spread.min_match_num, spread.skew, allowed
 
 
-def _told(spread: Spread) -> str:
-    """Return a count in words; of many domains only how many there are."""
+def _count_text(spread: Spread) -> str:
+    """Return a count in words; of many domains only their number."""
     number = len(spread.match_num)
     listed = (f"{phrases.value(domain)}={pods}" for domain, pods in sorted(spread.match_num.items()))
     domains = f"{number} domains" if number > _LISTED_DOMAINS else " ".join(listed) or "no domain"
@@ -234,7 +236,7 @@ def _told(spread: Spread) -> str:
 
 
 def _stored_differently(subject: RuleInput, comparison: Comparison) -> Iterator[tuple[TopologyTerm, str, str]]:
-    """Yield spread constraints that new pods of a template or manifest get with other fields, and these in words."""
+    """Yield spread constraints of a template or manifest whose fields would differ in new pods, with both in words."""
     behaviours = (subject.audit.context.behaviour, comparison.behaviour)
     for spec, clauses in _written(subject):
         index = next((index for index, clause in enumerate(clauses) if clause.path == subject.path), None)
@@ -256,7 +258,7 @@ def _written(subject: RuleInput) -> Iterator[tuple[PodSpec, tuple[TopologyTerm, 
 
 
 def _fields(constraint: TopologySpreadConstraint, other: TopologySpreadConstraint) -> str:
-    """Return the fields in which a constraint differs from another, as the API names them."""
+    """Return the fields in which a constraint differs from another, by their API names."""
     fields: dict[str, object] = msgspec.to_builtins(constraint)
     others: dict[str, object] = msgspec.to_builtins(other)
     differing = [name for name in _GATED_FIELDS if fields.get(name) != others.get(name)]
@@ -264,8 +266,8 @@ def _fields(constraint: TopologySpreadConstraint, other: TopologySpreadConstrain
     return f"gives new pods {', '.join(texts)}"
 
 
-def _value(found: object) -> str:
-    return f"[{', '.join(map(str, found))}]" if isinstance(found, tuple | list) else str(found)
+def _value(content: object) -> str:
+    return f"[{', '.join(map(str, content))}]" if isinstance(content, tuple | list) else str(content)
 
 
 def _weight(*, hard: bool) -> Severity:
