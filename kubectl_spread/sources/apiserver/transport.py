@@ -12,8 +12,6 @@ from urllib.parse import urlencode, urlsplit
 
 import msgspec
 import urllib3
-from kubernetes.client import ApiClient
-from kubernetes.client.exceptions import ApiException
 from urllib3.exceptions import InsecureRequestWarning
 
 from kubectl_spread import __version__
@@ -78,17 +76,17 @@ class Transport:
         """Use the server and credentials of ``login``.
 
         Args:
-            login: A client with its credentials.
+            login: Connections with their credentials.
             impersonation: Headers that ask to act as somebody else.
             timeout: Seconds until an answer must have been read to its end; 0: as long as it takes.
             compress: Whether to ask for compressed answers, which on one machine would only cost
                 both sides time, so that it is not done there.
-            renew: Makes a client with credentials read again; None: they cannot have changed.
-            say: Receives the reason why an answer takes long.
+            renew: Logs in again with credentials read anew; None: they cannot have changed.
+            say: Is told why an answer takes long.
         """
         self.clock = ServerClock()
         self._login = login
-        self._host: str = login.client.configuration.host.rstrip("/")
+        self._host = login.server
         self._impersonation = impersonation
         self._timeout = timeout
         self._compress = compress and urlsplit(self._host).hostname not in _LOOPBACK
@@ -96,7 +94,7 @@ class Transport:
         self._renewing = Lock()
         self._say = say
         self._known = False
-        if not login.client.configuration.verify_ssl:
+        if not login.verifies:
             # The user asked for it; a warning for each request says nothing new.
             urllib3.disable_warnings(InsecureRequestWarning)
 
@@ -153,14 +151,15 @@ class Transport:
                     return
                 deadline.restart(longest)
                 yield _answer(response, bytearray(), None), exchange.parts(response, path, _PLAIN)
-        except (*UNANSWERED, ApiException) as error:
+        except UNANSWERED as error:
             raise failure(error, self._host, self._timeout) from error
 
     def _opened(self, url: str, accept: str) -> Any:
         """Send a request and return the head of its answer, within the time that is left of it."""
-        client = self._login.client
-        headers, timeout = self._headers(client, accept), exchange.left() or (CONNECT_TIMEOUT, None)
-        response = client.rest_client.request("GET", url, headers=headers, _request_timeout=timeout).response
+        login, left = self._login, exchange.left()
+        timeout = urllib3.Timeout(connect=CONNECT_TIMEOUT, read=None) if left is None else urllib3.Timeout(left)
+        headers = self._headers(login, accept)
+        response = login.pool.request("GET", url, headers=headers, timeout=timeout, preload_content=False)
         self.clock.hear(response.headers.get("Date"))
         return response
 
@@ -211,16 +210,17 @@ class Transport:
         try:
             with exchange.until(Deadline(patience.left)), closing(self._opened(url, accept)) as response:
                 answer = _answer(response, *_body(response, urlsplit(url).path, begun))
-        except (*UNANSWERED, ApiException) as error:
+        except UNANSWERED as error:
             raise failure(error, self._host, self._timeout) from error
         self._known = True
         return answer
 
-    def _headers(self, client: ApiClient, accept: str) -> urllib3.HTTPHeaderDict:
+    def _headers(self, login: Login, accept: str) -> urllib3.HTTPHeaderDict:
         headers = urllib3.HTTPHeaderDict({"Accept": accept, "User-Agent": _USER_AGENT})
         if self._compress:
             headers["Accept-Encoding"] = "gzip"
-        client.update_params_for_auth(headers, [], ["BearerToken"], "", "GET", None)
+        if login.authorization:
+            headers["authorization"] = login.authorization
         for name, value in self._impersonation:
             headers.add(name, value)
         return headers

@@ -1,18 +1,19 @@
-"""A client with the credentials of a kubeconfig or of the pod that we run in."""
+"""Connections with the credentials of a kubeconfig or of the pod that we run in."""
 
 from __future__ import annotations
 
 import math
 import os
+import ssl
 import time
 from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote
 
-from kubernetes.client import ApiClient, Configuration
+import urllib3
 
 from kubectl_spread.errors import SourceError
 from kubectl_spread.sources import exchange, memory
@@ -21,7 +22,8 @@ from kubectl_spread.sources.auth.connection import Settings
 from kubectl_spread.sources.auth.kubeconfig import Section
 from kubectl_spread.sources.failures import failure
 
-_AUTHORIZATION: Final = "BearerToken"
+_MOST_CONNECTIONS: Final = 16
+"""Connections that stay open between requests: one for each list that is read at the same time, and a few."""
 _CERTIFICATE: Final = ("client-certificate", "client-certificate-data", "client-key", "client-key-data")
 _RENEWABLE: Final = ("auth-provider", "client-certificate", "exec", "tokenFile")
 """What in a kubeconfig leads to credentials that may be others the next time."""
@@ -34,14 +36,20 @@ _REMOVED: Final = {"azure": "kubelogin", "gcp": "gke-gcloud-auth-plugin"}
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """A client, and until when its credentials are good.
+    """Connections to one server with credentials.
 
     Attributes:
-        client: A client of the kubernetes package.
-        expires: Seconds since 1970; infinite: nobody knows of an end.
+        server: The address of the server, without a slash at its end.
+        verifies: Whether the server's certificate is verified.
+        pool: The connections, which have the client certificate if there is one.
+        authorization: The Authorization header, or "".
+        expires: The end of the credentials in seconds since 1970; infinite if they have none.
     """
 
-    client: ApiClient
+    server: str
+    verifies: bool
+    pool: urllib3.PoolManager = field(repr=False)
+    authorization: str = field(default="", repr=False)
     expires: float = math.inf
 
     @property
@@ -60,7 +68,7 @@ class _Identity:
 
 
 def login(settings: Settings, say: Callable[[str], None] = lambda _: None) -> Login:
-    """Return a client with credentials that are got now.
+    """Return connections with credentials that are got now.
 
     Raises:
         SourceError: The credentials cannot be had.
@@ -68,22 +76,18 @@ def login(settings: Settings, say: Callable[[str], None] = lambda _: None) -> Lo
     # kubectl sends no credentials that anybody on the way could read, and asks nobody for them then.
     secure = settings.cluster["server"].startswith("https://")
     identity = _identity(settings, say) if secure else _Identity({})
-    configuration = Configuration()
-    # Requests are repeated by us, who know what the apiserver asks for.
-    configuration.retries = False
-    if identity.authorization:
-        configuration.api_key[_AUTHORIZATION] = identity.authorization
+    server = settings.cluster["server"].rstrip("/")
     proxy = proxies.find(settings.cluster["server"], settings.cluster.get("proxy-url", ""), os.environ)
-    configuration.no_proxy = None
-    configuration.proxy = proxy.url if proxy else None
-    configuration.proxy_headers = proxy.headers if proxy else None
-    client = _client(configuration, settings.cluster, identity.user)
-    exchange.keep(client.rest_client.pool_manager)
-    return Login(client, identity.expires)
+    # Transport repeats requests itself, because it knows what the API server asks for.
+    arguments = _certificates(server, settings.cluster, identity.user)
+    pool = proxies.pool(proxy, retries=False, maxsize=_MOST_CONNECTIONS, **arguments)
+    exchange.keep(pool)
+    verifies = not settings.cluster.get("insecure-skip-tls-verify")
+    return Login(server, verifies, pool, identity.authorization, identity.expires)
 
 
 def renewal(settings: Settings, say: Callable[[str], None] = lambda _: None) -> Callable[[], Login] | None:
-    """Return what makes a client with the credentials read again; None: they would be the same."""
+    """Return a function that logs in again with credentials read anew; None if they would be the same."""
     if not any(settings.user.get(key) for key in _RENEWABLE):
         return None
     return lambda: login(settings, say)
@@ -113,27 +117,26 @@ def _header_value(text: str) -> str:
     return text.encode().decode("latin-1")
 
 
-def _client(configuration: Configuration, cluster: Section, user: Section) -> ApiClient:
-    """Return a client for a cluster that knows the certificates of both sides.
+def _certificates(server: str, cluster: Section, user: Section) -> dict[str, Any]:
+    """Return the arguments of a pool for TLS: whom to trust, and the client certificate.
 
     Raises:
-        SourceError: They cannot be used.
+        SourceError: The certificates cannot be used.
     """
-    configuration.host = cluster["server"].rstrip("/")
-    configuration.verify_ssl = not cluster.get("insecure-skip-tls-verify")
-    configuration.tls_server_name = cluster.get("tls-server-name")
-    if not (configuration.host.startswith("https://") and tls.embeds(cluster, user)):
-        # By name: they are read again for each connection, as they may be replaced.
-        configuration.ssl_ca_cert = cluster.get("certificate-authority")
-        configuration.cert_file, configuration.key_file = user.get("client-certificate"), user.get("client-key")
-        return ApiClient(configuration)
+    arguments: dict[str, Any] = {
+        "cert_reqs": ssl.CERT_NONE if cluster.get("insecure-skip-tls-verify") else ssl.CERT_REQUIRED
+    }
+    if cluster.get("tls-server-name"):
+        arguments["server_hostname"] = cluster["tls-server-name"]
+    if not (server.startswith("https://") and tls.embeds(cluster, user)):
+        # By name: urllib3 reads the files again for each connection, and they may be replaced.
+        arguments["ca_certs"] = cluster.get("certificate-authority")
+        arguments["cert_file"], arguments["key_file"] = user.get("client-certificate"), user.get("client-key")
+        return arguments
     try:
-        context = tls.context(cluster, user)
+        return {**arguments, "ssl_context": tls.context(cluster, user)}
     except OSError as error:
-        raise failure(error, configuration.host, 0) from error
-    client = ApiClient(configuration)
-    client.rest_client.pool_manager.connection_pool_kw["ssl_context"] = context
-    return client
+        raise failure(error, server, 0) from error
 
 
 def _identity(settings: Settings, say: Callable[[str], None]) -> _Identity:
