@@ -1,4 +1,4 @@
-"""The service account of the pod that we run in.
+"""The service account of the pod that we run in, loaded by the kubernetes package.
 
 Source: kubernetes v1.37.1 client-go/tools/clientcmd/client_config.go, inClusterClientConfig.
 """
@@ -9,24 +9,36 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from kubectl_spread.errors import SourceError
 from kubectl_spread.sources.paths import is_file
 
-DIRECTORY: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-_HOST: Final = "KUBERNETES_SERVICE_HOST"
-_PORT: Final = "KUBERNETES_SERVICE_PORT"
+FOLDER: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+_VARIABLES: Final = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")
 
 
 def available(environment: Mapping[str, str]) -> bool:
     """Tell whether we run in a pod that has a service account."""
-    return bool(environment.get(_HOST) and environment.get(_PORT) and is_file(DIRECTORY / "token"))
+    return all(map(environment.get, _VARIABLES)) and is_file(FOLDER / "token")
 
 
 def cluster(environment: Mapping[str, str]) -> dict[str, Any]:
-    """Return the apiserver named by the environment of the pod, as a cluster of a kubeconfig."""
-    host = environment[_HOST]
-    found = {"server": f"https://{f'[{host}]' if ':' in host else host}:{environment[_PORT]}"}
-    authority = DIRECTORY / "ca.crt"
-    return {**found, "certificate-authority": str(authority)} if is_file(authority) else found
+    """Return the API server whose address the pod was given, as a cluster of a kubeconfig.
+
+    Raises:
+        SourceError: The service account is not complete.
+    """
+    # Only a login in a pod needs the package, whose import takes 0.3 s.
+    from kubernetes.client import Configuration  # noqa: PLC0415 - see above
+    from kubernetes.config import ConfigException  # noqa: PLC0415 - see above
+    from kubernetes.config.incluster_config import InClusterConfigLoader  # noqa: PLC0415 - see above
+
+    token, authority = str(FOLDER / "token"), str(FOLDER / "ca.crt")
+    configuration = Configuration()
+    try:
+        InClusterConfigLoader(token, authority, environ=environment).load_and_set(configuration)
+    except (ConfigException, OSError, ValueError) as error:
+        raise SourceError(f"cannot log in with the pod's service account: {error}") from error
+    return {"server": configuration.host, "certificate-authority": configuration.ssl_ca_cert}
 
 
 def user() -> dict[str, Any]:
