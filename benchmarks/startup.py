@@ -1,4 +1,4 @@
-"""The time of commands that have little to do, compared with the time of the imports that they need, in turn.
+"""The time of commands that have little to do, next to the imports that they need and to kubectl, run in turn.
 
 Run as ``python -m benchmarks.startup``.
 """
@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.sidebyside import medians, table
+from tests.controlplane.binaries import kubectl
 from tests.controlplane.cluster import ControlPlane
 
 _PLUGIN: Final = str(Path(sys.executable).parent / "kubectl-spread")
 _IMPORTS: Final = "import click, msgspec"
-_CLIENT: Final = "import kubernetes"
+_KUBECTL: Final = "kubectl get pods"
 _POD: Final = """\
 apiVersion: v1
 kind: Pod
@@ -33,7 +34,7 @@ spec:
 
 
 def main() -> None:
-    """Compare what needs no cluster, and then a check of a cluster without pods."""
+    """Compare commands that need no cluster, and then a check of a cluster without pods."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=15)
     rounds = parser.parse_args().rounds
@@ -52,10 +53,11 @@ def main() -> None:
         print("\n".join(table(medians(offline, environment, rounds, _IMPORTS), _IMPORTS)))
         with ControlPlane.start(Path(directory), scheduler=False, controllers=False) as cluster:
             live = {
-                _CLIENT: [sys.executable, "-c", _CLIENT],
+                _KUBECTL: [str(kubectl()), "get", "pods"],
                 "check": [_PLUGIN, "check"],
             }
-            print("", *table(medians(live, {**cluster.environment(), **compiled}, rounds, _CLIENT), _CLIENT), sep="\n")
+            took = medians(live, {**cluster.environment(), **compiled}, rounds, _KUBECTL)
+            print("", *table(took, _KUBECTL), sep="\n")
 
 
 if __name__ == "__main__":

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -46,3 +48,19 @@ def test_summaries_are_those_of_the_commands() -> None:
 )
 def test_commands_spare_what_they_do_not_need(arguments: list[str], spared: list[str]) -> None:
     assert imported(*arguments).isdisjoint(spared)
+
+
+@pytest.mark.parametrize("credentials", [{"token": "t"}, {"username": "u", "password": "p"}, {}], ids=str)
+def test_a_login_outside_of_pods_spares_the_kubernetes_package(credentials: dict[str, str], tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    config.write_text(json.dumps({"clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:6443"}}]}))
+    code = (
+        "import json, sys\n"
+        "from kubectl_spread.sources.apiserver.cluster import LiveCluster\n"
+        "from kubectl_spread.sources.auth.connection import ConnectionFlags\n"
+        "LiveCluster.connect(ConnectionFlags(**json.loads(sys.argv[1])))\n"
+        "print('urllib3' in sys.modules, 'kubernetes' in sys.modules)"
+    )
+    flags = json.dumps({"kubeconfig": str(config), "cluster": "c", **credentials})
+    done = subprocess.run([sys.executable, "-c", code, flags], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["True", "False"]
