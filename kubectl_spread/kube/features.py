@@ -1,4 +1,4 @@
-"""What differs between Kubernetes minors and feature gates, gathered in one Behaviour.
+"""The differences between Kubernetes minors and feature gates, gathered in one Behaviour.
 
 Source: kubernetes pkg/features/kube_features.go of v1.27 to v1.37.1; for 1.38, CHANGELOG-1.38.md up to v1.38.0-alpha.2.
 """
@@ -14,7 +14,7 @@ import msgspec
 OLDEST_MINOR: Final = 27
 NEWEST_MINOR: Final = 38
 PRE_RELEASES: Final[Mapping[int, str]] = {38: "v1.38.0-alpha.2"}
-"""Maps a minor that is not released to the pre-release it is known from; it may change until it is released."""
+"""Maps an unreleased minor to the pre-release that we know; it may change until its release."""
 NEWEST_RELEASED_MINOR: Final = min(PRE_RELEASES, default=NEWEST_MINOR + 1) - 1
 _WARNS_OF_NULL_SELECTORS: Final = 28
 COUNTS_EMPTY_SELECTORS: Final = 38
@@ -22,7 +22,7 @@ COUNTS_EMPTY_SELECTORS: Final = 38
 
 
 class Gate(StrEnum):
-    """The feature gates that change what we compute."""
+    """The feature gates that change our answers."""
 
     MATCH_LABEL_KEYS = "MatchLabelKeysInPodTopologySpread"
     SELECTOR_MERGE = "MatchLabelKeysInPodTopologySpreadSelectorMerge"
@@ -34,7 +34,7 @@ class Gate(StrEnum):
 
 
 class _History(msgspec.Struct, frozen=True):
-    """The minors from which a gate exists, is on by default, can no longer be turned off, and is removed: always on."""
+    """The minors from which a gate exists, is on by default, is locked on, and is removed (always on)."""
 
     since: int
     on: int | None
@@ -64,23 +64,23 @@ _HISTORY: Final[dict[Gate, _History]] = {
 _NAMESPACE_SELECTORS_TWICE: Final = range(34, 37)
 _LABEL_KEY_TEXTS: Final = 35
 _DEPENDENCIES: Final = 35
-"""From this minor on, a gate cannot be on while one that it needs is off."""
+"""From this minor on, a gate cannot be on while a gate that it depends on is off."""
 
 
 class Behaviour(msgspec.Struct, frozen=True):
-    """How the apiserver and the scheduler of one minor with given gates behave."""
+    """The behaviour of the API server and the scheduler of one minor with certain gates."""
 
     minor: int
     merges_spread_selectors: bool
-    """The apiserver writes matchLabelKeys into spread selectors (KEP-3243)."""
+    """The API server writes matchLabelKeys into spread selectors (KEP-3243)."""
     could_merge_spread_selectors: bool
-    """The same minor with default gates does."""
+    """The same minor with default gates writes them."""
     merges_affinity_selectors: bool
-    """The apiserver writes matchLabelKeys and mismatchLabelKeys into affinity terms (KEP-3633)."""
+    """The API server writes matchLabelKeys and mismatchLabelKeys into affinity terms (KEP-3633)."""
     scheduler_adds_match_label_keys: bool
     """The scheduler adds the incoming pod's current label values to a spread selector."""
     node_inclusion_policies: bool
-    """nodeAffinityPolicy and nodeTaintsPolicy are read (KEP-3094); else Honor and Ignore hold for all."""
+    """nodeAffinityPolicy and nodeTaintsPolicy are read (KEP-3094); otherwise they are Honor and Ignore."""
     min_domains: bool
     """minDomains is read."""
     toleration_comparison: bool
@@ -90,31 +90,31 @@ class Behaviour(msgspec.Struct, frozen=True):
     empty_selector_counts_nothing: bool
     """A spread selector without any requirement counts no pod, although it selects all (issue 141339).
 
-    Of 1.27 to 1.37 no patch release is known that differs (docs/upgrades.md).
+    We know no patch release of 1.27 to 1.37 that differs (docs/upgrades.md).
     """
     matches_namespace_selectors_twice: bool
-    """An incoming pod's namespaceSelector, its namespaces listed, also selects all if it selects empty labels."""
+    """An incoming pod's namespaceSelector selects all namespaces, besides those listed, if it selects empty labels."""
     label_key_texts: bool
-    """Validation speaks of label keys and of bytes, not of qualified names and of characters."""
+    """Validation says label keys and bytes instead of qualified names and characters."""
     warns_of_null_selectors: bool
-    """The apiserver warns of a spread constraint or affinity term without a labelSelector."""
+    """The API server warns about a spread constraint or affinity term without a labelSelector."""
 
 
 def gates(minor: int, overrides: Mapping[str, bool]) -> dict[str, bool]:
     """Return every gate that ``minor`` knows with its value: the default, unless overridden.
 
     Raises:
-        ValueError: an override names a gate that this minor does not know, has locked or has removed, or leaves a
-            gate on without one that it needs; a server would not start.
+        ValueError: An override names a gate that this minor does not know, has locked or has removed, or leaves a gate
+            on without a gate that it depends on. A server would not start.
     """
-    known = {gate: history for gate, history in _HISTORY.items() if history.exists(minor)}
+    histories = {gate: history for gate, history in _HISTORY.items() if history.exists(minor)}
     for name, value in overrides.items():
-        if name not in known:
-            raise ValueError(f"unrecognized feature gate: {name} ({_why_unknown(minor, name, known)})")
-        locked = known[Gate(name)].locked
+        if name not in histories:
+            raise ValueError(f"unrecognized feature gate: {name} ({_why_unknown(minor, name, histories)})")
+        locked = histories[Gate(name)].locked
         if locked is not None and minor >= locked and not value:
             raise ValueError(f"cannot set feature gate {name} to false, feature is locked to true")
-    defaults = {gate: history.on is not None and minor >= history.on for gate, history in known.items()}
+    defaults = {gate: history.on is not None and minor >= history.on for gate, history in histories.items()}
     values = {str(gate): overrides.get(gate, default) for gate, default in sorted(defaults.items())}
     if minor >= _DEPENDENCIES and values[Gate.SELECTOR_MERGE] and not values[Gate.MATCH_LABEL_KEYS]:
         needs = f"depends on features that are disabled: [{Gate.MATCH_LABEL_KEYS}]"
@@ -128,7 +128,7 @@ def merge_gates(minor: int) -> tuple[Gate, ...]:
 
 
 def other_merges(minor: int, gate_values: Mapping[str, bool]) -> tuple[Behaviour, ...]:
-    """Return how a server of ``minor`` behaves with ``gate_values`` where it does not merge spread selectors."""
+    """Return the behaviours of a server of ``minor`` that has ``gate_values`` but does not merge spread selectors."""
     switched = merge_gates(minor)
     return tuple(
         behaviour(minor, {**gate_values, **dict.fromkeys(switched[index:], False)})
@@ -136,11 +136,11 @@ def other_merges(minor: int, gate_values: Mapping[str, bool]) -> tuple[Behaviour
     )
 
 
-def _why_unknown(minor: int, name: str, known: Iterable[Gate]) -> str:
+def _why_unknown(minor: int, name: str, gate_names: Iterable[Gate]) -> str:
     history = _history(name)
     if history is not None and history.is_removed(minor):
         return f"removed in 1.{history.removed}: always on"
-    return f"known in 1.{minor}: {', '.join(sorted(known))}"
+    return f"known in 1.{minor}: {', '.join(sorted(gate_names))}"
 
 
 def _history(name: str) -> _History | None:
@@ -148,7 +148,7 @@ def _history(name: str) -> _History | None:
 
 
 def takes(minor: int, name: str, *, value: bool) -> bool:
-    """Tell whether a server of ``minor`` knows a gate and lets it have a value."""
+    """Tell whether a server of ``minor`` accepts this value for a gate."""
     history = _history(name)
     if history is None or not history.exists(minor):
         return False
@@ -156,9 +156,9 @@ def takes(minor: int, name: str, *, value: bool) -> bool:
 
 
 def behaviour(minor: int, gate_values: Mapping[str, bool]) -> Behaviour:
-    """Return how a cluster of ``minor`` behaves with ``gate_values``.
+    """Return the behaviour of a cluster of ``minor`` with ``gate_values``.
 
-    A gate that is missing is off, or on where this minor has removed it.
+    A missing gate is off, or on where this minor has removed it.
     """
 
     def enabled(gate: Gate) -> bool:

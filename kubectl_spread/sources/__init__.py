@@ -1,1 +1,1 @@
-"""Where objects come from: manifests and the apiserver; every wire yields the model of ``kube``."""
+"""Where do objects come from? Manifests and API servers; every wire format yields the types of ``kube.api``."""

@@ -1,4 +1,4 @@
-"""Addresses as they may be shown: what they say about users is taken out."""
+"""Addresses that may be shown: user names and secrets are removed."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _QUERY: Final = re.compile(r"[?#]\S*")
 
 
 def without_secrets(text: str) -> str:
-    """Return a text without what the addresses in it say about users."""
+    """Return a text without the users in its addresses."""
     return _USER_INFORMATION.sub("//", text)
 
 
 def without_query(address: str) -> str:
-    """Return an address without user, query and fragment, in which tokens may be."""
+    """Return an address without user, query and fragment, which may contain tokens."""
     return _QUERY.sub("", without_secrets(address))

@@ -1,7 +1,7 @@
-"""One exchange with an HTTP server: it ends in time, whatever the server sends and however slowly.
+"""An exchange with an HTTP server that ends in time, however slowly the server sends.
 
-The timeouts of sockets begin again with each byte, so that headers, informational answers, a body or trailers that come
-bit by bit would never run out of time. Here every read of an answer is given what is left of the whole request.
+The timeouts of sockets start again with each byte, so headers, informational responses, a body or trailers that arrive
+in small parts would never time out. Here every read of a response gets the time that is left of the whole request.
 """
 
 from __future__ import annotations
@@ -25,36 +25,36 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 _CHUNK: Final = 16 << 10
-"""Bytes that are read at a time, at most: how a body begins is known as soon as so many are there."""
+"""The most bytes that are read at a time; the beginning of a body is passed on after so many."""
 _MOST_INFORMATIONAL: Final = 5
-"""How many informational answers may precede an answer. Source: go 1.24 net/http/transport.go, max1xxResponses."""
+"""The most informational responses before a response. Source: go 1.24 net/http/transport.go, max1xxResponses."""
 _INFORMATIONAL: Final = range(100, 200)
 _SWITCHING: Final = 101
 
 
 class Deadline:
-    """When a request must be done."""
+    """The time until which a request must be complete."""
 
     def __init__(self, seconds: float | None, silence: float | None = None) -> None:
-        """Begin now.
+        """Start now.
 
         Args:
-            seconds: How long the whole request may take; None: as long as it wants.
-            silence: How long the server may send nothing; None: as long as it wants.
+            seconds: The time for the whole request; None for no limit.
+            silence: The longest time without any byte; None for no limit.
         """
         self._silence = silence
         self._end: float | None = None
         self.restart(seconds)
 
     def restart(self, seconds: float | None) -> None:
-        """Give it so many seconds from now on; None: as many as it wants."""
+        """Allow so many seconds from now on; None for no limit."""
         self._end = None if seconds is None else time.monotonic() + seconds
 
     def wait(self) -> float | None:
-        """Return how many seconds the next read may take; None: as many as it wants.
+        """Return the seconds for the next read; None for no limit.
 
         Raises:
-            TimeoutError: The time is over.
+            TimeoutError: There is no time left.
         """
         if self._end is None:
             return self._silence
@@ -69,7 +69,7 @@ _CURRENT: ContextVar[Deadline] = ContextVar("_CURRENT", default=Deadline(None)) 
 
 @contextmanager
 def until(deadline: Deadline) -> Iterator[None]:
-    """Hold the requests that are sent inside the block to a deadline, and the reading of their answers."""
+    """Apply a deadline to the requests that are sent inside the block, and to the reading of their responses."""
     token = _CURRENT.set(deadline)
     try:
         yield
@@ -78,30 +78,30 @@ def until(deadline: Deadline) -> Iterator[None]:
 
 
 def left() -> float | None:
-    """Return the seconds that are left; None: there is no end.
+    """Return the seconds that are left; None for no limit.
 
     Raises:
-        TimeoutError: None are.
+        TimeoutError: There is no time left.
     """
     return _CURRENT.get().wait()
 
 
 def keep(manager: urllib3.PoolManager) -> None:
-    """Have all connections of ``manager`` keep to the deadline of ``until``."""
+    """Make all connections of ``manager`` respect the deadline of ``until``."""
     pools = manager.pool_classes_by_scheme
     manager.pool_classes_by_scheme = {scheme: _keeping(pool) for scheme, pool in pools.items()}
 
 
 def parts(response: Any, what: str, advice: str) -> Iterator[bytes]:
-    """Yield the body of an answer as it comes, unpacked, as long as it is not a bomb.
+    """Yield the decompressed body of a response as it arrives, unless it is a compression bomb.
 
     Args:
-        response: An answer of urllib3.
-        what: What was asked for, as errors name it.
-        advice: What the user may do if the body is meant to be so.
+        response: A response of urllib3.
+        what: The requested object, as errors name it.
+        advice: The advice to users whose body is really so large.
 
     Raises:
-        TooLargeError: It unpacks to what nobody packed.
+        TooLargeError: The decompressed body is unreasonably large.
     """
     size = 0
     for part in iter(lambda: response.read1(_CHUNK), b""):
@@ -111,7 +111,7 @@ def parts(response: Any, what: str, advice: str) -> Iterator[bytes]:
 
 
 class _Timed(RawIOBase):
-    """What is read from a socket, each time within what is left of a deadline."""
+    """A socket whose reads respect a deadline."""
 
     def __init__(self, raw: RawIOBase, connection: socket, deadline: Deadline) -> None:
         self._raw = raw
@@ -131,7 +131,7 @@ class _Timed(RawIOBase):
 
 
 class _Response(HTTPResponse):
-    """An answer that is read in time, and whose framing is taken at its word."""
+    """A response whose reads respect a deadline, with strict chunk sizes."""
 
     def __init__(self, sock: socket, *arguments: Any, **named: Any) -> None:
         super().__init__(sock, *arguments, **named)
@@ -140,9 +140,9 @@ class _Response(HTTPResponse):
 
     def _read_status(self) -> tuple[str, int, str]:
         for _ in range(_MOST_INFORMATIONAL + 1):
-            found: tuple[str, int, str] = super()._read_status()  # type: ignore[misc]
-            if found[1] not in _INFORMATIONAL or found[1] == _SWITCHING:
-                return found
+            status: tuple[str, int, str] = super()._read_status()  # type: ignore[misc]
+            if status[1] not in _INFORMATIONAL or status[1] == _SWITCHING:
+                return status
             parse_headers(self.fp)
         raise HTTPException("too many 1xx informational responses")
 
@@ -154,13 +154,13 @@ class _Response(HTTPResponse):
 
 
 class _Keeping:
-    """A connection that gives what its socket does next no more than what is left of the deadline."""
+    """A connection whose next operation respects the deadline."""
 
     response_class = _Response
 
     def _new_conn(self) -> socket:
         connection: socket = super()._new_conn()  # type: ignore[misc]
-        # For the proxy and for TLS, which have only what the way to the server has left.
+        # The proxy and TLS have only the time that connecting has left.
         connection.settimeout(left() or connection.gettimeout())
         return connection
 

@@ -1,4 +1,4 @@
-"""Why there is no answer: kubectl's words for a connection that fails, and whether to try again."""
+"""Failed connections: kubectl's messages for them, and whether to retry."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from kubectl_spread.errors import SourceError
 from kubectl_spread.sources.addresses import without_secrets
 
 CONNECT_TIMEOUT: Final = 30.0
-"""Seconds after which a server that does not take the connection counts as gone, without ``--request-timeout``."""
+"""Seconds until a server must accept the connection, without ``--request-timeout``."""
 _UNREACHABLE: Final = "Unable to connect to the server: "
 _X509: Final = "tls: failed to verify certificate: x509: "
-# What OpenSSL calls an unknown issuer, in the places of the chain where it can be found.
+# OpenSSL's codes for an unknown issuer at the different places of the chain.
 _UNKNOWN_AUTHORITY: Final = frozenset({2, 18, 19, 20, 21})
 _EXPIRED: Final = 10
 _CUT_OFF: Final = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
@@ -35,38 +35,38 @@ _NO_ADDRESS: Final = (InvalidURL, LocationParseError, LocationValueError, URLSch
 
 
 UNANSWERED: Final = (HTTPError, HTTPException, OSError, ValueError)
-"""What urllib3 raises instead of returning an answer; a ValueError is of a name or a number that nobody can use."""
+"""The errors that urllib3 raises; a ValueError is about a name or number that is not valid."""
 
 
 class Again(Enum):
-    """When a request that failed is worth repeating."""
+    """When to retry a failed request."""
 
     NEVER = auto()
     KNOWN = auto()
-    """Once the server has answered: before, its address may be wrong."""
+    """Only after the server has answered once: before, its address may be wrong."""
     ALWAYS = auto()
 
 
 class ConnectionFailedError(SourceError):
-    """There is no answer.
+    """There is no response.
 
     Attributes:
-        again: When the request is worth repeating.
+        again: When to retry the request.
     """
 
     def __init__(self, message: str, again: Again) -> None:
-        """Say why, without what only the two sides of the connection may know."""
+        """Take the message without the secrets in its addresses."""
         super().__init__(without_secrets(message))
         self.again = again
 
 
 def failure(error: BaseException, host: str, timeout: float) -> ConnectionFailedError:
-    """Return what to say about an error of urllib3.
+    """Return the failure for an error of urllib3.
 
     Args:
         error: The error.
         host: The address of the server.
-        timeout: The seconds of ``--request-timeout``; 0: there is no limit.
+        timeout: The seconds of ``--request-timeout``; 0 for no limit.
     """
     causes = list(_causes(error))
     for cause in causes:
@@ -86,12 +86,12 @@ def failure(error: BaseException, host: str, timeout: float) -> ConnectionFailed
 
 
 def _is_late(error: BaseException) -> bool:
-    """Tell whether time ran out; to urllib3 a connection that cannot be made is a kind of that."""
+    """Tell whether the error is a timeout; for urllib3 a failed connection is a timeout, too."""
     return isinstance(error, NoAnswerError | TimeoutError) and not isinstance(error, NewConnectionError)
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an error and what caused it, the root last."""
+    """Yield an error and its causes, the root last."""
     while error is not None:
         yield error
         nested = next((part for part in error.args if isinstance(part, BaseException)), None)
@@ -103,7 +103,7 @@ def _again(causes: Sequence[BaseException]) -> Again:
     is_unusable = isinstance(causes[0], ValueError) and not isinstance(causes[0], HTTPError | OSError)
     if is_unusable or any(isinstance(cause, _NO_ADDRESS) for cause in causes):
         return Again.NEVER
-    # A handshake that fails does so again; one that breaks off is a connection that breaks off.
+    # A failed handshake will fail again, unless the connection broke off.
     is_handshake = isinstance(last, ssl.SSLError) and not isinstance(last, _CUT_OFF)
     return Again.NEVER if is_handshake else Again.ALWAYS
 

@@ -1,8 +1,8 @@
-"""How much input is in memory at once: one budget for everything that a run reads.
+"""The budget of memory for input, for everything that a run reads.
 
-What is read, counted and dropped does not stay in memory, so a file or a list may be as large as it likes. Each reader
-claims what it holds at the moment: a page, one object of a file, one document of YAML, an answer. The claims of all
-readers together must fit the budget.
+Files and lists may have any size, because objects are read, counted and dropped. Each reader claims the bytes that it
+holds at the moment: a page, an object of a file, a document of YAML, a response. The claims of all readers together
+must fit into the budget.
 """
 
 from __future__ import annotations
@@ -17,49 +17,49 @@ from typing import BinaryIO, Final, Self
 from kubectl_spread.errors import SourceError
 
 LIMIT: Final = 1 << 30
-"""Bytes of input that may be held at once, unless ``--max-memory`` sets another limit."""
+"""The bytes of input that may be in memory at once, without ``--max-memory``."""
 FREE: Final = 64 << 20
-"""Bytes that compressed input may become, whatever its ratio."""
+"""The bytes that compressed input may become at any ratio."""
 RATIO: Final = 200
-"""How many times its size compressed input may become beyond that. Pods that are alike shrink to a fortieth."""
+"""The largest ratio beyond that. Equal pods compress to a fortieth."""
 _BLOCK: Final = 1 << 20
 _MEBI: Final = 20
 _KIBI: Final = 10
 
 
 class TooLargeError(SourceError):
-    """Input is larger than may be held in memory, or compressed beyond measure."""
+    """Input is larger than the budget, or is a compression bomb."""
 
 
 class Budget:
-    """Bytes that all readers of a run may hold together; may be used from several threads.
+    """The bytes that all readers of a run may hold together; may be used from several threads.
 
     Attributes:
-        limit: How many these are.
+        limit: The number of bytes.
     """
 
     def __init__(self, limit: int) -> None:
-        """Begin with nothing held."""
+        """Start empty."""
         self.limit = limit
         self._held = 0
         self._lock = threading.Lock()
 
     @property
     def held(self) -> int:
-        """The bytes that are held now."""
+        """The bytes that readers hold now."""
         return self._held
 
     def claim(self, what: object, advice: str = "") -> Claim:
-        """Return a claim of nothing yet.
+        """Return an empty claim.
 
         Args:
-            what: What is read, as errors name it, if there are any.
-            advice: What the user may do other than to allow more.
+            what: The input, as errors name it.
+            advice: Advice to the user besides a larger budget.
         """
         return Claim(self, what, advice)
 
     def change(self, change: int) -> bool:
-        """Hold more, or less; False: more is not allowed, and nothing has changed."""
+        """Change the bytes that are held; return False, and change nothing, if the budget is too small."""
         with self._lock:
             if change > 0 and self._held + change > self.limit:
                 return False
@@ -68,32 +68,32 @@ class Budget:
 
 
 class Claim:
-    """What one reader holds; it is given back at the latest when nobody refers to the claim any more."""
+    """The bytes that one reader holds; they are released at the latest with the last reference to the claim."""
 
     def __init__(self, budget: Budget, what: object, advice: str) -> None:
-        """Hold nothing yet; see ``Budget.claim``."""
+        """Start empty; see ``Budget.claim``."""
         self._budget = budget
         self._what = what
         self._advice = advice
         self._size = 0
 
     def __enter__(self) -> Self:
-        """Hold until the end of the block."""
+        """Hold the bytes until the end of the block."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Hold nothing any more."""
+        """Release all bytes."""
         self.resize(0)
 
     def __del__(self) -> None:
-        """Hold nothing any more."""
+        """Release all bytes."""
         self.resize(0)
 
     def grow(self, size: int) -> None:
-        """Hold so many bytes more.
+        """Hold so many more bytes.
 
         Raises:
-            TooLargeError: As ``resize``.
+            TooLargeError: The budget is too small.
         """
         self.resize(self._size + size)
 
@@ -101,7 +101,7 @@ class Claim:
         """Hold so many bytes.
 
         Raises:
-            TooLargeError: That is more than all readers together may hold.
+            TooLargeError: The budget is too small.
         """
         if size == self._size:
             return
@@ -124,16 +124,16 @@ RUN: Final = Budget(LIMIT)
 
 
 def check_ratio(what: str, packed: int, unpacked: int, advice: str) -> None:
-    """Do nothing if compressed input is not a bomb, as far as it is unpacked.
+    """Check that compressed input is not a bomb, as far as it is decompressed.
 
     Args:
-        what: What is read.
+        what: The input.
         packed: The bytes that were read.
         unpacked: The bytes that they became.
-        advice: What the user may do who means it so.
+        advice: Advice to users whose input is really so large.
 
     Raises:
-        TooLargeError: It becomes much larger than anything that is meant so.
+        TooLargeError: Its ratio is unreasonable.
     """
     if unpacked > FREE and unpacked > packed * RATIO:
         became = f"{packed >> _KIBI:,} KiB became {mebibytes(unpacked)} when unpacked, more than {RATIO} times as much"
@@ -142,7 +142,7 @@ def check_ratio(what: str, packed: int, unpacked: int, advice: str) -> None:
 
 @contextmanager
 def reading(path: Path) -> Iterator[bytes]:
-    """Yield the content of a small file, such as one with credentials; it may be a device that has no end.
+    """Yield the content of a small file, such as one with credentials; it may be an endless device.
 
     Raises:
         OSError: It cannot be read.
@@ -153,7 +153,7 @@ def reading(path: Path) -> Iterator[bytes]:
 
 
 def whole(file: BinaryIO, claim: Claim) -> bytes:
-    """Return what a file holds from here on.
+    """Return the rest of a file.
 
     Raises:
         OSError: It cannot be read.
@@ -167,5 +167,5 @@ def whole(file: BinaryIO, claim: Claim) -> bytes:
 
 
 def mebibytes(size: int) -> str:
-    """Return a size as errors show it."""
+    """Return a size for an error."""
     return f"{size >> _MEBI:,} MiB"

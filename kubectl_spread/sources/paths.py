@@ -1,4 +1,4 @@
-"""Questions about paths that are answered wherever a path leads, where pathlib raises."""
+"""Questions about paths, answered even where pathlib raises."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kubectl_spread.errors import SourceError
 
 
 def is_file(path: Path) -> bool:
-    """Tell whether a path leads to a file that the user may look at."""
+    """Tell whether a path leads to a file that the user may access."""
     try:
         return path.is_file()
     except OSError:
@@ -16,7 +16,7 @@ def is_file(path: Path) -> bool:
 
 
 def is_directory(path: Path) -> bool:
-    """Tell whether a path leads to a directory that the user may look at."""
+    """Tell whether a path leads to a directory that the user may access."""
     try:
         return path.is_dir()
     except OSError:

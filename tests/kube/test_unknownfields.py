@@ -18,7 +18,7 @@ SPREAD = "topologySpreadConstraints"
 
 def of_pod(spec: dict[str, Any]) -> list[tuple[str, str]]:
     fields = unknown_fields({"metadata": {"name": "p"}, "spec": spec}, POD_SPEC)
-    return [(str(field.path), str(field.meant)) for field in fields]
+    return [(str(field.path), str(field.intended)) for field in fields]
 
 
 def constraint(**fields: Any) -> dict[str, Any]:
@@ -167,7 +167,7 @@ def test_below_a_field_that_is_not_the_template(manifest: dict[str, Any], path: 
     placed = json.loads(json.dumps(manifest).replace('"HERE"', json.dumps({name: value})))
     [field] = unknown_fields(placed, TEMPLATE)
     assert str(field.path) == f"{path}.{name}"
-    assert str(field.meant) in (f"{TEMPLATE}.{name}", f"{TEMPLATE}.affinity.{name}")
+    assert str(field.intended) in (f"{TEMPLATE}.{name}", f"{TEMPLATE}.affinity.{name}")
 
 
 def test_a_field_at_another_place_is_reported_once() -> None:

@@ -1,4 +1,4 @@
-"""Is what is stored what the API server would store? Verdicts, refusals, and the merge itself.
+"""Does a pod hold the selectors that the API server would store? Verdicts, refusals, and the merge itself.
 
 It may import `audit.snapshot` and `kube`.
 """

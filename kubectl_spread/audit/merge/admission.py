@@ -21,18 +21,18 @@ def admitted(pods: Sequence[PodRecord], behaviour: Behaviour) -> Sequence[PodRec
 
 
 def _admitted_shapes(shapes: Iterable[PodClass], behaviour: Behaviour) -> dict[PodClass, PodClass]:
-    """Map the shape of each manifest to the shape that its pods would be stored with."""
+    """Map the class of each manifest to the class that its pods would be stored with."""
     shared = SharedClauses()
     return {shape: _admitted(shape, shared, behaviour) for shape in dict.fromkeys(shapes)}
 
 
 def _admitted(shape: PodClass, shared: SharedClauses, behaviour: Behaviour) -> PodClass:
-    """Return the shape as it would be stored; as it is written where the API server would refuse it."""
+    """Return the class as it would be stored, or as it is written where the API server would refuse it."""
     stored = strategy.prepare_for_create(shape.written, shape.labels, behaviour)
     if validation.pod_errors(stored, behaviour):
         return shape
     clauses, splits = shared.of(stored)
-    # The scheduler's own constraints are not part of what is stored.
+    # The API server stores no default constraints of the scheduler.
     own = sum(clause.default for clause in shape.clauses)
     return msgspec.structs.replace(
         shape,

@@ -1,4 +1,4 @@
-"""Acceptance: what would apiservers of one behaviour say to the pods of each shape, and to templates?"""
+"""The admission check: the errors of API servers of one behaviour on pods of each class and on templates."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ Refusals = tuple[Refusal, ...]
 
 
 class AdmissionCheck:
-    """The answers of apiservers of one behaviour, by the clauses they are about; each is worked out once."""
+    """The refusals of API servers of one behaviour, by the terms they are about; each is computed once."""
 
     def __init__(self, behaviour: Behaviour) -> None:
-        """Answer as ``behaviour`` says."""
+        """Check as an API server of this behaviour does."""
         self.behaviour = behaviour
         self._edits: dict[int, Refusals] = {}
         self._creations: dict[PodClass, Refusals] = {}
         self._templates: dict[Template, Refusals] = {}
 
     def edits(self, shape: PodClass) -> Refusals:
-        """Return why stored pods of a shape cannot be edited, not even without a change."""
+        """Return why stored pods of a class cannot be updated, not even without a change."""
         if not shape.stored:
             return ()
         # Classes whose pods differ in their labels alone share the tuple of clauses, and labels play no part here.
@@ -44,26 +44,26 @@ class AdmissionCheck:
         return self._edits[id(shape.clauses)]
 
     def manifests(self, shape: PodClass) -> Refusals:
-        """Return why manifests of a shape cannot be created; nothing for stored pods, which are not sent again."""
+        """Return why manifests of a class cannot be created; nothing for stored pods, which are not created again."""
         return () if shape.stored else self.creations(shape)
 
     def creations(self, shape: PodClass) -> Refusals:
-        """Return why pods of a shape could not be created as they were read: stored ones once more."""
+        """Return why pods of a class could not be created as they were read; stored pods again."""
         if shape not in self._creations:
             errors = pod_refusals(shape.written, shape.labels, self.behaviour)
             self._creations[shape] = _of_pods(shape, errors, Refused.POD)
         return self._creations[shape]
 
     def template(self, template: Template) -> Refusals:
-        """Return why a template, or else its pods, could not be created."""
+        """Return why a template, or otherwise its pods, could not be created."""
         if template not in self._templates:
-            found = template_refusals(template.spec, template.labels, self.behaviour, template.path)
-            self._templates[template] = _at_clauses(found, template.clauses)
+            refusals = template_refusals(template.spec, template.labels, self.behaviour, template.path)
+            self._templates[template] = _at_clauses(refusals, template.clauses)
         return self._templates[template]
 
 
 def may_depend_on_merge(template: Template) -> bool:
-    """Tell whether a template has a constraint that only a merging, or a not merging, API server refuses."""
+    """Tell whether a template has a constraint that only API servers with, or without, the merge refuse."""
     return any(_names_a_key_twice(clause) for clause in template.clauses if clause.spread)
 
 
@@ -79,10 +79,10 @@ def _of_pods(shape: PodClass, errors: Iterable[FieldError], refused: Refused) ->
 
 
 def _at_clauses(refusals: Iterable[Refusal], clauses: Iterable[TopologyTerm]) -> Refusals:
-    """Return refusals with the paths of the clauses they are about, each message once; a weight is its term's."""
+    """Return refusals with the paths of the terms they are about, each message once; a weight belongs to its term."""
     paths = {path: clause.path for clause in clauses for path in (clause.path, clause.place)}
-    found: dict[tuple[FieldPath, Refused], list[str]] = {}
+    messages_at: dict[tuple[FieldPath, Refused], list[str]] = {}
     for refusal in refusals:
         path = paths.get(refusal.path, refusal.path)
-        found.setdefault((path, refusal.refused), []).extend(refusal.messages)
-    return tuple(Refusal(*place, tuple(dict.fromkeys(messages))) for place, messages in found.items())
+        messages_at.setdefault((path, refusal.refused), []).extend(refusal.messages)
+    return tuple(Refusal(*place, tuple(dict.fromkeys(messages))) for place, messages in messages_at.items())

@@ -1,4 +1,4 @@
-"""The difference between two selectors, as lines a person reads."""
+"""The difference between two selectors, as text."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from kubectl_spread.kube.api.types import LabelSelector
 def lines(stored: LabelSelector | None, merged: LabelSelector | None) -> list[str]:
     """Return the difference as ``kubectl diff`` prints it.
 
-    ``-`` what is stored, ``+`` what the API server would store for it.
+    ``-`` is stored, ``+`` is the result of the merge.
     """
     if stored == merged:
         return []
-    from deepdiff import DeepDiff  # noqa: PLC0415 - 0.2 s that a healthy cluster need not wait
+    from deepdiff import DeepDiff  # noqa: PLC0415 - it takes 0.2 s, and a healthy cluster does not need it
 
     before, after = _plain(stored), _plain(merged)
     tree = DeepDiff(before, after, view="tree")
-    changes = [(level.path(output_format="list"), level) for found in tree.values() for level in found]
+    changes = [(level.path(output_format="list"), level) for levels in tree.values() for level in levels]
     text = []
     for path, level in sorted(changes, key=lambda change: change[0]):
         where = FieldPath(path)

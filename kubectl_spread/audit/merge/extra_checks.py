@@ -1,4 +1,4 @@
-"""The checks that are requested in addition to verdicts and counts; by default none."""
+"""Checks besides verdicts and counts; by default none."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from kubectl_spread.kube.features import Behaviour
 
 
 class ExtraChecks(msgspec.Struct, frozen=True):
-    """Questions that only some runs ask.
+    """Checks that only some runs make.
 
     Attributes:
-        recreate: Whether the API would take the stored pods once more.
-        upgrade: The behaviour to compare with; None: nothing.
+        recreate: Whether the API would accept the stored pods if they were created again.
+        upgrade: The behaviour to compare with; None for no comparison.
         expected_domains: Maps a topology key to the number of domains that there should be.
     """
 

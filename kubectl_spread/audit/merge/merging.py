@@ -1,4 +1,4 @@
-"""Merging and unmerging: what would the API make of an object, and what did the merge put into a stored one?"""
+"""Merging and unmerging: the changes that the API makes to an object at creation, and their removal."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _MISSING: Final = frozenset(
 
 
 class Change(msgspec.Struct, frozen=True):
-    """What is changed in one spread constraint or affinity term.
+    """A change of one spread constraint or affinity term.
 
     Attributes:
-        path: The clause's path in its object.
-        removed: The indices of the items of matchExpressions that are taken out, ascending.
+        path: The path of the term in its object.
+        removed: The indices of the items that are removed from matchExpressions, ascending.
         appended: The requirements that are appended.
-        dropped: The fields that are taken out of the clause itself.
+        dropped: The fields that are removed from the term itself.
     """
 
     path: FieldPath
@@ -42,21 +42,21 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class PodsOutcome(msgspec.Struct, frozen=True):
-    """What the API would say to the pods of a workload, and the labels that its controller is presumed to add."""
+    """The API's errors on the pods of a workload, and the labels that its controller presumably adds."""
 
     errors: tuple[FieldError, ...]
     presumed_labels: tuple[str, ...]
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What the API says to the creation of an object, and what is changed in it.
+    """The API's answer to the creation of an object, and the changes to the object.
 
     Attributes:
-        errors: Why it would be refused, in the API's order; none: it is admitted.
-        warnings: The API's warnings on one that is admitted.
-        notes: What else a person should know, one sentence each.
-        changes: The clauses that change.
-        pods: Of a workload, what the API would say to its pods.
+        errors: The API's errors, in its order; without any it is admitted.
+        warnings: The API's warnings, if it is admitted.
+        notes: More for the user to know, one sentence each.
+        changes: The changes of its terms.
+        pods: Of a workload, the API's answer to its pods.
     """
 
     errors: tuple[FieldError, ...]
@@ -67,7 +67,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 def merge_pod(pod: Pod, behaviour: Behaviour) -> Outcome:
-    """Return what an apiserver of this behaviour would store for a pod that is created, or why it refuses it."""
+    """Return the changes that an API server of this behaviour makes to a pod at creation, or its errors."""
     stored = strategy.prepare_for_create(pod.spec, pod.metadata.labels, behaviour)
     if errors := validation.pod_errors(stored, behaviour):
         return Outcome(errors)
@@ -80,7 +80,7 @@ def merge_pod(pod: Pod, behaviour: Behaviour) -> Outcome:
 
 
 def judge_workload(kind: str, workload: WorkloadObject, behaviour: Behaviour) -> Outcome:
-    """Return what the API says to a workload, which it never changes, and to the pods of its template."""
+    """Return the API's answer to a workload, which it never changes, and to the pods of its template."""
     path = template_path(kind)
     written = workload.template.spec
     template = strategy.drop_disabled_fields(written, behaviour)
@@ -94,41 +94,41 @@ def judge_workload(kind: str, workload: WorkloadObject, behaviour: Behaviour) ->
 
 
 def unmerge_pod(pod: Pod, behaviour: Behaviour) -> Outcome:
-    """Return what the merge appended to the selectors of a stored pod, and what the API says to it without that.
+    """Return the removal of the requirements that the merge appended, and the API's answer to the pod without them.
 
-    A requirement that may be the author's stays, and a note says so; other notes say where an apiserver of this
-    behaviour would store something else when the pod is created again.
+    A requirement that may be the author's stays, with a note. Other notes tell where an API server of this behaviour
+    would store something else when the pod is created again.
     """
     labels = pod.metadata.labels
-    found = clauses(pod.spec)
-    parts = split(found)
+    terms = clauses(pod.spec)
+    parts = split(terms)
     context = ServerFacts(behaviour, gates_known=False)
-    verdicts = judge(found, parts, labels, bound=bool(pod.spec.node_name), context=context)
-    judged = [_Unmerging(*one) for one in zip(found, parts, verdicts, strict=True)]
-    changes = tuple(change for one in judged if (change := one.change))
+    verdicts = judge(terms, parts, labels, bound=bool(pod.spec.node_name), context=context)
+    judged = [_Unmerging(*term) for term in zip(terms, parts, verdicts, strict=True)]
+    changes = tuple(change for term in judged if (change := term.change))
     spec = _without(pod.spec, changes)
     again = strategy.prepare_for_create(spec, labels, behaviour)
-    told = bool(pod.metadata.uid or changes)
+    was_created = bool(pod.metadata.uid or changes)
     notes = dict.fromkeys(
-        f"{one.clause.path}: {note}"
-        for one, after in zip(judged, clauses(again), strict=True)
-        for note in (*one.left, *(one.differing(after) if told else ()))
+        f"{term.clause.path}: {note}"
+        for term, after in zip(judged, clauses(again), strict=True)
+        for note in (*term.left, *(term.differing(after) if was_created else ()))
     )
     errors = validation.pod_errors(again, behaviour)
     warnings = () if errors else tuple(podwarnings.pod_warnings(again, behaviour))
     return Outcome(errors, warnings, tuple(notes), changes)
 
 
-def applied(found: Mapping[str, Any], changes: Sequence[Change]) -> dict[str, Any]:
-    """Return an object as JSON has it with the changes made; what does not change is shared."""
-    changed: Any = found
+def applied(document: Mapping[str, Any], changes: Sequence[Change]) -> dict[str, Any]:
+    """Return a JSON object with the changes made; unchanged parts are shared."""
+    changed: Any = document
     for change in changes:
         changed = _applied_at(changed, change.path, change)
     return dict(changed)
 
 
 class _Unmerging(msgspec.Struct, frozen=True):
-    """One clause of a stored pod: which of its requirements are the merge's."""
+    """One term of a stored pod, with the verdicts on its keys."""
 
     clause: TopologyTerm
     part: SelectorParts
@@ -137,18 +137,18 @@ class _Unmerging(msgspec.Struct, frozen=True):
     @property
     def verdicts(self) -> Mapping[Key, KeyVerdict]:
         """The verdicts by key, in the order of the merge."""
-        return {(found.operator, found.key): found for found in self.keys}
+        return {(verdict.operator, verdict.key): verdict for verdict in self.keys}
 
     @property
     def change(self) -> Change | None:
-        """What is taken out, if anything is."""
-        removed = tuple(index for index, _, found in self._tail() if found.verdict in _TAKEN_OUT)
+        """The removal of the merged requirements, if there are any."""
+        removed = tuple(index for index, _, verdict in self._tail() if verdict.verdict in _TAKEN_OUT)
         return Change(self.clause.path, removed=removed) if removed else None
 
     @property
     def left(self) -> Iterator[str]:
-        """Say of each requirement that looks merged why it stays."""
-        tail = {index: found for index, _, found in self._tail()}
+        """The reason why a requirement that looks merged stays, for each."""
+        tail = {index: tail_verdict for index, _, tail_verdict in self._tail()}
         for index, requirement in enumerate(self._expressions):
             if (verdict := self._looks_merged(requirement)) is None:
                 continue
@@ -161,19 +161,19 @@ class _Unmerging(msgspec.Struct, frozen=True):
                 yield f"{text} stays: the pod has no label {requirement.key}, so it may be the author's"
 
     def differing(self, after: TopologyTerm) -> Iterator[str]:
-        """Say where the pod, created again, would hold something else than it does."""
-        stored = {(found.operator, found.key): found.stored for _, _, found in self._tail()}
+        """Yield the requirements that the pod would have after a re-creation, where these differ."""
+        stored = {(verdict.operator, verdict.key): verdict.stored for _, _, verdict in self._tail()}
         selector = after.selector
         expressions = () if selector is None else selector.match_expressions
-        for key, found in self.verdicts.items():
+        for key, verdict in self.verdicts.items():
             now = describe_requirement(_requirement(key, stored.get(key) or ""))
-            then = describe_requirement(_requirement(key, found.label or ""))
+            then = describe_requirement(_requirement(key, verdict.label or ""))
             comes = any(describe_requirement(item) == then for item in expressions)
-            if found.verdict in _TAKEN_OUT and not comes:
+            if verdict.verdict in _TAKEN_OUT and not comes:
                 yield f"a re-creation would not store {now}"
-            elif found.verdict is Verdict.STALE_LABEL:
+            elif verdict.verdict is Verdict.STALE_LABEL:
                 yield f"a re-creation would store {then} instead of {now}"
-            elif found.verdict in _MISSING and comes:
+            elif verdict.verdict in _MISSING and comes:
                 yield f"a re-creation would store {then}, which is not there now"
 
     @property
@@ -188,7 +188,7 @@ class _Unmerging(msgspec.Struct, frozen=True):
             yield index, requirement, self.verdicts[Operator(requirement.operator), requirement.key]
 
     def _looks_merged(self, requirement: LabelSelectorRequirement) -> KeyVerdict | None:
-        """Return the verdict on a key of which the merge could have written this requirement."""
+        """Return the verdict on the key, if the merge could have written this requirement."""
         if len(requirement.values) != 1 or requirement.operator not in (Operator.IN, Operator.NOT_IN):
             return None
         return self.verdicts.get((Operator(requirement.operator), requirement.key))
@@ -204,17 +204,17 @@ def _requirement(key: Key, value: str) -> LabelSelectorRequirement:
 
 
 def _merged(before: TopologyTerm, after: TopologyTerm) -> Change | None:
-    """Return what creation changes in a clause, if anything."""
+    """Return the changes that creation makes to a term, if any."""
     appended: tuple[LabelSelectorRequirement, ...] = ()
     if before.selector is not None and after.selector is not None:
         appended = after.selector.match_expressions[len(before.selector.match_expressions) :]
-    kept = _fields(after)
-    dropped = tuple(name for name in _fields(before) if name not in kept)
+    remaining = _fields(after)
+    dropped = tuple(name for name in _fields(before) if name not in remaining)
     return Change(before.path, appended=appended, dropped=dropped) if appended or dropped else None
 
 
 def _fields(clause: TopologyTerm) -> Mapping[str, object]:
-    """Return the fields of a clause that a feature gate may drop, as the API names them, where they are set."""
+    """Return the fields of a term that a feature gate may drop, by their names in the API, where they are set."""
     if clause.constraint is not None:
         fields: dict[str, object] = msgspec.to_builtins(clause.constraint)
         return {name: value for name, value in fields.items() if name != "labelSelector"}
@@ -223,8 +223,8 @@ def _fields(clause: TopologyTerm) -> Mapping[str, object]:
 
 
 def _without(spec: PodSpec, changes: Sequence[Change]) -> PodSpec:
-    found = applied({"spec": msgspec.to_builtins(spec)}, changes)
-    return msgspec.convert(found["spec"], PodSpec)
+    document = applied({"spec": msgspec.to_builtins(spec)}, changes)
+    return msgspec.convert(document["spec"], PodSpec)
 
 
 def _applied_at(value: Any, steps: Sequence[str | int], change: Change) -> Any:

@@ -1,4 +1,4 @@
-"""Verdicts: is each key of a clause stored as the merge makes it, and if not, what can be proven about why?"""
+"""Verdicts: whether each key of a term is stored as the merge writes it, and the cause if it is not."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kubectl_spread.kube.api.managedfields import LabelOwner
 from kubectl_spread.kube.features import Behaviour
 
 MERGE_RELEASED: Final = datetime(2025, 8, 27, tzinfo=UTC)
-"""The release of 1.34.0, the first minor whose apiserver merges spread selectors."""
+"""The release of 1.34.0, the first minor whose API server merges spread selectors."""
 NOTHING_ELSE: Final = ExtraChecks()
 BINDING_KEYS: Final = frozenset({"topology.kubernetes.io/zone", "topology.kubernetes.io/region"})
 """The labels that a pod gets from its node when it is bound."""
@@ -38,7 +38,7 @@ REVISION_KEYS: Final = frozenset(
 
 
 class Verdict(StrEnum):
-    """What users see for a key, a clause or a row, worst first."""
+    """The verdict on a key, a term or a row, worst first."""
 
     DUPLICATE = "duplicate"
     STALE_LABEL = "stale-label"
@@ -60,7 +60,7 @@ SEVEREST: Final = {verdict: rank for rank, verdict in enumerate(Verdict)}
 
 
 class Confidence(StrEnum):
-    """How far the evidence carries a verdict."""
+    """How sure a verdict is."""
 
     CERTAIN = "certain"
     LIKELY = "likely"
@@ -68,10 +68,9 @@ class Confidence(StrEnum):
 
 
 class ServerFacts(msgspec.Struct, frozen=True):
-    """What is known about the servers: their behaviour, whether gates were read, and since when all of them merge.
+    """The facts about the servers: their behaviour, whether gates were read, and since when all of them merge.
 
-    ``gates_known`` is False where gates are assumed from the version alone. ``inquiry`` has the
-    additional checks that are requested.
+    ``gates_known`` is False where gates are assumed from the version alone. ``inquiry`` are the extra checks.
     """
 
     behaviour: Behaviour
@@ -81,7 +80,7 @@ class ServerFacts(msgspec.Struct, frozen=True):
 
 
 class Provenance(msgspec.Struct, frozen=True):
-    """What one pod's metadata and its owner tell about its creation.
+    """The evidence of a pod's metadata and its owner about its creation.
 
     ``template_keys`` are the label keys of the owner's pod template, which ``template_fixed`` says never changes;
     ``stored`` is False for a manifest.
@@ -96,7 +95,7 @@ class Provenance(msgspec.Struct, frozen=True):
 
 
 class KeyVerdict(msgspec.Struct, frozen=True):
-    """The verdict on one key of one clause; ``stored`` and ``label`` are None where there is no such value."""
+    """The verdict on one key of one term; ``stored`` and ``label`` are None where there is no such value."""
 
     key: str
     operator: Operator
@@ -122,7 +121,7 @@ def judge(
     context: ServerFacts,
     provenance: Provenance | None = None,
 ) -> tuple[tuple[KeyVerdict, ...], ...]:
-    """Evaluate every key of every clause of one pod; one tuple of verdicts a clause, in the order of the merge.
+    """Judge every key of every term of one pod; one tuple of verdicts for each term, in the order of the merge.
 
     Without ``provenance`` a missing requirement stays ``unmerged``, whatever its reason.
     """
@@ -141,10 +140,10 @@ def judge(
 
 
 def clause_verdict(clause: TopologyTerm, keys: Sequence[KeyVerdict]) -> Verdict | None:
-    """Return the verdict on a clause: the worst of its keys; without keys None, or no-selector without a selector."""
+    """Return the verdict on a term: the worst of its keys; without keys None, or no-selector without a selector."""
     if clause.selector is None:
         return Verdict.NO_SELECTOR
-    return worst(found.verdict for found in keys)
+    return worst(key.verdict for key in keys)
 
 
 _Reading = tuple[Verdict, Confidence, tuple[str, ...]]
@@ -155,7 +154,7 @@ def _certain(verdict: Verdict, *evidence: str) -> _Reading:
 
 
 class _Judge(msgspec.Struct, frozen=True):
-    """The facts about one pod that verdicts need: its labels, its creation, and the keys merged anywhere in it."""
+    """The judge of one pod: its labels, the evidence about its creation, and the keys merged anywhere in it."""
 
     labels: Labels
     bound: bool
@@ -165,7 +164,7 @@ class _Judge(msgspec.Struct, frozen=True):
     affinity_merged: frozenset[Key]
 
     def key_verdict(self, key: Key, clause: TopologyTerm, split: SelectorParts) -> KeyVerdict:
-        """Evaluate one key of one clause."""
+        """Judge one key of one term."""
         operator, name = key
         verdict, confidence, evidence = self._read(key, clause, split)
         changed = self._changed_by(name) if verdict in LABEL_MAY_HAVE_CHANGED else None
@@ -212,7 +211,7 @@ class _Judge(msgspec.Struct, frozen=True):
         return _certain(Verdict.STALE_LABEL)
 
     def _missing_in_spread(self, key: Key, split: SelectorParts) -> _Reading:
-        """Say why a spread selector lacks a key whose label is there, as far as it can be proven."""
+        """Return why a spread selector lacks a key whose label exists, as far as it can be proven."""
         if key in split.handwritten:
             return _certain(Verdict.LATE_LABEL, "another constraint of this pod names the key by hand")
         others = sorted(name for _, name in self.spread_merged - {key})
@@ -240,7 +239,7 @@ class _Judge(msgspec.Struct, frozen=True):
         return None
 
     def _changed_by(self, name: str) -> LabelOwner | None:
-        """Return the manager that wrote the label after creation; of several the one that wrote last."""
+        """Return the manager that wrote the label last after creation."""
         if self.provenance is None:
             return None
         later = [
@@ -252,9 +251,9 @@ class _Judge(msgspec.Struct, frozen=True):
 
 
 GATED: Final = frozenset({Verdict.UNMERGED, Verdict.PRE_UPGRADE, Verdict.MERGE_OFF})
-"""Verdicts that depend on the apiserver's feature gates."""
+"""Verdicts that depend on the API server's feature gates."""
 LABEL_MAY_HAVE_CHANGED: Final = frozenset({Verdict.STALE_LABEL, Verdict.LATE_LABEL, Verdict.UNMERGED})
-"""Verdicts on a label that somebody may have written after the pod was created; managedFields tells who."""
+"""Verdicts on a label that may have been written after the pod was created; managedFields names the manager."""
 
 
 def _mentions(clause: TopologyTerm, name: str) -> int:

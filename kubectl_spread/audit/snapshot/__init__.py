@@ -1,1 +1,1 @@
-"""What was read: pods by class, nodes, owners, templates. Facts only; it may import `kube`."""
+"""What did we read? Pods by class, nodes, owners, templates: facts only. It may import `kube`."""

@@ -1,4 +1,4 @@
-"""Anti-affinity: which bound pods keep others away by required terms, and what labels do namespaces have?"""
+"""Anti-affinity: the bound pods that repel others by required terms, and the labels of namespaces."""
 
 from __future__ import annotations
 
@@ -31,45 +31,54 @@ class _Repelling(msgspec.Struct, frozen=True):
 
 
 class AntiAffinity:
-    """The bound pods that keep others away, in memory that grows with distinct terms and nodes.
+    """The input of the filter of pod affinity; its memory grows with distinct terms and nodes.
 
     Attributes:
+        keeps: Whether anything is stored.
         namespaces: Maps the name of each namespace that was read to its labels.
-        everywhere: Whether the pods of all namespaces were read, as far as anyone knows.
+        everywhere: Whether the pods of all namespaces were read, as far as we know.
     """
 
-    def __init__(self) -> None:
-        """Start without any."""
+    def __init__(self, *, keeps: bool) -> None:
+        """Start empty."""
+        self.keeps = keeps
         self.everywhere = True
         self.namespaces: dict[str, Labels] = {}
         self._repelling: dict[bytes, _Repelling] = {}
         self._by_namespace: dict[str, list[_Repelling]] = {}
 
     def add(self, pod: Pod) -> None:
-        """Keep the required anti-affinity of a bound pod, if it has any; terminating pods repel too."""
-        required = _required(pod)
+        """Store the required anti-affinity of a bound pod, if it has any; terminating pods repel too."""
+        affinity = pod.spec.affinity
+        if not self.keeps or affinity is None or affinity.pod_anti_affinity is None:
+            return
+        required = affinity.pod_anti_affinity.required_during_scheduling_ignored_during_execution
         if not required:
             return
-        key = _key(pod)
-        repelling = self._repelling.get(key)
-        if repelling is None:
-            repelling = self._repelling[key] = _Repelling(_with_only(required, pod.metadata.namespace))
-            self._index(repelling)
-        repelling.nodes[pod.spec.node_name] += 1
+        namespace, labels = pod.metadata.namespace, pod.metadata.labels
+        key = _ENCODER.encode((namespace, labels, required))
+        if key not in self._repelling:
+            terms = PodAffinity(required_during_scheduling_ignored_during_execution=required)
+            repelling = Pod(
+                metadata=ObjectMeta(namespace=namespace, labels=labels),
+                spec=PodSpec(affinity=Affinity(pod_anti_affinity=terms)),
+            )
+            self._repelling[key] = (repelling, set())
+        self._repelling[key][1].add(pod.spec.node_name)
 
     def join(self, others: AntiAffinity) -> None:
-        """Take over the pods of other namespaces."""
+        """Add the pods of other namespaces."""
         self._repelling.update(others._repelling)
         for repelling in others._repelling.values():
             self._index(repelling)
 
     def add_namespace(self, namespace: Namespace) -> None:
-        """Keep the labels of a namespace."""
+        """Store the labels of a namespace."""
         self.namespaces[namespace.metadata.name] = namespace.metadata.labels
 
     def kinds(self) -> Iterator[Pod]:
-        """Yield a pod of each distinct kind that keeps others away."""
-        return (repelling.pod for repelling in self._repelling.values())
+        """Yield a pod of each distinct kind that repels others."""
+        return (pod for pod, _ in self._repelling.values())
 
     def repelling(self, namespace: str, labels: Labels, gone: Pod | None = None) -> Iterator[Pod]:
         """Yield a pod for each kind that may keep away pods with ``labels``, and each node with such a pod.

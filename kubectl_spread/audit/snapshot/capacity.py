@@ -1,4 +1,4 @@
-"""Room: what do nodes still have for pods that ask for resources?"""
+"""Capacity: the resources that nodes have left."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from kubectl_spread.kube.scheduler import resources
 from kubectl_spread.kube.scheduler.resources import Amounts
 
 _REMEMBERED: Final = 1_000
-"""For how many distinct pods what they ask for is remembered."""
+"""The number of distinct pods whose requests are remembered."""
 
 
 class Requests:
-    """What pods ask for; containers that are decoded once are added up once."""
+    """The requests of pods; containers that are decoded once are added up once."""
 
     def __init__(self) -> None:
-        """Start without any."""
+        """Start empty."""
         self._known: dict[tuple[object, ...], tuple[Amounts | None, PodSpec]] = {}
 
     def of(self, spec: PodSpec) -> Amounts | None:
-        """Return what a pod asks for; None where a quantity is none."""
+        """Return the requests of a pod; None where a quantity is not valid."""
         key = (
             *(id(container.resources) for container in spec.containers),
-            *((id(one.resources), one.restart_policy) for one in spec.init_containers),
+            *((id(container.resources), container.restart_policy) for container in spec.init_containers),
             id(spec.overhead) if spec.overhead else None,
             id(spec.resources),
         )
-        known = self._known.get(key)
-        if known is None:
+        entry = self._known.get(key)
+        if entry is None:
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
-            # The spec is kept, so that none of these identities is given to another object.
-            known = self._known[key] = (_requests(spec), spec)
-        return known[0]
+            # The entry keeps the spec alive, so that no other object gets one of these identities.
+            entry = self._known[key] = (_requests(spec), spec)
+        return entry[0]
 
 
 def _requests(spec: PodSpec) -> Amounts | None:
@@ -46,27 +46,27 @@ def _requests(spec: PodSpec) -> Amounts | None:
 
 
 class NodeCapacity:
-    """What is allocatable on each node and what bound pods ask for; a node that does not say has room for anything."""
+    """The allocatable resources of each node and the requests of its pods; without the former everything fits."""
 
     def __init__(self, nodes: Iterable[Node], requested: Mapping[str, Amounts]) -> None:
-        """Take the nodes and, for each by name, the sum of what the pods on it ask for."""
+        """Take the nodes and, by the name of each, the sum of the requests of its pods."""
         self._allocatable = {node.metadata.name: _allocatable(node) for node in nodes}
         self._requested = requested
 
-    def lacks(self, asked: Amounts | None, node: str) -> tuple[str, ...]:
-        """Return what a node has too little of, in the scheduler's words; of what is not known it has enough."""
+    def lacks(self, requests: Amounts | None, node: str) -> tuple[str, ...]:
+        """Return the resources that a node lacks, in the scheduler's words; unknown amounts suffice."""
         has = self._allocatable.get(node)
-        if asked is None or has is None:
+        if requests is None or has is None:
             return ()
-        return resources.fits(asked, has, self._requested.get(node, Counter()))
+        return resources.fits(requests, has, self._requested.get(node, Counter()))
 
-    def holds(self, asked: Amounts | None, node: str, *, most: int) -> int:
-        """Return how many pods that ask for so much a node still has room for, up to ``most``."""
+    def holds(self, requests: Amounts | None, node: str, *, most: int) -> int:
+        """Return the number of pods with these requests that still fit on a node, up to ``most``."""
         has = self._allocatable.get(node)
-        if asked is None or has is None:
+        if requests is None or has is None:
             return most
         taken = self._requested.get(node, Counter())
-        left = ((has.get(name, 0) - taken.get(name, 0)) // amount for name, amount in asked.items() if amount > 0)
+        left = ((has.get(name, 0) - taken.get(name, 0)) // amount for name, amount in requests.items() if amount > 0)
         return max(0, min((most, *left)))
 
 

@@ -1,7 +1,6 @@
-"""Default constraints: what the scheduler adds to pods that have no spread constraints, put into their shapes.
+"""Default constraints: the constraints that the scheduler adds to pods that have none, put into their pod classes.
 
-Shapes are made while pods are read, and Services and owners are read later, so this comes between reading and
-evaluating.
+Pod classes are made while pods are read. Services and owners are read later, so this is done before the evaluation.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ from kubectl_spread.kube.scheduler.podtopologyspread import WhenUnsatisfiable, e
 
 
 def apply(snapshot: Snapshot, unread: Container[str] = ()) -> list[Target]:
-    """Give the pods of a snapshot the default constraints of their schedulers, once everything is read.
+    """Give the pods of a snapshot the default constraints of their schedulers, after everything is read.
 
     Args:
-        snapshot: What was read; its pods get other shapes.
-        unread: The kinds of owners of which one that is not in the snapshot may exist all the same.
+        snapshot: The snapshot, whose pods get other classes.
+        unread: The kinds of owners that could not be read.
 
     Returns:
-        The owners whose selectors would be needed; their pods get no default constraints.
+        The owners whose selectors are missing; their pods get no default constraints.
     """
     deduction = snapshot.deduction
     if not deduction.keeps:
@@ -48,7 +47,7 @@ def apply(snapshot: Snapshot, unread: Container[str] = ()) -> list[Target]:
 
 
 def may_have_defaults(shape: PodClass) -> bool:
-    """Tell whether the scheduler looks for default constraints: only where the pods have none of their own."""
+    """Tell whether the scheduler may add default constraints: only to pods without constraints of their own."""
     own = shape.spec.topology_spread_constraints
     return not own and shape.profile is not None and bool(shape.profile.defaults)
 
@@ -58,20 +57,20 @@ def _lacks_defaults(shape: PodClass) -> bool:
 
 
 def with_defaults(shape: PodClass, deduced: LabelSelector) -> PodClass:
-    """Return a shape with its scheduler's default constraints before its affinity terms.
+    """Return a class with its scheduler's default constraints before its affinity terms.
 
-    A default constraint that the scheduler does not act on, because its plugin is off there, is left out.
+    Default constraints that the scheduler ignores, because its plugin is off, are left out.
     """
     defaults = () if shape.profile is None else shape.profile.defaults
-    # Each requirement once, as in every effective selector.
+    # Every effective selector has each requirement once.
     selector = effective_selector(deduced, (), {}) or deduced
-    found = tuple(
+    terms = tuple(
         _clause(index, default, selector)
         for index, default in enumerate(defaults)
         if shape.profile is not None and shape.profile.heeds(hard=_is_hard(default))
     )
-    splits = tuple(SelectorParts(selector, {}, frozenset()) for _ in found)
-    return msgspec.structs.replace(shape, clauses=(*found, *shape.clauses), splits=(*splits, *shape.splits))
+    splits = tuple(SelectorParts(selector, {}, frozenset()) for _ in terms)
+    return msgspec.structs.replace(shape, clauses=(*terms, *shape.clauses), splits=(*splits, *shape.splits))
 
 
 def _is_hard(constraint: TopologySpreadConstraint) -> bool:
@@ -79,7 +78,7 @@ def _is_hard(constraint: TopologySpreadConstraint) -> bool:
 
 
 def _clause(index: int, default: TopologySpreadConstraint, selector: LabelSelector) -> TopologyTerm:
-    """Return a default constraint as a clause; what it says of matchLabelKeys has no effect."""
+    """Return a default constraint as a term; its matchLabelKeys have no effect."""
     constraint = msgspec.structs.replace(default, label_selector=selector, match_label_keys=())
     return TopologyTerm(
         path=FieldPath(("defaultConstraints", index)),

@@ -1,4 +1,4 @@
-"""Deduction: the selectors of Services and owners, from which that of default constraints is deduced."""
+"""Default selectors: the selector of default constraints is deduced from those of Services and owners."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ API_VERSIONS: Final = {_CONTROLLER: "v1", "ReplicaSet": "apps/v1", "StatefulSet"
 
 
 class DefaultSelectors:
-    """What was read of Services and owners; nothing is kept unless that is asked for."""
+    """The selectors of Services and owners; none are stored unless they are needed."""
 
     def __init__(self, *, keeps: bool) -> None:
-        """Start without any; ``keeps`` tells whether selectors are deduced at all."""
+        """Start empty; ``keeps`` tells whether selectors are deduced."""
         self.keeps = keeps
         self.services = 0
         self._services: dict[str, list[Labels]] = {}
         self._owners: dict[ObjectRef, LabelSelector] = {}
 
     def add_service(self, service: MapSelecting) -> None:
-        """Keep the selector of a Service; one that has none selects nothing."""
+        """Store the selector of a Service; without one it selects nothing."""
         self.services += 1
         if self.keeps and service.spec.selector:
             self._services.setdefault(service.metadata.namespace, []).append(service.spec.selector)
 
     def add_owner(self, kind: str, workload: WorkloadObject) -> None:
-        """Keep the selector of a workload, if it is of a kind that counts."""
+        """Store the selector of a workload, if its kind counts."""
         if self.keeps and kind in API_VERSIONS:
             ref = ObjectRef(workload.metadata.namespace, kind, workload.metadata.name)
             self._owners[ref] = workload.selector or LabelSelector()
 
     def knows(self, shape: PodClass) -> bool:
-        """Tell whether the selector of the pods' owner was read, or there is none that counts."""
+        """Tell whether the selector of the pods' owner was read, or no owner counts."""
         return not _counts(shape.owner) or self._of_owner(shape) is not None
 
     def of(self, shape: PodClass) -> LabelSelector:
-        """Return what the scheduler deduces for pods of a shape; an owner that was not read adds nothing."""
+        """Return the selector that the scheduler deduces for a pod class; an owner that was not read adds nothing."""
         services = self._services.get(shape.namespace, ())
         own = self._of_owner(shape)
         if own is not None and shape.owner is not None and shape.owner.kind == _CONTROLLER:

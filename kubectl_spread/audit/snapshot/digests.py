@@ -1,4 +1,4 @@
-"""Digests: sixteen bytes that stand for a value among all others of its kind, where values are many and large."""
+"""Digests: sixteen bytes that identify a value, where values are many and large."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ _ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 
 
 def digest(value: object) -> bytes:
-    """Return the same bytes for equal values; what of a value is written as JSON decides what is equal."""
+    """Return the same bytes for equal values; values with the same JSON are equal."""
     return blake2b(_ENCODER.encode(value), digest_size=16).digest()
 
 
 class Digests:
-    """The digests of values that come one after the other, neighbours often of the same objects."""
+    """The digests of a series of values, in which neighbours often share their objects."""
 
     def __init__(self) -> None:
-        """Start without any."""
+        """Start empty."""
         self._last: tuple[object] = (None,)
         self._digest = digest(None)
 
     def of(self, value: object) -> bytes:
         """Return the digest of a value."""
-        # What is in a tuple is compared by identity first, which is all it takes for pods of one template.
+        # Tuples compare their items by identity first, which is enough for pods of one template.
         if (value,) != self._last:
             self._last, self._digest = (value,), digest(value)
         return self._digest

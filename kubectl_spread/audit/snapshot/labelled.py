@@ -1,4 +1,4 @@
-"""Labelled things: a label selector selects some of them through an index, without a look at each."""
+"""Labelled things: a label selector selects some of them through an index, without testing each."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Labelled(Generic[_T]):
     """Things with labels, numbered in the order they were added."""
 
     def __init__(self) -> None:
-        """Start without any."""
+        """Start empty."""
         self._all: list[tuple[Labels, _T]] = []
 
     def add(self, labels: Labels, thing: _T) -> None:

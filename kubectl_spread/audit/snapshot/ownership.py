@@ -1,4 +1,4 @@
-"""Ownership: who owns a pod, up to the root, and what was said about it and its owners."""
+"""Ownership: the owners of a pod up to the root, and the events about the pod and its owners."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import Event, ObjectMeta, OwnerReference
 
 REASONS: Final = frozenset({"FailedCreate", "FailedScheduling", "ScalingReplicaSet", "SuccessfulDelete"})
-"""The reasons of the events that are kept; pods have many others."""
+"""The reasons of the events that are stored; pods have many others."""
 
 
 class Ownership:
     """The workloads that were read, by namespace and name, and the events about them."""
 
     def __init__(self) -> None:
-        """Start without any."""
+        """Start empty."""
         self._owners: dict[ObjectRef, OwnerRecord] = {}
         self._events: dict[ObjectRef, list[EventRecord]] = {}
 
     def add(self, record: OwnerRecord) -> None:
-        """Keep a workload."""
+        """Store a workload."""
         self._owners[record.ref] = record
 
     def add_event(self, event: Event) -> None:
-        """Keep what was said about an object, if it is one of what is asked for later."""
+        """Store an event if its reason is one of ``REASONS``."""
         if event.reason not in REASONS:
             return
         about = event.involved_object
@@ -41,7 +41,7 @@ class Ownership:
         self._events.setdefault(ObjectRef(about.namespace, about.kind, about.name), []).append(record)
 
     def chain(self, namespace: str, reference: OwnerReference | None) -> tuple[OwnerRecord, ...]:
-        """Return the owners from the one that is referred to up to the root; one that was not read ends the chain."""
+        """Return the owners from the referenced one up to the root; an owner that was not read ends the chain."""
         chain: list[OwnerRecord] = []
         while reference is not None:
             ref = ObjectRef(namespace, reference.kind, reference.name)
@@ -63,7 +63,7 @@ class Ownership:
 
     @property
     def owner_kinds(self) -> frozenset[str]:
-        """The kinds of what owns a workload that was read."""
+        """The kinds of the owners of workloads that were read."""
         return frozenset(record.owner.kind for record in self._owners.values() if record.owner is not None)
 
     def record(self, ref: ObjectRef) -> OwnerRecord | None:
@@ -100,5 +100,5 @@ def _newest_first(record: EventRecord) -> tuple[float, str]:
 
 
 def controller(metadata: ObjectMeta) -> OwnerReference | None:
-    """Return the owner reference that says it controls the object, if any."""
+    """Return the owner reference of the controller, if any."""
     return next((owner for owner in metadata.owner_references if owner.controller), None)

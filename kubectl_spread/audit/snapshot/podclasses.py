@@ -1,4 +1,4 @@
-"""Shapes: pods that are alike share one, made at the first of them."""
+"""Pod classes: equal pods share one, which is made for the first of them."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ IGNORE_ANNOTATION: Final = "kubectl-spread/ignore"
 
 
 class SharedClauses:
-    """The clauses of specs and their splits, which pods of one template share even where their labels differ."""
+    """The terms of specs and their parts, which pods of one template share even if their labels differ."""
 
     def __init__(self) -> None:
-        """Start without any."""
+        """Start empty."""
         self._clauses: dict[bytes, tuple[tuple[TopologyTerm, ...], tuple[SelectorParts, ...]]] = {}
 
     def of(self, spec: PodSpec) -> tuple[tuple[TopologyTerm, ...], tuple[SelectorParts, ...]]:
-        """Return the clauses of a spec and the split of each."""
+        """Return the terms of a spec and the selector parts of each."""
         key = digest((spec.topology_spread_constraints, _without_node_affinity(spec.affinity)))
         if key not in self._clauses:
-            found = clauses(spec)
-            self._clauses[key] = (found, split(found))
+            terms = clauses(spec)
+            self._clauses[key] = (terms, split(terms))
         return self._clauses[key]
 
 
 class PodClasses:
-    """The shapes of the pods that were met so far."""
+    """The classes of the pods so far."""
 
     def __init__(self, schedulers: Mapping[str, Profile]) -> None:
-        """Start without any; ``schedulers`` says how each scheduler spreads pods."""
+        """Start empty; ``schedulers`` tells how each scheduler spreads pods."""
         self._schedulers = schedulers
         self._digests = Digests()
         self._shapes: dict[bytes, PodClass] = {}
         self._clauses = SharedClauses()
 
     def of(self, pod: Pod, requests: Amounts | None) -> PodClass:
-        """Return the shape of a pod that asks for ``requests``."""
+        """Return the class of a pod that requests ``requests``."""
         spec = pod.spec
         pinned = nodeaffinity.pinned_node(spec.affinity) is not None
         affinity = _without_node_affinity(spec.affinity) if pinned else spec.affinity
@@ -75,7 +75,7 @@ class PodClasses:
 
     def _new_shape(self, pod: Pod, affinity: Affinity | None, requests: Amounts | None, *, pinned: bool) -> PodClass:
         spec = pod.spec
-        found, splits = self._clauses.of(spec)
+        terms, splits = self._clauses.of(spec)
         return PodClass(
             namespace=pod.metadata.namespace,
             owner=controller(pod.metadata),
@@ -83,12 +83,12 @@ class PodClasses:
             spec=spec,
             written=spec,
             requests=requests,
-            clauses=found,
+            clauses=terms,
             splits=splits,
             placement=Placement(spec.node_selector, affinity, spec.tolerations),
             scheduler_name=spec.scheduler_name,
             profile=self._schedulers.get(spec.scheduler_name),
-            unsettled_keys=_unsettled_keys(found, splits, pod.metadata.labels),
+            unsettled_keys=_unsettled_keys(terms, splits, pod.metadata.labels),
             bound=bool(spec.node_name),
             stored=bool(pod.metadata.uid),
             pinned=pinned,
@@ -97,11 +97,11 @@ class PodClasses:
 
 
 def _unsettled_keys(
-    found: tuple[TopologyTerm, ...], splits: tuple[SelectorParts, ...], labels: Labels
+    terms: tuple[TopologyTerm, ...], splits: tuple[SelectorParts, ...], labels: Labels
 ) -> frozenset[str]:
     return frozenset(
         key
-        for clause, part in zip(found, splits, strict=True)
+        for clause, part in zip(terms, splits, strict=True)
         for key in (*clause.match_label_keys, *clause.mismatch_label_keys)
         if labels.get(key) not in {value for (_, name), value in part.tail.items() if name == key}
     )

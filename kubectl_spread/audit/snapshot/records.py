@@ -1,6 +1,6 @@
-"""Records: what is kept of pods, owners and events once an object has been read.
+"""Records: the fields of pods, owners and events that are stored after an object has been read.
 
-Pods that are alike in everything but name and node share one Shape, so memory grows by one small record a pod.
+Pods that differ only in name and node share one PodClass, so memory grows by one small record a pod.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ DEFAULT_SCHEDULER: Final = "default-scheduler"
 
 
 class PodClass(msgspec.Struct, frozen=True, eq=False):
-    """What pods of one template have in common; compared by identity.
+    """The common fields of pods of one template; compared by identity.
 
-    ``clauses`` hold the selectors of ``spec``; ``splits`` go with them. ``unsettled_keys`` are the keys of which some
-    clause does not hold the current value. ``pinned`` pods may run on one node only. ``written`` is the spec as it was
-    read. In a snapshot ``spec`` is the same; ``admission`` replaces it, and the clauses, where the pod is a manifest.
-    ``requests`` are what the spec asks of a node, None where that is not known. ``profile`` is what the pods' scheduler
-    makes of spread constraints, None where that is not known.
+    ``clauses`` hold the selectors of ``spec``, and ``splits`` their parts. ``unsettled_keys`` are the keys whose
+    current value is missing in some term. ``pinned`` pods may run on one node only. ``written`` is the spec as it was
+    read. In a snapshot ``spec`` is the same; ``admission`` replaces it, and the terms, where the pod is a manifest.
+    ``requests`` are the resources that the spec requests, None if unknown. ``profile`` is the spread configuration of
+    the pods' scheduler, None if unknown.
     """
 
     namespace: str
@@ -59,12 +59,12 @@ class PodClass(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def known_scheduler(self) -> bool:
-        """Whether a scheduler places these pods that spreads, and of which it is known how."""
+        """Whether the pods' scheduler spreads them, and we know how."""
         return self.profile is not None and self.profile.spreads
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """Where an object was read that is not stored, and what it says in fields that the API does not have.
+    """The position of an object that is not stored, and its fields that the API does not have.
 
     ``copy`` counts the manifests of the same kind, namespace and name that were read before it.
     """
@@ -75,11 +75,11 @@ class Manifest(msgspec.Struct, frozen=True):
 
 
 class PodRecord(msgspec.Struct, frozen=True, gc=False):
-    """What is kept of one evaluated pod; ``node`` is "" while it is pending, ``owners`` are those of unsettled labels.
+    """The record of one judged pod; ``node`` is "" while it is pending, ``owners`` are those of unsettled labels.
 
-    ``held`` tells whether it has finalizers, so that it goes only once these are removed; ``gates`` are the names of
-    its scheduling gates. ``unscheduled`` is what its status says of why it has no node, where it was read in detail.
-    ``copy`` tells manifests of one name apart.
+    ``held`` tells whether it has finalizers, which delay its deletion; ``gates`` are the names of its scheduling gates.
+    ``unscheduled`` is the condition that says why it has no node, where it was read in detail. ``copy`` distinguishes
+    manifests of one name.
     """
 
     name: str
@@ -106,10 +106,10 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
 
 
 class OwnerRecord(msgspec.Struct, frozen=True):
-    """What is kept of a workload: who owns it, its template's labels, and the rules it asks to ignore.
+    """The record of a workload: its owner, its template's labels, and the rules that its annotation ignores.
 
     ``created`` is None where the workload was not read; ``revision`` is the number that a Deployment gave its
-    ReplicaSet, or 0. ``scaled`` is who wrote ``spec.replicas`` last, where managedFields tell.
+    ReplicaSet, or 0. ``scaled`` is the last owner of ``spec.replicas``, where managedFields name one.
     """
 
     ref: ObjectRef
@@ -127,7 +127,7 @@ class OwnerRecord(msgspec.Struct, frozen=True):
 
 
 class EventRecord(msgspec.Struct, frozen=True):
-    """What was said about an object, how often, and when last."""
+    """An event about an object: its reason, message, number and last time."""
 
     reason: str
     message: str
@@ -136,10 +136,10 @@ class EventRecord(msgspec.Struct, frozen=True):
 
 
 class Population:
-    """The pods of one namespace that count: for each label set, the number of pods on each node."""
+    """The counted pods of one namespace: for each label set, the number of pods on each node."""
 
     def __init__(self) -> None:
-        """Start without pods."""
+        """Start empty."""
         self._digests = Digests()
         self._per_node: dict[bytes, Counter[str]] = {}
         self._labelled = Labelled[Counter[str]]()

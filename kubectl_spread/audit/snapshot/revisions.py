@@ -1,4 +1,4 @@
-"""Revisions: which pods of a domain belong to which version of their workload?"""
+"""Revisions: the versions of a workload that its pods belong to."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.scheduler.podtopologyspread import Spread
 
 LABELS: Final = ("pod-template-hash", "controller-revision-hash", "rollouts-pod-template-hash")
-"""The labels by which controllers tell the revisions of a workload apart; a pod has one of them."""
+"""The labels by which controllers distinguish the revisions of a workload; a pod has one of them."""
 _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 
 
 def revision_key(labels: Labels) -> str:
-    """Return the label by which a pod's controller tells its revisions apart; "" for none."""
+    """Return the label by which a pod's controller distinguishes revisions; "" for none."""
     return next((key for key in LABELS if key in labels), "")
 
 
@@ -32,9 +32,9 @@ class Revisions:
     """The revisions that the pods of each workload have, oldest first."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        """Start without any, or with those of all pods where only some pods are asked for by name.
+        """Start empty, or with all pods where the command line names some of them.
 
-        ``snapshot`` knows how old the pods' owners are.
+        ``snapshot`` knows the age of the pods' owners.
         """
         self._snapshot = snapshot
         self._born: dict[ObjectRef, dict[str, tuple[int, datetime]]] = {}
@@ -42,9 +42,9 @@ class Revisions:
             self.add(snapshot.workload(pod), [pod])
 
     def add(self, workload: ObjectRef, pods: Iterable[PodRecord]) -> None:
-        """Keep how old the revision of some pods is, which are alike.
+        """Store the age of the revision of some equal pods.
 
-        A ReplicaSet of a Deployment has a number; else a revision is as old as its owner, or as its first pod.
+        A ReplicaSet of a Deployment has a number; otherwise a revision is as old as its owner, or as its first pod.
         """
         alike = list(pods)
         shape, chain = alike[0].shape, self._snapshot.owner_chain(alike[0])
@@ -52,9 +52,9 @@ class Revisions:
             age = (chain[0].revision, chain[0].created or _LONG_AGO)
         else:
             age = (0, min(pod.created or _LONG_AGO for pod in alike))
-        known = self._born.setdefault(workload, {})
+        ages = self._born.setdefault(workload, {})
         revision = revision_of(shape.labels)
-        known[revision] = min(known.get(revision, age), age)
+        ages[revision] = min(ages.get(revision, age), age)
 
     def of(self, workload: ObjectRef) -> tuple[str, ...]:
         """Return the revisions of a workload, the oldest first."""
@@ -63,8 +63,8 @@ class Revisions:
 
     def superseded(self, workload: ObjectRef, pods: Iterable[PodRecord]) -> bool:
         """Tell whether none of ``pods`` is of the newest revision of their workload."""
-        known = self.of(workload)
-        return len(known) > 1 and all(revision_of(pod.shape.labels) != known[-1] for pod in pods)
+        revisions = self.of(workload)
+        return len(revisions) > 1 and all(revision_of(pod.shape.labels) != revisions[-1] for pod in pods)
 
     def older_pods(self, workload: ObjectRef, spread: Spread) -> Counter[str]:
         """Count the matching pods of all revisions of a workload but the newest, by eligible domain."""
@@ -75,7 +75,7 @@ class Revisions:
         return older
 
     def evens_out(self, workload: ObjectRef, spread: Spread) -> bool:
-        """Tell whether a skew above maxSkew is within it once the pods of older revisions are gone."""
+        """Tell whether a skew above maxSkew is within it after the pods of older revisions are gone."""
         older = self.older_pods(workload, spread)
         return bool(older.total()) and spread.exceeds_max_skew and not spread.without(older).exceeds_max_skew
 
@@ -85,14 +85,14 @@ def by_revision(spread: Spread, population: Population) -> dict[str, Counter[str
 
     Args:
         spread: The count of a constraint.
-        population: The pods of its namespace: those that count, or those that are leaving.
+        population: The pods of its namespace: the counted ones, or the terminating ones.
     """
-    found: dict[str, Counter[str]] = {}
+    numbers: dict[str, Counter[str]] = {}
     value_of = spread.domains.value_of
     selector = spread.constraint.selector
     for labels, per_node in population.selected(selector) if selector else ():
-        counts = found.setdefault(revision_of(labels), Counter())
+        counts = numbers.setdefault(revision_of(labels), Counter())
         for node, number in per_node.items():
             if node in value_of:
                 counts[value_of[node]] += number
-    return found
+    return numbers

@@ -1,4 +1,4 @@
-"""Scope: which pods are evaluated. It never decides which pods are counted."""
+"""Scope: the pods that are judged. It never decides which pods are counted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FIELDS: Final[Mapping[str, Callable[[Pod], str]]] = {
     "status.podIP": lambda pod: pod.status.pod_ip,
     "status.nominatedNodeName": lambda pod: pod.status.nominated_node_name,
 }
-"""The fields of a pod that the apiserver selects by.
+"""The fields of a pod that the API server supports in field selectors.
 
 Source: kubernetes v1.37.1 pkg/registry/core/pod/strategy.go, ToSelectableFields.
 """
@@ -49,7 +49,7 @@ class Target(msgspec.Struct, frozen=True):
 
 
 class Scope(msgspec.Struct, frozen=True):
-    """Which pods are evaluated; ``namespace`` None means all, no targets means every pod."""
+    """The pods that are judged; ``namespace`` None means all namespaces, no targets means every pod."""
 
     namespace: str | None = None
     exclude_namespaces: frozenset[str] = frozenset()
@@ -58,11 +58,11 @@ class Scope(msgspec.Struct, frozen=True):
     targets: tuple[Target, ...] = ()
 
     def covers(self, namespace: str) -> bool:
-        """Tell whether pods of a namespace are evaluated at all."""
+        """Tell whether pods of a namespace are in scope."""
         return self.namespace in (None, namespace) and namespace not in self.exclude_namespaces
 
     def selects(self, pod: Pod) -> bool:
-        """Tell whether namespace, labels and fields of a pod are asked for; targets need its owners."""
+        """Tell whether namespace, labels and fields of a pod are in scope; targets need its owners."""
         return (
             self.covers(pod.metadata.namespace)
             and all(labelselectors.satisfies(item, pod.metadata.labels) for item in self.labels)
@@ -70,7 +70,7 @@ class Scope(msgspec.Struct, frozen=True):
         )
 
     def selects_template(self, namespace: str, labels: Mapping[str, str]) -> bool:
-        """Tell whether pods of a template would be asked for; one that no field tells apart is not, by fields."""
+        """Tell whether pods of a template would be in scope; with a field selector they are not."""
         return (
             self.covers(namespace)
             and not self.fields

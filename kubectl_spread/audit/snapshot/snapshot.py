@@ -1,4 +1,4 @@
-"""The snapshot: pods, nodes and owners, folded object by object into what the audit needs."""
+"""The snapshot: pods, nodes and owners, folded object by object into the facts that an audit needs."""
 
 from __future__ import annotations
 
@@ -46,13 +46,12 @@ class Snapshot:
         closely: bool = False,
         schedulers: Mapping[str, Profile] = configuration.UNASKED,
     ) -> None:
-        """Keep what ``scope`` selects to be evaluated, and count everything.
+        """Store the pods that ``scope`` selects, and count all pods.
 
-        ``schedulers`` are those of which it is known how they spread, by name; where one has default constraints,
-        ``deduction`` keeps what their selectors are deduced from.
-        ``closely`` keeps who wrote the number of replicas, which only ``explain`` asks for.
-        ``with_managed_fields`` counts the evaluated pods that have any; ``evictees`` are the pods that were read in
-        detail, as the descheduler sees them.
+        ``schedulers`` are the schedulers whose spread configuration we know, by name; if any has default constraints,
+        ``deduction`` stores the input for their selectors. ``closely`` stores what only ``explain`` needs, such as
+        ``neighbours``, the pods that repel others. ``with_managed_fields`` counts the judged pods that have
+        managedFields; ``evictees`` are the pods that were read in detail, as the descheduler sees them.
         """
         self.scope = scope
         self.with_managed_fields = 0
@@ -76,11 +75,11 @@ class Snapshot:
 
     @property
     def zones(self) -> int:
-        """How many zones the nodes are in; one without a name counts, as it does for the scheduler."""
+        """The number of zones of the nodes; the empty name counts, as it does for the scheduler."""
         return len({node.metadata.labels[ZONE] for node in self.nodes if ZONE in node.metadata.labels})
 
     def add_node(self, node: Node) -> None:
-        """Keep what is read of a node; of its metadata name, labels and age."""
+        """Store a node, with only name, labels and age of its metadata."""
         metadata = ObjectMeta(
             name=node.metadata.name,
             labels=node.metadata.labels,
@@ -89,13 +88,13 @@ class Snapshot:
         self.nodes.append(msgspec.structs.replace(node, metadata=metadata))
 
     def add_workload(self, kind: str, workload: WorkloadObject, manifest: Manifest | None = None) -> None:
-        """Keep what a workload tells about the pods it owns, and its template where that is asked for."""
+        """Store the record of a workload, and its template if that is in scope."""
         metadata = workload.metadata
         owner, ignored = controller(metadata), metadata.annotations.get(IGNORE_ANNOTATION, "")
         if self.scope.covers(metadata.namespace):
             self._met.add(Target(kind, metadata.name))
             if owner is not None and owner.kind not in _TEMPLATE_KINDS:
-                # Objects of such a kind are not read themselves.
+                # Objects of such a kind are not read.
                 self._met.add(Target(owner.kind, owner.name))
         ref = self._add_manifest(kind, metadata, manifest)
         record = OwnerRecord(
@@ -115,18 +114,18 @@ class Snapshot:
             self.templates.append(template_of(ref, workload, owner, ignored))
 
     def add_pod(self, pod: Pod, manifest: Manifest | None = None) -> None:
-        """Count a pod where the scheduler counts it, and keep it where it is to be evaluated."""
+        """Count a pod as the scheduler does, and store it if it is to be judged."""
         metadata = pod.metadata
         ref = self._add_manifest("Pod", metadata, manifest)
         judged = self.scope.selects(pod)
         if pod.status.phase in _FINISHED:
-            self._pass_over(pod, "finished", asked=judged)
+            self._pass_over(pod, "finished", in_scope=judged)
             return
         terminating = metadata.deletion_timestamp is not None
         if isinstance(pod, DetailedPod):
             self.evictees.append(_evictee(pod))
         requests = self._requests.of(pod.spec)
-        # Thirty pods and more name the same node.
+        # Thirty pods or more are on the same node.
         node = sys.intern(pod.spec.node_name)
         if node:
             resources.add(self._requested.setdefault(node, {}), requests or {})
@@ -134,20 +133,20 @@ class Snapshot:
             populations.setdefault(metadata.namespace, Population()).add(metadata.labels, node)
             self.neighbours.add(pod)
         if _MIRROR_ANNOTATION in metadata.annotations:
-            self._pass_over(pod, "mirror", asked=judged)
+            self._pass_over(pod, "mirror", in_scope=judged)
             return
         if judged:
             self._keep(pod, node, requests, terminating=terminating, copy=ref.copy)
 
     def _add_manifest(self, kind: str, metadata: ObjectMeta, manifest: Manifest | None) -> ObjectRef:
-        """Keep where an object was read, and return its reference."""
+        """Store the position of a manifest, and return the object's reference."""
         ref = ObjectRef(metadata.namespace, kind, metadata.name, manifest.copy if manifest else 0)
         if manifest:
             self.manifests[ref] = manifest
         return ref
 
     def join(self, others: Snapshot) -> None:
-        """Take over what the pods of other namespaces take of the nodes, and whom they keep away."""
+        """Add the pods of other namespaces: their counts, their requests, and the pods that repel others."""
         self._populations.update(others._populations)
         self._leaving.update(others._leaving)
         for node, requested in others._requested.items():
@@ -155,11 +154,11 @@ class Snapshot:
         self.neighbours.join(others.neighbours)
 
     def add_event(self, event: Event) -> None:
-        """Keep what was said about an object."""
+        """Store an event."""
         self.ownership.add_event(event)
 
     def unmet(self) -> list[Target]:
-        """Return the objects that were named and that were neither read nor own what was."""
+        """Return the targets that were not read and that own nothing that was read."""
         if not self.scope.targets:
             return []
         refs = {ref for pod in self.pods for ref in (pod.ref, *(owner.ref for owner in self.owner_chain(pod)))}
@@ -176,21 +175,21 @@ class Snapshot:
         return self._leaving.get(namespace, Population())
 
     def room(self) -> NodeCapacity:
-        """Return what the nodes have left."""
+        """Return the capacity that the nodes have left."""
         return NodeCapacity(self.nodes, self._requested)
 
     def populations(self, *, leaving: bool = False) -> Mapping[str, Population]:
-        """Return the counted pods of every namespace, or those that are terminating."""
+        """Return the counted pods of every namespace, or the terminating ones."""
         return self._leaving if leaving else self._populations
 
     def pods_on_nodes(self) -> Counter[str]:
-        """Count the bound pods of each node, read or not, in the order of the nodes' names."""
-        found: Counter[str] = Counter()
+        """Count the bound pods of each node, in the order of the nodes' names."""
+        numbers: Counter[str] = Counter()
         for populations in (self._populations, self._leaving):
             for population in populations.values():
                 for _, per_node in population:
-                    found.update(per_node)
-        return Counter({node: found[node] for node in sorted(found)})
+                    numbers.update(per_node)
+        return Counter({node: numbers[node] for node in sorted(numbers)})
 
     def owner_chain(self, pod: PodRecord) -> tuple[OwnerRecord, ...]:
         """Return the known owners of a pod, the direct one first, up to the root."""
@@ -198,7 +197,7 @@ class Snapshot:
 
     @property
     def skipped(self) -> Counter[str]:
-        """Count the pods that are asked for and not evaluated, by reason."""
+        """Count the pods in scope that are not judged, by reason."""
         targets = self.scope.targets
         return Counter(
             reason
@@ -206,13 +205,13 @@ class Snapshot:
             if not targets or any(target.includes(ref) for target in targets for ref in refs)
         )
 
-    def _pass_over(self, pod: Pod, reason: str, *, asked: bool) -> None:
-        if asked:
+    def _pass_over(self, pod: Pod, reason: str, *, in_scope: bool) -> None:
+        if in_scope:
             ref = ObjectRef(pod.metadata.namespace, "Pod", pod.metadata.name)
             self._unjudged.append((reason, ref, controller(pod.metadata)))
 
     def _passed_over(self) -> Iterator[tuple[str, list[ObjectRef]]]:
-        """Yield the reason for each pod that is not evaluated, and the objects that it is or belongs to."""
+        """Yield the reason for each pod that is not judged, with the pod and its owners."""
         for reason, ref, owner in self._unjudged:
             yield reason, [ref, *(record.ref for record in self.ownership.chain(ref.namespace, owner))]
 
@@ -231,9 +230,9 @@ class Snapshot:
         return self.ownership.chain(template.namespace, template.owner)
 
     def _speaks(self, record: OwnerRecord, workload: WorkloadObject) -> bool:
-        """Tell whether a workload's own template is evaluated: nothing that is read stands above it, or it is named.
+        """Tell whether a workload's own template is judged: it has no owner that is read, or it is a target.
 
-        Of one that is owned (a Rollout's ReplicaSet, or one that is named) only a revision that has pods speaks.
+        Of workloads with an owner (such as a Rollout's ReplicaSet, or a target) only those with replicas are judged.
         """
         if record.owner is None:
             return True

@@ -1,8 +1,8 @@
-"""The merged tail: which requirements of a stored selector did the apiserver append?
+"""The merged tail: the requirements of a stored selector that the API server appended.
 
-A merged selector ends in ``key In [value]`` for a subsequence of matchLabelKeys, then ``key NotIn [value]`` for one of
-mismatchLabelKeys. The longest such end is the tail, unless another clause of the same pod proves that a
-requirement was written by hand: one creation merges a key into every clause that names it, or into none.
+A merged selector ends in ``key In [value]`` for a subsequence of matchLabelKeys, then ``key NotIn [value]`` for a
+subsequence of mismatchLabelKeys. The longest such end is the tail, unless another term of the same pod proves that a
+requirement was written by hand: a creation merges a key into every term that names it, or into none.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ Key = tuple[Operator, str]
 
 
 class SelectorParts(msgspec.Struct, frozen=True):
-    """A stored selector in two parts: what the author wrote, and the tail that the merge appended.
+    """A stored selector in two parts: the author's, and the tail that the merge appended.
 
-    ``handwritten`` holds keys that look merged here but cannot be, as the pod's other clauses show.
+    ``handwritten`` holds keys that look merged here but cannot be, as the pod's other terms prove.
     """
 
     authored: LabelSelector | None
@@ -38,14 +38,14 @@ def keys_of(clause: TopologyTerm) -> tuple[Key, ...]:
 
 
 def split(clauses: Sequence[TopologyTerm]) -> tuple[SelectorParts, ...]:
-    """Split the selectors of all clauses of one pod, in the order given."""
+    """Split the selectors of all terms of one pod, in their order."""
     handwritten: dict[bool, frozenset[Key]] = {True: frozenset(), False: frozenset()}
     while True:
         tails = [_tail(clause, handwritten[clause.spread]) for clause in clauses]
-        found = {kind: handwritten[kind] | _contradicted(clauses, tails, spread=kind) for kind in (True, False)}
-        if found == handwritten:
+        extended = {kind: handwritten[kind] | _contradicted(clauses, tails, spread=kind) for kind in (True, False)}
+        if extended == handwritten:
             break
-        handwritten = found
+        handwritten = extended
     return tuple(
         SelectorParts(
             authored=_without_tail(clause.selector, len(tail)),
@@ -77,7 +77,7 @@ def _tail(clause: TopologyTerm, handwritten: frozenset[Key]) -> tuple[LabelSelec
 def _contradicted(
     clauses: Sequence[TopologyTerm], tails: Sequence[tuple[LabelSelectorRequirement, ...]], *, spread: bool
 ) -> frozenset[Key]:
-    """Return the keys that are in the tail of one clause and missing from that of another that names them."""
+    """Return the keys that are in the tail of one term and missing from the tail of another term that names them."""
     present: set[Key] = set()
     missing: set[Key] = set()
     for clause, tail in zip(clauses, tails, strict=True):

@@ -1,4 +1,4 @@
-"""Templates: would the API server take a template, and then the pods made from it?"""
+"""Templates: pod templates, and the API's errors on them and on the pods made from them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kubectl_spread.kube.apiserver import strategy, validation
 from kubectl_spread.kube.features import Behaviour
 
 PRESUMED: Final = "presumed"
-"""The value of a label that a controller will set and that nobody knows before."""
+"""The value of a label that a controller will set, which is unknown before."""
 _JOB_LABELS: Final = (
     "batch.kubernetes.io/controller-uid",
     "batch.kubernetes.io/job-name",
@@ -48,7 +48,7 @@ _LISTS_OF_CLAUSES: Final = frozenset(
 
 
 class Refused(StrEnum):
-    """What the apiserver would refuse."""
+    """The object or request that the API server would refuse."""
 
     TEMPLATE = "the workload"
     PODS = "every pod of this template"
@@ -57,7 +57,7 @@ class Refused(StrEnum):
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """The API's own words on one clause that it would not take."""
+    """The API's errors on one term that it would refuse."""
 
     path: FieldPath
     refused: Refused
@@ -68,9 +68,9 @@ class Template(msgspec.Struct, frozen=True, eq=False):
     """A workload's pod template; compared by identity.
 
     ``holder`` is the object that holds it, which ``workload`` may own. ``clauses`` have the
-    template's paths and ``path`` is where its pod spec stands; ``labels`` are those that its pods will have.
-    ``replicas`` is None where their number is not written down; ``rolls`` tells whether old and new pods stand side by
-    side during a rollout.
+    template's paths and ``path`` is the path of its pod spec; ``labels`` are those that its pods will have.
+    ``replicas`` is None where the object has no such number; ``rolls`` tells whether old and new pods run together
+    during a rollout.
     """
 
     holder: ObjectRef
@@ -96,14 +96,14 @@ class Template(msgspec.Struct, frozen=True, eq=False):
 
 
 def labels_of_controller(kind: str) -> tuple[str, ...]:
-    """Return the labels that the controller of a kind adds to all pods; none where that is not known."""
+    """Return the labels that the controller of a kind adds to all pods; none where they are unknown."""
     return _CONTROLLER_LABELS.get(kind, ())
 
 
 def controller_labels(kind: str, workload: WorkloadObject) -> tuple[str, ...]:
     """Return the labels that the controller of a workload adds to the pods of its template, in key order."""
-    found = labels_of_controller(kind)
-    return tuple(sorted((*found, _INDEX_LABEL))) if workload.indexed else found
+    labels = labels_of_controller(kind)
+    return tuple(sorted((*labels, _INDEX_LABEL))) if workload.indexed else labels
 
 
 def template_of(ref: ObjectRef, workload: WorkloadObject, owner: OwnerReference | None, ignored: str) -> Template:
@@ -126,19 +126,19 @@ def template_of(ref: ObjectRef, workload: WorkloadObject, owner: OwnerReference 
 
 
 def template_labels(kind: str, workload: WorkloadObject) -> Labels:
-    """Return the labels that the pods of a workload will have; the controller's own have a presumed value."""
+    """Return the labels that the pods of a workload will have; the controller's labels have a presumed value."""
     presumed = dict.fromkeys(controller_labels(kind, workload), PRESUMED)
     return {**presumed, **workload.template.metadata.labels}
 
 
 def template_refusals(spec: PodSpec, labels: Labels, behaviour: Behaviour, path: FieldPath) -> tuple[Refusal, ...]:
-    """Return what an apiserver of this behaviour says to a template, or else to the pods made from it.
+    """Return the errors of an API server of this behaviour on a template, or otherwise on the pods made from it.
 
     Args:
         spec: The template's pod spec.
         labels: The labels that its pods will have.
-        behaviour: How the apiserver behaves.
-        path: Where the pod spec stands in the workload.
+        behaviour: The behaviour of the API server.
+        path: The path of the pod spec in the workload.
     """
     stored = strategy.drop_disabled_fields(spec, behaviour)
     if errors := validation.pod_errors(stored, behaviour, path):
@@ -152,7 +152,7 @@ def pod_refusals(spec: PodSpec, labels: Labels, behaviour: Behaviour) -> tuple[F
 
 
 def by_clause(errors: Iterable[FieldError], refused: Refused, path: FieldPath) -> tuple[Refusal, ...]:
-    """Gather errors by the clause they are about; ``path`` is where the pod spec stands."""
+    """Gather errors by the term they are about; ``path`` is the path of the pod spec."""
     by_path: dict[FieldPath, list[str]] = {}
     for error in errors:
         clause = _clause_of(error.path)
@@ -163,6 +163,6 @@ def by_clause(errors: Iterable[FieldError], refused: Refused, path: FieldPath) -
 
 
 def _clause_of(path: FieldPath) -> FieldPath:
-    """Return the path of the clause that has a field, which is a weight's or a term's in a preferred term."""
+    """Return the path of the term that has a field; in a preferred term, the path of the weight or of the term."""
     depth = next((depth for depth, step in enumerate(path) if step in _LISTS_OF_CLAUSES), len(path)) + 2
     return FieldPath(path[: depth + (path[depth : depth + 1] == ("podAffinityTerm",))])

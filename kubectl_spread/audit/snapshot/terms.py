@@ -1,4 +1,4 @@
-"""Clauses: every topology spread constraint and affinity term of a pod, with its field path."""
+"""Terms: every topology spread constraint and affinity term of a pod, with its field path."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 class TopologyTerm(msgspec.Struct, frozen=True, dict=True):
-    """One spread constraint or affinity term; ``constraint`` is None for a term.
+    """A spread constraint or affinity term; ``constraint`` is None for an affinity term.
 
-    ``required`` tells whether the scheduler filters by it: a DoNotSchedule constraint or a required term. A
-    ``default`` one is the scheduler's own, for pods that have no spread constraints.
+    ``required`` tells whether the scheduler filters by it: a DoNotSchedule constraint or a required term. A ``default``
+    constraint is the scheduler's, for pods without spread constraints.
     """
 
     path: FieldPath
@@ -33,7 +33,7 @@ class TopologyTerm(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def place(self) -> FieldPath:
-        """The path of the item in its list; that of a preferred term is of the weight and the term."""
+        """The path of the item in its list; the item of a preferred term has a weight and the term."""
         return FieldPath(self.path[:-1]) if self.path[-1:] == ("podAffinityTerm",) else self.path
 
     @property
@@ -43,18 +43,18 @@ class TopologyTerm(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def keyed(self) -> bool:
-        """Whether the apiserver has anything to merge into the selector."""
+        """Whether the API server has keys to merge into the selector."""
         return bool(self.match_label_keys or self.mismatch_label_keys)
 
     @cached_property
     def parse_error(self) -> tuple[str, str] | None:
-        """The first selector that the scheduler cannot parse: its field and what is wrong with it; None: it parses all.
+        """The field and the error of the first selector that the scheduler cannot parse; None if it parses all.
 
-        The API took such selectors in spread constraints before 1.27, and keeps what is stored.
+        The API accepted such selectors in spread constraints before 1.27, and stored ones remain.
         """
         selectors = (("labelSelector", self.selector), ("namespaceSelector", self.namespace_selector))
-        found = ((name, labelselectors.parse_error(selector)) for name, selector in selectors)
-        return next(((name, error) for name, error in found if error), None)
+        errors = ((name, labelselectors.parse_error(selector)) for name, selector in selectors)
+        return next(((name, error) for name, error in errors if error), None)
 
 
 def clauses(spec: PodSpec, path: FieldPath = POD_SPEC) -> tuple[TopologyTerm, ...]:
@@ -62,7 +62,7 @@ def clauses(spec: PodSpec, path: FieldPath = POD_SPEC) -> tuple[TopologyTerm, ..
 
     Args:
         spec: The pod's spec, or a template's.
-        path: Where the spec stands in its object.
+        path: The path of the spec in its object.
     """
     constraints = tuple(
         _constraint_clause(path / "topologySpreadConstraints" / index, constraint)

@@ -1,4 +1,4 @@
-"""Names: what is wrong with a label key, a label value or a DNS label, in the apiserver's words.
+"""Names: the API server's words for a label key, label value or DNS label that is not valid.
 
 Source: kubernetes v1.37.1 staging/src/k8s.io/apimachinery/pkg/api/validate/content,
 IsLabelKey, IsLabelValue and IsDNS1123Label.
@@ -42,7 +42,7 @@ _DNS_SUBDOMAIN_MAX: Final = 253
 
 @lru_cache(maxsize=4096)
 def label_key_problems(key: str) -> tuple[str, ...]:
-    """Return what is wrong with a label key: an optional DNS subdomain prefix, "/", and a name."""
+    """Return the problems of a label key: an optional DNS subdomain prefix, "/", and a name."""
     return tuple(_label_key_problems(key))
 
 
@@ -68,7 +68,7 @@ def _label_key_problems(key: str) -> Iterator[str]:
 
 @lru_cache(maxsize=4096)
 def label_value_problems(value: str) -> tuple[str, ...]:
-    """Return what is wrong with a label value; an empty one is good."""
+    """Return the problems of a label value; "" has none."""
     return tuple(_label_value_problems(value))
 
 
@@ -80,7 +80,7 @@ def _label_value_problems(value: str) -> Iterator[str]:
 
 
 def dns_label_problems(name: str) -> Iterator[str]:
-    """Yield what is wrong with the name of a namespace."""
+    """Yield the problems of a namespace's name."""
     if len(name.encode()) > _NAME_MAX:
         yield f"must be no more than {_NAME_MAX} characters"
     if re.fullmatch(_DNS_LABEL, name):

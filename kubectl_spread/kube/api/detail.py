@@ -1,4 +1,4 @@
-"""Pods in detail: what only an explanation reads, and a check of many pods does without.
+"""Pods in detail: fields that `explain` reads and `check` does not need.
 
 Source: kubernetes v1.37.1, generated.proto of k8s.io/api/core/v1.
 """
@@ -12,18 +12,18 @@ from kubectl_spread.kube.api.types import Int32, Message, Pod, PodSpec, PodStatu
 
 
 class Present(Message, frozen=True):
-    """Something whose presence is all that is read."""
+    """A message of which only the presence matters."""
 
 
 class VolumeSource(Message, frozen=True):
-    """Where a volume comes from, on the protobuf wire."""
+    """The source of a volume, on the protobuf wire."""
 
     host_path: Annotated[Present | None, 1] = None
     empty_dir: Annotated[Present | None, 2] = None
 
 
 class Volume(Message, frozen=True):
-    """A volume of a pod; in JSON its source stands in the volume itself."""
+    """A volume of a pod; in JSON the fields of its source are in the volume itself."""
 
     volume_source: Annotated[VolumeSource, 2] = VolumeSource()
     host_path: Present | None = None
@@ -31,7 +31,7 @@ class Volume(Message, frozen=True):
 
     @property
     def kind(self) -> str:
-        """``hostPath`` or ``emptyDir``; "" for what keeps nothing on the node."""
+        """``hostPath`` or ``emptyDir``; "" for a volume that stores nothing on the node."""
         for source in (self, self.volume_source):
             if source.host_path is not None:
                 return "hostPath"
@@ -41,14 +41,14 @@ class Volume(Message, frozen=True):
 
 
 class DetailedPodSpec(PodSpec, frozen=True):
-    """A pod's spec with its volumes and its priority, which is None where the apiserver has not resolved it."""
+    """A pod's spec with its volumes and its priority, which is None where the API server has not resolved it."""
 
     volumes: Annotated[tuple[Volume, ...], 1] = ()
     priority: Annotated[Int32 | None, 25] = None
 
 
 class PodCondition(Message, frozen=True):
-    """What is true, or not, of a pod; ``status`` is ``True``, ``False`` or ``Unknown``."""
+    """A condition of a pod; ``status`` is ``True``, ``False`` or ``Unknown``."""
 
     type: Annotated[str, 1] = ""
     status: Annotated[str, 2] = ""
@@ -71,6 +71,10 @@ class DetailedPod(Pod, frozen=True):
 
     @property
     def unscheduled(self) -> PodCondition | None:
-        """What the pod's own status says of why it has no node; None: nothing."""
-        found = (one for one in self.status.conditions if one.type == "PodScheduled" and one.status == "False")
-        return next(found, None)
+        """The condition that says why the pod has no node; None if there is none."""
+        conditions = (
+            condition
+            for condition in self.status.conditions
+            if condition.type == "PodScheduled" and condition.status == "False"
+        )
+        return next(conditions, None)

@@ -1,4 +1,4 @@
-"""Field errors: one error of the API, with the texts of its types.
+"""Field errors of the API, worded as the API server words them.
 
 Source: kubernetes v1.37.1 staging/src/k8s.io/apimachinery/pkg/util/validation/field/errors.go.
 """
@@ -27,7 +27,7 @@ _LAST_OF_FOUR_DIGITS: Final = 0xFFFF
 
 
 class FieldError(msgspec.Struct, frozen=True):
-    """One error of the API: the field's path, and the whole text with path, type, value and detail."""
+    """An error of the API: the path of the field, and the text with path, type, value and detail."""
 
     path: FieldPath
     message: str
@@ -48,13 +48,13 @@ def _escaped(char: str) -> str:
 
 
 def invalid(path: FieldPath, value: str | int, detail: str) -> FieldError:
-    """Return the error of a value that is wrong."""
-    shown = _quoted(value) if isinstance(value, str) else value
-    return FieldError(path, f"{path}: Invalid value: {shown}: {detail}")
+    """Return the error of an invalid value."""
+    quoted = _quoted(value) if isinstance(value, str) else value
+    return FieldError(path, f"{path}: Invalid value: {quoted}: {detail}")
 
 
 def required(path: FieldPath, detail: str) -> FieldError:
-    """Return the error of a value that is missing."""
+    """Return the error of a missing value."""
     return FieldError(path, f"{path}: Required value: {detail}")
 
 
@@ -64,11 +64,11 @@ def forbidden(path: FieldPath, detail: str) -> FieldError:
 
 
 def unsupported(path: FieldPath, value: str, supported: Iterable[str]) -> FieldError:
-    """Return the error of a value that is none of the supported ones."""
-    allowed = ", ".join(_quoted(one) for one in supported)
+    """Return the error of a value that is not supported."""
+    allowed = ", ".join(_quoted(choice) for choice in supported)
     return FieldError(path, f"{path}: Unsupported value: {_quoted(value)}: supported values: {allowed}")
 
 
 def duplicate(path: FieldPath, value: str) -> FieldError:
-    """Return the error of a value that appears twice."""
+    """Return the error of a duplicate value."""
     return FieldError(path, f"{path}: Duplicate value: {_quoted(value)}")

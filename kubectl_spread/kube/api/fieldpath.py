@@ -44,11 +44,11 @@ class FieldPath(tuple[str | int, ...]):
         return tuple((isinstance(step, str), step) for step in self)
 
     def is_inside(self, root: FieldPath) -> bool:
-        """Tell whether the path leads into ``root``, and further."""
+        """Tell whether the path is of a field below ``root``."""
         return len(self) > len(root) and self[: len(root)] == root
 
     def moved(self, root: FieldPath, to: FieldPath) -> FieldPath:
-        """Return the path as it is in an object that has at ``to`` what this one has at ``root``."""
+        """Return the path below ``to`` where it is below ``root`` now; other paths stay as they are."""
         return FieldPath((*to, *self[len(root) :])) if self[: len(root)] == root else self
 
 

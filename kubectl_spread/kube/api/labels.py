@@ -67,21 +67,21 @@ def _satisfies(key: str, operator: str, values: Container[str], labels: Labels) 
 
 
 def valid(selector: LabelSelector) -> bool:
-    """Tell whether the selector can be parsed at all; one that cannot selects nothing."""
+    """Tell whether the selector can be parsed; otherwise it selects nothing."""
     return not parse_error(selector)
 
 
 def parse_error(selector: LabelSelector | None) -> str:
-    """Return why a selector cannot be parsed, in the words of the scheduler; "" where it can.
+    """Return why a selector cannot be parsed, in the words of the scheduler; "" if it can.
 
-    Of several requirements that cannot be parsed the first is reported: of matchLabels in key order, then of the
-    expressions. The scheduler takes matchLabels in any order.
+    Of several requirements that cannot be parsed, the first one counts: matchLabels in key order, then the expressions.
+    The scheduler takes matchLabels in any order.
 
     Source: kubernetes v1.37.1 staging/src/k8s.io/apimachinery/pkg/labels/selector.go, NewRequirement.
     """
     if selector is None:
         return ""
-    return next((error for one in requirements(selector) if (error := _requirement_error(one))), "")
+    return next((error for requirement in requirements(selector) if (error := _requirement_error(requirement))), "")
 
 
 @lru_cache(maxsize=4096)
@@ -93,8 +93,8 @@ def _requirement_error(requirement: LabelSelectorRequirement) -> str:
     if wants_values and not requirement.values:
         errors.append("values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty")
     if not wants_values and requirement.values:
-        shown = ",".join(f'"{value}"' for value in requirement.values)
-        errors.append(f"values: Invalid value: [{shown}]: values set must be empty for exists and does not exist")
+        values = ",".join(f'"{value}"' for value in requirement.values)
+        errors.append(f"values: Invalid value: [{values}]: values set must be empty for exists and does not exist")
     problems = ((index, value, _value_problems(value)) for index, value in enumerate(requirement.values))
     errors += [
         field.invalid(FieldPath(("values", index, MapKey(requirement.key))), value, problem).message
@@ -116,7 +116,7 @@ def _value_problems(value: str) -> str:
 
 
 def is_empty(selector: LabelSelector) -> bool:
-    """Tell whether the selector has no requirement at all."""
+    """Tell whether the selector has no requirements."""
     return not selector.match_labels and not selector.match_expressions
 
 
@@ -132,18 +132,18 @@ def keys(selector: LabelSelector) -> frozenset[str]:
     return frozenset(requirement.key for requirement in requirements(selector))
 
 
-def describe_requirements(selector: LabelSelector, found: Iterable[LabelSelectorRequirement]) -> list[str]:
-    """Return some of a selector's requirements as people write them: those of its matchLabels as ``app=web``."""
+def describe_requirements(selector: LabelSelector, some: Iterable[LabelSelectorRequirement]) -> list[str]:
+    """Return some requirements of a selector as text; a requirement of its matchLabels is ``app=web``."""
     return [
-        f"{one.key}={one.values[0]}"
-        if one.key in selector.match_labels and one not in selector.match_expressions
-        else describe_requirement(one)
-        for one in found
+        f"{requirement.key}={requirement.values[0]}"
+        if requirement.key in selector.match_labels and requirement not in selector.match_expressions
+        else describe_requirement(requirement)
+        for requirement in some
     ]
 
 
 def describe_requirement(requirement: LabelSelectorRequirement) -> str:
-    """Return a requirement as people write it: ``rev In [r1]``, ``x Exists``."""
+    """Return a requirement as text: ``rev In [r1]``, ``x Exists``."""
     if not requirement.values:
         return f"{requirement.key} {requirement.operator}"
     values = ", ".join(value or '""' for value in requirement.values)

@@ -31,9 +31,9 @@ def parse_labels(text: str) -> tuple[LabelSelectorRequirement, ...]:
     """Return the requirements of a label selector; "" has none.
 
     Raises:
-        ValueError: the text is not a label selector.
+        ValueError: The text is not a label selector.
     """
-    found = []
+    requirements = []
     position = 0
     while position < len(text):
         match = _REQUIREMENT.match(text, position)
@@ -42,9 +42,9 @@ def parse_labels(text: str) -> tuple[LabelSelectorRequirement, ...]:
         requirement = _requirement(match)
         for problem in _problems(requirement):
             raise ValueError(f'unable to parse label selector "{text}": {problem}')
-        found.append(requirement)
+        requirements.append(requirement)
         position = match.end()
-    return tuple(found)
+    return tuple(requirements)
 
 
 def _problems(requirement: LabelSelectorRequirement) -> Iterator[str]:
@@ -72,14 +72,14 @@ def parse_fields(text: str) -> tuple[tuple[str, str, bool], ...]:
     """Return (field, value, equal) for each term of a field selector; "" has none.
 
     Raises:
-        ValueError: the text is not a field selector.
+        ValueError: The text is not a field selector.
     """
-    found = []
+    terms = []
     position = 0
     while position < len(text):
         match = _FIELD.match(text, position)
         if match is None:
             raise ValueError(f'invalid field selector: "{text}"; can\'t understand "{text[position:]}"')
-        found.append((match["field"], match["value"], match["sign"] != "!="))
+        terms.append((match["field"], match["value"], match["sign"] != "!="))
         position = match.end()
-    return tuple(found)
+    return tuple(terms)

@@ -14,12 +14,12 @@ import msgspec
 from kubectl_spread.kube.api.types import ManagedFieldsEntry, ObjectMeta
 
 _CREATION_TOLERANCE: Final = timedelta(seconds=1)
-# A pod's constraints and affinity never change, so whoever owns them wrote them when it created the pod.
+# A pod's constraints and affinity never change, so their owner wrote them when it created the pod.
 _IMMUTABLE: Final = ("f:topologySpreadConstraints", "f:affinity")
 
 
 class LabelOwner(msgspec.Struct, frozen=True):
-    """Who owns a label, according to one entry of managedFields.
+    """The owner of a label, according to one entry of managedFields.
 
     ``time`` is when the entry's manager last changed anything, so the label was written at or before it.
     """
@@ -31,31 +31,31 @@ class LabelOwner(msgspec.Struct, frozen=True):
 
 
 def label_owners(metadata: ObjectMeta, keys: Iterable[str]) -> tuple[LabelOwner, ...]:
-    """Return the owners of the labels ``keys``, in the order of managedFields; labels nobody owns have none.
+    """Return the owners of the labels ``keys``, in the order of managedFields; a label may have no owner.
 
     An owner is ``at_creation`` when its entry made the pod and has not changed since, to the second.
     """
-    wanted = frozenset(keys)
-    if not wanted:
+    label_keys = frozenset(keys)
+    if not label_keys:
         return ()
     owners = []
     for entry in metadata.managed_fields:
         fields = _fields(entry)
-        owned = wanted & {name.removeprefix("f:") for name in _children(fields, "f:metadata", "f:labels")}
+        owned = label_keys & {name.removeprefix("f:") for name in _children(fields, "f:metadata", "f:labels")}
         creation = bool(owned) and _unchanged_since_creation(entry, fields, metadata.creation_timestamp)
         owners += [LabelOwner(key, entry.manager, entry.time, creation) for key in sorted(owned)]
     return tuple(owners)
 
 
 class FieldOwner(msgspec.Struct, frozen=True):
-    """Who wrote a field; ``time`` is when the manager last changed anything, so the field was written at or before."""
+    """The owner of a field; ``time`` is the last change by its manager, so the field was written then or before."""
 
     manager: str
     time: datetime
 
 
 def field_owner(metadata: ObjectMeta, *path: str) -> FieldOwner | None:
-    """Return who owns a field, such as ``f:spec``, ``f:replicas``: of several owners the last one; None: nobody."""
+    """Return the last owner of a field such as ``f:spec``, ``f:replicas``; None if it has no owner."""
     *above, name = path
     owners = [
         FieldOwner(entry.manager, entry.time)

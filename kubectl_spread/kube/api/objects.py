@@ -1,4 +1,4 @@
-"""Object references: the identity of an object, in one type for every room."""
+"""Object references: the identity of an object."""
 
 from __future__ import annotations
 

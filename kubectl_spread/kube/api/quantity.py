@@ -1,4 +1,4 @@
-"""Quantities: what number does a resource's text stand for?
+"""Quantities: the numbers that the texts of resources stand for.
 
 Source: kubernetes v1.37.1 staging/src/k8s.io/apimachinery/pkg/api/resource/quantity.go.
 """
@@ -25,21 +25,21 @@ _LARGEST: Final = (2**63 - 1) * 1000
 def thousandths(text: str) -> int:
     """Return a quantity in thousandths, away from zero to the next whole one, as the API stores it.
 
-    What does not fit the scheduler's 64 bits in units becomes the largest or smallest number that does.
+    A number that does not fit into the scheduler's 64 bits becomes the largest or smallest that does.
 
     Raises:
-        ValueError: This is not a quantity.
+        ValueError: The text is not a quantity.
 
     Source: kubernetes v1.37.1 staging/src/k8s.io/apimachinery/pkg/api/resource/quantity.go, ParseQuantity, and
     pkg/apis/core/v1/defaults.go, SetDefaults_ResourceList.
     """
     written = text.strip()
-    found = _QUANTITY.fullmatch(written) if 0 < len(written) <= _LONGEST else None
-    scale = None if found is None else _scale(found[4])
-    if found is None or scale is None:
-        msg = f'"{text}" is not a quantity, such as 500m, 1.5 or 2Gi'
+    match = _QUANTITY.fullmatch(written) if 0 < len(written) <= _LONGEST else None
+    scale = None if match is None else _scale(match[4])
+    if match is None or scale is None:
+        msg = f'"{text}" is no quantity, such as 500m, 1.5 or 2Gi'
         raise ValueError(msg)
-    sign, whole, fraction = found[1], found[2], found[3] or ""
+    sign, whole, fraction = match[1], match[2], match[3] or ""
     two, ten = scale
     number = int(f"0{whole}{fraction}") << two
     ten += 3 - len(fraction)
@@ -49,7 +49,7 @@ def thousandths(text: str) -> int:
 
 
 def _scale(suffix: str) -> tuple[int, int] | None:
-    """Return the powers of two and of ten that a suffix stands for; None: it is none."""
+    """Return the powers of two and of ten that a suffix stands for; None if it is not a suffix."""
     if suffix in _DECIMAL:
         return 0, _DECIMAL[suffix]
     if suffix in _BINARY:
@@ -57,7 +57,7 @@ def _scale(suffix: str) -> tuple[int, int] | None:
     exponent = _EXPONENT.fullmatch(suffix)
     if exponent is None:
         return None
-    # Beyond these every number is too large, or as small as there is.
+    # Larger exponents make every number too large for the API, or too small for it.
     return 0, max(-_LARGEST_EXPONENT, min(int(exponent[1]), _LARGEST_EXPONENT))
 
 

@@ -2,7 +2,7 @@
 
 A field's annotation holds its protobuf field number; its JSON name is the camelCase of its Python name.
 ``SHARED`` marks fields that pods of one template have in common, so that a decoder may decode each
-distinct byte string once; ``SELDOM`` marks large ones that few objects are asked for.
+distinct byte string once; ``SELDOM`` marks large fields that are read of few objects.
 
 Source: kubernetes v1.37.1, generated.proto of k8s.io/api/core/v1, apps/v1, batch/v1 and
 k8s.io/apimachinery/pkg/apis/meta/v1.
@@ -22,12 +22,12 @@ SHARED: Final = "shared"
 SELDOM: Final = "seldom"
 
 Time: TypeAlias = Annotated[datetime, msgspec.Meta(tz=True)]
-"""A time with its zone, as RFC 3339 asks for."""
+"""A time with its zone, as RFC 3339 requires."""
 
 
 Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
-"""Integers as wide as the API has them; it cannot decode others."""
+"""Integers of the API's width; the API server cannot decode larger ones."""
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -35,7 +35,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
 
 
 class TypeMeta(Message, frozen=True):
-    """What an object is: its kind, and the group and version of the API that it is of."""
+    """The kind of an object, and the group and version of its API."""
 
     api_version: Annotated[str, 1] = ""
     kind: Annotated[str, 2] = ""
@@ -50,14 +50,14 @@ class LabelSelectorRequirement(Message, frozen=True):
 
 
 class LabelSelector(Message, frozen=True):
-    """A label selector; where one is optional, None selects nothing and an empty one everything."""
+    """A label selector; None selects nothing, and an empty selector selects everything."""
 
     match_labels: Annotated[dict[str, str], 1] = {}
     match_expressions: Annotated[tuple[LabelSelectorRequirement, ...], 2] = ()
 
 
 class TopologySpreadConstraint(Message, frozen=True):
-    """One item of ``spec.topologySpreadConstraints``, the policies' defaults filled in."""
+    """An item of ``spec.topologySpreadConstraints``, with the default policies filled in."""
 
     max_skew: Annotated[Int32, 1] = 0
     topology_key: Annotated[str, 2] = ""
@@ -110,7 +110,7 @@ class NodeSelectorTerm(Message, frozen=True):
 
 
 class NodeSelector(Message, frozen=True):
-    """Terms of which one must hold."""
+    """Terms of which at least one must hold."""
 
     node_selector_terms: Annotated[tuple[NodeSelectorTerm, ...], 1] = ()
 
@@ -157,7 +157,7 @@ class OwnerReference(Message, frozen=True):
 
 
 class ManagedFieldsEntry(Message, frozen=True):
-    """What one manager owns; ``fields_v1`` is the set of fields as undecoded JSON."""
+    """The fields of one manager; ``fields_v1`` is the set of these as undecoded JSON."""
 
     manager: Annotated[str, 1] = ""
     operation: Annotated[str, 2] = ""
@@ -167,7 +167,7 @@ class ManagedFieldsEntry(Message, frozen=True):
 
 
 class ObjectMeta(Message, frozen=True):
-    """Metadata of an object; ``generation`` is 0 where the apiserver kept none."""
+    """Metadata of an object; ``generation`` is 0 where the API server stored none."""
 
     name: Annotated[str, 1] = ""
     namespace: Annotated[str, 3] = ""
@@ -183,33 +183,33 @@ class ObjectMeta(Message, frozen=True):
 
 
 class Object(Message, frozen=True):
-    """What all objects have."""
+    """The fields that all objects have."""
 
     metadata: Annotated[ObjectMeta, 1] = ObjectMeta()
 
 
 class ResourceRequirements(Message, frozen=True):
-    """What a container, or a pod as a whole, asks for."""
+    """The limits and requests of a container or a pod."""
 
     limits: Annotated[dict[str, Quantity], 1] = {}
     requests: Annotated[dict[str, Quantity], 2] = {}
 
 
 class Container(Message, frozen=True):
-    """The part of a container that decides how much it needs, and for how long."""
+    """The fields of a container that decide what it requests, and for how long."""
 
     resources: Annotated[ResourceRequirements, 8, SHARED] = ResourceRequirements()
     restart_policy: Annotated[str, 24] = ""
 
 
 class PodSchedulingGate(Message, frozen=True):
-    """What keeps the scheduler from looking at a pod until it is removed."""
+    """A gate: the scheduler ignores the pod until all gates are removed."""
 
     name: Annotated[str, 1] = ""
 
 
 class PodSpec(Message, frozen=True):
-    """The part of a pod's spec that decides placement."""
+    """The fields of a pod's spec that decide its placement."""
 
     containers: Annotated[tuple[Container, ...], 2] = ()
     restart_policy: Annotated[str, 3] = ""
@@ -228,7 +228,7 @@ class PodSpec(Message, frozen=True):
 
 
 class PodStatus(Message, frozen=True):
-    """The part of a pod's status that is read."""
+    """The fields of a pod's status that are read."""
 
     phase: Annotated[str, 1] = ""
     pod_ip: Annotated[str, 6] = msgspec.field(default="", name="podIP")
@@ -243,21 +243,21 @@ class Pod(Object, frozen=True):
 
 
 class NodeSpec(Message, frozen=True):
-    """The part of a node's spec that is read."""
+    """The fields of a node's spec that are read."""
 
     unschedulable: Annotated[bool, 4] = False
     taints: Annotated[tuple[Taint, ...], 5] = ()
 
 
 class NodeCondition(Message, frozen=True):
-    """One thing that is known about a node, such as whether it is ready."""
+    """A condition of a node, such as ``Ready``."""
 
     type: Annotated[str, 1] = ""
     status: Annotated[str, 2] = ""
 
 
 class NodeStatus(Message, frozen=True):
-    """What a node offers, as quantities by resource, and how it is."""
+    """The resources of a node by name, and its conditions."""
 
     capacity: Annotated[dict[str, Quantity], 1] = {}
     allocatable: Annotated[dict[str, Quantity], 2] = {}
@@ -291,14 +291,14 @@ class ObjectReference(Message, frozen=True):
 
 
 class EventSeries(Message, frozen=True):
-    """How often an event of the newer kind happened, and when last."""
+    """The number and the last time of an event in the newer format."""
 
     count: Annotated[Int32, 1] = 0
     last_observed_time: Annotated[Time | None, 2] = None
 
 
 class Event(Object, frozen=True):
-    """What a controller or the scheduler said about an object."""
+    """A message of a controller or the scheduler about an object."""
 
     involved_object: Annotated[ObjectReference, 2] = ObjectReference()
     reason: Annotated[str, 3] = ""

@@ -1,7 +1,7 @@
-"""Unknown fields: what a manifest says about spread and affinity in fields that the API does not have.
+"""Unknown fields: fields about spread and affinity in a manifest that the API does not have.
 
-kube-apiserver refuses such a manifest, or drops the field where validation is not strict. Only fields that are meant
-for spread and affinity are looked for: those inside constraints and terms, and their own names at another place.
+kube-apiserver refuses such a manifest, or drops the field where validation is not strict. Only fields about spread and
+affinity are searched: those inside constraints and terms, and fields with their names in other places.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _TYPE_OF: Final[Mapping[str, type[Message]]] = {
     "namespaceSelector": LabelSelector,
     "matchExpressions": LabelSelectorRequirement,
 }
-"""Maps a field to the type of what it holds, where all fields of that type are declared."""
+"""Maps a field to the type of its value, where all fields of that type are declared."""
 _OF_POD_SPEC: Final[Mapping[str, FieldPath]] = {
     "topologySpreadConstraints": FieldPath(("topologySpreadConstraints",)),
     "affinity": FieldPath(("affinity",)),
@@ -47,20 +47,20 @@ _OF_POD_SPEC: Final[Mapping[str, FieldPath]] = {
 """Maps the fields of spread and affinity to their place in a pod spec."""
 _CONTAINERS: Final = ("containers", "initContainers", "ephemeralContainers")
 _MISSPELT: Final = 0.85
-"""How alike two words are, as difflib has it, of which one is the other misspelt."""
-_MEANT: Final = 0.7
-"""How alike they are where the word can only be meant for one of a few."""
+"""The similarity, as difflib computes it, from which a word counts as another one misspelt."""
+_SIMILAR: Final = 0.7
+"""The similarity that is enough where only a few words come into question."""
 
 
 class UnknownField(NamedTuple):
-    """A field that the API does not have; ``meant`` is the path of the field that was meant, empty if it is unclear."""
+    """A field that the API does not have; ``intended`` is the path of the right field, empty if that is unclear."""
 
     path: FieldPath
-    meant: FieldPath
+    intended: FieldPath
 
 
 class _Above(NamedTuple):
-    """A place around the one that is looked at: its path, and the fields that it has."""
+    """An object around an unknown field: its path, and the fields that its type has."""
 
     path: FieldPath
     names: Sequence[str]
@@ -71,7 +71,7 @@ def unknown_fields(manifest: Mapping[str, Any], pod_spec: FieldPath) -> tuple[Un
 
     Args:
         manifest: The object as JSON values; the types of fields that the API has are right.
-        pod_spec: Where its pod spec is, such as ``spec.template.spec``.
+        pod_spec: The path of its pod spec, such as ``spec.template.spec``.
     """
     near = list(_near_pod_spec(manifest, pod_spec))
     reported = {field.path for field in near}
@@ -115,7 +115,7 @@ def _holds_objects(value: Any) -> bool:
 
 def _of_pod_spec(spec: Mapping[str, Any], path: FieldPath) -> Iterator[UnknownField]:
     names = ("topologySpreadConstraints", "affinity")
-    yield from (field for field in _misplaced(spec, path, path) if field.meant != field.path)
+    yield from (field for field in _misplaced(spec, path, path) if field.intended != field.path)
     for name in _CONTAINERS:
         for index, container in enumerate(spec.get(name) or ()):
             yield from _misplaced(container, path / name / index, path)
@@ -124,7 +124,7 @@ def _of_pod_spec(spec: Mapping[str, Any], path: FieldPath) -> Iterator[UnknownFi
 
 
 def _misplaced(value: Any, path: FieldPath, pod_spec: FieldPath) -> Iterator[UnknownField]:
-    """Yield the fields that are called like one of a pod spec, or nearly so."""
+    """Yield the fields whose names are those of a pod spec's fields, or nearly so."""
     for key in value if isinstance(value, dict) else ():
         if near := _spelt_alike(key):
             yield UnknownField(path / key, FieldPath((*pod_spec, *_OF_POD_SPEC[near])))
@@ -145,13 +145,13 @@ def _inside(value: Any, name: str, path: FieldPath, above: tuple[_Above, ...]) -
         names = _names(type_)
         for key, item in value.items():
             if key not in names:
-                yield UnknownField(path / key, _meant(key, type_, path, above))
+                yield UnknownField(path / key, _intended(key, type_, path, above))
             elif key in _TYPE_OF:
                 yield from _inside(item, key, path / key, (*above, _Above(path, names)))
 
 
-def _meant(key: str, type_: type[Message], path: FieldPath, above: Sequence[_Above]) -> FieldPath:
-    """Return the field that was meant: inside a field next to it, around it, or spelt like it."""
+def _intended(key: str, type_: type[Message], path: FieldPath, above: Sequence[_Above]) -> FieldPath:
+    """Return the right field: inside a field next to this one, around it, or spelt like it."""
     names = _names(type_)
     beside = [name for name in names if name in _TYPE_OF and name != "matchExpressions"]
     for name in beside:
@@ -161,9 +161,9 @@ def _meant(key: str, type_: type[Message], path: FieldPath, above: Sequence[_Abo
         if key in place.names:
             return place.path / key
     if any(key in _names(other) for other in _TYPE_OF.values()):
-        # A field of something else that is spelt alike would be another wrong one.
+        # The key is a field of another type; a similar name here would only be another mistake.
         return FieldPath()
-    near = get_close_matches(key, names, 1, _MEANT) or [name for name in names if name.startswith(key)]
+    near = get_close_matches(key, names, 1, _SIMILAR) or [name for name in names if name.startswith(key)]
     return path / near[0] if near else FieldPath()
 
 

@@ -1,4 +1,4 @@
-"""The workload kinds that hold pod templates, and where each keeps its own."""
+"""The workload kinds that hold pod templates, and the path of the template in each."""
 
 from __future__ import annotations
 
@@ -63,17 +63,17 @@ class WorkloadObject(Object, frozen=True):
 
     @property
     def replicas(self) -> int | None:
-        """How many pods are wanted; None where the object does not say it by number."""
+        """The desired number of pods; None where the object has no such number."""
         return None
 
     @property
     def selector(self) -> LabelSelector | None:
-        """Which pods are its own; None where it selects none or by another field."""
+        """The selector of its pods; None where it has none."""
         return None
 
     @property
     def rolls(self) -> bool:
-        """Whether a change of the template replaces pods gradually, old and new ones side by side."""
+        """Whether a change of the template replaces pods gradually, so that old and new pods run together."""
         return False
 
     @property
@@ -94,12 +94,12 @@ class ReplicatedWorkload(WorkloadObject, frozen=True):
 
     @property
     def replicas(self) -> int:
-        """How many pods are wanted."""
+        """The desired number of pods."""
         return _DEFAULT_REPLICAS if self.spec.replicas is None else self.spec.replicas
 
     @property
     def selector(self) -> LabelSelector | None:
-        """Which pods are its own."""
+        """The selector of its pods."""
         return self.spec.selector
 
 
@@ -110,7 +110,7 @@ class Deployment(ReplicatedWorkload, frozen=True):
 
     @property
     def rolls(self) -> bool:
-        """Whether it rolls out, and not all at once."""
+        """Whether it replaces pods gradually, and not all at once."""
         return self.spec.strategy.type != "Recreate"
 
 
@@ -126,12 +126,12 @@ class ReplicationController(WorkloadObject, frozen=True):
 
     @property
     def replicas(self) -> int:
-        """How many pods are wanted."""
+        """The desired number of pods."""
         return _DEFAULT_REPLICAS if self.spec.replicas is None else self.spec.replicas
 
     @property
     def selector(self) -> LabelSelector | None:
-        """Which pods are its own."""
+        """The selector of its pods."""
         return LabelSelector(match_labels=self.spec.selector)
 
 
@@ -158,12 +158,12 @@ class Job(WorkloadObject, frozen=True):
 
     @property
     def indexed(self) -> bool:
-        """Whether it runs pods by index."""
+        """Whether its pods have completion indices."""
         return self.spec.completion_mode == _INDEXED
 
 
 class CronJob(WorkloadObject, frozen=True):
-    """A CronJob; its template is that of the Jobs it makes."""
+    """A CronJob; its template is the template of its Jobs."""
 
     spec: Annotated[_CronJobSpec, 2] = _CronJobSpec()
 
@@ -174,7 +174,7 @@ class CronJob(WorkloadObject, frozen=True):
 
     @property
     def indexed(self) -> bool:
-        """Whether its Jobs run pods by index."""
+        """Whether the pods of its Jobs have completion indices."""
         return self.spec.job_template.spec.completion_mode == _INDEXED
 
 
@@ -203,7 +203,7 @@ KINDS: Final[dict[tuple[str, str], type[WorkloadObject]]] = {
 
 
 def template_path(kind: str) -> FieldPath:
-    """Return where a kind keeps its template's pod spec."""
+    """Return the path of the pod spec in objects of a kind."""
     match kind:
         case "CronJob":
             return FieldPath(("spec", "jobTemplate", "spec", "template", "spec"))

@@ -1,1 +1,1 @@
-"""What does kube-apiserver store, refuse and warn of? It may import `kube.api` and `kube.features`."""
+"""What does kube-apiserver store, refuse and warn about? It may import `kube.api` and `kube.features`."""

@@ -1,4 +1,4 @@
-"""Warnings: what kube-apiserver says to spread constraints and pod (anti)affinity that it takes, in its own words.
+"""Warnings of kube-apiserver about spread constraints and pod (anti)affinity that it accepts.
 
 Source: kubernetes v1.37.1 pkg/api/pod/warnings.go, warningsForPodSpecAndMeta, and pkg/api/node/util.go.
 """
@@ -30,8 +30,8 @@ def pod_warnings(spec: PodSpec, behaviour: Behaviour, path: FieldPath = POD_SPEC
 
     Args:
         spec: The pod spec.
-        behaviour: How the apiserver behaves.
-        path: Where the spec stands: ``spec``, or ``spec.template.spec``.
+        behaviour: The behaviour of the API server.
+        path: The path of the spec: ``spec``, or ``spec.template.spec``.
     """
     for index, constraint in enumerate(spec.topology_spread_constraints):
         here = path / "topologySpreadConstraints" / index

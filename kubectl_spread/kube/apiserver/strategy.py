@@ -44,10 +44,7 @@ def merged_selector(
 
 
 def prepare_for_create(spec: PodSpec, labels: Labels, behaviour: Behaviour) -> PodSpec:
-    """Return ``spec`` as an apiserver of this behaviour stores it.
-
-    Fields of disabled gates dropped, selectors merged.
-    """
+    """Return ``spec`` as an API server stores it: fields of disabled gates dropped, selectors merged."""
     dropped = drop_disabled_fields(spec, behaviour)
 
     def merged_constraint(constraint: TopologySpreadConstraint) -> TopologySpreadConstraint:
@@ -68,8 +65,8 @@ def drop_disabled_fields(spec: PodSpec, behaviour: Behaviour, old: PodSpec | Non
 
     Args:
         spec: The spec as it is sent.
-        behaviour: How the apiserver behaves.
-        old: The stored spec that it replaces; matchLabelKeys stay where any of its constraints has some.
+        behaviour: The behaviour of the API server.
+        old: The stored spec that it replaces; matchLabelKeys stay if any of its constraints has them.
 
     Source: kubernetes v1.37.1 pkg/api/pod/util.go, dropDisabledMatchLabelKeysFieldInTopologySpread and
     dropDisabledMatchLabelKeysFieldInPodAffinity.
@@ -112,7 +109,7 @@ def _changed(
             pod_affinity=_changed_terms(affinity.pod_affinity, term),
             pod_anti_affinity=_changed_terms(affinity.pod_anti_affinity, term),
         )
-    constraints = tuple(constraint(one) for one in spec.topology_spread_constraints)
+    constraints = tuple(constraint(original) for original in spec.topology_spread_constraints)
     return msgspec.structs.replace(spec, topology_spread_constraints=constraints, affinity=affinity)
 
 
@@ -124,7 +121,7 @@ def _changed_terms(
     return msgspec.structs.replace(
         affinity,
         required_during_scheduling_ignored_during_execution=tuple(
-            term(one) for one in affinity.required_during_scheduling_ignored_during_execution
+            term(original) for original in affinity.required_during_scheduling_ignored_during_execution
         ),
         preferred_during_scheduling_ignored_during_execution=tuple(
             msgspec.structs.replace(weighted, pod_affinity_term=term(weighted.pod_affinity_term))

@@ -1,4 +1,4 @@
-"""Validation: what kube-apiserver says to spread constraints and pod (anti)affinity, in its own words.
+"""Validation: kube-apiserver's errors on spread constraints and pod (anti)affinity, in its own words.
 
 Source: kubernetes v1.37.1 pkg/apis/core/validation/validation.go, validateTopologySpreadConstraints and
 validatePodAffinityTerm.
@@ -35,11 +35,11 @@ _MATCH_OVERLAP: Final = "exists in both matchLabelKeys and labelSelector"
 
 
 class _Rules(msgspec.Struct, frozen=True):
-    """What is asked of a spec.
+    """The rules that a spec must obey.
 
-    ``merged_keys``: matchLabelKeys of spread constraints are held against a selector that has been merged.
-    ``spread_selectors``: the selectors of spread constraints are validated. ``affinity_values``: the values in the
-    expressions of affinity terms are validated.
+    ``merged_keys``: matchLabelKeys of spread constraints are compared with a merged selector.
+    ``spread_selectors``: the selectors of spread constraints are validated. ``affinity_values``: so are the values in
+    the expressions of affinity terms.
     """
 
     merged_keys: bool
@@ -52,18 +52,18 @@ def pod_errors(spec: PodSpec, behaviour: Behaviour, path: FieldPath = POD_SPEC) 
 
     Args:
         spec: The spec as PrepareForCreate leaves it; for a template, as it is written.
-        behaviour: How the apiserver behaves.
-        path: Where the spec stands: ``spec``, or ``spec.template.spec``.
+        behaviour: The behaviour of the API server.
+        path: The path of the spec: ``spec``, or ``spec.template.spec``.
     """
-    found = _spec_errors(spec, _Rules(merged_keys=behaviour.merges_spread_selectors), path)
-    return tuple(_worded(error, behaviour) for error in found)
+    errors = _spec_errors(spec, _Rules(merged_keys=behaviour.merges_spread_selectors), path)
+    return tuple(_worded(error, behaviour) for error in errors)
 
 
 def pod_update_errors(new: PodSpec, old: PodSpec, behaviour: Behaviour) -> tuple[FieldError, ...]:
     """Return the API's errors on the affinity terms and spread constraints of a stored pod that is updated.
 
-    What a stored pod already breaks is in part forgiven, for all of its constraints or terms at once. That spec is
-    immutable is not checked here.
+    The API server tolerates some rules that the stored pod already breaks, for all of its constraints or terms at once.
+    That the spec is immutable is not checked here.
 
     Source: kubernetes v1.37.1 pkg/api/pod/util.go, GetValidationOptionsFromPodSpecAndMeta, and
     pkg/apis/core/validation/validation.go, validateTopologySpreadConstraints.
@@ -77,12 +77,12 @@ def pod_update_errors(new: PodSpec, old: PodSpec, behaviour: Behaviour) -> tuple
         ),
         affinity_values=not any(any(_term_selector_errors(term, POD_SPEC, strict)) for term in terms),
     )
-    found = _spec_errors(strategy.drop_disabled_fields(new, behaviour, old), rules, POD_SPEC)
-    return tuple(_worded(error, behaviour) for error in found)
+    errors = _spec_errors(strategy.drop_disabled_fields(new, behaviour, old), rules, POD_SPEC)
+    return tuple(_worded(error, behaviour) for error in errors)
 
 
 def _worded(error: FieldError, behaviour: Behaviour) -> FieldError:
-    """Return an error in the words of this minor."""
+    """Return an error as this minor words it."""
     if behaviour.label_key_texts:
         return error
     for new, old in ((_BYTES, _CHARACTERS), (content.LABEL_KEY_HELP, content.QUALIFIED_NAME_HELP)):
@@ -92,25 +92,29 @@ def _worded(error: FieldError, behaviour: Behaviour) -> FieldError:
 
 
 def _judges_merged_keys(old: PodSpec, behaviour: Behaviour) -> bool:
-    """Tell whether the keys of a stored pod are held against merged selectors, as a merging apiserver leaves them.
+    """Tell whether the keys of a stored pod are compared with merged selectors, as a merging API server stores them.
 
-    A pod that breaks the rule in force is held to the other one, where the apiserver knows both.
+    A pod that breaks the rule in force must obey the other one, where the API server knows both.
     """
     if not behaviour.scheduler_adds_match_label_keys or not behaviour.could_merge_spread_selectors:
         return False
     constraints = old.topology_spread_constraints
     if behaviour.merges_spread_selectors:
         return not any(
-            any(_merged_key_errors(one.match_label_keys, (), one.label_selector, POD_SPEC)) for one in constraints
+            any(_merged_key_errors(constraint.match_label_keys, (), constraint.label_selector, POD_SPEC))
+            for constraint in constraints
         )
-    return any(any(_legacy_key_errors(one.match_label_keys, one.label_selector, POD_SPEC)) for one in constraints)
+    return any(
+        any(_legacy_key_errors(constraint.match_label_keys, constraint.label_selector, POD_SPEC))
+        for constraint in constraints
+    )
 
 
 def _pod_affinities(spec: PodSpec) -> tuple[PodAffinity, ...]:
     if spec.affinity is None:
         return ()
-    found = (spec.affinity.pod_affinity, spec.affinity.pod_anti_affinity)
-    return tuple(affinity for affinity in found if affinity is not None)
+    affinities = (spec.affinity.pod_affinity, spec.affinity.pod_anti_affinity)
+    return tuple(affinity for affinity in affinities if affinity is not None)
 
 
 def _terms(affinity: PodAffinity) -> tuple[PodAffinityTerm, ...]:
@@ -174,7 +178,7 @@ def _min_domains_errors(min_domains: int, action: str, path: FieldPath) -> Itera
 
 
 def _legacy_key_errors(keys: tuple[str, ...], selector: LabelSelector | None, path: FieldPath) -> Iterator[FieldError]:
-    """Refuse every key that the selector names: the rule of an apiserver that does not merge."""
+    """Refuse every key that the selector names, as an API server without the merge does."""
     if not keys:
         return
     named: set[str] = set()
@@ -191,7 +195,7 @@ def _legacy_key_errors(keys: tuple[str, ...], selector: LabelSelector | None, pa
 def _merged_key_errors(
     match: tuple[str, ...], mismatch: tuple[str, ...], selector: LabelSelector | None, path: FieldPath
 ) -> Iterator[FieldError]:
-    """Refuse keys to match that the merged selector names twice; the path is the upstream's own, odd as it is."""
+    """Refuse keys to match that the merged selector names twice; the odd path is upstream's own."""
     for name, keys in (("matchLabelKeys", match), ("mismatchLabelKeys", mismatch)):
         if keys and selector is None:
             yield field.forbidden(path / name, "must not be specified when labelSelector is not set")

@@ -1,4 +1,4 @@
-"""The descheduler's default evictor: which pods would it evict at all?
+"""The descheduler's default evictor: the pods that it would evict.
 
 Source: sigs.k8s.io/descheduler v0.36.0 pkg/framework/plugins/defaultevictor, Filter, with the defaults of its policy.
 """
@@ -19,7 +19,7 @@ _LOCAL_STORAGE: Final = frozenset({"emptyDir", "hostPath"})
 
 
 class Explained(StrEnum):
-    """A stable word, with a short clause that says it in English."""
+    """A stable word with a short English clause for it."""
 
     clause: str
 
@@ -32,7 +32,7 @@ class Explained(StrEnum):
 
 
 class EvictionObstacle(Explained):
-    """What keeps the default evictor from evicting a pod; the clauses are about the pod."""
+    """A reason why the default evictor does not evict a pod; the clauses are about the pod."""
 
     MIRROR = "mirror", "it is the mirror of a static pod"
     STATIC = "static", "it is a static pod"
@@ -44,9 +44,9 @@ class EvictionObstacle(Explained):
 
 
 class Evictee(msgspec.Struct, frozen=True):
-    """What the default evictor reads of a pod.
+    """The fields of a pod that the default evictor reads.
 
-    ``owner_kinds`` are those of all ownerReferences; ``priority`` is the number that the apiserver resolved, because
+    ``owner_kinds`` are those of all ownerReferences; ``priority`` is the number that the API server resolved, because
     priorityClassName is not read; ``volume_kinds`` are spelt as in the API, such as ``emptyDir``.
     """
 
@@ -58,13 +58,13 @@ class Evictee(msgspec.Struct, frozen=True):
 
 
 def obstacles(pod: Evictee) -> tuple[EvictionObstacle, ...]:
-    """Return what keeps the default evictor from evicting a pod.
+    """Return the reasons why the default evictor does not evict a pod.
 
-    PersistentVolumeClaims, resource claims and the lack of a PodDisruptionBudget do not, by default.
+    PersistentVolumeClaims, resource claims and the lack of a PodDisruptionBudget are none, by default.
     """
     if _EVICT in pod.annotations:
         return ()
-    found = {
+    by_obstacle = {
         EvictionObstacle.MIRROR: _MIRROR in pod.annotations,
         EvictionObstacle.STATIC: pod.annotations.get(_SOURCE, "api") != "api",
         EvictionObstacle.TERMINATING: pod.terminating,
@@ -73,7 +73,7 @@ def obstacles(pod: Evictee) -> tuple[EvictionObstacle, ...]:
         EvictionObstacle.LOCAL_STORAGE: not _LOCAL_STORAGE.isdisjoint(pod.volume_kinds),
         EvictionObstacle.DAEMON_SET: "DaemonSet" in pod.owner_kinds,
     }
-    return tuple(obstacle for obstacle, holds in found.items() if holds)
+    return tuple(obstacle for obstacle, holds in by_obstacle.items() if holds)
 
 
 def evictable(pod: Evictee) -> bool:

@@ -1,4 +1,4 @@
-"""The descheduler's count of a spread constraint, which is not the scheduler's, and what makes the two differ.
+"""The descheduler's count of a spread constraint, and the rules by which it differs from the scheduler's.
 
 Source: sigs.k8s.io/descheduler v0.36.0, with the defaults of its policy:
 pkg/framework/plugins/removepodsviolatingtopologyspreadconstraint, Balance, newTopologySpreadConstraint and
@@ -38,18 +38,18 @@ class CountingRule(Explained):
     EVICTABLE_PODS = "only-evictable-pods-count", "it counts only pods that it could evict"
 
 
-# A pod that is out by two rules is put down to the later one: what is rare is tried without first.
+# A pod that two rules exclude is explained by the later one, so rare rules are left out first.
 _COUNTING: Final = tuple(rule for rule in CountingRule if rule is not CountingRule.SOFT)
 _SCHEDULER: Final[Behaviour] = behaviour(NEWEST_MINOR, gates(NEWEST_MINOR, {}))
 
 
 def is_ready(conditions: Iterable[tuple[str, str]]) -> bool:
-    """Tell whether a node with these conditions (type, status) is read at all; one without ``Ready`` is."""
+    """Tell whether the descheduler reads a node with these conditions (type, status); without ``Ready`` it does."""
     return all(status == "True" for kind, status in conditions if kind == "Ready")
 
 
 class PodGroup(msgspec.Struct, frozen=True):
-    """What is read of a pod that may count, or of ``number`` pods that are alike; ``node`` is "" while pending."""
+    """A pod that may count, or ``number`` equal pods; ``node`` is "" while pending."""
 
     namespace: str
     labels: Labels
@@ -61,7 +61,7 @@ class PodGroup(msgspec.Struct, frozen=True):
 
 
 class Bearer(msgspec.Struct, frozen=True):
-    """The pod that has the constraint; ``constraints`` are all it has, because the scheduler reads them together."""
+    """The pod that has the constraint, and all of its constraints, which the scheduler reads together."""
 
     namespace: str
     labels: Labels
@@ -70,24 +70,24 @@ class Bearer(msgspec.Struct, frozen=True):
 
 
 class Count(msgspec.Struct, frozen=True):
-    """What the descheduler sees of one constraint: topology value to number of pods, and the constraint's maxSkew."""
+    """The descheduler's count of one constraint: topology value to number of pods, and maxSkew."""
 
     domains: Mapping[str, int]
     max_skew: int
 
     @property
     def skew(self) -> int:
-        """Pods in the fullest domain above those in the emptiest; 0 without a domain."""
+        """The pods in the fullest domain minus those in the emptiest; 0 without a domain."""
         return max(self.domains.values(), default=0) - min(self.domains.values(), default=0)
 
     @property
     def violated(self) -> bool:
-        """Whether it would evict pods because of the constraint, if they fit elsewhere."""
+        """Whether the descheduler would evict pods because of the constraint, if they fit elsewhere."""
         return self.skew > self.max_skew
 
 
 class PodCounts:
-    """Nodes and pods; pods that are alike are counted together, and eligible nodes are found once."""
+    """Nodes and pods; equal pods are counted together, and eligible nodes are computed once."""
 
     def __init__(self, nodes: Iterable[Node], not_ready: Collection[str], pods: Iterable[PodGroup]) -> None:
         """Take nodes and pods in any order; ``not_ready`` names the nodes that ``is_ready`` denies."""
@@ -115,15 +115,15 @@ class PodCounts:
 
     def matching(self, namespace: str, selector: LabelSelector | None, *, evictable_only: bool) -> Mapping[str, int]:
         """Map a node's name to its number of pods in ``namespace`` that ``selector`` selects."""
-        found: Counter[str] = Counter()
+        numbers: Counter[str] = Counter()
         for pod, per_node in self._pods.get(namespace, {}).values():
             if (pod.evictable or not evictable_only) and labelselectors.matches(selector, pod.labels):
-                found.update(per_node)
-        return found
+                numbers.update(per_node)
+        return numbers
 
 
 def looks_at(constraint: TopologySpreadConstraint) -> bool:
-    """Tell whether the descheduler looks at such a constraint by default, on a pod that it lists."""
+    """Tell whether the descheduler counts such a constraint by default, on a pod that it lists."""
     return constraint.when_unsatisfiable == WhenUnsatisfiable.DO_NOT_SCHEDULE
 
 
@@ -141,13 +141,13 @@ def differences(
 ) -> tuple[CountingRule, ...]:
     """Return rules that turn the scheduler's count of a constraint into the descheduler's; none where both are equal.
 
-    Counts are equal if every domain and the minimum are. The rules suffice, and none of them can be left out.
+    Counts are equal if every domain and the minimum are. No rule of the answer can be left out.
 
     Args:
         constraint: One of the bearer's constraints.
         bearer: The pod that has it.
         cluster: The nodes and pods.
-        served: How the scheduler of this cluster behaves.
+        served: The behaviour of this cluster's scheduler.
     """
     if not looks_at(constraint):
         return (CountingRule.SOFT,)
@@ -173,7 +173,7 @@ def _count(
     served: Behaviour,
     rules: Sequence[CountingRule],
 ) -> Spread:
-    """Count as the scheduler does, but for ``rules``, which the descheduler lends it."""
+    """Count as the scheduler does, except that ``rules`` are the descheduler's."""
     served = _with_rules(served, rules)
     added = constraint.match_label_keys if served.scheduler_adds_match_label_keys else ()
     selector = podtopologyspread.effective_selector(constraint.label_selector, added, bearer.labels)
@@ -215,6 +215,6 @@ def _with_occupied(
     value_of = dict(domains.value_of)
     for node in nodes.nodes:
         labels = node.metadata.labels
-        if node.metadata.name in matching and all(wanted in labels for wanted in keys):
+        if node.metadata.name in matching and all(other_key in labels for other_key in keys):
             value_of[node.metadata.name] = labels[key]
     return Domains(nodes=Counter(value_of.values()), value_of=value_of)

@@ -17,9 +17,9 @@ _MOVE: Final = "move it to {meant}"
 def _unknown_field(subject: RuleInput) -> Iterator[Evidence]:
     kind = "Pod" if subject.template is None else subject.template.kind
     for field, pods in subject.unknown_fields:
-        name = str(field.meant[-1]) if field.meant else ""
-        values = {"field": str(field.path), "kind": kind, "meant": str(field.meant), "name": name}
-        yield Evidence(pods, values, fix=_fix(field.path, field.meant))
+        name = str(field.intended[-1]) if field.intended else ""
+        values = {"field": str(field.path), "kind": kind, "meant": str(field.intended), "name": name}
+        yield Evidence(pods, values, fix=_fix(field.path, field.intended))
 
 
 def _fix(path: FieldPath, intended: FieldPath) -> str | None:

@@ -1,4 +1,4 @@
-"""What becomes of the memory of pages: they are large, short-lived, and as many as the cluster has pods."""
+"""The memory of pages, which are large, short-lived and many."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _LARGE: Final = 1 << 17
 
 
 def keep_apart() -> None:
-    """Have large buffers returned to the system when they are freed, as glibc does until the first one is.
+    """Have large buffers returned to the system when they are freed, as glibc does only with the first one.
 
-    From then on it takes buffers as large as that one from its heap, where small objects that live on settle between
-    them and the rest is lost. Other libraries have no such habit.
+    After that, glibc takes buffers of this size from its heap, where small objects that stay alive fragment the rest.
+    Other C libraries do not.
     """
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):

@@ -1,4 +1,4 @@
-"""The API server's clock, as far as the Date headers of its responses tell."""
+"""The API server's clock, by the Date headers of its responses."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from threading import Lock
 
 
 class ServerClock:
-    """Tells the time of the last Date header and the seconds since; may be used from several threads."""
+    """The time of the last Date header plus the seconds since; may be used from several threads."""
 
     def __init__(self) -> None:
-        """Know no time yet."""
+        """Start without a time."""
         self._lock = Lock()
         self._date: datetime | None = None
         self._received = 0.0
 
     def hear(self, date: str | None) -> None:
         """Take the time from a Date header; None, or a header that is not a date, leaves the clock as it is."""
-        found = _parsed(date)
-        if found is not None:
+        moment = _parsed(date)
+        if moment is not None:
             with self._lock:
-                self._date, self._received = found, time.monotonic()
+                self._date, self._received = moment, time.monotonic()
 
     def now(self) -> datetime | None:
         """Return the time in UTC, to the second; None where no response had a date."""
@@ -36,9 +36,9 @@ class ServerClock:
 
 
 def _parsed(date: str | None) -> datetime | None:
-    """Return the time in a header, in UTC; one without a zone cannot be placed."""
+    """Return the time in a header, in UTC; None without a zone."""
     try:
-        found = parsedate_to_datetime(date or "")
-        return found.astimezone(UTC) if found.tzinfo else None
+        moment = parsedate_to_datetime(date or "")
+        return moment.astimezone(UTC) if moment.tzinfo else None
     except (ValueError, OverflowError):
         return None

@@ -33,7 +33,7 @@ _METADATA: Final = f"application/json;as={_METADATA_LIST};g=meta.k8s.io;v=v1,app
 _TEXT: Final = "text/plain"
 _DIGITS: Final = re.compile(r"\d{1,9}(?!\d)")
 _LONGEST: Final = 20
-"""Characters of a version that an error quotes."""
+"""The number of characters of a version that an error quotes."""
 _FULL_VERSION: Final = re.compile(r"v?(\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]*)?)", re.ASCII)
 """``1.37.1``, and what vendors add to it, such as ``-gke.100``."""
 _IDENTIFYING: Final = "kube-system"
@@ -41,12 +41,12 @@ _IDENTIFYING: Final = "kube-system"
 
 
 class ServerVersion(msgspec.Struct, frozen=True):
-    """What the apiserver says it is.
+    """The version of the API server.
 
     Attributes:
         major: The first number of the version.
         minor: The second one.
-        emulation_minor: The minor that it behaves like; None: it does not say, and it is ``minor``.
+        emulation_minor: The minor that it emulates; None if it emulates none.
         git_version: The full version, such as ``v1.37.1``.
     """
 
@@ -57,9 +57,9 @@ class ServerVersion(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The full version without ``v``; ``1.37`` where the apiserver does not say the full one."""
-        found = _FULL_VERSION.fullmatch(self.git_version)
-        return found[1] if found else f"{self.major}.{self.minor}"
+        """The full version without ``v``; ``1.37`` where the API server does not report the full one."""
+        match = _FULL_VERSION.fullmatch(self.git_version)
+        return match[1] if match else f"{self.major}.{self.minor}"
 
 
 class _Version(Message, frozen=True):
@@ -78,12 +78,12 @@ class _Names(TypeMeta, frozen=True):
 
 
 class LiveCluster:
-    """A connection to one apiserver, which is only ever read from.
+    """A connection to one API server, which is never written to.
 
     Attributes:
         namespace: The namespace to use when the user names none.
-        context: The kubeconfig context that leads to it; "": none.
-        name: Its name in the kubeconfig; "": it is not from a kubeconfig.
+        context: The kubeconfig context of the connection, or "".
+        name: The cluster's name in the kubeconfig; "" if it is not from a kubeconfig.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class LiveCluster:
         context: str = "",
         name: str = "",
     ) -> None:
-        """Read through ``transport``, ``chunk_size`` objects at a time; 0: all at once."""
+        """Read through ``transport``, ``chunk_size`` objects at a time, or all at once with 0."""
         self.namespace = namespace
         self.context = context
         self.name = name
@@ -113,13 +113,13 @@ class LiveCluster:
         say: Callable[[str], None] = lambda _: None,
         progress: Callable[[str], None] = lambda _: None,
     ) -> Self:
-        """Make ready to read from the cluster that ``flags`` and the kubeconfig name.
+        """Prepare to read from the cluster that ``flags`` and the kubeconfig name.
 
-        Nothing is sent yet, except by a plugin that gets credentials. ``say`` receives notes on delays and on lists
-        that have to be read again; ``progress`` how far a list of several pages is read.
+        Nothing is sent yet, except by a plugin that gets credentials. ``say`` receives messages about delays and lists
+        that are read again; ``progress`` receives the progress of long lists.
 
         Raises:
-            UsageError: The timeout is none.
+            UsageError: The timeout is not valid.
             SourceError: The kubeconfig or the credentials cannot be used.
         """
         timeout = durations.seconds(flags.request_timeout)
@@ -143,31 +143,31 @@ class LiveCluster:
         )
 
     def now(self) -> datetime | None:
-        """Return the time by the API server's clock, in UTC; None: no response had a Date header."""
+        """Return the time by the API server's clock, in UTC; None if no response had a Date header."""
         return self._transport.clock.now()
 
     def uid(self) -> str:
-        """Return the UID of the namespace ``kube-system``; "": it cannot be read, for whatever reason."""
+        """Return the UID of the namespace ``kube-system``; "" if it cannot be read for any reason."""
         try:
             return self.get(NAMESPACES, None, _IDENTIFYING).metadata.uid
         except SourceError:
             return ""
 
     def version(self) -> ServerVersion:
-        """Ask the apiserver for its version.
+        """Get the version of the API server.
 
         Raises:
-            SourceError: It does not say.
+            SourceError: It does not report a version.
         """
-        found = responses.one(self._get("/version", _JSON), _Version)
-        major, minor = _number(found.major), _number(found.minor)
+        version = responses.one(self._get("/version", _JSON), _Version)
+        major, minor = _number(version.major), _number(version.minor)
         if major is None or minor is None:
-            msg = f"the server says that its version is {found.major[:_LONGEST]!r}.{found.minor[:_LONGEST]!r}"
+            msg = f"the server says that its version is {version.major[:_LONGEST]!r}.{version.minor[:_LONGEST]!r}"
             raise SourceError(msg)
-        return ServerVersion(major, minor, _number(found.emulation_minor), found.git_version)
+        return ServerVersion(major, minor, _number(version.emulation_minor), version.git_version)
 
     def feature_gates(self) -> dict[str, bool] | None:
-        """Read from the apiserver's metrics which of its feature gates are on; None: it may not.
+        """Read the feature gates from the API server's metrics; None if the user may not read these.
 
         Raises:
             SourceError: It fails for another reason.
@@ -191,7 +191,7 @@ class LiveCluster:
         return responses.one(answer, resource.type)
 
     def names(self, resource: Resource[T], namespace: str | None, most: int) -> list[str]:
-        """Return the names of some objects, at most so many, without reading the objects.
+        """Return the names of at most ``most`` objects, without reading the objects.
 
         Raises:
             ForbiddenError: The user may not list them.
@@ -199,26 +199,26 @@ class LiveCluster:
         """
         answer = self._transport.get(resource.path(namespace), {"limit": most}, _METADATA)
         responses.check(answer, verb="list", resource=resource.plural)
-        found = responses.one(answer, _Names)
-        if found.kind != _METADATA_LIST:
-            responses.check_type(answer, found, resource.list_type)
-        return [item.metadata.name for item in found.items]
+        objects = responses.one(answer, _Names)
+        if objects.kind != _METADATA_LIST:
+            responses.check_type(answer, objects, resource.list_type)
+        return [item.metadata.name for item in objects.items]
 
     def pages(
         self, resource: Resource[T], namespace: str | None = None, *, field_selector: str = ""
     ) -> Iterator[Page[T]]:
-        """Yield a list page by page, the next one requested while the last one is worked on.
+        """Yield a list page by page; the next page is requested while the last one is processed.
 
         Args:
-            resource: What to list.
-            namespace: The namespace to list; None: all of them.
-            field_selector: Which objects to list, in the words of kubectl.
+            resource: The resource to list.
+            namespace: The namespace to list; None for all.
+            field_selector: A field selector in kubectl's syntax.
 
         Raises:
             ForbiddenError: The user may not list it.
-            ExpiredError: The apiserver has forgotten the list; what was yielded is only a part of
-                it, and going on would mix two states of the cluster. See ``fold``.
-            SourceError: It fails for another reason, or does not end.
+            ExpiredError: The API server has compacted the list. The pages so far are incomplete, and more would mix two
+                states of the cluster. See ``fold``.
+            SourceError: It fails for another reason, or repeats a continue token.
         """
         decoder = Decoder(resource.type)
 
@@ -229,7 +229,7 @@ class LiveCluster:
         return paging.follow(request, decode, decoder.continue_token)
 
     def _request(self, resource: Resource[T], namespace: str | None, field_selector: str) -> paging.Request:
-        """Return what asks for the page of a list that a token names."""
+        """Return the request for the page of a list that a token names."""
         query: dict[str, str | int] = {}
         if self._chunk_size:
             query["limit"] = self._chunk_size
@@ -253,14 +253,14 @@ class LiveCluster:
         *,
         field_selector: str = "",
     ) -> F:
-        """Return what ``begin`` makes after ``add`` was called on it with every page of a list.
+        """Return the value of ``begin`` after ``add`` was called on it with every page of a list.
 
-        When the apiserver forgets the list half-way, both are started again from nothing, once, so
-        that what is returned holds every object of one state of the cluster exactly once.
+        If the API server compacts the list half-way, this starts again, once, so that the value has every object of one
+        state of the cluster exactly once.
 
         Raises:
             ForbiddenError: The user may not list it.
-            ExpiredError: The apiserver forgot the list twice.
+            ExpiredError: The API server compacted the list twice.
             SourceError: It fails for another reason.
         """
         try:
@@ -300,7 +300,7 @@ class LiveCluster:
 
 
 def _check_length(number: int, promised: int) -> None:
-    """Do nothing if a list has as many objects as its pages said; all of them are of one state of the cluster.
+    """Check that a list has as many objects as its pages announced.
 
     Raises:
         SourceError: There are fewer.
@@ -311,6 +311,6 @@ def _check_length(number: int, promised: int) -> None:
 
 
 def _number(text: str) -> int | None:
-    """Return the number that a version part such as ``37+`` begins with; None: it begins with none of a usual size."""
-    found = _DIGITS.match(text)
-    return int(found[0]) if found else None
+    """Return the number at the beginning of a version part such as ``37+``; None if there is none of a usual size."""
+    match = _DIGITS.match(text)
+    return int(match[0]) if match else None

@@ -1,4 +1,4 @@
-"""The feature gates in an apiserver's metrics, line by line."""
+"""The feature gates in an API server's metrics, line by line."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _VALUE: Final = re.compile(rb" ([01])\b")
 
 
 def feature_gates(metrics: bytes | bytearray) -> dict[str, bool]:
-    """Return which feature gates are on, in time that is linear in the text."""
-    found = {}
+    """Return the feature gates, in time linear in the text."""
+    gates = {}
     start = metrics.find(_METRIC)
     while start >= 0:
         end = metrics.find(b"\n", start)
@@ -21,6 +21,6 @@ def feature_gates(metrics: bytes | bytearray) -> dict[str, bool]:
             labels, _, value = bytes(metrics[start + len(_METRIC) : end]).partition(b"}")
             name, on = _NAME.search(labels), _VALUE.match(value)
             if name and on:
-                found[name[1].decode()] = on[1] == b"1"
+                gates[name[1].decode()] = on[1] == b"1"
         start = metrics.find(_METRIC, end)
-    return found
+    return gates

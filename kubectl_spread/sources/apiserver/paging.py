@@ -1,4 +1,4 @@
-"""The pages of one list, one after another, each requested while those before it are worked on."""
+"""The pages of one list, in order; each is requested while earlier pages are processed."""
 
 from __future__ import annotations
 
@@ -18,33 +18,34 @@ from kubectl_spread.sources.decode.page import Page
 T = TypeVar("T", bound=Message)
 R = TypeVar("R")
 Request: TypeAlias = Callable[[str, Callable[[bytes], None]], Response]
-"""Asks for the page that a token names ("": the first one), and hands over how its body begins as soon as it does."""
+"""Requests the page that a token names ("" for the first), and passes on the beginning of its body as soon as it
+arrives."""
 
 _UNEXPECTED: Final = "Server returned an unexpected response: "
 _AHEAD: Final = 2
-"""How many pages may be there or on their way, next to the one that is worked on."""
+"""The number of pages that may be requested ahead of the page that is processed."""
 
 
 def follow(
     request: Request, decode: Callable[[Response], Page[T]], token_in: Callable[[bytes], str | None]
 ) -> Iterator[Page[T]]:
-    """Yield all pages of a list; one without objects is not the last one if another follows.
+    """Yield all pages of a list; a page without objects is not the last if another follows.
 
     Args:
-        request: Asks for a page.
-        decode: Reads a page.
-        token_in: Returns the token of the next page that stands in the beginning of a body; None: it cannot be told.
+        request: Requests a page.
+        decode: Decodes a page.
+        token_in: Returns the continue token in the beginning of a body; None if it is not there yet.
 
     Raises:
-        ExpiredError: A page is of another state of the cluster than those before it.
+        ExpiredError: A page is of another state of the cluster than earlier pages.
         SourceError: The API server repeated a continue token.
     """
     revision, tokens = "", {""}
     reader = Reader(request, token_in)
-    asked = reader.ask("")
+    pending = reader.ask("")
     try:
         while True:
-            page = decode(reader.take(asked))
+            page = decode(reader.take(pending))
             revision = revision or page.resource_version
             if page.resource_version != revision:
                 raise ExpiredError(f"{_UNEXPECTED}pages of the revisions {revision} and {page.resource_version}")
@@ -55,40 +56,40 @@ def follow(
             if not token:
                 yield page
                 return
-            asked = reader.after(asked, token)
+            pending = reader.after(pending, token)
             yield page
     finally:
         reader.stop()
 
 
 class _Room:
-    """Space for as many pages as may be there or on their way; once it is closed nobody enters."""
+    """Slots for the pages that may be requested ahead; after it is closed there are no more."""
 
     def __init__(self) -> None:
         self._free = threading.Semaphore(_AHEAD)
         self._closed = False
 
     def enter(self) -> bool:
-        """Wait for space; tell whether it was given."""
+        """Wait for a slot; tell whether there was one."""
         self._free.acquire()
         closed = self._closed
         if closed:
-            # For the next one that waits.
+            # For the next thread that waits.
             self._free.release()
         return not closed
 
     def leave(self) -> None:
-        """Make space for another page."""
+        """Free a slot."""
         self._free.release()
 
     def close(self) -> None:
-        """Send away whoever waits."""
+        """Let all threads that wait give up."""
         self._closed = True
         self._free.release()
 
 
 class _Asked(msgspec.Struct, eq=False):
-    """A page that was asked for, and the one that is asked for because of how it begins."""
+    """A requested page, and the next page, which is requested when this one begins to arrive."""
 
     token: str
     room: _Room
@@ -97,9 +98,9 @@ class _Asked(msgspec.Struct, eq=False):
 
 
 class Reader:
-    """Asks for pages before they are needed, the next one as soon as a page begins to arrive.
+    """Requests pages before they are needed, each as soon as the page before it begins to arrive.
 
-    Most of the time that an apiserver takes for a page passes before its first byte.
+    Requested early because most of a page's latency is before its first byte.
     """
 
     def __init__(self, request: Request, token_in: Callable[[bytes], str | None]) -> None:
@@ -108,48 +109,48 @@ class Reader:
         self._room = _Room()
 
     def ask(self, token: str) -> _Asked:
-        """Ask for a page when there is room for it."""
+        """Request a page as soon as there is a slot."""
         return self._ask(token, self._room)
 
-    def take(self, asked: _Asked) -> Response:
-        """Wait for a page; it makes room for another one."""
-        answer = asked.answer.result()
-        asked.room.leave()
+    def take(self, pending: _Asked) -> Response:
+        """Wait for a page, and free its slot."""
+        answer = pending.answer.result()
+        pending.room.leave()
         return answer
 
-    def after(self, asked: _Asked, token: str) -> _Asked:
-        """Return what was asked for after a page, or ask for it now."""
-        if asked.next is None:
+    def after(self, pending: _Asked, token: str) -> _Asked:
+        """Return the request of the page after another one, which is sent now unless it was before."""
+        if pending.next is None:
             return self.ask(token)
-        if asked.next.token == token:
-            return asked.next
-        # The page was sent twice, and the second time another one followed. Nobody will take the first, nor those
-        # after it, which would never free their room.
+        if pending.next.token == token:
+            return pending.next
+        # The page was sent twice, and the second time with another token. Nobody will take the pages that were
+        # requested with the first token, and they would never free their slots.
         self._room.close()
         self._room = _Room()
         return self.ask(token)
 
     def stop(self) -> None:
-        """Ask for nothing more."""
+        """Send no more requests."""
         self._room.close()
 
     def _ask(self, token: str, room: _Room) -> _Asked:
-        asked = _Asked(token, room)
-        threading.Thread(target=self._run, args=(asked,), daemon=True).start()
-        return asked
+        pending = _Asked(token, room)
+        threading.Thread(target=self._run, args=(pending,), daemon=True).start()
+        return pending
 
-    def _run(self, asked: _Asked) -> None:
+    def _run(self, pending: _Asked) -> None:
         def begun(start: bytes) -> None:
             token = self._token_in(start)
-            if token and asked.next is None:
-                asked.next = self._ask(token, asked.room)
+            if token and pending.next is None:
+                pending.next = self._ask(token, pending.room)
 
-        if asked.room.enter():
-            _settle(asked.answer, lambda: self._request(asked.token, begun))
+        if pending.room.enter():
+            _settle(pending.answer, lambda: self._request(pending.token, begun))
 
 
 def background(work: Callable[[], R]) -> Future[R]:
-    """Work in a thread that does not keep an interrupted program from ending."""
+    """Run ``work`` in a thread that does not stop an interrupted program from ending."""
     future: Future[R] = Future()
     threading.Thread(target=_settle, args=(future, work), daemon=True).start()
     return future
@@ -158,5 +159,5 @@ def background(work: Callable[[], R]) -> Future[R]:
 def _settle(future: Future[R], work: Callable[[], R]) -> None:
     try:
         future.set_result(work())
-    except BaseException as error:  # noqa: BLE001 - it is raised where the result is asked for
+    except BaseException as error:  # noqa: BLE001 - ``result`` raises it
         future.set_exception(error)

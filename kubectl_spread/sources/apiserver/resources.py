@@ -1,4 +1,4 @@
-"""The resources that are read from an apiserver."""
+"""The resources that are read from an API server."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Resource(msgspec.Struct, Generic[T_co], frozen=True):
         version: The version of the group that is read.
         plural: Its name in paths, such as ``pods``.
         kind: The kind of its objects, such as ``Pod``.
-        type: What its objects are decoded to.
+        type: The type of its decoded objects.
         namespaced: Whether its objects are in namespaces.
     """
 
@@ -49,12 +49,12 @@ class Resource(msgspec.Struct, Generic[T_co], frozen=True):
 
     @property
     def list_type(self) -> TypeMeta:
-        """What a list of its objects is."""
+        """The type of a list of its objects."""
         version = f"{self.group}/{self.version}" if self.group else self.version
         return TypeMeta(api_version=version, kind=f"{self.kind}List")
 
     def path(self, namespace: str | None = None, name: str | None = None) -> str:
-        """Return the path of one object, or of those in ``namespace``; None: in all of them."""
+        """Return the path of one object, or of all objects in ``namespace``; None for all namespaces."""
         parts = ["", "apis", self.group, self.version] if self.group else ["", "api", self.version]
         if self.namespaced and namespace is not None:
             parts += ["namespaces", namespace]
@@ -80,4 +80,4 @@ WORKLOADS: Final[tuple[Resource[WorkloadObject], ...]] = (
     Resource("", "v1", "replicationcontrollers", "ReplicationController", ReplicationController),
 )
 BY_KIND: Final[dict[str, Resource[Message]]] = {resource.kind: resource for resource in (PODS, *WORKLOADS)}
-"""Maps a kind of objects that may be named to its resource."""
+"""Maps a kind that may be a target to its resource."""

@@ -1,4 +1,4 @@
-"""The apiserver's answers: objects, pages, and what it says when there are none."""
+"""The API server's responses: objects, pages and errors."""
 
 from __future__ import annotations
 
@@ -32,74 +32,74 @@ _REASONS: Final = {
     504: "Timeout",
 }
 _LONGEST_TEXT: Final = 200
-# An OSError is a time that the system cannot hold.
+# An OSError means a time that the system cannot represent.
 MALFORMED: Final = (msgspec.DecodeError, ProtobufError, ValueError, OverflowError, OSError, RecursionError)
 
 
 class ExpiredError(SourceError):
-    """The rest of a list cannot be read any more, because too much time has passed."""
+    """The rest of a list can no longer be read, because too much time has passed."""
 
 
 class UnauthorizedError(SourceError):
-    """The apiserver does not take the credentials, the newest ones either."""
+    """The API server does not accept the credentials, not even new ones."""
 
 
 class ResourceForbiddenError(ForbiddenError):
-    """The apiserver does not let this user read a resource.
+    """The user may not read a resource.
 
     Attributes:
-        verb: What was tried: ``list``, ``get`` or ``watch``.
-        resource: What it was tried on, such as ``pods``, or a path such as ``/metrics``.
+        verb: The verb: ``list``, ``get`` or ``watch``.
+        resource: The resource, such as ``pods``, or a path such as ``/metrics``.
     """
 
     def __init__(self, message: str, *, verb: str, resource: str) -> None:
-        """Carry the apiserver's own words, which name the user and the namespace."""
+        """Take the API server's own message, which names the user and the namespace."""
         super().__init__(message)
         self.verb = verb
         self.resource = resource
 
 
 class Status(Message, frozen=True):
-    """What the apiserver says instead of an object."""
+    """The Status that the API server returns instead of an object."""
 
     message: Annotated[str, 3] = ""
     reason: Annotated[str, 4] = ""
 
 
 def page(answer: Response, decoder: Decoder[T], resource: Resource[T]) -> Page[T]:
-    """Return the page of a list that an answer holds.
+    """Return the page of a list in a response.
 
-    Every list of an apiserver has a type and a revision. What has none may be anything, such as the beginning of a
-    list, and without this check it would pass for an empty one.
+    Every list of an API server has a type and a revision. A body without these may be the beginning of a list, and
+    would pass for an empty one.
 
     Raises:
-        SourceError: It holds none, or a list of something else.
+        SourceError: It holds no list, or a list of another type.
     """
     try:
         if answer.body.startswith(MAGIC):
             check_type(answer, decoder.type_meta(answer.body), resource.list_type)
-            found = decoder.page(answer.body)
+            type_meta = decoder.page(answer.body)
         else:
             listed = json_objects.decode(bytes(answer.body), ListPage)
             check_type(answer, listed, resource.list_type)
-            found = json_objects.page(listed, resource.type)
+            type_meta = json_objects.page(listed, resource.type)
     except (*MALFORMED, MalformedFieldError) as error:
         raise _unexpected(answer) from error
-    if not found.resource_version:
+    if not type_meta.resource_version:
         raise _unexpected(answer)
-    return found.through(partial(_guarded, answer))
+    return type_meta.through(partial(_guarded, answer))
 
 
-def check_type(answer: Response, found: TypeMeta, expected: TypeMeta) -> None:
-    """Do nothing if what an answer says that it is was asked for.
+def check_type(answer: Response, type_meta: TypeMeta, expected: TypeMeta) -> None:
+    """Check that a response has the requested type.
 
     Raises:
-        SourceError: It is something else, or does not say.
+        SourceError: It has another type, or none.
     """
-    if not found.kind:
+    if not type_meta.kind:
         raise _unexpected(answer)
-    if (found.api_version, found.kind) != (expected.api_version, expected.kind):
-        msg = f"Server returned an unexpected response: {_described(found)} instead of {_described(expected)}"
+    if (type_meta.api_version, type_meta.kind) != (expected.api_version, expected.kind):
+        msg = f"Server returned an unexpected response: {_described(type_meta)} instead of {_described(expected)}"
         raise SourceError(msg)
 
 
@@ -108,10 +108,10 @@ def _described(type_: TypeMeta) -> str:
 
 
 def one(answer: Response, type_: type[T], decoder: Decoder[T] | None = None) -> T:
-    """Return the object that an answer holds; a ``decoder`` remembers what several share.
+    """Return the object in a response; a ``decoder`` remembers parts that several objects share.
 
     Raises:
-        SourceError: It holds none.
+        SourceError: It holds no object.
     """
     try:
         if answer.body.startswith(MAGIC):
@@ -122,7 +122,7 @@ def one(answer: Response, type_: type[T], decoder: Decoder[T] | None = None) -> 
 
 
 def check(answer: Response, *, verb: str, resource: str) -> None:
-    """Do nothing if an answer is what was asked for.
+    """Check that a response is not an error.
 
     Args:
         answer: The answer.
@@ -132,8 +132,8 @@ def check(answer: Response, *, verb: str, resource: str) -> None:
     Raises:
         NotFoundError: There is no such object.
         ResourceForbiddenError: The user may not read it.
-        UnauthorizedError: The credentials are not taken.
-        ExpiredError: The list has to be read from its beginning again.
+        UnauthorizedError: The credentials are not accepted.
+        ExpiredError: The list has to be read again from its beginning.
         SourceError: Anything else.
     """
     if answer.status == _OK:
@@ -161,7 +161,7 @@ def check(answer: Response, *, verb: str, resource: str) -> None:
 
 
 def _guarded(answer: Response, decode: Callable[[Any], T]) -> Callable[[Any], T]:
-    """Return a decoder of objects that reports an error inside one in the words used for a whole answer."""
+    """Return a decoder of objects that reports malformed objects as malformed responses are reported."""
 
     def guarded(record: object) -> T:
         try:
@@ -175,13 +175,13 @@ def _guarded(answer: Response, decode: Callable[[Any], T]) -> Callable[[Any], T]
 
 
 def _redirect(answer: Response) -> str:
-    """Return what to say about a redirect; to follow it would show the credentials to another server."""
+    """Return the error for a redirect, which is not followed because another server would see the credentials."""
     where = f" to {without_query(answer.location)}" if answer.location else ""
     return f"Server returned an unexpected response: HTTP status {answer.status}, a redirect{where}"
 
 
 def _status(answer: Response) -> Status:
-    """Read the Status of an answer; some are plain text, and a proxy's may be anything."""
+    """Read the Status in a response; some responses are plain text, and a proxy's may be anything."""
     if answer.body.startswith(MAGIC) or "json" in answer.content_type:
         try:
             return one(answer, Status)

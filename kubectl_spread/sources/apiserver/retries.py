@@ -1,7 +1,7 @@
-"""When a request that failed is sent again, and after which pause.
+"""The retries of failed requests, and the pauses before them. urllib3 repeats a request until its headers arrive.
 
-urllib3 and the kubernetes package repeat a request until its headers have come. A page is as easily lost in its body,
-and all attempts together have to keep to ``--request-timeout``: so this is decided here, for whole answers.
+A page may also be lost in its body, and all attempts together must respect ``--request-timeout``, so retries are
+decided here, for whole responses.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ from urllib3.exceptions import InvalidHeader
 from urllib3.util import Retry
 
 JITTER: Final = random.Random()  # noqa: S311 - not a secret
-"""Spreads requests over time, with a state of its own, since threads draw from it."""
+"""Spreads requests over time; it has a state of its own, because threads draw from it."""
 RETRIES: Final = 10
-"""How often one request is repeated. Source: kubernetes v1.37.1 client-go/rest/request.go, maxRetries."""
+"""The number of retries of one request. Source: kubernetes v1.37.1 client-go/rest/request.go, maxRetries."""
 RETRIES_BEFORE_CONTACT: Final = 2
-"""How often, while the server has never answered: its address may be wrong."""
+"""The number of retries before the server has answered at all: its address may be wrong."""
 PATIENCE: Final = 120.0
 """Seconds after the first failure of a request in which it is repeated."""
 LONGEST_BACKOFF: Final = 8.0
 _FIRST_BACKOFF: Final = 0.5
 _PASSING: Final = frozenset({429, 500, 502, 503, 504})
-"""Statuses that may be gone a moment later."""
+"""Statuses that may pass soon."""
 _MAY_ASK_FOR_A_PAUSE: Final = 500
 _HEADER: Final = Retry(retry_after_max=24 * 3600)
 
 
 def is_passing(status: int, pause: float | None) -> bool:
-    """Tell whether an answer may be another one when the request is repeated.
+    """Tell whether a retry may get another response.
 
     Args:
         status: The HTTP status.
-        pause: The seconds that its Retry-After asks for; None: it has none.
+        pause: The seconds of its Retry-After header, or None.
 
     Source: kubernetes v1.37.1 client-go/rest/with_retry.go, checkWait.
     Differs: the statuses of an overload are repeated without Retry-After too; proxies do not send it.
@@ -43,7 +43,7 @@ def is_passing(status: int, pause: float | None) -> bool:
 
 
 def retry_after(header: str | None) -> float | None:
-    """Return the seconds that a Retry-After header asks for, as a number or a date; None: it asks for nothing."""
+    """Return the seconds in a Retry-After header, which is a number or a date; None if there are none."""
     try:
         return None if header is None else float(_HEADER.parse_retry_after(header))
     except (InvalidHeader, ValueError, OverflowError):
@@ -57,17 +57,17 @@ def backoff(retries: int, share: float) -> float:
 
 
 class Patience:
-    """How much longer one request is worth waiting for, its retries included."""
+    """The time that is left for one request, its retries included."""
 
     def __init__(self, timeout: float) -> None:
-        """Begin now; the answer must have been read in ``timeout`` seconds, 0: no limit."""
+        """Start now; the response must have been read in ``timeout`` seconds, 0 for no limit."""
         self._deadline = time.monotonic() + timeout if timeout else None
         self._last_start: float | None = None
         self._retries = 0
 
     @property
     def left(self) -> float | None:
-        """The seconds until the answer must have been read; None: no limit."""
+        """The seconds until the response must have been read; None for no limit."""
         return None if self._deadline is None else self._deadline - time.monotonic()
 
     @property
@@ -75,18 +75,18 @@ class Patience:
         """Whether the time of ``--request-timeout`` has passed."""
         return self.left is not None and self.left <= 0
 
-    def pause(self, asked: float | None, limit: int = RETRIES) -> float | None:
-        """Return the pause before the next retry, in seconds; None: it is not to be repeated any more.
+    def pause(self, retry_after: float | None, limit: int = RETRIES) -> float | None:
+        """Return the pause before the next retry, in seconds; None for no more retries.
 
         Args:
-            asked: The pause that the server asks for; None: it asks for none.
-            limit: How many retries there may be.
+            retry_after: The pause that the server asks for, or None.
+            limit: The number of allowed retries.
         """
         now = time.monotonic()
         if self._last_start is None:
             self._last_start = now + PATIENCE
         ends = [self._last_start] if self._deadline is None else [self._last_start, self._deadline]
-        # Never shorter than asked for: to come back early is what an overloaded server does not need.
-        pause = max(backoff(self._retries, JITTER.random()), asked or 0)
+        # Never shorter than the server asks for, because an overloaded server needs the pause.
+        pause = max(backoff(self._retries, JITTER.random()), retry_after or 0)
         self._retries += 1
         return pause if self._retries <= limit and now + pause < min(ends) else None

@@ -1,4 +1,4 @@
-"""GET requests to one apiserver, repeated where that may help; an answer is always a whole one."""
+"""GET requests to one API server, with retries; a response is always complete."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ _USER_AGENT: Final = f"kubectl-spread/{__version__}"
 _SMALLER_PAGES: Final = "a smaller --chunk-size asks for smaller pages"
 _PLAIN: Final = "--disable-compression asks for it as it is"
 _WORTH_SAYING: Final = 2.0
-"""Seconds of a pause that a user would wonder about."""
+"""Pauses of so many seconds are reported to the user."""
 _LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 class Response(msgspec.Struct, frozen=True):
-    """What the apiserver answered.
+    """A response of the API server.
 
     Attributes:
         status: The HTTP status.
         content_type: The type of ``body``, or "".
-        retry_after: Seconds after which to ask again; None: the apiserver does not say.
-        location: Where a redirect leads, or "".
-        claim: What ``body`` takes of the memory for input, as long as the answer is there.
+        retry_after: The seconds of its Retry-After header, or None.
+        location: The address of a redirect, or "".
+        claim: The share of the memory for input that ``body`` uses while the response exists.
     """
 
     status: int
@@ -52,12 +52,12 @@ class Response(msgspec.Struct, frozen=True):
 
     @property
     def is_passing(self) -> bool:
-        """Whether another answer may be had by asking again."""
+        """Whether a retry may get another response."""
         return retries.is_passing(self.status, self.retry_after)
 
 
 class Transport:
-    """Sends GET requests, and no others; may be used from several threads.
+    """Sends GET requests only; may be used from several threads.
 
     Attributes:
         clock: The API server's clock, by the last response.
@@ -78,11 +78,11 @@ class Transport:
         Args:
             login: Connections with their credentials.
             impersonation: Headers that ask to act as somebody else.
-            timeout: Seconds until an answer must have been read to its end; 0: as long as it takes.
-            compress: Whether to ask for compressed answers, which on one machine would only cost
-                both sides time, so that it is not done there.
-            renew: Logs in again with credentials read anew; None: they cannot have changed.
-            say: Is told why an answer takes long.
+            timeout: Seconds until a response must have been read to its end; 0 for no limit.
+            compress: Whether to request compressed responses. They are never requested on loopback, where they only
+                cost time.
+            renew: Logs in again with new credentials; None if these cannot change.
+            say: Receives the reason why a response takes long.
         """
         self.clock = ServerClock()
         self._login = login
@@ -95,7 +95,7 @@ class Transport:
         self._say = say
         self._known = False
         if not login.verifies:
-            # The user asked for it; a warning for each request says nothing new.
+            # The user asked for insecure connections, so a warning for each request is noise.
             urllib3.disable_warnings(InsecureRequestWarning)
 
     def get(
@@ -105,14 +105,13 @@ class Transport:
         accept: str,
         begun: Callable[[bytes], None] = lambda _: None,
     ) -> Response:
-        """Return the answer to one request, whatever its status.
+        """Return the response to one request, whatever its status.
 
-        A request is repeated while its failure may pass, and once with new credentials; those that have expired are
-        replaced before. How the body of a good answer
-        begins is passed to ``begun`` as soon as it is there, again where the rest of it does not come.
+        A request is repeated while its failure may pass, and once with new credentials; expired credentials are
+        replaced before. ``begun`` receives the beginning of a good body as soon as it arrives, and again after a retry.
 
         Raises:
-            ConnectionFailedError: There is no answer.
+            ConnectionFailedError: There is no response.
             SourceError: There are no new credentials.
         """
         url = self._host + path + (f"?{urlencode(query)}" if query else "")
@@ -127,14 +126,14 @@ class Transport:
     def stream(
         self, path: str, query: Mapping[str, str | int], accept: str, silence: float, longest: float
     ) -> Iterator[tuple[Response, Iterator[bytes]]]:
-        """Yield the head of an answer that continues, and the parts of its body as they come; nothing is repeated.
+        """Yield the head of an endless response, and the parts of its body as they arrive; nothing is repeated.
 
-        An answer of another status than 200 is a whole one, without parts. ``silence`` are the seconds without any
-        part after which the connection counts as broken, ``longest`` those after which it does even if parts come. The
-        head must be there within ``--request-timeout``, or ``silence``.
+        A response with another status than 200 is complete and has no parts. The connection counts as broken after
+        ``silence`` seconds without any part, and after ``longest`` seconds in any case. The head must arrive within
+        ``--request-timeout``, or ``silence``.
 
         Raises:
-            ConnectionFailedError: There is no answer, or it breaks off.
+            ConnectionFailedError: There is no response, or it breaks off.
             SourceError: There are no new credentials.
         """
         url, login = f"{self._host}{path}?{urlencode(query)}", self._current()
@@ -155,7 +154,7 @@ class Transport:
             raise failure(error, self._host, self._timeout) from error
 
     def _opened(self, url: str, accept: str) -> Any:
-        """Send a request and return the head of its answer, within the time that is left of it."""
+        """Send a request and return the head of its response, within the time that is left."""
         login, left = self._login, exchange.left()
         timeout = urllib3.Timeout(connect=CONNECT_TIMEOUT, read=None) if left is None else urllib3.Timeout(left)
         headers = self._headers(login, accept)
@@ -164,29 +163,29 @@ class Transport:
         return response
 
     def _current(self) -> Login:
-        """Return the credentials to use now: new ones where the last have expired."""
+        """Return the current login, or a new one if its credentials have expired."""
         login = self._login
         return self._login if login.expired and self._renewed(login) else login
 
     def _renewed(self, login: Login) -> bool:
-        """Replace credentials that are not good any more; tell whether there are others."""
+        """Replace credentials that no longer work; tell whether there are others."""
         if self._renew is None:
             return False
         with self._renewing:
-            # Another thread may have got new credentials meanwhile.
+            # Another thread may have logged in again meanwhile.
             if self._login is login:
                 self._login = self._renew()
         return True
 
     def _patiently(self, url: str, accept: str, patience: Patience, begun: Callable[[bytes], None]) -> Response:
         earlier: ConnectionFailedError | None = None
-        said = False
+        reported = False
         while True:
             try:
                 answer = self._once(url, accept, patience, begun)
             except ConnectionFailedError as error:
                 if earlier and patience.is_over:
-                    # That time ran out says less than what the earlier attempts ended with.
+                    # A timeout says less than the failures of the earlier attempts.
                     raise earlier from error
                 pause, reason, earlier = self._pause_after(error, patience), str(error), error
                 if pause is None:
@@ -196,9 +195,9 @@ class Transport:
                 if pause is None:
                     return answer
                 reason = f"The server answers with HTTP status {answer.status}"
-            if pause >= _WORTH_SAYING and not said:
+            if pause >= _WORTH_SAYING and not reported:
                 self._say(f"{reason}; trying again")
-                said = True
+                reported = True
             time.sleep(pause)
 
     def _pause_after(self, error: ConnectionFailedError, patience: Patience) -> float | None:
@@ -238,7 +237,7 @@ def _answer(response: Any, body: bytes | bytearray, claim: Claim | None) -> Resp
 
 
 def _body(response: Any, path: str, begun: Callable[[bytes], None]) -> tuple[bytearray, Claim]:
-    """Read the body to its end; return it, and what it takes of the memory for input."""
+    """Read the body to its end; return it with its claim of memory."""
     body, claim = bytearray(), memory.RUN.claim(path, _SMALLER_PAGES)
     try:
         for part in exchange.parts(response, path, _PLAIN):
@@ -247,7 +246,7 @@ def _body(response: Any, path: str, begun: Callable[[bytes], None]) -> tuple[byt
             claim.grow(len(part))
             body += part
     except BaseException:
-        # The error may be kept for long, and its traceback would keep the claim.
+        # The error may live for long, and its traceback would keep the claim alive.
         claim.resize(0)
         raise
     return body, claim

@@ -1,4 +1,4 @@
-"""A live cluster whose lists are read once and followed from then on, so that they can be read again and again."""
+"""A live cluster whose lists are read once and then watched, so that they can be read again and again."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ F = TypeVar("F")
 
 WATCHED: Final[tuple[Resource[Any], ...]] = (PODS, NODES, SERVICES, *WORKLOADS)
 _LONGEST: Final = 480
-"""Seconds after which the apiserver is asked to end a watch, at the latest; half of them at the earliest."""
+"""The longest time that a watch is requested for, in seconds; the shortest is half of it."""
 _SILENCE: Final = 150.0
-"""Seconds without an event or a bookmark, of which there is one a minute, after which a watch is begun again."""
+"""Seconds without an event or a bookmark after which a watch is started again; there is a bookmark a minute."""
 
 
 class WatchedCluster(LiveCluster):
-    """A cluster that is read from as any other, with lists that follow what happens; ``wait`` tells when that is."""
+    """A cluster that is read as any other, with lists that are watched; ``wait`` tells when they change."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class WatchedCluster(LiveCluster):
         context: str = "",
         name: str = "",
     ) -> None:
-        """Read through ``transport``; see ``Cluster``."""
+        """Read through ``transport``; see ``LiveCluster``."""
         super().__init__(transport, namespace, chunk_size, say, progress, context=context, name=name)
         self._signals = Signals()
         self._lists: dict[tuple[str, str], WatchedList[Any]] = {}
@@ -51,42 +51,42 @@ class WatchedCluster(LiveCluster):
 
     @property
     def lost(self) -> str:
-        """Why the connection is lost; "": it is there."""
+        """The reason why the connection is lost, or ""."""
         return self._signals.lost
 
     def wait(self, seconds: float) -> bool:
-        """Wait until what is kept has changed; tell whether it has.
+        """Wait until a list changes; tell whether one has.
 
         Raises:
-            ForbiddenError: The user may not watch what was listed.
-            SourceError: Watching ended for another reason that does not pass.
+            ForbiddenError: The user may list but not watch a resource.
+            SourceError: A watch failed for a reason that does not pass.
         """
         changed = self._signals.changed.wait(seconds)
         self._signals.changed.clear()
         if self._signals.failure is not None:
             raise self._signals.failure
         if self._signals.regained:
-            # The apiserver may be another than before.
+            # The API server may be another one than before.
             self._signals.regained = False
             self._known = self._uid = None
             self._gates.clear()
         return changed
 
     def version(self) -> ServerVersion:
-        """Return the apiserver's version, asked for once; see ``Cluster``."""
+        """Return the API server's version, requested once; see ``LiveCluster``."""
         if self._known is None:
             self._known = super().version()
         return self._known
 
     def uid(self) -> str:
-        """Return the UID of the namespace ``kube-system``, asked for once; see ``Cluster``."""
+        """Return the UID of the namespace ``kube-system``, requested once; see ``LiveCluster``."""
         uid = self._uid
         if uid is None:
             uid = self._uid = super().uid()
         return uid
 
     def feature_gates(self) -> dict[str, bool] | None:
-        """Return the apiserver's feature gates, asked for once; see ``Cluster``."""
+        """Return the API server's feature gates, requested once; see ``LiveCluster``."""
         if not self._gates:
             self._gates.append(super().feature_gates())
         return self._gates[0]
@@ -100,9 +100,9 @@ class WatchedCluster(LiveCluster):
         *,
         field_selector: str = "",
     ) -> F:
-        """Return what ``begin`` makes after ``add`` was called on it with the list as it is now; see ``Cluster``.
+        """Return the value of ``begin`` after ``add`` was called on it with the current list; see ``LiveCluster``.
 
-        The first time the list is read, and a watch of it begins. A list that may not be read is asked for once.
+        The first call reads the list and starts a watch. A list that may not be read is requested once.
         """
         if resource not in WATCHED:
             return super().fold(resource, begin, add, namespace, field_selector=field_selector)
@@ -132,11 +132,11 @@ class WatchedCluster(LiveCluster):
 
         @contextmanager
         def follow(version: str) -> Iterator[Iterator[WatchEvent[Any]]]:
-            # Not all at once, some minutes later.
+            # The watches must not all end in the same moment.
             longest = retries.JITTER.randint(_LONGEST // 2, _LONGEST)
-            asked = {**query, "resourceVersion": version, "timeoutSeconds": longest}
+            watch_query = {**query, "resourceVersion": version, "timeoutSeconds": longest}
             path, most = resource.path(namespace), longest + _SILENCE
-            with self._transport.stream(path, asked, ACCEPT, _SILENCE, most) as (head, parts):
+            with self._transport.stream(path, watch_query, ACCEPT, _SILENCE, most) as (head, parts):
                 responses.check(head, verb="watch", resource=resource.plural)
                 yield reader.read(head, parts)
 

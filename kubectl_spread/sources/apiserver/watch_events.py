@@ -1,4 +1,4 @@
-"""What a watch sends: one event after the other, in protobuf or JSON, without an end."""
+"""The events of a watch, in protobuf or JSON."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ DELETED: Final = "DELETED"
 BOOKMARK: Final = "BOOKMARK"
 _ABOUT_OBJECTS: Final = frozenset({"ADDED", "MODIFIED", DELETED})
 _LENGTH: Final = 4
-"""Bytes before each event in protobuf; they are its length."""
+"""The number of bytes before each event in protobuf, which hold its length."""
 _LARGEST: Final = 64 << 20
-"""Bytes of an event; etcd takes objects of one or two millions."""
+"""The most bytes of an event; etcd accepts objects of one or two million."""
 _AN_EVENT: Final = "an event of a watch"
 
 
@@ -51,8 +51,8 @@ class WatchEvent(msgspec.Struct, Generic[T], frozen=True):
 
     Attributes:
         type: ``ADDED``, ``MODIFIED``, ``DELETED`` or ``BOOKMARK``.
-        object: The object as it is now, or was last; of a bookmark it has no meaning.
-        version: From where to watch on when the connection ends after this event.
+        object: The object in its current or last state; it has no meaning in a bookmark.
+        version: The revision to watch from when the connection ends after this event.
     """
 
     type: str
@@ -61,7 +61,7 @@ class WatchEvent(msgspec.Struct, Generic[T], frozen=True):
 
 
 class EventReader(Generic[T]):
-    """Reads the events about objects of one type, and remembers the parts that these share."""
+    """Reads the events about objects of one type, and remembers the parts that the objects share."""
 
     def __init__(self, type_: type[T]) -> None:
         """Prepare for objects of ``type_``."""
@@ -71,11 +71,11 @@ class EventReader(Generic[T]):
         self._objects = Decoder(type_)
 
     def read(self, head: Response, parts: Iterable[bytes]) -> Iterator[WatchEvent[T]]:
-        """Yield the events of an answer, each as soon as it is there whole.
+        """Yield the events of a response, each as soon as it is complete.
 
         Raises:
-            ExpiredError: The apiserver cannot continue from where the watch began, or tells of another error.
-            SourceError: This is not a watch.
+            ExpiredError: The API server no longer has the revision of the watch, or reports another error.
+            SourceError: The response is not a watch.
         """
         binary = "protobuf" in head.content_type
         decode = self._events.bare if binary else partial(json_objects.decode, type_=_Event)
@@ -97,7 +97,7 @@ class EventReader(Generic[T]):
 
 
 def _frames(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield what stands behind each length."""
+    """Yield the event after each length."""
     buffer, claim = bytearray(), memory.RUN.claim(_AN_EVENT)
     for part in parts:
         claim.resize(len(buffer) + len(part))

@@ -1,4 +1,4 @@
-"""One list that is kept as it is now: read once, then followed by a watch that is begun again whenever it ends."""
+"""A list that is kept current: read once, then followed by a watch, which is started again whenever it ends."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ _LABELS: Final = b'"f:labels"'
 
 
 class Listed(msgspec.Struct, Generic[T]):
-    """The objects of a list by namespace and name, and the revision that they are of."""
+    """The objects of a list by namespace and name, and the revision of the list."""
 
     objects: dict[tuple[str, str], T] = msgspec.field(default_factory=dict)
     version: str = ""
 
     def add(self, page: Page[T]) -> None:
-        """Keep the objects of one page."""
+        """Store the objects of one page."""
         self.version = page.resource_version
-        for found in page:
-            self.objects[_identity(found)] = kept(found)
+        for listed_object in page:
+            self.objects[_identity(listed_object)] = kept(listed_object)
 
 
 class Signals:
-    """What the threads of several watches tell the one that waits for them.
+    """The signals from the threads of several watches to the thread that waits for them.
 
     Attributes:
-        changed: Is set when anything that is kept has changed, or the connection is back.
-        regained: Whether the connection was lost and is back.
-        failure: What ends watching; None: nothing.
+        changed: Is set when a list has changed, or the client reconnected.
+        regained: Whether the client reconnected.
+        failure: The error that ends watching, or None.
     """
 
     def __init__(self) -> None:
-        """Begin with nothing to tell."""
+        """Start without signals."""
         self.changed = threading.Event()
         self.regained = False
         self.failure: BaseException | None = None
@@ -56,7 +56,7 @@ class Signals:
 
     @property
     def lost(self) -> str:
-        """Why some watch has no connection; "": all have one."""
+        """The reason why some watch has no connection, or ""."""
         return next(iter(self._lost.copy().values()), "")
 
     def lose(self, watch: object, reason: str) -> None:
@@ -64,7 +64,7 @@ class Signals:
         self._lost.setdefault(id(watch), reason)
 
     def regain(self, watch: object) -> None:
-        """Remember that it has one."""
+        """Remember that a watch has a connection."""
         if self._lost.pop(id(watch), None) is not None and not self._lost:
             self.regained = True
             self.changed.set()
@@ -76,7 +76,7 @@ class Signals:
 
 
 class WatchedList(Generic[T]):
-    """A list that a thread keeps as it is now."""
+    """A list that a thread keeps current."""
 
     def __init__(
         self,
@@ -84,12 +84,12 @@ class WatchedList(Generic[T]):
         follow: Callable[[str], AbstractContextManager[Iterator[WatchEvent[T]]]],
         signals: Signals,
     ) -> None:
-        """Read the list and begin to follow it.
+        """Read the list and start to follow it.
 
         Args:
             read: Reads the whole list.
-            follow: Begins to watch from a revision on.
-            signals: Is notified of changes and of trouble.
+            follow: Starts a watch from a revision on.
+            signals: Receives changes and failures.
 
         Raises:
             ForbiddenError: The user may not list it.
@@ -104,28 +104,28 @@ class WatchedList(Generic[T]):
         threading.Thread(target=self._run, daemon=True).start()
 
     def page(self) -> Page[T]:
-        """Return the list as it is now, as one page."""
+        """Return the current list as one page."""
         with self._lock:
             objects, version = list(self._listed.objects.values()), self._listed.version
-        return Page(ListMeta(resource_version=version), objects, lambda found: found)
+        return Page(ListMeta(resource_version=version), objects, lambda listed_object: listed_object)
 
     def _run(self) -> None:
         nothing_came = 0
         try:
             while True:
                 nothing_came = 0 if self._watch() else nothing_came + 1
-                # A watch ends every few minutes; many that end at once are not begun again at once.
+                # A watch ends every few minutes. Watches that end without an event are started again after a pause.
                 time.sleep(retries.backoff(max(nothing_came - 1, 0), retries.JITTER.random()))
-        except BaseException as error:  # noqa: BLE001 - it is raised where somebody waits
+        except BaseException as error:  # noqa: BLE001 - ``wait`` raises it
             self._signals.fail(error)
 
     def _watch(self) -> bool:
-        """Watch until the connection ends; tell whether anything came.
+        """Watch until the connection ends; tell whether there was an event.
 
         Raises:
             ForbiddenError: The user may not watch it.
-            UnauthorizedError: The credentials are not taken.
-            ConnectionFailedError: The server is not the one that it was.
+            UnauthorizedError: The credentials are not accepted.
+            ConnectionFailedError: The server is not the same one any more.
         """
         came = begun = False
         try:
@@ -141,7 +141,7 @@ class WatchedList(Generic[T]):
         except UnauthorizedError:
             raise
         except ForbiddenError as error:
-            # An apiserver that has just started forbids what it allows a moment later.
+            # An API server that has just started refuses requests that it allows a moment later.
             if not self._allowed:
                 raise
             self._signals.lose(self, str(error))
@@ -151,13 +151,13 @@ class WatchedList(Generic[T]):
             if not begun:
                 self._signals.lose(self, str(error))
         except SourceError as error:
-            # It may not know the revision, as after it was restored from a backup.
+            # The API server may not know the revision, for example after a restore from a backup.
             self._expired = True
             self._signals.lose(self, str(error))
         return came
 
     def _list_again(self) -> None:
-        """Read the whole list where the apiserver has forgotten what has changed since."""
+        """Read the whole list if the API server no longer has the changes since its revision."""
         if not self._expired:
             return
         listed = self._read()
@@ -177,20 +177,22 @@ class WatchedList(Generic[T]):
                 after = None
             else:
                 after = objects[identity] = kept(event.object)
-        # Most events tell of what is not read, such as a status.
+        # Most events change only fields that are not read, such as a status.
         if before != after:
             self._signals.changed.set()
 
 
-def _identity(found: Object) -> tuple[str, str]:
-    """Return what tells an object from the others of its kind at one time."""
-    return found.metadata.namespace, found.metadata.name
+def _identity(listed_object: Object) -> tuple[str, str]:
+    """Return the namespace and name of an object."""
+    return listed_object.metadata.namespace, listed_object.metadata.name
 
 
-def kept(found: T) -> T:
-    """Return an object that holds neither its page nor the managed fields that tell nothing about its labels."""
-    fields = tuple(_entry(entry) for entry in found.metadata.managed_fields if _LABELS in bytes(entry.fields_v1))
-    return replace(found, metadata=replace(found.metadata, managed_fields=fields))
+def kept(listed_object: T) -> T:
+    """Return an object without its page in memory, and with the managedFields of its labels only."""
+    fields = tuple(
+        _entry(entry) for entry in listed_object.metadata.managed_fields if _LABELS in bytes(entry.fields_v1)
+    )
+    return replace(listed_object, metadata=replace(listed_object.metadata, managed_fields=fields))
 
 
 def _entry(entry: ManagedFieldsEntry) -> ManagedFieldsEntry:
@@ -199,5 +201,5 @@ def _entry(entry: ManagedFieldsEntry) -> ManagedFieldsEntry:
 
 @lru_cache(maxsize=4096)
 def _shared(fields: bytes) -> msgspec.Raw:
-    """Return fields that exist once for all objects of one template."""
+    """Return the fields, stored once for all objects of one template."""
     return msgspec.Raw(fields)

@@ -1,8 +1,8 @@
-"""kubectl's connection flags, applied to what the kubeconfig files say.
+"""kubectl's connection flags, applied to the kubeconfig files.
 
-Source: kubernetes v1.37.1 client-go/tools/clientcmd/client_config.go. The kubernetes package loads
-what stands in a context, but lets no flag override it.
-Differs: a context that names a cluster or a user that does not exist is an error; kubectl continues without.
+Source: kubernetes v1.37.1 client-go/tools/clientcmd/client_config.go. The kubernetes package loads a context, but no
+flag can override it.
+Differs: a context with a cluster or user that does not exist is an error; kubectl continues without it.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _BETA: Final = "client.authentication.k8s.io/v1beta1"
 
 @dataclass(frozen=True, slots=True)
 class ConnectionFlags:
-    """kubectl's flags of the same names; "", () and None: not given.
+    """kubectl's flags of the same names; "", () and None if not set.
 
     Attributes:
         as_user: ``--as``.
-        as_groups: ``--as-group``, each time it was given.
-        as_user_extra: ``--as-user-extra``, ``KEY=VALUE`` each time it was given.
-        request_timeout: Seconds, or a Go duration such as ``1m30s``; ``0``: as long as it takes.
-        chunk_size: How many objects a page of a list holds; 0: all of them.
+        as_groups: the values of ``--as-group``.
+        as_user_extra: ``--as-user-extra``, each ``KEY=VALUE``.
+        request_timeout: Seconds, or a Go duration such as ``1m30s``; ``0`` for no limit.
+        chunk_size: The number of objects in a page of a list; 0 for all.
     """
 
     kubeconfig: str = ""
@@ -58,14 +58,14 @@ class ConnectionFlags:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What one connection is made of; every path is absolute.
+    """The settings of one connection; every path is absolute.
 
     Attributes:
-        cluster: The server and how to know it.
+        cluster: The server and how to verify it.
         user: The credentials and whom to impersonate.
-        namespace: The namespace to use: of ``--namespace``, of the context, of the pod that we run in, or ``default``.
-        context: The name of the context that names the server; "": none does.
-        cluster_name: The name that the kubeconfig has for the server; "": the server is not from a kubeconfig.
+        namespace: The namespace of ``--namespace``, of the context, of the pod that we run in, or ``default``.
+        context: The name of the context that names the server, or "".
+        cluster_name: The server's name in the kubeconfig; "" if the server is not from a kubeconfig.
     """
 
     cluster: Section = field(repr=False)
@@ -76,25 +76,25 @@ class Settings:
 
 
 def settings(flags: ConnectionFlags, environment: Mapping[str, str]) -> Settings:
-    """Return the settings of the connection that ``flags`` and the kubeconfig files ask for.
+    """Return the settings of the connection by ``flags`` and the kubeconfig files.
 
-    Where neither names a server, they are those of the pod that we run in.
+    If neither names a server, they are those of the pod that we run in.
 
     Raises:
-        UsageError: A flag has a value that means nothing.
-        SourceError: A file cannot be read, what a flag or the context names does not exist, or what stands there
-            makes no connection.
+        UsageError: A flag has a value that is not valid.
+        SourceError: A file cannot be read, a flag or the context names something that does not exist, or the settings
+            are not valid.
     """
     merged = kubeconfig.load(flags.kubeconfig, environment)
     context_name = flags.context or merged.current_context
     context = _context(flags, merged)
     cluster = _section(merged.clusters, "cluster", flags.cluster, context.cluster)
     user = _section(merged.users, "auth info", flags.user, context.user)
-    # A server from a flag or from the pod is not the one that these names stand for.
+    # These names do not belong to a server from a flag or from the pod.
     cluster_name = (flags.cluster or context.cluster or "") if cluster.get("server") and not flags.server else ""
     inside = incluster.available(environment)
     if inside and not (cluster.get("server") or flags.server):
-        # A token that is given replaces the one of the pod, which kubectl would prefer in a kubeconfig.
+        # A token from a flag replaces the pod's token; in a kubeconfig kubectl would prefer the token file.
         cluster, user = incluster.cluster(environment), {} if flags.token else incluster.user()
     cluster = _override_cluster({"server": environment.get("KUBERNETES_MASTER", _DEFAULT_SERVER), **cluster}, flags)
     user = _override_user(_with_mode(user), flags)
@@ -159,13 +159,13 @@ def _override_cluster(cluster: Section, flags: ConnectionFlags) -> Section:
 
 
 def _with_scheme(cluster: Section) -> Section:
-    """Complete a server such as ``localhost:8080``: it is http, even where something else speaks for TLS."""
+    """Complete a server such as ``localhost:8080``, which is http, even with settings for TLS."""
     server = cluster["server"]
     return cluster if "://" in server else {**cluster, "server": f"http://{server}"}
 
 
 def _with_mode(user: Section) -> Section:
-    """Return a user whose plugin of the older API, which knows no mode, has the one that it meant."""
+    """Return a user whose plugin of the older API has an interactive mode, which that API lacks."""
     plugin = user.get("exec", {})
     if plugin.get("apiVersion") != _BETA or plugin.get("interactiveMode"):
         return user
@@ -173,11 +173,11 @@ def _with_mode(user: Section) -> Section:
 
 
 def _override_user(user: Section, flags: ConnectionFlags) -> Section:
-    """Return the user with what the flags give; only a certificate and its key replace other credentials."""
+    """Return the user with the values of the flags; a certificate or key from a flag replaces the embedded one."""
     for key, value in (("client-certificate", flags.client_certificate), ("client-key", flags.client_key)):
         if value:
             user = {**_without(user, f"{key}-data"), key: str(paths.absolute(value))}
-    given = {
+    overrides = {
         "token": flags.token,
         "username": flags.username,
         "password": flags.password,
@@ -186,17 +186,17 @@ def _override_user(user: Section, flags: ConnectionFlags) -> Section:
         "as-uid": flags.as_uid,
         "as-user-extra": _extra(flags.as_user_extra),
     }
-    return {**user, **{key: value for key, value in given.items() if value}}
+    return {**user, **{key: value for key, value in overrides.items() if value}}
 
 
 def _extra(pairs: Sequence[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    extra: dict[str, list[str]] = {}
     for pair in pairs:
         key, separator, value = pair.partition("=")
         if not (separator and key):
             raise UsageError(f'invalid extra "{pair}" of --as-user-extra: write KEY=VALUE')
-        found.setdefault(key, []).append(value)
-    return found
+        extra.setdefault(key, []).append(value)
+    return extra
 
 
 def _without(section: Section, *keys: str) -> Section:

@@ -26,12 +26,12 @@ _MOST_CONNECTIONS: Final = 16
 """Connections that stay open between requests: one for each list that is read at the same time, and a few."""
 _CERTIFICATE: Final = ("client-certificate", "client-certificate-data", "client-key", "client-key-data")
 _RENEWABLE: Final = ("auth-provider", "client-certificate", "exec", "tokenFile")
-"""What in a kubeconfig leads to credentials that may be others the next time."""
+"""The fields of a user whose credentials may change."""
 _TOKEN_FILE_LASTS: Final = 50.0
 """Seconds after which a token's file is read again. Source: kubernetes v1.37.1 client-go/transport/token_source.go."""
 _IN_A_HEADER: Final = "!#$&'*+-.^_`|~"
 _REMOVED: Final = {"azure": "kubelogin", "gcp": "gke-gcloud-auth-plugin"}
-"""Maps an auth provider that kubectl had once to the credential plugin that took its place."""
+"""Maps an auth provider that kubectl no longer has to the credential plugin that replaces it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +54,13 @@ class Login:
 
     @property
     def expired(self) -> bool:
-        """Whether the credentials have come to their end."""
+        """Whether the credentials have expired."""
         return time.time() > self.expires
 
 
 @dataclass(frozen=True, slots=True)
 class _Identity:
-    """What is sent: a user with nothing but a certificate, and the value of the Authorization header or ""."""
+    """The identity to send: a user with only a certificate, and the value of the Authorization header or ""."""
 
     user: Section = field(repr=False)
     authorization: str = field(default="", repr=False)
@@ -68,12 +68,12 @@ class _Identity:
 
 
 def login(settings: Settings, say: Callable[[str], None] = lambda _: None) -> Login:
-    """Return connections with credentials that are got now.
+    """Return connections with current credentials.
 
     Raises:
-        SourceError: The credentials cannot be had.
+        SourceError: There are no credentials.
     """
-    # kubectl sends no credentials that anybody on the way could read, and asks nobody for them then.
+    # kubectl sends no credentials without TLS, and runs no plugin for them then.
     secure = settings.cluster["server"].startswith("https://")
     identity = _identity(settings, say) if secure else _Identity({})
     server = settings.cluster["server"].rstrip("/")
@@ -94,10 +94,10 @@ def renewal(settings: Settings, say: Callable[[str], None] = lambda _: None) -> 
 
 
 def impersonation(user: Section) -> list[tuple[str, str]]:
-    """Return the headers that ask the apiserver to act as somebody else; a name may come again.
+    """Return the headers of impersonation, in which a name may be repeated.
 
     Raises:
-        SourceError: A name holds a character that cannot be sent.
+        SourceError: A value has a character that cannot be sent.
     """
     headers = [("Impersonate-User", user["as"])] if user.get("as") else []
     if user.get("as-uid"):
@@ -113,7 +113,7 @@ def _header_value(text: str) -> str:
     if not text.isprintable():
         msg = f"{text!r} holds characters that cannot be sent"
         raise SourceError(msg)
-    # Go sends UTF-8; http.client takes each character for a byte.
+    # Go sends UTF-8; http.client sends each character as a byte.
     return text.encode().decode("latin-1")
 
 
@@ -140,7 +140,7 @@ def _certificates(server: str, cluster: Section, user: Section) -> dict[str, Any
 
 
 def _identity(settings: Settings, say: Callable[[str], None]) -> _Identity:
-    """Return who we are; of several ways to say it the first one that kubectl asks, and a certificate next to it."""
+    """Return the identity by the first credentials in kubectl's order, and the certificate."""
     user = settings.user
     certificate = {key: user[key] for key in _CERTIFICATE if user.get(key)}
     if not (certificate.get("client-certificate") or certificate.get("client-certificate-data")):
@@ -153,8 +153,8 @@ def _identity(settings: Settings, say: Callable[[str], None]) -> _Identity:
         who = f"{user['username']}:{user.get('password', '')}"
         return _Identity(certificate, f"Basic {b64encode(who.encode()).decode()}")
     if "exec" in user and not certificate:
-        found = execplugin.credentials(user["exec"], settings.cluster)
-        return _Identity(found.user, _bearer(found.token) if found.token else "", found.expires)
+        answer = execplugin.credentials(user["exec"], settings.cluster)
+        return _Identity(answer.user, _bearer(answer.token) if answer.token else "", answer.expires)
     if "auth-provider" in user:
         token, expires = _provided(user["auth-provider"], say)
         return _Identity(certificate, _bearer(token), expires)
@@ -171,7 +171,7 @@ def _provided(provider: Section, say: Callable[[str], None]) -> tuple[str, float
 
 
 def _token_in_file(user: Section) -> str:
-    """Return the token in the file; one that stands in the kubeconfig too is for when the file has none."""
+    """Return the token in the file, or the token in the kubeconfig if the file has none."""
     otherwise: str = user.get("token", "")
     try:
         with memory.reading(Path(user["tokenFile"])) as body:
@@ -188,7 +188,7 @@ def _bearer(token: str) -> str:
     """Return the header of a token.
 
     Raises:
-        SourceError: It would fail, and be printed, where it is put into a header.
+        SourceError: The token cannot be in a header; the error does not show it.
     """
     token = token.strip()
     if not (token.isascii() and token.isprintable()):

@@ -33,15 +33,15 @@ def seconds(text: str) -> float:
 
     Source: kubernetes v1.37.1 client-go/tools/clientcmd/helpers.go, ParseTimeout.
     """
-    found = math.inf
+    number_of_seconds = math.inf
     if text.isascii() and text.isdigit():
-        found = float(text)
+        number_of_seconds = float(text)
     elif _DURATION.fullmatch(text):
-        found = sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
-    if found > _LONGEST_IN_GO:
+        number_of_seconds = sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
+    if number_of_seconds > _LONGEST_IN_GO:
         msg = (
             "Invalid timeout value. Timeout must be a single integer in seconds, or an integer "
             "followed by a corresponding time unit (e.g. 1s | 2m | 3h)"
         )
         raise UsageError(msg)
-    return min(found, _LONGEST)
+    return min(number_of_seconds, _LONGEST)

@@ -1,8 +1,8 @@
 """Credentials from a program that the kubeconfig names.
 
 Source: kubernetes v1.37.1 client-go/plugin/pkg/client/auth/exec/exec.go. The kubernetes package runs such programs too,
-but knows no modes, mistakes standard output for standard input, tells them another cluster than kubectl does, and takes
-a certificate only where there is no token.
+but without modes and with other cluster information than kubectl, tests standard output where standard input matters,
+and uses a certificate only without a token.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _VERSIONS: Final = (f"{_GROUP}/v1", f"{_GROUP}/v1beta1")
 
 
 class Credentials(msgspec.Struct, frozen=True, rename="camel"):
-    """What a program may answer; times are RFC 3339, certificate and key PEM."""
+    """The answer of a program; times are RFC 3339, certificate and key PEM."""
 
     token: str = ""
     client_certificate_data: str = ""
@@ -42,12 +42,12 @@ class Credentials(msgspec.Struct, frozen=True, rename="camel"):
     expiration_timestamp: datetime | None = None
 
     def __repr__(self) -> str:
-        """Say nothing of what is in it."""
+        """Return a text without the secrets."""
         return "Credentials(…)"
 
     @property
     def expires(self) -> float:
-        """When they end, in seconds since 1970; infinite: nobody says."""
+        """The end of the credentials in seconds since 1970; infinite if they have none."""
         if self.expiration_timestamp is None:
             return math.inf
         moment = self.expiration_timestamp
@@ -55,12 +55,12 @@ class Credentials(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def user(self) -> Section:
-        """The same, as a user of a kubeconfig."""
-        found = {"token": self.token} if self.token else {}
+        """The credentials as a user of a kubeconfig."""
+        section = {"token": self.token} if self.token else {}
         if self.client_certificate_data:
-            found["client-certificate-data"] = b64encode(self.client_certificate_data.encode()).decode()
-            found["client-key-data"] = b64encode(self.client_key_data.encode()).decode()
-        return found
+            section["client-certificate-data"] = b64encode(self.client_certificate_data.encode()).decode()
+            section["client-key-data"] = b64encode(self.client_key_data.encode()).decode()
+        return section
 
 
 class _Answer(msgspec.Struct, frozen=True, rename="camel"):
@@ -70,14 +70,14 @@ class _Answer(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def credentials(plugin: Section, cluster: Section) -> Credentials:
-    """Run a program and return what it answers; what it says on standard error goes to ours.
+    """Run a program and return its credentials; its standard error is ours.
 
     Args:
         plugin: The ``exec`` of a user, which has a known ``interactiveMode``.
         cluster: The cluster that the credentials are for.
 
     Raises:
-        SourceError: The program is not there or fails, or its answer is none; nothing of the answer is reported.
+        SourceError: The program is missing or fails, or its answer is not valid; the error does not show the answer.
     """
     version = plugin["apiVersion"]
     if version not in _VERSIONS:
@@ -86,9 +86,9 @@ def credentials(plugin: Section, cluster: Section) -> Credentials:
     if plugin.get("provideClusterInfo"):
         spec["cluster"] = _told(cluster)
     info = json.dumps({"kind": "ExecCredential", "apiVersion": version, "spec": spec})
-    found = _answer(_run(plugin, info, interactive=spec["interactive"]), version)
-    _check(found)
-    return found
+    answer = _answer(_run(plugin, info, interactive=spec["interactive"]), version)
+    _check(answer)
+    return answer
 
 
 def _is_interactive(mode: str) -> bool:
@@ -100,13 +100,13 @@ def _is_interactive(mode: str) -> bool:
 
 
 def _told(cluster: Section) -> Section:
-    """Return the cluster information that a program receives."""
+    """Return the cluster information for a program."""
     names = ("server", "tls-server-name", "insecure-skip-tls-verify", "proxy-url", "disable-compression")
-    told = {name: cluster[name] for name in names if cluster.get(name)}
+    cluster_info = {name: cluster[name] for name in names if cluster.get(name)}
     authority = cluster.get("certificate-authority-data")
     try:
         if authority:
-            # Encoded again: the kubeconfig may have broken it into lines.
+            # Encoded again, because the kubeconfig may have it on several lines.
             authority = b64encode(b64decode(authority)).decode()
         elif cluster.get("certificate-authority"):
             with memory.reading(Path(cluster["certificate-authority"])) as body:
@@ -114,11 +114,11 @@ def _told(cluster: Section) -> Section:
     except (OSError, ValueError) as error:
         raise SourceError(f"failed to load CA bundle for execProvider: {error}") from error
     if authority:
-        told["certificate-authority-data"] = authority
+        cluster_info["certificate-authority-data"] = authority
     for extension in cluster.get("extensions", ()):
         if extension.get("name") == f"{_GROUP}/exec":
-            told["config"] = extension.get("extension")
-    return told
+            cluster_info["config"] = extension.get("extension")
+    return cluster_info
 
 
 def _run(plugin: Section, info: str, *, interactive: bool) -> bytes:
@@ -127,8 +127,8 @@ def _run(plugin: Section, info: str, *, interactive: bool) -> bytes:
     if program is None:
         hint = " ".join(str(plugin.get("installHint", "")).split())
         raise SourceError(f"{FAILED}exec: executable {command} not found{f' ({hint})' if hint else ''}")
-    given = {variable["name"]: variable.get("value", "") for variable in plugin.get("env") or ()}
-    environment = {**os.environ, **given, "KUBERNETES_EXEC_INFO": info}
+    variables = {variable["name"]: variable.get("value", "") for variable in plugin.get("env") or ()}
+    environment = {**os.environ, **variables, "KUBERNETES_EXEC_INFO": info}
     try:
         status, output = _ran([program, *(plugin.get("args") or ())], environment, interactive=interactive)
     except (OSError, ValueError) as error:
@@ -143,13 +143,13 @@ def _ran(command: list[str], environment: Mapping[str, str], *, interactive: boo
     """Run a program to its end; return its exit status and what it printed.
 
     Raises:
-        OSError: It cannot be run.
-        TooLargeError: It prints more than fits into memory.
+        OSError: The program cannot be run.
+        TooLargeError: The program prints more than fits into memory.
     """
     stdin = None if interactive else subprocess.DEVNULL
     with (
         memory.RUN.claim(f"what {command[0]} prints") as claim,
-        subprocess.Popen(  # noqa: S603 - what the kubeconfig names is what its user runs
+        subprocess.Popen(  # noqa: S603 - the kubeconfig names the program to run
             command, stdin=stdin, stdout=subprocess.PIPE, env=environment
         ) as process,
     ):
@@ -162,31 +162,31 @@ def _ran(command: list[str], environment: Mapping[str, str], *, interactive: boo
 
 
 def _answer(output: bytes, version: str) -> Credentials:
-    """Return what a program printed, be it JSON or YAML.
+    """Return the answer that a program printed as JSON or YAML.
 
     Raises:
-        SourceError: It is something else.
+        SourceError: It is not an ExecCredential.
     """
     try:
         document = next(yaml_documents.documents(output, "stdout"), None)
-        found = msgspec.json.decode(yaml_documents.record(document).raw if document else b"null", type=_Answer)
+        answer = msgspec.json.decode(yaml_documents.record(document).raw if document else b"null", type=_Answer)
     except TooLargeError as error:
         raise SourceError(f"{FAILED}decoding {error}") from None
     except (SourceError, msgspec.DecodeError):
-        # Why would be told with words of what may be a secret.
+        # The reason would quote text that may be secret.
         raise SourceError(f"{FAILED}decoding stdout: it is not an ExecCredential") from None
-    if found.kind != "ExecCredential":
-        raise SourceError(f'{FAILED}decoding stdout: no kind "{found.kind}" is registered')
-    if found.api_version != version:
-        wrong = f"exec plugin is configured to use API version {version}, plugin returned version {found.api_version}"
+    if answer.kind != "ExecCredential":
+        raise SourceError(f'{FAILED}decoding stdout: no kind "{answer.kind}" is registered')
+    if answer.api_version != version:
+        wrong = f"exec plugin is configured to use API version {version}, plugin returned version {answer.api_version}"
         raise SourceError(f"{FAILED}{wrong}")
-    if found.status is None:
+    if answer.status is None:
         raise SourceError(f"{FAILED}exec plugin didn't return a status field")
-    return found.status
+    return answer.status
 
 
-def _check(found: Credentials) -> None:
-    if bool(found.client_certificate_data) != bool(found.client_key_data):
+def _check(answer: Credentials) -> None:
+    if bool(answer.client_certificate_data) != bool(answer.client_key_data):
         raise SourceError(f"{FAILED}exec plugin returned only certificate or key, not both")
-    if not found.token and not found.client_certificate_data:
+    if not answer.token and not answer.client_certificate_data:
         raise SourceError(f"{FAILED}exec plugin didn't return a token or cert/key pair")

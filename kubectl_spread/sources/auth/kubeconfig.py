@@ -19,7 +19,7 @@ from kubectl_spread.sources.decode import yaml_documents
 from kubectl_spread.sources.paths import absolute
 
 Section: TypeAlias = dict[str, Any]
-"""The ``cluster`` or ``user`` of a kubeconfig, without what is null or empty."""
+"""The ``cluster`` or ``user`` of a kubeconfig, without fields that are null or empty."""
 
 _CLUSTER_FILES: Final = ("certificate-authority",)
 _USER_FILES: Final = ("client-certificate", "client-key", "tokenFile")
@@ -105,13 +105,13 @@ class _File(_Part, frozen=True):
 
 
 class Kubeconfig(msgspec.Struct):
-    """All files as one: what an earlier file says of a name holds.
+    """All files merged; for each name the first file counts.
 
     Attributes:
-        clusters: Maps a name to a server and how to know it.
+        clusters: Maps a name to a server and how to verify it.
         users: Maps a name to credentials.
         contexts: Maps a name to a cluster, a user and a namespace.
-        current_context: The name of the context to use; "": none.
+        current_context: The name of the context to use, or "".
     """
 
     clusters: dict[str, Section] = msgspec.field(default_factory=dict)
@@ -119,14 +119,14 @@ class Kubeconfig(msgspec.Struct):
     contexts: dict[str, ContextEntry] = msgspec.field(default_factory=dict)
     current_context: str = ""
 
-    def add(self, file: _File, directory: Path) -> None:
-        """Add a file; paths in it are relative to ``directory``, where it is."""
+    def add(self, file: _File, folder: Path) -> None:
+        """Add a file; paths in it are relative to ``folder``, the directory of the file."""
         for cluster in file.clusters or ():
-            found = _absolute(cluster.cluster, _CLUSTER_FILES, directory)
-            self.clusters.setdefault(cluster.name, found)
+            section = _absolute(cluster.cluster, _CLUSTER_FILES, folder)
+            self.clusters.setdefault(cluster.name, section)
         for user in file.users or ():
-            found = _absolute(user.user, _USER_FILES, directory)
-            self.users.setdefault(user.name, found)
+            section = _absolute(user.user, _USER_FILES, folder)
+            self.users.setdefault(user.name, section)
         for context in file.contexts or ():
             self.contexts.setdefault(context.name, context.context or ContextEntry())
         self.current_context = self.current_context or file.current_context or ""
@@ -136,8 +136,8 @@ def load(explicit: str, environment: Mapping[str, str]) -> Kubeconfig:
     """Read the kubeconfig files.
 
     Args:
-        explicit: The file of ``--kubeconfig``; "": those that ``KUBECONFIG`` names, else the one in
-            the home directory, as far as they exist.
+        explicit: The file of ``--kubeconfig``; "" for the files in ``KUBECONFIG``, or otherwise the one in the home
+            directory, as far as they exist.
         environment: The environment variables.
 
     Raises:
@@ -152,12 +152,12 @@ def load(explicit: str, environment: Mapping[str, str]) -> Kubeconfig:
 
 
 def paths(explicit: str, environment: Mapping[str, str]) -> list[Path]:
-    """Return the files to read; one that a flag names must be there, others may be missing."""
+    """Return the files to read; a file from a flag must exist, others may be missing."""
     if explicit:
         return [Path(explicit)]
     listed = environment.get("KUBECONFIG", "")
     if listed:
-        # In this order, each once: an empty part of the list is not a file.
+        # In this order, each once; empty parts of the list are skipped.
         return [Path(part) for part in dict.fromkeys(listed.split(os.pathsep)) if part]
     try:
         return [Path.home() / ".kube" / "config"]
@@ -167,11 +167,11 @@ def paths(explicit: str, environment: Mapping[str, str]) -> list[Path]:
 
 
 def _read(path: Path, *, required: bool) -> _File | None:
-    """Return what a file says; None if it does not exist and is not ``required``."""
+    """Return a decoded file; None if it does not exist and is not ``required``."""
     try:
         with memory.reading(path) as body:
-            found = [document.value() for document in yaml_documents.documents(body, str(path))]
-        file = msgspec.convert(found[0], _File) if found and found[0] is not None else _File()
+            documents = [document.value() for document in yaml_documents.documents(body, str(path))]
+        file = msgspec.convert(documents[0], _File) if documents and documents[0] is not None else _File()
         _check(file, path)
     except OSError as error:
         if isinstance(error, FileNotFoundError | NotADirectoryError) and not required:
@@ -192,10 +192,10 @@ def _read(path: Path, *, required: bool) -> _File | None:
 
 
 def _check(file: _File, path: Path) -> None:
-    """Refuse what is not a kubeconfig, and a name that stands for two things.
+    """Check that a file is a kubeconfig, and that no name in it is duplicated.
 
     Raises:
-        SourceError: Says so, after the path.
+        SourceError: It is not, or a name is.
     """
     kind, version = file.kind or "Config", file.api_version or "v1"
     if (kind, version) != ("Config", "v1"):
@@ -213,14 +213,14 @@ def _words(error: msgspec.ValidationError) -> str:
     return f"{place.removeprefix('$.')}: {problem}" if place else problem
 
 
-def _absolute(section: _Cluster | _User | None, keys: tuple[str, ...], directory: Path) -> Section:
-    """Return the section with the files it names, relative to its own directory, made absolute."""
-    found = {key: value for key, value in msgspec.to_builtins(section or {}).items() if value}
+def _absolute(section: _Cluster | _User | None, keys: tuple[str, ...], folder: Path) -> Section:
+    """Return the section with absolute paths; its paths are relative to the directory of its file."""
+    values = {key: value for key, value in msgspec.to_builtins(section or {}).items() if value}
     for key in keys:
-        if key in found:
-            found[key] = str(directory / found[key])
-    command = found.get("exec", {}).get("command", "")
+        if key in values:
+            values[key] = str(folder / values[key])
+    command = values.get("exec", {}).get("command", "")
     if os.sep in command:
-        # A plugin that is given as a path; a bare name is looked up in PATH.
-        found["exec"]["command"] = str(directory / command)
-    return found
+        # The plugin is a path; a name without a separator is looked up in PATH.
+        values["exec"]["command"] = str(folder / command)
+    return values

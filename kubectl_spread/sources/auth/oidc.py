@@ -1,10 +1,10 @@
 """The ID token of an OpenID Connect issuer, refreshed when it has expired.
 
-Source: kubernetes v1.37.1 client-go/plugin/pkg/client/auth/oidc/oidc.go. The kubernetes package has this too, but
-trusts any server as an issuer for which the kubeconfig names no authority, and continues with the expired token when
-the issuer gives no other.
-Differs: an issuer and its token endpoint must be https, which the apiserver asks of an issuer too. New tokens are not
-written to the kubeconfig.
+Source: kubernetes v1.37.1 client-go/plugin/pkg/client/auth/oidc/oidc.go. The kubernetes package does this too, but
+trusts any issuer without an authority in the kubeconfig, and continues with the expired token if the issuer returns no
+other.
+Differs: an issuer and its token endpoint must be https, which the API server requires of an issuer too. New tokens are
+not written to the kubeconfig.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from kubectl_spread.sources.failures import UNANSWERED, failure
 _LEEWAY: Final = 10.0
 """Seconds before its end in which a token counts as expired."""
 _TIMEOUT: Final = 30.0
-"""Seconds until an answer must have been read to its end."""
+"""Seconds until a response must have been read to its end."""
 _LARGEST: Final = 1 << 20
-"""Bytes of an answer. Source: golang.org/x/oauth2/internal/token.go, doTokenRoundTrip."""
+"""The most bytes of a response. Source: golang.org/x/oauth2/internal/token.go, doTokenRoundTrip."""
 _FAILED: Final = "Unable to connect to the server: "
 _ROTATED: Final = (
     "the OIDC issuer gave a new refresh token, not written to the kubeconfig: log in again if kubectl is refused"
@@ -45,15 +45,15 @@ _ROTATED: Final = (
 def id_token(
     config: Mapping[str, str], environment: Mapping[str, str], say: Callable[[str], None]
 ) -> tuple[str, float]:
-    """Return a token, and when it ends, in seconds since 1970.
+    """Return a token, and its end in seconds since 1970.
 
     Args:
         config: The ``config`` of an ``auth-provider``.
         environment: The environment variables; they may name a proxy.
-        say: Is called when the kubeconfig has become outdated.
+        say: Receives a message when the kubeconfig is outdated.
 
     Raises:
-        SourceError: There is no token, and the issuer gives none.
+        SourceError: There is no token, and the issuer returns none.
     """
     for key in ("idp-issuer-url", "client-id"):
         if not config.get(key):
@@ -74,7 +74,7 @@ def id_token(
 
 
 def _end(token: str) -> float:
-    """Return when a token ends.
+    """Return the end of a token.
 
     Raises:
         SourceError: It is not a JSON Web Token.
@@ -92,20 +92,20 @@ def _end(token: str) -> float:
 
 
 def _refreshed(config: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, Any]:
-    """Return what the issuer answers to the refresh token.
+    """Return the issuer's response to the refresh token.
 
-    Who we are stands in a header, or, for an issuer that does not read it there, in the form.
+    The client is named in a header, or in the form for an issuer that does not read the header.
 
     Raises:
-        SourceError: The issuer does not answer, refuses, or would be sent secrets that others can read.
+        SourceError: The issuer does not answer, refuses, or is not reached by https.
     """
     issuer = _secure(config["idp-issuer-url"], "issuer").removesuffix("/")
     asker = pool(find(issuer, "", environment), ssl_context=_context(config), retries=False)
     exchange.keep(asker)
-    found = _ask(asker, "GET", f"{issuer}/.well-known/openid-configuration")
-    if found is None:
+    metadata = _ask(asker, "GET", f"{issuer}/.well-known/openid-configuration")
+    if metadata is None:
         raise SourceError(f"{_FAILED}oidc: failed to query metadata endpoint")
-    endpoint = found.get("token_endpoint")
+    endpoint = metadata.get("token_endpoint")
     if not isinstance(endpoint, str) or not endpoint:
         raise SourceError(f"{_FAILED}oidc: discovery object doesn't contain a token_endpoint")
     _secure(endpoint, "token endpoint")
@@ -121,7 +121,7 @@ def _refreshed(config: Mapping[str, str], environment: Mapping[str, str]) -> dic
 
 
 def _secure(address: str, what: str) -> str:
-    """Return an address if only its server can read what is sent there.
+    """Return an address if it is https, so that only its server can read the secrets.
 
     Raises:
         SourceError: It is not https.
@@ -140,7 +140,7 @@ def _ask(
     headers: Mapping[str, str] | None = None,
     form: Mapping[str, str] | None = None,
 ) -> dict[str, Any] | None:
-    """Return what the issuer answers; None: none, or an unreadable answer."""
+    """Return the issuer's response; None if it refuses, or the response is not JSON."""
     body = urlencode(form).encode() if form else None
     kind = {"Content-Type": "application/x-www-form-urlencoded"} if form else {}
     sent = {**kind, **(headers or {})}
@@ -153,29 +153,29 @@ def _ask(
                 )
             ) as answer,
         ):
-            found = _json(_body(answer, url)) if answer.status == HTTPStatus.OK else None
+            content = _json(_body(answer, url)) if answer.status == HTTPStatus.OK else None
     except UNANSWERED as error:
         raise failure(error, url, _TIMEOUT) from error
-    return found if isinstance(found, dict) else None
+    return content if isinstance(content, dict) else None
 
 
 def _body(answer: urllib3.BaseHTTPResponse, url: str) -> bytes:
-    """Return the body of an answer.
+    """Return the body of a response.
 
     Raises:
-        SourceError: It is larger than any real one.
+        SourceError: It is larger than any real response.
     """
-    found = bytearray()
+    body = bytearray()
     for part in exchange.parts(answer, url, "it cannot be meant so"):
-        found += part
-        if len(found) > _LARGEST:
+        body += part
+        if len(body) > _LARGEST:
             problem = f"oidc: {without_query(url)} answers with more than {memory.mebibytes(_LARGEST)}"
             raise SourceError(f"{_FAILED}{problem}")
-    return bytes(found)
+    return bytes(body)
 
 
 def _json(body: bytes) -> object:
-    """Return what is written in a body; None: it is not JSON."""
+    """Return the value of a JSON body; None if it is not JSON."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
@@ -183,7 +183,7 @@ def _json(body: bytes) -> object:
 
 
 def _context(config: Mapping[str, str]) -> ssl.SSLContext:
-    """Return what verifies the issuer: the authority that the kubeconfig names, else the usual ones."""
+    """Return the TLS context for the issuer, with the authority of the kubeconfig or the usual ones."""
     data = config.get("idp-certificate-authority-data")
     try:
         if data:

@@ -1,8 +1,8 @@
 """The proxy on the way to a server.
 
 Source: golang.org/x/net/http/httpproxy, which Go's HTTP client and so kubectl use; kubernetes v1.37.1
-client-go/tools/clientcmd/client_config.go for ``proxy-url``. The kubernetes package asks the environment as well, but
-sends loopback addresses through the proxy, respects ``ALL_PROXY``, lets ``NO_PROXY`` overrule ``proxy-url``, and sends
+client-go/tools/clientcmd/client_config.go for ``proxy-url``. The kubernetes package reads the environment too, but
+sends loopback addresses through the proxy, respects ``ALL_PROXY``, lets ``NO_PROXY`` override ``proxy-url``, and sends
 no credentials to a proxy.
 """
 
@@ -26,11 +26,11 @@ _SCHEMES: Final = frozenset({"http", "https", "socks5", "socks5h"})
 
 
 class Proxy(msgspec.Struct, frozen=True):
-    """A proxy; a name of a server is looked up by it, not here.
+    """A proxy, which also looks up the names of servers.
 
     Attributes:
-        url: Its address, as urllib3 wants it.
-        headers: What says who asks; with SOCKS the address does.
+        url: Its address for urllib3.
+        headers: The credentials for the proxy; with SOCKS they are in the address.
     """
 
     url: str
@@ -38,11 +38,11 @@ class Proxy(msgspec.Struct, frozen=True):
 
 
 def find(server: str, configured: str, environment: Mapping[str, str]) -> Proxy | None:
-    """Return the proxy for a server; None: there is none.
+    """Return the proxy for a server, or None.
 
     Args:
         server: The address of the server.
-        configured: The ``proxy-url`` of its cluster, which neither ``NO_PROXY`` nor loopback overrules; "": none.
+        configured: The ``proxy-url`` of its cluster, which neither ``NO_PROXY`` nor loopback overrides, or "".
         environment: The environment variables.
 
     Raises:
@@ -59,7 +59,7 @@ def find(server: str, configured: str, environment: Mapping[str, str]) -> Proxy 
         return _proxy(configured)
     scheme = parts.scheme
     if scheme == "http" and environment.get("REQUEST_METHOD"):
-        # In a CGI program HTTP_PROXY is what a client sent as a header.
+        # In a CGI program HTTP_PROXY is a header that a client sent.
         return None
     address = _either(environment, f"{scheme}_proxy")
     if not address or _is_direct((parts.hostname or "").lower(), str(port or ""), _either(environment, "no_proxy")):
@@ -68,7 +68,7 @@ def find(server: str, configured: str, environment: Mapping[str, str]) -> Proxy 
 
 
 def pool(proxy: Proxy | None, **arguments: Any) -> urllib3.PoolManager:
-    """Return what sends requests on this way; ``arguments`` are those of ``urllib3.PoolManager``."""
+    """Return a pool that sends requests through a proxy; ``arguments`` are those of ``urllib3.PoolManager``."""
     if proxy is None:
         return urllib3.PoolManager(**arguments)
     if proxy.url.startswith("socks"):
@@ -85,18 +85,18 @@ def _either(environment: Mapping[str, str], name: str) -> str:
 def _proxy(address: str) -> Proxy:
     try:
         parts = urlsplit(address)
-        known = parts.scheme in _SCHEMES and bool(parts.hostname)
+        valid = parts.scheme in _SCHEMES and bool(parts.hostname)
         port = parts.port
-        # Hosts that urllib3 will not connect to.
+        # Refuse hosts that urllib3 cannot connect to.
         parse_url(address)
     except (ValueError, LocationParseError):
-        known = False
-    if not known:
+        valid = False
+    if not valid:
         raise SourceError(
             "the proxy address is invalid: write http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT"
         )
     if parts.scheme.startswith("socks"):
-        # As Go: the proxy looks up the name. ``h`` asks for that.
+        # As in Go, the proxy looks up the name, which the ``h`` requests.
         return Proxy(f"socks5h://{parts.netloc}", {})
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
     url = f"{parts.scheme}://{host}:{port or _PORTS[parts.scheme]}"
@@ -107,7 +107,7 @@ def _proxy(address: str) -> Proxy:
 
 
 def _is_direct(host: str, port: str, exceptions: str) -> bool:
-    """Tell whether no proxy of the environment is asked for a server: it is here, or among the exceptions."""
+    """Tell whether a server is reached without a proxy: it is on loopback, or among the exceptions."""
     if host == "localhost" or _in_network(host, "127.0.0.0/8") or host == "::1":
         return True
     return any(_matches(entry.strip().lower(), host, port) for entry in exceptions.split(","))
@@ -119,18 +119,18 @@ def _matches(entry: str, host: str, port: str) -> bool:
         return True
     if "/" in entry:
         return _in_network(host, entry)
-    named, wanted = _split(entry)
-    if not named or wanted not in ("", port):
+    named, entry_port = _split(entry)
+    if not named or entry_port not in ("", port):
         return False
     if _is_address(named):
         return _is_address(host) and ip_address(host) == ip_address(named)
     named = named.removeprefix("*")
-    # ``.example.org`` is what is below it; ``example.org`` also itself.
+    # ``.example.org`` matches subdomains only, ``example.org`` also itself.
     return host.endswith(named) if named.startswith(".") else host == named or host.endswith(f".{named}")
 
 
 def _split(entry: str) -> tuple[str, str]:
-    """Return the host and the port of an entry; "": any port."""
+    """Return the host and the port of an entry; "" for any port."""
     if _is_address(entry):
         return entry, ""
     host, separator, port = entry.rpartition(":")

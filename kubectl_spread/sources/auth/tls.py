@@ -1,7 +1,7 @@
 """The certificates and the private key that a kubeconfig embeds, loaded without leaving them in the file system.
 
-OpenSSL reads private keys from files only. On Linux the file is in memory and has no name; elsewhere, or where /proc is
-missing, it exists while OpenSSL reads it.
+OpenSSL reads private keys from files only. On Linux the file is in memory and has no name; elsewhere, or without /proc,
+it exists while OpenSSL reads it.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def embeds(cluster: Section, user: Section) -> bool:
 
 
 def context(cluster: Section, user: Section) -> ssl.SSLContext:
-    """Return this side of TLS with the authority of a cluster and the certificate of a user.
+    """Return a TLS context with the authority of a cluster and the certificate of a user.
 
     Raises:
-        SourceError: What is embedded is not base64.
+        SourceError: Embedded data is not base64.
         OSError: A file cannot be read, or OpenSSL cannot use it.
     """
     verify = not cluster.get("insecure-skip-tls-verify")
@@ -59,7 +59,7 @@ def context(cluster: Section, user: Section) -> ssl.SSLContext:
 
 @contextmanager
 def _file(section: Section, name: str) -> Iterator[str | None]:
-    """Yield the path of a certificate or key; None: there is none."""
+    """Yield the path of a certificate or key, or None."""
     data = section.get(f"{name}-data")
     if not data:
         yield section.get(name)
@@ -73,7 +73,7 @@ def _file(section: Section, name: str) -> Iterator[str | None]:
 
 
 def _in_memory(content: bytes, stack: ExitStack) -> str | None:
-    """Return the path of a file in memory, which ends when ``stack`` is left; None: this platform has no such file."""
+    """Return the path of a file in memory, which ``stack`` closes; None if this platform has no such files."""
     if not hasattr(os, "memfd_create"):
         return None
     try:
@@ -87,9 +87,10 @@ def _in_memory(content: bytes, stack: ExitStack) -> str | None:
 
 
 def _temporary(content: bytes, stack: ExitStack) -> str:
-    """Return the path of a file that only this user may read and that is removed when ``stack`` is left, or at exit."""
+    """Return the path of a file that only this user may read, which ``stack`` removes, or the end of the program."""
     path = Path(tempfile.gettempdir()) / f"kubectl-spread-{secrets.token_hex(16)}"
-    # Before the file exists, so that no signal can leave it behind; at exit, because the main thread may end first.
+    # Registered before the file exists, so that no signal can leave it behind; at exit, since the main thread may end
+    # first.
     remove = partial(path.unlink, missing_ok=True)
     atexit.register(remove)
     stack.callback(atexit.unregister, remove)

@@ -1,4 +1,4 @@
-"""What a cluster and a user of a kubeconfig must and must not have next to each other.
+"""Checks of a cluster and a user of a kubeconfig.
 
 Source: kubernetes v1.37.1 client-go/tools/clientcmd/validation.go.
 """
@@ -26,16 +26,17 @@ _PROXIES: Final = ("http", "https", "socks5")
 
 
 def confirm(cluster: Section, cluster_name: str, user: Section, user_name: str) -> None:
-    """Do nothing if a connection can be made of both sections.
+    """Check that both sections make a connection.
 
     Args:
-        cluster: The server and how to know it.
-        cluster_name: Its name in the kubeconfig; "": it has none.
+        cluster: The server and how to verify it.
+        cluster_name: Its name in the kubeconfig, or "".
         user: The credentials.
-        user_name: Likewise.
+        user_name: Its name in the kubeconfig, or "".
 
     Raises:
-        SourceError: They contradict each other, or name files that cannot be read; all that is wrong in one line.
+        SourceError: They contradict each other, or name files that cannot be read; the error has all problems in one
+            line.
     """
     problems = [*_of_texts(user, user_name), *_of_texts(cluster, cluster_name)]
     if not problems:
@@ -47,7 +48,7 @@ def confirm(cluster: Section, cluster_name: str, user: Section, user_name: str) 
 
 
 def confirm_namespace(namespace: str) -> None:
-    """Do nothing if a namespace can be part of an address.
+    """Check that a namespace can be part of an address.
 
     Raises:
         SourceError: It contains half of a surrogate pair.
@@ -59,11 +60,11 @@ def confirm_namespace(namespace: str) -> None:
 
 
 def _of_texts(section: Section, name: str) -> Iterator[str]:
-    """Yield what contains a character that no file name, header or address can have; never the text itself."""
+    """Yield the paths of texts with a character that no file name, header or address can have, never the texts."""
     whose = f" for {name}" if name else ""
     for path, text in _texts(section):
         try:
-            # A path may have bytes that are not UTF-8; Python hides them in surrogates.
+            # A path may have bytes that are not UTF-8, which Python represents as surrogates.
             data = os.fsencode(text) if path in _FILES else text.encode()
         except UnicodeEncodeError:
             yield f"{path}{whose} contains half of a surrogate pair"
@@ -89,8 +90,8 @@ def _of_cluster(cluster: Section, name: str) -> Iterator[str]:
     proxy = cluster.get("proxy-url", "")
     scheme, separator, _ = proxy.partition("://")
     if proxy and (not separator or scheme.lower() not in _PROXIES):
-        known = f"{', '.join(_PROXIES[:-1])}, or {_PROXIES[-1]}"
-        yield f"invalid 'proxy-url' for cluster \"{name}\": unsupported scheme, must be {known}"
+        schemes = f"{', '.join(_PROXIES[:-1])}, or {_PROXIES[-1]}"
+        yield f"invalid 'proxy-url' for cluster \"{name}\": unsupported scheme, must be {schemes}"
     authority = "certificate-authority"
     if cluster.get(authority) and cluster.get(f"{authority}-data"):
         yield f"{authority}-data and {authority} are both specified for {name}"
@@ -103,7 +104,7 @@ def _of_cluster(cluster: Section, name: str) -> Iterator[str]:
 
 
 def _is_server_name(name: str) -> bool:
-    """Tell whether TLS can ask for a name."""
+    """Tell whether TLS accepts a server name."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
         context.wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname=name.rstrip("."))
@@ -121,8 +122,8 @@ def _of_user(user: Section, name: str) -> Iterator[str]:
     if "basicAuth" not in methods and user.get("password"):
         methods.append("basicAuth")
     if len(methods) > 1:
-        found = " ".join(methods)
-        yield f"more than one authentication method found for {name}; found [{found}], only one is allowed"
+        names = " ".join(methods)
+        yield f"more than one authentication method found for {name}; found [{names}], only one is allowed"
     elif user.get("tokenFile") and user.get("username"):
         yield "username/password or bearer token may be set, but not both"
     if any(user.get(key) for key in _IMPERSONATED) and not user.get("as"):

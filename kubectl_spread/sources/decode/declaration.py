@@ -1,4 +1,4 @@
-"""What the declarations in ``kube.model`` say about each field, in a form that decoders can follow."""
+"""The declared fields of the types in ``kube.api``, in a form for decoders."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ class Cardinality(Enum):
 
 
 class DeclaredField(msgspec.Struct, frozen=True):
-    """One field of a message.
+    """A field of a message.
 
     Attributes:
         name: Its name in Python.
         json_name: Its name in JSON and YAML.
-        number: Its number in protobuf; 0 in messages that are never sent as protobuf.
+        number: Its number in protobuf; 0 in messages that are never protobuf.
         shape: Whether it holds one value, many, or a map from string to string.
         type: The type of one value: a ``Message``, str, int, bool, ``datetime`` or ``msgspec.Raw``.
-        optional: Whether "absent" and "empty" are two answers.
+        optional: Whether absent and empty values differ.
         shared: Whether pods of one template have it in common.
-        seldom: Whether it is large and few objects are asked for it.
-        limits: The least and the greatest integer that it takes; None: any, or it holds none.
+        seldom: Whether it is large and read of few objects.
+        limits: The smallest and the largest integer; None for any, or for other types.
         quantities: Whether the values of a map are quantities, which are messages in protobuf and may be numbers in
             JSON; they are text here.
     """

@@ -1,4 +1,4 @@
-"""Message classes that hold the declared fields of a model and skip all others, as parsers need them."""
+"""Message classes for parsers, which have the declared fields of a type and skip all others."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _WIRES: Final = {
     2: _FieldProto.TYPE_BYTES,
     5: _FieldProto.TYPE_FIXED32,
 }
-"""Maps a wire type to a type of that wire."""
+"""Maps a wire type to a field type with this wire type."""
 
 
 class Skipped(NamedTuple):
-    """A field that no model declares."""
+    """A field that no type declares."""
 
     message: str
     number: int
@@ -53,9 +53,10 @@ def classes(root: type[Message]) -> Classes:
 
 
 def merged_classes(root: type[Message], skipped: Iterable[Skipped] = ()) -> Classes:
-    """Return classes of which one message takes in all values of a field, however many objects a list has.
+    """Return classes whose messages merge all values of a field, however many objects a list has.
 
-    Every part is parsed in place, and so are the fields ``skipped``: what such a message does not know is new.
+    Every part is parsed in place, and so are the fields ``skipped``, so that the unknown fields of such a message are
+    new.
     """
     file = _file(root, merged=True)
     by_name = {message.name: message for message in file.message_type}
@@ -89,7 +90,7 @@ def class_name(type_: type) -> str:
 
 def _file(root: type[Message], *, merged: bool) -> descriptor_pb2.FileDescriptorProto:
     file = descriptor_pb2.FileDescriptorProto(name=root.__name__, package=root.__name__)
-    # As proto2, but a string that is not UTF-8 is refused; proto2 would return it as bytes.
+    # Like proto2, but a string that is not UTF-8 is refused; proto2 would return it as bytes.
     file.syntax, file.edition = "editions", descriptor_pb2.EDITION_2023
     messages = list(_reachable(root, {TypeMeta: None, ListMeta: None, root: None}))
     file.message_type.extend(_message(message, merged=merged) for message in messages)
@@ -102,7 +103,7 @@ def _file(root: type[Message], *, merged: bool) -> descriptor_pb2.FileDescriptor
     file.message_type.append(_plain("List", metadata=(1, ListMeta), items=(2, item)))
     if not merged:
         file.message_type[-1].field[-1].label = _FieldProto.LABEL_REPEATED
-    # raw is declared as bytes upstream, which is the same wire as the message in them: no copy.
+    # Upstream declares raw as bytes, whose wire type a message shares; as a message it is not copied.
     file.message_type.append(_plain(MANY, raw=(2, "List")))
     file.message_type.append(_plain(ONE, raw=(2, root)))
     return file
@@ -117,12 +118,12 @@ def _made(file: descriptor_pb2.FileDescriptorProto) -> Classes:
     }
 
 
-def _reachable(message: type[Message], found: dict[type[Message], None]) -> Iterable[type[Message]]:
+def _reachable(message: type[Message], messages: dict[type[Message], None]) -> Iterable[type[Message]]:
     for field in fields(message):
-        if issubclass(field.type, Message) and field.type not in found:
-            found[field.type] = None
-            _reachable(field.type, found)
-    return found
+        if issubclass(field.type, Message) and field.type not in messages:
+            messages[field.type] = None
+            _reachable(field.type, messages)
+    return messages
 
 
 def _plain(name: str, **declared_fields: tuple[int, Any]) -> descriptor_pb2.DescriptorProto:

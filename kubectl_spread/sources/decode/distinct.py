@@ -1,4 +1,4 @@
-"""The objects of one list, each once, whether or not the pages overlap."""
+"""The distinct objects of one list, whose pages may overlap."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from kubectl_spread.errors import SourceError
 
 
 class Distinct:
-    """Tells which objects of a list came before.
+    """Tells which objects of a list are repeated.
 
-    An API server lists objects in ascending order of their keys in etcd, where a name can be no repetition. Two numbers
-    are kept of each object, to look up those that come out of order.
+    An API server lists objects in ascending order of their keys in etcd, in which a name cannot be repeated. Two
+    numbers are stored for each object, to look up objects that are out of order.
 
     Attributes:
-        number: How many different objects came.
+        number: The number of distinct objects so far.
     """
 
     def __init__(self) -> None:

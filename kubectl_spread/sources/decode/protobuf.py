@@ -1,7 +1,7 @@
-"""Typed objects from the protobuf wire, by message classes trimmed to the fields that are declared.
+"""Typed objects from protobuf, by message classes that have only the declared fields.
 
-Whatever is not declared is skipped by the parser. Parts that pods of one template have in common are
-left as bytes by the parser and decoded once for each distinct byte string.
+The parser skips all other fields. It leaves parts that pods of one template have in common as bytes, which are decoded
+once for each distinct byte string.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ T = TypeVar("T", bound=Message)
 _Convert: TypeAlias = Callable[[Any], Any]
 
 MAGIC: Final = b"k8s\x00"
-"""What an answer in protobuf begins with; a runtime.Unknown that holds the object follows."""
+"""The beginning of a response in protobuf; a runtime.Unknown with the object follows."""
 
 _FIRST: Final = b"\x0a"
 _SECOND: Final = b"\x12"
-"""The tags of fields 1 and 2, where they have a length."""
+"""The tags of fields 1 and 2 with the wire type of a length."""
 _VARINT_GOES_ON: Final = 0x80
 _LONGEST_TYPE_META: Final = 1024
 
 _LONGEST_LABEL: Final = 63
 _REMEMBERED: Final = 2_000
-"""How many distinct values of one shared field are remembered; lists are in the order of names, templates together."""
+"""The number of distinct values of a shared field that are remembered; lists have the pods of a template together."""
 
 
 class Decoder(Generic[T]):
@@ -54,10 +54,10 @@ class Decoder(Generic[T]):
         self._object = _converter(type_, self._classes)
 
     def page(self, body: bytes | bytearray) -> Page[T]:
-        """Decode one page of a list; its objects are decoded when they are reached. A bytearray is used up.
+        """Decode one page of a list; its objects are decoded when they are reached. A bytearray is consumed.
 
         Raises:
-            ValueError: This is not a list in protobuf.
+            ValueError: It is not a list in protobuf.
         """
         body = _unwrapped(body)
         page = self._parse(MANY, body)
@@ -65,24 +65,24 @@ class Decoder(Generic[T]):
         return Page(self._metadata(page.metadata), page.items, lambda record: self._object(self._parse_object(record)))
 
     def type_meta(self, body: bytes | bytearray) -> TypeMeta:
-        """Return what an answer says that it is; nothing where it does not begin as every API server writes it."""
+        """Return the type of a response; an empty one if the response does not begin as API servers write it."""
         try:
-            found = self._type_meta_in(io.BytesIO(body[:_LONGEST_TYPE_META]))
+            parsed = self._type_meta_in(io.BytesIO(body[:_LONGEST_TYPE_META]))
         except (ProtobufError, ValueError):
-            found = None
-        return TypeMeta() if found is None else TypeMeta(api_version=found.api_version, kind=found.kind)
+            parsed = None
+        return TypeMeta() if parsed is None else TypeMeta(api_version=parsed.api_version, kind=parsed.kind)
 
     def _type_meta_in(self, stream: io.BytesIO) -> Any:
-        """Read the beginning of an answer up to the object; None: it begins in another way."""
+        """Read the beginning of a response up to the object; None if it begins in another way."""
         if stream.read(len(MAGIC) + 1) != MAGIC + _FIRST:
             return None
         return parse_length_prefixed(self._classes["TypeMeta"], stream)
 
     def continue_token(self, start: bytes) -> str | None:
-        """Return the token of the next page of a list that begins like this; None: it cannot be told, or is none."""
+        """Return the continue token in the beginning of a list; None if it is not there yet, or not valid."""
         stream = io.BytesIO(start)
         try:
-            # Magic, typeMeta, the length of the list, its metadata: as every apiserver writes them.
+            # Magic, typeMeta, the length of the list, its metadata, as API servers write them.
             if self._type_meta_in(stream) is None or stream.read(1) != _SECOND:
                 return None
             while stream.read(1)[0] & _VARINT_GOES_ON:
@@ -98,19 +98,19 @@ class Decoder(Generic[T]):
         """Decode a single object.
 
         Raises:
-            ValueError: This is not an object in protobuf.
+            ValueError: It is not an object in protobuf.
         """
         body = _unwrapped(bytes(body))
-        found = self._parse(ONE, body)
+        parsed = self._parse(ONE, body)
         self._wire_types.check(ONE, body)
-        decoded: T = self._object(found)
+        decoded: T = self._object(parsed)
         return decoded
 
     def bare(self, body: bytes) -> T:
-        """Decode a message that stands in no envelope.
+        """Decode a message without an envelope.
 
         Raises:
-            google.protobuf.message.DecodeError: This is not a such message.
+            google.protobuf.message.DecodeError: It is not such a message.
         """
         decoded: T = self._object(self._parse_object(body))
         self._wire_types.check(self._type.__name__, body)
@@ -124,19 +124,19 @@ class Decoder(Generic[T]):
 
 
 def _unwrapped(body: bytes | bytearray) -> bytes | bytearray:
-    """Return the envelope of an answer."""
+    """Return the envelope of a response."""
     if not body.startswith(MAGIC):
         msg = "not Kubernetes protobuf"
         raise ValueError(msg)
     if isinstance(body, bytearray):
-        # In place: a page has megabytes, and a copy of it in new memory takes as long as to parse it.
+        # In place, because a page has megabytes, and a copy in new memory takes as long as parsing.
         del body[: len(MAGIC)]
         return body
     return body[len(MAGIC) :]
 
 
 def _converter(type_: type[Message], classes: Classes, *, shared: bool = False) -> _Convert:
-    """Return what makes ``type_`` of a parsed message; in a shared part every text exists once."""
+    """Return a converter from a parsed message to ``type_``; in a shared part every text is interned."""
     by_number = classes[type_.__name__].DESCRIPTOR.fields_by_number
     table = {
         by_number[field.number]: (field.name, _field_converter(field, classes, shared=shared)) for field in sent(type_)
@@ -156,27 +156,27 @@ def _converter(type_: type[Message], classes: Classes, *, shared: bool = False) 
 
 
 def _field_converter(field: DeclaredField, classes: Classes, *, shared: bool) -> _Convert | None:
-    """Return what converts the field's parsed value.
+    """Return the converter of the field's parsed value.
 
-    None: the value stays as it is and counts as absent when it is zero, which Go's protobuf writes
-    where its JSON writes nothing.
+    None means that the value stays as it is and counts as absent if it is zero, which Go writes in protobuf but not in
+    JSON.
     """
     if field.shape is Cardinality.MAP:
         return _remembering(_quantities(classes) if field.quantities else _texts(classes), tuple)
-    one = _value_converter(field.type, classes, shared=shared or field.shared)
+    convert_value = _value_converter(field.type, classes, shared=shared or field.shared)
     if field.shared:
         parse = classes[class_name(field.type)].FromString
         if field.shape is Cardinality.ONE:
-            return _remembering(lambda part: one(parse(part)), bytes)
-        return _remembering(lambda parts: tuple(one(parse(part)) for part in parts), tuple)
+            return _remembering(lambda part: convert_value(parse(part)), bytes)
+        return _remembering(lambda parts: tuple(convert_value(parse(part)) for part in parts), tuple)
     if field.seldom:
         parse = classes[class_name(field.type)].FromString
-        return lambda parts: _Undecoded(parts, lambda part: one(parse(part)))
+        return lambda parts: _Undecoded(parts, lambda part: convert_value(parse(part)))
     if field.shape is Cardinality.MANY:
-        return lambda values: tuple(map(one, values))
+        return lambda values: tuple(map(convert_value, values))
     if field.type in SCALARS and not field.optional:
         return sys.intern if shared and field.type is str else None
-    return one
+    return convert_value
 
 
 class _Undecoded(Sequence[Any]):
@@ -225,26 +225,26 @@ def _moment(seconds: int) -> datetime:
 
 
 def _texts(classes: Classes) -> _Convert:
-    """Return what makes a map of its entries, from text to text."""
+    """Return a converter from entries to a map from text to text."""
     parse = classes["Entry"].FromString
 
     def convert(parts: tuple[bytes, ...]) -> dict[str, str]:
-        return {sys.intern(found.key): _short(found.value) for found in map(parse, parts)}
+        return {sys.intern(texts.key): _short(texts.value) for texts in map(parse, parts)}
 
     return convert
 
 
 def _short(text: str) -> str:
-    """Return a text that exists once if it may be the value of a label; others may be long."""
+    """Return an interned text if it may be the value of a label; others may be long."""
     return sys.intern(text) if len(text) <= _LONGEST_LABEL else text
 
 
 def _quantities(classes: Classes) -> _Convert:
-    """Return what makes a map of its entries, from text to quantity; a message without text is the zero one."""
+    """Return a converter from entries to a map from text to quantity; a message without text is zero."""
     parse = classes["QuantityEntry"].FromString
 
     def convert(parts: tuple[bytes, ...]) -> dict[str, str]:
-        return {sys.intern(found.key): sys.intern(found.value.string) or "0" for found in map(parse, parts)}
+        return {sys.intern(texts.key): sys.intern(texts.value.string) or "0" for texts in map(parse, parts)}
 
     return convert
 
@@ -255,11 +255,11 @@ def _remembering(convert: _Convert, key: _Convert) -> _Convert:
 
     def remembered(value: Any) -> Any:
         part = key(value)
-        found = memory.get(part)
-        if found is None:
+        converted = memory.get(part)
+        if converted is None:
             if len(memory) >= _REMEMBERED:
                 memory.clear()
-            found = memory[part] = convert(part)
-        return found
+            converted = memory[part] = convert(part)
+        return converted
 
     return remembered

@@ -1,8 +1,8 @@
 """Fields with a wrong wire type, which parsers of protobuf skip as if they were unknown, and API servers refuse.
 
-A page is parsed once more into a single message, where the values of all its objects are merged: parsing is cheap, and
-looking at each object in Python is not. What the merged message does not know is either a field that no model declares,
-of which most are learned from some objects at first, or a declared field with another wire type.
+A page is parsed once more into a single message, in which the values of all its objects are merged, because parsing is
+cheap and a test of each object in Python is not. Unknown fields of the merged message are either fields that no type
+declares, most of which are learned from some objects first, or declared fields with another wire type.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from kubectl_spread.sources.decode.descriptors import MANY, Skipped
 
 MALFORMED: Final = "malformed or truncated protobuf"
 _SAMPLES: Final = 16
-"""How many objects of a list are looked at for fields that no model declares."""
+"""The number of objects of a list that are searched for undeclared fields."""
 _MOST_SKIPPED: Final = 500
-"""How many of these fields are learned; others are looked at each time."""
+"""The number of undeclared fields that are learned; others are tested each time."""
 
 
 class WireTypes:
-    """Refuses what an API server's decoder would refuse, in messages of one type."""
+    """Refuses wire types that an API server's decoder would refuse, in messages of one type."""
 
     def __init__(self, root: type[Message]) -> None:
         """Prepare for messages of ``root``."""
@@ -37,7 +37,7 @@ class WireTypes:
         self._classes = descriptors.merged_classes(root)
 
     def check(self, name: str, body: bytes | bytearray) -> None:
-        """Do nothing if all declared fields of a message have their wire type.
+        """Check that all declared fields of a message have their wire type.
 
         Args:
             name: The name of the message: of the root, or of an envelope.
@@ -45,16 +45,16 @@ class WireTypes:
 
         Raises:
             SourceError: A field has another wire type.
-            ValueError: This is not a such message.
+            ValueError: It is not such a message.
         """
         self._new(name, body)
 
     def check_list(self, body: bytes | bytearray, objects: Sequence[bytes]) -> None:
-        """Do nothing if all declared fields of a list in its envelope, and of its objects, have their wire type.
+        """Check that all declared fields of a list in its envelope, and of its objects, have their wire type.
 
         Raises:
             SourceError: A field has another wire type.
-            ValueError: This is not a list.
+            ValueError: It is not a list.
         """
         if len(objects) > _SAMPLES and not self._skipped:
             for number in range(0, len(objects), len(objects) // _SAMPLES):
@@ -64,13 +64,13 @@ class WireTypes:
             self._learn(new)
 
     def _new(self, name: str, body: bytes | bytearray) -> frozenset[Skipped]:
-        """Return the fields that were not met before."""
+        """Return the fields that are not known yet."""
         try:
             message = self._classes[name].FromString(body)
         except ProtobufError as error:
             raise ValueError(MALFORMED) from error
-        found = frozenset(_unknown(message))
-        for field in sorted(found):
+        new = frozenset(_unknown(message))
+        for field in sorted(new):
             declared = self._declared[field.message].get(field.number)
             if declared is not None:
                 msg = (
@@ -78,14 +78,14 @@ class WireTypes:
                     f"the field {declared} of {field.message} has wire type {field.wire}"
                 )
                 raise SourceError(msg)
-        return found
+        return new
 
-    def _learn(self, found: Iterable[Skipped]) -> None:
-        known = {(field.message, field.number) for field in self._skipped}
+    def _learn(self, fields: Iterable[Skipped]) -> None:
+        skipped = {(field.message, field.number) for field in self._skipped}
         new = frozenset(
             field
-            for field in found
-            if (field.message, field.number) not in known and descriptors.is_known_wire(field.wire)
+            for field in fields
+            if (field.message, field.number) not in skipped and descriptors.is_known_wire(field.wire)
         )
         if new and len(self._skipped) + len(new) <= _MOST_SKIPPED:
             self._skipped |= new
@@ -94,12 +94,12 @@ class WireTypes:
 
 @cache
 def of(root: type[Message]) -> WireTypes:
-    """Return what checks messages of a type; it knows the fields that were skipped before."""
+    """Return the check for messages of a type, which remembers the fields that it skipped."""
     return WireTypes(root)
 
 
 def _unknown(message: Any) -> Iterator[Skipped]:
-    """Yield the fields that a message and those in it do not know."""
+    """Yield the unknown fields of a message and of the messages in it."""
     unknown = UnknownFieldSet(message)
     for index in range(len(unknown)):
         field = unknown[index]
