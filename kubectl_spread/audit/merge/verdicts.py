@@ -121,7 +121,7 @@ def judge(
     context: ServerFacts,
     provenance: Provenance | None = None,
 ) -> tuple[tuple[KeyVerdict, ...], ...]:
-    """Judge every key of every term of one pod; one tuple of verdicts for each term, in the order of the merge.
+    """Evaluate every key of every term of one pod; one tuple of verdicts for each term, in the order of the merge.
 
     Without ``provenance`` a missing requirement stays ``unmerged``, whatever its reason.
     """
@@ -154,7 +154,7 @@ def _certain(verdict: Verdict, *evidence: str) -> _Reading:
 
 
 class _Judge(msgspec.Struct, frozen=True):
-    """The judge of one pod: its labels, the evidence about its creation, and the keys merged anywhere in it."""
+    """The evidence on one pod: its labels, what its creation proves, and the keys merged anywhere in it."""
 
     labels: Labels
     bound: bool
@@ -164,7 +164,7 @@ class _Judge(msgspec.Struct, frozen=True):
     affinity_merged: frozenset[Key]
 
     def key_verdict(self, key: Key, clause: TopologyTerm, split: SelectorParts) -> KeyVerdict:
-        """Judge one key of one term."""
+        """Evaluate one key of one term."""
         operator, name = key
         verdict, confidence, evidence = self._read(key, clause, split)
         changed = self._changed_by(name) if verdict in LABEL_MAY_HAVE_CHANGED else None

@@ -31,17 +31,15 @@ class _Repelling(msgspec.Struct, frozen=True):
 
 
 class AntiAffinity:
-    """The input of the filter of pod affinity; its memory grows with distinct terms and nodes.
+    """The bound pods that repel others; the memory grows with distinct terms and nodes.
 
     Attributes:
-        keeps: Whether anything is stored.
         namespaces: Maps the name of each namespace that was read to its labels.
         everywhere: Whether the pods of all namespaces were read, as far as we know.
     """
 
-    def __init__(self, *, keeps: bool) -> None:
+    def __init__(self) -> None:
         """Start empty."""
-        self.keeps = keeps
         self.everywhere = True
         self.namespaces: dict[str, Labels] = {}
         self._repelling: dict[bytes, _Repelling] = {}
@@ -49,22 +47,15 @@ class AntiAffinity:
 
     def add(self, pod: Pod) -> None:
         """Store the required anti-affinity of a bound pod, if it has any; terminating pods repel too."""
-        affinity = pod.spec.affinity
-        if not self.keeps or affinity is None or affinity.pod_anti_affinity is None:
-            return
-        required = affinity.pod_anti_affinity.required_during_scheduling_ignored_during_execution
+        required = _required(pod)
         if not required:
             return
-        namespace, labels = pod.metadata.namespace, pod.metadata.labels
-        key = _ENCODER.encode((namespace, labels, required))
-        if key not in self._repelling:
-            terms = PodAffinity(required_during_scheduling_ignored_during_execution=required)
-            repelling = Pod(
-                metadata=ObjectMeta(namespace=namespace, labels=labels),
-                spec=PodSpec(affinity=Affinity(pod_anti_affinity=terms)),
-            )
-            self._repelling[key] = (repelling, set())
-        self._repelling[key][1].add(pod.spec.node_name)
+        key = _key(pod)
+        repelling = self._repelling.get(key)
+        if repelling is None:
+            repelling = self._repelling[key] = _Repelling(_with_only(required, pod.metadata.namespace))
+            self._index(repelling)
+        repelling.nodes[pod.spec.node_name] += 1
 
     def join(self, others: AntiAffinity) -> None:
         """Add the pods of other namespaces."""
@@ -78,7 +69,7 @@ class AntiAffinity:
 
     def kinds(self) -> Iterator[Pod]:
         """Yield a pod of each distinct kind that repels others."""
-        return (pod for pod, _ in self._repelling.values())
+        return (repelling.pod for repelling in self._repelling.values())
 
     def repelling(self, namespace: str, labels: Labels, gone: Pod | None = None) -> Iterator[Pod]:
         """Yield a pod for each kind that may keep away pods with ``labels``, and each node with such a pod.

@@ -75,7 +75,7 @@ class Manifest(msgspec.Struct, frozen=True):
 
 
 class PodRecord(msgspec.Struct, frozen=True, gc=False):
-    """The record of one judged pod; ``node`` is "" while it is pending, ``owners`` are those of unsettled labels.
+    """The record of one evaluated pod; ``node`` is "" while it is pending, ``owners`` are those of unsettled labels.
 
     ``held`` tells whether it has finalizers, which delay its deletion; ``gates`` are the names of its scheduling gates.
     ``unscheduled`` is the condition that says why it has no node, where it was read in detail. ``copy`` distinguishes

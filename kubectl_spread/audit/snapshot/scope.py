@@ -1,4 +1,4 @@
-"""Scope: the pods that are judged. It never decides which pods are counted."""
+"""Scope: the pods that are evaluated. It never decides which pods are counted."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Target(msgspec.Struct, frozen=True):
 
 
 class Scope(msgspec.Struct, frozen=True):
-    """The pods that are judged; ``namespace`` None means all namespaces, no targets means every pod."""
+    """The pods that are evaluated; ``namespace`` None means all namespaces, no targets means every pod."""
 
     namespace: str | None = None
     exclude_namespaces: frozenset[str] = frozenset()

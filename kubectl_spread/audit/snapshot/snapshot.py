@@ -49,9 +49,9 @@ class Snapshot:
         """Store the pods that ``scope`` selects, and count all pods.
 
         ``schedulers`` are the schedulers whose spread configuration we know, by name; if any has default constraints,
-        ``deduction`` stores the input for their selectors. ``closely`` stores what only ``explain`` needs, such as
-        ``neighbours``, the pods that repel others. ``with_managed_fields`` counts the judged pods that have
-        managedFields; ``evictees`` are the pods that were read in detail, as the descheduler sees them.
+        ``deduction`` stores the input for their selectors. ``closely`` stores the owner of ``spec.replicas``, for
+        ``explain``. ``with_managed_fields`` counts the evaluated pods that have managedFields; ``evictees`` are
+        the pods that were read in detail, as the descheduler sees them.
         """
         self.scope = scope
         self.with_managed_fields = 0
@@ -114,7 +114,7 @@ class Snapshot:
             self.templates.append(template_of(ref, workload, owner, ignored))
 
     def add_pod(self, pod: Pod, manifest: Manifest | None = None) -> None:
-        """Count a pod as the scheduler does, and store it if it is to be judged."""
+        """Count a pod as the scheduler does, and store it if it is to be evaluated."""
         metadata = pod.metadata
         ref = self._add_manifest("Pod", metadata, manifest)
         judged = self.scope.selects(pod)
@@ -197,7 +197,7 @@ class Snapshot:
 
     @property
     def skipped(self) -> Counter[str]:
-        """Count the pods in scope that are not judged, by reason."""
+        """Count the pods in scope that are not evaluated, by reason."""
         targets = self.scope.targets
         return Counter(
             reason
@@ -211,7 +211,7 @@ class Snapshot:
             self._unjudged.append((reason, ref, controller(pod.metadata)))
 
     def _passed_over(self) -> Iterator[tuple[str, list[ObjectRef]]]:
-        """Yield the reason for each pod that is not judged, with the pod and its owners."""
+        """Yield the reason for each pod that is not evaluated, with the pod and its owners."""
         for reason, ref, owner in self._unjudged:
             yield reason, [ref, *(record.ref for record in self.ownership.chain(ref.namespace, owner))]
 
@@ -230,9 +230,9 @@ class Snapshot:
         return self.ownership.chain(template.namespace, template.owner)
 
     def _speaks(self, record: OwnerRecord, workload: WorkloadObject) -> bool:
-        """Tell whether a workload's own template is judged: it has no owner that is read, or it is a target.
+        """Tell whether a workload's own template is evaluated: it has no owner that is read, or it is a target.
 
-        Of workloads with an owner (such as a Rollout's ReplicaSet, or a target) only those with replicas are judged.
+        Of workloads with an owner (such as a Rollout's ReplicaSet, or a target) only those with replicas are evaluated.
         """
         if record.owner is None:
             return True

@@ -37,7 +37,7 @@ def thousandths(text: str) -> int:
     match = _QUANTITY.fullmatch(written) if 0 < len(written) <= _LONGEST else None
     scale = None if match is None else _scale(match[4])
     if match is None or scale is None:
-        msg = f'"{text}" is no quantity, such as 500m, 1.5 or 2Gi'
+        msg = f'"{text}" is not a quantity, such as 500m, 1.5 or 2Gi'
         raise ValueError(msg)
     sign, whole, fraction = match[1], match[2], match[3] or ""
     two, ten = scale

@@ -87,7 +87,7 @@ def login(settings: Settings, say: Callable[[str], None] = lambda _: None) -> Lo
 
 
 def renewal(settings: Settings, say: Callable[[str], None] = lambda _: None) -> Callable[[], Login] | None:
-    """Return a function that logs in again with credentials read anew; None if they would be the same."""
+    """Return a function that logs in again with new credentials; None if they would be the same."""
     if not any(settings.user.get(key) for key in _RENEWABLE):
         return None
     return lambda: login(settings, say)

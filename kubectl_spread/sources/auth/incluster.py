@@ -12,13 +12,13 @@ from typing import Any, Final
 from kubectl_spread.errors import SourceError
 from kubectl_spread.sources.paths import is_file
 
-FOLDER: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+DIRECTORY: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _VARIABLES: Final = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")
 
 
 def available(environment: Mapping[str, str]) -> bool:
     """Tell whether we run in a pod that has a service account."""
-    return all(map(environment.get, _VARIABLES)) and is_file(FOLDER / "token")
+    return all(map(environment.get, _VARIABLES)) and is_file(DIRECTORY / "token")
 
 
 def cluster(environment: Mapping[str, str]) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def cluster(environment: Mapping[str, str]) -> dict[str, Any]:
     from kubernetes.config import ConfigException  # noqa: PLC0415 - see above
     from kubernetes.config.incluster_config import InClusterConfigLoader  # noqa: PLC0415 - see above
 
-    token, authority = str(FOLDER / "token"), str(FOLDER / "ca.crt")
+    token, authority = str(DIRECTORY / "token"), str(DIRECTORY / "ca.crt")
     configuration = Configuration()
     try:
         InClusterConfigLoader(token, authority, environ=environment).load_and_set(configuration)
