@@ -27,7 +27,7 @@ _KIND_OF: Final = {word: kind for kind, words in KINDS.items() for word in words
 
 
 def parse(arguments: Sequence[str]) -> tuple[Target, ...]:
-    """Return the targets that the arguments name; a plain NAME is a pod, a TYPE alone stands for all of its objects.
+    """Return the targets that the arguments name; a plain NAME is a pod, and a TYPE alone is all of its objects.
 
     An unknown type may be the kind of an owner, which ``resolve`` looks up when pods have been read.
 

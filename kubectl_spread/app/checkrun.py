@@ -1,4 +1,4 @@
-"""The result of reading and evaluating: an audit, with the notes and errors that go with it."""
+"""The result of one run: an audit, with notes and errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SKIPPED_PODS: Final = ("finished", "mirror")
 
 
 class CheckRun(msgspec.Struct):
-    """An audit, with the notes and errors that go with it.
+    """An audit, with notes and errors.
 
     Attributes:
         audit: The evaluated pods and templates.

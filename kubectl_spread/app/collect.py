@@ -1,4 +1,4 @@
-"""Read and evaluate what the options name: files or a cluster."""
+"""Read files or a cluster, as the options say, and evaluate the pods."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _NO_MANAGED_FIELDS: Final = (
 
 
 def collect(parameters: Mapping[str, object], console: Console) -> tuple[CheckOptions, CheckRun]:
-    """Read and evaluate what a command's options name.
+    """Read files or a cluster, as a command's options say, and evaluate the pods.
 
     Args:
         parameters: The values of the options of ``cli.options``, by parameter name.

@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Console(Protocol):
-    """Prints what a run reports while it runs."""
+    """Prints data, messages and errors of a run."""
 
     def data(self, text: str | bytes, /) -> None:
         """Print data, as it is."""

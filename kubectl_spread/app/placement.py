@@ -1,4 +1,4 @@
-"""A check that the nodes in the input are those of the pods; without them placement is not evaluated."""
+"""A check that the input has nodes of the pods; without them, placement is not evaluated."""
 
 from __future__ import annotations
 

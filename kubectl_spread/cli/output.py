@@ -31,7 +31,7 @@ _FOREIGN: Final = (
 
 
 class _Lenient(io.FileIO):
-    """A file that drops what cannot be written to it."""
+    """A file that ignores failed writes."""
 
     _patience = 5.0
     """The seconds that a message waits for a slow reader."""
@@ -52,7 +52,7 @@ class _Lenient(io.FileIO):
 
 
 def tolerate_broken_stderr() -> None:
-    """Replace stderr, so that data is still printed where stderr is closed, full or a pipe that nobody reads."""
+    """Replace stderr, so that data is printed even if stderr is closed, full or a pipe without a reader."""
     stream = sys.stderr
     if stream is None:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - to the end

@@ -29,28 +29,28 @@ def directories(_context: click.Context, _parameter: click.Parameter, incomplete
 
 def contexts(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
     """Complete the name of a context of the kubeconfig."""
-    from kubectl_spread.cli import candidates  # noqa: PLC0415
+    from kubectl_spread.app import candidates  # noqa: PLC0415
 
     return _matching(candidates.kubeconfig(context.params, "contexts"), incomplete)
 
 
 def clusters(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
     """Complete the name of a cluster of the kubeconfig."""
-    from kubectl_spread.cli import candidates  # noqa: PLC0415
+    from kubectl_spread.app import candidates  # noqa: PLC0415
 
     return _matching(candidates.kubeconfig(context.params, "clusters"), incomplete)
 
 
 def users(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
     """Complete the name of a user of the kubeconfig."""
-    from kubectl_spread.cli import candidates  # noqa: PLC0415
+    from kubectl_spread.app import candidates  # noqa: PLC0415
 
     return _matching(candidates.kubeconfig(context.params, "users"), incomplete)
 
 
 def namespaces(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
     """Complete the name of a namespace of the cluster."""
-    from kubectl_spread.cli import candidates  # noqa: PLC0415
+    from kubectl_spread.app import candidates  # noqa: PLC0415
 
     return _matching(candidates.live(context.params, "Namespace"), incomplete)
 
@@ -62,7 +62,7 @@ def several_namespaces(context: click.Context, parameter: click.Parameter, incom
 
 def rules(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
     """Complete the code or the name of a rule, in any letter case."""
-    from kubectl_spread.cli import candidates  # noqa: PLC0415
+    from kubectl_spread.app import candidates  # noqa: PLC0415
 
     return _matching(candidates.rules(incomplete), incomplete)
 
@@ -86,8 +86,8 @@ def domains(_context: click.Context, _parameter: click.Parameter, incomplete: st
 
 def fields(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
     """Complete a field of pods, and the node of ``spec.nodeName``."""
+    from kubectl_spread.app import candidates  # noqa: PLC0415
     from kubectl_spread.audit.snapshot.scope import FIELDS  # noqa: PLC0415
-    from kubectl_spread.cli import candidates  # noqa: PLC0415
 
     if incomplete.startswith(_ON_NODE):
         prefix = incomplete[: incomplete.index("=") + 1]
@@ -104,7 +104,7 @@ def formats(_context: click.Context, _parameter: click.Parameter, incomplete: st
 
 def objects(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
     """Complete NAME, TYPE/NAME or TYPE NAME; with ``--manifests`` files, and with ``-f`` nothing of a cluster."""
-    from kubectl_spread.cli import candidates  # noqa: PLC0415
+    from kubectl_spread.app import candidates  # noqa: PLC0415
 
     if context.params.get("manifests"):
         return [CompletionItem(incomplete, type="file")]

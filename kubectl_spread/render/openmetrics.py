@@ -149,7 +149,7 @@ def _counted(places: _Places) -> Iterator[Metric]:
     worst = {place: max(rows, key=_excess) for place, rows in places.items()}
     measures = [(place, _measures(row)) for place, row in worst.items()]
     for name, text in _COUNTED.items():
-        yield _gauge(name, text, ((place, number) for place, values in measures for number in _known(values[name])))
+        yield _gauge(name, text, ((place, number) for place, values in measures for number in _numbers(values[name])))
     domains = (
         ((*place, ("domain", value(domain.value))), domain.match_num)
         for place, row in worst.items()
@@ -182,8 +182,8 @@ def _empty(row: Row) -> int:
     return 0 if isinstance(row.empty_domains, UnsetType) else row.empty_domains
 
 
-def _known(number: int | UnsetType) -> list[int]:
-    """Return a list of the number, if it applies."""
+def _numbers(number: int | UnsetType) -> list[int]:
+    """Return a number as a list, which is empty if the number does not apply."""
     return [] if isinstance(number, UnsetType) else [int(number)]
 
 

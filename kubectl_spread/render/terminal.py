@@ -36,7 +36,7 @@ class Terminal(msgspec.Struct, frozen=True):
         return "~" if self.ascii else "…"
 
     def narrower(self, columns: int) -> Terminal:
-        """Return the terminal without so many columns."""
+        """Return the terminal with fewer columns."""
         return self if self.width is None else msgspec.structs.replace(self, width=self.width - columns)
 
     def styled(self, text: str, style: str) -> str:

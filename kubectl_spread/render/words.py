@@ -53,13 +53,13 @@ def short_path(path: str) -> str:
 
 
 def clause(row: Row, *, short: bool = False) -> str:
-    """Return what a row's clause asks for: ``topology.kubernetes.io/zone DoNotSchedule``; short: ``zone …``."""
+    """Return the requirement of a row's term: ``topology.kubernetes.io/zone DoNotSchedule``; short: ``zone …``."""
     key = _short_key(row.topology_key) if short else row.topology_key
     return requirement(key, row.path, row.when_unsatisfiable) + (" (default)" if row.default is True else "")
 
 
 def requirement(key: str, path: str, when_unsatisfiable: str | UnsetType) -> str:
-    """Return what the clause at a path asks for: a topology key, and what is done where a pod does not fit."""
+    """Return the requirement of the term at a path: its topology key, and whether it is hard or soft."""
     if isinstance(when_unsatisfiable, str):
         return safe(f"{key} {when_unsatisfiable}")
     kind, strictly = _term(path)
@@ -67,7 +67,7 @@ def requirement(key: str, path: str, when_unsatisfiable: str | UnsetType) -> str
 
 
 def strictness(row: Row) -> str:
-    """Return the shortest form of what a row's clause asks for: ``zone hard``, ``host soft``, ``zone anti hard``."""
+    """Return the shortest form of the requirement of a row's term: ``zone hard``, ``host soft``, ``zone anti hard``."""
     key = _short_key(row.topology_key)
     if isinstance(row.when_unsatisfiable, str):
         default = " (default)" if row.default is True else ""

@@ -155,7 +155,7 @@ class Group(Part, frozen=True, kw_only=True):
 
 
 class ChangedBy(Part, frozen=True, kw_only=True):
-    """Who wrote a label last; ``bound`` says that ``time`` is an upper bound of when."""
+    """The last writer of a label; ``bound`` says that ``time`` is an upper bound."""
 
     manager: str
     time: str
@@ -248,7 +248,7 @@ class FindingCounts(Part, frozen=True, kw_only=True):
 class Summary(Part, frozen=True, kw_only=True):
     """Totals; ``templates`` are pod templates; ``skipped`` maps a reason to a number of objects or lists.
 
-    ``known`` findings are in the baseline and left out; ``gone`` are those of the baseline that do not occur now.
+    ``known`` findings are in the baseline and left out; ``gone`` findings are in the baseline and no longer occur.
     """
 
     pods: int

@@ -63,14 +63,14 @@ def selectors(row: EvaluatedConstraint) -> model.Selectors:
     pod = row.representative
     view = next(view for view, _ in row.views if view.shape is pod.shape)
     split = pod.shape.splits[row.index]
-    clause = pod.shape.clauses[row.index]
+    term = pod.shape.clauses[row.index]
     by_scheduler = Verdict.SCHEDULER_MERGED in {key.verdict for key in view.verdicts[row.index]}
     # The API server never sees a default constraint, so that it merges nothing into it.
-    merged = UNSET if by_scheduler or clause.default else merged_selector(clause, pod.shape, split.authored)
+    merged = UNSET if by_scheduler or term.default else merged_selector(term, pod.shape, split.authored)
     return model.Selectors(
         authored=split.authored,
-        merged=clause.selector if merged == clause.selector else merged,
-        stored=clause.selector,
+        merged=term.selector if merged == term.selector else merged,
+        stored=term.selector,
         effective=view.effective[row.index],
     )
 

@@ -191,14 +191,14 @@ def _annotated(subject: RuleInput) -> tuple[str, ...]:
         above = subject.audit.snapshot.template_owners(subject.template)
         annotations = (subject.template.ignored, *(owner.ignored for owner in above))
         return tuple(code for annotation in annotations for code in codes(annotation))
-    shapes = [view.shape for row in subject.rows for view, _ in row.views] or _named_shapes(subject)
-    on_pods = [frozenset(codes(shape.ignored)) for shape in shapes]
-    owners = subject.audit.snapshot.ownership.chain(shapes[0].namespace, shapes[0].owner)
+    pod_classes = [view.shape for row in subject.rows for view, _ in row.views] or _named_classes(subject)
+    on_pods = [frozenset(codes(pod_class.ignored)) for pod_class in pod_classes]
+    owners = subject.audit.snapshot.ownership.chain(pod_classes[0].namespace, pod_classes[0].owner)
     on_owners = (code for owner in owners for code in codes(owner.ignored))
     return (*sorted(frozenset.intersection(*on_pods)), *on_owners)
 
 
-def _named_shapes(subject: RuleInput) -> list[PodClass]:
+def _named_classes(subject: RuleInput) -> list[PodClass]:
     names = {name for _, pods in (*subject.refusals, *subject.unknown_fields) for name in pods}
     return [pod.shape for pod in subject.audit.pods if pod.shape.namespace == subject.namespace and pod.name in names]
 

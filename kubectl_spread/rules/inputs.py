@@ -58,16 +58,16 @@ def rule_inputs(audit: Audit) -> Iterator[RuleInput]:
 def _rows_without_keys(audit: Audit) -> dict[_WorkloadPath, list[EvaluatedConstraint]]:
     """Return rows for affinity terms without keys, which the report leaves out."""
     by_index: dict[tuple[_WorkloadPath, int], EvaluatedConstraint] = {}
-    for shape, alike in groupby(audit.pods, key=lambda pod: pod.shape):
+    for pod_class, alike in groupby(audit.pods, key=lambda pod: pod.shape):
         pods = list(alike)
-        terms = [index for index, term in enumerate(shape.clauses) if not (term.spread or term.keyed)]
+        terms = [index for index, term in enumerate(pod_class.clauses) if not (term.spread or term.keyed)]
         for workload, owned in _by_workload(pods, audit) if terms else ():
             for index in terms:
-                term = shape.clauses[index]
+                term = pod_class.clauses[index]
                 workload_path = (workload, term.path)
                 row = by_index.setdefault((workload_path, index), EvaluatedConstraint(workload, term, index, b""))
                 row.pods += owned
-                row.views.append((audit.views.of(shape), len(owned)))
+                row.views.append((audit.views.of(pod_class), len(owned)))
     rows: dict[_WorkloadPath, list[EvaluatedConstraint]] = {}
     for (workload_path, _), row in by_index.items():
         row.pods.sort(key=lambda pod: pod.name)

@@ -71,7 +71,7 @@ class SharedAnswers:
 
     @cached_property
     def templates(self) -> dict[str, Labelled[Template]]:
-        """The templates of each namespace, by their labels, without those whose value a controller sets."""
+        """The templates of each namespace, by their labels, except labels whose value a controller sets."""
         templates: dict[str, Labelled[Template]] = {}
         for template in self._audit.templates:
             fixed = {key: text for key, text in template.labels.items() if text != PRESUMED}
@@ -141,7 +141,7 @@ class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
         path: The field path of a term, or of an unknown field.
         audit: The audit.
         answers: Answers that the inputs of the audit share.
-        rows: The rows, which differ in the stored selectors; those without keys, which are not in the report, last.
+        rows: The rows, which differ in the stored selectors; last come rows without keys, which the report leaves out.
         indices: The indices of the rows in the report.
         groups: The groups of the workload's pods.
         template: The template; None for pods.
@@ -192,7 +192,7 @@ class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def variants(self) -> tuple[TermVariant, ...]:
-        """The variants of the term, without those that the API would refuse and the scheduler's own constraints."""
+        """The variants of the term, without default constraints and without those that the API would refuse."""
         return tuple(self._variants())
 
     def _variants(self) -> Iterator[TermVariant]:
@@ -248,7 +248,7 @@ class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @property
     def taken(self) -> Iterator[EvaluatedPod]:
-        """The members of all rows, without manifests that the API would refuse, because those are never stored."""
+        """The members of all rows, without manifests that the API would refuse, because these are never stored."""
         refusals = self.audit.acceptance.manifests
         return (member for row in self.rows for member in row.members if not refusals(member.pod.shape))
 
@@ -261,17 +261,17 @@ class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
 
 
 def _variant_of_pods(row: EvaluatedConstraint, view: ClassEvaluation, number: int, term: TopologyTerm) -> TermVariant:
-    shape = view.shape
+    pod_class = view.shape
     return TermVariant(
         term=term,
-        authored=shape.splits[row.index].authored,
+        authored=pod_class.splits[row.index].authored,
         effective=view.effective[row.index],
-        labels=shape.labels,
-        kind="" if shape.owner is None else shape.owner.kind,
-        scheduler_name=shape.scheduler_name,
-        stored=shape.stored,
+        labels=pod_class.labels,
+        kind="" if pod_class.owner is None else pod_class.owner.kind,
+        scheduler_name=pod_class.scheduler_name,
+        stored=pod_class.stored,
         number=number,
-        first=all(earlier.default for earlier in shape.clauses[: row.index]),
+        first=all(earlier.default for earlier in pod_class.clauses[: row.index]),
         row=row,
         view=view,
     )

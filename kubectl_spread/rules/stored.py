@@ -23,8 +23,10 @@ def refused_pods(
     pods: list[PodRecord] = []
     errors: dict[str, None] = {}
     for row in subject.rows:
-        shapes = [view.shape for view, _ in row.views if view.shape.stored is stored]
-        refused = {shape: texts for shape in shapes if (texts := _messages(answer(shape), subject.path))}
+        pod_classes = [view.shape for view, _ in row.views if view.shape.stored is stored]
+        refused = {
+            pod_class: texts for pod_class in pod_classes if (texts := _messages(answer(pod_class), subject.path))
+        }
         for pod in row.pods if refused else ():
             if messages := refused.get(pod.shape):
                 pods.append(pod)

@@ -1,1 +1,1 @@
-"""Read from a live cluster what a run needs. It may import `audit`, `sources` and what lies below."""
+"""How is a live cluster read? It may import the modules of `app`, and all rooms below `app`."""

@@ -1,1 +1,1 @@
-"""``check --watch``: read the cluster again and again, and draw each answer. It may import what commands import."""
+"""``check --watch``: read the cluster again and again, and show each report. It may import what commands may."""

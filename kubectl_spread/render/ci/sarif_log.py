@@ -1,4 +1,4 @@
-"""The parts of a SARIF 2.1.0 log that are written; the names are those of the specification.
+"""The parts of a SARIF 2.1.0 log that the format has here, by their names in the specification.
 
 Source: https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/sarif-v2.1.0-errata01-os-complete.html
 """

@@ -32,14 +32,14 @@ def facts(cluster: Cluster) -> list[tuple[str, str]]:
     """Return facts about the cluster as names and values, without unknown ones and without the title."""
     nodes = {"listed": _nodes(cluster), "inferred": "domains from pod labels", "none": "none"}
     named_values = [
-        ("Cluster", _known(cluster.name)),
-        ("Context", _known(cluster.context)),
-        ("Cluster UID", _known(cluster.uid)),
-        ("Read at", _known(cluster.read_at)),
-        ("Namespace", _known(cluster.namespace)),
-        ("Kubernetes", _known(cluster.server_version)),
+        ("Cluster", _value_or_none(cluster.name)),
+        ("Context", _value_or_none(cluster.context)),
+        ("Cluster UID", _value_or_none(cluster.uid)),
+        ("Read at", _value_or_none(cluster.read_at)),
+        ("Namespace", _value_or_none(cluster.namespace)),
+        ("Kubernetes", _value_or_none(cluster.server_version)),
         ("Evaluated as", about.evaluated_as(cluster)),
-        ("Compared with", _known(cluster.compared_with)),
+        ("Compared with", _value_or_none(cluster.compared_with)),
         ("Feature gates", _GATES[cluster.gates_source]),
         ("Nodes", nodes[cluster.nodes]),
         ("Revision of pods", cluster.resource_versions.get("pods")),
@@ -52,7 +52,7 @@ def facts(cluster: Cluster) -> list[tuple[str, str]]:
 
 def _nodes(cluster: Cluster) -> str:
     """Return the number of listed nodes and of their zones."""
-    number, zones = _known(cluster.node_count) or 0, _known(cluster.zone_count)
+    number, zones = _value_or_none(cluster.node_count) or 0, _value_or_none(cluster.zone_count)
     return f"{number} in {plural(zones, 'zone')}" if zones else str(number)
 
 
@@ -125,7 +125,7 @@ class Rows(msgspec.Struct):
 
     def add(self, row: Row) -> None:
         """Add a row."""
-        domains = None if words.matches_nothing(row) else _known(row.domains)
+        domains = None if words.matches_nothing(row) else _value_or_none(row.domains)
         shared: Record = {
             "workload": self._workload(row),
             "domains": None if domains is None else self._set_of(domains),
@@ -160,7 +160,7 @@ def rows(report_rows: Sequence[Row]) -> Rows:
 
 def _pattern(row: Row) -> str | None:
     """Return ``1`` for each domain where the next pod may go, else ``0``; None if the report only counts domains."""
-    following, domains = _known(row.next), _known(row.domains)
+    following, domains = _value_or_none(row.next), _value_or_none(row.domains)
     if following is None or domains is None or isinstance(following.allowed, int):
         return None
     allowed = frozenset(following.allowed)
@@ -172,30 +172,30 @@ def _clause(row: Row) -> Record:
         "clause": words.clause(row),
         "key": words.safe(row.topology_key),
         "path": words.short_path(row.path),
-        "maxSkew": _known(row.max_skew),
-        "minDomains": _known(row.min_domains),
-        "nodeAffinityPolicy": _shown(row.node_affinity_policy),
-        "nodeTaintsPolicy": _shown(row.node_taints_policy),
+        "maxSkew": _value_or_none(row.max_skew),
+        "minDomains": _value_or_none(row.min_domains),
+        "nodeAffinityPolicy": _safe_text(row.node_affinity_policy),
+        "nodeTaintsPolicy": _safe_text(row.node_taints_policy),
     }
 
 
 def _counted(row: Row) -> Record:
-    following = _known(row.next)
+    following = _value_or_none(row.next)
     return {
         "pods": row.pod_count,
         "pending": row.pending,
-        "terminating": _known(row.terminating),
-        "emptyDomains": _known(row.empty_domains),
-        "minMatchNum": _known(row.min_match_num),
-        "selfMatchNum": _known(row.self_match_num),
-        "skew": None if words.matches_nothing(row) else _known(row.skew),
-        "lowerBound": _known(row.lower_bound),
+        "terminating": _value_or_none(row.terminating),
+        "emptyDomains": _value_or_none(row.empty_domains),
+        "minMatchNum": _value_or_none(row.min_match_num),
+        "selfMatchNum": _value_or_none(row.self_match_num),
+        "skew": None if words.matches_nothing(row) else _value_or_none(row.skew),
+        "lowerBound": _value_or_none(row.lower_bound),
         "allowedNumber": following.allowed if following and isinstance(following.allowed, int) else None,
     }
 
 
 def _selectors(row: Row) -> Record:
-    selector, diff = row.selector, _known(row.diff)
+    selector, diff = row.selector, _value_or_none(row.diff)
     return {
         "authored": _described(selector.authored),
         "merged": _described(selector.merged),
@@ -211,10 +211,10 @@ def _described(selector: LabelSelector | UnsetType | None) -> str | None:
     return None if selector is UNSET else words.safe(labels.describe(selector))
 
 
-def _shown(text: str | UnsetType) -> str | None:
+def _safe_text(text: str | UnsetType) -> str | None:
     return words.safe(text) if isinstance(text, str) else None
 
 
-def _known(value: _T | UnsetType) -> _T | None:
+def _value_or_none(value: _T | UnsetType) -> _T | None:
     """Return the value of a field, or None if it does not apply."""
     return None if isinstance(value, UnsetType) else value

@@ -1,4 +1,4 @@
-"""The rows of ``explain``: selectors and their diff, verdicts with who changed a label, and the table of domains."""
+"""The rows of ``explain``: selectors and their diff, verdicts and the writers of labels, and the table of domains."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""SPR2xx: the constraint or template by itself."""
+"""SPR2xx: constraints and templates, whatever the pods and nodes are."""

@@ -1,4 +1,4 @@
-"""SPR2xx: constraints that count all revisions together, or each pod by itself."""
+"""SPR2xx: constraints that count all revisions together, or only one pod."""
 
 from __future__ import annotations
 

@@ -63,8 +63,8 @@ def _repeated_key(subject: RuleInput) -> Iterator[Evidence]:
     yield from together(mismatches, Severity.INFO)
 
 
-def _repeats(clause: TopologyTerm) -> bool:
-    keys = (clause.match_label_keys, clause.mismatch_label_keys)
+def _repeats(term: TopologyTerm) -> bool:
+    keys = (term.match_label_keys, term.mismatch_label_keys)
     return any(len(listed) > len(set(listed)) for listed in keys if len(listed) > 1)
 
 

@@ -1,1 +1,1 @@
-"""SPR3xx: where pods are, and where the next one may go."""
+"""SPR3xx: the nodes where pods are, and those where the next one may go."""

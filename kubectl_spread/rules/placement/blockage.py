@@ -16,7 +16,7 @@ from kubectl_spread.kube.scheduler.podtopologyspread import Spread, let_in
 class Blockage(msgspec.Struct, frozen=True):
     """No node that the pods could use passes their hard constraints.
 
-    ``path`` is that of the first constraint that refuses a node; there is a ``conflict`` if each constraint by itself
+    ``path`` is the path of the first constraint that refuses a node. There is a ``conflict`` if each constraint alone
     would allow some node.
     """
 

@@ -38,12 +38,12 @@ def _too_few_domains(subject: RuleInput) -> Iterator[Evidence]:
 
 def _left_out(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> str:
     """Return the domains whose nodes the constraint's policies leave out, each with the reasons."""
-    shape, key = row.views[0][0].shape, spread.constraint.topology_key
+    pod_class, key = row.views[0][0].shape, spread.constraint.topology_key
     outside: dict[str, list[Obstacle | None]] = {}
     for node in audit.nodes.nodes:
         domain = node.metadata.labels.get(key)
         if domain is not None and domain not in spread.match_num:
-            outside.setdefault(domain, []).append(audit.obstacles.of(shape, node.metadata.name))
+            outside.setdefault(domain, []).append(audit.obstacles.of(pod_class, node.metadata.name))
     texts = [f"{value(domain)} ({obstacles.summary(there)})" for domain, there in sorted(outside.items()) if any(there)]
     return f"; left out: {', '.join(texts)}" if texts else ""
 

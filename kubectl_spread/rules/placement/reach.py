@@ -24,9 +24,9 @@ def _keyless_nodes(subject: RuleInput) -> Iterator[Evidence]:
         key = spread.constraint.topology_key
         if spread.constraint.lenient:
             continue
-        shapes = [view.shape for view, _ in row.views]
+        pod_classes = [view.shape for view, _ in row.views]
         lacking = subject.audit.nodes.lacking(key)
-        keyless = [node for node in lacking if _schedulable(subject.audit, shapes[0].placement, node)]
+        keyless = [node for node in lacking if _schedulable(subject.audit, pod_classes[0].placement, node)]
         all_of_them = len(keyless) == len(subject.audit.nodes.nodes)
         # Where a hard constraint refuses every node, the pods find none: SPR303 says so.
         if keyless and not (all_of_them and spread.constraint.hard):

@@ -1,1 +1,1 @@
-"""SPR1xx: the stored selector against the one that the API server would store."""
+"""SPR1xx: stored selectors, compared with those that the API server would store today."""

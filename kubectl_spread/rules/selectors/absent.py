@@ -33,22 +33,24 @@ def _absent_key(subject: RuleInput) -> Iterator[Evidence]:
                 members_by_key.setdefault(key.key, []).append(member)
     if members_by_key:
         members = [member for lacking in members_by_key.values() for member in lacking]
-        shape, clause = members[0].pod.shape, members[0].clause
-        kind = "" if shape.owner is None else shape.owner.kind
-        values = _values(members_by_key, clause.match_label_keys, kind)
+        pod_class, term = members[0].pod.shape, members[0].clause
+        kind = "" if pod_class.owner is None else pod_class.owner.kind
+        values = _values(members_by_key, term.match_label_keys, kind)
         yield Evidence(
-            tuple(sorted({member.pod.name for member in members})), values, fix=_fix(members_by_key, kind, shape.labels)
+            tuple(sorted({member.pod.name for member in members})),
+            values,
+            fix=_fix(members_by_key, kind, pod_class.labels),
         )
 
 
 def _absent_from_template(path: FieldPath, template: Template) -> Iterator[Evidence]:
-    for clause in template.clauses:
-        if clause.path != path or clause.selector is None:
+    for term in template.clauses:
+        if term.path != path or term.selector is None:
             continue
-        authored = labelselectors.keys(clause.selector)
-        keys = {*clause.match_label_keys} - authored | {*clause.mismatch_label_keys}
+        authored = labelselectors.keys(term.selector)
+        keys = {*term.match_label_keys} - authored | {*term.mismatch_label_keys}
         if absent := keys - template.labels.keys() - BINDING_KEYS:
-            values = _values(absent, clause.match_label_keys, template.kind)
+            values = _values(absent, term.match_label_keys, template.kind)
             yield Evidence((), values, fix=_fix(absent, template.kind, template.labels))
 
 

@@ -47,8 +47,8 @@ def _binding_key(subject: RuleInput) -> Iterator[Evidence]:
 
 
 def _of_binding(variant: TermVariant) -> list[str]:
-    clause = variant.term
-    keys = dict.fromkeys((*clause.match_label_keys, *clause.mismatch_label_keys))
+    term = variant.term
+    keys = dict.fromkeys((*term.match_label_keys, *term.mismatch_label_keys))
     return [key for key in keys if key in BINDING_KEYS - _named(variant) - variant.labels.keys()]
 
 

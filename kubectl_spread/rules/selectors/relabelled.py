@@ -48,16 +48,16 @@ def _relabelled(subject: RuleInput, verdict: Verdict) -> Iterator[Evidence]:
 
 def _effect(members: Sequence[EvaluatedPod], key: KeyVerdict, verdict: Verdict, siblings: int) -> tuple[Severity, str]:
     """Return the severity and the effect of a selector that no longer fits the labels, for the most affected pods."""
-    clause = members[0].clause
+    term = members[0].clause
     old = _old(members, verdict)
     pending = [member.pod for member in members if not member.pod.node and member.pod.shape.known_scheduler]
-    if clause.spread and pending:
-        return Severity.ERROR, _effect_on_pending(pending, key, verdict, old, clause.topology_key)
-    if clause.required and not clause.spread:
+    if term.spread and pending:
+        return Severity.ERROR, _effect_on_pending(pending, key, verdict, old, term.topology_key)
+    if term.required and not term.spread:
         return Severity.ERROR, f"The required term still acts on {_selected_pods(key, old)}."
     severity = Severity.WARNING if siblings else Severity.INFO
-    if clause.spread:
-        return severity, _effect_on_running(members, siblings, old, clause.topology_key)
+    if term.spread:
+        return severity, _effect_on_running(members, siblings, old, term.topology_key)
     siblings_text = f" {_siblings_text(members, siblings, old)}." if siblings else ""
     return severity, f"The preferred term still scores by {_selected_pods(key, old)}.{siblings_text}"
 
@@ -141,7 +141,7 @@ def _selectors(subject: RuleInput, *, except_for: Container[str]) -> list[tuple[
 
 def _selector_at(path: FieldPath, pod: PodRecord, audit: Audit) -> list[LabelSelector | None]:
     effective = audit.views.of(pod.shape).effective
-    return [selector for clause, selector in zip(pod.shape.clauses, effective, strict=True) if clause.path == path]
+    return [selector for term, selector in zip(pod.shape.clauses, effective, strict=True) if term.path == path]
 
 
 STALE_LABEL: Final = Rule(

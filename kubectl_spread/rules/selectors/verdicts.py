@@ -69,8 +69,8 @@ def _unmerged(subject: RuleInput) -> Iterator[Evidence]:
 
 def _late_label(subject: RuleInput) -> Iterator[Evidence]:
     for evidence in _missing(subject, Verdict.LATE_LABEL):
-        clause = subject.rows[0].clause
-        active = clause.required and not clause.spread
+        term = subject.rows[0].clause
+        active = term.required and not term.spread
         yield Evidence(evidence.pods, evidence.values, Severity.WARNING if active else Severity.INFO)
 
 

@@ -129,8 +129,8 @@ def _age(pod: PodRecord) -> tuple[datetime, str]:
 def _namespace_selector_twice(subject: RuleInput) -> Iterator[Evidence]:
     """Yield new pods with a term that would act on every namespace."""
     minor = _minor_that_matches_twice(subject)
-    terms = [clause for clause in subject.terms if not clause.spread and clause.selector is not None]
-    selectors = [clause.namespace_selector for clause in terms if clause.namespace_selector is not None]
+    terms = [term for term in subject.terms if not term.spread and term.selector is not None]
+    selectors = [term.namespace_selector for term in terms if term.namespace_selector is not None]
     unlabelled = [
         selector
         for selector in selectors

@@ -35,7 +35,7 @@ _REPLACE: Final = "delete, eviction, status and binding still work; after the ch
 _GATED_FIELDS: Final = ("matchLabelKeys", "minDomains", "nodeAffinityPolicy", "nodeTaintsPolicy")
 """The fields of a spread constraint that an API server may drop."""
 Answers = tuple[AdmissionCheck, AdmissionCheck]
-"""The API server that refuses, and the one that does not."""
+"""The checks of the API server that refuses, and of the API server that does not."""
 
 
 def _scheduler_skip(subject: RuleInput) -> Iterator[Evidence]:
@@ -142,7 +142,7 @@ def _only_first(
 ) -> Callable[[PodClass], Refusals]:
     """Return a function that returns the first API server's refusals of a class that the second accepts."""
     refusing, accepting = answers
-    return lambda shape: () if ask(accepting, shape) else ask(refusing, shape)
+    return lambda pod_class: () if ask(accepting, pod_class) else ask(refusing, pod_class)
 
 
 def _counted_differently(subject: RuleInput) -> Iterator[Evidence]:
@@ -157,10 +157,10 @@ def _counted_differently(subject: RuleInput) -> Iterator[Evidence]:
             then = f"{_count_text(worst.then)}{_effect(worst)}"
             weight = Severity.ERROR if worst.blocks else _weight(hard=worst.now.constraint.hard)
             yield Evidence(tuple(sorted(pods)), values | {"then": then} | minors, weight, _fix_of_empty(worst))
-        for clause, now_stored, then_stored in () if differences else _stored_differently(subject, comparison):
+        for term, now_stored, then_stored in () if differences else _stored_differently(subject, comparison):
             pods = {pod.name for row in subject.rows for pod in row.pods if not pod.shape.stored}
-            values = {"topology_key": clause.topology_key, "now": now_stored, "then": then_stored}
-            yield Evidence(tuple(sorted(pods)), values | minors, _weight(hard=clause.required))
+            values = {"topology_key": term.topology_key, "now": now_stored, "then": then_stored}
+            yield Evidence(tuple(sorted(pods)), values | minors, _weight(hard=term.required))
             return
 
 
@@ -238,23 +238,23 @@ def _count_text(spread: Spread) -> str:
 def _stored_differently(subject: RuleInput, comparison: Comparison) -> Iterator[tuple[TopologyTerm, str, str]]:
     """Yield spread constraints of a template or manifest whose fields would differ in new pods, with both in words."""
     behaviours = (subject.audit.context.behaviour, comparison.behaviour)
-    for spec, clauses in _written(subject):
-        index = next((index for index, clause in enumerate(clauses) if clause.path == subject.path), None)
-        if index is not None and clauses[index].spread and not clauses[index].default:
+    for spec, terms in _written(subject):
+        index = next((index for index, term in enumerate(terms) if term.path == subject.path), None)
+        if index is not None and terms[index].spread and not terms[index].default:
             now, then = (
                 strategy.drop_disabled_fields(spec, behaviour).topology_spread_constraints[index]
                 for behaviour in behaviours
             )
             if now != then:
-                yield clauses[index], _fields(now, then), _fields(then, now)
+                yield terms[index], _fields(now, then), _fields(then, now)
 
 
 def _written(subject: RuleInput) -> Iterator[tuple[PodSpec, tuple[TopologyTerm, ...]]]:
     if subject.template is not None:
         yield subject.template.spec, subject.template.clauses
-    for shape in (view.shape for row in subject.rows for view, _ in row.views):
-        if not (shape.stored or subject.audit.acceptance.manifests(shape)):
-            yield shape.written, shape.clauses
+    for pod_class in (view.shape for row in subject.rows for view, _ in row.views):
+        if not (pod_class.stored or subject.audit.acceptance.manifests(pod_class)):
+            yield pod_class.written, pod_class.clauses
 
 
 def _fields(constraint: TopologySpreadConstraint, other: TopologySpreadConstraint) -> str:
