@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
+from heapq import nsmallest
+from operator import itemgetter
 from typing import Final
 
 import msgspec
@@ -126,12 +128,16 @@ def judge(
     Without ``provenance`` a missing requirement stays ``unmerged``, whatever its reason.
     """
     parts = tuple(zip(clauses, splits, strict=True))
+    owners: dict[str, list[LabelOwner]] = {}
+    for owner in provenance.owners if provenance is not None else ():
+        owners.setdefault(owner.key, []).append(owner)
     judge_of_pod = _Judge(
         labels=labels,
         bound=bound,
         context=context,
         provenance=provenance,
-        spread_merged=frozenset(key for clause, part in parts if clause.spread for key in part.tail),
+        owners=owners,
+        spread_merged=_first_two(key for clause, part in parts if clause.spread for key in part.tail),
         affinity_merged=frozenset(key for clause, part in parts if not clause.spread for key in part.tail),
     )
     return tuple(
@@ -160,7 +166,8 @@ class _Judge(msgspec.Struct, frozen=True):
     bound: bool
     context: ServerFacts
     provenance: Provenance | None
-    spread_merged: frozenset[Key]
+    owners: Mapping[str, Sequence[LabelOwner]]
+    spread_merged: tuple[Key, ...]
     affinity_merged: frozenset[Key]
 
     def key_verdict(self, key: Key, clause: TopologyTerm, split: SelectorParts) -> KeyVerdict:
@@ -183,7 +190,7 @@ class _Judge(msgspec.Struct, frozen=True):
         operator, name = key
         if clause.selector is None:
             return _certain(Verdict.NO_SELECTOR, "labelSelector is not set")
-        mentions = _mentions(clause, name)
+        mentions = clause.mentions[name]
         if operator is Operator.IN and mentions > 1:
             return _certain(Verdict.DUPLICATE, f"{name} stands {mentions} times in the selector")
         if key in split.tail:
@@ -214,9 +221,9 @@ class _Judge(msgspec.Struct, frozen=True):
         """Return why a spread selector lacks a key whose label exists, as far as it can be proven."""
         if key in split.handwritten:
             return _certain(Verdict.LATE_LABEL, "another constraint of this pod names the key by hand")
-        others = sorted(name for _, name in self.spread_merged - {key})
-        if others:
-            return _certain(Verdict.LATE_LABEL, f"the merge ran at creation: {others[0]} is merged")
+        other = next((merged for merged in self.spread_merged if merged != key), None)
+        if other is not None:
+            return _certain(Verdict.LATE_LABEL, f"the merge ran at creation: {other[1]} is merged")
         if self.context.gates_known and not self.context.behaviour.merges_spread_selectors:
             return Verdict.MERGE_OFF, Confidence.LIKELY, ("the merge is switched off by feature gates",)
         if self.provenance is not None:
@@ -228,7 +235,7 @@ class _Judge(msgspec.Struct, frozen=True):
 
     def _present_at_creation(self, key: Key, provenance: Provenance) -> str | None:
         _, name = key
-        if name not in BINDING_KEYS and any(owner.key == name and owner.at_creation for owner in provenance.owners):
+        if name not in BINDING_KEYS and any(owner.at_creation for owner in self.owners.get(name, ())):
             return f"managedFields: {name} was set when the pod was created"
         if name in REVISION_KEYS:
             return f"{name} is set by the controller that creates the pod"
@@ -240,13 +247,7 @@ class _Judge(msgspec.Struct, frozen=True):
 
     def _changed_by(self, name: str) -> LabelOwner | None:
         """Return the manager that wrote the label last after creation."""
-        if self.provenance is None:
-            return None
-        later = [
-            owner
-            for owner in self.provenance.owners
-            if owner.key == name and not owner.at_creation and owner.time is not None
-        ]
+        later = [owner for owner in self.owners.get(name, ()) if not owner.at_creation and owner.time is not None]
         return max(later, key=lambda owner: (owner.time or MERGE_RELEASED, owner.manager), default=None)
 
 
@@ -256,18 +257,15 @@ LABEL_MAY_HAVE_CHANGED: Final = frozenset({Verdict.STALE_LABEL, Verdict.LATE_LAB
 """Verdicts on a label that may have been written after the pod was created; managedFields names the manager."""
 
 
-def _mentions(clause: TopologyTerm, name: str) -> int:
-    """Count how often the stored selector names a key, in matchLabels and matchExpressions."""
-    if clause.selector is None:
-        return 0
-    expressions = sum(1 for item in clause.selector.match_expressions if item.key == name)
-    return expressions + (name in clause.selector.match_labels)
-
-
 def _authored_evidence(key: Key, split: SelectorParts) -> tuple[str, ...]:
     if key in split.handwritten:
         return ("another constraint of this pod that names the key lacks it: not a merge",)
     return ("the author's own requirement on this key",)
+
+
+def _first_two(keys: Iterable[Key]) -> tuple[Key, ...]:
+    """Return the first two of some keys by label: so many suffice to name another one than any key."""
+    return tuple(nsmallest(2, set(keys), key=itemgetter(1)))
 
 
 def _older_than_the_merge(provenance: Provenance, merge_since: datetime | None) -> str | None:

@@ -12,7 +12,7 @@ from kubectl_spread.audit.snapshot.ownership import controller
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.tails import SelectorParts, split
 from kubectl_spread.audit.snapshot.terms import TopologyTerm, clauses
-from kubectl_spread.kube.api.labels import Labels
+from kubectl_spread.kube.api.labels import Labels, Operator
 from kubectl_spread.kube.api.types import Affinity, Pod, PodSpec
 from kubectl_spread.kube.scheduler import nodeaffinity
 from kubectl_spread.kube.scheduler.configuration import Profile
@@ -103,7 +103,8 @@ def _unsettled_keys(
         key
         for clause, part in zip(terms, splits, strict=True)
         for key in (*clause.match_label_keys, *clause.mismatch_label_keys)
-        if labels.get(key) not in {value for (_, name), value in part.tail.items() if name == key}
+        if key not in labels
+        or all(labels[key] != part.tail.get((operator, key)) for operator in (Operator.IN, Operator.NOT_IN))
     )
 
 

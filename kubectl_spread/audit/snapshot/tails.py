@@ -7,13 +7,14 @@ requirement was written by hand: a creation merges a key into every term that na
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api.labels import Operator
-from kubectl_spread.kube.api.types import LabelSelector, LabelSelectorRequirement
+from kubectl_spread.kube.api.types import LabelSelector
 
 Key = tuple[Operator, str]
 """The operator that the merge writes, and the label key."""
@@ -39,53 +40,60 @@ def keys_of(clause: TopologyTerm) -> tuple[Key, ...]:
 
 def split(clauses: Sequence[TopologyTerm]) -> tuple[SelectorParts, ...]:
     """Split the selectors of all terms of one pod, in their order."""
-    handwritten: dict[bool, frozenset[Key]] = {True: frozenset(), False: frozenset()}
-    while True:
-        tails = [_tail(clause, handwritten[clause.spread]) for clause in clauses]
-        extended = {kind: handwritten[kind] | _contradicted(clauses, tails, spread=kind) for kind in (True, False)}
-        if extended == handwritten:
-            break
-        handwritten = extended
+    tails = [_tail(clause) for clause in clauses]
+    handwritten = _handwritten(clauses, tails)
     return tuple(
         SelectorParts(
             authored=_without_tail(clause.selector, len(tail)),
-            tail={(Operator(item.operator), item.key): item.values[0] for item in tail},
-            handwritten=handwritten[clause.spread],
+            tail=dict(reversed(tail.items())),
+            handwritten=frozenset(handwritten[clause.spread]),
         )
         for clause, tail in zip(clauses, tails, strict=True)
     )
 
 
-def _tail(clause: TopologyTerm, handwritten: frozenset[Key]) -> tuple[LabelSelectorRequirement, ...]:
+def _tail(clause: TopologyTerm) -> dict[Key, str]:
     """Walk back from the end: NotIn over mismatchLabelKeys, then In over matchLabelKeys, each key once."""
+    tail: dict[Key, str] = {}
     if clause.selector is None:
-        return ()
-    remaining = [key for key in keys_of(clause) if key not in handwritten]
-    expressions = clause.selector.match_expressions
-    length = 0
-    for requirement in reversed(expressions):
+        return tail
+    order = {key: number for number, key in enumerate(keys_of(clause))}
+    before = len(order)
+    for requirement in reversed(clause.selector.match_expressions):
         if len(requirement.values) != 1 or requirement.operator not in (Operator.IN, Operator.NOT_IN):
             break
         key = (Operator(requirement.operator), requirement.key)
-        if key not in remaining:
+        if order.get(key, before) >= before:
             break
-        del remaining[remaining.index(key) :]
-        length += 1
-    return expressions[len(expressions) - length :]
+        before = order[key]
+        tail[key] = requirement.values[0]
+    return tail
 
 
-def _contradicted(
-    clauses: Sequence[TopologyTerm], tails: Sequence[tuple[LabelSelectorRequirement, ...]], *, spread: bool
-) -> frozenset[Key]:
-    """Return the keys that are in the tail of one term and missing from the tail of another term that names them."""
-    present: set[Key] = set()
-    missing: set[Key] = set()
+def _handwritten(clauses: Sequence[TopologyTerm], tails: Sequence[dict[Key, str]]) -> Mapping[bool, set[Key]]:
+    """Return the keys of spread constraints and of terms that no merge wrote, and take them out of the tails.
+
+    Such a key is in the tail of one term and missing from the tail of another term that names it. A tail ends at such
+    a key, which may show that further keys were written by hand.
+    """
+    handwritten: dict[bool, set[Key]] = {True: set(), False: set()}
+    naming: dict[tuple[bool, Key], list[dict[Key, str]]] = {}
     for clause, tail in zip(clauses, tails, strict=True):
-        if clause.spread is spread and clause.selector is not None:
-            merged = {(Operator(item.operator), item.key) for item in tail}
-            present |= merged
-            missing |= set(keys_of(clause)) - merged
-    return frozenset(present & missing)
+        for key in keys_of(clause) if clause.selector is not None else ():
+            naming.setdefault((clause.spread, key), []).append(tail)
+    present = Counter((clause.spread, key) for clause, tail in zip(clauses, tails, strict=True) for key in tail)
+    suspects: Iterable[tuple[bool, Key]] = naming
+    while contradicted := [place for place in suspects if 0 < present[place] < len(naming[place])]:
+        shortened: dict[tuple[bool, Key], None] = {}
+        for spread, key in contradicted:
+            handwritten[spread].add(key)
+            for tail in naming[spread, key]:
+                while key in tail:
+                    place = (spread, tail.popitem()[0])
+                    present[place] -= 1
+                    shortened[place] = None
+        suspects = shortened
+    return handwritten
 
 
 def _without_tail(selector: LabelSelector | None, length: int) -> LabelSelector | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cached_property
 
 import msgspec
@@ -45,6 +46,13 @@ class TopologyTerm(msgspec.Struct, frozen=True, dict=True):
     def keyed(self) -> bool:
         """Whether the API server has keys to merge into the selector."""
         return bool(self.match_label_keys or self.mismatch_label_keys)
+
+    @cached_property
+    def mentions(self) -> Counter[str]:
+        """How often the stored selector names each key, in matchLabels and matchExpressions."""
+        if self.selector is None:
+            return Counter()
+        return Counter((*self.selector.match_labels, *(item.key for item in self.selector.match_expressions)))
 
     @cached_property
     def parse_error(self) -> tuple[str, str] | None:

@@ -6,7 +6,7 @@ validatePodAffinityTerm.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 import msgspec
@@ -130,16 +130,20 @@ def _spec_errors(spec: PodSpec, rules: _Rules, path: FieldPath) -> Iterator[Fiel
         yield from _affinity_errors(spec.affinity.pod_affinity, path / "affinity" / "podAffinity", rules)
         yield from _affinity_errors(spec.affinity.pod_anti_affinity, path / "affinity" / "podAntiAffinity", rules)
     constraints = spec.topology_spread_constraints
+    last_index = {_pair(constraint): index for index, constraint in enumerate(constraints)}
     for index, constraint in enumerate(constraints):
         here = path / "topologySpreadConstraints" / index
-        yield from _constraint_errors(constraint, constraints[index + 1 :], here, rules)
+        repeated = last_index[_pair(constraint)] > index
+        yield from _constraint_errors(constraint, here, rules, repeated=repeated)
+
+
+def _pair(constraint: TopologySpreadConstraint) -> tuple[str, str]:
+    """Return what no two constraints of a pod may have in common."""
+    return constraint.topology_key, constraint.when_unsatisfiable
 
 
 def _constraint_errors(
-    constraint: TopologySpreadConstraint,
-    following: Iterable[TopologySpreadConstraint],
-    path: FieldPath,
-    rules: _Rules,
+    constraint: TopologySpreadConstraint, path: FieldPath, rules: _Rules, *, repeated: bool
 ) -> Iterator[FieldError]:
     action = constraint.when_unsatisfiable
     if constraint.max_skew <= 0:
@@ -148,10 +152,9 @@ def _constraint_errors(
         yield field.required(path / "topologyKey", "can not be empty")
     if action not in _ACTIONS:
         yield field.unsupported(path / "whenUnsatisfiable", action, _ACTIONS)
-    pair = (constraint.topology_key, action)
-    if any(pair == (other.topology_key, other.when_unsatisfiable) for other in following):
+    if repeated:
         where = path / "{topologyKey, whenUnsatisfiable}"
-        yield field.duplicate(where, f"{{{pair[0]}, {pair[1]}}}")
+        yield field.duplicate(where, f"{{{constraint.topology_key}, {action}}}")
     if constraint.min_domains is not None:
         yield from _min_domains_errors(constraint.min_domains, action, path / "minDomains")
     for name, policy in (
@@ -209,8 +212,9 @@ def _merged_key_errors(
             if requirement.key in seen and requirement.key in last_index:
                 yield field.invalid(path / last_index[requirement.key], requirement.key, _MATCH_OVERLAP)
             seen.add(requirement.key)
+    mismatched = frozenset(mismatch)
     for index, key in enumerate(match):
-        if key in mismatch:
+        if key in mismatched:
             detail = "exists in both matchLabelKeys and mismatchLabelKeys"
             yield field.invalid(path / "matchLabelKeys" / index, key, detail)
 

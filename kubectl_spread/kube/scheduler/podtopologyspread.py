@@ -297,17 +297,15 @@ def effective_selector(
         for key in match_label_keys
         if key in labels
     )
-    seen = [
+    seen = {
         LabelSelectorRequirement(key=key, operator="In", values=(value,))
         for key, value in selector.match_labels.items()
-    ]
-    expressions = []
-    for requirement in (*selector.match_expressions, *current):
-        if requirement not in seen:
-            seen.append(requirement)
-            expressions.append(requirement)
-    kept = tuple(expressions)
-    return selector if kept == selector.match_expressions else replace_field(selector, match_expressions=kept)
+    }
+    distinct = dict.fromkeys((*selector.match_expressions, *current))
+    expressions = tuple(requirement for requirement in distinct if requirement not in seen)
+    if expressions == selector.match_expressions:
+        return selector
+    return replace_field(selector, match_expressions=expressions)
 
 
 def working_constraint(
