@@ -5,6 +5,7 @@ Rules grade it and ``explain`` prints it. A skew is one fact of the pods that ar
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping
 from enum import StrEnum
@@ -12,9 +13,8 @@ from enum import StrEnum
 import msgspec
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
-from kubectl_spread.audit.evaluation.obstacles import Obstacle
 from kubectl_spread.audit.snapshot.records import PodRecord
-from kubectl_spread.diagnosis.skew_fix import Closing, obstacles_below
+from kubectl_spread.diagnosis.skew_fix import Closing, why_not
 from kubectl_spread.kube.scheduler.podtopologyspread import Spread
 
 
@@ -34,7 +34,7 @@ class Skew(msgspec.Struct, frozen=True):
         domains: The fullest domains in which the workload has pods, by value.
         pods: Its pods there that count, by name.
         must_go: How many of all pods that are counted have to be placed again at least.
-        below: What keeps the pods from every lower domain; None: some node there would take one.
+        kept_away: Why no node of a lower domain takes one of the pods; None: some node would.
         passing: Why the skew will pass; None: it will not.
     """
 
@@ -43,7 +43,7 @@ class Skew(msgspec.Struct, frozen=True):
     domains: tuple[str, ...]
     pods: tuple[PodRecord, ...]
     must_go: int
-    below: list[Obstacle] | None
+    kept_away: str | None
     passing: Passing | None
 
 
@@ -54,13 +54,16 @@ def skew_of(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> Skew | No
     pods = in_the_fullest(row, spread, audit)
     if not pods:
         return None
+    closing = Closing(row, spread, audit, moving=True)
+    # Workloads by the thousand may share a constraint, and nodes answer all of them alike.
+    ending = audit.counted.of(row.namespace, spread).remember(closing.question, lambda: _ending(closing, spread))
     return Skew(
         row=row,
         spread=spread,
         domains=tuple(sorted({spread.domains.value_of[pod.node] for pod in pods})),
         pods=pods,
-        must_go=_must_go(row, spread, audit),
-        below=obstacles_below(row, spread, audit),
+        must_go=ending.must_go,
+        kept_away=ending.kept_away,
         passing=_passing(row, spread, audit),
     )
 
@@ -76,23 +79,35 @@ def in_the_fullest(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> tu
     return tuple(fullest)
 
 
-def _must_go(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> int:
-    """Return how many pods have to be placed again at least, were each placed where there are the fewest.
+class Ending(msgspec.Struct, frozen=True):
+    """How a skew may end: ``must_go`` and ``kept_away`` of a ``Skew``."""
 
-    Only domains with a node that would take one are filled.
+    must_go: int
+    kept_away: str | None
+
+
+def _ending(closing: Closing, spread: Spread) -> Ending:
+    """Return how a skew may end: only domains with a node that would take a pod are filled.
+
+    The fewest pods have to go if each is placed where there are the fewest.
     """
-    closing = Closing(row, spread, audit, moving=True)
     most, nodes = spread.match_num.most, dict[str, list[str]]()
     for node, domain in spread.domains.value_of.items():
         if spread.match_num[domain] < most - 1:
             nodes.setdefault(domain, []).append(node)
-    closed = {domain for domain, found in nodes.items() if closing.obstacles(found) is not None}
+    below = {domain: closing.obstacles(names) for domain, names in nodes.items()}
+    closed = {domain for domain, obstacles in below.items() if obstacles is not None}
     counts = Counter(spread.match_num.values())
     highest = sum(spread.match_num.values()) // len(spread.match_num)
     if closed:
         highest = min(highest, *(spread.match_num[domain] for domain in closed))
     highest = spread.constraint.minimum(highest, len(spread.match_num))
-    return fewest_moves(counts, max_skew=spread.constraint.max_skew, highest=highest)
+    return Ending(
+        must_go=fewest_moves(counts, max_skew=spread.constraint.max_skew, highest=highest),
+        kept_away=why_not([each for obstacles in below.values() for each in obstacles or ()])
+        if len(closed) == len(below)
+        else None,
+    )
 
 
 def fewest_moves(counts: Mapping[int, int], *, max_skew: int, highest: int) -> int:
@@ -104,11 +119,16 @@ def fewest_moves(counts: Mapping[int, int], *, max_skew: int, highest: int) -> i
         highest: The highest minimum that there may be in the end.
     """
 
-    def moves(minimum: int) -> int:
-        away = sum(number * max(0, pods - minimum - max_skew) for pods, number in counts.items())
-        return max(away, sum(number * max(0, minimum - pods) for pods, number in counts.items()))
+    def away(minimum: int) -> int:
+        return sum(number * max(0, pods - minimum - max_skew) for pods, number in counts.items())
 
-    return min(moves(minimum) for minimum in range(min(highest, *counts), highest + 1))
+    def arriving(minimum: int) -> int:
+        return sum(number * max(0, minimum - pods) for pods, number in counts.items())
+
+    # Of a higher minimum fewer pods have to leave and more have to come, so the fewest are where these cross.
+    minima = range(min(highest, *counts), highest + 1)
+    crossing = bisect_left(minima, x=True, key=lambda minimum: away(minimum) <= arriving(minimum))
+    return min(max(away(minimum), arriving(minimum)) for minimum in minima[max(0, crossing - 1) : crossing + 1])
 
 
 def _passing(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> Passing | None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import islice
 from typing import Final
+
+import msgspec
 
 from kubectl_spread.audit.evaluation import obstacles
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
@@ -27,22 +30,27 @@ class Closing:
         Of the next pod the other constraints are asked: ``spread`` itself refuses it, wherever it is free to go.
         """
         left = _in_the_fullest(row, spread) if moving else []
-        self._filters = [
-            filters
+        self._departures = [
+            departure
             for shape, hard in _kinds(row, audit)
-            for filters in _after_leaving(
+            for departure in _departures(
                 shape, [other for other in hard if moving or other.constraint != spread.constraint], left, audit
             )
         ]
+        self.question = tuple(departure.question for departure in self._departures)
+        """Equal for pods that get equal answers from all nodes, of whichever workload they are."""
 
     def obstacles(self, nodes: Iterable[str]) -> list[Obstacle] | None:
         """Return what keeps the pods from each of ``nodes``, by node; None: some node would take one."""
         found: list[Obstacle] = []
         for node in nodes:
-            refusals = [filters.first_refusal(node) for filters in self._filters]
-            if None in refusals:
-                return None
-            found += [_obstacle(refusal) for refusal in refusals[:1] if refusal is not None]
+            refusals: list[FirstRefusal] = []
+            for departure in self._departures:
+                refusal = departure.filters.first_refusal(node)
+                if refusal is None:
+                    return None
+                refusals.append(refusal)
+            found += [_obstacle(refusal) for refusal in refusals[:1]]
         return found
 
 
@@ -56,16 +64,6 @@ def _obstacle(refusal: FirstRefusal) -> Obstacle:
             return Obstacle(ObstacleKind.CONSTRAINED, text)
         case _:
             return Obstacle(ObstacleKind.REPELLED, AFFINITY_WORDS[refusal])
-
-
-def obstacles_below(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> list[Obstacle] | None:
-    """Return what keeps the row's pods from every node of the domains where one of them would lessen the skew.
-
-    That may be a hard constraint of the pods. None: some node would take one.
-    """
-    most = spread.match_num.most
-    lower = (node for node, domain in spread.domains.value_of.items() if spread.match_num[domain] < most - 1)
-    return Closing(row, spread, audit, moving=True).obstacles(lower)
 
 
 def obstacles_on(row: EvaluatedConstraint, nodes: Iterable[str], audit: Audit) -> list[Obstacle] | None:
@@ -106,22 +104,51 @@ def _kinds(row: EvaluatedConstraint, audit: Audit) -> Iterable[tuple[PodClass, l
     return kinds.values()
 
 
-def _after_leaving(
+class _Departure(msgspec.Struct, frozen=True, dict=True):
+    """Pods of one class after one of them, which may be ``None``, has left its domains.
+
+    ``lost`` names the domain of each count in which one pod less is counted.
+    """
+
+    shape: PodClass
+    gone: PodRecord | None
+    hard: Sequence[Spread]
+    lost: Sequence[str | None]
+    audit: Audit
+
+    @property
+    def question(self) -> object:
+        """A value that is equal for equal filters."""
+        concerned = self.audit.affinity.concerns(self.shape)
+        return (self.shape, self.gone if concerned else None, *map(id, self.hard), *self.lost)
+
+    @cached_property
+    def filters(self) -> NodeFilters:
+        """The filters that the pods have to pass, made only for as many departures as a node has to be asked about."""
+        after = [
+            spread if domain is None else spread.without({domain: 1})
+            for spread, domain in zip(self.hard, self.lost, strict=True)
+        ]
+        concerned = self.audit.affinity.concerns(self.shape)
+        refusals = (self.audit.affinity.refusals(self.shape, self.gone) or {}) if concerned else {}
+        return NodeFilters(self.shape, after, refusals, self.audit)
+
+
+def _departures(
     shape: PodClass, hard: Sequence[Spread], left: Iterable[PodRecord], audit: Audit
-) -> Iterator[NodeFilters]:
-    """Yield the filters for a pod of ``shape`` after one of the pods in ``left``, if there are any, is gone."""
+) -> Iterator[_Departure]:
+    """Yield what pods of ``shape`` may leave: one of the pods in ``left`` is gone, if there are any."""
     concerned = audit.affinity.concerns(shape)
     leavers: dict[object, PodRecord] = {}
     for pod in left:
-        domains = tuple(spread.domains.value_of.get(pod.node) for spread in hard)
-        leavers.setdefault((domains, pod.shape, pod.node if concerned else ""), pod)
+        lost = tuple(_domain_of(pod, spread) for spread in hard)
+        leavers.setdefault((lost, (pod.shape, pod.node) if concerned else None), pod)
     for gone in islice(leavers.values(), _LEAVERS) if concerned and leavers else leavers.values() or (None,):
-        after = hard if gone is None else [_without(spread, gone) for spread in hard]
-        yield NodeFilters(shape, after, (audit.affinity.refusals(shape, gone) or {}) if concerned else {}, audit)
+        lost = tuple(None if gone is None else _domain_of(gone, spread) for spread in hard)
+        yield _Departure(shape, gone, hard, lost, audit)
 
 
-def _without(spread: Spread, gone: PodRecord) -> Spread:
-    """Return a count after a bound pod of its namespace is gone."""
-    domain = spread.domains.value_of.get(gone.node)
-    counts = spread.constraint.counts and labelselectors.matches(spread.constraint.selector, gone.shape.labels)
-    return spread.without({domain: 1}) if counts and domain is not None else spread
+def _domain_of(pod: PodRecord, spread: Spread) -> str | None:
+    """Return the domain in which a constraint counts a bound pod of its namespace; None: it does not."""
+    counts = spread.constraint.counts and labelselectors.matches(spread.constraint.selector, pod.shape.labels)
+    return spread.domains.value_of.get(pod.node) if counts else None

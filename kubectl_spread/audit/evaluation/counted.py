@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from kubectl_spread.audit.evaluation.evaluators import Evaluator
 from kubectl_spread.audit.snapshot.digests import digest
@@ -19,6 +19,7 @@ from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler.podtopologyspread import Domains, Spread, counts_nothing
 
 _BARE: Final = "Pod"
+_T = TypeVar("_T")
 
 
 class Counted:
@@ -33,6 +34,13 @@ class Counted:
         self.spread = spread
         self._members = members
         self._numbers = numbers
+        self._remembered: dict[object, Any] = {}
+
+    def remember(self, question: object, answer: Callable[[], _T]) -> _T:
+        """Return the answer to a question about the count, which is worked out once."""
+        if question not in self._remembered:
+            self._remembered[question] = answer()
+        return cast("_T", self._remembered[question])
 
     def of_workload(self, workload: ObjectRef) -> Sequence[PodRecord]:
         """Return the pods of a workload, by name."""

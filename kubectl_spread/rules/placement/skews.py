@@ -8,7 +8,6 @@ from typing import Final
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.diagnosis.evictions import Plan, plan
 from kubectl_spread.diagnosis.skew import Passing, Skew, skew_of
-from kubectl_spread.diagnosis.skew_fix import why_not
 from kubectl_spread.kube.scheduler.podtopologyspread import Spread
 from kubectl_spread.phrases import named, plural, some, value
 from kubectl_spread.report.severity import Severity
@@ -22,7 +21,7 @@ _NAMED: Final = 10
 
 def _hard_skew(subject: RuleInput) -> Iterator[Evidence]:
     for skew in _uneven(subject, hard=True):
-        severity = Severity.WARNING if skew.below is None and not skew.passing else Severity.INFO
+        severity = Severity.WARNING if skew.kept_away is None and not skew.passing else Severity.INFO
         evictions = _plan(skew, subject)
         values = _values(skew, skew.must_go if evictions is None else len(evictions.pods))
         yield Evidence(_names(skew.pods), values, severity, _hard_fix(skew, evictions, subject))
@@ -64,8 +63,8 @@ def _values(skew: Skew, must_go: int) -> dict[str, str | int]:
         "max_skew": spread.constraint.max_skew,
         "topology_key": spread.constraint.topology_key,
         "must_go": must_go,
-        "closable": "" if skew.below is None else f"; no node of a lower domain could take one ({why_not(skew.below)})",
-        "surplus": f"; {must_go} must go" if must_go and skew.below is None and not skew.passing else "",
+        "closable": "" if skew.kept_away is None else f"; no node of a lower domain could take one ({skew.kept_away})",
+        "surplus": f"; {must_go} must go" if must_go and skew.kept_away is None and not skew.passing else "",
     }
 
 
@@ -129,11 +128,11 @@ def _soft_fix(skew: Skew, subject: RuleInput) -> str:
 
 def _other_fix(skew: Skew, subject: RuleInput) -> str:
     """Return the fix for a skew that deleting pods would not end; "" if it would."""
-    if skew.passing is Passing.SUPERSEDED or (skew.passing is not None and skew.below is None):
+    if skew.passing is Passing.SUPERSEDED or (skew.passing is not None and skew.kept_away is None):
         return str(skew.passing)
     if "" in skew.spread.match_num:
         return "give the nodes of the domain with the empty value their own first; it counts as a domain"
-    if skew.below is not None:
+    if skew.kept_away is not None:
         return "nothing to gain by moving pods until a node of a lower domain can take one"
     return "{restart}" if subject.workload.kind == "Pod" else ""
 
