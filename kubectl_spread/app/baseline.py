@@ -26,10 +26,10 @@ def load(path: str, filename: tuple[str, ...]) -> Baseline:
     """
     if path == inputs.STDIN and inputs.STDIN in filename:
         raise UsageError("--baseline and --filename cannot both be standard input")
-    found: dict[FindingKey, list[Severity]] = {}
+    severities: dict[FindingKey, list[Severity]] = {}
     for finding in baseline.read(path, inputs.standard_input(), api_version=model.API_VERSION, kind=model.KIND):
-        found.setdefault(_key_of(finding), []).append(Severity(finding.severity))
-    return Baseline({place: tuple(severities) for place, severities in found.items()})
+        severities.setdefault(_key_of(finding), []).append(Severity(finding.severity))
+    return Baseline({place: tuple(same) for place, same in severities.items()})
 
 
 def gone(summary: model.Summary) -> str:

@@ -21,8 +21,7 @@ from kubectl_spread.render import structured
 from kubectl_spread.report import mergereport
 from kubectl_spread.sources.decode.json_objects import Path
 from kubectl_spread.sources.edit import chunks
-from kubectl_spread.sources.edit.chunks import Chunk
-from kubectl_spread.sources.edit.edits import GONE
+from kubectl_spread.sources.edit.chunks import GONE, Chunk
 from kubectl_spread.sources.files import inputs, manifests
 from kubectl_spread.sources.files.inputs import File
 from kubectl_spread.sources.files.manifests import Loaded, RawObject
@@ -59,19 +58,19 @@ class FilterRun(msgspec.Struct):
     items: list[mergereport.Item] = msgspec.field(default_factory=list)
     _stream: chunks.Stream = msgspec.field(default_factory=chunks.Stream)
 
-    def read(self, asked: dict[str, object]) -> None:
+    def read(self, arguments: dict[str, object]) -> None:
         """Treat what the options name, and write it or the report."""
-        question = msgspec.convert(asked, CheckOptions)
-        target_version, notes = target_for_files(question)
-        for note in (*notes, *inputs.unread(question.filename, recursive=question.recursive)):
+        options = msgspec.convert(arguments, CheckOptions)
+        target_version, notes = target_for_files(options)
+        for note in (*notes, *inputs.unread(options.filename, recursive=options.recursive)):
             self.console.note(note)
-        for file in inputs.expand(question.filename, recursive=question.recursive):
+        for file in inputs.expand(options.filename, recursive=options.recursive):
             try:
                 self._file(file, target_version.behaviour)
             except SourceError as error:
                 self._fail(error)
         if self.documents == self.passed_over and not self.failed:
-            self._fail(manifests.without_objects(question.filename))
+            self._fail(manifests.without_objects(options.filename))
         if self.passed_over:
             self.console.note(f"left out, as not Kubernetes objects: {plural(self.passed_over, 'document')}")
         report = mergereport.MergeReport(items=tuple(self.items))
@@ -128,29 +127,29 @@ class FilterRun(msgspec.Struct):
                 yield path, GONE
                 continue
             outcome = self._treated(loaded, behaviour)
-            found = chunk.at(path)
+            value = chunk.at(path)
             if self.form:
                 metadata = loaded.object.metadata
-                item = mergereport.item(loaded.kind, metadata.namespace, metadata.name, found, outcome)
+                item = mergereport.item(loaded.kind, metadata.namespace, metadata.name, value, outcome)
                 self.items.append(item)
             if outcome.errors and self.leaves_out:
                 yield path, GONE
             elif outcome.changes:
-                yield path, merging.applied(found, outcome.changes)
+                yield path, merging.applied(value, outcome.changes)
 
     def _treated(self, loaded: Loaded, behaviour: Behaviour) -> Outcome:
         """Evaluate one object, and say on stderr what there is to say."""
-        found = loaded.object
-        if isinstance(found, Pod):
-            outcome = self.treat(found, behaviour)
-        elif isinstance(found, WorkloadObject):
-            outcome = merging.judge_workload(loaded.kind, found, behaviour)
+        evaluated = loaded.object
+        if isinstance(evaluated, Pod):
+            outcome = self.treat(evaluated, behaviour)
+        elif isinstance(evaluated, WorkloadObject):
+            outcome = merging.judge_workload(loaded.kind, evaluated, behaviour)
         else:
             return Outcome(())
         of_pods = outcome.pods.errors if outcome.pods and not outcome.errors else ()
         self.refused = self.refused or bool(outcome.errors or of_pods)
         again = "" if self.leaves_out else "a re-creation would be refused: "
-        subject = f"{loaded.position}: {loaded.kind} {found.metadata.namespace}/{found.metadata.name}"
+        subject = f"{loaded.position}: {loaded.kind} {evaluated.metadata.namespace}/{evaluated.metadata.name}"
         for text in (
             *(f"{again}{error.message}" for error in outcome.errors),
             *(f"every pod would be refused: {error.message}" for error in of_pods),

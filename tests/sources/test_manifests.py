@@ -254,6 +254,35 @@ NUMBERED_POD = (
 USUAL: Mapping[str, object] = {"generation": 1, "skew": 1, "domains": 1, "weight": 1, "huge": 10**30}
 
 
+PAGE = '{"apiVersion": "v1", "kind": "PodList",\n%s"items": [{"metadata": {"name": "p"}, "spec": {}}]%s}'
+TOKEN = '"metadata": {"resourceVersion": "7", "continue": "abc", "remainingItemCount": 2}'
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        pytest.param(PAGE % (f"{TOKEN}, ", ""), 1, id="JSON"),
+        pytest.param(PAGE % ("", f", {TOKEN}"), 1, id="JSON, metadata behind the items"),
+        pytest.param("kind: PodList\napiVersion: v1\nmetadata: {continue: abc}\nitems:\n- spec: {}\n", 1, id="YAML"),
+        pytest.param(
+            "kind: PodList\napiVersion: v1\nitems: [{spec: {}}]\nmetadata: {continue: &a abc}\n", 4, id="flow"
+        ),
+    ],
+)
+def test_read_takes_no_page_for_a_list(text: str, line: int) -> None:
+    objects, reading = read_text(text)
+    assert len(objects) == 1
+    problem = "a continue token says that pages follow; save all of it, as kubectl get -o json does"
+    expected = f"STDIN:{line}: PodList: metadata.continue: the list is not complete: {problem}"
+    assert [str(error) for error in reading.errors] == [expected]
+
+
+@pytest.mark.parametrize("metadata", ['{"continue": ""}', '{"continue": 1}', "null", '"a"', "[]"])
+def test_read_takes_lists_whose_metadata_name_no_page(metadata: str) -> None:
+    objects, reading = read_text(PAGE % (f'"metadata": {metadata}, ', ""))
+    assert (len(objects), reading.errors) == (1, [])
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -14,10 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.sources.decode import json_documents, yaml_documents
+from kubectl_spread.sources.decode import documents, json_documents, yaml_documents, yaml_stream
 from kubectl_spread.sources.decode.listing import Record
 from kubectl_spread.sources.decode.window import Window
-from kubectl_spread.sources.decode.yaml_records import YamlRecord
 from kubectl_spread.sources.files import manifests
 from kubectl_spread.sources.files.manifests import RawObject
 
@@ -33,7 +32,7 @@ def streamed(body: bytes, size: int) -> list[RawObject | SourceError]:
     """Read as ``check -f`` does."""
     found: list[RawObject | SourceError] = []
     try:
-        for document in manifests._documents(Window(in_blocks(body, size), "f"), "f"):
+        for document in documents.read(Window(in_blocks(body, size), "f"), "f"):
             found += manifests.contents(document)
     except SourceError as error:
         found.append(error)
@@ -44,17 +43,14 @@ def careful(body: bytes) -> list[RawObject | SourceError]:
     """Read the whole file, JSON first, all YAML by what knows the place of every field."""
     found: list[RawObject | SourceError] = []
     try:
-        if manifests.is_json(body):
-            reading = json_documents.records(body, "f")
-            while True:
-                try:
-                    found += manifests.members(next(reading))
-                except StopIteration as stop:
-                    body = stop.value
-                    break
-        for document in yaml_documents.documents(body, "f"):
+        window = Window([body], "f")
+        if json_documents.begins(window):
+            for json_record in json_documents.records(window, "f"):
+                found += manifests.contents(json_record)
+        rest, line = bytes(window.body[window.position :]), window.place_at(window.position).line
+        for document in yaml_documents.documents(rest, "f", line):
             try:
-                found += manifests.members(yaml_documents.record(document))
+                found += manifests.contents(yaml_documents.record(document))
             except SourceError as error:
                 found.append(error)
     except SourceError as error:
@@ -74,8 +70,7 @@ def paths(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | 
 
 def places(record: Record) -> object:
     value = msgspec.json.decode(record.raw)
-    place_of = record.place_of if isinstance(record, YamlRecord) else record.line_of
-    return value, record.path, record.line, [place_of(path) for path in paths(value)]
+    return value, record.path, record.line, [record.place_of(path) for path in paths(value)]
 
 
 def told(found: list[RawObject | SourceError]) -> list[str]:
@@ -214,3 +209,34 @@ def test_json_lists(value: object, indent: int | None, size: int) -> None:
     body = json.dumps(value, indent=indent).encode()
     assert_alike(body, size)
     assert told(careful(body)) == told(streamed(body, size))
+
+
+@pytest.mark.parametrize("size", [1, 7, 1 << 20])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\n" * 500 + "a: 1\n" + "---\n" * 500 + "b: 1\n",
+        "---  \r\n" * 500 + "--- a\n",
+        "# c\n---\n" + "---\n" * 500 + "- a\n",
+        "%TAG ! tag:a,2000:\n---\n---\n---\na: !b c\n",
+        "a: |\n  ---\n---\n---\n...\n---\nb: 1\n",
+    ],
+)
+def test_documents_without_a_word_change_nothing(text: str, size: int) -> None:
+    assert_alike(text.encode(), size)
+
+
+def test_documents_without_a_word_are_skipped_together() -> None:
+    """Each would cost as much as one with a small object; a gzipped file may have millions."""
+    body = b"---\n" * 1000 + b"a: 1\n" + b"---\n" * 1000 + b"b: 1\n"
+    assert len(list(yaml_stream._pieces(Window([body], "f")))) < 10
+
+
+def test_a_large_item_beside_items_that_begin_alike_is_read() -> None:
+    """Items are cut where one seems to begin; here what seems so is inside an item."""
+    inner = [{"apiVersion": "v1", "kind": "Pod", "x": '{}[],\\"'}] * 3
+    items = [*inner, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "x": inner}, *inner]
+    for indent in (None, 4):
+        body = json.dumps({"apiVersion": "v1", "kind": "List", "items": items}, indent=indent).encode()
+        for size in (1, 100, 1 << 20):
+            assert told(careful(body)) == told(streamed(body, size))

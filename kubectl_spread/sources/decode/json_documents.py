@@ -1,57 +1,30 @@
-"""JSON documents, cut into objects without a copy, with the line of every field."""
+"""JSON documents from a file that need not fit into memory: of a list, one item at a time."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Final
 
 import msgspec
 
 from kubectl_spread.errors import Position, SourceError
+from kubectl_spread.sources.decode import json_grammar
+from kubectl_spread.sources.decode.json_grammar import Fault, Scanner
 from kubectl_spread.sources.decode.json_objects import Json, Path
-from kubectl_spread.sources.decode.listing import Place
+from kubectl_spread.sources.decode.listing import HEADER, ITEMS, METADATA, Listing, may_be_list
+from kubectl_spread.sources.decode.places import START, Marks, Place
+from kubectl_spread.sources.decode.window import Window
 
 _YAML_START: Final = b"---"
+_BRACE: Final = b"{"
+_NEXT_DOCUMENT: Final = b"\n{"
 _SPACE: Final = re.compile(rb"[ \t\r\n]*")
 _BETWEEN: Final = re.compile(rb"[ \t\r\n,]*")
-_ITEMS: Final = re.compile(rb'"items"[ \t\r\n]*:[ \t\r\n]*\[[ \t\r\n]*')
-_STRING: Final = rb'"(?:[^"\\]++|\\.)*+"'
-_BRACKET: Final = re.compile(rb"[{}\[\]]|" + _STRING)
-_TOKEN: Final = re.compile(rb'[{}\[\],]|[^\s{}\[\],":]+|' + _STRING)
-# The number counts the first of the trailing characters in.
-_TRAILING: Final = re.compile(r"trailing characters \(byte (\d+)\)")
-_BYTE: Final = re.compile(r"(?:JSON is malformed: )?(.*?)(?: \(byte (\d+)\))?")
-
-
-class _Text(msgspec.Struct):
-    """The bytes of a file; lines and columns are asked for in ascending order, mostly.
-
-    ``column`` is that of the byte ``mark``.
-    """
-
-    body: bytes
-    first: int = 1
-    offset: int = 0
-    line: int = 1
-    mark: int = 0
-    column: int = 1
-
-    def line_at(self, offset: int) -> int:
-        if offset < self.offset or not self.offset:
-            self.offset, self.line = 0, self.first
-        self.line += self.body.count(b"\n", self.offset, offset)
-        self.offset = offset
-        return self.line
-
-    def place_at(self, offset: int) -> Place:
-        since = self.mark if offset >= self.mark else 0
-        newline = self.body.rfind(b"\n", since, offset)
-        if newline >= 0 or not since:
-            since, self.column = newline + 1, 1
-        self.column += len(self.body[since:offset].decode(errors="replace"))
-        self.mark = offset
-        return Place(self.line_at(offset), self.column)
+_BLANKS: Final = frozenset(b" \t\r\n,")
+_HEAD: Final = 24
+"""How many bytes of an item are looked for to guess where the next ones begin."""
 
 
 class JsonRecord(msgspec.Struct, frozen=True):
@@ -59,155 +32,263 @@ class JsonRecord(msgspec.Struct, frozen=True):
 
     Attributes:
         raw: Its bytes.
-        line: The line where it begins, from 1.
-        start: The byte of the file where it begins.
-        path: Where it stands in its document.
+        start: The place where it begins.
+        path: The path to it in its document.
+        offset: The byte of the file with which a document begins.
     """
 
     raw: Json
-    line: int
-    _text: _Text
-    start: int
+    start: Place = START
     path: Path = ()
+    offset: int = 0
 
-    def line_of(self, path: Path) -> int:
-        """Return the line where the field at ``path``, or what of it is there, begins."""
-        return self._text.line_at(self.start + _offset(bytes(self.raw), path))
+    @property
+    def line(self) -> int:
+        """The line where it begins, from 1."""
+        return self.start.line
 
     def place_of(self, path: Path) -> Place:
-        """Return where the field at ``path``, or what of it is there, begins."""
-        return self._text.place_at(self.start + _offset(bytes(self.raw), path))
+        """Return where the field at ``path``, or the innermost around it, begins."""
+        raw = bytes(self.raw)
+        return Marks(raw, self.start).at(json_grammar.offset(raw, path))
+
+    def line_of(self, path: Path) -> int:
+        """Return the line where the field at ``path``, or the innermost around it, begins."""
+        return self.place_of(path).line
 
     def elements(self, items: Sequence[msgspec.Raw]) -> Iterator[JsonRecord]:
         """Yield a record for each of ``items``, which must be those of this value, in order."""
-        if not items:
-            return
-        body = self._text.body
-        first = bytes(items[0])
-        # A list's metadata may have a field of the same name, but not with the same content.
-        starts = (found.end() for found in _ITEMS.finditer(body, self.start))
-        start = next((start for start in starts if body.startswith(first, start)), self.start)
+        raw = bytes(self.raw)
+        marks = Marks(raw, self.start)
+        position = raw.find(b"[", json_grammar.offset(raw, (ITEMS,))) + 1
         for index, item in enumerate(items):
-            yield JsonRecord(item, self._text.line_at(start), self._text, start, (*self.path, "items", index))
-            end = _BETWEEN.match(body, start + len(memoryview(item)))
-            start = end.end() if end else start
+            position = _behind(_BETWEEN, raw, position)
+            yield JsonRecord(item, marks.at(position), (*self.path, ITEMS, index))
+            position += len(memoryview(item))
 
 
-def record(raw: bytes, line: int, path: Path = ()) -> JsonRecord:
-    """Return the record of a value that begins at ``line`` and is all that is kept of its file."""
-    return JsonRecord(raw, line, _Text(raw, line), 0, path)
+def is_blank(window: Window) -> bool:
+    """Tell whether there is nothing in a file that nobody has read yet."""
+    blank = not _Reader(window, "").next_byte()
+    window.position = window.needed
+    return blank
 
 
-def records(body: bytes, source: str) -> Generator[JsonRecord, None, bytes]:
-    """Yield the documents of ``body``, which may stand one after the other.
+def begins(window: Window) -> bool:
+    """Tell whether a file that nobody has read yet begins as JSON; a Helm template may begin with two braces."""
+    reader = _Reader(window, "")
+    reader.next_byte()
+    is_json = reader.continues_as(_BRACE) and not reader.continues_as(b"{{")
+    window.position = window.needed
+    return is_json
 
-    Returns:
-        What follows them when that is YAML, after as many line breaks as there are lines before it.
+
+def documents(window: Window, source: str) -> Iterator[JsonRecord | Listing]:
+    """Yield the documents of a file, which may follow each other, up to YAML if that follows.
+
+    The items of a ``Listing`` must be exhausted before the next document is requested.
 
     Raises:
         SourceError: This is not JSON.
     """
-    text = _Text(body)
-    view = memoryview(body)
-    start = _skip_space(body, 0)
-    while start < len(body):
-        if body.startswith(_YAML_START, start):
-            return b"\n" * (text.line_at(start) - 1) + body[start:]
-        end = _end(text, view, start, source)
-        yield JsonRecord(view[start:end], text.line_at(start), text, start)
-        start = _skip_space(body, end)
-    return b""
+    reader = _Reader(window, source)
+    while reader.comes_to_document():
+        yield reader.document()
 
 
-def _end(text: _Text, view: memoryview, start: int, source: str) -> int:
-    """Return where the document that begins at ``start`` ends."""
-    try:
-        return start + length(view[start:])
-    except RecursionError as error:
-        raise too_deep(Position(source, text.line_at(start + deepest(view[start:])))) from error
-    except msgspec.DecodeError as error:
-        problem, byte = told(error)
-        line = text.line_at(len(view) if byte is None else start + byte)
-        raise invalid(Position(source, line), problem) from error
-
-
-def length(view: memoryview) -> int:
-    """Return how many bytes the value takes with which ``view`` begins.
+def records(window: Window, source: str) -> Iterator[JsonRecord]:
+    """Yield the same documents, lists too as a whole; then the file must fit into memory.
 
     Raises:
-        msgspec.DecodeError: It is not JSON, or not all of it is there.
-        RecursionError: It is nested too deeply.
+        SourceError: This is not JSON.
     """
-    try:
-        msgspec.json.decode(view, type=msgspec.Raw)
-    except msgspec.DecodeError as error:
-        trailing = _TRAILING.search(str(error))
-        if trailing:
-            return int(trailing[1]) - 1
-        raise
-    return len(view)
+    reader = _Reader(window, source)
+    while reader.comes_to_document():
+        while window.more():
+            pass
+        yield reader.record()
 
 
-def told(error: msgspec.DecodeError) -> tuple[str, int | None]:
-    """Return what msgspec says is wrong, and at which byte; None: at the end."""
-    found = _BYTE.fullmatch(str(error))
-    problem, byte = found.groups() if found else (str(error), None)
-    return problem, None if byte is None else int(byte)
+class _Reader(msgspec.Struct, frozen=True):
+    window: Window
+    source: str
+
+    def continues_as(self, text: bytes) -> bool:
+        window = self.window
+        while len(window.body) < window.position + len(text) and window.more():
+            pass
+        return window.body.startswith(text, window.position)
+
+    def comes_to_document(self) -> bool:
+        """Step to the next document, and forget those before it; False: the file ends, or YAML follows."""
+        return bool(self.next_byte(keep=False)) and not self.continues_as(_YAML_START)
+
+    def document(self) -> JsonRecord | Listing:
+        """Return the document at the position, or the beginning of one that seems to be a list."""
+        window = self.window
+        line = window.place_at(window.position).line
+        fields: dict[str, object] = {}
+        if self.next_byte() == _BRACE and self._reaches_items(fields):
+            listing = Listing(line, fields)
+            listing.items = self._items(listing)
+            return listing
+        window.position = window.needed
+        return self.record()
+
+    def record(self) -> JsonRecord:
+        """Return the document at the position as a whole."""
+        window = self.window
+        start, offset = window.place_at(window.position), window.offset + window.position
+        return JsonRecord(self._whole(), start, offset=offset)
+
+    def _whole(self) -> bytes:
+        """Return the document at the position; it mostly ends with the file, or where a line begins with a brace."""
+        window = self.window
+        if self.next_byte() != _BRACE:
+            return self._value()
+        end = window.body.find(_NEXT_DOCUMENT, window.position)
+        if end < 0 and window.more():
+            end = window.body.find(_NEXT_DOCUMENT, window.position)
+        end = self._before_blanks(len(window.body) if end < 0 else end)
+        return window.taken(end) if self._is_value(end) else self._value()
+
+    def _reaches_items(self, fields: dict[str, object]) -> bool:
+        """Read fields up to the brackets of ``items``; False: it is not a list, or not JSON, which shows later."""
+        separator = b"{"
+        while may_be_list(fields) and self._passes(separator) and self.next_byte() == b'"':
+            key = self._key()
+            if not self._passes(b":"):
+                return False
+            if key == ITEMS and self.next_byte() == b"[":
+                return True
+            self._field(key, fields)
+            separator = b","
+        return False
+
+    def _items(self, listing: Listing) -> Iterator[JsonRecord]:
+        """Yield the items of a list, and read the fields behind them."""
+        separator, index, head = b"[", 0, b""
+        while self._passes(separator) and (index or self.next_byte(keep=False) != b"]"):
+            self.next_byte(keep=False)
+            for place, raw in self._next_items(head):
+                yield JsonRecord(raw, place, (ITEMS, index))
+                index += 1
+                head = bytes(memoryview(raw)[:_HEAD]) if index == 1 else head
+            separator = b","
+        self._expect(b"]", b",")
+        while self._passes(b","):
+            if self.next_byte(keep=False) != b'"':
+                raise self._invalid(json_grammar.NO_KEY)
+            key = self._key()
+            self._expect(b":")
+            if key == ITEMS:
+                raise self._invalid("items is duplicated")
+            self._field(key, listing.fields)
+        self._expect(b"}", b",")
+
+    def _next_items(self, head: bytes) -> Iterator[tuple[Place, Json]]:
+        """Yield items, at least one, with their places; ``head`` is that of the first item, "" before that."""
+        window = self.window
+        items = self._items_before(head) if head.startswith(_BRACE) else []
+        if not items:
+            place = window.place_at(window.position)
+            yield place, self._value()
+        for item in items:
+            window.position = _behind(_BETWEEN, window.body, window.position)
+            yield window.place_at(window.position), item
+            window.position += len(memoryview(item))
+
+    def _items_before(self, head: bytes) -> list[msgspec.Raw]:
+        """Return the items up to the last one in memory that begins with ``head``, as far as that is one.
+
+        A value inside an item may begin alike. Then the text before it is not a list of whole items, so this is a fast
+        guess that cannot be wrong.
+        """
+        window = self.window
+        if window.body.find(head, window.position + 1) < 0:
+            window.more()
+        for find in (window.body.rfind, window.body.find):
+            end = self._before_blanks(find(head, window.position + 1))
+            if end < 0:
+                break
+            with suppress(msgspec.DecodeError, RecursionError):
+                return msgspec.json.decode(b"[%b]" % bytes(window.body[window.position : end]), type=list[msgspec.Raw])
+        return []
+
+    def _before_blanks(self, end: int) -> int:
+        """Return where the blanks and commas before ``end`` begin."""
+        while end > self.window.position and self.window.body[end - 1] in _BLANKS:
+            end -= 1
+        return end
+
+    def _is_value(self, end: int) -> bool:
+        """Tell whether the text up to ``end`` is one value."""
+        window = self.window
+        with memoryview(window.body) as body, body[window.position : end] as text:
+            try:
+                msgspec.json.decode(text, type=msgspec.Raw)
+            except (msgspec.DecodeError, RecursionError):
+                return False
+        return True
+
+    def _key(self) -> str:
+        return json_grammar.key(self._value())
+
+    def _field(self, key: str, fields: dict[str, object]) -> None:
+        self.next_byte()
+        value = self._value()
+        if key in (*HEADER, METADATA):
+            try:
+                fields[key] = msgspec.json.decode(value)
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+                if key in HEADER:
+                    raise self._invalid(f"{key} is not what it should be") from error
+                fields[key] = None
+
+    def _passes(self, byte: bytes) -> bool:
+        """Step over ``byte`` if it comes next."""
+        comes = self.next_byte() == byte
+        self.window.position += comes
+        return comes
+
+    def _expect(self, byte: bytes, *others: bytes) -> None:
+        if not self._passes(byte):
+            expected = " or ".join(f"'{mark.decode()}'" for mark in (*others, byte))
+            raise self._invalid(f"expected {expected}" if self.next_byte() else json_grammar.TRUNCATED)
+
+    def next_byte(self, *, keep: bool = True) -> bytes:
+        """Return the byte behind blanks, "" at the end; the text before it is forgotten unless ``keep``."""
+        window = self.window
+        while True:
+            window.position = _behind(_SPACE, window.body, window.position)
+            if not keep:
+                window.forget(window.position)
+            if window.position < len(window.body) or not window.more():
+                return bytes(window.body[window.position : window.position + 1])
+
+    def _value(self) -> bytes:
+        """Step over the value at the position, and return it.
+
+        Raises:
+            SourceError: It is not JSON, or nested too deeply.
+        """
+        window, scanner, is_all = self.window, Scanner(), False
+        while not (end := scanner.reaches_end(window.body, window.position, is_all=is_all)):
+            is_all = not window.more()
+        if isinstance(end, Fault) and not scanner.is_too_deep:
+            raise self._invalid(end.problem, end.offset)
+        if scanner.is_too_deep or not self._is_value(window.position + scanner.size):
+            with memoryview(window.body) as body, body[window.position :] as text:
+                where = window.position + json_grammar.deepest(text)
+            raise SourceError(f"{Position(self.source, window.place_at(where).line)}: nested too deeply")
+        return window.taken(window.position + scanner.size)
+
+    def _invalid(self, problem: str, offset: int = 0) -> SourceError:
+        place = self.window.place_at(self.window.position + offset)
+        return SourceError(f"{Position(self.source, place.line)}: invalid JSON: {problem}")
 
 
-def too_deep(position: Position) -> SourceError:
-    """Return the error of a file that no recursion can follow."""
-    return SourceError(f"{position}: nested too deeply")
-
-
-def deepest(view: memoryview) -> int:
-    """Return where most brackets are open for the first time."""
-    depth, most, where = 0, 0, 0
-    for token in _BRACKET.finditer(view):
-        depth += {b"{": 1, b"[": 1, b"}": -1, b"]": -1}.get(token[0], 0)
-        if depth > most:
-            most, where = depth, token.start()
-    return where
-
-
-def invalid(position: Position, problem: str) -> SourceError:
-    """Return the error of a file that is not JSON after all."""
-    return SourceError(f"{position}: invalid JSON: {problem[:1].lower()}{problem[1:]}")
-
-
-def _skip_space(body: bytes, start: int) -> int:
-    found = _SPACE.match(body, start)
-    return found.end() if found else start
-
-
-def _offset(raw: bytes, path: Path) -> int:
-    """Return where the field at ``path``, or the deepest that is there, begins in ``raw``: its key, or the item."""
-    offset, depth = 0, 0
-    here: list[str | int | None] = []
-    for token in _TOKEN.finditer(raw):
-        text = token[0]
-        if text in b"}]":
-            here.pop()
-        elif text == b",":
-            # After an index the path continues; a key is read next.
-            here[-1] = here[-1] + 1 if isinstance(here[-1], int) else None
-        else:
-            is_key = bool(here) and here[-1] is None
-            if is_key:
-                here[-1] = key(text)
-            if depth < len(here) and tuple(here) == path[: len(here)]:
-                offset, depth = token.start(), len(here)
-            if text in b"{[" and not is_key:
-                here.append(None if text == b"{" else 0)
-        if depth == len(path):
-            break
-    return offset
-
-
-def key(text: bytes) -> str:
-    """Return what the string ``text`` says; "" if it is not UTF-8."""
-    try:
-        return msgspec.json.decode(text, type=str)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        # Only what is decoded is checked, so that the keys of other fields may be anything.
-        return ""
+def _behind(pattern: re.Pattern[bytes], text: bytes | bytearray, position: int) -> int:
+    """Return where a text that may be empty ends."""
+    match = pattern.match(text, position)
+    return match.end() if match else position

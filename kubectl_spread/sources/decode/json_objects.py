@@ -69,7 +69,7 @@ def is_too_deep(value: object) -> bool:
     """Tell whether a JSON value is nested more deeply than ``MOST_LEVELS``."""
     level = [value]
     for _ in range(MOST_LEVELS + 1):
-        level = [item for one in level for item in _inside(one)]
+        level = [item for outer in level for item in _inside(outer)]
     return bool(level)
 
 
@@ -91,9 +91,9 @@ def decode(body: Json, type_: type[T]) -> T:
         raise MalformedFieldError((), "nested too deeply") from error
 
 
-def page(found: ListPage, type_: type[T]) -> Page[T]:
+def page(listed: ListPage, type_: type[T]) -> Page[T]:
     """Return a page whose objects are decoded when they are reached, which raises what ``decode`` does."""
-    return Page(found.metadata, found.items, lambda item: decode(bytes(item), type_))
+    return Page(listed.metadata, listed.items, lambda item: decode(bytes(item), type_))
 
 
 def _untyped(body: Json) -> object:
@@ -121,12 +121,12 @@ def _inside(value: object) -> Iterable[object]:
 
 
 def _message(value: object, type_: type[T], path: Path) -> T:
-    found = _expect(value, dict, path)
+    mapping = _expect(value, dict, path)
     return type_(
         **{
-            field.name: _field(found[field.json_name], field, (*path, field.json_name))
+            field.name: _field(mapping[field.json_name], field, (*path, field.json_name))
             for field in fields(type_)
-            if found.get(field.json_name) is not None
+            if mapping.get(field.json_name) is not None
         }
     )
 
@@ -191,4 +191,4 @@ def _time(value: object, path: Path) -> datetime:
 
 
 def _name(type_: type) -> str:
-    return next((name for found, name in _TYPES if found is type_), "null")
+    return next((name for python_type, name in _TYPES if python_type is type_), "null")

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol, TypeAlias
 
 import msgspec
 
 from kubectl_spread.errors import SourceError
 from kubectl_spread.kube.api.types import Message
 from kubectl_spread.sources.decode.json_objects import Json, Path
+from kubectl_spread.sources.decode.places import Place
 
 LIST: Final = "List"
 ITEMS: Final = "items"
 
 
-class Place(NamedTuple):
-    """Where something begins: its line, and its column in characters, both from 1."""
-
-    line: int
-    column: int
-
-
 class Record(Protocol):
-    """One value of a file: its JSON, and where it and its fields are."""
+    """One value of a file: its JSON, and the places of it and its fields."""
 
     @property
     def raw(self) -> Json:
@@ -35,27 +29,25 @@ class Record(Protocol):
 
     @property
     def path(self) -> Path:
-        """Where it stands in its document."""
+        """The path to it in its document."""
 
     def line_of(self, path: Path) -> int:
-        """Return the line where the field at ``path``, or what of it is there, begins."""
+        """Return the line where the field at ``path``, or the innermost around it, begins."""
 
     def place_of(self, path: Path) -> Place:
-        """Return where the field at ``path``, or what of it is there, begins: at its key, or at the item.
-
-        The column is right in a record of a file that is all there, and in YAML.
-        """
+        """Return where the field at ``path``, or the innermost around it, begins: at its key, or at the item."""
 
     def elements(self, items: Sequence[msgspec.Raw]) -> Iterator[Record]:
         """Yield a record for each of ``items``, which must be those of this value, in order."""
 
 
 class Header(Message, frozen=True):
-    """What tells what an object is; ``items`` stays undecoded."""
+    """The fields by which an object or a list is recognised; those of lists stay undecoded."""
 
     api_version: str = ""
     kind: str = ""
     items: msgspec.Raw = msgspec.Raw(b"null")
+    metadata: msgspec.Raw = msgspec.Raw(b"null")
 
 
 NOTHING: Final = Header()
@@ -68,7 +60,8 @@ class Listing(msgspec.Struct):
 
     Attributes:
         line: The line where the document begins, from 1.
-        fields: Its fields but for ``items``, as far as they are read: all of them once ``items`` is exhausted.
+        fields: Its header and metadata as far as they are read, of YAML all fields but ``items``; complete once
+            ``items`` is exhausted.
         items: Its items, in the order in which they are written.
     """
 
@@ -78,12 +71,12 @@ class Listing(msgspec.Struct):
 
     @property
     def complete(self) -> bool:
-        """Whether it is known what it is a list of."""
+        """Whether its kind is read."""
         return all(self.fields.get(name) for name in HEADER)
 
     @property
     def of_item(self) -> Header:
-        """What its items may leave out, as far as is known."""
+        """The header that its items may leave out, as far as it is read."""
         match [self.fields.get(name) for name in HEADER]:
             case [str(api_version), str(kind)]:
                 return of_item(api_version, kind)
@@ -91,12 +84,16 @@ class Listing(msgspec.Struct):
 
 
 def of_item(api_version: str, kind: str) -> Header:
-    """Return what an item of a list may leave out; those of a ``List`` nothing."""
-    of = kind.removesuffix(LIST)
-    return Header(api_version=api_version, kind=of) if of else NOTHING
+    """Return the header that the items of a list may leave out; those of a ``List`` need their own."""
+    item_kind = kind.removesuffix(LIST)
+    return Header(api_version=api_version, kind=item_kind) if item_kind else NOTHING
 
 
 def may_be_list(fields: dict[str, object]) -> bool:
-    """Tell whether a document whose ``fields`` were read may be a list, as far as can be known."""
+    """Tell whether a document whose first fields are ``fields`` may be a list."""
     kind = fields.get("kind")
     return not kind or (isinstance(kind, str) and kind.endswith(LIST))
+
+
+Document: TypeAlias = Record | Listing | SourceError
+"""A document, a list that is read item by item, or the fault of a part of the file that cannot be read."""

@@ -41,10 +41,10 @@ class Page(Generic[T]):
 
     def _new_ones(self, distinct: Distinct) -> Iterator[T]:
         for record in self._records:
-            found: Any = self._decode(record)
-            metadata = found.metadata
+            decoded: Any = self._decode(record)
+            metadata = decoded.metadata
             if distinct.is_new(f"{metadata.namespace}/{metadata.name}", hash(bytes(record))):
-                yield found
+                yield decoded
 
     def through(self, wrap: Callable[[Callable[[Any], T]], Callable[[Any], T]]) -> Page[T]:
         """Return the same page, its objects decoded by what ``wrap`` makes of their decoder."""

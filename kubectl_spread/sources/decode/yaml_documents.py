@@ -19,9 +19,9 @@ from ruamel.yaml.tag import Tag
 
 from kubectl_spread.errors import Position, SourceError
 from kubectl_spread.sources import memory
-from kubectl_spread.sources.decode import yaml_places, yaml_scalars
+from kubectl_spread.sources.decode import places, yaml_scalars
 from kubectl_spread.sources.decode.json_objects import MOST_LEVELS, Path
-from kubectl_spread.sources.decode.listing import Place
+from kubectl_spread.sources.decode.places import Place
 from kubectl_spread.sources.decode.yaml_records import YamlRecord
 
 _PLAIN: Final = Tag(suffix="plain")
@@ -69,7 +69,7 @@ class Document:
 
     def place_of(self, path: Path) -> Place:
         """Return where the field at ``path``, or what of it is there, begins: at its key, or at the item."""
-        return yaml_places.place_of(self.root, path, self._first)
+        return places.of_field(self.root, path, self._first)
 
 
 class _PlainOrString(VersionedResolver):

@@ -8,9 +8,10 @@ from typing import Any, Protocol
 
 import msgspec
 
-from kubectl_spread.sources.decode import yaml_places, yaml_values
+from kubectl_spread.sources.decode import places, yaml_values
 from kubectl_spread.sources.decode.json_objects import Path
-from kubectl_spread.sources.decode.listing import ITEMS, Place
+from kubectl_spread.sources.decode.listing import ITEMS
+from kubectl_spread.sources.decode.places import Place
 from kubectl_spread.sources.decode.yaml_values import Plain
 
 
@@ -79,7 +80,7 @@ class PlainText:
 
     def place_of(self, path: Path) -> Place:
         """Return where the field at ``path``, or what of it is there, begins."""
-        return yaml_places.place_of(self._root, path, self._first)
+        return places.of_field(self._root, path, self._first)
 
     @cached_property
     def _root(self) -> Any:

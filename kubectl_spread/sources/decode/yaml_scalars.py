@@ -81,11 +81,11 @@ def as_key(value: Scalar) -> str:
 
 def _integer(text: str) -> int | None:
     """Read an integer of 64 bits as Go does with base 0; None: it is not one."""
-    found = _INTEGER.fullmatch(text)
-    if not found:
+    match = _INTEGER.fullmatch(text)
+    if not match:
         return None
-    kind = next(name for name in _BASES if found[name] is not None)
-    value = int(found["sign"] + found[kind], _BASES[kind])
+    kind = next(name for name in _BASES if match[name] is not None)
+    value = int(match["sign"] + match[kind], _BASES[kind])
     return value if _MIN <= value <= _MAX else None
 
 

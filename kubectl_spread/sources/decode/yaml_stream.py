@@ -20,7 +20,9 @@ from kubectl_spread.sources.decode.window import Window
 from kubectl_spread.sources.decode.yaml_records import PlainText, YamlRecord
 from kubectl_spread.sources.decode.yaml_values import AnchorError, NotPlainError
 
-_CUT: Final = re.compile(rb"\n(?=[^\s#])")
+_CUT: Final = re.compile(rb"\n((?:---[ \t]*\r?\n(?=---\s))*+)(?=[^\s#])")
+"""Ends a piece; its group is documents in which nothing is written."""
+_DIRECTIVE: Final = b"%"
 _BEGINS: Final = re.compile(rb"---(?=\s|\Z)")
 _ENDS: Final = re.compile(rb"\.\.\.(?:\s|(?<=\s)#[^\n]*+)*+")
 _DIRECTIVES: Final = re.compile(rb"(?:[%#][^\n]*+|\s)*+")
@@ -30,8 +32,8 @@ _ANCHOR: Final = re.compile(rb"[&*]")
 _ITEMS_ABOVE: Final = b"items:\n"
 _NO_ITEMS: Final = b"items: []\n"
 
-Found: TypeAlias = Record | SourceError
-"""What cannot be read stands as its fault between what can."""
+Part: TypeAlias = Record | SourceError
+"""A document or an item of a list, or its fault."""
 
 
 class Piece(NamedTuple):
@@ -41,18 +43,24 @@ class Piece(NamedTuple):
     line: int
 
 
-def documents(window: Window, source: str) -> Iterator[Found | Listing]:
-    """Yield what the rest of a file holds; of a ``Listing`` the items must be exhausted before going on."""
+def documents(window: Window, source: str, *, listed: bool) -> Iterator[Part | Listing]:
+    """Yield the documents of the rest of a file.
+
+    Args:
+        window: The file.
+        source: What the file is called in messages.
+        listed: Whether a list is a ``Listing``, whose items must be exhausted before the next document is requested.
+    """
     reader = _Reader(_pieces(window), source)
     while reader.following:
-        yield from reader.document()
+        yield from reader.document(listed=listed)
 
 
 class _Reader:
-    """Puts the pieces of a file together again.
+    """Joins the pieces of a file to documents and items.
 
     Attributes:
-        following: The piece that comes next; None: the file ends.
+        following: The next piece; None: the file ends.
     """
 
     def __init__(self, pieces: Iterator[Piece], source: str) -> None:
@@ -60,16 +68,16 @@ class _Reader:
         self._source = source
         self.following = next(pieces, None)
 
-    def document(self) -> Iterator[Found | Listing]:
-        """Yield the next document: what is in it, or the list that it seems to be."""
-        found: list[Piece] = []
+    def document(self, *, listed: bool) -> Iterator[Part | Listing]:
+        """Yield the next document, or the list that it seems to be; several documents if one of them is at fault."""
+        pieces: list[Piece] = []
         for piece in self._to_next_document():
-            listing = self._listing(found, piece) if self._opens_items(piece) else None
-            found.append(piece)
+            listing = self._listing(pieces, piece) if listed and self._opens_items(piece) else None
+            pieces.append(piece)
             if listing:
                 yield listing
                 return
-        yield from self._whole(_joined(found))
+        yield from self._whole(_joined(pieces))
 
     def _to_next_document(self) -> Iterator[Piece]:
         """Yield the pieces of the current document; its directives are part of it, and its end marker."""
@@ -88,7 +96,7 @@ class _Reader:
         return bool(is_item and _OPENS_ITEMS.fullmatch(piece.text))
 
     def _listing(self, above: list[Piece], opening: Piece) -> Listing | None:
-        """Return the list whose items come next; None: what stands above them says that it is something else."""
+        """Return the list whose items come next; None: by the fields above them it is not a list."""
         text, line = _joined([*above, opening._replace(text=_NO_ITEMS)])
         try:
             plain = yaml_values.read(text, str(Position(self._source, line)))
@@ -101,7 +109,7 @@ class _Reader:
         listing.items = self._items(listing)
         return listing
 
-    def _items(self, listing: Listing) -> Iterator[Found]:
+    def _items(self, listing: Listing) -> Iterator[Part]:
         rest = self._to_next_document()
         for index, piece in enumerate(rest):
             if not _ITEM.match(piece.text):
@@ -120,7 +128,7 @@ class _Reader:
 
         Raises:
             SourceError: It cannot be read.
-            NotPlainError: It takes the rest of the document to tell what it is.
+            NotPlainError: Its meaning depends on the rest of the document.
         """
         try:
             plain = yaml_values.read(piece.text, str(Position(self._source, piece.line)))
@@ -146,7 +154,7 @@ class _Reader:
         (raw,) = msgspec.json.decode(yaml_documents.record(document).raw, type=list[msgspec.Raw])
         return YamlRecord(raw, document, (ITEMS, index), (0,))
 
-    def _rest(self, listing: Listing, above: bytes, pieces: Iterator[Piece], index: int) -> Iterator[Found]:
+    def _rest(self, listing: Listing, above: bytes, pieces: Iterator[Piece], index: int) -> Iterator[Part]:
         """Yield the items from ``index`` on, read together with the fields below them."""
         text, line = _joined(pieces)
         whole = self._whole(Piece(above + text, line - 1))
@@ -154,7 +162,7 @@ class _Reader:
             yield from [first] if isinstance(first, SourceError) else self._continued(listing, first, index)
         yield from whole
 
-    def _continued(self, listing: Listing, record: Record, index: int) -> Iterator[Found]:
+    def _continued(self, listing: Listing, record: Record, index: int) -> Iterator[Part]:
         fields = msgspec.json.decode(record.raw, type=dict[str, msgspec.Raw])
         items = msgspec.json.decode(fields.pop(ITEMS), type=list[msgspec.Raw])
         for number, raw in enumerate(items):
@@ -164,8 +172,8 @@ class _Reader:
                 yield SourceError(f"{Position(self._source, record.line_of((key,)))}: key {key!r} is duplicated")
             listing.fields[key] = msgspec.json.decode(value)
 
-    def _whole(self, piece: Piece) -> Iterator[Found]:
-        """Yield what is in whole documents."""
+    def _whole(self, piece: Piece) -> Iterator[Part]:
+        """Yield the documents in a piece that is not a part of one."""
         try:
             plain = yaml_values.read(piece.text, str(Position(self._source, piece.line)))
         except NotPlainError:
@@ -174,7 +182,7 @@ class _Reader:
         if plain.value is not None:
             yield YamlRecord(msgspec.json.encode(plain.value), PlainText(*piece, plain))
 
-    def _carefully(self, piece: Piece) -> Iterator[Found]:
+    def _carefully(self, piece: Piece) -> Iterator[Part]:
         from kubectl_spread.sources.decode import yaml_documents  # noqa: PLC0415 - likewise
 
         try:
@@ -188,8 +196,8 @@ class _Reader:
 
 
 def _joined(pieces: Iterable[Piece]) -> Piece:
-    found = list(pieces)
-    return Piece(b"".join(piece.text for piece in found), found[0].line)
+    parts = list(pieces)
+    return Piece(b"".join(piece.text for piece in parts), parts[0].line)
 
 
 def _pieces(window: Window) -> Iterator[Piece]:
@@ -197,18 +205,22 @@ def _pieces(window: Window) -> Iterator[Piece]:
     scanned = window.position
     while True:
         for cut in _CUT.finditer(window.body, scanned):
-            yield _taken(window, cut.end())
+            piece = _taken(window, cut.start(1))
+            if not piece.text.startswith(_DIRECTIVE):
+                # Most documents of a file with nothing else in it would cost as much as ones with pods.
+                window.forget(cut.end())
+            yield piece
         behind = len(window.body) - window.position
         if not window.more():
             break
-        # The last byte may be a line break whose line was not there yet.
+        # The last byte may be a line break whose line was not in memory yet.
         scanned = window.position + max(behind - 1, 0)
     if window.position < len(window.body):
         yield _taken(window, len(window.body))
 
 
 def _taken(window: Window, end: int) -> Piece:
-    line = window.line_at(window.position)
+    line = window.place_at(window.position).line
     piece = Piece(window.taken(end), line)
     window.forget(end)
     return piece

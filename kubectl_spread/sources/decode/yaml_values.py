@@ -86,19 +86,19 @@ class _Loader:
     def document(self) -> Plain:
         """Return the only document."""
         self._event()
-        found = self._found
+        plain = self._found
         if type(self._event()) is StreamEndEvent:
-            return found
+            return plain
         first = self._event()
         if type(first) is ScalarEvent and (first.value or first.style):
             # No object, and where its text may begin readers differ.
             raise NotPlainError
-        found.line = first.start_mark.line
-        found.value = self._value(first, ITEMS)
+        plain.line = first.start_mark.line
+        plain.value = self._value(first, ITEMS)
         self._event()
         if type(self._event()) is not StreamEndEvent:
             raise NotPlainError
-        return found
+        return plain
 
     def _value(self, event: Any, key: object = None) -> object:
         kind = type(event)
@@ -115,27 +115,27 @@ class _Loader:
         return value
 
     def _mapping(self) -> dict[str, object]:
-        found: dict[str, object] = {}
+        mapping: dict[str, object] = {}
         while type(event := self._event()) is not MappingEndEvent:
             key = self._key(event)
-            if key in found:
+            if key in mapping:
                 raise NotPlainError
-            found[key] = self._value(self._event(), key)
+            mapping[key] = self._value(self._event(), key)
             self._unclaimed += 1
             if self._unclaimed == _AT_ONCE:
                 self._claim_values()
-        return found
+        return mapping
 
     def _sequence(self, lines: list[int] | None) -> list[object]:
-        found: list[object] = []
+        sequence: list[object] = []
         while type(event := self._event()) is not SequenceEndEvent:
             if lines is not None:
                 lines.append(event.start_mark.line)
-            found.append(self._value(event))
+            sequence.append(self._value(event))
             self._unclaimed += 1
             if self._unclaimed == _AT_ONCE:
                 self._claim_values()
-        return found
+        return sequence
 
     def _claim_values(self) -> None:
         """Claim the memory of the values that were made since the last time."""

@@ -1,4 +1,7 @@
-"""Chunks: the documents of a file with the text around them, to be passed on byte by byte or with edits."""
+"""Chunks: the documents of a file with the text around them, to be passed on byte by byte or with edits.
+
+This module is the interface of the editor; the others of this package are its parts.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,9 @@ from kubectl_spread.errors import SourceError
 from kubectl_spread.sources.decode import json_documents
 from kubectl_spread.sources.decode.json_objects import Path, is_too_deep
 from kubectl_spread.sources.decode.listing import Record
+from kubectl_spread.sources.decode.window import Window
 from kubectl_spread.sources.edit import outline
-from kubectl_spread.sources.edit.edits import Editor, splice, without_gone
-from kubectl_spread.sources.files.manifests import is_json
+from kubectl_spread.sources.edit.edits import GONE, Editor, splice, without_gone
 
 if TYPE_CHECKING:
     from ruamel.yaml.nodes import Node
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from kubectl_spread.sources.decode.yaml_documents import Document
 
 _MARKER: Final = re.compile(r"(?:(?<=[\r\n])|(?<!.))(?:(?P<begins>---)|\.\.\.)(?=\s|\Z)", re.DOTALL)
+_BLANKS: Final = re.compile(rb"[ \t\r\n]*")
 _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _ALL_BUT_LINES: Final = re.compile(r"[^\r\n]")
 # Possessive, as all patterns for comments are: a comment that ends in a space could else be read in two ways, and
@@ -31,6 +35,9 @@ _ALL_BUT_LINES: Final = re.compile(r"[^\r\n]")
 _BLANK: Final = re.compile(r"(?:\s|#[^\r\n]*+|---(?=\s|\Z)|\.\.\.(?=\s|\Z))*+")
 _BEGINS: Final = re.compile(r"(?:\s|#[^\r\n]*+)*+(?P<marker>---(?=\s|\Z)|%)?")
 _ENCODING: Final = ("utf-8", "surrogateescape")
+
+
+__all__ = ["GONE", "Chunk", "Stream", "encoded", "read"]
 
 
 class Chunk(msgspec.Struct, frozen=True, dict=True):
@@ -70,19 +77,19 @@ class Chunk(msgspec.Struct, frozen=True, dict=True):
             SourceError: It is JSON that cannot be read after all, or it is nested too deeply.
         """
         try:
-            found = None if self.record is None else msgspec.json.decode(self.record.raw)
+            value = None if self.record is None else msgspec.json.decode(self.record.raw)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise SourceError(f"invalid JSON: {error}") from error
-        if is_too_deep(found):
+        if is_too_deep(value):
             raise SourceError("nested too deeply")
-        return found
+        return value
 
     def at(self, path: Path) -> Any:
         """Return what stands at ``path``, which is there."""
-        found = self.value
+        value = self.value
         for step in path:
-            found = found[step]
-        return found
+            value = value[step]
+        return value
 
     def edited(self, changes: Mapping[Path, object]) -> str | None:
         """Return the text with the values at some paths replaced, or taken out where they are GONE.
@@ -90,42 +97,43 @@ class Chunk(msgspec.Struct, frozen=True, dict=True):
         Returns:
             The text; None: this text cannot be edited in place.
         """
-        wanted = self.value
+        target = self.value
         for path, value in changes.items():
-            wanted = _replaced(wanted, path, value)
+            target = _replaced(target, path, value)
         editor = Editor(self.text, json=self.root is None)
         if self.root is None:
-            part = outline.of_json(self.text, self.start, self.value, wanted)
+            part = outline.of_json(self.text, self.start, self.value, target)
         else:
             part = outline.of_yaml(self.root, self.text)
-        editor.sync(part, self.value, wanted)
+        editor.sync(part, self.value, target)
         text = splice(self.text, editor.edits, self.start, self.end)
-        return text if text is not None and self._says(text, without_gone(wanted)) else None
+        return text if text is not None and self._says(text, without_gone(target)) else None
 
     def rewritten(self, changes: Mapping[Path, object]) -> str:
         """Return the document with the same changes, rewritten as JSON, which is YAML too."""
-        wanted = self.value
+        target = self.value
         for path, value in changes.items():
-            wanted = _replaced(wanted, path, value)
-        body = msgspec.json.format(msgspec.json.encode(without_gone(wanted)), indent=2).decode()
+            target = _replaced(target, path, value)
+        body = msgspec.json.format(msgspec.json.encode(without_gone(target)), indent=2).decode()
         return f"{body}\n" if self.root is None else f"---\n{body}\n"
 
-    def _says(self, text: str, wanted: object) -> bool:
+    def _says(self, text: str, value: object) -> bool:
         if self.root is None:
-            return bool(msgspec.json.decode(text) == wanted)
+            return bool(msgspec.json.decode(text) == value)
         from kubectl_spread.sources.decode import yaml_documents  # noqa: PLC0415 - JSON does not wait for it
 
         try:
-            found = [document.value() for document in yaml_documents.documents(text.encode(), "")]
+            values = [document.value() for document in yaml_documents.documents(text.encode(), "")]
         except SourceError:
             return False
-        return found == [wanted]
+        return values == [value]
 
 
 def read(body: bytes, source: str) -> Iterator[Chunk]:
     """Yield the chunks of a file, which together are its text; of one that cannot be read ``fault`` says why."""
     text = body.decode(*_ENCODING)
-    start = (yield from _json(text, body, source)) if is_json(body) else 0
+    window = Window([body], source)
+    start = (yield from _json(text, body, window, source)) if json_documents.begins(window) else 0
     if start < len(text):
         yield from _yaml(text, start, source)
 
@@ -168,24 +176,24 @@ class Stream:
         return "...\n" if marker == "%" else "---\n"
 
 
-def _json(text: str, body: bytes, source: str) -> Generator[Chunk, None, int]:
+def _json(text: str, body: bytes, window: Window, source: str) -> Generator[Chunk, None, int]:
     """Yield the JSON documents with which a file begins, and return where YAML follows them."""
     end = end_byte = 0
-    records = json_documents.records(body, source)
-    while True:
-        try:
-            record = next(records)
-        except StopIteration as stop:
-            if not stop.value and end < len(text):
-                yield Chunk(text, end, len(text))
-            return end if stop.value else len(text)
-        except SourceError as error:
-            yield Chunk(text, end, len(text), fault=error)
-            return len(text)
-        behind = record.start + len(memoryview(record.raw))
-        start, end = end, end + len(body[end_byte:behind].decode(*_ENCODING))
-        end_byte = behind
-        yield Chunk(text, start, end, record)
+    try:
+        for record in json_documents.records(window, source):
+            blanks = _BLANKS.match(body, record.offset + len(memoryview(record.raw)))
+            behind = blanks.end() if blanks else len(body)
+            start, end = end, end + len(body[end_byte:behind].decode(*_ENCODING))
+            end_byte = behind
+            yield Chunk(text, start, end, record)
+    except SourceError as error:
+        yield Chunk(text, end, len(text), fault=error)
+        return len(text)
+    if window.position < len(window.body):
+        return end
+    if end < len(text):
+        yield Chunk(text, end, len(text))
+    return len(text)
 
 
 def _yaml(text: str, start: int, source: str) -> Iterator[Chunk]:
@@ -218,10 +226,10 @@ def _alone(piece: Chunk, source: str) -> Chunk:
     from kubectl_spread.sources.decode import yaml_documents  # noqa: PLC0415 - likewise
 
     try:
-        found = list(yaml_documents.documents(_hidden(piece.text, piece.start, piece.end), source))
+        documents = list(yaml_documents.documents(_hidden(piece.text, piece.start, piece.end), source))
     except SourceError as error:
         return msgspec.structs.replace(piece, fault=error)
-    return _document(piece, found[0]) if found else piece
+    return _document(piece, documents[0]) if documents else piece
 
 
 def _hidden(text: str, start: int, end: int) -> bytes:

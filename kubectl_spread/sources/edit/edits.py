@@ -46,7 +46,7 @@ class _Style(msgspec.Struct, frozen=True):
 
 
 class Editor:
-    """Collects the edits that make one document say what is wanted."""
+    """Collects the edits that give one document another value."""
 
     def __init__(self, text: str, *, json: bool) -> None:
         """Prepare to edit a document of the file ``text``."""
@@ -58,42 +58,42 @@ class Editor:
         newline = self._lines.newline
         self._style = _Style(Flow(quoted=json, newline=newline), Block(newline=newline))
 
-    def sync(self, part: OutlineNode, old: object, wanted: object, style: _Style | None = None) -> None:
-        """Make ``part``, which says ``old``, say ``wanted``; in lists GONE marks items to take out."""
+    def sync(self, part: OutlineNode, old: object, new: object, style: _Style | None = None) -> None:
+        """Change the value of ``part`` from ``old`` to ``new``; in lists GONE marks items to take out."""
         style = style or self._style
         if part.kind is Kind.ALIAS:
-            if part.identity not in self._final or self._final[part.identity] != wanted:
-                self._replace(part, wanted, style)
+            if part.identity not in self._final or self._final[part.identity] != new:
+                self._replace(part, new, style)
             return
         if part.identity:
-            self._final[part.identity] = wanted
-        if part.kind is Kind.UNREAD or (old is wanted and not self._anchors):
+            self._final[part.identity] = new
+        if part.kind is Kind.UNREAD or (old is new and not self._anchors):
             return
-        if part.kind is Kind.MAPPING and isinstance(old, dict) and isinstance(wanted, dict):
-            self._mapping(part, old, wanted, style)
-        elif part.kind is Kind.SEQUENCE and isinstance(old, list) and isinstance(wanted, list):
-            self._sequence(part, old, wanted, style)
-        elif old != wanted:
-            self._replace(part, wanted, style)
+        if part.kind is Kind.MAPPING and isinstance(old, dict) and isinstance(new, dict):
+            self._mapping(part, old, new, style)
+        elif part.kind is Kind.SEQUENCE and isinstance(old, list) and isinstance(new, list):
+            self._sequence(part, old, new, style)
+        elif old != new:
+            self._replace(part, new, style)
 
-    def _mapping(self, part: OutlineNode, old: dict[str, object], wanted: dict[str, object], style: _Style) -> None:
+    def _mapping(self, part: OutlineNode, old: dict[str, object], new: dict[str, object], style: _Style) -> None:
         own = {entry.key: entry for entry in part.entries if entry.value.kind is not Kind.MERGE}
         inherited = self._inherited(part, old)
-        if inherited is None or inherited.keys() - own.keys() - wanted.keys():
-            self._replace(part, wanted, style)
+        if inherited is None or inherited.keys() - own.keys() - new.keys():
+            self._replace(part, new, style)
             return
         inner = self._flow_style(part, style)
         for entry in own.values():
-            if entry.key in wanted:
-                self.sync(entry.value, old[entry.key], wanted[entry.key], self._entry_style(entry, inner))
-        gone = {index for index, entry in enumerate(part.entries) if own.get(entry.key) and entry.key not in wanted}
+            if entry.key in new:
+                self.sync(entry.value, old[entry.key], new[entry.key], self._entry_style(entry, inner))
+        gone = {index for index, entry in enumerate(part.entries) if own.get(entry.key) and entry.key not in new}
         added = {
             key: value
-            for key, value in wanted.items()
+            for key, value in new.items()
             if key not in own and not (key in inherited and inherited[key] == value)
         }
         if added and (gone or not part.entries):
-            self._replace(part, wanted, style)
+            self._replace(part, new, style)
             return
         if gone:
             self._remove(part, gone)
@@ -106,10 +106,10 @@ class Editor:
             indent = self._lines.indent(part.entries[0].start)
             self._extend_block(part, [inner.block.entry(key, value, indent) for key, value in added.items()])
 
-    def _sequence(self, part: OutlineNode, old: list[object], wanted: list[object], style: _Style) -> None:
-        aligned = wanted if any(item is GONE for item in wanted) else _aligned(old, wanted)
-        if aligned is None or (not part.entries and wanted):
-            self._replace(part, wanted, style)
+    def _sequence(self, part: OutlineNode, old: list[object], new: list[object], style: _Style) -> None:
+        aligned = new if any(item is GONE for item in new) else _aligned(old, new)
+        if aligned is None or (not part.entries and new):
+            self._replace(part, new, style)
             return
         inner = self._flow_style(part, style)
         for entry, before, after in zip(part.entries, old, aligned, strict=False):
@@ -130,21 +130,21 @@ class Editor:
 
     def _inherited(self, part: OutlineNode, old: dict[str, object]) -> dict[str, object] | None:
         """Return what ``<<`` will bring into a mapping; None: that cannot be told."""
-        found: dict[str, object] = {}
+        merged: dict[str, object] = {}
         for merge in (entry.value for entry in part.entries if entry.value.kind is Kind.MERGE):
             for source in reversed(merge.entries):
                 if source.value.kind is Kind.MAPPING:
-                    found |= {entry.key: old[entry.key] for entry in source.value.entries if entry.key in old}
+                    merged |= {entry.key: old[entry.key] for entry in source.value.entries if entry.key in old}
                     continue
                 value = self._final.get(source.value.identity)
                 if not isinstance(value, dict):
                     return None
-                found |= value
-        return found
+                merged |= value
+        return merged
 
-    def _replace(self, part: OutlineNode, wanted: object, style: _Style) -> None:
+    def _replace(self, part: OutlineNode, value: object, style: _Style) -> None:
         """Write a value in brackets where a part stands; its anchor and tag stay."""
-        text = style.flow.write(without_gone(wanted), self._lines.margin(part.start))
+        text = style.flow.write(without_gone(value), self._lines.margin(part.start))
         # A block begins where the keys of its parent may begin too, and brackets may not.
         apart = not part.flow or part.content == part.end
         self._edit(part.content, part.end, f" {text}" if apart else text)
@@ -242,11 +242,11 @@ class Editor:
         self.edits.append(Edit(start, end, text))
 
 
-def _aligned(old: list[object], wanted: list[object]) -> list[object] | None:
-    """Return ``wanted`` with GONE for each item of ``old`` that it lacks; None: it is not what remains of ``old``."""
-    if len(wanted) >= len(old):
-        return wanted
-    remaining = iter(wanted)
+def _aligned(old: list[object], new: list[object]) -> list[object] | None:
+    """Return ``new`` with GONE for each item of ``old`` that it lacks; None: it has other items than ``old``."""
+    if len(new) >= len(old):
+        return new
+    remaining = iter(new)
     following: object = next(remaining, GONE)
     aligned: list[object] = []
     for item in old:

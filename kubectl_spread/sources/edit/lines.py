@@ -18,8 +18,8 @@ class Lines:
     def __init__(self, text: str) -> None:
         """Hold a text; ``newline`` is what ends its first line."""
         self._text = text
-        found = _NEWLINE.search(text)
-        self.newline = found[0] if found else "\n"
+        match = _NEWLINE.search(text)
+        self.newline = match[0] if match else "\n"
 
     def several(self, part: str) -> bool:
         """Tell whether a part of the text goes over several lines."""
@@ -43,8 +43,8 @@ class Lines:
 
     def margin(self, index: int) -> str:
         """Return the blanks with which the line of ``index`` begins."""
-        found = _MARGIN.match(self._text, self.start(index))
-        return found[0] if found else ""
+        match = _MARGIN.match(self._text, self.start(index))
+        return match[0] if match else ""
 
     def indent(self, index: int) -> str:
         """Return blanks as wide as what stands before ``index`` on its line."""
@@ -55,8 +55,8 @@ class Lines:
 
         Comments that are indented like the block belong to what follows if that is, too.
         """
-        found = _SPACE.match(self._text, self._end(end))
-        following = found.end() if found else len(self._text)
+        match = _SPACE.match(self._text, self._end(end))
+        following = match.end() if match else len(self._text)
         column = self.column(start)
         goes_on = following < len(self._text) and self.column(following) >= column
         return self._below_comments(end, column + goes_on)
@@ -70,16 +70,16 @@ class Lines:
         return first, behind
 
     def _end(self, index: int) -> int:
-        found = _REST.match(self._text, index)
-        return found.end() if found else len(self._text)
+        match = _REST.match(self._text, index)
+        return match.end() if match else len(self._text)
 
     def _below_comments(self, end: int, column: int) -> int:
         """Return where the line below ``end`` begins, or below the comments there from ``column`` on."""
         behind = position = self._end(end)
-        while position < len(self._text) and (found := _COMMENT.match(self._text, position)):
-            position = found.end()
-            if found[2]:
-                if len(found[1]) < column:
+        while position < len(self._text) and (match := _COMMENT.match(self._text, position)):
+            position = match.end()
+            if match[2]:
+                if len(match[1]) < column:
                     break
                 behind = position
         return behind

@@ -95,8 +95,8 @@ class _Yaml:
         from ruamel.yaml.nodes import MappingNode, SequenceNode  # noqa: PLC0415 - JSON does not wait for it
 
         if id(node) in self._seen:
-            found = _ALIAS.match(self._text, lead)
-            start, end = found.span(1) if found else (lead, lead)
+            match = _ALIAS.match(self._text, lead)
+            start, end = match.span(1) if match else (lead, lead)
             return OutlineNode(Kind.ALIAS, start, start, end, identity=id(node), lead=lead)
         self._seen.add(id(node))
         identity = id(node) if node.anchor else 0
@@ -147,8 +147,8 @@ class _Yaml:
             lead = max(lead, value.end)
 
     def _after(self, pattern: re.Pattern[str], start: int) -> int:
-        found = pattern.match(self._text, start)
-        return found.end() if found else start
+        match = pattern.match(self._text, start)
+        return match.end() if match else start
 
 
 def of_json(text: str, start: int, old: object, new: object) -> OutlineNode:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import BinaryIO, Final
 
 import msgspec
 
 from kubectl_spread.errors import DecodeError, Position, SourceError
 from kubectl_spread.kube.api.types import Message
-from kubectl_spread.sources.decode import json_documents, json_objects
+from kubectl_spread.sources.decode import documents, json_objects
 from kubectl_spread.sources.decode.json_objects import MalformedFieldError, Path
 from kubectl_spread.sources.decode.listing import Record
-from kubectl_spread.sources.files import inputs, manifests
+from kubectl_spread.sources.files import inputs
 
 SEVERITIES: Final = ("error", "warning", "info")
 
@@ -54,7 +53,7 @@ def read(path: str, stdin: BinaryIO, *, api_version: str, kind: str) -> tuple[Kn
         DecodeError: A field is missing or has a value that it cannot have.
     """
     source = inputs.source_name(path)
-    record = _only(list(_records(inputs.content(path, stdin), source)), source)
+    record = _only(list(documents.records(inputs.blocks(path, stdin), source)), source)
     try:
         report = json_objects.decode(record.raw, _Report)
         return _checked(report, api_version, kind)
@@ -63,15 +62,6 @@ def read(path: str, stdin: BinaryIO, *, api_version: str, kind: str) -> tuple[Kn
         raise DecodeError(position, "", json_objects.format_path(error.path), error.problem) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise SourceError(f"{Position(source, record.line)}: {error}") from error
-
-
-def _records(body: bytes, source: str) -> Iterator[Record]:
-    if manifests.is_json(body):
-        body = yield from json_documents.records(body, source)
-    if body:
-        from kubectl_spread.sources.decode import yaml_documents  # noqa: PLC0415 - JSON does not wait for it
-
-        yield from map(yaml_documents.record, yaml_documents.documents(body, source))
 
 
 def _only(records: list[Record], source: str) -> Record:
@@ -86,10 +76,10 @@ def _checked(report: _Report, api_version: str, kind: str) -> tuple[KnownFinding
     Raises:
         FieldError: A field is missing, or has a value that it cannot have.
     """
-    for name, found, expected in (("apiVersion", report.api_version, api_version), ("kind", report.kind, kind)):
-        if found != expected:
+    for name, value, expected in (("apiVersion", report.api_version, api_version), ("kind", report.kind, kind)):
+        if value != expected:
             raise MalformedFieldError(
-                (name,), f"expected {expected}, got {found}" if found else f"is missing: no {kind}"
+                (name,), f"expected {expected}, got {value}" if value else f"is missing: no {kind}"
             )
     if report.findings is None:
         raise MalformedFieldError(("findings",), "is missing")

@@ -66,17 +66,17 @@ def expand(paths: Iterable[str], *, recursive: bool) -> list[File]:
             files.setdefault(STDIN, File(STDIN, named=True))
             continue
         named = not _is_directory(path)
-        found = [path] if named else list(_manifests(path, recursive=recursive))
-        if not found:
+        manifests = [path] if named else list(_manifests(path, recursive=recursive))
+        if not manifests:
             extensions = " ".join(_EXTENSIONS)
             msg = f"error reading [{path}]: recognized file extensions are [{extensions}]"
             if gzipped := passed_over([path], recursive=recursive):
                 msg += f"; name a gzipped file to read it: -f {gzipped[0]}"
             raise SourceError(msg)
-        for file in found:
-            known = files.setdefault(os.path.realpath(file), File(file, named=named))
-            if named and not known.named:
-                files[os.path.realpath(file)] = known._replace(named=True)
+        for file in manifests:
+            earlier = files.setdefault(os.path.realpath(file), File(file, named=named))
+            if named and not earlier.named:
+                files[os.path.realpath(file)] = earlier._replace(named=True)
     return list(files.values())
 
 
@@ -88,9 +88,9 @@ def passed_over(paths: Iterable[str], *, recursive: bool) -> list[str]:
 
 def unread(paths: Iterable[str], *, recursive: bool) -> list[str]:
     """Return what to say about the gzipped manifests in directories; kubectl passes over them in silence."""
-    found = passed_over(paths, recursive=recursive)
-    others = f" and {len(found) - 1} more" if found[1:] else ""
-    return [f"{found[0]}{others} not read: name gzipped files to read them (-f {found[0]})"] if found else []
+    gzipped = passed_over(paths, recursive=recursive)
+    others = f" and {len(gzipped) - 1} more" if gzipped[1:] else ""
+    return [f"{gzipped[0]}{others} not read: name gzipped files to read them (-f {gzipped[0]})"] if gzipped else []
 
 
 def _is_directory(path: str) -> bool:
@@ -191,13 +191,13 @@ def _checked(path: str, file: BinaryIO, packed: _Counted) -> Iterator[bytes]:
         yield block
 
 
-def _as_utf8(found: Iterator[bytes]) -> Iterator[bytes]:
-    first = next(found, b"")
+def _as_utf8(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    first = next(blocks, b"")
     if first.startswith(_UTF16_MARKS):
-        yield from (text.encode() for text in codecs.iterdecode(chain([first], found), "utf-16"))
+        yield from (text.encode() for text in codecs.iterdecode(chain([first], blocks), "utf-16"))
         return
     yield first.removeprefix(_UTF8_MARK)
-    yield from found
+    yield from blocks
 
 
 def _manifests(directory: str, *, recursive: bool, extensions: tuple[str, ...] = _EXTENSIONS) -> Iterator[str]:

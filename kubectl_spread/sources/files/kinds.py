@@ -82,10 +82,10 @@ def type_of(api_version: str, kind: str) -> type[Object] | None:
     Raises:
         FieldError: No such kind is in that group, and one that is read was meant.
     """
-    found = _TYPES.get((_group(api_version), kind))
-    if found is None and (fault := _misnamed(api_version, kind)):
+    type_ = _TYPES.get((_group(api_version), kind))
+    if type_ is None and (fault := _misnamed(api_version, kind)):
         raise fault
-    return found
+    return type_
 
 
 def confirm_object(api_version: str, kind: str, raw: Json) -> None:
@@ -143,12 +143,12 @@ def _misnamed(api_version: str, kind: str) -> MalformedFieldError | None:
         others = _OTHER_KINDS.get(group)
         exists = others is None or kind.removesuffix(LIST) in others
         return None if exists else MalformedFieldError(("kind",), problem)
-    meant = _KIND_OF[near[0]]
-    right = f"{_GROUP_OF[meant]}/v1".removeprefix("/")
-    if meant == kind:
+    nearest = _KIND_OF[near[0]]
+    right = f"{_GROUP_OF[nearest]}/v1".removeprefix("/")
+    if nearest == kind:
         return MalformedFieldError(("apiVersion",), f'{problem}; did you mean "apiVersion: {right}"?')
-    of = "" if _GROUP_OF[meant] == group else f" of {right}"
-    return MalformedFieldError(("kind",), f'{problem}; did you mean "kind: {meant}"{of}?')
+    of = "" if _GROUP_OF[nearest] == group else f" of {right}"
+    return MalformedFieldError(("kind",), f'{problem}; did you mean "kind: {nearest}"{of}?')
 
 
 def _status_text(status: Any) -> str:

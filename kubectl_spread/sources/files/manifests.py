@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import BinaryIO, Final
 
 import msgspec
@@ -14,14 +13,16 @@ import msgspec
 from kubectl_spread.errors import DecodeError, Position, SourceError
 from kubectl_spread.kube.api.detail import DetailedPod
 from kubectl_spread.kube.api.fieldpath import POD_SPEC
-from kubectl_spread.kube.api.types import Namespace, Node, Pod
+from kubectl_spread.kube.api.types import ListMeta, Namespace, Node, Pod
 from kubectl_spread.kube.api.unknownfields import UnknownField, unknown_fields
 from kubectl_spread.kube.api.workloads import WorkloadObject, template_path
 from kubectl_spread.kube.scheduler.defaultconstraints import MapSelecting
 from kubectl_spread.sources import memory
-from kubectl_spread.sources.decode import json_documents, json_objects, json_stream
+from kubectl_spread.sources.decode import documents, json_documents, json_objects
+from kubectl_spread.sources.decode.json_documents import JsonRecord
 from kubectl_spread.sources.decode.json_objects import Json, MalformedFieldError, Path
-from kubectl_spread.sources.decode.listing import ITEMS, LIST, NOTHING, Header, Listing, Record, of_item
+from kubectl_spread.sources.decode.listing import ITEMS, LIST, NOTHING, Document, Header, Listing, Record, of_item
+from kubectl_spread.sources.decode.places import Place
 from kubectl_spread.sources.decode.window import Window
 from kubectl_spread.sources.files import inputs, kinds
 from kubectl_spread.sources.files.inputs import File
@@ -42,7 +43,9 @@ _DECODED: Final = 20
 """How many times its size an object may take in memory: an empty constraint, three bytes, takes 64."""
 _NOTED: Final = 1 << 10
 """Bytes that an error, or an item that waits for the kind of its list, takes besides its text."""
-_JSON_START: Final = re.compile(rb"[ \t\r\n]*\{(?!\{)")
+_INCOMPLETE: Final = (
+    "the list is not complete: a continue token says that pages follow; save all of it, as kubectl get -o json does"
+)
 
 
 class Loaded(msgspec.Struct, frozen=True):
@@ -145,20 +148,20 @@ class _Reader(msgspec.Struct, frozen=True):
     claim: Claim = msgspec.field(default_factory=lambda: memory.RUN.claim("the list of errors in the input"))
 
     def objects(self, expanded: Sequence[File], paths: Sequence[str]) -> Iterator[Loaded]:
-        documents = 0
+        number = 0
         for file in expanded:
             try:
                 with closing(inputs.blocks(file.path, self.stdin)) as blocks:
                     window = Window(blocks, file.source)
-                    if file.named and json_stream.is_blank(window):
+                    if file.named and json_documents.is_blank(window):
                         raise empty(file)
-                    for found in _documents(window, file.source):
-                        documents += 1
-                        for member in contents(found):
+                    for document in documents.read(window, file.source):
+                        number += 1
+                        for member in contents(document):
                             yield from self._loaded(member, file)
             except SourceError as error:
                 self._unreadable(error)
-        if documents == self.skipped[NOT_KUBERNETES] and not self.errors:
+        if number == self.skipped[NOT_KUBERNETES] and not self.errors:
             self._unreadable(without_objects(paths))
 
     def _loaded(self, member: RawObject | SourceError, file: File) -> Iterator[Loaded]:
@@ -210,34 +213,30 @@ def without_objects(paths: Sequence[str]) -> SourceError:
     return SourceError(f"error reading [{' '.join(paths)}]: there are no Kubernetes objects in any file")
 
 
-def is_json(body: bytes) -> bool:
-    """Tell whether a file begins as JSON; a Helm template may begin with two braces."""
-    return _JSON_START.match(body) is not None
-
-
-def _documents(window: Window, source: str) -> Iterator[Record | Listing | SourceError]:
-    # By content, as kubectl does: extensions lie, and standard input has none.
-    if json_stream.begins(window):
-        yield from json_stream.documents(window, source)
-    if window.position < len(window.body):
-        from kubectl_spread.sources.decode import yaml_stream  # noqa: PLC0415 - JSON does not wait for it
-
-        yield from yaml_stream.documents(window, source)
-
-
-def contents(found: Record | Listing | SourceError) -> Iterator[RawObject | SourceError]:
-    """Yield the objects of what a reader found: those of a list, or the only one, or what is wrong."""
-    match found:
+def contents(document: Document) -> Iterator[RawObject | SourceError]:
+    """Yield the objects of a document: those of a list, or the only one, or the fault of the document."""
+    match document:
         case SourceError():
-            yield found
+            yield document
         case Listing():
-            yield from _listed(found)
+            yield from _listed(document)
         case _:
-            yield from members(found)
+            header = _header(document)
+            yield from _of(document, header, NOTHING)
+            yield from _missing_pages(document, header)
+
+
+def _missing_pages(record: Record, header: Header | RawObject) -> Iterator[RawObject]:
+    """Yield the fault of a list that is only one page of it, as of ``kubectl get --raw`` with a limit."""
+    if isinstance(header, RawObject) or not header.kind.endswith(LIST):
+        return
+    with suppress(*_FAULTS):
+        if (msgspec.json.decode(header.metadata, type=ListMeta | None) or ListMeta()).continue_:
+            yield RawObject(record, header.kind, fault=MalformedFieldError(("metadata", "continue"), _INCOMPLETE))
 
 
 def _listed(listing: Listing) -> Iterator[RawObject | SourceError]:
-    """Yield the members of a list while it is read; items that do not say what they are wait for what the list is."""
+    """Yield the members of a list while it is read; items without a kind wait until that of the list is read."""
     waiting: list[tuple[Record, Header | RawObject]] = []
     is_kubernetes = False
     claim = memory.RUN.claim("a list whose kind follows its items")
@@ -252,11 +251,12 @@ def _listed(listing: Listing) -> Iterator[RawObject | SourceError]:
         else:
             claim.grow(len(memoryview(item.raw)) + _NOTED)
             waiting.append((item, header))
-    record = json_documents.record(msgspec.json.encode({**listing.fields, ITEMS: []}), listing.line)
+    record = JsonRecord(msgspec.json.encode({**listing.fields, ITEMS: []}), Place(listing.line, 1))
     is_kubernetes = is_kubernetes or kinds.is_meant_as_object(record.raw)
     for item, header in waiting if is_kubernetes else ():
         yield from _of(item, header, listing.of_item)
     yield from _no_list(record, is_kubernetes=is_kubernetes)
+    yield from _missing_pages(record, _header(record))
 
 
 def _no_list(record: Record, *, is_kubernetes: bool) -> Iterator[RawObject]:
@@ -356,10 +356,10 @@ def _with_text(loaded: Loaded, raw: bytes) -> Loaded:
 
 def _with_digest(loaded: Loaded) -> Loaded:
     """Add to a stored object what two captures of it have in common, with managedFields or without."""
-    found = loaded.object
-    if found.metadata.managed_fields:
-        found = msgspec.structs.replace(found, metadata=msgspec.structs.replace(found.metadata, managed_fields=()))
-    return msgspec.structs.replace(loaded, digest=hash(msgspec.json.encode(found)))
+    stored = loaded.object
+    if stored.metadata.managed_fields:
+        stored = msgspec.structs.replace(stored, metadata=msgspec.structs.replace(stored.metadata, managed_fields=()))
+    return msgspec.structs.replace(loaded, digest=hash(msgspec.json.encode(stored)))
 
 
 def _with_namespace(decoded: Object, namespace: str) -> Object:
@@ -416,13 +416,13 @@ def _subject(raw: Json, namespace: str) -> str:
     """Name an object that cannot be decoded by what can be read of it, or return ""."""
     try:
         # Unlike msgspec it takes numbers that nothing can hold.
-        found = json.loads(bytes(raw), parse_int=float)
+        manifest = json.loads(bytes(raw), parse_int=float)
     except (ValueError, RecursionError):
         return ""
-    kind = found.get("kind") if isinstance(found, dict) else None
+    kind = manifest.get("kind") if isinstance(manifest, dict) else None
     if not isinstance(kind, str):
         return ""
-    metadata = found.get("metadata")
+    metadata = manifest.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
     if not isinstance(name, str):
         return kind

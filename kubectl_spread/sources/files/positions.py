@@ -5,7 +5,7 @@ So nobody pays for it who does not ask, and a file of which nobody asks is read 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
 from io import BytesIO
 from pathlib import Path as File
@@ -17,9 +17,9 @@ from kubectl_spread.errors import STDIN, Position, SourceError
 from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import Object
-from kubectl_spread.sources.decode import json_documents, json_objects
+from kubectl_spread.sources.decode import documents, json_objects
 from kubectl_spread.sources.decode.json_objects import MalformedFieldError
-from kubectl_spread.sources.decode.listing import Listing, Record
+from kubectl_spread.sources.decode.listing import Record
 from kubectl_spread.sources.decode.window import Window
 from kubectl_spread.sources.files import inputs, manifests
 from kubectl_spread.sources.files.manifests import RawObject
@@ -30,39 +30,39 @@ _Beginning: TypeAlias = tuple[ObjectRef, int | None]
 """An object and the line where it begins."""
 
 MOST_BYTES: Final = 64 << 20
-"""A larger file is not read again: whole JSON files are held in memory for that."""
+"""How much of a file is read again."""
 
 
-def fields(wanted: Iterable[Field]) -> dict[Field, Position]:
+def fields(written: Iterable[Field]) -> dict[Field, Position]:
     """Return where fields of manifests begin: at the field, or the innermost around it that is there.
 
     Where a file cannot be read again (standard input, a pipe, a large file, one that has changed) it is where the
     object begins, without a column.
 
     Args:
-        wanted: Objects with their file and line, as ``manifests.read`` has them, and paths in them.
+        written: Objects with their file and line, as ``manifests.read`` has them, and paths in them.
     """
-    found: dict[Field, Position] = {}
+    places: dict[Field, Position] = {}
     by_file: dict[str, dict[_Beginning, list[FieldPath]]] = {}
-    for ref, position, path in wanted:
-        found[ref, position, path] = position
+    for ref, position, path in written:
+        places[ref, position, path] = position
         by_file.setdefault(position.source, {}).setdefault((ref, position.line), []).append(path)
     for source, paths in by_file.items():
         for (ref, line), record in _records(source, paths):
             for path in paths[ref, line]:
                 place = record.place_of(path)
-                found[ref, Position(source, line), path] = Position(source, place.line, place.column)
-    return found
+                places[ref, Position(source, line), path] = Position(source, place.line, place.column)
+    return places
 
 
-def _records(source: str, wanted: Iterable[_Beginning]) -> Iterator[tuple[_Beginning, Record]]:
+def _records(source: str, beginnings: Iterable[_Beginning]) -> Iterator[tuple[_Beginning, Record]]:
     """Yield the objects of a file that stand where they stood before, as far as it can be read."""
-    left = set(wanted)
-    beginnings = frozenset(line for _, line in left)
+    left = set(beginnings)
+    lines = frozenset(line for _, line in left)
     try:
         for member in _members(source):
             line = member.record.line
-            ref = _ref(member) if line in beginnings else None
+            ref = _ref(member) if line in lines else None
             if ref is not None and (ref, line) in left:
                 left.remove((ref, line))
                 yield (ref, line), member.record
@@ -74,36 +74,24 @@ def _records(source: str, wanted: Iterable[_Beginning]) -> Iterator[tuple[_Begin
 
 
 def _members(source: str) -> Iterator[RawObject]:
-    for document in _documents(source):
-        for member in manifests.contents(document):
-            if isinstance(member, RawObject):
-                yield member
+    with closing(_blocks(source)) as blocks:
+        for document in documents.read(Window(blocks, source), source):
+            for member in manifests.contents(document):
+                if isinstance(member, RawObject):
+                    yield member
 
 
-def _documents(source: str) -> Iterator[Record | Listing | SourceError]:
-    body = _content(source)
-    if manifests.is_json(body):
-        # Not as a stream, which does not know the columns.
-        body = yield from json_documents.records(body, source)
-    if body:
-        from kubectl_spread.sources.decode import yaml_stream  # noqa: PLC0415 - JSON does not wait for it
-
-        yield from yaml_stream.documents(Window([body], source), source)
-
-
-def _content(source: str) -> bytes:
-    """Return what is in a file; nothing where it cannot be read a second time or is too large."""
+def _blocks(source: str) -> Generator[bytes, None, None]:
+    """Yield the content of a file, up to ``MOST_BYTES``; nothing where it cannot be read a second time."""
     if source == STDIN or not File(source).is_file():
-        return b""
-    parts: list[bytes] = []
+        return
     size = 0
     with closing(inputs.blocks(source, BytesIO())) as blocks:
         for block in blocks:
-            parts.append(block)
             size += len(block)
             if size > MOST_BYTES:
-                return b""
-    return b"".join(parts)
+                return
+            yield block
 
 
 def _ref(member: RawObject) -> ObjectRef | None:

@@ -37,11 +37,11 @@ class Repeats:
         metadata = loaded.object.metadata
         ref = ObjectRef(metadata.namespace, loaded.kind, metadata.name)
         before = self._seen.get(ref, ())
-        if metadata.name and any(one.digest == loaded.digest for one in before):
+        if metadata.name and any(earlier.digest == loaded.digest for earlier in before):
             return None
         only = not loaded.is_manifest
         self._seen[ref] = (*before, _Seen(loaded.digest, loaded.position.source, loaded.position.line, only))
-        other = next((one for one in before if only and one.only), None)
+        other = next((earlier for earlier in before if only and earlier.only), None)
         if other is not None:
             raise _conflict(loaded, Position(other.source, other.line))
         return 0 if only else len(before)

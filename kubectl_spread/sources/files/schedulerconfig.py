@@ -18,10 +18,10 @@ from kubectl_spread.kube.scheduler.configuration import (
     PodTopologySpreadArgs,
     Profile,
 )
-from kubectl_spread.sources.decode import declaration, json_documents, json_objects
+from kubectl_spread.sources.decode import declaration, documents, json_objects
 from kubectl_spread.sources.decode.json_objects import MalformedFieldError, Path
 from kubectl_spread.sources.decode.listing import Record
-from kubectl_spread.sources.files import inputs, manifests
+from kubectl_spread.sources.files import inputs
 
 T = TypeVar("T", bound=Message)
 
@@ -53,7 +53,7 @@ def read(path: str, stdin: BinaryIO) -> ConfigReading:
     """
     source = inputs.source_name(path)
     try:
-        record = next(_records(inputs.content(path, stdin), source), None)
+        record = next(documents.records(inputs.blocks(path, stdin), source), None)
     except SourceError as error:
         return ConfigReading({}, (error,))
     if record is None:
@@ -64,16 +64,6 @@ def read(path: str, stdin: BinaryIO) -> ConfigReading:
         return ConfigReading(profiles)
     by_line = sorted(reader.errors, key=lambda error: error.position.line or 0)
     return ConfigReading({}, tuple(by_line))
-
-
-def _records(body: bytes, source: str) -> Iterator[Record]:
-    if manifests.is_json(body):
-        body = yield from json_documents.records(body, source)
-    if body:
-        from kubectl_spread.sources.decode import yaml_documents  # noqa: PLC0415 - JSON does not wait for it
-
-        for document in yaml_documents.documents(body, source):
-            yield yaml_documents.record(document)
 
 
 class _Reader(msgspec.Struct, frozen=True):
@@ -92,21 +82,25 @@ class _Reader(msgspec.Struct, frozen=True):
         written = [
             self._decode(raw, KubeSchedulerProfile, ("profiles", index)) for index, raw in enumerate(config.profiles)
         ] or [KubeSchedulerProfile()]
-        known = [one or KubeSchedulerProfile(scheduler_name=f"profiles[{index}]") for index, one in enumerate(written)]
-        names = configuration.scheduler_names(known)
+        profiles = [
+            profile or KubeSchedulerProfile(scheduler_name=f"profiles[{index}]")
+            for index, profile in enumerate(written)
+        ]
+        names = configuration.scheduler_names(profiles)
         return {
-            name: self._profile(one, names, index) for index, (name, one) in enumerate(zip(names, known, strict=True))
+            name: self._profile(profile, names, index)
+            for index, (name, profile) in enumerate(zip(names, profiles, strict=True))
         }
 
     def _is_configuration(self, config: KubeSchedulerConfiguration) -> bool:
         expected = {"apiVersion": configuration.API_VERSION, "kind": configuration.KIND}
-        found = {"apiVersion": config.api_version, "kind": config.kind}
-        for name, value in found.items():
+        header = {"apiVersion": config.api_version, "kind": config.kind}
+        for name, value in header.items():
             if not value:
                 self._fault((name,), "is missing")
             elif value != expected[name]:
                 self._fault((name,), f"is {value}, not {expected[name]}")
-        return found == expected
+        return header == expected
 
     def _profile(self, written: KubeSchedulerProfile, names: Sequence[str], index: int) -> Profile:
         args = PodTopologySpreadArgs()
@@ -155,14 +149,16 @@ class _Reader(msgspec.Struct, frozen=True):
 
 def _unknown(value: object, type_: type[Message], path: Path) -> Iterator[Path]:
     """Yield where an object has fields that its type does not know, which kube-scheduler refuses."""
-    known = {found.json_name: found for found in declaration.fields(type_)}
+    declared = {field.json_name: field for field in declaration.fields(type_)}
     for name, item in value.items() if isinstance(value, dict) else ():
         here = (*path, name)
-        if name not in known:
+        if name not in declared:
             yield here
-        elif issubclass(known[name].type, Message):
+        elif issubclass(declared[name].type, Message):
             nested = (
-                [((*here, index), one) for index, one in enumerate(item)] if isinstance(item, list) else [(here, item)]
+                [((*here, index), inner) for index, inner in enumerate(item)]
+                if isinstance(item, list)
+                else [(here, item)]
             )
-            for where, one in nested:
-                yield from _unknown(one, known[name].type, where)
+            for where, inner in nested:
+                yield from _unknown(inner, declared[name].type, where)
