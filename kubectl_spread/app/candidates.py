@@ -60,7 +60,7 @@ def live(parameters: Mapping[str, Any], kind: str) -> list[str]:
     Namespaced objects are those of the namespace that the options or the context name. With ``-f`` there are none,
     because no cluster is read, and none with ``-A``, which takes no names.
     """
-    from kubectl_spread.app.cluster.live import flags  # noqa: PLC0415 - it needs the kubernetes package
+    from kubectl_spread.app.cluster.live import flags  # noqa: PLC0415 - it needs urllib3 and protobuf
     from kubectl_spread.sources.apiserver.cluster import LiveCluster  # noqa: PLC0415 - likewise
     from kubectl_spread.sources.apiserver.resources import BY_KIND, NAMESPACES, NODES  # noqa: PLC0415 - likewise
 

@@ -64,7 +64,7 @@ def check_options(parameters: Mapping[str, object]) -> CheckOptions:
 
 
 def _from_cluster(options: CheckOptions, parameters: Mapping[str, object], console: Console) -> CheckRun:
-    # The kubernetes package takes half a second.
+    # Input from files needs neither urllib3 nor protobuf.
     from kubectl_spread.app.cluster.live import LiveRun, flags  # noqa: PLC0415
     from kubectl_spread.sources.apiserver import buffers  # noqa: PLC0415
     from kubectl_spread.sources.apiserver.cluster import LiveCluster  # noqa: PLC0415

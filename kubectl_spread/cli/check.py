@@ -150,7 +150,7 @@ def _watch(
     layout: Callable[[CheckRun, str], Layout | None],
     color: str,
 ) -> NoReturn:
-    from kubectl_spread.cli.watch import loop  # noqa: PLC0415 - it needs the kubernetes package: half a second
+    from kubectl_spread.cli.watch import loop  # noqa: PLC0415 - it needs urllib3 and protobuf
 
     loop.watch(parameters, loop.View(outputs, layout, color, baseline))
 
