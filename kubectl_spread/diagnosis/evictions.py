@@ -28,6 +28,7 @@ _NOT_REPLACED_ALIKE: Final = frozenset(
 _SETS: Final = 64
 """For so many sets of pods that are counted together the plan is kept."""
 _NOT_REPLACED: Final = "nothing replaces these pods: they have no owner"
+_MIXED: Final = "no set of pods was found: they differ in the nodes or resources that they need"
 _NOWHERE: Final = "no eviction is sure to help: replacements have nowhere better to go"
 
 
@@ -90,7 +91,7 @@ def plan(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> Plan:
     if numbers is not None:
         numbers = _with_the_others(row, spread, field, candidates, audit)
     if numbers is None:
-        return Plan(reason=f"{_NOWHERE}, by all of their constraints")
+        return Plan(reason=_MIXED if len(replacements) > 1 else f"{_NOWHERE}, by all of their constraints")
     return Plan(pods=_chosen_by_name(candidates, numbers))
 
 

@@ -17,6 +17,7 @@ from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.diagnosis.node_filters import AFFINITY_WORDS, FirstRefusal, NodeFilters
+from kubectl_spread.explain.ranking import rank
 from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.scheduler.interpodaffinity import AffinityAnswer
@@ -48,10 +49,15 @@ class NodeRefusal(model.Part, frozen=True, kw_only=True):
 
 
 class Placing(model.Part, frozen=True, kw_only=True):
-    """Where the next pod of one group may go; ``unknown`` are the questions that could not be answered."""
+    """Where the next pod of one group may go; ``unknown`` are the questions that could not be answered.
+
+    ``scores`` are those of the scheduler's spread plugin alone, for each of several allowed nodes; without soft
+    constraints there are none.
+    """
 
     pods: list[str]
     allowed: list[str]
+    scores: dict[str, int] | UnsetType = UNSET
     refused: list[NodeRefusal]
     unknown: list[str] | UnsetType = UNSET
 
@@ -78,6 +84,7 @@ def place(shape: PodClass, pods: Sequence[str], audit: Audit) -> Placing:
     return Placing(
         pods=list(pods),
         allowed=allowed,
+        scores=(rank(shape, allowed, audit) if len(allowed) > 1 else {}) or UNSET,
         refused=[
             NodeRefusal(filter=name, reason=reason, nodes=refused[name, reason])
             for name, reason in sorted(refused, key=lambda one: (ORDER.index(one[0]), one[1]))

@@ -60,20 +60,29 @@ def claims(question: Json, behaviour: Behaviour) -> Claims:
 
 
 def _placing(_: Json, __: Audit, explanation: Json) -> Claims:
-    """The nodes that take the next pod or a pending one, and the filter that refuses each of the others."""
+    """The nodes that take the next pod, with their scores, or a pending one, and what refuses the other nodes first."""
     entries = [*explanation["placing"], *explanation["waiting"]]
-    ours = [
+    nodes = [
         {
             **dict.fromkeys(entry["allowed"], ""),
             **{node: _PLUGINS[refusal["filter"]] for refusal in entry["refused"] for node in refusal["nodes"]},
         }
         for entry in entries
     ]
-    placements = [{"pod": entry["pods"][0]} for entry in entries]
+    placements = [{"pod": entry["pods"][0], "scored": True} for entry in entries]
+    ranked = len(explanation["placing"])
+
+    def read(real: Json) -> Json:
+        scores = [placed["scores"].get("scores", {}) for placed in real["placed"][:ranked]]
+        return {
+            "nodes": [placed["nodes"] for placed in real["placed"]],
+            "scores": [found if len(found) > 1 else {} for found in scores],
+        }
+
     return Claims(
         asks={"kind": "placing", "placements": placements},
-        ours={"nodes": ours},
-        read=lambda real: {"nodes": [placed["nodes"] for placed in real["placed"]]},
+        ours={"nodes": nodes, "scores": [entry.get("scores", {}) for entry in entries[:ranked]]},
+        read=read,
     )
 
 

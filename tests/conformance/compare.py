@@ -24,7 +24,7 @@ PARTS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "scores": {"scores": ("skipped", "status", "scores")},
     "affinity": {"affinity filter": ("skipped", "status", "nodes")},
     "resources": {"quantities": ("quantities",), "requests": ("requests",), "fit": ("nodes",)},
-    "next pod": {"next pod": ("nodes",)},
+    "next pod": {"next pod": ("nodes",), "next pod scores": ("scores",)},
     "next pods": {"next pods": ("steps",)},
     "eviction advice": {"eviction advice": ("ends",)},
     "causes": {"causes": ("domains",)},

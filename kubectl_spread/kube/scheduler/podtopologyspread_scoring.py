@@ -23,6 +23,11 @@ from kubectl_spread.kube.scheduler.podtopologyspread import (
 )
 
 MAX_NODE_SCORE: Final = 100
+WEIGHT: Final = 2
+"""The weight of the plugin's score among those of the default plugins.
+
+Source: kubernetes v1.37.1 pkg/scheduler/apis/config/v1/default_plugins.go, getDefaultPlugins.
+"""
 _HOSTNAME: Final = "kubernetes.io/hostname"
 
 

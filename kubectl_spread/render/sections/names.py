@@ -24,9 +24,18 @@ def nodes(names: Sequence[str]) -> str:
     return f"{plural(len(names), 'node')} ({named(names)})" if names else "no node"
 
 
-def answer(allowed: Sequence[str], refused: Sequence[NodeRefusal], unknown: Sequence[str], terminal: Terminal) -> str:
-    """Return the nodes where a pod may go, a line for each reason against others, and the limits of this answer."""
-    lines = [f"may go to {nodes(allowed)}"]
+def answer(
+    allowed: Sequence[str],
+    refused: Sequence[NodeRefusal],
+    unknown: Sequence[str],
+    terminal: Terminal,
+    ranked: str = "",
+) -> str:
+    """Return the nodes where a pod may go, a line for each reason against others, and the limits of this answer.
+
+    ``ranked`` says how the nodes are ranked that take it; "" if they are not.
+    """
+    lines = [f"may go to {nodes(allowed)}", *([ranked] if ranked else [])]
     lines += [f"not to {nodes(refusal.nodes)}: {words.safe(refusal.reason)}" for refusal in refused]
     lines += [f"not known: {words.safe(text)}" for text in unknown]
     lines.append("ports, volumes and other plugins are not looked at")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec import UnsetType
 
 from kubectl_spread.explain.explanation import Explanation
 from kubectl_spread.explain.placing import Placing
+from kubectl_spread.kube.scheduler.podtopologyspread_scoring import WEIGHT
 from kubectl_spread.render import words
-from kubectl_spread.render.sections.names import answer
+from kubectl_spread.render.sections.names import answer, nodes
 from kubectl_spread.render.terminal import Terminal, heading
 
 
@@ -22,4 +25,14 @@ def placing(explanation: Explanation, terminal: Terminal) -> str:
 def _group(group: Placing, terminal: Terminal) -> str:
     title = heading(f"next pod like {words.safe(group.pods[0])}", terminal)
     unknown = group.unknown if isinstance(group.unknown, list) else ()
-    return f"{title}{answer(group.allowed, group.refused, unknown, terminal)}"
+    ranked = "" if isinstance(group.scores, UnsetType) else _ranking(group.scores)
+    return f"{title}{answer(group.allowed, group.refused, unknown, terminal, ranked)}"
+
+
+def _ranking(scores: Mapping[str, int]) -> str:
+    """Return the nodes by their score, the highest first."""
+    by_score: dict[int, list[str]] = {}
+    for name, score in scores.items():
+        by_score.setdefault(score, []).append(name)
+    ranks = [f"{score} for {nodes(by_score[score])}" for score in sorted(by_score, reverse=True)]
+    return f"PodTopologySpread scores {', '.join(ranks)} (weight {WEIGHT} by default; other plugins score too)"
