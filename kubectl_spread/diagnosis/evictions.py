@@ -110,7 +110,7 @@ def _plan_of_all(replacement: _Replacement, counted: Counted, audit: Audit) -> P
     if numbers is None:
         return Plan(reason=_NOWHERE)
     chosen = _chosen_by_name(candidates, numbers)
-    if audit.affinity.refusals(replacement.shape) is None:
+    if not replacement.known:
         return Plan(pods=chosen)
     return Plan(pods=chosen, sure=True, only=_only_domain(chosen, field, spread))
 
@@ -121,10 +121,12 @@ class _Replacement(msgspec.Struct, frozen=True):
     Attributes:
         shape: What they are like.
         repelled: The nodes that they cannot use because of the anti-affinity of pods that stay.
+        known: Whether everything was read that decides this.
     """
 
     shape: PodClass
     repelled: frozenset[str]
+    known: bool
 
     def room(self, node: str, audit: Audit, most: int) -> int:
         """Return how many of them a node takes, up to ``most``."""
@@ -140,8 +142,9 @@ class _Replacement(msgspec.Struct, frozen=True):
 
 def _replacement(shape: PodClass, audit: Audit) -> _Replacement:
     """Return what nodes know of the pods of ``shape``; those with required terms of their own may repel each other."""
-    repelled = frozenset[str]() if own_terms(shape) else frozenset(audit.affinity.refusals(shape) or ())
-    return _Replacement(audit.obstacles.kind(shape), repelled)
+    repelled = audit.affinity.refusals(shape)
+    nodes = frozenset[str]() if own_terms(shape) else frozenset(repelled or ())
+    return _Replacement(audit.obstacles.kind(shape), nodes, repelled is not None)
 
 
 def _field(

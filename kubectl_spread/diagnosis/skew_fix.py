@@ -15,7 +15,7 @@ from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.diagnosis.node_filters import AFFINITY_WORDS, FirstRefusal, NodeFilters
 from kubectl_spread.kube.api import labels as labelselectors
-from kubectl_spread.kube.scheduler.podtopologyspread import Spread
+from kubectl_spread.kube.scheduler.podtopologyspread import Constraint, Spread
 
 _LEAVERS: Final = 32
 """Where pod affinity decides too, no more pods than this are tried as the one that has left."""
@@ -32,10 +32,8 @@ class Closing:
         left = _in_the_fullest(row, spread) if moving else []
         self._departures = [
             departure
-            for shape, hard in _kinds(row, audit)
-            for departure in _departures(
-                shape, [other for other in hard if moving or other.constraint != spread.constraint], left, audit
-            )
+            for kind in _kinds(row, audit)
+            for departure in _departures(kind, None if moving else spread.constraint, left, audit)
         ]
         self.question = tuple(departure.question for departure in self._departures)
         """Equal for pods that get equal answers from all nodes, of whichever workload they are."""
@@ -93,14 +91,27 @@ def _in_the_fullest(row: EvaluatedConstraint, spread: Spread) -> list[PodRecord]
     return [pod for pod in bound if spread.match_num[value_of[pod.node]] == most]
 
 
-def _kinds(row: EvaluatedConstraint, audit: Audit) -> Iterable[tuple[PodClass, list[Spread]]]:
-    """Return the shapes of a row that filters can tell apart, with the counts of their hard constraints."""
-    kinds: dict[object, tuple[PodClass, list[Spread]]] = {}
+class _Kind(msgspec.Struct, frozen=True):
+    """Pods of a row that filters cannot tell apart.
+
+    Attributes:
+        shape: A class of pods with the same obstacles; the pods' own class where pod affinity concerns them.
+        hard: The counts of their hard constraints.
+        concerned: Whether pod affinity decides where they may go.
+    """
+
+    shape: PodClass
+    hard: Sequence[Spread]
+    concerned: bool
+
+
+def _kinds(row: EvaluatedConstraint, audit: Audit) -> Iterable[_Kind]:
+    kinds: dict[object, _Kind] = {}
     for view, _ in row.views:
         concerned = audit.affinity.concerns(view.shape)
         shape = view.shape if concerned else audit.obstacles.kind(view.shape)
         hard = [spread for spread in view.spreads if spread is not None and spread.constraint.hard]
-        kinds[shape, *map(id, hard)] = (shape, hard)
+        kinds[shape, concerned, *map(id, hard)] = _Kind(shape, hard, concerned)
     return kinds.values()
 
 
@@ -110,7 +121,7 @@ class _Departure(msgspec.Struct, frozen=True, dict=True):
     ``lost`` names the domain of each count in which one pod less is counted.
     """
 
-    shape: PodClass
+    kind: _Kind
     gone: PodRecord | None
     hard: Sequence[Spread]
     lost: Sequence[str | None]
@@ -119,8 +130,8 @@ class _Departure(msgspec.Struct, frozen=True, dict=True):
     @property
     def question(self) -> object:
         """A value that is equal for equal filters."""
-        concerned = self.audit.affinity.concerns(self.shape)
-        return (self.shape, self.gone if concerned else None, *map(id, self.hard), *self.lost)
+        gone = self.gone if self.kind.concerned else None
+        return (self.kind.shape, self.kind.concerned, gone, *map(id, self.hard), *self.lost)
 
     @cached_property
     def filters(self) -> NodeFilters:
@@ -129,23 +140,26 @@ class _Departure(msgspec.Struct, frozen=True, dict=True):
             spread if domain is None else spread.without({domain: 1})
             for spread, domain in zip(self.hard, self.lost, strict=True)
         ]
-        concerned = self.audit.affinity.concerns(self.shape)
-        refusals = (self.audit.affinity.refusals(self.shape, self.gone) or {}) if concerned else {}
-        return NodeFilters(self.shape, after, refusals, self.audit)
+        shape = self.kind.shape
+        repelled = self.audit.affinity.refusals(shape, self.gone) if self.kind.concerned else None
+        return NodeFilters(shape, after, repelled or {}, self.audit)
 
 
 def _departures(
-    shape: PodClass, hard: Sequence[Spread], left: Iterable[PodRecord], audit: Audit
+    kind: _Kind, without: Constraint | None, left: Iterable[PodRecord], audit: Audit
 ) -> Iterator[_Departure]:
-    """Yield what pods of ``shape`` may leave: one of the pods in ``left`` is gone, if there are any."""
-    concerned = audit.affinity.concerns(shape)
+    """Yield the ways in which one of the pods in ``left``, if there are any, may be gone.
+
+    The constraint ``without`` is not asked.
+    """
+    hard = [spread for spread in kind.hard if spread.constraint != without]
     leavers: dict[object, PodRecord] = {}
     for pod in left:
         lost = tuple(_domain_of(pod, spread) for spread in hard)
-        leavers.setdefault((lost, (pod.shape, pod.node) if concerned else None), pod)
-    for gone in islice(leavers.values(), _LEAVERS) if concerned and leavers else leavers.values() or (None,):
+        leavers.setdefault((lost, (pod.shape, pod.node) if kind.concerned else None), pod)
+    for gone in islice(leavers.values(), _LEAVERS if kind.concerned else None) if leavers else (None,):
         lost = tuple(None if gone is None else _domain_of(gone, spread) for spread in hard)
-        yield _Departure(shape, gone, hard, lost, audit)
+        yield _Departure(kind, gone, hard, lost, audit)
 
 
 def _domain_of(pod: PodRecord, spread: Spread) -> str | None:

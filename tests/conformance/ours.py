@@ -6,10 +6,15 @@ from collections.abc import Callable, Iterable
 from typing import Annotated, Final
 
 import msgspec
+from msgspec.structs import replace
 
-from kubectl_spread.audit.evaluation.counting import Census
-from kubectl_spread.audit.snapshot.scope import Scope
+from kubectl_spread.audit.evaluation.evaluate import Audit, evaluate
+from kubectl_spread.audit.merge.verdicts import ServerFacts
+from kubectl_spread.audit.snapshot import default_constraints
+from kubectl_spread.audit.snapshot.records import PodClass
+from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
+from kubectl_spread.explain.ranking import rank
 from kubectl_spread.kube.api.field import FieldError
 from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.types import (
@@ -22,31 +27,29 @@ from kubectl_spread.kube.api.types import (
     PodSpec,
     TopologySpreadConstraint,
 )
-from kubectl_spread.kube.api.workloads import ReplicatedWorkload
+from kubectl_spread.kube.api.workloads import KINDS, ReplicatedWorkload
 from kubectl_spread.kube.apiserver import podwarnings, strategy, validation
 from kubectl_spread.kube.features import Behaviour
-from kubectl_spread.kube.scheduler import (
-    defaultconstraints,
-    interpodaffinity,
-    podtopologyspread,
-    podtopologyspread_scoring,
-)
-from kubectl_spread.kube.scheduler.defaultconstraints import MapSelecting, Selecting, SelectorSources
+from kubectl_spread.kube.scheduler import defaultconstraints, interpodaffinity
+from kubectl_spread.kube.scheduler.configuration import DEFAULT_SCHEDULER, Profile
+from kubectl_spread.kube.scheduler.defaultconstraints import MapSelecting
 from kubectl_spread.kube.scheduler.interpodaffinity import AffinityAnswer
-from kubectl_spread.kube.scheduler.podtopologyspread import Constraint, NodeSets, Placement, Spread
-from kubectl_spread.kube.scheduler.podtopologyspread_scoring import SoftConstraint, lenient_domains
+from kubectl_spread.kube.scheduler.podtopologyspread import FilterAnswer, filter_node
 from kubectl_spread.sources.decode import json_objects
 from tests.builders import Json
 from tests.conformance import resource_answers
 
 _TEMPLATE: Final = FieldPath(("spec", "template", "spec"))
 _EMPTY: Final = msgspec.Raw(b"{}")
-_UNJUDGED: Final = Scope(namespace="-")
-_NOT_MATCHING: Final = "Unschedulable: node(s) didn't match pod topology spread constraints"
-_MISSING_LABEL: Final = (
-    "UnschedulableAndUnresolvable: node(s) didn't match pod topology spread constraints (missing required label)"
-)
-
+UNJUDGED: Final[Json] = {"unjudged": True}
+"""The answer about a pod that only one node may take, as those of DaemonSets: we claim nothing about its placement."""
+_FILTER_TEXTS: Final[dict[FilterAnswer, str]] = {
+    FilterAnswer.FEASIBLE: "",
+    FilterAnswer.NOT_MATCHING: "Unschedulable: node(s) didn't match pod topology spread constraints",
+    FilterAnswer.MISSING_LABEL: (
+        "UnschedulableAndUnresolvable: node(s) didn't match pod topology spread constraints (missing required label)"
+    ),
+}
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})
 _AFFINITY_TEXTS: Final[dict[AffinityAnswer, str]] = {
     AffinityAnswer.FEASIBLE: "",
@@ -115,34 +118,60 @@ def _template(asked: Question, behaviour: Behaviour) -> Json:
 
 
 def _filter(asked: Question, behaviour: Behaviour) -> Json:
-    pod = _pod(asked.pod)
-    nodes = NodeSets((json_objects.decode(node, Node) for node in asked.nodes), behaviour)
-    census = _census(asked, nodes, behaviour)
-    spreads = [spread for spread in _spreads(pod, census, asked, behaviour) if spread.constraint.hard]
+    audit, shape = _evaluated(asked, behaviour)
+    if shape.pinned:
+        return UNJUDGED
+    spreads = [spread for spread in audit.views.of(shape).spreads if spread is not None and spread.constraint.hard]
     if not spreads:
         return {"skipped": True}
     constraints = [{"matchNum": dict(spread.match_num), "minMatchNum": spread.min_match_num} for spread in spreads]
-    return _without_empty({"constraints": constraints, "nodes": _node_answers(spreads, nodes)})
+    keys = [spread.constraint.topology_key for spread in spreads]
+    answers = {
+        node.metadata.name: _FILTER_TEXTS[filter_node(spreads, [node.metadata.labels.get(key) for key in keys])]
+        for node in audit.nodes.nodes
+    }
+    return _without_empty({"constraints": constraints, "nodes": answers})
 
 
 def _scores(asked: Question, behaviour: Behaviour) -> Json:
-    pod = _pod(asked.pod)
-    nodes = NodeSets((json_objects.decode(node, Node) for node in asked.nodes), behaviour)
-    census = _census(asked, nodes, behaviour)
-    lenient = asked.system_defaults and not pod.spec.topology_spread_constraints
-    softs = [
-        SoftConstraint(
-            spread.constraint,
-            lenient_domains(spread.constraint, nodes, nodes.usable(_placement(pod))) if lenient else spread.domains,
-            census.matching(pod.metadata.namespace, spread.constraint.selector),
-        )
-        for spread in _spreads(pod, census, asked, behaviour)
-        if not spread.constraint.hard
-    ]
-    if not softs or not nodes.nodes:
+    audit, shape = _evaluated(asked, behaviour)
+    if shape.pinned:
+        return UNJUDGED
+    soft = [spread for spread in audit.views.of(shape).spreads if spread is not None and not spread.constraint.hard]
+    if not soft or not audit.nodes.nodes:
         return {"skipped": True}
-    feasible = [node for node in nodes.nodes if node.metadata.name in asked.feasible]
-    return _without_empty({"scores": podtopologyspread_scoring.scores(softs, feasible, all_keys=not lenient)})
+    return _without_empty({"scores": rank(shape, asked.feasible, audit)})
+
+
+def _evaluated(asked: Question, behaviour: Behaviour) -> tuple[Audit, PodClass]:
+    """Return the audit of the pod that is asked about, and what it is like."""
+    defaults = defaultconstraints.SYSTEM if asked.system_defaults else asked.default_constraints
+    profile = Profile(defaults=defaults, system_defaults=asked.system_defaults)
+    pod = _pod(asked.pod)
+    target = Target("Pod", pod.metadata.name)
+    snapshot = Snapshot(
+        Scope(namespace=pod.metadata.namespace, targets=(target,)), schedulers={DEFAULT_SCHEDULER: profile}
+    )
+    for raw in asked.nodes:
+        snapshot.add_node(json_objects.decode(raw, Node))
+    for raw in asked.services:
+        snapshot.deduction.add_service(json_objects.decode(raw, MapSelecting))
+    owners = {
+        ("", "ReplicationController"): asked.replication_controllers,
+        ("apps", "ReplicaSet"): asked.replica_sets,
+        ("apps", "StatefulSet"): asked.stateful_sets,
+    }
+    for (group, kind), raws in owners.items():
+        for raw in raws:
+            snapshot.add_workload(kind, json_objects.decode(raw, KINDS[group, kind]))
+    for raw in asked.pods:
+        snapshot.add_pod(_pod(raw))
+    # Only a pod with a uid is stored; another one would be merged.
+    snapshot.add_pod(replace(pod, metadata=replace(pod.metadata, uid="asked")))
+    default_constraints.apply(snapshot)
+    audit = evaluate(snapshot, ServerFacts(behaviour, gates_known=True), nodes="listed")
+    (record,) = audit.pods
+    return audit, record.shape
 
 
 def _affinity(asked: Question, behaviour: Behaviour) -> Json:
@@ -158,52 +187,6 @@ def _affinity(asked: Question, behaviour: Behaviour) -> Json:
 
 def _resources(asked: Question, _: Behaviour) -> Json:
     return _without_empty(resource_answers.answer(asked.quantities, asked.pod, asked.nodes, asked.pods))
-
-
-def _census(asked: Question, nodes: NodeSets, behaviour: Behaviour) -> Census:
-    snapshot = Snapshot(_UNJUDGED)
-    for other in asked.pods:
-        snapshot.add_pod(_pod(other))
-    return Census(snapshot, nodes, behaviour)
-
-
-def _spreads(pod: Pod, census: Census, asked: Question, behaviour: Behaviour) -> tuple[Spread, ...]:
-    constraints = _own_constraints(pod, behaviour) or _default_constraints(pod, asked, behaviour)
-    return census.spreads(pod.metadata.namespace, pod.metadata.labels, constraints, _placement(pod))
-
-
-def _placement(pod: Pod) -> Placement:
-    return Placement(pod.spec.node_selector, pod.spec.affinity, pod.spec.tolerations)
-
-
-def _own_constraints(pod: Pod, behaviour: Behaviour) -> tuple[Constraint, ...]:
-    constraints = []
-    for constraint in pod.spec.topology_spread_constraints:
-        keys = constraint.match_label_keys if behaviour.scheduler_adds_match_label_keys else ()
-        selector = podtopologyspread.effective_selector(constraint.label_selector, keys, pod.metadata.labels)
-        constraints.append(podtopologyspread.working_constraint(constraint, selector, behaviour))
-    return tuple(constraints)
-
-
-def _default_constraints(pod: Pod, asked: Question, behaviour: Behaviour) -> tuple[Constraint, ...]:
-    selectors = SelectorSources(
-        services=[json_objects.decode(raw, MapSelecting) for raw in asked.services],
-        replication_controllers=[json_objects.decode(raw, MapSelecting) for raw in asked.replication_controllers],
-        replica_sets=[json_objects.decode(raw, Selecting) for raw in asked.replica_sets],
-        stateful_sets=[json_objects.decode(raw, Selecting) for raw in asked.stateful_sets],
-    )
-    defaults = defaultconstraints.SYSTEM if asked.system_defaults else asked.default_constraints
-    return defaultconstraints.constraints(defaults, pod, selectors, behaviour)
-
-
-def _node_answers(hard: list[Spread], nodes: NodeSets) -> Json:
-    texts = {"feasible": "", "not matching": _NOT_MATCHING, "missing label": _MISSING_LABEL}
-    keys = [spread.constraint.topology_key for spread in hard]
-    found = {}
-    for node in nodes.nodes:
-        values = [node.metadata.labels.get(key) for key in keys]
-        found[node.metadata.name] = texts[podtopologyspread._filter(hard, values)]
-    return found
 
 
 def _pod(raw: msgspec.Raw) -> Pod:

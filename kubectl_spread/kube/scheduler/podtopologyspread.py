@@ -537,7 +537,7 @@ def filter_nodes(spreads: Sequence[Spread], nodes: NodeSets) -> FilterResult:
     hard = [spread for spread in spreads if spread.constraint.hard]
     answers: Counter[FilterAnswer] = Counter()
     for values, alike in nodes.cells([spread.constraint.topology_key for spread in hard]).items():
-        answers[_filter(hard, values)] += len(alike)
+        answers[filter_node(hard, values)] += len(alike)
     return FilterResult(
         total=len(nodes.nodes),
         feasible=answers[FilterAnswer.FEASIBLE],
@@ -550,11 +550,12 @@ def let_in(spreads: Sequence[Spread], nodes: NodeSets) -> Iterator[Node]:
     """Yield the nodes that pass all of the pod's hard constraints."""
     hard = [spread for spread in spreads if spread.constraint.hard]
     for values, alike in nodes.cells([spread.constraint.topology_key for spread in hard]).items():
-        if _filter(hard, values) is FilterAnswer.FEASIBLE:
+        if filter_node(hard, values) is FilterAnswer.FEASIBLE:
             yield from alike
 
 
-def _filter(hard: Sequence[Spread], values: Sequence[str | None]) -> FilterAnswer:
+def filter_node(hard: Sequence[Spread], values: Sequence[str | None]) -> FilterAnswer:
+    """Filter a node by its ``values`` for the topology keys of the pod's hard constraints, in the pod's order."""
     for spread, value in zip(hard, values, strict=True):
         if value is None:
             return FilterAnswer.MISSING_LABEL
