@@ -7,7 +7,7 @@ N := 2000
 CORE := tests/kube tests/audit tests/rules tests/render tests/merge
 AXE := tests/browser/node_modules/axe-core/axe.min.js
 
-.PHONY: demo test fast dist test-install lock lint types imports unit workflows browser screenshot e2e conformance control-plane cluster docs golden sample clean
+.PHONY: demo test fast dist test-install lock lint types imports unit workflows browser growth screenshot e2e conformance control-plane cluster docs golden sample clean
 
 demo: $(VENV)/installed ## show check and explain on the sample cluster
 	$(BIN)/kubectl-spread check -f $(SAMPLE) --server-version 1.37 || test $$? -eq 1
@@ -46,6 +46,9 @@ workflows: $(VENV)/developed ## hold the workflows to zizmor and actionlint; wan
 
 browser: $(VENV)/developed $(AXE) ## the HTML page in Chromium
 	$(BIN)/pytest -m browser
+
+growth: $(VENV)/developed ## hold the growth of cost in each shape of input below its limit
+	$(BIN)/pytest --quiet -m growth
 
 screenshot: $(VENV)/developed ## write docs/html.png
 	$(BIN)/python -m tests.browser.screenshot

@@ -27,6 +27,9 @@ _ZONE: Final = "topology.kubernetes.io/zone"
 _HOSTNAME: Final = "kubernetes.io/hostname"
 _NODES: Final = 500
 _ZONES: Final = 3
+_NOISE_SECONDS: Final = 0.05
+_NOISE_MEBIBYTES: Final = 8
+"""What is less than this differs from run to run."""
 
 
 def growth_pod(
@@ -514,14 +517,14 @@ def measure(shape: Shape, directory: Path, tries: int, least: Run) -> Growth:
     small, large = (_least(of_size) for of_size in zip(*runs, strict=True))
     factor = math.log(shape.sizes[1] / shape.sizes[0])
 
-    def exponent(less: float, more: float, base: float) -> float:
-        return math.log(max(more - base, 0.01) / max(less - base, 0.01)) / factor
+    def exponent(less: float, more: float, base: float, noise: float) -> float:
+        return math.log(max(more - base, noise) / max(less - base, noise)) / factor
 
     return Growth(
         small,
         large,
-        exponent(small.processor, large.processor, least.processor),
-        exponent(small.memory, large.memory, least.memory),
+        exponent(small.processor, large.processor, least.processor, _NOISE_SECONDS),
+        exponent(small.memory, large.memory, least.memory, _NOISE_MEBIBYTES),
     )
 
 

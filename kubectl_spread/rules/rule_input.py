@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum, auto
 from functools import cached_property
 from typing import Final
@@ -62,6 +62,7 @@ class SharedAnswers:
     def __init__(self, audit: Audit) -> None:
         self._audit = audit
         self._blockages: dict[EvaluatedGroup, Blockage | None] = {}
+        self._workloads: dict[object, Sequence[ObjectRef]] = {}
 
     def blockage(self, group: EvaluatedGroup) -> Blockage | None:
         """Return how the hard constraints of a group keep it from every usable node; None where they do not."""
@@ -77,6 +78,16 @@ class SharedAnswers:
             fixed = {key: text for key, text in template.labels.items() if text != PRESUMED}
             templates.setdefault(template.namespace, Labelled()).add(fixed, template)
         return templates
+
+    def workloads_of_templates(self, namespace: str, selector: LabelSelector) -> Sequence[ObjectRef]:
+        """Return the workloads with pods whose templates a selector selects, in order."""
+        templates = self.templates.get(namespace, Labelled[Template]())
+        selection = templates.selection(selector)
+        question = (namespace, selection)
+        if question not in self._workloads:
+            selected = (template for _, template in templates.selected(selector) if template.replicas != 0)
+            self._workloads[question] = sorted({template.workload.first_copy for template in selected})
+        return self._workloads[question]
 
 
 class TermVariant(msgspec.Struct, frozen=True):
@@ -187,7 +198,7 @@ class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
     def terms(self) -> tuple[TopologyTerm, ...]:
         """The terms at the path: one for each class of pods, or the template's."""
         if self.template is not None:
-            return tuple(term for term in self.template.clauses if term.path == self.path)
+            return self.template.terms_by_path.get(self.path, ())
         return tuple(view.shape.clauses[row.index] for row in self.rows for view, _ in row.views)
 
     @cached_property

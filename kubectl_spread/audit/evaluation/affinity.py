@@ -77,6 +77,8 @@ class AffinityFilter:
             *neighbours.repelling(shape.namespace, shape.labels, left),
             *_selected(own, self._snapshot, gone),
         ]
+        if not own and not others:
+            return {}
         answers = interpodaffinity.filter_nodes(
             incoming(shape), others, self._nodes, neighbours.namespaces, self._behaviour
         )

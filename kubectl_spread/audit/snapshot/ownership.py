@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from kubectl_spread.audit.snapshot.records import EventRecord, OwnerRecord
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import Event, ObjectMeta, OwnerReference
 
+_LONGEST_CHAIN: Final = 64
+"""The owners that are followed at most; a CronJob's pods have two."""
 REASONS: Final = frozenset({"FailedCreate", "FailedScheduling", "ScalingReplicaSet", "SuccessfulDelete"})
 """The reasons of the events that are stored; pods have many others."""
 
@@ -18,11 +21,13 @@ class Ownership:
     def __init__(self) -> None:
         """Start empty."""
         self._owners: dict[ObjectRef, OwnerRecord] = {}
+        self._chains: dict[ObjectRef, tuple[OwnerRecord, ...]] = {}
         self._events: dict[ObjectRef, list[EventRecord]] = {}
 
     def add(self, record: OwnerRecord) -> None:
         """Store a workload."""
         self._owners[record.ref] = record
+        self._chains.clear()
 
     def add_event(self, event: Event) -> None:
         """Store an event if its reason is one of ``REASONS``."""
@@ -41,16 +46,26 @@ class Ownership:
         self._events.setdefault(ObjectRef(about.namespace, about.kind, about.name), []).append(record)
 
     def chain(self, namespace: str, reference: OwnerReference | None) -> tuple[OwnerRecord, ...]:
-        """Return the owners from the referenced one up to the root; an owner that was not read ends the chain."""
-        chain: list[OwnerRecord] = []
-        while reference is not None:
-            ref = ObjectRef(namespace, reference.kind, reference.name)
+        """Return the owners from the referenced owner to the root; an owner that was not read ends the chain.
+
+        A chain that leads back to itself, or is longer than any controller makes one, is cut.
+        """
+        if reference is None:
+            return ()
+        first = ObjectRef(namespace, reference.kind, reference.name)
+        if first not in self._chains:
+            self._chains[first] = tuple(self._walk(first))
+        return self._chains[first]
+
+    def _walk(self, ref: ObjectRef) -> Iterator[OwnerRecord]:
+        walked: set[ObjectRef] = set()
+        while ref not in walked and len(walked) < _LONGEST_CHAIN:
+            walked.add(ref)
             record = self._owners.get(ref) or OwnerRecord(ref, None, {}, "")
-            if any(record.ref == below.ref for below in chain):
-                break
-            chain.append(record)
-            reference = record.owner
-        return tuple(chain)
+            yield record
+            if record.owner is None:
+                return
+            ref = ObjectRef(ref.namespace, record.owner.kind, record.owner.name)
 
     def below(self, owner: ObjectRef) -> list[OwnerRecord]:
         """Return the workloads that were read and that ``owner`` owns directly, with or without pods, by name."""

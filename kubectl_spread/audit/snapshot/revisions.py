@@ -38,6 +38,7 @@ class Revisions:
         """
         self._snapshot = snapshot
         self._born: dict[ObjectRef, dict[str, tuple[int, datetime]]] = {}
+        self._in_order: dict[ObjectRef, tuple[str, ...]] = {}
         for pod in snapshot.pods if snapshot.scope.targets else ():
             self.add(snapshot.workload(pod), [pod])
 
@@ -52,14 +53,17 @@ class Revisions:
             age = (chain[0].revision, chain[0].created or _LONG_AGO)
         else:
             age = (0, min(pod.created or _LONG_AGO for pod in alike))
+        self._in_order.pop(workload, None)
         ages = self._born.setdefault(workload, {})
         revision = revision_of(shape.labels)
         ages[revision] = min(ages.get(revision, age), age)
 
     def of(self, workload: ObjectRef) -> tuple[str, ...]:
         """Return the revisions of a workload, the oldest first."""
-        born = self._born.get(workload, {})
-        return tuple(sorted(born, key=lambda revision: (born[revision], revision)))
+        if workload not in self._in_order:
+            born = self._born.get(workload, {})
+            self._in_order[workload] = tuple(sorted(born, key=lambda revision: (born[revision], revision)))
+        return self._in_order[workload]
 
     def superseded(self, workload: ObjectRef, pods: Iterable[PodRecord]) -> bool:
         """Tell whether none of ``pods`` is of the newest revision of their workload."""
@@ -68,9 +72,10 @@ class Revisions:
 
     def older_pods(self, workload: ObjectRef, spread: Spread) -> Counter[str]:
         """Count the matching pods of all revisions of a workload but the newest, by eligible domain."""
-        counts = by_revision(spread, self._snapshot.population(workload.namespace))
         older: Counter[str] = Counter()
-        for revision in self.of(workload)[:-1]:
+        revisions = self.of(workload)[:-1]
+        counts = by_revision(spread, self._snapshot.population(workload.namespace)) if revisions else {}
+        for revision in revisions:
             older.update(counts.get(revision, {}))
         return older
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from functools import cached_property
 from typing import Final
 
 import msgspec
@@ -64,7 +65,7 @@ class Refusal(msgspec.Struct, frozen=True):
     messages: tuple[str, ...]
 
 
-class Template(msgspec.Struct, frozen=True, eq=False):
+class Template(msgspec.Struct, frozen=True, dict=True, eq=False):
     """A workload's pod template; compared by identity.
 
     ``holder`` is the object that holds it, which ``workload`` may own. ``clauses`` have the
@@ -83,6 +84,14 @@ class Template(msgspec.Struct, frozen=True, eq=False):
     replicas: int | None
     rolls: bool
     ignored: str
+
+    @cached_property
+    def terms_by_path(self) -> Mapping[FieldPath, tuple[TopologyTerm, ...]]:
+        """The terms at each path."""
+        terms: dict[FieldPath, tuple[TopologyTerm, ...]] = {}
+        for term in self.clauses:
+            terms[term.path] = (*terms.get(term.path, ()), term)
+        return terms
 
     @property
     def namespace(self) -> str:

@@ -98,10 +98,14 @@ def _own_group(subject: RuleInput) -> Iterator[Evidence]:
     """Yield the first key by which no pod counts another one."""
     variants = [variant for variant in subject.variants if variant.term.spread and not variant.unmet]
     relabelled = {key.key for member in subject.members(Verdict.STALE_LABEL) for key in member.keys}
-    for key in dict.fromkeys(key for variant in variants for key in variant.term.match_label_keys):
+    variants_by_key: dict[str, list[TermVariant]] = {}
+    for variant in variants:
+        for key in dict.fromkeys(variant.term.match_label_keys):
+            variants_by_key.setdefault(key, []).append(variant)
+    for key, of_key in variants_by_key.items():
         if key in relabelled:
             continue
-        having = [variant for variant in variants if key in variant.term.match_label_keys and key in variant.labels]
+        having = [variant for variant in of_key if key in variant.labels]
         alone = _alone if subject.template is None else _alone_by_name
         if having and alone(having, key, subject):
             yield from together((variant, {"key": key}) for variant in having)

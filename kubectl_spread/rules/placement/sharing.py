@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
-from kubectl_spread.audit.snapshot.labelled import Labelled
 from kubectl_spread.audit.snapshot.templates import PRESUMED, Template
 from kubectl_spread.diagnosis.skew import in_the_fullest
 from kubectl_spread.kube.api.objects import ObjectRef
@@ -81,19 +81,17 @@ def _of_template(subject: RuleInput, template: Template) -> Iterator[Evidence]:
     if subject.beside_pods:
         return
     for variant in subject.variants:
-        others = _other_templates(variant, template, subject)
+        workloads, own = _workloads_of_templates(variant, template, subject), template.workload.first_copy
+        others = [workload for workload in workloads[: _NAMED + 1] if workload != own][:_NAMED]
         if others:
-            values: Values = {
-                "others": "the pods",
-                "workloads": _named(sorted(others)[:_NAMED], len(others)),
-                "effect": "",
-            }
+            number = len(workloads) - _is_among(own, workloads)
+            values: Values = {"others": "the pods", "workloads": _named(others, number), "effect": ""}
             yield from together([(variant, values)])
             return
 
 
-def _other_templates(variant: TermVariant, template: Template, subject: RuleInput) -> set[ObjectRef]:
-    """Return the other workloads whose templates have pods that a constraint counts.
+def _workloads_of_templates(variant: TermVariant, template: Template, subject: RuleInput) -> Sequence[ObjectRef]:
+    """Return the workloads whose templates have pods that a constraint counts, in order.
 
     A controller sets another value of its labels, such as pod-template-hash, for each workload. Manifests with the same
     name, such as those of overlays, are one workload.
@@ -105,12 +103,16 @@ def _other_templates(variant: TermVariant, template: Template, subject: RuleInpu
         or variant.unmet
         or counts_nothing(selector, subject.audit.context.behaviour)
     ):
-        return set()
+        return ()
     if any(variant.labels.get(key) == PRESUMED for key in variant.term.match_label_keys):
-        return set()
-    selected = subject.answers.templates.get(template.namespace, Labelled[Template]()).selected(selector)
-    workloads = {other.workload.first_copy for _, other in selected if other.replicas != 0}
-    return workloads - {template.workload.first_copy}
+        return ()
+    return subject.answers.workloads_of_templates(template.namespace, selector)
+
+
+def _is_among(workload: ObjectRef, workloads: Sequence[ObjectRef]) -> bool:
+    """Tell whether a workload is among others that are in order."""
+    place = bisect_left(workloads, workload)
+    return place < len(workloads) and workloads[place] == workload
 
 
 OTHER_WORKLOADS: Final = Rule(

@@ -44,8 +44,8 @@ def _absent_key(subject: RuleInput) -> Iterator[Evidence]:
 
 
 def _absent_from_template(path: FieldPath, template: Template) -> Iterator[Evidence]:
-    for term in template.clauses:
-        if term.path != path or term.selector is None:
+    for term in template.terms_by_path.get(path, ()):
+        if term.selector is None:
             continue
         authored = labelselectors.keys(term.selector)
         keys = {*term.match_label_keys} - authored | {*term.mismatch_label_keys}
