@@ -42,7 +42,9 @@ def parse(body: bytes) -> list[Field] | None:
         number, wire = tag >> 3, tag & 7
         size = _FIXED.get(wire, 0)
         value: Value = 0
-        if wire in (0, _BYTES) and at < len(body):
+        if wire in (0, _BYTES):
+            if at == len(body):
+                return None
             value, at = _varint(body, at)
             size = value if wire == _BYTES else 0
         if not number or wire not in (0, 1, 2, 5) or at + size > len(body):

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
 from kubectl_spread.errors import SourceError
 from kubectl_spread.kube.api.types import Pod
 from kubectl_spread.sources.apiserver import responses
-from kubectl_spread.sources.apiserver.resources import PODS
+from kubectl_spread.sources.apiserver.resources import PODS, SPARSE_PODS, Resource
 from kubectl_spread.sources.apiserver.transport import Response
-from kubectl_spread.sources.decode.protobuf import MAGIC, Decoder
+from kubectl_spread.sources.decode.envelope import MAGIC
+from kubectl_spread.sources.decode.protobuf import Decoder
+from kubectl_spread.sources.decode.sparse_pods import SparsePods
 from tests.fuzz import corpus
 from tests.fuzz.wire import Field, encode, parse, varint
 
@@ -20,15 +23,24 @@ FIELDS = parse(PAGE[len(MAGIC) :]) or []
 
 
 DECODER = Decoder(Pod)
+SPARSE = SparsePods()
 
 
 def refused(body: bytes) -> bool:
-    """Read a page to its end; tell whether it was refused as what it is, an error of the source."""
+    """Read a page to its end, as a check of many pods does and in full; tell whether both refuse it as malformed."""
+    sparse = refusal(body, SPARSE, SPARSE_PODS)
+    assert (sparse == "") == (refusal(body, DECODER, PODS) == "")
+    return sparse.startswith("Server returned an unexpected response: ")
+
+
+def refusal(body: bytes, decoder: Any, resource: Resource[Any]) -> str:
+    """Read a page to its end; return the error of the source, or ""."""
     try:
-        list(responses.page(Response(200, "application/vnd.kubernetes.protobuf", body), DECODER, PODS))
+        for pod in responses.page(Response(200, "application/vnd.kubernetes.protobuf", body), decoder, resource):
+            assert pod.key
     except SourceError as error:
-        return str(error).startswith("Server returned an unexpected response: ")
-    return False
+        return str(error)
+    return ""
 
 
 def test_the_page_is_read_as_it_is() -> None:

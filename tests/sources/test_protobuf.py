@@ -10,10 +10,11 @@ import pytest
 
 from kubectl_spread.kube.api.types import Message, Pod
 from kubectl_spread.sources.apiserver.resources import NODES, PODS, WORKLOADS, Resource
-from kubectl_spread.sources.decode import json_objects
+from kubectl_spread.sources.decode import envelope, json_objects
+from kubectl_spread.sources.decode.envelope import MAGIC
 from kubectl_spread.sources.decode.json_objects import ListPage
 from kubectl_spread.sources.decode.page import Page
-from kubectl_spread.sources.decode.protobuf import MAGIC, Decoder
+from kubectl_spread.sources.decode.protobuf import Decoder
 
 RECORDED = Path(__file__).parent / "recorded"
 RESOURCES = [found for found in (PODS, NODES, *WORKLOADS) if (RECORDED / f"{found.plural}.pb").exists()]
@@ -52,7 +53,7 @@ def test_page() -> None:
 def test_the_next_page_is_told_by_how_a_body_begins(resource: Resource[Any]) -> None:
     body = (RECORDED / f"{resource.plural}.pb").read_bytes()
     token = page(resource).metadata.continue_
-    told = [Decoder(resource.type).continue_token(body[:size]) for size in range(min(400, len(body)))]
+    told = [envelope.continue_token(body[:size]) for size in range(min(400, len(body)))]
     # Nothing while the metadata is not there, and then no other token than that of the whole.
     assert told == [None] * told.index(token) + [token] * (len(told) - told.index(token))
 
@@ -62,7 +63,7 @@ def test_the_next_page_is_told_by_how_a_body_begins(resource: Resource[Any]) -> 
     [b"", b"{", b'{"kind":"PodList"', MAGIC, MAGIC + b"\x0a", MAGIC + b"\x0a\x00\x12\xff", MAGIC + b"\x12\x02\x0a\x00"],
 )
 def test_how_something_else_begins_tells_no_page(start: bytes) -> None:
-    assert Decoder(Pod).continue_token(start) is None
+    assert envelope.continue_token(start) is None
 
 
 def test_remaining_is_unknown_with_a_field_selector() -> None:

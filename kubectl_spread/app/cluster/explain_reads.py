@@ -7,9 +7,10 @@ from typing import Final
 from kubectl_spread.audit.snapshot.ownership import REASONS
 from kubectl_spread.audit.snapshot.scope import Scope
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
-from kubectl_spread.kube.api.types import Event, Pod
+from kubectl_spread.kube.api.sparse import SparsePod
+from kubectl_spread.kube.api.types import Event
 from kubectl_spread.sources.apiserver.cluster import LiveCluster
-from kubectl_spread.sources.apiserver.resources import EVENTS, PODS
+from kubectl_spread.sources.apiserver.resources import EVENTS, SPARSE_PODS
 from kubectl_spread.sources.decode.page import Page
 
 _FREQUENT: Final = ("BackOff", "Created", "Pulled", "Pulling", "Scheduled", "Started", "SuccessfulCreate", "Unhealthy")
@@ -46,8 +47,8 @@ def pods_elsewhere(cluster: LiveCluster, namespace: str) -> Snapshot:
     def begin() -> Snapshot:
         return Snapshot(Scope(namespace=namespace), closely=True)
 
-    def add(snapshot: Snapshot, page: Page[Pod]) -> None:
+    def add(snapshot: Snapshot, page: Page[SparsePod]) -> None:
         for pod in page:
-            snapshot.add_pod(pod)
+            snapshot.add_sparse(pod)
 
-    return cluster.fold(PODS, begin, add, field_selector=f"metadata.namespace!={namespace},{_BOUND}")
+    return cluster.fold(SPARSE_PODS, begin, add, field_selector=f"metadata.namespace!={namespace},{_BOUND}")

@@ -28,6 +28,8 @@ from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.audit.snapshot.templates import Refused
 from kubectl_spread.errors import ForbiddenError, NotFoundError, UsageError
 from kubectl_spread.kube import features
+from kubectl_spread.kube.api import sparse
+from kubectl_spread.kube.api.sparse import SparsePod
 from kubectl_spread.kube.api.types import Object, Pod
 from kubectl_spread.kube.features import OLDEST_MINOR
 from kubectl_spread.report import model
@@ -40,6 +42,7 @@ from kubectl_spread.sources.apiserver.resources import (
     NODES,
     PODS,
     SERVICES,
+    SPARSE_PODS,
     WORKLOADS,
     Resource,
 )
@@ -177,20 +180,25 @@ class LiveRun:
             self._expected[resource.plural] = background(partial(self._read, resource, namespace))
 
     def _pods(self) -> Snapshot:
-        def add(snapshot: Snapshot, page: Page[Pod]) -> None:
+        def add(snapshot: Snapshot, page: Page[SparsePod]) -> None:
             # All pages have the state of the first one.
             self._read_at = self._read_at or self._cluster.now()
             self._versions[PODS.plural] = page.resource_version
             for pod in page:
-                snapshot.add_pod(pod)
+                snapshot.add_sparse(pod)
+
+        def add_full(snapshot: Snapshot, page: Page[Pod]) -> None:
+            add(snapshot, page.map(sparse.alone))
 
         def begin() -> Snapshot:
             self._read_at = None
             return Snapshot(self._scope, closely=self._options.explaining, schedulers=self._profiles)
 
         try:
-            resource: Resource[Pod] = DETAILED_PODS if self._options.explaining else PODS
-            return self._cluster.fold(resource, begin, add, self._scope.namespace, field_selector=_UNFINISHED)
+            if self._options.explaining or self._scope.fields:
+                resource: Resource[Pod] = DETAILED_PODS if self._options.explaining else PODS
+                return self._cluster.fold(resource, begin, add_full, self._scope.namespace, field_selector=_UNFINISHED)
+            return self._cluster.fold(SPARSE_PODS, begin, add, self._scope.namespace, field_selector=_UNFINISHED)
         except ForbiddenError as error:
             hint = " (name one that you may list with -n)" if self._scope.namespace is None else ""
             raise ForbiddenError(f"{error}{hint}") from None

@@ -45,17 +45,17 @@ class AntiAffinity:
         self._repelling: dict[bytes, _Repelling] = {}
         self._by_namespace: dict[str, list[_Repelling]] = {}
 
-    def add(self, pod: Pod) -> None:
-        """Store the required anti-affinity of a bound pod, if it has any; terminating pods repel too."""
+    def nodes(self, pod: Pod) -> Counter[str] | None:
+        """Return the counter by node for bound pods like this one, terminating ones too; None if they repel no pod."""
         required = _required(pod)
         if not required:
-            return
+            return None
         key = _key(pod)
         repelling = self._repelling.get(key)
         if repelling is None:
             repelling = self._repelling[key] = _Repelling(_with_only(required, pod.metadata.namespace))
             self._index(repelling)
-        repelling.nodes[pod.spec.node_name] += 1
+        return repelling.nodes
 
     def join(self, others: AntiAffinity) -> None:
         """Add the pods of other namespaces."""

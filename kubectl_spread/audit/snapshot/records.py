@@ -146,11 +146,15 @@ class Population:
 
     def add(self, labels: Labels, node: str) -> None:
         """Count one pod."""
+        self.counter(labels)[node] += 1
+
+    def counter(self, labels: Labels) -> Counter[str]:
+        """Return the numbers of pods with a label set on each node, to be added to."""
         key = self._digests.of(labels)
         if key not in self._per_node:
             self._per_node[key] = Counter()
             self._labelled.add(labels, self._per_node[key])
-        self._per_node[key][node] += 1
+        return self._per_node[key]
 
     def __iter__(self) -> Iterator[tuple[Labels, Counter[str]]]:
         """Yield each label set with its number of pods on each node."""

@@ -14,13 +14,14 @@ from kubectl_spread.audit.snapshot.capacity import NodeCapacity, Requests
 from kubectl_spread.audit.snapshot.default_selectors import DefaultSelectors
 from kubectl_spread.audit.snapshot.ownership import Ownership, controller
 from kubectl_spread.audit.snapshot.podclasses import IGNORE_ANNOTATION, PodClasses
-from kubectl_spread.audit.snapshot.records import Manifest, OwnerRecord, PodRecord, Population
+from kubectl_spread.audit.snapshot.records import Manifest, OwnerRecord, PodClass, PodRecord, Population
 from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.audit.snapshot.templates import Template, template_of
-from kubectl_spread.kube.api import managedfields
+from kubectl_spread.kube.api import managedfields, sparse
 from kubectl_spread.kube.api.detail import DetailedPod
 from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.api.sparse import SparsePod
 from kubectl_spread.kube.api.types import Event, Node, ObjectMeta, OwnerReference, Pod
 from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
 from kubectl_spread.kube.descheduler import defaultevictor
@@ -33,7 +34,31 @@ _LONGEST_NUMBER: Final = 19
 _MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 _REVISION_ANNOTATION: Final = "deployment.kubernetes.io/revision"
 _TEMPLATE_KINDS: Final = frozenset(kind for _, kind in KINDS)
+_REMEMBERED: Final = 2_000
+"""The number of distinct pods whose shared facts are remembered."""
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})
+
+
+class _Intake(msgspec.Struct, eq=False):
+    """The facts that a snapshot takes from a pod and that hold for all pods that are like it.
+
+    Attributes:
+        like: The pod.
+        reason: Why such pods are not evaluated; "": they are.
+        in_scope: Whether the scope selects them.
+        requests: The resources that they request; None: unknown.
+        shape: Their class, once one of them was evaluated.
+        running: The counters by node of such pods: of their labels, and of their anti-affinity if they have any.
+        terminating: The same for those that are terminating.
+    """
+
+    like: Pod
+    reason: str
+    in_scope: bool
+    requests: Amounts | None
+    shape: PodClass | None = None
+    running: tuple[Counter[str], ...] | None = None
+    terminating: tuple[Counter[str], ...] | None = None
 
 
 class Snapshot:
@@ -66,6 +91,7 @@ class Snapshot:
         self._populations: dict[str, Population] = {}
         self._leaving: dict[str, Population] = {}
         self._requests = Requests()
+        self._intakes: dict[int, _Intake] = {}
         self._requested: dict[str, dict[str, int]] = {}
         self.ownership = Ownership()
         self.schedulers = schedulers
@@ -115,28 +141,60 @@ class Snapshot:
 
     def add_pod(self, pod: Pod, manifest: Manifest | None = None) -> None:
         """Count a pod as the scheduler does, and store it if it is to be evaluated."""
-        metadata = pod.metadata
-        ref = self._add_manifest("Pod", metadata, manifest)
-        judged = self.scope.selects(pod)
-        if pod.status.phase in _FINISHED:
-            self._pass_over(pod, "finished", in_scope=judged)
+        ref = self._add_manifest("Pod", pod.metadata, manifest)
+        self._add(sparse.alone(pod), self._intake(pod), ref.copy)
+
+    def add_sparse(self, pod: SparsePod) -> None:
+        """Count and store a pod as ``add_pod`` does; the parts that it shares with others are looked at once."""
+        intake = self._intakes.get(id(pod.like))
+        if intake is None:
+            if len(self._intakes) >= _REMEMBERED:
+                self._intakes.clear()
+            # It holds the pod, so that the identity is not given to another one.
+            intake = self._intakes[id(pod.like)] = self._intake(pod.like)
+        self._add(pod, intake, 0)
+
+    def _intake(self, like: Pod) -> _Intake:
+        reason = "finished" if like.status.phase in _FINISHED else ""
+        if not reason and _MIRROR_ANNOTATION in like.metadata.annotations:
+            reason = "mirror"
+        return _Intake(
+            like, reason, self.scope.selects(like), None if reason == "finished" else self._requests.of(like.spec)
+        )
+
+    def _add(self, pod: SparsePod, intake: _Intake, copy: int) -> None:
+        like, node = intake.like, pod.node_name
+        if intake.reason != "finished":
+            if isinstance(like, DetailedPod):
+                self.evictees.append(_evictee(like))
+            if node:
+                # Thirty pods and more name the same node.
+                node = sys.intern(node)
+                self._bind(intake, node, terminating=pod.terminating)
+        if not intake.in_scope:
             return
-        terminating = metadata.deletion_timestamp is not None
-        if isinstance(pod, DetailedPod):
-            self.evictees.append(_evictee(pod))
-        requests = self._requests.of(pod.spec)
-        # Thirty pods or more are on the same node.
-        node = sys.intern(pod.spec.node_name)
-        if node:
-            resources.add(self._requested.setdefault(node, {}), requests or {})
+        if intake.reason:
+            ref = ObjectRef(like.metadata.namespace, "Pod", pod.name)
+            self._unjudged.append((intake.reason, ref, controller(like.metadata)))
+        else:
+            self._keep(pod, intake, node, copy)
+
+    def _bind(self, intake: _Intake, node: str, *, terminating: bool) -> None:
+        """Count a pod on its node."""
+        resources.add(self._requested.setdefault(node, {}), intake.requests or {})
+        counters = intake.terminating if terminating else intake.running
+        if counters is None:
             populations = self._leaving if terminating else self._populations
-            populations.setdefault(metadata.namespace, Population()).add(metadata.labels, node)
-            self.neighbours.add(pod)
-        if _MIRROR_ANNOTATION in metadata.annotations:
-            self._pass_over(pod, "mirror", in_scope=judged)
-            return
-        if judged:
-            self._keep(pod, node, requests, terminating=terminating, copy=ref.copy)
+            metadata = intake.like.metadata
+            population = populations.setdefault(metadata.namespace, Population())
+            repelling = self.neighbours.nodes(intake.like)
+            counters = (population.counter(metadata.labels), *(() if repelling is None else (repelling,)))
+            if terminating:
+                intake.terminating = counters
+            else:
+                intake.running = counters
+        for counter in counters:
+            counter[node] += 1
 
     def _add_manifest(self, kind: str, metadata: ObjectMeta, manifest: Manifest | None) -> ObjectRef:
         """Store the position of a manifest, and return the object's reference."""
@@ -205,11 +263,6 @@ class Snapshot:
             if not targets or any(target.includes(ref) for target in targets for ref in refs)
         )
 
-    def _pass_over(self, pod: Pod, reason: str, *, in_scope: bool) -> None:
-        if in_scope:
-            ref = ObjectRef(pod.metadata.namespace, "Pod", pod.metadata.name)
-            self._unjudged.append((reason, ref, controller(pod.metadata)))
-
     def _passed_over(self) -> Iterator[tuple[str, list[ObjectRef]]]:
         """Yield the reason for each pod that is not evaluated, with the pod and its owners."""
         for reason, ref, owner in self._unjudged:
@@ -239,22 +292,25 @@ class Snapshot:
         named = any(target.includes(record.ref) for target in self.scope.targets)
         return workload.replicas != 0 and (named or record.owner.kind not in _TEMPLATE_KINDS)
 
-    def _keep(self, pod: Pod, node: str, requests: Amounts | None, *, terminating: bool, copy: int) -> None:
-        shape = self._shapes.of(pod, requests)
-        self.with_managed_fields += bool(pod.metadata.managed_fields)
+    def _keep(self, pod: SparsePod, intake: _Intake, node: str, copy: int) -> None:
+        like, shape = intake.like, intake.shape
+        if shape is None:
+            shape = intake.shape = self._shapes.of(like, intake.requests)
+        keys = shape.unsettled_keys
+        self.with_managed_fields += pod.has_managed_fields
         self.pods.append(
             PodRecord(
-                name=pod.metadata.name,
-                node=node,
-                shape=shape,
-                generation=pod.metadata.generation,
-                created=pod.metadata.creation_timestamp,
-                owners=managedfields.label_owners(pod.metadata, shape.unsettled_keys),
-                terminating=terminating,
-                held=bool(pod.metadata.finalizers),
-                gates=tuple(gate.name for gate in pod.spec.scheduling_gates),
-                unscheduled=pod.unscheduled if isinstance(pod, DetailedPod) else None,
-                copy=copy,
+                pod.name,
+                node,
+                shape,
+                pod.generation,
+                pod.created,
+                managedfields.label_owners(pod.decode().metadata, keys) if keys else (),
+                pod.terminating,
+                bool(like.metadata.finalizers),
+                tuple(gate.name for gate in like.spec.scheduling_gates),
+                like.unscheduled if isinstance(like, DetailedPod) else None,
+                copy,
             )
         )
 

@@ -187,6 +187,11 @@ class Object(Message, frozen=True):
 
     metadata: Annotated[ObjectMeta, 1] = ObjectMeta()
 
+    @property
+    def key(self) -> str:
+        """Its namespace and name, by which an API server sorts lists."""
+        return f"{self.metadata.namespace}/{self.metadata.name}"
+
 
 class ResourceRequirements(Message, frozen=True):
     """The limits and requests of a container or a pod."""

@@ -19,9 +19,9 @@ from kubectl_spread.sources.apiserver.responses import ExpiredError
 from kubectl_spread.sources.apiserver.transport import Response, Transport
 from kubectl_spread.sources.auth import connection, credentials, durations
 from kubectl_spread.sources.auth.connection import ConnectionFlags
+from kubectl_spread.sources.decode import envelope
 from kubectl_spread.sources.decode.distinct import Distinct
 from kubectl_spread.sources.decode.page import Page
-from kubectl_spread.sources.decode.protobuf import Decoder
 
 T = TypeVar("T", bound=Message)
 F = TypeVar("F")
@@ -220,13 +220,13 @@ class LiveCluster:
                 states of the cluster. See ``fold``.
             SourceError: It fails for another reason, or repeats a continue token.
         """
-        decoder = Decoder(resource.type)
+        decoder = responses.list_decoder(resource.type)
 
         def decode(answer: Response) -> Page[T]:
             return responses.page(answer, decoder, resource)
 
         request = self._request(resource, namespace, field_selector)
-        return paging.follow(request, decode, decoder.continue_token)
+        return paging.follow(request, decode, envelope.continue_token)
 
     def _request(self, resource: Resource[T], namespace: str | None, field_selector: str) -> paging.Request:
         """Return the request for the page of a list that a token names."""

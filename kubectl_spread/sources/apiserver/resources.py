@@ -8,6 +8,7 @@ from urllib.parse import quote
 import msgspec
 
 from kubectl_spread.kube.api.detail import DetailedPod
+from kubectl_spread.kube.api.sparse import SparsePod
 from kubectl_spread.kube.api.types import Event, Message, Namespace, Node, Pod, TypeMeta
 from kubectl_spread.kube.api.workloads import (
     CronJob,
@@ -65,6 +66,7 @@ class Resource(msgspec.Struct, Generic[T_co], frozen=True):
 
 
 PODS: Final = Resource("", "v1", "pods", "Pod", Pod)
+SPARSE_PODS: Final = Resource("", "v1", "pods", "Pod", SparsePod)
 DETAILED_PODS: Final = Resource("", "v1", "pods", "Pod", DetailedPod)
 NODES: Final = Resource("", "v1", "nodes", "Node", Node, namespaced=False)
 SERVICES: Final = Resource("", "v1", "services", "Service", MapSelecting)

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, Protocol, TypeVar
 
 import msgspec
 from google.protobuf.message import DecodeError as ProtobufError
 
 from kubectl_spread.errors import ForbiddenError, NotFoundError, SourceError
-from kubectl_spread.kube.api.types import Message, TypeMeta
+from kubectl_spread.kube.api import sparse
+from kubectl_spread.kube.api.sparse import SparsePod
+from kubectl_spread.kube.api.types import Message, Pod, TypeMeta
 from kubectl_spread.sources.addresses import without_query
 from kubectl_spread.sources.apiserver.resources import Resource
 from kubectl_spread.sources.apiserver.transport import Response
-from kubectl_spread.sources.decode import json_objects
+from kubectl_spread.sources.decode import envelope, json_objects
+from kubectl_spread.sources.decode.envelope import MAGIC
 from kubectl_spread.sources.decode.json_objects import ListPage, MalformedFieldError
 from kubectl_spread.sources.decode.page import Page
-from kubectl_spread.sources.decode.protobuf import MAGIC, Decoder
+from kubectl_spread.sources.decode.protobuf import Decoder
+from kubectl_spread.sources.decode.sparse_pods import SparsePods
 
 T = TypeVar("T", bound=Message)
 
@@ -66,7 +70,20 @@ class Status(Message, frozen=True):
     reason: Annotated[str, 4] = ""
 
 
-def page(answer: Response, decoder: Decoder[T], resource: Resource[T]) -> Page[T]:
+class ListDecoder(Protocol[T]):
+    """Decodes the pages of one list in protobuf."""
+
+    def page(self, body: bytes | bytearray) -> Page[T]:
+        """Return the page in a response; a bytearray is consumed."""
+
+
+def list_decoder(type_: type[T]) -> ListDecoder[T]:
+    """Return a decoder of lists of one type, which remembers the parts that objects share."""
+    decoder: Any = SparsePods() if type_ is SparsePod else Decoder(type_)
+    return decoder  # type: ignore[no-any-return]
+
+
+def page(answer: Response, decoder: ListDecoder[T], resource: Resource[T]) -> Page[T]:
     """Return the page of a list in a response.
 
     Every list of an API server has a type and a revision. A body without these may be the beginning of a list, and
@@ -77,17 +94,25 @@ def page(answer: Response, decoder: Decoder[T], resource: Resource[T]) -> Page[T
     """
     try:
         if answer.body.startswith(MAGIC):
-            check_type(answer, decoder.type_meta(answer.body), resource.list_type)
-            type_meta = decoder.page(answer.body)
+            check_type(answer, envelope.type_meta(answer.body), resource.list_type)
+            listed = decoder.page(answer.body)
         else:
-            listed = json_objects.decode(bytes(answer.body), ListPage)
-            check_type(answer, listed, resource.list_type)
-            type_meta = json_objects.page(listed, resource.type)
+            undecoded = json_objects.decode(bytes(answer.body), ListPage)
+            check_type(answer, undecoded, resource.list_type)
+            listed = _decoded(undecoded, resource.type)
     except (*MALFORMED, MalformedFieldError) as error:
         raise _unexpected(answer) from error
-    if not type_meta.resource_version:
+    if not listed.resource_version:
         raise _unexpected(answer)
-    return type_meta.through(partial(_guarded, answer))
+    return listed.through(partial(_guarded, answer))
+
+
+def _decoded(listed: ListPage, type_: type[T]) -> Page[T]:
+    """Return a page of a list in JSON, whose objects are decoded in full."""
+    if type_ is not SparsePod:
+        return json_objects.page(listed, type_)
+    pods: Any = json_objects.page(listed, Pod).map(sparse.alone)
+    return pods  # type: ignore[no-any-return]
 
 
 def check_type(answer: Response, type_meta: TypeMeta, expected: TypeMeta) -> None:

@@ -7,10 +7,11 @@ from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 from kubectl_spread.errors import ForbiddenError
+from kubectl_spread.kube.api import sparse
 from kubectl_spread.kube.api.types import Message, Object
 from kubectl_spread.sources.apiserver import responses, retries
 from kubectl_spread.sources.apiserver.cluster import LiveCluster, ServerVersion
-from kubectl_spread.sources.apiserver.resources import NODES, PODS, SERVICES, WORKLOADS, Resource
+from kubectl_spread.sources.apiserver.resources import NODES, PODS, SERVICES, SPARSE_PODS, WORKLOADS, Resource
 from kubectl_spread.sources.apiserver.transport import Transport
 from kubectl_spread.sources.apiserver.watch_events import ACCEPT, EventReader, WatchEvent
 from kubectl_spread.sources.apiserver.watch_list import Listed, Signals, WatchedList
@@ -104,6 +105,16 @@ class WatchedCluster(LiveCluster):
 
         The first call reads the list and starts a watch. A list that may not be read is requested once.
         """
+        if resource is SPARSE_PODS:
+            # A pod that may change is kept in full.
+            alone: Any = sparse.alone
+            return self.fold(
+                PODS,
+                begin,
+                lambda folded, page: add(folded, page.map(alone)),
+                namespace,
+                field_selector=field_selector,
+            )
         if resource not in WATCHED:
             return super().fold(resource, begin, add, namespace, field_selector=field_selector)
         key = (resource.path(namespace), field_selector)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from functools import cache
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import msgspec
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-from kubectl_spread.kube.api.types import ListMeta, Message, TypeMeta
+from kubectl_spread.kube.api.types import ListMeta, Message, ObjectMeta, TypeMeta
 from kubectl_spread.sources.decode.declaration import Cardinality, DeclaredField, fields
 
 Classes: TypeAlias = Mapping[str, Any]
@@ -60,8 +60,34 @@ def merged_classes(root: type[Message], skipped: Iterable[Skipped] = ()) -> Clas
     """
     file = _file(root, merged=True)
     by_name = {message.name: message for message in file.message_type}
-    for field in skipped:
-        _add(by_name[field.message], f"skipped_{field.number}", field.number, _WIRES[field.wire])
+    _skip(by_name, skipped)
+    return _made(file)
+
+
+def shallow_classes(root: type[Message], skipped: Iterable[Skipped]) -> Classes:
+    """Return classes as ``merged_classes`` does, but the parts that pods of one template share are not parsed.
+
+    Annotations are a map, so that one of them is found without decoding the others.
+    """
+    file = _file(root, merged=True)
+    by_name = {message.name: message for message in file.message_type}
+    for type_ in _reachable(root, {root: None}):
+        for field in sent(type_):
+            if field.shared:
+                message = by_name[type_.__name__]
+                _remove(message, field.name)
+                _add(message, field.name, field.number, _FieldProto.TYPE_BYTES)
+    _map_of_texts(by_name[ObjectMeta.__name__], "annotations")
+    _skip(by_name, skipped)
+    return _made(file)
+
+
+def partial_classes(root: type[Message], left_out: Mapping[str, Collection[str]]) -> Classes:
+    """Return classes as ``classes`` does, without some fields of the messages that ``left_out`` names."""
+    file = _file(root, merged=False)
+    for message in file.message_type:
+        for name in left_out.get(message.name, ()):
+            _remove(message, name)
     return _made(file)
 
 
@@ -126,6 +152,11 @@ def _reachable(message: type[Message], messages: dict[type[Message], None]) -> I
     return messages
 
 
+def _skip(by_name: Mapping[str, descriptor_pb2.DescriptorProto], skipped: Iterable[Skipped]) -> None:
+    for field in skipped:
+        _add(by_name[field.message], f"skipped_{field.number}", field.number, _WIRES[field.wire])
+
+
 def _plain(name: str, **declared_fields: tuple[int, Any]) -> descriptor_pb2.DescriptorProto:
     message = descriptor_pb2.DescriptorProto(name=name)
     for field, (number, type_) in declared_fields.items():
@@ -162,6 +193,21 @@ def _add(
         field.type = _FieldProto.TYPE_MESSAGE
         field.type_name = type_ if isinstance(type_, str) else class_name(type_)
     return field
+
+
+def _remove(message: descriptor_pb2.DescriptorProto, name: str) -> descriptor_pb2.FieldDescriptorProto:
+    index = next(index for index, field in enumerate(message.field) if field.name == name)
+    return message.field.pop(index)
+
+
+def _map_of_texts(message: descriptor_pb2.DescriptorProto, name: str) -> None:
+    """Make a map of a field whose entries were bytes."""
+    entry = message.nested_type.add(name=f"{name.title()}Entry")
+    entry.options.map_entry = True
+    for number, part in enumerate(("key", "value"), 1):
+        _add(entry, part, number, str)
+    field = _add(message, name, _remove(message, name).number, f"{message.name}.{entry.name}")
+    field.label = _FieldProto.LABEL_REPEATED
 
 
 def _kept_as_bytes(field: DeclaredField) -> bool:

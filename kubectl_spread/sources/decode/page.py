@@ -9,6 +9,11 @@ from kubectl_spread.kube.api.types import ListMeta, Message
 from kubectl_spread.sources.decode.distinct import Distinct
 
 T = TypeVar("T", bound=Message)
+U = TypeVar("U", bound=Message)
+
+
+def _hash(record: Any, _: object) -> int:
+    return hash(bytes(record))
 
 
 class Page(Generic[T]):
@@ -18,11 +23,25 @@ class Page(Generic[T]):
         metadata: Says what revision was read and how to continue; see ``ListMeta``.
     """
 
-    def __init__(self, metadata: ListMeta, records: Sequence[Any], decode: Callable[[Any], T]) -> None:
-        """Hold the undecoded ``records`` together with what decodes one of them."""
+    def __init__(
+        self,
+        metadata: ListMeta,
+        records: Sequence[Any],
+        decode: Callable[[Any], T],
+        content: Callable[[Any, T], int] = _hash,
+    ) -> None:
+        """Hold the undecoded ``records``.
+
+        Args:
+            metadata: The metadata of the list.
+            records: The objects as they came.
+            decode: Decodes a record.
+            content: Returns a number for a record and its object that two objects share only if they are equal.
+        """
         self.metadata = metadata
         self._records = records
         self._decode = decode
+        self._content = content
         self._distinct: Distinct | None = None
 
     def __len__(self) -> int:
@@ -30,25 +49,30 @@ class Page(Generic[T]):
         return len(self._records)
 
     def __iter__(self) -> Iterator[T]:
-        """Decode one object after the other, in the order of the apiserver."""
+        """Decode one object after the other, in the order of the API server."""
         return map(self._decode, self._records) if self._distinct is None else self._new_ones(self._distinct)
 
     def once(self, distinct: Distinct) -> Page[T]:
         """Return the same page without the objects that came before, to be iterated over once."""
-        page = Page(self.metadata, self._records, self._decode)
+        page = Page(self.metadata, self._records, self._decode, self._content)
         page._distinct = distinct
         return page
 
     def _new_ones(self, distinct: Distinct) -> Iterator[T]:
+        decode, content, is_new = self._decode, self._content, distinct.is_new
         for record in self._records:
-            decoded: Any = self._decode(record)
-            metadata = decoded.metadata
-            if distinct.is_new(f"{metadata.namespace}/{metadata.name}", hash(bytes(record))):
+            decoded: Any = decode(record)
+            if is_new(decoded.key, content(record, decoded)):
                 yield decoded
 
     def through(self, wrap: Callable[[Callable[[Any], T]], Callable[[Any], T]]) -> Page[T]:
-        """Return the same page, its objects decoded by what ``wrap`` makes of their decoder."""
-        return Page(self.metadata, self._records, wrap(self._decode))
+        """Return the same page, its objects decoded by the decoder that ``wrap`` makes of theirs."""
+        return Page(self.metadata, self._records, wrap(self._decode), self._content)
+
+    def map(self, convert: Callable[[T], U]) -> Page[U]:
+        """Return a page of the objects that ``convert`` returns for those of this page."""
+        decode = self._decode
+        return Page(self.metadata, self._records, lambda record: convert(decode(record)))
 
     @property
     def resource_version(self) -> str:

@@ -6,7 +6,6 @@ once for each distinct byte string.
 
 from __future__ import annotations
 
-import io
 import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -15,26 +14,17 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import msgspec
 from google.protobuf.message import DecodeError as ProtobufError
-from google.protobuf.proto import parse_length_prefixed
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.kube.api.types import ListMeta, Message, TypeMeta
-from kubectl_spread.sources.decode import descriptors, wiretypes
+from kubectl_spread.kube.api.types import Message
+from kubectl_spread.sources.decode import descriptors, envelope, wiretypes
 from kubectl_spread.sources.decode.declaration import Cardinality, DeclaredField
-from kubectl_spread.sources.decode.descriptors import MANY, ONE, SCALARS, Classes, class_name, sent
+from kubectl_spread.sources.decode.descriptors import ONE, SCALARS, Classes, class_name, sent
 from kubectl_spread.sources.decode.page import Page
 
 T = TypeVar("T", bound=Message)
+M = TypeVar("M", bound=Message)
 _Convert: TypeAlias = Callable[[Any], Any]
-
-MAGIC: Final = b"k8s\x00"
-"""The beginning of a response in protobuf; a runtime.Unknown with the object follows."""
-
-_FIRST: Final = b"\x0a"
-_SECOND: Final = b"\x12"
-"""The tags of fields 1 and 2 with the wire type of a length."""
-_VARINT_GOES_ON: Final = 0x80
-_LONGEST_TYPE_META: Final = 1024
 
 _LONGEST_LABEL: Final = 63
 _REMEMBERED: Final = 2_000
@@ -50,89 +40,66 @@ class Decoder(Generic[T]):
         self._classes = descriptors.classes(type_)
         self._wire_types = wiretypes.of(type_)
         self._parse_object = self._classes[type_.__name__].FromString
-        self._metadata = _converter(ListMeta, self._classes)
         self._object = _converter(type_, self._classes)
 
     def page(self, body: bytes | bytearray) -> Page[T]:
         """Decode one page of a list; its objects are decoded when they are reached. A bytearray is consumed.
 
         Raises:
-            ValueError: It is not a list in protobuf.
+            ValueError: This is not a list in protobuf.
         """
-        body = _unwrapped(body)
-        page = self._parse(MANY, body)
+        body = envelope.unwrapped(body)
+        page = envelope.parsed_list(body).raw
         self._wire_types.check_list(body, page.items)
-        return Page(self._metadata(page.metadata), page.items, lambda record: self._object(self._parse_object(record)))
-
-    def type_meta(self, body: bytes | bytearray) -> TypeMeta:
-        """Return the type of a response; an empty one if the response does not begin as API servers write it."""
-        try:
-            parsed = self._type_meta_in(io.BytesIO(body[:_LONGEST_TYPE_META]))
-        except (ProtobufError, ValueError):
-            parsed = None
-        return TypeMeta() if parsed is None else TypeMeta(api_version=parsed.api_version, kind=parsed.kind)
-
-    def _type_meta_in(self, stream: io.BytesIO) -> Any:
-        """Read the beginning of a response up to the object; None if it begins in another way."""
-        if stream.read(len(MAGIC) + 1) != MAGIC + _FIRST:
-            return None
-        return parse_length_prefixed(self._classes["TypeMeta"], stream)
-
-    def continue_token(self, start: bytes) -> str | None:
-        """Return the continue token in the beginning of a list; None if it is not there yet, or not valid."""
-        stream = io.BytesIO(start)
-        try:
-            # Magic, typeMeta, the length of the list, its metadata, as API servers write them.
-            if self._type_meta_in(stream) is None or stream.read(1) != _SECOND:
-                return None
-            while stream.read(1)[0] & _VARINT_GOES_ON:
-                pass
-            if stream.read(1) != _FIRST:
-                return None
-            metadata = parse_length_prefixed(self._classes["ListMeta"], stream)
-        except (ProtobufError, ValueError, IndexError):
-            return None
-        return None if metadata is None else self._metadata(metadata).continue_
+        return Page(envelope.list_meta(page.metadata), page.items, self.decode)
 
     def one(self, body: bytes | bytearray) -> T:
         """Decode a single object.
 
         Raises:
-            ValueError: It is not an object in protobuf.
+            ValueError: This is not an object in protobuf.
         """
-        body = _unwrapped(bytes(body))
-        parsed = self._parse(ONE, body)
+        body = envelope.unwrapped(bytes(body))
+        try:
+            message = self._classes[ONE].FromString(body).raw
+        except ProtobufError as error:
+            raise ValueError(envelope.MALFORMED) from error
         self._wire_types.check(ONE, body)
-        decoded: T = self._object(parsed)
+        decoded: T = self._object(message)
         return decoded
 
     def bare(self, body: bytes) -> T:
-        """Decode a message without an envelope.
+        """Decode a message that stands in no envelope.
 
         Raises:
-            google.protobuf.message.DecodeError: It is not such a message.
+            google.protobuf.message.DecodeError: This is no such message.
         """
-        decoded: T = self._object(self._parse_object(body))
+        decoded = self.decode(body)
         self._wire_types.check(self._type.__name__, body)
         return decoded
 
-    def _parse(self, envelope: str, body: bytes | bytearray) -> Any:
-        try:
-            return self._classes[envelope].FromString(body).raw
-        except ProtobufError as error:
-            raise ValueError(wiretypes.MALFORMED) from error
+    def part(self, type_: type[M]) -> Callable[[bytes], M]:
+        """Return what decodes messages of one type that are parts of an object, each distinct one once.
 
+        It raises a SourceError where a field has a wrong wire type.
+        """
+        parse, convert = self._classes[type_.__name__].FromString, _converter(type_, self._classes)
 
-def _unwrapped(body: bytes | bytearray) -> bytes | bytearray:
-    """Return the envelope of a response."""
-    if not body.startswith(MAGIC):
-        msg = "not Kubernetes protobuf"
-        raise ValueError(msg)
-    if isinstance(body, bytearray):
-        # In place, because a page has megabytes, and a copy in new memory takes as long as parsing.
-        del body[: len(MAGIC)]
-        return body
-    return body[len(MAGIC) :]
+        def decode(body: bytes) -> M:
+            self._wire_types.check(type_.__name__, body)
+            decoded: M = convert(parse(body))
+            return decoded
+
+        return _remembering(decode, bytes)
+
+    def decode(self, body: bytes) -> T:
+        """Decode a message that stands in no envelope and whose wire types were checked before.
+
+        Raises:
+            google.protobuf.message.DecodeError: This is no such message.
+        """
+        decoded: T = self._object(self._parse_object(body))
+        return decoded
 
 
 def _converter(type_: type[Message], classes: Classes, *, shared: bool = False) -> _Convert:
@@ -216,11 +183,12 @@ def _time(message: Any) -> datetime | None:
     """Convert a Time to whole seconds, as in JSON; Go writes the zero time without seconds."""
     if not message.HasField("seconds"):
         return None
-    return _moment(message.seconds)
+    return moment(message.seconds)
 
 
 @lru_cache(maxsize=1024)
-def _moment(seconds: int) -> datetime:
+def moment(seconds: int) -> datetime:
+    """Return the time that a Time holds."""
     return datetime.fromtimestamp(seconds, UTC)
 
 

@@ -18,8 +18,8 @@ from kubectl_spread.errors import SourceError
 from kubectl_spread.kube.api.types import Message
 from kubectl_spread.sources.decode import descriptors
 from kubectl_spread.sources.decode.descriptors import MANY, Skipped
+from kubectl_spread.sources.decode.envelope import MALFORMED
 
-MALFORMED: Final = "malformed or truncated protobuf"
 _SAMPLES: Final = 16
 """The number of objects of a list that are searched for undeclared fields."""
 _MOST_SKIPPED: Final = 500
@@ -27,13 +27,17 @@ _MOST_SKIPPED: Final = 500
 
 
 class WireTypes:
-    """Refuses wire types that an API server's decoder would refuse, in messages of one type."""
+    """Refuses wire types that an API server's decoder would refuse, in messages of one type.
+
+    Attributes:
+        skipped: The undeclared fields that were learned.
+    """
 
     def __init__(self, root: type[Message]) -> None:
         """Prepare for messages of ``root``."""
         self._root = root
         self._declared = descriptors.declared(root)
-        self._skipped: frozenset[Skipped] = frozenset()
+        self.skipped: frozenset[Skipped] = frozenset()
         self._classes = descriptors.merged_classes(root)
 
     def check(self, name: str, body: bytes | bytearray) -> None:
@@ -47,7 +51,15 @@ class WireTypes:
             SourceError: A field has another wire type.
             ValueError: It is not such a message.
         """
-        self._new(name, body)
+        self._undeclared(name, body)
+
+    def check_envelope(self, message: Any) -> None:
+        """Check that the declared fields of a parsed envelope, in which objects are bytes, have their wire type.
+
+        Raises:
+            SourceError: A field has another wire type.
+        """
+        self._check_unknown(_unknown(message))
 
     def check_list(self, body: bytes | bytearray, objects: Sequence[bytes]) -> None:
         """Check that all declared fields of a list in its envelope, and of its objects, have their wire type.
@@ -56,21 +68,38 @@ class WireTypes:
             SourceError: A field has another wire type.
             ValueError: It is not a list.
         """
-        if len(objects) > _SAMPLES and not self._skipped:
-            for number in range(0, len(objects), len(objects) // _SAMPLES):
-                self._learn(self._new(self._root.__name__, objects[number]))
-        new = self._new(MANY, body)
+        self.learn(objects)
+        undeclared = self._undeclared(MANY, body)
         if len(objects) > _SAMPLES:
-            self._learn(new)
+            self._learn(undeclared)
 
-    def _new(self, name: str, body: bytes | bytearray) -> frozenset[Skipped]:
-        """Return the fields that are not known yet."""
+    def learn(self, objects: Sequence[bytes]) -> None:
+        """Learn undeclared fields from some objects of a longer list, unless that was done before.
+
+        Raises:
+            SourceError: A field has another wire type.
+            ValueError: One of them is not such an object.
+        """
+        if len(objects) > _SAMPLES and not self.skipped:
+            for number in range(0, len(objects), len(objects) // _SAMPLES):
+                self.learn_from(objects[number])
+
+    def learn_from(self, body: bytes) -> None:
+        """Check an object as ``check`` does, and learn its undeclared fields."""
+        self._learn(self._undeclared(self._root.__name__, body))
+
+    def _undeclared(self, name: str, body: bytes | bytearray) -> frozenset[Skipped]:
+        """Return the undeclared fields of a message that were not learned before."""
         try:
             message = self._classes[name].FromString(body)
         except ProtobufError as error:
             raise ValueError(MALFORMED) from error
-        new = frozenset(_unknown(message))
-        for field in sorted(new):
+        return self._check_unknown(_unknown(message))
+
+    def _check_unknown(self, fields: Iterable[Skipped]) -> frozenset[Skipped]:
+        """Return the unknown fields of a parsed message; a declared one among them has another wire type."""
+        unknown = frozenset(fields)
+        for field in sorted(unknown):
             declared = self._declared[field.message].get(field.number)
             if declared is not None:
                 msg = (
@@ -78,18 +107,18 @@ class WireTypes:
                     f"the field {declared} of {field.message} has wire type {field.wire}"
                 )
                 raise SourceError(msg)
-        return new
+        return unknown
 
     def _learn(self, fields: Iterable[Skipped]) -> None:
-        skipped = {(field.message, field.number) for field in self._skipped}
+        learned = {(field.message, field.number) for field in self.skipped}
         new = frozenset(
             field
             for field in fields
-            if (field.message, field.number) not in skipped and descriptors.is_known_wire(field.wire)
+            if (field.message, field.number) not in learned and descriptors.is_known_wire(field.wire)
         )
-        if new and len(self._skipped) + len(new) <= _MOST_SKIPPED:
-            self._skipped |= new
-            self._classes = descriptors.merged_classes(self._root, self._skipped)
+        if new and len(self.skipped) + len(new) <= _MOST_SKIPPED:
+            self.skipped |= new
+            self._classes = descriptors.merged_classes(self._root, self.skipped)
 
 
 @cache
@@ -100,10 +129,17 @@ def of(root: type[Message]) -> WireTypes:
 
 def _unknown(message: Any) -> Iterator[Skipped]:
     """Yield the unknown fields of a message and of the messages in it."""
+    descriptor = message.DESCRIPTOR
     unknown = UnknownFieldSet(message)
     for index in range(len(unknown)):
         field = unknown[index]
-        yield Skipped(message.DESCRIPTOR.name, field.field_number, field.wire_type)
-    for descriptor, value in message.ListFields():
-        if descriptor.message_type is not None:
-            yield from _unknown(value)
+        yield Skipped(descriptor.name, field.field_number, field.wire_type)
+    for name in _messages_in(descriptor):
+        if message.HasField(name):
+            yield from _unknown(getattr(message, name))
+
+
+@cache
+def _messages_in(descriptor: Any) -> tuple[str, ...]:
+    """Return the names of the fields that hold messages."""
+    return tuple(field.name for field in descriptor.fields if field.message_type is not None)

@@ -1,0 +1,139 @@
+"""Sparse pods from the protobuf wire: of each pod only the fields are decoded that its siblings do not share.
+
+The parts that decide how a pod is evaluated are not decoded: their bytes are the key under which a pod with these
+parts is remembered. So the parts are decoded, and the wire types in them checked, once for each distinct key. In the
+messages around these parts, a field with a wrong wire type shows as one that the parser does not know.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Final
+
+from google.protobuf.unknown_fields import UnknownFieldSet
+from msgspec.structs import replace
+
+from kubectl_spread.kube.api.sparse import SparsePod
+from kubectl_spread.kube.api.types import ObjectMeta, Pod, PodSpec, PodStatus
+from kubectl_spread.kube.scheduler import nodeaffinity
+from kubectl_spread.sources.decode import descriptors, envelope, wiretypes
+from kubectl_spread.sources.decode.page import Page
+from kubectl_spread.sources.decode.protobuf import Decoder, moment
+
+READ_ANNOTATIONS: Final = ("kubectl-spread/ignore", "kubernetes.io/config.mirror")
+"""The annotations that decide how a pod is evaluated; a pod that has one of them is decoded in full."""
+_REMEMBERED: Final = 2_000
+"""How many distinct pods are remembered. API servers list by name, so that the pods of one template come together."""
+_OWN: Final = {
+    "ObjectMeta": (
+        "name",
+        "uid",
+        "generation",
+        "creation_timestamp",
+        "deletion_timestamp",
+        "annotations",
+        "managed_fields",
+    ),
+    "PodSpec": ("restart_policy", "service_account_name", "node_name", "host_network"),
+    "PodStatus": ("pod_ip", "nominated_node_name"),
+}
+"""The fields of each message that pods need not share to be alike; some of them only field selectors read."""
+_PIECES: Final = 2
+
+
+class SparsePods:
+    """Decodes pages of pods, and remembers the distinct ones."""
+
+    def __init__(self) -> None:
+        """Start without any pod."""
+        self._pods = Decoder(Pod)
+        self._wire_types = wiretypes.of(Pod)
+        self._remembered: dict[object, Pod] = {}
+        self._parse_shared = descriptors.partial_classes(Pod, _OWN)[Pod.__name__].FromString
+        self._metadata = self._pods.part(ObjectMeta)
+        self._spec = self._pods.part(PodSpec)
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Make classes that know all fields that were met so far."""
+        self._skipped = self._wire_types.skipped
+        self._parse = descriptors.shallow_classes(Pod, self._skipped)[Pod.__name__].FromString
+
+    def page(self, body: bytes | bytearray) -> Page[SparsePod]:
+        """Return one page of a list; its pods are decoded when they are reached. A bytearray is used up.
+
+        Raises:
+            SourceError: A field has a wrong wire type.
+            ValueError: This is not a list in protobuf.
+        """
+        if body.startswith(envelope.MAGIC) and (split := envelope.split_list(body)):
+            metadata, records = split
+            self._wire_types.check_envelope(metadata)
+        else:
+            message = envelope.parsed_list(envelope.unwrapped(body))
+            self._wire_types.check_envelope(message)
+            metadata, records = message.raw.metadata, message.raw.items
+        self._wire_types.learn(records)
+        return Page(envelope.list_meta(metadata), records, self._decode, lambda _, pod: pod.content)
+
+    def _decode(self, record: bytes) -> SparsePod:
+        if self._skipped is not self._wire_types.skipped:
+            self._prepare()
+        pod = self._parse(record)
+        metadata, spec = pod.metadata, pod.spec
+        if _has_unknown_fields(pod, metadata, spec):
+            self._wire_types.learn_from(record)
+        like, shared = self._like(record, metadata, spec.node_name)
+        created = metadata.creation_timestamp
+        seconds = created.seconds if created.HasField("seconds") else None
+        own = (
+            metadata.name,
+            spec.node_name,
+            metadata.generation,
+            None if seconds is None else moment(seconds),
+            metadata.HasField("deletion_timestamp") and metadata.deletion_timestamp.HasField("seconds"),
+            metadata.HasField("managed_fields"),
+        )
+        return SparsePod(like, *own, hash((own, shared)), partial(self._pods.decode, record))
+
+    def _like(self, record: bytes, own: Any, node: str) -> tuple[Pod, object]:
+        """Return a pod with all parts that this one shares with others, and these parts."""
+        shared = self._parse_shared(record)
+        shared.DiscardUnknownFields()
+        metadata, spec = shared.metadata.SerializeToString(), shared.spec.SerializeToString()
+        # Pods of a DaemonSet name their node in their affinity.
+        pieces = spec.split(node.encode()) if node else [spec]
+        annotations = own.annotations
+        read = [annotations.get(name) for name in READ_ANNOTATIONS]
+        key = (not own.uid, not node, shared.status.phase, metadata, *read, *pieces)
+        pod = self._remembered.get(key)
+        if pod is None or (len(pieces) > 1 and not _is_pinned(pod, pieces)):
+            annotated = {name: text for name, text in zip(READ_ANNOTATIONS, read, strict=True) if text is not None}
+            pod = Pod(
+                metadata=replace(self._metadata(metadata), name=own.name, uid=own.uid, annotations=annotated),
+                spec=replace(self._spec(spec), node_name=node),
+                status=PodStatus(phase=shared.status.phase),
+            )
+            if len(self._remembered) >= _REMEMBERED:
+                self._remembered.clear()
+            self._remembered[key] = pod
+        return pod, key
+
+
+def _is_pinned(pod: Pod, pieces: list[bytes]) -> bool:
+    """Tell whether ``pieces``, the bytes around the name of a pod's node, are those around the node it must run on."""
+    return len(pieces) == _PIECES and nodeaffinity.pinned_node(pod.spec.affinity) == pod.spec.node_name
+
+
+def _has_unknown_fields(pod: Any, metadata: Any, spec: Any) -> bool:
+    parts = [pod, metadata, metadata.creation_timestamp, spec, spec.containers, pod.status]
+    if metadata.HasField("managed_fields"):
+        managed = metadata.managed_fields
+        parts += (managed, managed.time, managed.fields_v1)
+    if metadata.HasField("deletion_timestamp"):
+        parts.append(metadata.deletion_timestamp)
+    if spec.HasField("init_containers"):
+        parts.append(spec.init_containers)
+    if spec.HasField("scheduling_gates"):
+        parts.append(spec.scheduling_gates)
+    return any(map(len, map(UnknownFieldSet, parts)))

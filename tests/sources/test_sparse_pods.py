@@ -1,0 +1,215 @@
+"""Sparse pods are the pods that a full decoder reads, in fewer objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from kubectl_spread.errors import SourceError
+from kubectl_spread.kube.api.sparse import SparsePod
+from kubectl_spread.kube.api.types import Pod
+from kubectl_spread.sources.apiserver.resources import PODS
+from kubectl_spread.sources.decode.envelope import MAGIC
+from kubectl_spread.sources.decode.protobuf import Decoder
+from kubectl_spread.sources.decode.sparse_pods import SparsePods
+from tests.fuzz import corpus
+from tests.fuzz.wire import Field, encode, parse
+
+PAGE = corpus.pages()["pods"]
+BYTES = 2
+
+
+def message(number: int, *fields: Field) -> Field:
+    return Field(number, BYTES, list(fields))
+
+
+def text(number: int, value: str) -> Field:
+    return Field(number, BYTES, value.encode())
+
+
+def label(key: str, value: str) -> Field:
+    return message(11, text(1, key), text(2, value))
+
+
+def pinned_to(node: str) -> Field:
+    """Return the node affinity that the controller of a DaemonSet writes."""
+    requirement = message(2, text(1, "metadata.name"), text(2, "In"), text(3, node))
+    return message(18, message(1, message(1, message(1, requirement))))
+
+
+def selecting(node: str) -> Field:
+    """Return a node affinity that a user wrote."""
+    requirement = message(1, text(1, "kubernetes.io/hostname"), text(2, "In"), text(3, node))
+    return message(18, message(1, message(1, message(1, requirement))))
+
+
+def pod(name: str, *metadata: Field, spec: tuple[Field, ...] = (), status: tuple[Field, ...] = ()) -> bytes:
+    return encode([message(1, text(1, name), text(3, "shop"), *metadata), message(2, *spec), message(3, *status)])
+
+
+def page(*pods: bytes) -> bytes:
+    items = [Field(2, BYTES, body) for body in pods]
+    return MAGIC + encode([message(2, message(1, text(2, "1")), *items)])
+
+
+def sparse(*pods: bytes) -> list[SparsePod]:
+    return list(SparsePods().page(page(*pods)))
+
+
+def as_read(pod: SparsePod) -> Pod:
+    """Return the pod that a sparse one stands for."""
+    like = pod.like
+    replace = msgspec.structs.replace
+    return replace(
+        like,
+        metadata=replace(
+            like.metadata, name=pod.name, generation=pod.generation, creation_timestamp=pod.created, uid="?"
+        ),
+        spec=replace(like.spec, node_name=pod.node_name),
+    )
+
+
+def as_decoded(pod: Pod) -> Pod:
+    """Return a pod without the fields that no check reads."""
+    metadata, spec, status = pod.metadata, pod.spec, pod.status
+    replace = msgspec.structs.replace
+    return replace(
+        pod,
+        metadata=replace(metadata, annotations={}, managed_fields=(), deletion_timestamp=None, uid="?"),
+        spec=replace(spec, restart_policy="", service_account_name="", host_network=False),
+        status=replace(status, pod_ip="", nominated_node_name=""),
+    )
+
+
+def test_sparse_pods_are_the_pods() -> None:
+    full = list(Decoder(PODS.type).page(PAGE))
+    pods = list(SparsePods().page(PAGE))
+    assert [as_read(each) for each in pods] == [as_decoded(each) for each in full]
+    assert [each.decode() for each in pods] == full
+    assert [each.key for each in pods] == [each.key for each in full]
+    assert all(each.has_managed_fields and not each.terminating for each in pods)
+
+
+def test_pods_of_one_template_are_like_one_of_them() -> None:
+    first, second, third = sparse(
+        pod("a", label("app", "web"), Field(7, 0, 1), message(8, Field(1, 0, 60)), spec=(text(10, "n1"),)),
+        pod("b", label("app", "web"), Field(7, 0, 2), message(8, Field(1, 0, 90)), spec=(text(10, "n2"),)),
+        pod("c", label("app", "db"), spec=(text(10, "n2"),)),
+    )
+    assert first.like is second.like
+    assert third.like.metadata.labels == {"app": "db"}
+    assert [(each.name, each.node_name, each.generation) for each in (first, second, third)] == [
+        ("a", "n1", 1),
+        ("b", "n2", 2),
+        ("c", "n2", 0),
+    ]
+    assert [each.created and each.created.second for each in (first, second, third)] == [0, 30, None]
+
+
+@pytest.mark.parametrize(
+    ("first_fields", "second_fields"),
+    [
+        pytest.param({"metadata": (label("a", "1"),)}, {"metadata": (label("a", "2"),)}, id="labels"),
+        pytest.param({"metadata": (text(5, "uid"),)}, {}, id="stored or not"),
+        pytest.param({"spec": (text(10, "n"),)}, {}, id="bound or not"),
+        pytest.param({"metadata": (text(14, "f"),)}, {}, id="finalizers"),
+        pytest.param({"metadata": (message(13, text(3, "rs")),)}, {}, id="owner"),
+        pytest.param({"spec": (text(19, "other"),)}, {}, id="scheduler"),
+        pytest.param({"spec": (message(18),)}, {}, id="affinity that is empty"),
+        pytest.param({"spec": (message(38, text(1, "gate")),)}, {}, id="scheduling gates"),
+        pytest.param({"spec": (message(2, message(8)),)}, {}, id="containers"),
+        pytest.param({"spec": (message(2, text(24, "Always")),)}, {"spec": (message(2),)}, id="a container's policy"),
+        pytest.param({"spec": (message(40),)}, {}, id="resources of the pod"),
+        pytest.param({"status": (text(1, "Failed"),)}, {}, id="phase"),
+        pytest.param(
+            {"spec": (selecting("n1"), text(10, "n1"))},
+            {"spec": (selecting("n2"), text(10, "n2"))},
+            id="node affinity of a user",
+        ),
+    ],
+)
+def test_fields_that_a_check_reads_tell_pods_apart(first_fields: dict[str, Any], second_fields: dict[str, Any]) -> None:
+    first, second = (
+        each(*fields.pop("metadata", ()), **fields) for each, fields in _makers(first_fields, second_fields)
+    )
+    both = sparse(first, second)
+    full = list(Decoder(Pod).page(page(first, second)))
+    assert both[0].like is not both[1].like
+    assert [as_read(each) for each in both] == [as_decoded(each) for each in full]
+
+
+def _makers(*fields: dict[str, Any]) -> list[tuple[Callable[..., bytes], dict[str, Any]]]:
+    def named(name: str) -> Callable[..., bytes]:
+        return lambda *metadata, **others: pod(name, *metadata, **others)
+
+    return [(named(f"p{index}"), dict(each)) for index, each in enumerate(fields)]
+
+
+def test_pods_of_a_daemonset_are_alike_though_each_names_its_node() -> None:
+    first, second, longer = sparse(
+        *(pod(f"p-{node}", spec=(text(10, node), pinned_to(node))) for node in ("n1", "n2", "node-3"))
+    )
+    assert first.like is second.like
+    assert longer.like is not first.like
+
+
+def test_a_pod_on_another_node_than_its_affinity_names_is_not_like_those() -> None:
+    first, second, third = sparse(
+        pod("a", spec=(text(10, "n1"), pinned_to("n1"))),
+        pod("b", spec=(text(10, "n2"), pinned_to("n1"))),
+        pod("c", spec=(pinned_to("n1"),)),
+    )
+    assert len({id(each.like) for each in (first, second, third)}) == 3
+
+
+@pytest.mark.parametrize("name", ["kubectl-spread/ignore", "kubernetes.io/config.mirror"])
+def test_the_annotations_that_are_read(name: str) -> None:
+    first, second = sparse(
+        pod("a", message(12, text(1, name), text(2, "SPR301"))), pod("b", message(12, text(1, "other"), text(2, "x")))
+    )
+    assert first.like.metadata.annotations == {name: "SPR301"}
+    assert second.like.metadata.annotations == {}
+
+
+def test_a_terminating_pod() -> None:
+    first, second = sparse(pod("a", message(9, Field(1, 0, 60))), pod("b"))
+    assert [each.terminating for each in (first, second)] == [True, False]
+    assert first.like is second.like
+
+
+def test_content_tells_whether_two_pods_are_equal() -> None:
+    first, again, other = sparse(pod("a"), pod("a"), pod("a", Field(7, 0, 2)))
+    assert first.content == again.content
+    assert first.content != other.content
+
+
+@pytest.mark.parametrize("pods", [2, 40])
+def test_a_wrong_wire_type_in_a_part_that_others_share(pods: int) -> None:
+    """The field would look as if it were absent, and the pod as if it were like the others."""
+    right = [pod(f"p{index:02}", label("app", "web")) for index in range(pods)]
+    wrong = encode([message(1, text(1, "x"), text(3, "shop"), label("app", "web"), Field(11, 0, 1)), message(2)])
+    with pytest.raises(SourceError, match="the field labels of ObjectMeta has wire type 0"):
+        sparse(*right, wrong)
+
+
+@pytest.mark.parametrize(
+    "unusual",
+    [
+        pytest.param(lambda fields: [*fields, Field(9, 0, 1)], id="a field that is unknown"),
+        pytest.param(lambda fields: list(reversed(fields)), id="another order"),
+        pytest.param(lambda fields: [Field(3, BYTES, b""), *fields], id="a field before the list"),
+    ],
+)
+def test_lists_of_an_unusual_form(unusual: Callable[[list[Field]], list[Field]]) -> None:
+    fields = parse(PAGE[len(MAGIC) :]) or []
+    usual = [each.name for each in SparsePods().page(PAGE)]
+    assert [each.name for each in SparsePods().page(MAGIC + encode(unusual(fields)))] == usual
+    (objects,) = (field.value for field in fields if field.number == BYTES)
+    assert isinstance(objects, list)
+    inside = [
+        Field(each.number, each.wire, unusual(objects) if each.number == BYTES else each.value) for each in fields
+    ]
+    assert sorted(each.name for each in SparsePods().page(MAGIC + encode(inside))) == sorted(usual)
