@@ -17,7 +17,7 @@ def admitted(pods: Sequence[PodRecord], behaviour: Behaviour) -> Sequence[PodRec
     shapes = _admitted_shapes((pod.shape for pod in pods if not pod.shape.stored), behaviour)
     if not shapes:
         return pods
-    return [msgspec.structs.replace(pod, shape=shapes.get(pod.shape, pod.shape)) for pod in pods]
+    return [msgspec.structs.replace(pod, shape=shapes[pod.shape]) if pod.shape in shapes else pod for pod in pods]
 
 
 def _admitted_shapes(shapes: Iterable[PodClass], behaviour: Behaviour) -> dict[PodClass, PodClass]:
