@@ -409,10 +409,10 @@ def _terminating(size: int) -> Iterator[Object]:
     yield from _nodes()
     for number in range(size):
         labels = {"app": "web", "rev": f"r{number}"}
-        found = growth_pod(number, labels=labels, constraints=[_constraint()])
+        pod = growth_pod(number, labels=labels, constraints=[_constraint()])
         if number % 2:
-            found["metadata"]["deletionTimestamp"] = "2026-11-01T10:00:00Z"
-        yield found
+            pod["metadata"]["deletionTimestamp"] = "2026-11-01T10:00:00Z"
+        yield pod
 
 
 def _no_nodes(size: int) -> Iterator[Object]:
@@ -425,11 +425,11 @@ def _no_nodes(size: int) -> Iterator[Object]:
 def _manifests(size: int) -> Iterator[Object]:
     """Read manifests of pods that are not stored."""
     for number in range(size):
-        found = growth_pod(number, nodes=0, labels={"app": "web", "rev": f"r{number}"}, constraints=[_constraint()])
+        pod = growth_pod(number, nodes=0, labels={"app": "web", "rev": f"r{number}"}, constraints=[_constraint()])
         for name in ("uid", "generation", "creationTimestamp"):
-            del found["metadata"][name]
-        del found["spec"]["nodeName"], found["status"]
-        yield found
+            del pod["metadata"][name]
+        del pod["spec"]["nodeName"], pod["status"]
+        yield pod
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,8 +43,8 @@ def _measured(name: str, report: Report, browser: Browser, rounds: int) -> str:
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory, "report.html")
         file.write_text(text, encoding="utf-8")
-        found = [_used(browser, file) for _ in range(rounds)]
-    ready, filtered = (statistics.median(one[step] for one in found) for step in range(2))
+        timings = [_used(browser, file) for _ in range(rounds)]
+    ready, filtered = (statistics.median(timing[step] for timing in timings) for step in range(2))
     size = len(text.encode()) / 1e6
     summary = report.summary
     counts = f"{summary.pods:,} | {summary.constraints:,} | {len(report.findings):,}"
@@ -54,16 +54,16 @@ def _measured(name: str, report: Report, browser: Browser, rounds: int) -> str:
 def _used(browser: Browser, file: Path) -> tuple[float, float]:
     """Return the seconds until a page is drawn, and until a filter by text is applied."""
     begin = time.monotonic()
-    with opened(browser, file) as found:
+    with opened(browser, file) as view:
         ready = time.monotonic() - begin
-        return ready, float(found.page.evaluate(_FILTERED, "service-04998"))
+        return ready, float(view.page.evaluate(_FILTERED, "service-04998"))
 
 
 def main() -> None:
     """Make the reports, open them, and print a Markdown table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     path = program()
     if path is None:
         parser.error("there is no Chromium")
@@ -71,7 +71,7 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|---|")
     with launched(path) as browser:
         for name, make in _REPORTS.items():
-            print(_measured(name, make(), browser, asked.rounds))
+            print(_measured(name, make(), browser, options.rounds))
 
 
 if __name__ == "__main__":

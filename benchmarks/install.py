@@ -55,17 +55,17 @@ def _install(directory: Path) -> dict[str, tuple[Path, Path]]:
     (wheel,) = _DIST.glob("*.whl")
     # Not the one of this environment, which would hand its packages on.
     python = Path(sys.executable).resolve()
-    found = {}
+    installed_by = {}
     for name, route in (("pip", routes.pip), ("pipx", routes.pipx), ("uv", routes.uv)):
         place = directory / name
         place.mkdir()
-        found[name] = (place, route(python, wheel, place) / "kubectl-spread")
+        installed_by[name] = (place, route(python, wheel, place) / "kubectl-spread")
     place = directory / "krew"
     place.mkdir()
     krew = Krew(place)
     krew("install", f"--manifest={_DIST / 'spread.yaml'}", f"--archive={_DIST / here().archive}")
-    found["krew"] = (krew.root / "store", krew.root / "bin" / "kubectl-spread")
-    return found
+    installed_by["krew"] = (krew.root / "store", krew.root / "bin" / "kubectl-spread")
+    return installed_by
 
 
 def _first(name: str, place: Path, program: Path, environment: Mapping[str, str]) -> str:
@@ -90,21 +90,21 @@ def _later(programs: Mapping[str, Path], environment: Mapping[str, str], rounds:
     for name, program in programs.items():
         for arguments in (_HELP, _FILE, _LIVE):
             commands[_named(name, arguments)] = [str(program), *arguments]
-    found = medians(commands, environment, rounds, "kubectl get pods")
+    times = medians(commands, environment, rounds, "kubectl get pods")
     lines = ["| installed by | `--help` | `check -f` | live `check` |", "|---|---|---|---|"]
     for name in programs:
-        cells = (_cell(found[_named(name, arguments)]) for arguments in (_HELP, _FILE, _LIVE))
+        cells = (_cell(times[_named(name, arguments)]) for arguments in (_HELP, _FILE, _LIVE))
         lines.append(f"| {name} | {' | '.join(cells)} |")
     beside = ("kubectl version --client", "kubectl get pods")
-    return [*lines, "", *(f"`{name}`: {_cell(found[name])}" for name in beside)]
+    return [*lines, "", *(f"`{name}`: {_cell(times[name])}" for name in beside)]
 
 
 def _named(name: str, arguments: tuple[str, ...]) -> str:
     return f"{name} {' '.join(arguments[:2])}"
 
 
-def _cell(found: Median) -> str:
-    return f"{found.wall:.2f} s ({found.processor:.2f} s), {found.memory:.0f} MiB"
+def _cell(median: Median) -> str:
+    return f"{median.wall:.2f} s ({median.processor:.2f} s), {median.memory:.0f} MiB"
 
 
 if __name__ == "__main__":

@@ -30,15 +30,15 @@ def commands(cluster: ControlPlane, directory: Path, pods: int, page: int) -> di
     """Return what is compared on a cluster of so many pods, each by its name."""
     download = Download(cluster.api, cluster.kubeconfig, directory)
     plugin = str(Path(sys.executable).parent / "kubectl-spread")
-    found = {
+    lines_by_name = {
         BARE: download.command(PROTOBUF, page),
         CHECK: [plugin, "check", "-A", f"--chunk-size={page}"],
         "curl, JSON": download.command(JSON, page),
     }
     if pods <= _KUBECTL_FITS:
-        found["kubectl get pods -A"] = ["kubectl", "get", "pods", "-A"]
-        found["kubectl get pods -A -o json"] = ["kubectl", "get", "pods", "-A", "-o", "json"]
-    return found
+        lines_by_name["kubectl get pods -A"] = ["kubectl", "get", "pods", "-A"]
+        lines_by_name["kubectl get pods -A -o json"] = ["kubectl", "get", "pods", "-A", "-o", "json"]
+    return lines_by_name
 
 
 def phases(cluster: ControlPlane, rounds: int, page: int) -> dict[str, float]:
@@ -51,12 +51,12 @@ def phases(cluster: ControlPlane, rounds: int, page: int) -> dict[str, float]:
     return {name: statistics.median(run[name] for run in runs) for name in runs[0]}
 
 
-def by_phase(found: dict[int, dict[str, float]]) -> list[str]:
+def by_phase(mapping: dict[int, dict[str, float]]) -> list[str]:
     """Return a table of where the wall time of a check goes at each size."""
-    names = list(next(iter(found.values())))
+    names = list(next(iter(mapping.values())))
     lines = [f"| pods | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|"]
     return lines + [
-        f"| {pods:,} | {' | '.join(f'{seconds[name]:.2f} s' for name in names)} |" for pods, seconds in found.items()
+        f"| {pods:,} | {' | '.join(f'{seconds[name]:.2f} s' for name in names)} |" for pods, seconds in mapping.items()
     ]
 
 
@@ -65,8 +65,8 @@ def growth(checks: dict[int, Median]) -> list[str]:
     lines = ["| pods | wall | peak memory | wall for 1,000 pods | multiple of curl, protobuf |"]
     lines.append("|---|---|---|---|---|")
     lines += [
-        f"| {pods:,} | {one.wall:.2f} s | {one.memory:.0f} MiB | {one.wall / pods * 1e6:.0f} ms | {one.ratio:.2f} |"
-        for pods, one in checks.items()
+        f"| {pods:,} | {cost.wall:.2f} s | {cost.memory:.0f} MiB | {cost.wall / pods * 1e6:.0f} ms | {cost.ratio:.2f} |"
+        for pods, cost in checks.items()
     ]
     return lines
 
@@ -77,22 +77,22 @@ def main() -> None:
     parser.add_argument("--pods", default="1000,3000,10000,30000", help="sizes, ascending")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--page", type=int, default=500)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     checks, seconds = {}, {}
     with (
         tempfile.TemporaryDirectory() as directory,
         ControlPlane.start(Path(directory), scheduler=False, controllers=False) as cluster,
     ):
         load = Load(cluster)
-        for pods in map(int, asked.pods.split(",")):
+        for pods in map(int, options.pods.split(",")):
             begin = time.monotonic()
             load.grow(pods=pods, nodes=-(-pods // PODS_A_NODE))
             print(f"\n{pods:,} pods after {time.monotonic() - begin:.0f} s more\n")
-            compared = commands(cluster, Path(directory) / "curl", pods, asked.page)
-            found = medians(compared, cluster.environment(), asked.rounds, BARE)
-            print("\n".join(table(found, BARE)), flush=True)
-            checks[pods] = found[CHECK]
-            seconds[pods] = phases(cluster, asked.rounds, asked.page)
+            compared = commands(cluster, Path(directory) / "curl", pods, options.page)
+            times = medians(compared, cluster.environment(), options.rounds, BARE)
+            print("\n".join(table(times, BARE)), flush=True)
+            checks[pods] = times[CHECK]
+            seconds[pods] = phases(cluster, options.rounds, options.page)
     print("", *growth(checks), "", *by_phase(seconds), sep="\n")
 
 

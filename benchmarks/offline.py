@@ -34,21 +34,21 @@ def capture(number: int) -> Iterator[dict[str, Any]]:
         workload = index // PODS_A_WORKLOAD
         name, namespace = f"service-{workload}-7c9d8f6b54", f"team-{workload % 20}"
         owner: dict[str, Any] = {"metadata": {"name": name, "namespace": namespace, "uid": _uid(workload)}}
-        found = pod(owner, index % PODS_A_WORKLOAD, f"node-{index % _NODES}")
-        found["metadata"] |= {"uid": _uid(number + index), "resourceVersion": str(index), "creationTimestamp": _TIME}
+        made_pod = pod(owner, index % PODS_A_WORKLOAD, f"node-{index % _NODES}")
+        made_pod["metadata"] |= {"uid": _uid(number + index), "resourceVersion": str(index), "creationTimestamp": _TIME}
         # Only letters keep the checksum from being a number where nobody quotes it.
-        found["metadata"]["annotations"]["checksum/config"] = f"{index:060x}cafe"
-        found["metadata"]["managedFields"] = [*found["metadata"].get("managedFields", []), _created(found)]
-        yield found | {"status": _status(found["spec"]["containers"])}
+        made_pod["metadata"]["annotations"]["checksum/config"] = f"{index:060x}cafe"
+        made_pod["metadata"]["managedFields"] = [*made_pod["metadata"].get("managedFields", []), _created(made_pod)]
+        yield made_pod | {"status": _status(made_pod["spec"]["containers"])}
 
 
 def _uid(number: int) -> str:
     return f"0a1b2c3d-0000-4000-8000-{number:012d}"
 
 
-def _created(found: dict[str, Any]) -> dict[str, Any]:
+def _created(mapping: dict[str, Any]) -> dict[str, Any]:
     """Return the managedFields entry of the controller that created a pod."""
-    fields = {"f:metadata": _owned(found["metadata"]["labels"]), "f:spec": _owned(found["spec"])}
+    fields = {"f:metadata": _owned(mapping["metadata"]["labels"]), "f:spec": _owned(mapping["spec"])}
     entry = {"manager": "kube-controller-manager", "operation": "Update", "apiVersion": "v1", "time": _TIME}
     return {**entry, "fieldsType": "FieldsV1", "fieldsV1": fields}
 
@@ -71,8 +71,13 @@ def _status(containers: list[dict[str, Any]]) -> dict[str, Any]:
             {"type": name, "status": "True", "lastProbeTime": None, "lastTransitionTime": _TIME} for name in conditions
         ],
         "containerStatuses": [
-            {**common, "name": one["name"], "image": one["image"], "imageID": f"{one['image']}@sha256:{'0f' * 32}"}
-            for one in containers
+            {
+                **common,
+                "name": container["name"],
+                "image": container["image"],
+                "imageID": f"{container['image']}@sha256:{'0f' * 32}",
+            }
+            for container in containers
         ],
     }
 
@@ -85,8 +90,8 @@ def _write_json(path: Path, number: int) -> None:
 
 
 def _write_items(file: TextIOWrapper, number: int) -> None:
-    for index, found in enumerate(capture(number)):
-        lines = json.dumps(found, indent=_STEP, sort_keys=True).splitlines(keepends=True)
+    for index, manifest in enumerate(capture(number)):
+        lines = json.dumps(manifest, indent=_STEP, sort_keys=True).splitlines(keepends=True)
         file.write(",\n" if index else "")
         file.writelines(" " * 2 * _STEP + line for line in lines)
 
@@ -94,9 +99,9 @@ def _write_items(file: TextIOWrapper, number: int) -> None:
 def _write_yaml(path: Path, number: int) -> None:
     with path.open("w") as file:
         file.write("apiVersion: v1\nitems:\n")
-        for found in capture(number):
+        for manifest in capture(number):
             # A copy has nothing twice that would be written as an alias.
-            file.write(yaml.dump([json.loads(json.dumps(found))], Dumper=yaml.CSafeDumper, default_flow_style=False))
+            file.write(yaml.dump([json.loads(json.dumps(manifest))], Dumper=yaml.CSafeDumper, default_flow_style=False))
         file.write('kind: List\nmetadata:\n  resourceVersion: ""\n')
 
 
@@ -114,12 +119,12 @@ def main() -> None:
     parser.add_argument("--pods", type=int, default=30_000)
     parser.add_argument("--yaml-pods", type=int, default=3_000)
     parser.add_argument("--rounds", type=int, default=3)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     check = [_PLUGIN, "check", "--server-version", "1.37", "-A", "-f"]
     with tempfile.TemporaryDirectory() as directory:
         pods_json, pods_yaml = Path(directory, "pods.json"), Path(directory, "pods.yaml")
-        _write_json(pods_json, asked.pods)
-        _write_yaml(pods_yaml, asked.yaml_pods)
+        _write_json(pods_json, options.pods)
+        _write_yaml(pods_yaml, options.yaml_pods)
         packed = _pack(pods_json)
         for path in (pods_json, packed, pods_yaml):
             print(f"{path.name}: {path.stat().st_size / 1e6:.0f} MB")
@@ -130,7 +135,7 @@ def main() -> None:
             "check -f pods.json.gz": [*check, str(packed)],
             "check -f pods.yaml": [*check, str(pods_yaml)],
         }
-        print("\n".join(table(medians(commands, os.environ, asked.rounds, _JSON_LOAD), _JSON_LOAD)))
+        print("\n".join(table(medians(commands, os.environ, options.rounds, _JSON_LOAD), _JSON_LOAD)))
 
 
 if __name__ == "__main__":

@@ -39,10 +39,10 @@ def main() -> None:
     parser.add_argument("--pods", type=int, default=30_000)
     parser.add_argument("--versions", default=f"v1.33.13,{binaries.KUBERNETES_VERSION}")
     parser.add_argument("--rounds", type=int, default=5)
-    asked = parser.parse_args()
-    for version in asked.versions.split(","):
-        print(f"\n{asked.pods:,} pods, {version}:\n")
-        print("\n".join(compare(version, asked.pods, asked.rounds)), flush=True)
+    options = parser.parse_args()
+    for version in options.versions.split(","):
+        print(f"\n{options.pods:,} pods, {version}:\n")
+        print("\n".join(compare(version, options.pods, options.rounds)), flush=True)
 
 
 if __name__ == "__main__":

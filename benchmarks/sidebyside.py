@@ -53,22 +53,22 @@ def medians(
     for _ in range(rounds):
         for name, command in commands.items():
             runs[name].append(run(command, environment))
-    return {name: _median(found, runs[base]) for name, found in runs.items()}
+    return {name: _median(run_entry, runs[base]) for name, run_entry in runs.items()}
 
 
-def table(found: Mapping[str, Median], base: str) -> list[str]:
+def table(mapping: Mapping[str, Median], base: str) -> list[str]:
     """Return the lines of a Markdown table."""
     lines = [f"| command | wall | processor | peak memory | wall, multiple of {base} |", "|---|---|---|---|---|"]
     lines += [
-        f"| `{name}` | {one.wall:.2f} s | {one.processor:.2f} s | {one.memory:.0f} MiB | {one.ratio:.2f} |"
-        for name, one in found.items()
+        f"| `{name}` | {item.wall:.2f} s | {item.processor:.2f} s | {item.memory:.0f} MiB | {item.ratio:.2f} |"
+        for name, item in mapping.items()
     ]
     return lines
 
 
-def _median(found: Sequence[Run], base: Sequence[Run]) -> Median:
+def _median(items: Sequence[Run], base: Sequence[Run]) -> Median:
     wall, processor, memory = (
-        statistics.median(getattr(one, field) for one in found) for field in ("wall", "processor", "memory")
+        statistics.median(getattr(item, field) for item in items) for field in ("wall", "processor", "memory")
     )
-    ratio = statistics.median(one.wall / other.wall for one, other in zip(found, base, strict=True))
+    ratio = statistics.median(item.wall / other.wall for item, other in zip(items, base, strict=True))
     return Median(wall, processor, memory, ratio)

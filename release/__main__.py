@@ -57,9 +57,9 @@ def _build(output: Path, work: Path) -> None:
 
 def _moment() -> int:
     """Return the modification time of every file, in seconds since 1970: the commit's unless given."""
-    given = os.environ.get("SOURCE_DATE_EPOCH")
-    if given:
-        return int(given)
+    value = os.environ.get("SOURCE_DATE_EPOCH")
+    if value:
+        return int(value)
     command = ["git", "log", "-1", "--format=%ct"]
     return int(subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout)
 

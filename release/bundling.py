@@ -51,20 +51,20 @@ def programs(packages: Path) -> list[EntryPoint]:
 def held(environment: Environment, directory: Path) -> list[Distribution]:
     """Return the distributions that the directory holds modules of, the project itself left out, by name."""
     installed = distributions(path=[str(environment.packages)])
-    found = [one for one in installed if one.name != "kubectl-spread" and _is_held(one, directory / _CONTENTS)]
-    return sorted(found, key=lambda one: one.name.lower())
+    bundled = [item for item in installed if item.name != "kubectl-spread" and _is_held(item, directory / _CONTENTS)]
+    return sorted(bundled, key=lambda item: item.name.lower())
 
 
 def _libraries(contents: Path, parts: Sequence[Distribution]) -> list[str]:
     """Return the names of libraries that are of the machine and its Python, not of a distribution."""
-    own = {file.name for one in parts for file in one.files or ()}
-    found = [path for path in contents.iterdir() if ".so" in path.name or path.suffix in {".dll", ".dylib"}]
-    return sorted(path.name for path in found if path.name not in own)
+    own = {file.name for part in parts for file in part.files or ()}
+    libraries = [path for path in contents.iterdir() if ".so" in path.name or path.suffix in {".dll", ".dylib"}]
+    return sorted(path.name for path in libraries if path.name not in own)
 
 
 def forget_others(packages: Path, parts: Sequence[Distribution]) -> None:
     """Remove what a directory of packages says of distributions that are not among ``parts``, nor the project."""
-    names = {one.name for one in parts} | {"kubectl-spread"}
+    names = {part.name for part in parts} | {"kubectl-spread"}
     for information in packages.glob("*.dist-info"):
         if Distribution.at(information).name not in names:
             shutil.rmtree(information)
@@ -81,10 +81,10 @@ def _refuse_strangers(contents: Path, environment: Environment) -> None:
     Raises:
         LookupError: It has; nobody would know their versions and licences.
     """
-    files = [file for one in distributions(path=[str(environment.packages)]) for file in one.files or ()]
-    known = {file.parts[0].partition(".")[0] for file in files} | sys.stdlib_module_names
+    files = [file for item in distributions(path=[str(environment.packages)]) for file in item.files or ()]
+    own_modules = {file.parts[0].partition(".")[0] for file in files} | sys.stdlib_module_names
     modules = {path.stem for path in contents.iterdir() if path.suffix == ".pyc" or next(path.rglob("*.pyc"), None)}
-    strangers = sorted(name for name in modules - known if not name.startswith("_sysconfigdata"))
+    strangers = sorted(name for name in modules - own_modules if not name.startswith("_sysconfigdata"))
     if strangers:
         raise LookupError(f"not pinned, but found by the bundler: {', '.join(strangers)}")
 
@@ -99,7 +99,7 @@ def _forget_the_builder(directory: Path, tools: Environment) -> None:
     """Remove the library paths of the build machine, because elsewhere those directories may be anybody's."""
     patchelf = tools.programs / "patchelf"
     for library in sorted(directory.rglob("*.so*")):
-        asked = [str(patchelf), "--print-rpath", str(library)]
-        searched = subprocess.run(asked, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+        command = [str(patchelf), "--print-rpath", str(library)]
+        searched = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
         if searched.startswith("/"):
             subprocess.run([patchelf, "--remove-rpath", library], check=True)

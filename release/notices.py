@@ -34,7 +34,9 @@ def text(held: Sequence[Distribution], native: Sequence[str]) -> str:
     """
     sections = [_section(f"Python {python_version()}", _python())]
     sections += [_section(name, _library(name)) for name in native if not name.startswith(("libpython", "python3"))]
-    sections += [_section(f"{one.name} {one.version}", "\n".join(_own(one))) for one in held]
+    sections += [
+        _section(f"{distribution.name} {distribution.version}", "\n".join(_own(distribution))) for distribution in held
+    ]
     return "\n".join([_HEAD, *sections])
 
 

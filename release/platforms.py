@@ -49,7 +49,7 @@ def here() -> Platform:
     Raises:
         LookupError: No archives are built for it.
     """
-    found = Platform(_SYSTEMS.get(sys.platform, sys.platform), _MACHINES.get(platform.machine().lower(), ""))
-    if found not in PLATFORMS:
+    current = Platform(_SYSTEMS.get(sys.platform, sys.platform), _MACHINES.get(platform.machine().lower(), ""))
+    if current not in PLATFORMS:
         raise LookupError(f"no archive is built for {sys.platform} on {platform.machine()}")
-    return found
+    return current

@@ -19,11 +19,11 @@ def write(target: Path, tools: Environment, environment: Environment, parts: Seq
     """Write the components of an archive, whose other distributions are removed from ``environment``."""
     forget_others(environment.packages, parts)
     options = ("--pyproject", str(ROOT / "pyproject.toml"), "--output-reproducible", "--mc-type", "application")
-    found = json.loads(tools.run("-m", "cyclonedx_py", "environment", *options, str(environment.python)))
-    found["components"] += _interpreter()
+    document = json.loads(tools.run("-m", "cyclonedx_py", "environment", *options, str(environment.python)))
+    document["components"] += _interpreter()
     # The project file leaves it to the code.
-    found["metadata"]["component"]["version"] = __version__
-    target.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8", newline="\n")
+    document["metadata"]["component"]["version"] = __version__
+    target.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8", newline="\n")
 
 
 def _interpreter() -> list[dict[str, Any]]:

@@ -51,70 +51,70 @@ def audit(
 def snapshot(*objects: Json, scope: Scope = EVERYTHING, schedulers: Mapping[str, Profile] = UNASKED) -> Snapshot:
     """Return what is read of objects in the order given."""
     read = Snapshot(scope, closely=True, schedulers=schedulers)
-    for found in objects:
-        match found["kind"]:
+    for manifest in objects:
+        match manifest["kind"]:
             case "Pod":
-                read.add_pod(decode_pod(found, detailed=True))
+                read.add_pod(decode_pod(manifest, detailed=True))
             case "Node":
-                read.add_node(decode_node(found))
+                read.add_node(decode_node(manifest))
             case "Event":
-                read.add_event(msgspec.json.decode(msgspec.json.encode(found), type=Event))
+                read.add_event(msgspec.json.decode(msgspec.json.encode(manifest), type=Event))
             case "Namespace":
-                read.neighbours.add_namespace(msgspec.json.decode(msgspec.json.encode(found), type=Namespace))
+                read.neighbours.add_namespace(msgspec.json.decode(msgspec.json.encode(manifest), type=Namespace))
             case "Service":
-                read.deduction.add_service(msgspec.json.decode(msgspec.json.encode(found), type=MapSelecting))
+                read.deduction.add_service(msgspec.json.decode(msgspec.json.encode(manifest), type=MapSelecting))
             case kind:
-                group = found["apiVersion"].rpartition("/")[0]
-                workload = msgspec.json.decode(msgspec.json.encode(found), type=KINDS[group, kind])
+                group = manifest["apiVersion"].rpartition("/")[0]
+                workload = msgspec.json.decode(msgspec.json.encode(manifest), type=KINDS[group, kind])
                 read.add_workload(kind, workload)
     default_constraints.apply(read)
     return read
 
 
-def reported(found: Audit, selection: Selection = ALL_RULES) -> model.Report:
+def reported(evaluation: Audit, selection: Selection = ALL_RULES) -> model.Report:
     """Return the report of an audit by all rules."""
-    known: model.NodesKnown = "listed" if found.snapshot.nodes else "none"
+    nodes_known: model.NodesKnown = "listed" if evaluation.snapshot.nodes else "none"
     cluster = model.Cluster(
-        judged_as=f"1.{found.context.behaviour.minor}",
+        judged_as=f"1.{evaluation.context.behaviour.minor}",
         version_source="flag",
         gates={},
-        gates_source="flag" if found.context.gates_known else "version",
-        nodes=known,
-        node_count=len(found.snapshot.nodes),
-        zone_count=found.snapshot.zones,
+        gates_source="flag" if evaluation.context.gates_known else "version",
+        nodes=nodes_known,
+        node_count=len(evaluation.snapshot.nodes),
+        zone_count=evaluation.snapshot.zones,
         resource_versions={},
     )
-    return complete(found, cluster, RULES, selection, found.snapshot.skipped)
+    return complete(evaluation, cluster, RULES, selection, evaluation.snapshot.skipped)
 
 
-def as_json(found: Audit) -> Any:
+def as_json(evaluation: Audit) -> Any:
     """Return the report of an audit as what its JSON says."""
-    return json.loads(structured.json(reported(found)))
+    return json.loads(structured.json(reported(evaluation)))
 
 
-def explained(found: Audit, *, replicas: int = 0) -> Any:
+def explained(evaluation: Audit, *, replicas: int = 0) -> Any:
     """Return the explanation of an audit, of everything in it, as what its JSON says."""
     everything = ObjectRef("default", "Pod", "")
-    return json.loads(structured.json(explain(found, reported(found), everything, replicas=replicas)))
+    return json.loads(structured.json(explain(evaluation, reported(evaluation), everything, replicas=replicas)))
 
 
-def row(found: Audit, path: str = "spec.topologySpreadConstraints[0]") -> Any:
+def row(evaluation: Audit, path: str = "spec.topologySpreadConstraints[0]") -> Any:
     """Return the only row of a path."""
-    (only,) = [one for one in as_json(found)["constraints"] if one["path"] == path]
+    (only,) = [constraint for constraint in as_json(evaluation)["constraints"] if constraint["path"] == path]
     return only
 
 
-def verdicts(found: Audit) -> dict[str, str]:
+def verdicts(evaluation: Audit) -> dict[str, str]:
     """Return the verdict on each pod and path that is not ``merged``: ``{"web-1 …[0]": "stale-label"}``."""
-    return {f"{pod['name']} {pod['path']}": pod["verdict"] for pod in as_json(found)["pods"]}
+    return {f"{pod['name']} {pod['path']}": pod["verdict"] for pod in as_json(evaluation)["pods"]}
 
 
-def without(found: Json, *path: str) -> Json:
+def without(manifest: Json, *path: str) -> Json:
     """Return a copy of an object without one field."""
     name, *below = path
     if not below:
-        return {key: value for key, value in found.items() if key != name}
-    return {**found, name: without(found[name], *below)}
+        return {key: value for key, value in manifest.items() if key != name}
+    return {**manifest, name: without(manifest[name], *below)}
 
 
 def deployment(

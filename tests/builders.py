@@ -42,13 +42,13 @@ def constraint(
 
     ``selects`` defaults to ``app=web``; further fields as the API spells them, left out where they are None.
     """
-    found = {"labelSelector": selector({"app": "web"}) if selects is None else selects, **fields}
+    written = {"labelSelector": selector({"app": "web"}) if selects is None else selects, **fields}
     return {
         "maxSkew": max_skew,
         "topologyKey": key,
         "whenUnsatisfiable": "DoNotSchedule" if hard else "ScheduleAnyway",
         **({"matchLabelKeys": list(match)} if match else {}),
-        **{key: value for key, value in found.items() if value is not None},
+        **{key: value for key, value in written.items() if value is not None},
     }
 
 
@@ -61,12 +61,12 @@ def term(
     **fields: object,
 ) -> Json:
     """Return an affinity term; ``selects`` defaults to ``app=web``; further fields as the API spells them."""
-    found = {"labelSelector": selector({"app": "web"}) if selects is None else selects, **fields}
+    written = {"labelSelector": selector({"app": "web"}) if selects is None else selects, **fields}
     return {
         "topologyKey": key,
         **({"matchLabelKeys": list(match)} if match else {}),
         **({"mismatchLabelKeys": list(mismatch)} if mismatch else {}),
-        **{name: value for name, value in found.items() if value is not None},
+        **{name: value for name, value in written.items() if value is not None},
     }
 
 
@@ -74,7 +74,7 @@ def affinity(field: str, *terms: Json, required: bool = True) -> Json:
     """Return an affinity with ``terms`` in one of the lists of ``podAffinity`` or ``podAntiAffinity``."""
     if required:
         return {field: {"requiredDuringSchedulingIgnoredDuringExecution": list(terms)}}
-    weighted = [{"weight": 1, "podAffinityTerm": one} for one in terms]
+    weighted = [{"weight": 1, "podAffinityTerm": term} for term in terms]
     return {field: {"preferredDuringSchedulingIgnoredDuringExecution": weighted}}
 
 
@@ -90,11 +90,11 @@ def node_json(
 
     "" is a value, and ``without`` names labels that are left out.
     """
-    found = {HOSTNAME: name, ZONE: name[0] if zone is None else zone, **(labels or {})}
+    node_labels = {HOSTNAME: name, ZONE: name[0] if zone is None else zone, **(labels or {})}
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": name, "labels": {key: value for key, value in found.items() if key not in without}},
+        "metadata": {"name": name, "labels": {key: value for key, value in node_labels.items() if key not in without}},
         "spec": {"taints": list(taints)},
     }
 
@@ -139,16 +139,16 @@ def pod_json(
     }
 
 
-def decode_selector(found: Json | None) -> LabelSelector | None:
+def decode_selector(manifest: Json | None) -> LabelSelector | None:
     """Return a selector as the core has it."""
-    return None if found is None else msgspec.convert(found, LabelSelector)
+    return None if manifest is None else msgspec.convert(manifest, LabelSelector)
 
 
-def decode_node(found: Json) -> Node:
+def decode_node(manifest: Json) -> Node:
     """Return a node as the core has it."""
-    return msgspec.json.decode(msgspec.json.encode(found), type=Node)
+    return msgspec.json.decode(msgspec.json.encode(manifest), type=Node)
 
 
-def decode_pod(found: Json, *, detailed: bool = False) -> Pod:
+def decode_pod(manifest: Json, *, detailed: bool = False) -> Pod:
     """Return a pod as the core has it, as a check or as an explanation reads it."""
-    return msgspec.json.decode(msgspec.json.encode(found), type=DetailedPod if detailed else Pod)
+    return msgspec.json.decode(msgspec.json.encode(manifest), type=DetailedPod if detailed else Pod)

@@ -64,9 +64,9 @@ def source(path: str) -> str:
     return f"```yaml\n{(ROOT / path).read_text(encoding='utf-8')}```\n"
 
 
-def shown(section: Section, found: Callable[[], Explanation] = uneven) -> str:
+def shown(section: Section, make: Callable[[], Explanation] = uneven) -> str:
     """Return what a section of ``explain`` says of an uneven Deployment on a narrow terminal, as a Markdown block."""
-    return f"```\n{section(found(), Terminal(width=80))}```\n"
+    return f"```\n{section(make(), Terminal(width=80))}```\n"
 
 
 def rules_page() -> str:

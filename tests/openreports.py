@@ -74,7 +74,7 @@ def _closed(schema: Any) -> Any:
     """Return a schema that takes no other fields than it names."""
     match schema:
         case {"properties": dict() as properties}:
-            below = {name: _closed(found) for name, found in properties.items()}
+            below = {name: _closed(prop) for name, prop in properties.items()}
             return {**schema, "properties": below, "additionalProperties": False}
         case {"items": items}:
             return {**schema, "items": _closed(items)}

@@ -37,8 +37,8 @@ class Permission(NamedTuple):
 
 def manifest(name: str) -> dict[str, Any]:
     """Return the role that a file in ``docs/rbac`` holds."""
-    found: dict[str, Any] = YAML(typ="safe").load(DIRECTORY / f"{name}.yaml")
-    return found
+    actual: dict[str, Any] = YAML(typ="safe").load(DIRECTORY / f"{name}.yaml")
+    return actual
 
 
 def permissions(*names: str) -> list[Permission]:

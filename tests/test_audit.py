@@ -35,7 +35,7 @@ def path(uri: str, verb: str = "get") -> Json:
         path("/version?timeout=32s"),
         path("/metrics"),
     ],
-    ids=lambda found: str(audit.asked(found)),
+    ids=lambda match: str(audit.asked(match)),
 )
 def test_what_the_documentation_says(allowed: Json) -> None:
     assert audit.not_allowed([allowed]) == set()
@@ -65,15 +65,15 @@ def test_what_the_documentation_says(allowed: Json) -> None:
         path("/metrics", "post"),
         path("/metrics/cadvisor"),
     ],
-    ids=lambda found: str(audit.asked(found)),
+    ids=lambda match: str(audit.asked(match)),
 )
 def test_what_is_beyond_it(excess: Json) -> None:
     assert audit.not_allowed([event("list", "pods"), excess]) == {audit.asked(excess)}
 
 
 def test_subresources_are_resources_of_their_own() -> None:
-    asked = audit.asked(event("get", "deployments", group="apps", subresource="scale"))
-    assert asked == Permission("get", "apps", "deployments/scale")
+    requested = audit.asked(event("get", "deployments", group="apps", subresource="scale"))
+    assert requested == Permission("get", "apps", "deployments/scale")
 
 
 def test_whose_requests_are_judged(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_whose_requests_are_judged(tmp_path: Path) -> None:
     for name, events in logs.items():
         log = tmp_path / name
         log.parent.mkdir(parents=True, exist_ok=True)
-        log.write_text("".join(f"{json.dumps(one)}\n" for one in events), encoding="utf-8")
-    found = list(audit.requests(tmp_path))
-    assert len(found) == 4
-    assert all(one in found for one in [*mine, nameless])
+        log.write_text("".join(f"{json.dumps(event)}\n" for event in events), encoding="utf-8")
+    actual = list(audit.requests(tmp_path))
+    assert len(actual) == 4
+    assert all(item in actual for item in [*mine, nameless])

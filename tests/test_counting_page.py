@@ -32,8 +32,8 @@ class Zone(NamedTuple):
 
 def tables() -> list[list[Zone]]:
     """Return the tables of the example: as it is, and with minDomains 4."""
-    found = [Zone(row[0], int(row[1]), int(row[2]), int(row[3]), row[4], row[5]) for row in ROW.findall(PAGE)]
-    return [found[: len(found) // 2], found[len(found) // 2 :]]
+    zones = [Zone(row[0], int(row[1]), int(row[2]), int(row[3]), row[4], row[5]) for row in ROW.findall(PAGE)]
+    return [zones[: len(zones) // 2], zones[len(zones) // 2 :]]
 
 
 def pods(zones: list[Zone], constraints: list[Json]) -> Iterator[Json]:
@@ -54,7 +54,9 @@ def test_the_worked_example(place: int, minimum: int | None) -> None:
     (row,) = reported(audit(*nodes, *pods(zones, [constraint(minDomains=minimum)]))).constraints
     assert isinstance(row.domains, list)
     assert isinstance(row.max_skew, int)
-    assert [(one.value, one.match_num) for one in row.domains] == [(zone.name, zone.match_num) for zone in zones]
+    assert [(domain.value, domain.match_num) for domain in row.domains] == [
+        (zone.name, zone.match_num) for zone in zones
+    ]
     for zone in zones:
         total = zone.match_num + 1 - int(str(row.min_match_num))
         holds = f"{total} {'<=' if total <= row.max_skew else '>'} {row.max_skew}"

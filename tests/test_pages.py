@@ -38,7 +38,7 @@ def prose(page: Path) -> str:
 @cache
 def anchors(page: Path) -> frozenset[str]:
     """Return what links may say after the #: the headings, as GitHub writes them."""
-    texts = (LINK.sub(lambda found: found[0].partition("]")[0], heading) for heading in HEADING.findall(prose(page)))
+    texts = (LINK.sub(lambda match: match[0].partition("]")[0], heading) for heading in HEADING.findall(prose(page)))
     return frozenset(re.sub(r"[^\w\- ]", "", text.strip().lower()).replace(" ", "-") for text in texts)
 
 
@@ -109,9 +109,9 @@ def test_commands_are_found() -> None:
 
 @pytest.mark.parametrize("page", TOLD, ids=name)
 def test_targets_of_make_exist(page: Path) -> None:
-    known = set(TARGET.findall((ROOT / "Makefile").read_text(encoding="utf-8")))
+    existing = set(TARGET.findall((ROOT / "Makefile").read_text(encoding="utf-8")))
     for line in re.findall(r"(?:^\$ |`)make ([^`\n#]+)", page.read_text(encoding="utf-8"), re.MULTILINE):
-        assert {word for word in line.split() if "=" not in word} <= known, line
+        assert {word for word in line.split() if "=" not in word} <= existing, line
 
 
 def test_the_index_names_every_page_once() -> None:

@@ -55,8 +55,8 @@ SELECTORS = st.fixed_dictionaries(
     {}, optional={"matchLabels": LABELS, "matchExpressions": st.lists(EXPRESSIONS, max_size=3)}
 )
 CONSTRAINTS = st.builds(
-    lambda key, hard, found, match, max_skew, fields: constraint(
-        key=key, hard=hard, labelSelector=found, match=match, max_skew=max_skew, **fields
+    lambda key, hard, actual_match, match, max_skew, fields: constraint(
+        key=key, hard=hard, labelSelector=actual_match, match=match, max_skew=max_skew, **fields
     ),
     st.sampled_from((ZONE, HOSTNAME)),
     st.booleans(),
@@ -66,7 +66,7 @@ CONSTRAINTS = st.builds(
     st.sampled_from(({}, {"nodeTaintsPolicy": "Honor"}, {"nodeAffinityPolicy": "Ignore"})),
 )
 TERMS = st.builds(
-    lambda found, match, mismatch: term(labelSelector=found, match=match, mismatch=mismatch),
+    lambda actual_match, match, mismatch: term(labelSelector=actual_match, match=match, mismatch=mismatch),
     st.one_of(st.none(), SELECTORS),
     MATCH,
     MATCH,
@@ -98,18 +98,18 @@ def pods(draw: st.DrawFn, name: str) -> Json:
 def clusters(draw: st.DrawFn) -> list[Json]:
     """Return up to eight pods, many of them alike, on up to four nodes."""
     shapes = [draw(pods("p")) for _ in range(draw(st.integers(1, 3)))]
-    found = []
+    actual = []
     for index in range(draw(st.integers(1, 8))):
         shape = draw(st.sampled_from(shapes))
         spec = {**shape["spec"], "nodeName": draw(st.sampled_from(("", *NODES)))}
         labels = draw(st.one_of(st.just(shape["metadata"]["labels"]), LABELS))
         metadata = {**shape["metadata"], "name": f"p{index}", "labels": labels}
-        found.append({**shape, "metadata": metadata, "spec": spec})
+        actual.append({**shape, "metadata": metadata, "spec": spec})
     tainted = draw(st.sampled_from(NODES))
     taint = {"key": "gpu", "effect": "NoSchedule"}
     nodes = [node_json(name, taints=[taint] if name == tainted else []) for name in NODES]
     owners = [deployment(), deployment("web-1", kind="ReplicaSet", owner="Deployment/web")]
-    return [*found, *nodes, *owners]
+    return [*actual, *nodes, *owners]
 
 
 def shuffled(value: Any, chance: random.Random) -> Any:
@@ -125,7 +125,7 @@ def shuffled(value: Any, chance: random.Random) -> Any:
 @given(clusters(), st.randoms(use_true_random=False), st.sampled_from(("listed", "inferred", "none")))
 def test_order_of_input_is_irrelevant(cluster: list[Json], chance: random.Random, nodes: Any) -> None:
     """Pods, nodes, workloads and members of JSON objects may come in any order: the report has the same bytes."""
-    other = [shuffled(one, chance) for one in cluster]
+    other = [shuffled(manifest, chance) for manifest in cluster]
     chance.shuffle(other)
     before, after = (reported(audit(*objects, nodes=nodes)) for objects in (cluster, other))
     assert structured.json(before) == structured.json(after)
@@ -136,19 +136,19 @@ def test_order_of_input_is_irrelevant(cluster: list[Json], chance: random.Random
 @given(clusters())
 def test_pods_of_another_namespace_change_nothing(cluster: list[Json]) -> None:
     stranger = pod_json("stranger", node="a1", labels={"app": "r1", "rev": "r1"}, namespace="elsewhere")
-    found = as_json(audit(*cluster))
+    report = as_json(audit(*cluster))
     beside = as_json(audit(*cluster, stranger))
     beside["summary"]["pods"] -= 1
     beside["summary"]["workloads"] -= 1
-    assert beside == found
+    assert beside == report
 
 
 @QUICK
 @given(clusters())
 def test_skews_are_counted_from_the_least_full_domain(cluster: list[Json]) -> None:
     """Skew is never negative, and some domain has none once minDomains is met (it is 1 here)."""
-    found = as_json(audit(*cluster))
-    for row in found["constraints"]:
+    report = as_json(audit(*cluster))
+    for row in report["constraints"]:
         if row.get("domains"):
             skews = [domain["skew"] for domain in row["domains"]]
             assert min(skews) == 0
@@ -163,22 +163,22 @@ def test_skews_are_counted_from_the_least_full_domain(cluster: list[Json]) -> No
 @given(clusters())
 def test_each_pod_is_in_one_row_of_each_clause(cluster: list[Json]) -> None:
     """Rows of spread constraints count every pod as often as it has constraints; verdicts count no pod twice."""
-    found = as_json(audit(*cluster))
-    pods_found = [one for one in cluster if one["kind"] == "Pod"]
-    constraints = sum(len(one["spec"].get("topologySpreadConstraints", [])) for one in pods_found)
-    spread = [row for row in found["constraints"] if "maxSkew" in row]
+    report = as_json(audit(*cluster))
+    pods_found = [manifest for manifest in cluster if manifest["kind"] == "Pod"]
+    constraints = sum(len(item["spec"].get("topologySpreadConstraints", [])) for item in pods_found)
+    spread = [row for row in report["constraints"] if "maxSkew" in row]
     assert sum(row["podCount"] for row in spread) == constraints
-    assert all(sum(row["verdicts"].values()) in (0, row["podCount"]) for row in found["constraints"])
-    grouped = [name for group in found["groups"] for name in group["pods"]]
+    assert all(sum(row["verdicts"].values()) in (0, row["podCount"]) for row in report["constraints"])
+    grouped = [name for group in report["groups"] for name in group["pods"]]
     assert len(grouped) == len(set(grouped))
 
 
 @QUICK
 @given(SELECTORS, LABELS, MATCH, MATCH)
 def test_a_merge_only_appends_and_never_selects_more(
-    found: Json, own: dict[str, str], match: list[str], mismatch: list[str]
+    manifest: Json, own: dict[str, str], match: list[str], mismatch: list[str]
 ) -> None:
-    before = decode_selector(found)
+    before = decode_selector(manifest)
     after = merged_selector(before, own, match, mismatch)
     assert before is not None
     assert after is not None
@@ -192,10 +192,10 @@ def test_a_merge_only_appends_and_never_selects_more(
 @QUICK
 @given(SELECTORS, LABELS, MATCH)
 def test_the_effective_selector_is_idempotent_and_ignores_the_merge(
-    found: Json, own: dict[str, str], match: list[str]
+    manifest: Json, own: dict[str, str], match: list[str]
 ) -> None:
     """Once merged or not, the scheduler works with requirements that select the same pods."""
-    stored = decode_selector(found)
+    stored = decode_selector(manifest)
     once = effective_selector(stored, match, own)
     merged = effective_selector(merged_selector(stored, own, match), match, own)
     assert effective_selector(once, match, own) == once
@@ -213,8 +213,8 @@ def test_what_is_admitted_is_merged_and_its_tail_is_what_was_appended(pod: Json)
         return
     labels = decoded.metadata.labels
     parts = zip(clauses(decoded.spec), clauses(stored), split(clauses(stored)), strict=True)
-    for written, kept, part in parts:
-        present = {key for key in keys_of(kept) if key[1] in labels and kept.selector is not None}
+    for written, remaining, part in parts:
+        present = {key for key in keys_of(remaining) if key[1] in labels and remaining.selector is not None}
         assert present <= part.tail.keys()
         assert all(part.tail[key] == labels[key[1]] for key in present)
         if part.tail.keys() == present:
@@ -223,8 +223,8 @@ def test_what_is_admitted_is_merged_and_its_tail_is_what_was_appended(pod: Json)
 
 @QUICK
 @given(SELECTORS, SELECTORS)
-def test_differences_say_nothing_of_what_is_equal_and_something_of_what_is_not(one: Json, other: Json) -> None:
-    before, after = (msgspec.convert(found, LabelSelector) for found in (one, other))
+def test_differences_say_nothing_of_what_is_equal_and_something_of_what_is_not(item: Json, other: Json) -> None:
+    before, after = (msgspec.convert(selector_json, LabelSelector) for selector_json in (item, other))
     lines = differences.lines(before, after)
     assert bool(lines) is (before != after)
     assert all(line.startswith(("-", "+")) for line in lines)

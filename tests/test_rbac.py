@@ -12,10 +12,10 @@ IDENTITY = Permission("get", "", "namespaces", "kube-system")
 
 def test_the_cluster_role_is_what_is_read() -> None:
     listed = {*BY_KIND.values(), EVENTS, NAMESPACES, NODES, SERVICES}
-    wanted = {Permission("list", resource.group, resource.plural) for resource in listed}
-    wanted |= {Permission("get", resource.group, resource.plural) for resource in BY_KIND.values()}
-    wanted |= {Permission("watch", resource.group, resource.plural) for resource in WATCHED}
-    assert set(permissions("cluster")) == {*wanted, METRICS, IDENTITY}
+    expected = {Permission("list", resource.group, resource.plural) for resource in listed}
+    expected |= {Permission("get", resource.group, resource.plural) for resource in BY_KIND.values()}
+    expected |= {Permission("watch", resource.group, resource.plural) for resource in WATCHED}
+    assert set(permissions("cluster")) == {*expected, METRICS, IDENTITY}
 
 
 def test_both_ways_allow_the_same() -> None:

@@ -23,8 +23,8 @@ def evaluated(read: Snapshot, *, merges: bool) -> Audit:
     return evaluate(read, ServerFacts(features.behaviour(37, gates), gates_known=True), nodes="none")
 
 
-def codes(found: Audit) -> list[str]:
-    return [one["code"] for one in as_json(found)["findings"]]
+def codes(evaluation: Audit) -> list[str]:
+    return [finding["code"] for finding in as_json(evaluation)["findings"]]
 
 
 def test_a_template_is_refused_by_the_behaviour_that_is_known_in_the_end() -> None:
@@ -45,19 +45,19 @@ def test_a_manifest_is_merged_by_the_behaviour_that_is_known_in_the_end() -> Non
 
 def test_a_refused_manifest_stays_as_it_is_written() -> None:
     read = snapshot(pod_json(labels=R1, constraints=[OVERLAP], stored=False))
-    found = evaluated(read, merges=True)
-    assert codes(found) == ["SPR201"]
-    assert row(found)["selector"]["stored"] == {"matchLabels": {"rev": "r1"}}
+    evaluation = evaluated(read, merges=True)
+    assert codes(evaluation) == ["SPR201"]
+    assert row(evaluation)["selector"]["stored"] == {"matchLabels": {"rev": "r1"}}
 
 
 @pytest.mark.parametrize("merges", [True, False])
 def test_evaluation_leaves_the_snapshot_as_it_is(*, merges: bool) -> None:
     read = snapshot(pod_json(labels=R1, constraints=[KEYED], stored=False), pod_json("stored", constraints=[KEYED]))
     before = list(read.pods)
-    found = evaluated(read, merges=merges)
+    evaluation = evaluated(read, merges=merges)
     assert list(map(id, read.pods)) == list(map(id, before))
-    assert [pod.name for pod in found.everyone] == [pod.name for pod in before]
-    stored = next(pod for pod in found.everyone if pod.name == "stored")
+    assert [pod.name for pod in evaluation.everyone] == [pod.name for pod in before]
+    stored = next(pod for pod in evaluation.everyone if pod.name == "stored")
     assert any(stored is pod for pod in before)
 
 

@@ -23,21 +23,21 @@ STALE = selector(WEB, requirement("rev", "In", "r1"))
 
 
 def replica_set(name: str, revision: int, created: str) -> Json:
-    found = deployment(name, kind="ReplicaSet", owner="Deployment/web")
-    found["metadata"]["annotations"] = {"deployment.kubernetes.io/revision": str(revision)}
-    found["metadata"]["creationTimestamp"] = f"2026-09-01T{created}Z"
-    return found
+    workload = deployment(name, kind="ReplicaSet", owner="Deployment/web")
+    workload["metadata"]["annotations"] = {"deployment.kubernetes.io/revision": str(revision)}
+    workload["metadata"]["creationTimestamp"] = f"2026-09-01T{created}Z"
+    return workload
 
 
 BOTH = [ROOT, replica_set(OLD, 1, "09:00:00"), replica_set(NEW, 2, "09:59:50")]
 
 
 def nodes(*names: str, created: str = "08:00:00", **spec: object) -> list[Json]:
-    found = [node_json(name) for name in names]
-    for node in found:
+    actual_nodes = [node_json(name) for name in names]
+    for node in actual_nodes:
         node["metadata"]["creationTimestamp"] = f"2026-09-01T{created}Z"
         node["spec"].update(spec)
-    return found
+    return actual_nodes
 
 
 def web(
@@ -243,7 +243,7 @@ def found(objects: Sequence[Json]) -> list[Any]:
 @pytest.mark.parametrize("name", PROVEN)
 def test_a_cause_that_is_proven(name: str) -> None:
     objects, cause, confidence = PROVEN[name]
-    (only,) = [one for one in found(objects) if one["cause"] == cause]
+    (only,) = [item for item in found(objects) if item["cause"] == cause]
     assert only["confidence"] == confidence
     assert only["path"] == "spec.topologySpreadConstraints[0]"
     assert only["evidence"]
@@ -253,13 +253,13 @@ def test_a_cause_that_is_proven(name: str) -> None:
 @pytest.mark.parametrize("name", NEAR)
 def test_a_cause_that_is_not_proven(name: str) -> None:
     objects, cause = NEAR[name]
-    causes = [one["cause"] for one in found(objects)]
+    causes = [item["cause"] for item in found(objects)]
     assert causes == [] if cause is None else cause not in causes
 
 
 def test_what_is_certain_comes_before_what_is_likely() -> None:
     objects = [*BOTH, *nodes("a1", "b1"), *nodes("c1", **CORDONED), *UNEVEN]
-    assert [(one["cause"], one["confidence"]) for one in found(objects)] == [
+    assert [(item["cause"], item["confidence"]) for item in found(objects)] == [
         ("drained-domain", "certain"),
         ("rollout", "likely"),
     ]
@@ -290,7 +290,7 @@ def test_min_domains_stand_beside_an_unknown_cause() -> None:
 def test_each_row_has_its_own_causes() -> None:
     soft = constraint(key="kubernetes.io/hostname", hard=False)
     causes = found([*ONCE, *ABC, *web("aab", constraints=[constraint(), soft])])
-    assert {(one["row"], one["path"]) for one in causes} == {
+    assert {(cause["row"], cause["path"]) for cause in causes} == {
         (0, "spec.topologySpreadConstraints[0]"),
         (1, "spec.topologySpreadConstraints[1]"),
     }
@@ -323,7 +323,7 @@ def test_default_constraints_are_a_cause() -> None:
     }
     pods = web("aab", constraints=[])
     causes = explained(audit(*ONCE, service, *ABC, *pods, schedulers=schedulers))["causes"]
-    assert [one["cause"] for one in causes] == ["default-constraints"]
+    assert [cause["cause"] for cause in causes] == ["default-constraints"]
 
 
 def test_too_few_domains_alone_make_a_skew() -> None:
@@ -336,10 +336,10 @@ def test_too_few_domains_alone_make_a_skew() -> None:
 def test_a_rollout_of_argo() -> None:
     """Its ReplicaSets have no number that is read, and its events have other words."""
     sets = [replica_set(OLD, 0, "09:00:00"), replica_set(NEW, 0, "09:59:50")]
-    for one in sets:
-        one["metadata"]["ownerReferences"][0].update(kind="Rollout", apiVersion="argoproj.io/v1alpha1")
-    said = "Scaled down ReplicaSet web-old (revision 1) from 4 to 0"
-    argo = event("Rollout/web", "ScalingReplicaSet", said, "10:00:05")
+    for objects in sets:
+        objects["metadata"]["ownerReferences"][0].update(kind="Rollout", apiVersion="argoproj.io/v1alpha1")
+    output = "Scaled down ReplicaSet web-old (revision 1) from 4 to 0"
+    argo = event("Rollout/web", "ScalingReplicaSet", output, "10:00:05")
     (only,) = found([*sets, *ABC, *UNEVEN, argo])
     assert (only["cause"], only["confidence"]) == ("rollout", "certain")
     assert "4 pods of the older revision" in only["evidence"][0]

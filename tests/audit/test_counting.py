@@ -19,12 +19,12 @@ OLD, NEW = {"app": "web", "rev": "old"}, {"app": "web", "rev": "new"}
 
 def running(sizes: str, **fields: Any) -> list[Json]:
     """Return pods on nodes: ``a1=2 b1=1``."""
-    found = []
+    actual = []
     for item in sizes.split():
         node, _, number = item.partition("=")
         name = fields.get("phase", "") + fields.get("namespace", "") + node
-        found += [pod_json(f"{name}-{index}", node=node, **fields) for index in range(int(number))]
-    return found
+        actual += [pod_json(f"{name}-{index}", node=node, **fields) for index in range(int(number))]
+    return actual
 
 
 def asked(pod: Json, *others: Json, nodes: Sequence[Json] = THREE, minor: int = 37) -> Any:
@@ -36,10 +36,10 @@ def incoming(*constraints: Json, **fields: Any) -> Json:
     return pod_json("new", constraints=constraints or [constraint()], **fields)
 
 
-def told(found: Any) -> tuple[str, int, str]:
+def told(constraint_row: Any) -> tuple[str, int, str]:
     """Return domains with their counts, the minimum, and the domains that may take the pod."""
-    counts = " ".join(f"{domain['value'] or repr('')}={domain['matchNum']}" for domain in found["domains"])
-    return counts, found["minMatchNum"], " ".join(value or "''" for value in found["next"]["allowed"])
+    counts = " ".join(f"{domain['value'] or repr('')}={domain['matchNum']}" for domain in constraint_row["domains"])
+    return counts, constraint_row["minMatchNum"], " ".join(value or "''" for value in constraint_row["next"]["allowed"])
 
 
 TERMINATING = {"deletionTimestamp": "2026-09-02T10:00:00Z", "uid": "u"}
@@ -243,8 +243,8 @@ def test_a_node_lacking_one_hard_key_counts_for_no_hard_constraint() -> None:
     """71: d1 lacks a zone, so that its pods do not count by hostname either."""
     pod = incoming(constraint(max_skew=5), constraint(key=HOSTNAME, max_skew=5))
     objects = (pod, *running("a1=1 d1=9"), A1, B1, node_json("d1", without=[ZONE]))
-    found = as_json(audit(*objects))["constraints"]
-    assert [told(one)[0] for one in found] == ["a=1 b=0", "a1=1 b1=0"]
+    constraints = as_json(audit(*objects))["constraints"]
+    assert [told(constraint)[0] for constraint in constraints] == ["a=1 b=0", "a1=1 b1=0"]
 
 
 def test_a_node_lacking_a_soft_key_counts_for_hard_constraints() -> None:

@@ -47,7 +47,7 @@ PINNED = {
 def listing(*made: Json, **fields: Any) -> Profile:
     """Return a profile with default constraints of its own."""
     constraints = msgspec.convert(
-        [{**one, "labelSelector": None} for one in made], tuple[TopologySpreadConstraint, ...]
+        [{**constraint, "labelSelector": None} for constraint in made], tuple[TopologySpreadConstraint, ...]
     )
     return Profile(defaults=constraints, system_defaults=False, **fields)
 
@@ -75,13 +75,13 @@ def controller(name: str) -> dict[str, Any]:
     return {"metadata": {"ownerReferences": [owner]}}
 
 
-def default_rows(found: Audit) -> list[Any]:
-    return [one for one in as_json(found)["constraints"] if one["default"] is True]
+def default_rows(evaluation: Audit) -> list[Any]:
+    return [constraint for constraint in as_json(evaluation)["constraints"] if constraint["default"] is True]
 
 
-def effective(found: Audit) -> str:
+def effective(evaluation: Audit) -> str:
     """Return the selector of the first default row in words; "" without one."""
-    rows = [one for one in default_rows(found) if one["path"] == FIRST]
+    rows = [row for row in default_rows(evaluation) if row["path"] == FIRST]
     return labelselectors.describe(decode_selector(rows[0]["selector"]["effective"])) if rows else ""
 
 
@@ -145,16 +145,16 @@ def effective(found: Audit) -> str:
     ],
 )
 def test_selectors(objects: list[Json], expected: str) -> None:
-    found = audit(*objects, *ZONES, schedulers=SYSTEM)
-    assert effective(found) == expected
+    evaluation = audit(*objects, *ZONES, schedulers=SYSTEM)
+    assert effective(evaluation) == expected
     # Services and owners may be read in any order.
     assert effective(audit(*reversed(objects), *ZONES, schedulers=SYSTEM)) == expected
 
 
 def test_nothing_is_derived_unless_asked_for() -> None:
-    found = audit(pod_json(), service({"app": "web"}), *ZONES)
-    assert default_rows(found) == []
-    assert found.groups == ()
+    evaluation = audit(pod_json(), service({"app": "web"}), *ZONES)
+    assert default_rows(evaluation) == []
+    assert evaluation.groups == ()
 
 
 @pytest.mark.parametrize("schedulers", [SYSTEM, HARD])
@@ -165,9 +165,9 @@ def test_a_pod_with_any_constraint_of_its_own_gets_none(schedulers: Mapping[str,
 
 def test_a_default_row_as_a_whole() -> None:
     pods = [pod_json(f"web-{number}", node="a1") for number in range(2)]
-    found = audit(*pods, service({"app": "web"}), *ZONES, schedulers=HARD)
+    evaluation = audit(*pods, service({"app": "web"}), *ZONES, schedulers=HARD)
     web = {"matchLabels": {"app": "web"}}
-    first, second = default_rows(found)
+    first, second = default_rows(evaluation)
     assert first == {
         "namespace": "default",
         "workload": {"kind": "Pod", "name": "web-0"},
@@ -194,19 +194,19 @@ def test_a_default_row_as_a_whole() -> None:
         "next": {"allowed": ["b", "c"], "blocked": ["a"]},
     }
     assert second["workload"]["name"] == "web-1"
-    assert as_json(found)["groups"][0]["nodes"] == {"total": 3, "feasible": 2, "notMatching": 1, "missingLabel": 0}
+    assert as_json(evaluation)["groups"][0]["nodes"] == {"total": 3, "feasible": 2, "notMatching": 1, "missingLabel": 0}
 
 
 def test_default_constraints_stand_before_affinity_terms() -> None:
     spread = affinity("podAntiAffinity", term(match=["rev"]))
     pod = pod_json(labels={"app": "web", "rev": "r1"}, affinity=spread)
-    found = as_json(audit(pod, service({"app": "web"}), *ZONES, schedulers=SYSTEM))
-    assert [one["path"] for one in found["constraints"]] == [
+    report = as_json(audit(pod, service({"app": "web"}), *ZONES, schedulers=SYSTEM))
+    assert [constraint["path"] for constraint in report["constraints"]] == [
         "defaultConstraints[0]",
         "defaultConstraints[1]",
         "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0]",
     ]
-    assert [one["verdicts"] for one in found["constraints"]] == [{}, {}, {"late-label": 1}]
+    assert [constraint["verdicts"] for constraint in report["constraints"]] == [{}, {}, {"late-label": 1}]
 
 
 def test_what_a_default_says_of_match_label_keys_has_no_effect() -> None:
@@ -217,9 +217,9 @@ def test_what_a_default_says_of_match_label_keys_has_no_effect() -> None:
 
 def test_pods_that_may_run_on_one_node_only_are_not_counted() -> None:
     pod = pod_json(node="a1", owner="DaemonSet/web", affinity=PINNED)
-    (one,) = default_rows(audit(pod, service({"app": "web"}), *ZONES, schedulers=HARD))
-    assert "domains" not in one
-    assert "next" not in one
+    (item,) = default_rows(audit(pod, service({"app": "web"}), *ZONES, schedulers=HARD))
+    assert "domains" not in item
+    assert "next" not in item
 
 
 BOTH = [constraint(), constraint(key=HOSTNAME, hard=False)]
@@ -239,8 +239,8 @@ BOTH = [constraint(), constraint(key=HOSTNAME, hard=False)]
 )
 def test_what_a_second_profile_does_not_act_on_has_no_row(profile: Profile, expected: dict[int, bool]) -> None:
     schedulers = {**SYSTEM, "other": profile}
-    found = audit(pod_json(schedulerName="other"), service({"app": "web"}), *ZONES, schedulers=schedulers)
-    rows = {int(one["path"][len("defaultConstraints[") : -1]): "domains" in one for one in default_rows(found)}
+    evaluation = audit(pod_json(schedulerName="other"), service({"app": "web"}), *ZONES, schedulers=schedulers)
+    rows = {int(row["path"][len("defaultConstraints[") : -1]): "domains" in row for row in default_rows(evaluation)}
     assert rows == expected
 
 
@@ -258,17 +258,17 @@ def test_placement_is_claimed_of_what_the_scheduler_acts_on(
     schedulers: Mapping[str, Profile], *, hard: bool, soft: bool
 ) -> None:
     pod = pod_json(constraints=[constraint(), constraint(key=HOSTNAME, hard=False)], schedulerName="other")
-    found = as_json(audit(pod, *ZONES, schedulers=schedulers))
-    assert ["domains" in one for one in found["constraints"]] == [hard, soft]
-    assert [one["default"] for one in found["constraints"]] == [False, False]
-    assert ("nodes" in found["groups"][0]) is hard
-    unknown = [one for one in found["findings"] if one["code"] == "SPR212"]
+    report = as_json(audit(pod, *ZONES, schedulers=schedulers))
+    assert ["domains" in constraint for constraint in report["constraints"]] == [hard, soft]
+    assert [constraint["default"] for constraint in report["constraints"]] == [False, False]
+    assert ("nodes" in report["groups"][0]) is hard
+    unknown = [finding for finding in report["findings"] if finding["code"] == "SPR212"]
     assert bool(unknown) is not (hard or soft)
 
 
 def test_a_scheduler_that_the_configuration_does_not_name_is_not_known() -> None:
-    found = audit(pod_json(constraints=[constraint()]), *ZONES, schedulers={"other": Profile()})
-    assert "domains" not in row(found)
+    evaluation = audit(pod_json(constraints=[constraint()]), *ZONES, schedulers={"other": Profile()})
+    assert "domains" not in row(evaluation)
 
 
 ZONELESS = node_json("x1", without=[ZONE])
@@ -277,26 +277,26 @@ NAMELESS = node_json("y1", without=[HOSTNAME], zone="a")
 
 def test_to_the_systems_defaults_nodes_without_the_key_are_a_domain() -> None:
     pods = [pod_json(f"p{number}", node=node) for number, node in enumerate(("a1", "x1", "x1", "y1"))]
-    found = audit(pod_json("p"), *pods, service({"app": "web"}), *ZONES, ZONELESS, NAMELESS, schedulers=SYSTEM)
-    by_path = {one["path"]: one for one in default_rows(found) if one["workload"]["name"] == "p"}
+    evaluation = audit(pod_json("p"), *pods, service({"app": "web"}), *ZONES, ZONELESS, NAMELESS, schedulers=SYSTEM)
+    by_path = {row["path"]: row for row in default_rows(evaluation) if row["workload"]["name"] == "p"}
     hosts, zones = (by_path[f"defaultConstraints[{index}]"] for index in (0, 1))
-    assert {one["value"]: (one["nodes"], one["matchNum"]) for one in zones["domains"]} == {
+    assert {domain["value"]: (domain["nodes"], domain["matchNum"]) for domain in zones["domains"]} == {
         "": (1, 2),
         "a": (2, 2),
         "b": (1, 0),
         "c": (1, 0),
     }
     # Hosts are counted one by one: a node without a name is none.
-    assert {one["value"]: one["matchNum"] for one in hosts["domains"]} == {"a1": 1, "b1": 0, "c1": 0, "x1": 2}
+    assert {domain["value"]: domain["matchNum"] for domain in hosts["domains"]} == {"a1": 1, "b1": 0, "c1": 0, "x1": 2}
     assert zones["next"] == {"allowed": ["", "a", "b", "c"], "blocked": []}
-    codes = {one["code"] for one in as_json(found)["findings"]}
+    codes = {finding["code"] for finding in as_json(evaluation)["findings"]}
     assert not {"SPR305", "SPR306"} & codes
 
 
 def test_to_listed_defaults_nodes_without_a_key_do_not_count() -> None:
     soft = {"default-scheduler": listing(constraint(hard=False), constraint(key=HOSTNAME, hard=False))}
-    found = audit(pod_json(node="x1"), service({"app": "web"}), *ZONES, ZONELESS, schedulers=soft)
-    assert [[one["value"] for one in each["domains"]] for each in default_rows(found)] == [
+    evaluation = audit(pod_json(node="x1"), service({"app": "web"}), *ZONES, ZONELESS, schedulers=soft)
+    assert [[domain["value"] for domain in each["domains"]] for each in default_rows(evaluation)] == [
         ["a", "b", "c"],
         ["a1", "b1", "c1"],
     ]
@@ -304,28 +304,28 @@ def test_to_listed_defaults_nodes_without_a_key_do_not_count() -> None:
 
 def test_node_affinity_makes_the_domains_of_system_defaults() -> None:
     pod = pod_json(nodeSelector={ZONE: "a"})
-    found = audit(pod, service({"app": "web"}), *ZONES, ZONELESS, schedulers=SYSTEM)
-    zones = default_rows(found)[1]
-    assert [one["value"] for one in zones["domains"]] == ["a"]
+    evaluation = audit(pod, service({"app": "web"}), *ZONES, ZONELESS, schedulers=SYSTEM)
+    zones = default_rows(evaluation)[1]
+    assert [domain["value"] for domain in zones["domains"]] == ["a"]
 
 
 def test_without_nodes_there_are_only_selectors() -> None:
-    found = audit(pod_json(), service({"app": "web"}), schedulers=SYSTEM)
-    assert [one["default"] for one in default_rows(found)] == [True, True]
-    assert all("domains" not in one for one in default_rows(found))
+    evaluation = audit(pod_json(), service({"app": "web"}), schedulers=SYSTEM)
+    assert [row["default"] for row in default_rows(evaluation)] == [True, True]
+    assert all("domains" not in row for row in default_rows(evaluation))
 
 
 def test_inferred_zones_have_no_unknown_one() -> None:
     pods = [pod_json("p", node="a1", labels={"app": "web", ZONE: "a"}), pod_json("q", node="n2")]
-    found = audit(*pods, service({"app": "web"}), nodes="inferred", schedulers=SYSTEM)
-    rows = [one for one in default_rows(found) if "domains" in one]
-    assert {one["topologyKey"] for one in rows} == {ZONE}
-    assert {domain["value"] for one in rows for domain in one["domains"]} == {"a"}
+    evaluation = audit(*pods, service({"app": "web"}), nodes="inferred", schedulers=SYSTEM)
+    rows = [row for row in default_rows(evaluation) if "domains" in row]
+    assert {row["topologyKey"] for row in rows} == {ZONE}
+    assert {domain["value"] for row in rows for domain in row["domains"]} == {"a"}
 
 
 def findings(profile: Mapping[str, Profile], nodes: Sequence[Json], *pods: Json) -> dict[str, str]:
-    found = as_json(audit(*pods, service({"app": "web"}), *nodes, schedulers=profile))["findings"]
-    return {one["code"]: one["severity"] for one in found if one["path"] == FIRST}
+    actual_findings = as_json(audit(*pods, service({"app": "web"}), *nodes, schedulers=profile))["findings"]
+    return {finding["code"]: finding["severity"] for finding in actual_findings if finding["path"] == FIRST}
 
 
 CROWDED = [pod_json(f"p{number}", node="a1", owner="StatefulSet/web") for number in range(3)]
@@ -361,21 +361,25 @@ def test_severities(*, hard: bool, nodes: Sequence[Json], expected: dict[str, st
 
 
 def test_a_finding_says_that_own_constraints_replace_the_default() -> None:
-    found = as_json(audit(*CROWDED, service({"app": "web"}), *ZONES, schedulers=HARD))["findings"]
-    assert found[0]["fix"].endswith(
+    findings = as_json(audit(*CROWDED, service({"app": "web"}), *ZONES, schedulers=HARD))["findings"]
+    assert findings[0]["fix"].endswith(
         "; this is the scheduler's default, which topologySpreadConstraints in the pod template replace"
     )
 
 
 def test_rules_about_what_the_author_wrote_are_silent() -> None:
     odd = {"default-scheduler": listing(constraint(key="failure-domain.beta.kubernetes.io/zone", match=["a", "a"]))}
-    found = as_json(audit(*CROWDED, service({"app": "web"}), *ZONES, schedulers=odd))["findings"]
-    assert not [one for one in found if one["code"].startswith(("SPR1", "SPR2")) and one["path"] == FIRST]
+    findings = as_json(audit(*CROWDED, service({"app": "web"}), *ZONES, schedulers=odd))["findings"]
+    assert not [
+        finding for finding in findings if finding["code"].startswith(("SPR1", "SPR2")) and finding["path"] == FIRST
+    ]
 
 
 def test_explain_places_more_and_says_that_the_descheduler_does_not_read_them() -> None:
-    found = explained(audit(pod_json(), service({"app": "web"}), *ZONES, schedulers=HARD), replicas=2)
-    (next_pods,) = found["nextPods"]
+    explanation = explained(audit(pod_json(), service({"app": "web"}), *ZONES, schedulers=HARD), replicas=2)
+    (next_pods,) = explanation["nextPods"]
     assert [step["assumed"] for step in next_pods["steps"]] == ["a", "b"]
-    rules = {difference["rule"] for one in found["otherEngines"] for difference in one["differences"]}
+    rules = {
+        difference["rule"] for other_engine in explanation["otherEngines"] for difference in other_engine["differences"]
+    }
     assert "default-constraints-not-read" in rules

@@ -25,8 +25,8 @@ from tests.builders import HOSTNAME, ZONE, Json, constraint, node_json, pod_json
     ],
 )
 def test_fewest_moves(counts: list[int], max_skew: int, moves: int) -> None:
-    found = fewest_moves(Counter(counts), max_skew=max_skew, highest=sum(counts) // len(counts))
-    assert found == moves
+    actual = fewest_moves(Counter(counts), max_skew=max_skew, highest=sum(counts) // len(counts))
+    assert actual == moves
 
 
 def test_fewest_moves_is_what_trying_every_end_gives() -> None:
@@ -54,8 +54,12 @@ ABC = [node_json("a1"), node_json("b1"), node_json("c1")]
 
 def findings(*objects: Json, code: str = "SPR301", scope: Scope = EVERYTHING) -> dict[str, Any]:
     """Return the findings of one rule by workload."""
-    found = as_json(audit(*objects, scope=scope))["findings"]
-    return {f"{one['object']['kind']}/{one['object']['name']}": one for one in found if one["code"] == code}
+    actual_findings = as_json(audit(*objects, scope=scope))["findings"]
+    return {
+        f"{finding['object']['kind']}/{finding['object']['name']}": finding
+        for finding in actual_findings
+        if finding["code"] == code
+    }
 
 
 def two_deployments() -> list[Json]:
@@ -64,10 +68,10 @@ def two_deployments() -> list[Json]:
 
 
 def test_only_the_workload_in_the_fullest_domain_is_told() -> None:
-    found = findings(*two_deployments())
-    assert found.keys() == {"Deployment/web"}
-    assert found["Deployment/web"]["pods"] == ["web-1", "web-2"]
-    assert found["Deployment/web"]["values"]["must_go"] == 1
+    findings_by_pod = findings(*two_deployments())
+    assert findings_by_pod.keys() == {"Deployment/web"}
+    assert findings_by_pod["Deployment/web"]["pods"] == ["web-1", "web-2"]
+    assert findings_by_pod["Deployment/web"]["values"]["must_go"] == 1
 
 
 @pytest.mark.parametrize("name", ["web", "api"])
@@ -83,13 +87,13 @@ def test_explain_and_check_name_the_same_pods(name: str) -> None:
 
 def test_pods_of_all_workloads_suffice_where_those_of_one_do_not() -> None:
     shards = [shared(f"shard-{index}", f"StatefulSet/shard-{index}", "a1", constraints=[FRONT]) for index in "123"]
-    found = findings(*shards, *ABC)
-    assert {name: one["pods"] for name, one in found.items()} == {
+    findings_by_pod = findings(*shards, *ABC)
+    assert {name: item["pods"] for name, item in findings_by_pod.items()} == {
         f"StatefulSet/shard-{index}": [f"shard-{index}"] for index in "123"
     }
     command = "kubectl delete pod -n default shard-1 shard-2 (of sts/shard-1, sts/shard-2)"
     where = "their replacements can only go where the skew ends within maxSkew"
-    assert {one["fix"] for one in found.values()} == {f"{command}; {where}"}
+    assert {item["fix"] for item in findings_by_pod.values()} == {f"{command}; {where}"}
 
 
 def test_pending_and_terminating_pods_are_not_named() -> None:
@@ -112,9 +116,9 @@ def test_a_skew_of_strangers_is_a_warning_of_the_workload_that_is_held_to_it() -
     strangers = [shared(f"batch-{index}", "Deployment/batch", "a1") for index in (1, 2)]
     objects = [*strangers, shared("web-1", "Deployment/web", "b1", constraints=[FRONT]), *ABC]
     assert findings(*objects) == {}
-    (told,) = findings(*objects, code="SPR314").values()
-    assert (told["severity"], told["object"]["name"]) == ("warning", "web")
-    assert "2 pods of deploy/batch" in told["message"]
+    (reported,) = findings(*objects, code="SPR314").values()
+    assert (reported["severity"], reported["object"]["name"]) == ("warning", "web")
+    assert "2 pods of deploy/batch" in reported["message"]
 
 
 def test_the_case_of_descheduler_1918() -> None:
@@ -126,7 +130,7 @@ def test_the_case_of_descheduler_1918() -> None:
         pod_json(f"web-{index}", node=node, owner="Deployment/web", constraints=both) for index, node in enumerate(on)
     ]
     judged = audit(*nodes, *pods)
-    (skew,) = [one for one in as_json(judged)["findings"] if one["code"] == "SPR302"]
+    (skew,) = [finding for finding in as_json(judged)["findings"] if finding["code"] == "SPR302"]
     why = f"their constraint on {ZONE} allows no more"
     assert f"no node of a lower domain could take one (2 nodes: {why})" in skew["message"]
     (cause,) = explained(judged)["causes"]
@@ -143,5 +147,5 @@ def test_a_skew_that_its_own_constraint_keeps_open_is_info() -> None:
         pod_json(f"web-{index}", node=f"{zone}1", owner="Deployment/web", constraints=[constraint()])
         for index, zone in enumerate("aaaab")
     ]
-    (found,) = findings(*nodes, *pods).values()
-    assert found["severity"] == "info"
+    (actual,) = findings(*nodes, *pods).values()
+    assert actual["severity"] == "info"

@@ -21,11 +21,13 @@ def made_by_karpenter(name: str, **labels: str) -> Json:
 
 
 def of(engine: str, *objects: Json) -> Any:
-    return [one for one in explained(audit(*objects))["otherEngines"] if one["engine"] == engine]
+    return [
+        other_engine for other_engine in explained(audit(*objects))["otherEngines"] if other_engine["engine"] == engine
+    ]
 
 
-def rules(found: Any) -> list[str]:
-    return [difference["rule"] for difference in found["differences"]]
+def rules(value: Any) -> list[str]:
+    return [difference["rule"] for difference in value["differences"]]
 
 
 @pytest.mark.parametrize(
@@ -65,16 +67,16 @@ def rules(found: Any) -> list[str]:
     ],
 )
 def test_descheduler(objects: list[Json], domains: dict[str, int] | None, differences: list[str]) -> None:
-    (found,) = of("descheduler", *objects)
-    assert found.get("domains") == domains
-    assert rules(found) == differences
+    (actual,) = of("descheduler", *objects)
+    assert actual.get("domains") == domains
+    assert rules(actual) == differences
 
 
 def test_descheduler_looks_at_any_shape_of_a_row() -> None:
     """A row's worst pod may be one that the descheduler does not list, and the row is looked at all the same."""
     gone = web("w1", "a1", metadata={"deletionTimestamp": "2026-09-01T10:00:00Z"})
-    (found,) = of("descheduler", gone, web("w2", "a1", labels={"app": "web", "rev": "2"}), A, B)
-    assert found["domains"] == {"a": 1, "b": 0}
+    (actual,) = of("descheduler", gone, web("w2", "a1", labels={"app": "web", "rev": "2"}), A, B)
+    assert actual["domains"] == {"a": 1, "b": 0}
 
 
 @pytest.mark.parametrize(
@@ -91,9 +93,9 @@ def test_descheduler_looks_at_any_shape_of_a_row() -> None:
 )
 def test_karpenter(made: Json, differences: list[str]) -> None:
     pod = web("w1", "a1", constraints=[made], labels={"app": "web", "rev": "r1"})
-    (found,) = of("karpenter", pod, made_by_karpenter("a1"))
-    assert rules(found) == ["domains-of-node-pools", *differences]
-    assert "skew" not in found
+    (actual,) = of("karpenter", pod, made_by_karpenter("a1"))
+    assert rules(actual) == ["domains-of-node-pools", *differences]
+    assert "skew" not in actual
 
 
 def test_karpenter_is_not_named_where_it_is_not() -> None:

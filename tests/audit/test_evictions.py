@@ -46,7 +46,7 @@ def field(
 
 
 @pytest.mark.parametrize(
-    ("found", "numbers"),
+    ("eviction_game", "numbers"),
     [
         pytest.param(field(5, 0, 0), {"a": 3}, id="5/0/0 -> evict 3, which end as 2/2/1"),
         pytest.param(field(2, 1, 0), {"a": 1}, id="2/1/0 -> 1/1/1"),
@@ -57,33 +57,33 @@ def field(
         pytest.param(field(2, 1, min_domains=3), None, id="below minDomains a replacement would stay pending"),
     ],
 )
-def test_fewest(found: EvictionGame, numbers: Mapping[str, int] | None) -> None:
-    assert fewest(found) == numbers
+def test_fewest(eviction_game: EvictionGame, numbers: Mapping[str, int] | None) -> None:
+    assert fewest(eviction_game) == numbers
 
 
-def holds(found: EvictionGame, gone: Mapping[str, int]) -> bool:
+def holds(eviction_game: EvictionGame, gone: Mapping[str, int]) -> bool:
     """Try every order in which the filter lets replacements be placed."""
-    domains = sorted(found.counts)
-    freed = {domain: max(0, number - found.lost.get(domain, 0)) for domain, number in gone.items()}
-    limits = tuple(found.capacity[domain] + freed.get(domain, 0) for domain in domains)
+    domains = sorted(eviction_game.counts)
+    freed = {domain: max(0, number - eviction_game.lost.get(domain, 0)) for domain, number in gone.items()}
+    limits = tuple(eviction_game.capacity[domain] + freed.get(domain, 0) for domain in domains)
 
     def least(counts: tuple[int, ...]) -> int:
-        return min(counts) if len(counts) >= found.constraint.min_domains else 0
+        return min(counts) if len(counts) >= eviction_game.constraint.min_domains else 0
 
     @cache
     def ends_well(counts: tuple[int, ...], left: tuple[int, ...], number: int) -> bool:
         if not number:
-            return max(counts) - least(counts) <= found.constraint.max_skew
+            return max(counts) - least(counts) <= eviction_game.constraint.max_skew
         allowed = [
             index
             for index, count in enumerate(counts)
-            if left[index] and count + 1 - least(counts) <= found.constraint.max_skew
+            if left[index] and count + 1 - least(counts) <= eviction_game.constraint.max_skew
         ]
         return bool(allowed) and all(
             ends_well(changed(counts, index, 1), changed(left, index, -1), number - 1) for index in allowed
         )
 
-    start = tuple(found.counts[domain] - gone.get(domain, 0) for domain in domains)
+    start = tuple(eviction_game.counts[domain] - gone.get(domain, 0) for domain in domains)
     return ends_well(start, limits, sum(gone.values()))
 
 
@@ -91,11 +91,13 @@ def changed(numbers: tuple[int, ...], index: int, change: int) -> tuple[int, ...
     return (*numbers[:index], numbers[index] + change, *numbers[index + 1 :])
 
 
-def smallest(found: EvictionGame) -> int | None:
-    domains = sorted(found.counts)
-    every = itertools.product(*(range(found.movable[domain] + 1) for domain in domains))
+def smallest(eviction_game: EvictionGame) -> int | None:
+    domains = sorted(eviction_game.counts)
+    every = itertools.product(*(range(eviction_game.movable[domain] + 1) for domain in domains))
     sizes = sorted((sum(numbers), numbers) for numbers in every if any(numbers))
-    return next((size for size, numbers in sizes if holds(found, dict(zip(domains, numbers, strict=True)))), None)
+    return next(
+        (size for size, numbers in sizes if holds(eviction_game, dict(zip(domains, numbers, strict=True)))), None
+    )
 
 
 def random_field(seed: int) -> EvictionGame:
@@ -115,13 +117,13 @@ def test_no_smaller_set_suffices() -> None:
     """Held against every set and every placement, on random domains."""
     named = 0
     for seed in range(400):
-        found = random_field(seed)
-        if max(found.counts.values()) <= found.limit(min(found.counts.values())):
+        game = random_field(seed)
+        if max(game.counts.values()) <= game.limit(min(game.counts.values())):
             continue
-        numbers = fewest(found)
-        assert (None if numbers is None else sum(numbers.values())) == smallest(found), found
+        numbers = fewest(game)
+        assert (None if numbers is None else sum(numbers.values())) == smallest(game), game
         if numbers is not None:
-            assert holds(found, numbers), found
+            assert holds(game, numbers), game
             named += 1
     assert named > 50
 
@@ -177,15 +179,15 @@ def repelling(node: str) -> Json:
     ],
 )
 def test_evictions_of_a_workload(objects: list[Json], pods: list[str] | None, reason: str | None) -> None:
-    (found,) = explained(audit(*objects))["evictions"][:1]
-    assert found.get("pods") == pods
-    assert (reason or "") in found.get("reason", "")
+    (actual,) = explained(audit(*objects))["evictions"][:1]
+    assert actual.get("pods") == pods
+    assert (reason or "") in actual.get("reason", "")
 
 
 def test_soft_constraints_decide_nothing() -> None:
     soft = [constraint(hard=False)]
-    found = explained(audit(web("w1", "a1", constraints=soft), web("w2", "a1", constraints=soft), A, B, C))
-    assert found["evictions"] == []
+    explanation = explained(audit(web("w1", "a1", constraints=soft), web("w2", "a1", constraints=soft), A, B, C))
+    assert explanation["evictions"] == []
 
 
 @pytest.mark.parametrize(
@@ -201,7 +203,7 @@ def test_a_part_of_a_workload_does_not_decide(targets: tuple[Target, ...], reaso
     leaving = web("w4", "a1")
     leaving["metadata"]["deletionTimestamp"] = "2026-09-01T11:00:00Z"
     pods = [web(name, "a1") for name in ("w1", "w2", "w3")]
-    found = explained(audit(deployment(), *pods, leaving, A, B, C, scope=Scope(targets=targets)))["evictions"]
+    evictions = explained(audit(deployment(), *pods, leaving, A, B, C, scope=Scope(targets=targets)))["evictions"]
     expected = f"see kubectl spread explain deploy/web: {reason} is not what decides" if reason else None
-    assert [one.get("reason") for one in found] == [expected]
-    assert ("pods" in found[0]) is (reason is None)
+    assert [eviction.get("reason") for eviction in evictions] == [expected]
+    assert ("pods" in evictions[0]) is (reason is None)

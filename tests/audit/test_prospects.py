@@ -24,13 +24,13 @@ def merged(*requirements: Json) -> Json:
 
 
 def templates(*objects: Json, **options: Any) -> list[Any]:
-    found: list[Any] = explained(audit(*objects, **options))["templates"]
-    return found
+    actual_templates: list[Any] = explained(audit(*objects, **options))["templates"]
+    return actual_templates
 
 
 def test_the_value_that_a_controller_sets_is_not_known() -> None:
-    (found,) = templates(deployment(labels={"app": "web", "rev": "1"}, constraints=[constraint(match=["rev", HASH])]))
-    assert found == {
+    (actual,) = templates(deployment(labels={"app": "web", "rev": "1"}, constraints=[constraint(match=["rev", HASH])]))
+    assert actual == {
         "path": PATH,
         "topologyKey": "topology.kubernetes.io/zone",
         "whenUnsatisfiable": "DoNotSchedule",
@@ -49,23 +49,23 @@ def test_the_value_that_a_controller_sets_is_not_known() -> None:
     ],
 )
 def test_what_the_api_refuses(made: Json, refused: str, message: str) -> None:
-    (found,) = templates(deployment(constraints=[made]))
-    assert found["refused"] == refused
-    assert message in "".join(found["messages"])
+    (actual,) = templates(deployment(constraints=[made]))
+    assert actual["refused"] == refused
+    assert message in "".join(actual["messages"])
 
 
 def test_terms_that_carry_keys() -> None:
     anti = affinity("podAntiAffinity", term(mismatch=[HASH]), term())
-    (found,) = templates(deployment(affinity=anti))
-    assert found["path"].endswith("podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0]")
-    assert found["selector"]["merged"] == merged(requirement(HASH, "<value>", "NotIn"))
-    assert not {"whenUnsatisfiable", "maxSkew", "refused"} & set(found)
+    (actual,) = templates(deployment(affinity=anti))
+    assert actual["path"].endswith("podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0]")
+    assert actual["selector"]["merged"] == merged(requirement(HASH, "<value>", "NotIn"))
+    assert not {"whenUnsatisfiable", "maxSkew", "refused"} & set(actual)
 
 
 def test_without_the_merge_nothing_is_presumed() -> None:
     gate = Gate.SELECTOR_MERGE
-    (found,) = templates(deployment(constraints=[constraint(match=[HASH])]), overrides={gate: False})
-    assert (found["selector"]["merged"], found["presumed"]) == (WEB, [])
+    (actual,) = templates(deployment(constraints=[constraint(match=[HASH])]), overrides={gate: False})
+    assert (actual["selector"]["merged"], actual["presumed"]) == (WEB, [])
 
 
 def test_a_workload_with_pods_is_told_by_its_pods() -> None:
@@ -75,6 +75,6 @@ def test_a_workload_with_pods_is_told_by_its_pods() -> None:
 
 def test_a_clause_without_a_selector() -> None:
     made = {key: value for key, value in constraint(match=[HASH]).items() if key != "labelSelector"}
-    (found,) = templates(deployment(constraints=[made]))
-    assert found["presumed"] == []
-    assert found["selector"] == {"authored": None, "merged": None}
+    (actual,) = templates(deployment(constraints=[made]))
+    assert actual["presumed"] == []
+    assert actual["selector"] == {"authored": None, "merged": None}

@@ -54,8 +54,8 @@ def web(name: str, node: str, *constraints: Json) -> Json:
     ],
 )
 def test_next_pods(objects: list[Json], steps: list[tuple[list[str], str]]) -> None:
-    (found,) = explained(audit(*objects), replicas=3)["nextPods"]
-    assert [(step["allowed"], step["assumed"]) for step in found["steps"]] == steps
+    (actual,) = explained(audit(*objects), replicas=3)["nextPods"]
+    assert [(step["allowed"], step["assumed"]) for step in actual["steps"]] == steps
 
 
 def test_without_nodes_nothing_is_known() -> None:

@@ -45,8 +45,8 @@ def test_the_keys_of_the_report_are_the_contract() -> None:
             ]
         },
     )
-    found = as_json(audit(web("w1", "a1"), web("w2", "a1"), stale, *THREE))
-    assert list(found) == [
+    report = as_json(audit(web("w1", "a1"), web("w2", "a1"), stale, *THREE))
+    assert list(report) == [
         "apiVersion",
         "kind",
         "cluster",
@@ -56,8 +56,8 @@ def test_the_keys_of_the_report_are_the_contract() -> None:
         "findings",
         "summary",
     ]
-    assert (found["apiVersion"], found["kind"]) == ("kubectl-spread/v1", "SpreadReport")
-    merged = next(one for one in found["constraints"] if "merged" in one["verdicts"])
+    assert (report["apiVersion"], report["kind"]) == ("kubectl-spread/v1", "SpreadReport")
+    merged = next(constraint for constraint in report["constraints"] if "merged" in constraint["verdicts"])
     assert merged == {
         "namespace": "default",
         "workload": {"kind": "Deployment", "name": "web"},
@@ -89,14 +89,14 @@ def test_the_keys_of_the_report_are_the_contract() -> None:
         "skew": 2,
         "next": {"allowed": ["b", "c"], "blocked": ["a"]},
     }
-    assert next(group for group in found["groups"] if "w1" in group["pods"]) == {
+    assert next(group for group in report["groups"] if "w1" in group["pods"]) == {
         "namespace": "default",
         "workload": {"kind": "Deployment", "name": "web"},
         "pods": ["w1", "w2"],
         "pending": 0,
         "nodes": {"total": 3, "feasible": 2, "notMatching": 1, "missingLabel": 0},
     }
-    (entry,) = found["pods"]
+    (entry,) = report["pods"]
     assert entry == {
         "namespace": "default",
         "name": "w3",
@@ -118,7 +118,7 @@ def test_the_keys_of_the_report_are_the_contract() -> None:
             }
         ],
     }
-    finding = next(one for one in found["findings"] if one["code"] == "SPR101")
+    finding = next(finding for finding in report["findings"] if finding["code"] == "SPR101")
     assert set(finding) == {
         "code",
         "name",
@@ -138,24 +138,24 @@ def test_the_keys_of_the_report_are_the_contract() -> None:
         ["w3"],
         1,
     )
-    assert set(found["summary"]) == {"pods", "workloads", "constraints", "findings", "silenced", "skipped"}
-    assert set(found["summary"]["findings"]) == {"error", "warning", "info"}
+    assert set(report["summary"]) == {"pods", "workloads", "constraints", "findings", "silenced", "skipped"}
+    assert set(report["summary"]["findings"]) == {"error", "warning", "info"}
 
 
 def test_pending_pods_share_the_row_of_equal_bound_ones_and_add_nothing() -> None:
-    found = as_json(audit(web("w1", "a1"), web("w2"), *THREE))
-    (only,) = found["constraints"]
+    report = as_json(audit(web("w1", "a1"), web("w2"), *THREE))
+    (only,) = report["constraints"]
     assert (only["podCount"], only["pending"]) == (2, 1)
     assert [domain["matchNum"] for domain in only["domains"]] == [1, 0, 0]
-    assert [(group["pods"], group["pending"]) for group in found["groups"]] == [(["w1", "w2"], 1)]
+    assert [(group["pods"], group["pending"]) for group in report["groups"]] == [(["w1", "w2"], 1)]
 
 
 def test_terminating_pods_are_judged_and_marked_and_not_counted() -> None:
-    found = as_json(audit(web("w1", "a1", labels=R2, metadata=TERMINATING), web("w2", "b1", labels=R2), *THREE))
-    (only,) = found["constraints"]
+    report = as_json(audit(web("w1", "a1", labels=R2, metadata=TERMINATING), web("w2", "b1", labels=R2), *THREE))
+    (only,) = report["constraints"]
     assert (only["podCount"], only["terminating"]) == (2, 1)
     assert all(domain["matchNum"] == 0 for domain in only["domains"])
-    assert [pod.get("terminating") for pod in found["pods"]] == [True, None]
+    assert [pod.get("terminating") for pod in report["pods"]] == [True, None]
 
 
 @pytest.mark.parametrize(
@@ -169,24 +169,24 @@ def test_terminating_pods_are_judged_and_marked_and_not_counted() -> None:
     ],
 )
 def test_skipped(pod: Json, reason: str) -> None:
-    found = as_json(audit(pod, *THREE))
-    assert found["summary"]["skipped"] == {reason: 1}
-    assert (found["constraints"], found["pods"], found["summary"]["pods"]) == ([], [], 0)
+    report = as_json(audit(pod, *THREE))
+    assert report["summary"]["skipped"] == {reason: 1}
+    assert (report["constraints"], report["pods"], report["summary"]["pods"]) == ([], [], 0)
 
 
 PLACEMENT = {"domains", "minMatchNum", "selfMatchNum", "skew", "next"}
 
 
 def test_pods_of_another_scheduler_are_judged_and_their_placement_is_not() -> None:
-    found = audit(web("w1", "a1", labels=R2, schedulerName="mine"), *THREE)
-    assert verdicts(found) == {f"w1 {S}": "stale-label"}
-    assert not PLACEMENT & set(row(found))
-    assert "nodes" not in as_json(found)["groups"][0]
+    evaluation = audit(web("w1", "a1", labels=R2, schedulerName="mine"), *THREE)
+    assert verdicts(evaluation) == {f"w1 {S}": "stale-label"}
+    assert not PLACEMENT & set(row(evaluation))
+    assert "nodes" not in as_json(evaluation)["groups"][0]
 
 
 def test_pods_of_two_schedulers_do_not_share_a_row() -> None:
-    found = as_json(audit(web("w1", "a1"), web("w2", "a1", schedulerName="mine"), *THREE))
-    assert [one["podCount"] for one in found["constraints"]] == [1, 1]
+    report = as_json(audit(web("w1", "a1"), web("w2", "a1", schedulerName="mine"), *THREE))
+    assert [constraint["podCount"] for constraint in report["constraints"]] == [1, 1]
 
 
 def pinned(name: str, node: str) -> Json:
@@ -197,14 +197,14 @@ def pinned(name: str, node: str) -> Json:
 
 def test_pods_of_a_daemon_set_share_one_row_without_counts() -> None:
     """Each is pinned to one node."""
-    found = as_json(audit(pinned("w1", "a1"), pinned("w2", "b1"), *THREE))
-    (only,) = found["constraints"]
+    report = as_json(audit(pinned("w1", "a1"), pinned("w2", "b1"), *THREE))
+    (only,) = report["constraints"]
     assert (only["podCount"], only["verdicts"]) == (2, {"merged": 2})
     assert not PLACEMENT & set(only)
-    (group,) = found["groups"]
+    (group,) = report["groups"]
     assert group["pods"] == ["w1", "w2"]
     assert "nodes" not in group
-    assert found["findings"] == []
+    assert report["findings"] == []
 
 
 def test_without_nodes_placement_is_silent() -> None:
@@ -221,13 +221,13 @@ def test_without_nodes_placement_is_silent() -> None:
 def test_many_domains(size: int, listed: int, empty: int | None, following: type) -> None:
     nodes = [node_json(f"n{index:03}") for index in range(size)]
     pod = pod_json("w1", node="n007", constraints=[constraint(key=HOSTNAME)])
-    found = row(audit(pod, *nodes))
-    assert (len(found["domains"]), found.get("emptyDomains")) == (listed, empty)
-    assert type(found["next"]["allowed"]) is following
-    assert type(found["next"]["blocked"]) is following
+    constraint_row = row(audit(pod, *nodes))
+    assert (len(constraint_row["domains"]), constraint_row.get("emptyDomains")) == (listed, empty)
+    assert type(constraint_row["next"]["allowed"]) is following
+    assert type(constraint_row["next"]["blocked"]) is following
     if following is int:
-        assert found["next"] == {"allowed": 200, "blocked": 1}
-        assert found["domains"] == [{"value": "n007", "nodes": 1, "matchNum": 1, "skew": 1}]
+        assert constraint_row["next"] == {"allowed": 200, "blocked": 1}
+        assert constraint_row["domains"] == [{"value": "n007", "nodes": 1, "matchNum": 1, "skew": 1}]
 
 
 def zoned(name: str, node: str, zone: str, **fields: Any) -> Json:
@@ -239,7 +239,7 @@ def test_inferred_nodes_give_lower_bounds_and_no_next() -> None:
     pod = zoned("w1", "a1", "a", constraints=[constraint(), constraint(key=HOSTNAME)])
     objects = (pod, zoned("w2", "a1", "a"), zoned("x", "b1", "b", namespace="other"))
     zone, hostname = as_json(audit(*objects, nodes="inferred"))["constraints"]
-    assert [(one["value"], one["matchNum"]) for one in zone["domains"]] == [("a", 2), ("b", 0)]
+    assert [(domain["value"], domain["matchNum"]) for domain in zone["domains"]] == [("a", 2), ("b", 0)]
     assert (zone["skew"], zone["minMatchNum"], zone["lowerBound"]) == (2, 0, True)
     assert "next" not in zone
     assert not PLACEMENT & set(hostname)
@@ -253,8 +253,8 @@ def test_inferred_nodes_give_lower_bounds_and_no_next() -> None:
     ],
 )
 def test_inferred_nodes_say_nothing_where_nodes_could_be_excluded(made: Json, spec: Json) -> None:
-    found = row(audit(zoned("w1", "a1", "a", constraints=[made], **spec), nodes="inferred"))
-    assert not PLACEMENT & set(found)
+    constraint_row = row(audit(zoned("w1", "a1", "a", constraints=[made], **spec), nodes="inferred"))
+    assert not PLACEMENT & set(constraint_row)
 
 
 def test_no_selector_and_the_empty_one_are_two_answers() -> None:
@@ -271,22 +271,22 @@ def test_no_selector_and_the_empty_one_are_two_answers() -> None:
 
 
 def test_zero_and_empty_are_never_left_out() -> None:
-    found = row(audit(pod_json("w1", constraints=[constraint(key="rack", hard=False)]), *THREE))
-    assert found["domains"] == []
-    assert (found["skew"], found["minMatchNum"], found["pending"]) == (0, 0, 1)
-    assert found["next"] == {"allowed": [], "blocked": []}
-    assert found["diff"] == []
-    assert found["verdicts"] == {}
-    assert "minDomains" not in found
+    constraint_row = row(audit(pod_json("w1", constraints=[constraint(key="rack", hard=False)]), *THREE))
+    assert constraint_row["domains"] == []
+    assert (constraint_row["skew"], constraint_row["minMatchNum"], constraint_row["pending"]) == (0, 0, 1)
+    assert constraint_row["next"] == {"allowed": [], "blocked": []}
+    assert constraint_row["diff"] == []
+    assert constraint_row["verdicts"] == {}
+    assert "minDomains" not in constraint_row
 
 
 def test_empty_values_are_told_and_absent_ones_left_out() -> None:
-    found = as_json(audit(web("w1", labels={"app": "web", "rev": ""}), web("w2", labels=WEB), web("w3", stored="")))
-    keys = {pod["name"]: pod["keys"][0] for pod in found["pods"]}
+    report = as_json(audit(web("w1", labels={"app": "web", "rev": ""}), web("w2", labels=WEB), web("w3", stored="")))
+    keys = {pod["name"]: pod["keys"][0] for pod in report["pods"]}
     assert (keys["w1"]["stored"], keys["w1"]["label"]) == ("r1", "")
     assert "label" not in keys["w2"]
     assert (keys["w3"]["stored"], keys["w3"]["label"]) == ("", "r1")
-    assert "node" not in found["pods"][0]
+    assert "node" not in report["pods"][0]
 
 
 OTHERS = [web("w2", "a1"), pod_json("x1", node="b1", labels=R1, namespace="default")]
@@ -307,9 +307,11 @@ OTHERS = [web("w2", "a1"), pod_json("x1", node="b1", labels=R1, namespace="defau
     ],
 )
 def test_scope_selects_what_is_judged_and_never_what_is_counted(scope: Scope) -> None:
-    asked = web("w1", labels={**R1, "pick": "me"})
-    found = as_json(audit(asked, *OTHERS, pod_json("y", node="c1", labels=R1, namespace="other"), *THREE, scope=scope))
-    (only,) = [one for one in found["constraints"] if one["path"] == S]
+    requested = web("w1", labels={**R1, "pick": "me"})
+    report = as_json(
+        audit(requested, *OTHERS, pod_json("y", node="c1", labels=R1, namespace="other"), *THREE, scope=scope)
+    )
+    (only,) = [constraint for constraint in report["constraints"] if constraint["path"] == S]
     assert [(domain["value"], domain["matchNum"]) for domain in only["domains"]] == [("a", 1), ("b", 1), ("c", 0)]
 
 
@@ -318,18 +320,21 @@ def test_scope_of_another_namespace_judges_nothing() -> None:
 
 
 def test_rows_are_split_by_stored_and_by_effective_selector() -> None:
-    found = as_json(audit(web("w1"), web("w2"), web("w3", labels=R2), web("w4", labels=R2, stored="r2"), *THREE))
-    told = [(one["podCount"], one["selector"]["stored"], one["selector"]["effective"]) for one in found["constraints"]]
-    wanted = [
+    report = as_json(audit(web("w1"), web("w2"), web("w3", labels=R2), web("w4", labels=R2, stored="r2"), *THREE))
+    reported = [
+        (constraint["podCount"], constraint["selector"]["stored"], constraint["selector"]["effective"])
+        for constraint in report["constraints"]
+    ]
+    expected = [
         (2, selector(WEB, REV_IN_R1), selector(WEB, REV_IN_R1)),
         (1, selector(WEB, REV_IN_R1), selector(WEB, REV_IN_R1, REV_IN_R2)),
         (1, selector(WEB, REV_IN_R2), selector(WEB, REV_IN_R2)),
     ]
-    assert sorted(told, key=str) == sorted(wanted, key=str)
+    assert sorted(reported, key=str) == sorted(expected, key=str)
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "rows"),
+    ("item", "other", "rows"),
     [
         pytest.param({"nodeSelector": {"a": "b"}}, {}, 2, id="nodeSelector splits a row"),
         pytest.param(
@@ -338,21 +343,21 @@ def test_rows_are_split_by_stored_and_by_effective_selector() -> None:
         pytest.param({"priorityClassName": "x"}, {}, 1, id="what the plugin does not read does not"),
     ],
 )
-def test_rows_and_placement(one: Json, other: Json, rows: int) -> None:
-    found = as_json(audit(web("w1", **one), web("w2", **other), *THREE))
-    assert len(found["constraints"]) == rows
+def test_rows_and_placement(item: Json, other: Json, rows: int) -> None:
+    report = as_json(audit(web("w1", **item), web("w2", **other), *THREE))
+    assert len(report["constraints"]) == rows
 
 
 def test_tolerations_split_a_row_where_taints_are_honoured() -> None:
     made = [constraint(nodeTaintsPolicy="Honor")]
     tolerant = pod_json("w1", constraints=made, owner=OWNER, tolerations=[{"operator": "Exists"}])
-    found = as_json(audit(tolerant, pod_json("w2", constraints=made, owner=OWNER), *THREE))
-    assert [one["podCount"] for one in found["constraints"]] == [1, 1]
+    report = as_json(audit(tolerant, pod_json("w2", constraints=made, owner=OWNER), *THREE))
+    assert [constraint["podCount"] for constraint in report["constraints"]] == [1, 1]
 
 
 def test_tolerations_always_split_groups() -> None:
-    found = as_json(audit(web("w1", tolerations=[{"operator": "Exists"}]), web("w2"), *THREE))
-    assert [group["pods"] for group in found["groups"]] == [["w1"], ["w2"]]
+    report = as_json(audit(web("w1", tolerations=[{"operator": "Exists"}]), web("w2"), *THREE))
+    assert [group["pods"] for group in report["groups"]] == [["w1"], ["w2"]]
 
 
 def test_bound_pods_leave_binding_labels_out_of_their_effective_selector() -> None:
@@ -368,10 +373,10 @@ def test_bound_pods_leave_binding_labels_out_of_their_effective_selector() -> No
 
 def test_merged_is_not_applicable_where_the_scheduler_merges() -> None:
     pod = pod_json("w1", labels=R1, constraints=[constraint(match=["rev"])])
-    found = row(audit(pod, *THREE, minor=33))
-    assert "merged" not in found["selector"]
-    assert "diff" not in found
-    assert found["selector"]["effective"] == selector(WEB, REV_IN_R1)
+    constraint_row = row(audit(pod, *THREE, minor=33))
+    assert "merged" not in constraint_row["selector"]
+    assert "diff" not in constraint_row
+    assert constraint_row["selector"]["effective"] == selector(WEB, REV_IN_R1)
 
 
 @pytest.mark.parametrize(
@@ -419,14 +424,17 @@ def test_everything_is_sorted() -> None:
         pod_json("q", namespace="n1", constraints=[constraint()], owner="Deployment/y"),
         pod_json("Z", namespace="n1", constraints=[constraint()], owner="Deployment/b"),
     ]
-    found = as_json(audit(*objects, *reversed(THREE)))
-    places = [(one["namespace"], one["workload"]["kind"], one["workload"]["name"]) for one in found["constraints"]]
+    report = as_json(audit(*objects, *reversed(THREE)))
+    places = [
+        (constraint["namespace"], constraint["workload"]["kind"], constraint["workload"]["name"])
+        for constraint in report["constraints"]
+    ]
     assert places[:3] == [("n1", "Deployment", "b"), ("n1", "Deployment", "y"), ("n1", "StatefulSet", "x")]
-    assert [one["path"] for one in found["constraints"][3:]] == [
+    assert [constraint["path"] for constraint in report["constraints"][3:]] == [
         f"spec.topologySpreadConstraints[{index}]" for index in range(11)
     ]
-    assert found["groups"][2]["pods"] == ["z", "é"]
-    assert [domain["value"] for domain in found["constraints"][0]["domains"]] == ["a", "b", "c"]
+    assert report["groups"][2]["pods"] == ["z", "é"]
+    assert [domain["value"] for domain in report["constraints"][0]["domains"]] == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize(
@@ -448,8 +456,8 @@ def test_everything_is_sorted() -> None:
 )
 def test_workload_is_the_root_owner(objects: list[Json], workload: Json) -> None:
     owner = "ReplicaSet/web-1" if objects else ""
-    found = row(audit(*objects, pod_json("w1", constraints=[constraint()], owner=owner)))
-    assert found["workload"] == workload
+    constraint_row = row(audit(*objects, pod_json("w1", constraints=[constraint()], owner=owner)))
+    assert constraint_row["workload"] == workload
 
 
 def test_a_term_with_keys_has_a_row_without_counts() -> None:

@@ -12,9 +12,9 @@ ABC = [node_json(name) for name in ("a1", "b1", "c1")]
 
 
 def replica_set(name: str, revision: int = 0, *, owner: str = "Deployment/web") -> Json:
-    found = deployment(name, kind="ReplicaSet", owner=owner)
-    found["metadata"]["annotations"] = {"deployment.kubernetes.io/revision": str(revision)} if revision else {}
-    return found
+    workload = deployment(name, kind="ReplicaSet", owner=owner)
+    workload["metadata"]["annotations"] = {"deployment.kubernetes.io/revision": str(revision)} if revision else {}
+    return workload
 
 
 def pods(places: str, owner: str, *, labels: Json | None = None, deleted: bool = False) -> list[Json]:
@@ -113,14 +113,18 @@ def test_a_selector_that_counts_nothing_has_no_shares() -> None:
 
 def owners(*objects: Json) -> list[tuple[str, list[str], int]]:
     return [
-        (f"{one['kind']}/{one['name']}", [f"{above['kind']}/{above['name']}" for above in one["above"]], one["pods"])
-        for one in rollup(*objects)["owners"]
+        (
+            f"{owner['kind']}/{owner['name']}",
+            [f"{above['kind']}/{above['name']}" for above in owner["above"]],
+            owner["pods"],
+        )
+        for owner in rollup(*objects)["owners"]
     ]
 
 
 def test_owners_of_a_deployment() -> None:
-    found = owners(*TWO, *ABC, *hashed("aa", "web-old"), *hashed("b", "web-new"))
-    assert found == [
+    owner_entries = owners(*TWO, *ABC, *hashed("aa", "web-old"), *hashed("b", "web-new"))
+    assert owner_entries == [
         ("ReplicaSet/web-new", ["Deployment/web"], 1),
         ("ReplicaSet/web-old", ["Deployment/web"], 2),
     ]
@@ -140,7 +144,7 @@ def test_jobs_of_a_cron_job_are_revisions_of_their_own() -> None:
     objects = [*jobs, *ABC, *pods("a", "Job/night-1"), *pods("bc", "Job/night-2")]
     assert owners(*objects) == [("Job/night-2", ["CronJob/night"], 2), ("Job/night-1", ["CronJob/night"], 1)]
     shares = only(*objects)["revisions"]
-    assert [(one["owner"]["name"], "revision" in one, one["skew"]) for one in shares] == [
+    assert [(share["owner"]["name"], "revision" in share, share["skew"]) for share in shares] == [
         ("night-2", False, 1),
         ("night-1", False, 1),
     ]
@@ -149,11 +153,14 @@ def test_jobs_of_a_cron_job_are_revisions_of_their_own() -> None:
 def test_revisions_of_a_stateful_set_have_no_owner_of_their_own() -> None:
     old = pods("a", "StatefulSet/db", labels={"controller-revision-hash": "db-1"})
     new = pods("bc", "StatefulSet/db", labels={"controller-revision-hash": "db-2"})
-    new = [{**one, "metadata": {**one["metadata"], "name": f"new-{number}"}} for number, one in enumerate(new)]
-    for one in new:
-        one["metadata"]["creationTimestamp"] = "2026-09-01T10:30:00Z"
+    new = [{**pod, "metadata": {**pod["metadata"], "name": f"new-{number}"}} for number, pod in enumerate(new)]
+    for pod in new:
+        pod["metadata"]["creationTimestamp"] = "2026-09-01T10:30:00Z"
     row = only(deployment("db", kind="StatefulSet"), *ABC, *old, *new)
-    assert [(one["revision"], "owner" in one) for one in row["revisions"]] == [("db-2", False), ("db-1", False)]
+    assert [(revision["revision"], "owner" in revision) for revision in row["revisions"]] == [
+        ("db-2", False),
+        ("db-1", False),
+    ]
 
 
 def test_a_pod_without_owner_is_its_own() -> None:

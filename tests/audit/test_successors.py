@@ -37,8 +37,10 @@ def web(name: str, owner: str = "new", *, rev: str = "r1", **more: Any) -> Json:
 
 
 def placed(*pods: Json) -> list[list[str]]:
-    found = explained(audit(node_json("a1"), node_json("b1"), replica_set("old", 1), replica_set("new", 2), *pods))
-    return [one["pods"] for one in found["placing"]]
+    explanation = explained(
+        audit(node_json("a1"), node_json("b1"), replica_set("old", 1), replica_set("new", 2), *pods)
+    )
+    return [placing_entry["pods"] for placing_entry in explanation["placing"]]
 
 
 @pytest.mark.parametrize(

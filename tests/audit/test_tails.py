@@ -27,14 +27,14 @@ def splits(pod: Json) -> tuple[SelectorParts, ...]:
     return split(clauses(decode_pod(pod).spec))
 
 
-def told(found: SelectorParts) -> tuple[str, str]:
+def told(selector_parts: SelectorParts) -> tuple[str, str]:
     """Return the authored part and the tail, in the order in which it stands."""
-    tail = [f"{key} {operator} {value or repr('')}" for (operator, key), value in found.tail.items()]
-    return describe(found.authored), ", ".join(tail)
+    tail = [f"{key} {operator} {value or repr('')}" for (operator, key), value in selector_parts.tail.items()]
+    return describe(selector_parts.authored), ", ".join(tail)
 
 
 @pytest.mark.parametrize(
-    ("found", "match", "mismatch", "parts"),
+    ("items", "match", "mismatch", "parts"),
     [
         pytest.param([rev("r1")], ["rev"], [], ("{}", "rev In r1"), id="the whole selector"),
         pytest.param([X_EXISTS, rev("r1")], ["rev"], [], ("x Exists", "rev In r1"), id="behind the author's own"),
@@ -64,8 +64,8 @@ def told(found: SelectorParts) -> tuple[str, str]:
         pytest.param([], ["rev"], ["tenant"], ("{}", ""), id="nothing"),
     ],
 )
-def test_split(found: list[Json], match: Sequence[str], mismatch: Sequence[str], parts: tuple[str, str]) -> None:
-    made = term(selects=selector(None, *found), match=match, mismatch=mismatch)
+def test_split(items: list[Json], match: Sequence[str], mismatch: Sequence[str], parts: tuple[str, str]) -> None:
+    made = term(selects=selector(None, *items), match=match, mismatch=mismatch)
     (only,) = splits(pod_json(affinity=affinity("podAffinity", made)))
     assert told(only) == parts
     assert not only.handwritten
@@ -76,9 +76,9 @@ def test_split_without_selector_has_nothing() -> None:
     assert told(only) == ("<none>", "")
 
 
-def spreads(*found: tuple[Sequence[str], Sequence[Json]]) -> list[tuple[str, str]]:
-    pod = pod_json(constraints=[constraint(match=match, selects=selector(None, *items)) for match, items in found])
-    return [told(one) for one in splits(pod)]
+def spreads(*values: tuple[Sequence[str], Sequence[Json]]) -> list[tuple[str, str]]:
+    pod = pod_json(constraints=[constraint(match=match, selects=selector(None, *items)) for match, items in values])
+    return [told(item) for item in splits(pod)]
 
 
 def test_a_key_that_another_constraint_lacks_was_written_by_hand() -> None:
@@ -106,7 +106,7 @@ def test_a_constraint_without_selector_contradicts_nothing() -> None:
             constraint(match=["rev"], labelSelector=None),
         ]
     )
-    assert [told(one) for one in splits(pod)] == [("{}", "rev In r1"), ("<none>", "")]
+    assert [told(item) for item in splits(pod)] == [("{}", "rev In r1"), ("<none>", "")]
 
 
 def test_spread_and_affinity_are_merged_apart() -> None:
@@ -115,7 +115,7 @@ def test_spread_and_affinity_are_merged_apart() -> None:
         constraints=[constraint(match=["rev"], selects=selector(None, X_EXISTS))],
         affinity=affinity("podAntiAffinity", term(match=["rev"], selects=selector(None, rev("r1")))),
     )
-    assert [told(one) for one in splits(pod)] == [("x Exists", ""), ("{}", "rev In r1")]
+    assert [told(item) for item in splits(pod)] == [("x Exists", ""), ("{}", "rev In r1")]
 
 
 def test_clauses_stand_in_the_order_of_the_api_and_sort_by_number() -> None:
@@ -123,8 +123,8 @@ def test_clauses_stand_in_the_order_of_the_api_and_sort_by_number() -> None:
         field: {**affinity(field, term())[field], **affinity(field, term(), required=False)[field]}
         for field in ("podAntiAffinity", "podAffinity")
     }
-    found = clauses(decode_pod(pod_json(constraints=[constraint()] * 11, affinity=both)).spec)
-    paths = [str(clause.path) for clause in found]
+    actual_terms = clauses(decode_pod(pod_json(constraints=[constraint()] * 11, affinity=both)).spec)
+    paths = [str(clause.path) for clause in actual_terms]
     spread = [f"spec.topologySpreadConstraints[{index}]" for index in range(11)]
     terms = [
         f"spec.affinity.{field}.{kind}DuringSchedulingIgnoredDuringExecution[0]{end}"
@@ -133,5 +133,5 @@ def test_clauses_stand_in_the_order_of_the_api_and_sort_by_number() -> None:
     ]
     assert paths == [*spread, *terms]
     assert sorted(sorted(spread), key=lambda path: FieldPath.parse(path).order) == spread
-    assert [clause.required for clause in found[11:]] == [True, False, True, False]
-    assert all(clause.spread for clause in found[:11])
+    assert [clause.required for clause in actual_terms[11:]] == [True, False, True, False]
+    assert all(clause.spread for clause in actual_terms[:11])

@@ -14,8 +14,12 @@ OVERLAP = constraint(match=["rev"], selects=selector({"rev": "r1"}))
 
 
 def refused(*objects: Json, minor: int = 37) -> list[tuple[str, list[str], Any]]:
-    found = as_json(audit(*objects, minor=minor))["findings"]
-    return [(one["path"], one["pods"], one["name"]) for one in found if one["code"] in ("SPR201", "SPR202")]
+    findings = as_json(audit(*objects, minor=minor))["findings"]
+    return [
+        (finding["path"], finding["pods"], finding["name"])
+        for finding in findings
+        if finding["code"] in ("SPR201", "SPR202")
+    ]
 
 
 def cron_job(made: Json) -> Json:
@@ -26,12 +30,12 @@ def cron_job(made: Json) -> Json:
 
 
 def pod_template(made: Json) -> Json:
-    found = deployment(labels=R1, constraints=[made])
+    workload = deployment(labels=R1, constraints=[made])
     return {
         "apiVersion": "v1",
         "kind": "PodTemplate",
-        "metadata": found["metadata"],
-        "template": found["spec"]["template"],
+        "metadata": workload["metadata"],
+        "template": workload["spec"]["template"],
     }
 
 
@@ -76,8 +80,8 @@ def test_a_template_is_judged_beside_the_pods_of_an_older_revision() -> None:
 
 def test_what_pods_and_template_have_in_common_is_told_once() -> None:
     keyed = constraint(match=["nope"])
-    found = as_json(audit(deployment(constraints=[keyed]), pod_json(constraints=[keyed], owner="Deployment/web")))
-    assert [(one["code"], one["path"]) for one in found["findings"]] == [
+    report = as_json(audit(deployment(constraints=[keyed]), pod_json(constraints=[keyed], owner="Deployment/web")))
+    assert [(finding["code"], finding["path"]) for finding in report["findings"]] == [
         ("SPR107", "spec.topologySpreadConstraints[0]")
     ]
 

@@ -35,12 +35,12 @@ def term_pod(*expressions: Json, labels: Mapping[str, str] = R1, match: tuple[st
 
 def judged(pod: Json, *others: Json, **options: Any) -> tuple[str, str]:
     """Return verdict and confidence on the pod's only clause."""
-    found = as_json(audit(pod, *others, **options))
-    (row,) = found["constraints"]
-    if not found["pods"]:
+    report = as_json(audit(pod, *others, **options))
+    (row,) = report["constraints"]
+    if not report["pods"]:
         assert row["verdicts"] in ({}, {"merged": 1})
         return next(iter(row["verdicts"]), "-"), "certain"
-    (entry,) = found["pods"]
+    (entry,) = report["pods"]
     assert row["verdicts"] == {entry["verdict"]: 1}
     return entry["verdict"], entry["confidence"]
 
@@ -316,7 +316,7 @@ def test_binding_labels_prove_nothing_by_their_owner() -> None:
 
 def test_all_or_nothing() -> None:
     """48: what the hard constraint has and the soft one lacks was not merged."""
-    found = audit(
+    evaluation = audit(
         pod_json(
             labels=R1,
             constraints=[
@@ -325,14 +325,14 @@ def test_all_or_nothing() -> None:
             ],
         )
     )
-    assert verdicts(found) == {f"web-1 {S}": "authored", "web-1 spec.topologySpreadConstraints[1]": "late-label"}
+    assert verdicts(evaluation) == {f"web-1 {S}": "authored", "web-1 spec.topologySpreadConstraints[1]": "late-label"}
 
 
 def test_a_merged_affinity_term_proves_that_the_label_was_there() -> None:
     """48a: so that the spread merge was off."""
     anti = affinity("podAntiAffinity", term(match=["rev"], selects=selector(WEB, REV_IN_R1)))
-    found = as_json(audit(spread_pod(affinity=anti)))
-    (entry,) = found["pods"]
+    report = as_json(audit(spread_pod(affinity=anti)))
+    (entry,) = report["pods"]
     assert (entry["path"], entry["verdict"], entry["confidence"]) == (S, "pre-upgrade", "likely")
 
 
@@ -387,7 +387,8 @@ TWO_HOURS_EAST = {**LABELLED, "time": "2026-09-01T12:31:00+02:00"}
 )
 def test_changed_by(entries: list[Json], labels: Mapping[str, str], changed: Any) -> None:
     assert (
-        changed_by(*[without(one, "time") if one["time"] is None else one for one in entries], labels=labels) == changed
+        changed_by(*[without(entry, "time") if entry["time"] is None else entry for entry in entries], labels=labels)
+        == changed
     )
 
 
@@ -408,10 +409,10 @@ def test_a_controller_that_relabels_is_named() -> None:
         owner="DaemonSet/web",
         metadata={"managedFields": [entry]},
     )
-    (found,) = as_json(audit(pod))["pods"]
-    assert found["verdict"] == "stale-label"
-    assert found["keys"][0]["changedBy"]["manager"] == "kube-controller-manager"
-    assert (found["keys"][0]["stored"], found["keys"][0]["label"]) == ("old", "new")
+    (actual,) = as_json(audit(pod))["pods"]
+    assert actual["verdict"] == "stale-label"
+    assert actual["keys"][0]["changedBy"]["manager"] == "kube-controller-manager"
+    assert (actual["keys"][0]["stored"], actual["keys"][0]["label"]) == ("old", "new")
 
 
 def test_evidence_tells_a_binding_from_an_edit() -> None:
@@ -454,8 +455,8 @@ def test_the_same_term_behind_more_constraints_is_the_same_term(first: int) -> N
 
 
 def test_a_term_without_keys_has_no_row() -> None:
-    found = as_json(audit(pod_json(affinity=affinity("podAntiAffinity", term()))))
-    assert found["constraints"] == []
-    assert found["groups"] == []
-    assert found["summary"]["pods"] == 1
+    report = as_json(audit(pod_json(affinity=affinity("podAntiAffinity", term()))))
+    assert report["constraints"] == []
+    assert report["groups"] == []
+    assert report["summary"]["pods"] == 1
     assert verdicts(audit(term_pod(REV_IN_R1, labels=R2))) == {f"web-1 {A}": "stale-label"}

@@ -26,34 +26,34 @@ PLACES: Final[tuple[Json, ...]] = (
 def pods() -> list[Json]:
     """Return pods that differ in labels that a clause names, in one that none names, and in where they may be."""
     spread = constraint(match=["rev", ZONE], nodeTaintsPolicy="Honor")
-    found = []
+    actual = []
     for number, (app, rev, tier, other, place) in enumerate(
         product(("web", "db"), ("r1", "r2", None), ("front", "back"), ("x", "y"), PLACES)
     ):
         labels = {"app": app, "tier": tier, "other": other, ZONE: "a"} | ({} if rev is None else {"rev": rev})
-        found.append(pod_json(f"p{number}", labels=labels, constraints=[spread], owner="ReplicaSet/web", **place))
-    return found
+        actual.append(pod_json(f"p{number}", labels=labels, constraints=[spread], owner="ReplicaSet/web", **place))
+    return actual
 
 
 def test_what_is_shared_is_what_each_shape_would_have_alone() -> None:
-    found = audit(*pods(), *NODES)
-    assert len(found.pods) == 144
-    for pod in found.pods:
-        alone = Evaluator(found.snapshot, found.context, nodes="listed").of(pod.shape)
-        assert found.views.of(pod.shape) == alone
+    evaluation = audit(*pods(), *NODES)
+    assert len(evaluation.pods) == 144
+    for pod in evaluation.pods:
+        alone = Evaluator(evaluation.snapshot, evaluation.context, nodes="listed").of(pod.shape)
+        assert evaluation.views.of(pod.shape) == alone
 
 
 def test_groups_and_rows_hold_what_is_placed_alike_alone() -> None:
     """Each pod of one owner is grouped with those that differ from it in no more than a label that no clause names."""
-    found = audit(*pods(), *NODES)
-    groups = [{pod.name for pod in group.pods} for group in found.groups]
+    evaluation = audit(*pods(), *NODES)
+    groups = [{pod.name for pod in group.pods} for group in evaluation.groups]
     assert len(groups) > len(PLACES)
-    for group in found.groups:
+    for group in evaluation.groups:
         places = {(pod.shape.scheduler_name, bool(pod.shape.placement.node_selector)) for pod in group.pods}
         assert len(places) == 1
         assert len({bool(pod.shape.placement.tolerations) for pod in group.pods}) == 1
         assert len({len(pod.shape.clauses) for pod in group.pods}) == 1
-    for row in (row for row in found.rows if row.clause.spread):
+    for row in (row for row in evaluation.rows if row.clause.spread):
         names = {pod.name for pod in row.pods}
         assert names == set().union(*(group for group in groups if group & names))
 
@@ -69,7 +69,7 @@ def test_labels_that_no_clause_names_make_no_difference(labels: Json, shared: bo
         pod_json(name, labels=first | more, constraints=[constraint(match=["rev"])])
         for name, more in (("p", {}), ("q", labels))
     ]
-    found = audit(*both, *NODES)
-    one, other = (found.views.of(pod.shape) for pod in found.pods)
-    assert one.shape is not other.shape
-    assert (one.spreads is other.spreads) is shared
+    evaluation = audit(*both, *NODES)
+    item, other = (evaluation.views.of(pod.shape) for pod in evaluation.pods)
+    assert item.shape is not other.shape
+    assert (item.spreads is other.spreads) is shared

@@ -19,10 +19,10 @@ TEAM = selector({"team": "x"})
 
 
 def node(name: str, *, cpu: str = "", cordoned: bool = False, **more: Any) -> Json:
-    found = node_json(name, **more)
+    actual_node = node_json(name, **more)
     if cordoned:
-        found["spec"]["unschedulable"] = True
-    return {**found, "status": {"allocatable": {"cpu": cpu, "pods": "110"}}} if cpu else found
+        actual_node["spec"]["unschedulable"] = True
+    return {**actual_node, "status": {"allocatable": {"cpu": cpu, "pods": "110"}}} if cpu else actual_node
 
 
 def pending(name: str = "web-9", **more: Any) -> Json:
@@ -52,14 +52,14 @@ def failed(pod: str, message: str, *, count: int = 1, **fields: object) -> Json:
 
 
 def waiting(*objects: Json) -> list[Any]:
-    found = explained(audit(*objects, scope=Scope(namespace="default")))["waiting"]
-    assert isinstance(found, list)
-    return found
+    actual_waiting = explained(audit(*objects, scope=Scope(namespace="default")))["waiting"]
+    assert isinstance(actual_waiting, list)
+    return actual_waiting
 
 
 def refusals(*objects: Json) -> list[tuple[str, str, list[str]]]:
     (only,) = waiting(*objects)
-    return [(one["filter"], one["reason"], one["nodes"]) for one in only["refused"]]
+    return [(node["filter"], node["reason"], node["nodes"]) for node in only["refused"]]
 
 
 ANTI_DB = affinity("podAntiAffinity", term(selects=DB))
@@ -167,8 +167,11 @@ def test_pods_of_other_namespaces_take_their_room() -> None:
 def test_pods_that_are_kept_alike_are_told_together() -> None:
     small = [pending(f"web-{number}", constraints=[constraint()]) for number in (2, 1)]
     large = pending("web-3", constraints=[constraint()], **NEEDS)
-    found = waiting(node("a1", cpu="1"), *small, large)
-    assert [(one["pods"], one["allowed"]) for one in found] == [(["web-1", "web-2"], ["a1"]), (["web-3"], [])]
+    waiting_pods = waiting(node("a1", cpu="1"), *small, large)
+    assert [(waiting_pod["pods"], waiting_pod["allowed"]) for waiting_pod in waiting_pods] == [
+        (["web-1", "web-2"], ["a1"]),
+        (["web-3"], []),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -213,10 +216,15 @@ def test_events_of_other_reasons_are_not_quoted() -> None:
 
 
 def refused(pod: Json, **fields: str) -> Json:
-    told = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes are available"}
+    reported = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "message": "0/1 nodes are available",
+    }
     return {
         **pod,
-        "status": {**pod["status"], "conditions": [{"type": "Ready", "status": "False"}, {**told, **fields}]},
+        "status": {**pod["status"], "conditions": [{"type": "Ready", "status": "False"}, {**reported, **fields}]},
     }
 
 
@@ -276,9 +284,9 @@ def test_a_soft_constraint_that_cannot_be_parsed_fails_where_there_is_a_choice()
 
 @pytest.mark.parametrize("hard", [True, False])
 def test_there_is_no_next_pod_with_a_selector_that_cannot_be_parsed(*, hard: bool) -> None:
-    found = explained(audit(node("a1"), pod_json(node="a1", constraints=[constraint(hard=hard, selects=BROKEN)])))
-    assert found["placing"] == []
-    assert "skew" not in found["constraints"][0]
+    explanation = explained(audit(node("a1"), pod_json(node="a1", constraints=[constraint(hard=hard, selects=BROKEN)])))
+    assert explanation["placing"] == []
+    assert "skew" not in explanation["constraints"][0]
 
 
 STALE = [constraint(match=["rev"], selects=selector(WEB, requirement("rev", "In", "r1")))]

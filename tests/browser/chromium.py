@@ -18,7 +18,7 @@ PAINTED = "() => new Promise((done) => requestAnimationFrame(() => setTimeout(do
 
 def program() -> str | None:
     """Return where Chromium is; None where it is not installed."""
-    return next((found for name in _PROGRAMS if (found := shutil.which(name))), None)
+    return next((program for name in _PROGRAMS if (program := shutil.which(name))), None)
 
 
 @contextmanager
@@ -50,21 +50,21 @@ def opened(browser: Browser, file: Path, fragment: str = "", **settings: Any) ->
         settings: Settings of the browser's profile, as Playwright calls them.
     """
     context = browser.new_context(**settings)
-    found = Opened(context.new_page())
+    view = Opened(context.new_page())
     address = file.as_uri()
 
     def judge(route: Route) -> None:
         if route.request.url.partition("#")[0] == address:
             route.continue_()
         else:
-            found.requests.append(route.request.url)
+            view.requests.append(route.request.url)
             route.abort()
 
-    found.page.route("**/*", judge)
-    found.page.on("console", lambda message: found.complaints.append(message.text))
-    found.page.on("pageerror", lambda error: found.complaints.append(str(error)))
-    found.page.goto(f"{address}#{fragment}" if fragment else address)
+    view.page.route("**/*", judge)
+    view.page.on("console", lambda message: view.complaints.append(message.text))
+    view.page.on("pageerror", lambda error: view.complaints.append(str(error)))
+    view.page.goto(f"{address}#{fragment}" if fragment else address)
     if settings.get("java_script_enabled", True):
-        found.page.evaluate(PAINTED)
-    yield found
+        view.page.evaluate(PAINTED)
+    yield view
     context.close()

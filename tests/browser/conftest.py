@@ -34,8 +34,8 @@ def browser() -> Iterator[Browser]:
     path = chromium.program()
     if path is None:
         _missing("chromium")
-    with chromium.launched(str(path)) as found:
-        yield found
+    with chromium.launched(str(path)) as chrome:
+        yield chrome
 
 
 @pytest.fixture(scope="session")

@@ -24,11 +24,11 @@ def main() -> None:
         file = Path(directory, "report.html")
         file.write_text(generated.run(*generated.CHECK, "-o", "html"), encoding="utf-8")
         size = {"width": _WIDTH, "height": _HEIGHT}
-        with opened(browser, file, viewport=size, color_scheme="light") as found:
-            found.page.fill("#text", _SHOWN)
-            expect(found.page.locator("#finding-list > li")).to_have_count(1)
-            found.page.evaluate("document.activeElement.blur()")
-            found.page.screenshot(path=_TARGET)
+        with opened(browser, file, viewport=size, color_scheme="light") as view:
+            view.page.fill("#text", _SHOWN)
+            expect(view.page.locator("#finding-list > li")).to_have_count(1)
+            view.page.evaluate("document.activeElement.blur()")
+            view.page.screenshot(path=_TARGET)
 
 
 if __name__ == "__main__":

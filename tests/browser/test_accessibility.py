@@ -21,9 +21,9 @@ async () => (await axe.run(document, { resultTypes: ["violations"] })).violation
 
 def violations(open_page: Open, axe: str, report: Report, **settings: object) -> list[str]:
     """Return what axe-core finds wrong with the page of a report."""
-    with open_page(report, **settings) as found:
-        found.page.evaluate(axe)
-        broken: list[str] = found.page.evaluate(_RUN)
+    with open_page(report, **settings) as view:
+        view.page.evaluate(axe)
+        broken: list[str] = view.page.evaluate(_RUN)
     return broken
 
 
@@ -39,7 +39,7 @@ def test_nothing_is_wrong_with_a_folded_page(open_page: Open, axe: str, large: R
 
 
 def test_the_checker_finds_what_is_wrong(open_page: Open, axe: str) -> None:
-    with open_page(reported(several())) as found:
-        found.page.evaluate("document.body.append(document.createElement('input'))")
-        found.page.evaluate(axe)
-        assert any(text.startswith("label:") for text in found.page.evaluate(_RUN))
+    with open_page(reported(several())) as view:
+        view.page.evaluate("document.body.append(document.createElement('input'))")
+        view.page.evaluate(axe)
+        assert any(text.startswith("label:") for text in view.page.evaluate(_RUN))

@@ -28,14 +28,14 @@ def texts(page: Page, selector: str) -> list[str]:
 @pytest.mark.parametrize("make", [several, nothing, without_nodes, hostile])
 def test_nothing_is_asked_for_and_nothing_refused(open_page: Open, make: Callable[[], Audit]) -> None:
     """Neither requests, nor errors, nor what the Content-Security-Policy would refuse."""
-    with open_page(reported(make())) as found:
-        found.page.pdf()
-        assert (found.requests, found.complaints) == ([], [])
+    with open_page(reported(make())) as view:
+        view.page.pdf()
+        assert (view.requests, view.complaints) == ([], [])
 
 
 def test_the_policy_refuses_scripts_styles_and_requests(open_page: Open) -> None:
-    with open_page(reported(several())) as found:
-        found.page.evaluate(
+    with open_page(reported(several())) as view:
+        view.page.evaluate(
             """async () => {
                 const script = document.createElement("script");
                 try { script.textContent = "window.ran = true"; } catch {}
@@ -45,15 +45,15 @@ def test_the_policy_refuses_scripts_styles_and_requests(open_page: Open) -> None
                 await fetch("http://127.0.0.1:9/").catch(() => {});
             }"""
         )
-        assert found.page.evaluate("window.ran") is None
-        assert found.page.evaluate("getComputedStyle(document.body).color") != "rgb(255, 0, 0)"
-        assert found.requests == []
-        assert len([text for text in found.complaints if "Content Security Policy" in text]) >= 3
+        assert view.page.evaluate("window.ran") is None
+        assert view.page.evaluate("getComputedStyle(document.body).color") != "rgb(255, 0, 0)"
+        assert view.requests == []
+        assert len([text for text in view.complaints if "Content Security Policy" in text]) >= 3
 
 
 def test_findings_are_filtered(open_page: Open, large: Report) -> None:
-    with open_page(large) as found:
-        page = found.page
+    with open_page(large) as view:
+        page = view.page
         expect(page.locator("#found")).to_have_text("100 findings, 400 workloads")
         page.fill("#text", "SERVICE-00004 warning-is-nowhere")
         expect(page.locator("#found")).to_have_text("0 findings, 0 workloads")
@@ -72,8 +72,8 @@ def test_findings_are_filtered(open_page: Open, large: Report) -> None:
 
 
 def test_findings_and_workloads_are_sorted(open_page: Open, large: Report) -> None:
-    with open_page(large) as found:
-        page = found.page
+    with open_page(large) as view:
+        page = view.page
         words = texts(page, f"{FINDING} .severity")
         assert words == sorted(words, key=["error", "warning", "info"].index)
         page.select_option("#sort-findings", "rule")
@@ -89,8 +89,8 @@ def test_findings_and_workloads_are_sorted(open_page: Open, large: Report) -> No
 
 
 def test_more_is_drawn_on_demand(open_page: Open, large: Report) -> None:
-    with open_page(large) as found:
-        page = found.page
+    with open_page(large) as view:
+        page = view.page
         assert page.locator(FINDING).count() == 50
         page.click("#findings .more")
         assert page.locator(FINDING).count() == 100
@@ -102,26 +102,26 @@ def test_more_is_drawn_on_demand(open_page: Open, large: Report) -> None:
 
 
 def test_addresses_lead_to_findings_workloads_and_rules(open_page: Open, large: Report) -> None:
-    with open_page(large, "finding-90") as found:
-        expect(found.page.locator("#finding-90")).to_be_in_viewport()
-        expect(found.page.locator("#finding-90")).to_be_focused()
-        found.page.fill("#text", "service-00396")
-        expect(found.page.locator("#found")).to_have_text("1 finding, 1 workload")
-        found.page.evaluate("location.hash = encodeURIComponent('workload/team-49/deploy/checkout-service-00399')")
-        target = found.page.locator("[id='workload/team-49/deploy/checkout-service-00399']")
+    with open_page(large, "finding-90") as view:
+        expect(view.page.locator("#finding-90")).to_be_in_viewport()
+        expect(view.page.locator("#finding-90")).to_be_focused()
+        view.page.fill("#text", "service-00396")
+        expect(view.page.locator("#found")).to_have_text("1 finding, 1 workload")
+        view.page.evaluate("location.hash = encodeURIComponent('workload/team-49/deploy/checkout-service-00399')")
+        target = view.page.locator("[id='workload/team-49/deploy/checkout-service-00399']")
         expect(target).to_be_in_viewport()
         expect(target).to_have_attribute("open", "")
-        expect(found.page.locator("#text")).to_have_value("")
-        found.page.evaluate("location.hash = '%'")
-        found.page.evaluate("scrollTo(0, 0)")
-        found.page.click(f"{FINDING} .rule >> nth=0")
-        expect(found.page.locator(found.page.evaluate("location.hash"))).to_be_in_viewport()
-        assert found.complaints == []
+        expect(view.page.locator("#text")).to_have_value("")
+        view.page.evaluate("location.hash = '%'")
+        view.page.evaluate("scrollTo(0, 0)")
+        view.page.click(f"{FINDING} .rule >> nth=0")
+        expect(view.page.locator(view.page.evaluate("location.hash"))).to_be_in_viewport()
+        assert view.complaints == []
 
 
 def test_the_bars_are_the_counts_and_the_lines_the_limits(open_page: Open) -> None:
-    with open_page(reported(several()), "workload/default/deploy/web") as found:
-        bars = found.page.locator(".constraint", has_text="merged 5").filter(has_text="DoNotSchedule").locator(".bars")
+    with open_page(reported(several()), "workload/default/deploy/web") as view:
+        bars = view.page.locator(".constraint", has_text="merged 5").filter(has_text="DoNotSchedule").locator(".bars")
         assert [text.split() for text in bars.locator("tbody tr").all_inner_texts()] == [
             ["a", "3", "above", "the", "limit"],
             ["b", "1", "+1"],
@@ -137,18 +137,18 @@ def test_the_bars_are_the_counts_and_the_lines_the_limits(open_page: Open) -> No
 
 
 def test_many_domains_are_bars_by_count(open_page: Open) -> None:
-    with open_page(synthetic.report(1, pods_each=6, hosts=300, finding_each=1)) as found:
-        bars = found.page.locator(".bars").last
+    with open_page(synthetic.report(1, pods_each=6, hosts=300, finding_each=1)) as view:
+        bars = view.page.locator(".bars").last
         assert [text.split() for text in bars.locator("tbody tr").all_inner_texts()] == [
             ["6", "domains", "1"],
             ["294", "domains", "0"],
         ]
-        assert "one more pod may go to 300 domains" in found.page.locator(".legend").last.inner_text()
+        assert "one more pod may go to 300 domains" in view.page.locator(".legend").last.inner_text()
 
 
 def test_the_heat_map(open_page: Open) -> None:
-    with open_page(reported(several())) as found:
-        page = found.page
+    with open_page(reported(several())) as view:
+        page = view.page
         assert texts(page, "#heat-head th") == ["Workload", "a", "b"]
         assert page.locator("#heat-list tr", has_text="po/bare").locator("td").all_inner_texts() == ["1", "0"]
         page.select_option("#key", "kubernetes.io/hostname")
@@ -157,20 +157,20 @@ def test_the_heat_map(open_page: Open) -> None:
 
 def test_the_theme_is_the_systems_until_it_is_chosen(open_page: Open) -> None:
     paper = "getComputedStyle(document.body).backgroundColor"
-    with open_page(reported(several()), color_scheme="dark") as found:
-        dark = found.page.evaluate(paper)
-        found.page.get_by_role("button", name="Light theme").click()
-        assert found.page.evaluate(paper) != dark
-        found.page.get_by_role("button", name="Dark theme").click()
-        assert found.page.evaluate(paper) == dark
-        found.page.get_by_role("button", name="Light theme").click()
-        found.page.emulate_media(media="print", color_scheme="dark")
-        assert found.page.evaluate(paper) == "rgb(255, 255, 255)"
+    with open_page(reported(several()), color_scheme="dark") as view:
+        dark = view.page.evaluate(paper)
+        view.page.get_by_role("button", name="Light theme").click()
+        assert view.page.evaluate(paper) != dark
+        view.page.get_by_role("button", name="Dark theme").click()
+        assert view.page.evaluate(paper) == dark
+        view.page.get_by_role("button", name="Light theme").click()
+        view.page.emulate_media(media="print", color_scheme="dark")
+        assert view.page.evaluate(paper) == "rgb(255, 255, 255)"
 
 
 def test_all_of_it_can_be_used_by_keyboard(open_page: Open, large: Report) -> None:
-    with open_page(large) as found:
-        page = found.page
+    with open_page(large) as view:
+        page = view.page
         order = []
         for _ in range(11):
             page.keyboard.press("Tab")
@@ -187,32 +187,32 @@ def test_all_of_it_can_be_used_by_keyboard(open_page: Open, large: Report) -> No
 
 
 def test_the_skip_link_comes_into_sight_and_skips(open_page: Open) -> None:
-    with open_page(reported(several())) as found:
-        found.page.keyboard.press("Tab")
-        expect(found.page.locator(".skip")).to_be_in_viewport()
-        found.page.keyboard.press("Enter")
-        expect(found.page.locator("#findings")).to_be_focused()
+    with open_page(reported(several())) as view:
+        view.page.keyboard.press("Tab")
+        expect(view.page.locator(".skip")).to_be_in_viewport()
+        view.page.keyboard.press("Enter")
+        expect(view.page.locator("#findings")).to_be_focused()
 
 
 def test_print_has_it_unfolded(open_page: Open, large: Report) -> None:
-    with open_page(large) as found:
-        found.page.pdf()
-        assert found.page.locator(FINDING).count() == 100
-        assert found.page.locator(f"{WORKLOAD}[open] .constraint").count() == 200
+    with open_page(large) as view:
+        view.page.pdf()
+        assert view.page.locator(FINDING).count() == 100
+        assert view.page.locator(f"{WORKLOAD}[open] .constraint").count() == 200
 
 
 def test_narrow_windows_are_not_scrolled_sideways(open_page: Open) -> None:
     for make in (several, hostile):
-        with open_page(reported(make()), viewport={"width": 400, "height": 800}) as found:
-            assert found.page.evaluate("document.documentElement.scrollWidth") == 400
+        with open_page(reported(make()), viewport={"width": 400, "height": 800}) as view:
+            assert view.page.evaluate("document.documentElement.scrollWidth") == 400
 
 
 def test_it_can_be_read_without_javascript(open_page: Open, large: Report) -> None:
-    with open_page(large, java_script_enabled=False) as found:
-        page = found.page
+    with open_page(large, java_script_enabled=False) as view:
+        page = view.page
         assert page.locator(FINDING).count() == 50
         expect(page.locator(".notice")).to_contain_text("the first 50 of 100 findings")
         expect(page.locator(".totals")).to_contain_text("2,400")
         expect(page.locator("#filter")).to_be_hidden()
         expect(page.locator("#workloads")).to_be_hidden()
-        assert found.requests == []
+        assert view.requests == []

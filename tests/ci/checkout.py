@@ -42,8 +42,10 @@ def copied(directory: Path) -> Path:
 
 def environment() -> dict[str, str]:
     """Return the environment of programs that are to see nothing of the user's git."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "PIP_", "PRE_COMMIT"))}
-    return {**kept, **_NOBODY}
+    remaining = {
+        name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "PIP_", "PRE_COMMIT"))
+    }
+    return {**remaining, **_NOBODY}
 
 
 def commit(directory: Path) -> str:
@@ -59,9 +61,9 @@ def commit(directory: Path) -> str:
 def borrowed(directory: Path) -> Path:
     """Fill a directory with links to the installed dependencies of the plugin, for an environment without a network."""
     directory.mkdir()
-    for found in Path(sysconfig.get_path("purelib")).iterdir():
-        if found.suffix != ".pth" and not found.name.startswith(_NOT_BORROWED):
-            (directory / found.name).symlink_to(found)
+    for path in Path(sysconfig.get_path("purelib")).iterdir():
+        if path.suffix != ".pth" and not path.name.startswith(_NOT_BORROWED):
+            (directory / path.name).symlink_to(path)
     return directory
 
 

@@ -59,28 +59,28 @@ class Runner:
 
     def __call__(self, workspace: Path, variables: Mapping[str, str] | None = None, /, **inputs: str) -> Outcome:
         """Run what follows the installation, in a workspace; an underscore in an input's name is a hyphen."""
-        known = {f"inputs.{name}": one.get("default", "") for name, one in ACTION["inputs"].items()}
-        known |= {f"inputs.{name.replace('_', '-')}": value for name, value in inputs.items()}
+        inputs = {f"inputs.{name}": definition.get("default", "") for name, definition in ACTION["inputs"].items()}
+        inputs |= {f"inputs.{name.replace('_', '-')}": value for name, value in inputs.items()}
         for file in ("output", "summary"):
             (self._temp / file).write_text("", encoding="utf-8")
-        status, printed = self._script(self._step("Check"), known, workspace, variables)
+        status, printed = self._script(self._step("Check"), inputs, workspace, variables)
         assert status == 0, printed
         lines = (self._temp / "output").read_text(encoding="utf-8").splitlines()
         outputs = dict(line.split("=", 1) for line in lines)
-        known |= {f"steps.check.outputs.{name}": value for name, value in outputs.items()}
-        ended, _ = self._script(self._step("Result"), known, workspace, variables)
+        inputs |= {f"steps.check.outputs.{name}": value for name, value in outputs.items()}
+        ended, _ = self._script(self._step("Result"), inputs, workspace, variables)
         return Outcome(ended, printed, outputs, (self._temp / "summary").read_text(encoding="utf-8"))
 
     @staticmethod
     def _step(name: str) -> Any:
-        (found,) = (step for step in SCRIPTS if step["name"] == name)
-        return found
+        (actual,) = (step for step in SCRIPTS if step["name"] == name)
+        return actual
 
     def _script(
-        self, step: Any, known: Mapping[str, str], directory: Path, variables: Mapping[str, str] | None = None
+        self, step: Any, inputs: Mapping[str, str], directory: Path, variables: Mapping[str, str] | None = None
     ) -> tuple[int, str]:
-        known = {"steps.python.outputs.python-path": self._python, **known}
-        given = {name: EXPRESSION.sub(lambda found: known[found[1]], text) for name, text in step["env"].items()}
+        inputs = {"steps.python.outputs.python-path": self._python, **inputs}
+        value = {name: EXPRESSION.sub(lambda match: inputs[match[1]], text) for name, text in step["env"].items()}
         of_runner = {
             "GITHUB_ACTION_PATH": str(self.action),
             "GITHUB_OUTPUT": str(self._temp / "output"),
@@ -90,7 +90,7 @@ class Runner:
         done = subprocess.run(
             ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", step["run"]],
             cwd=directory,
-            env={**os.environ, **of_runner, **given, **(variables or {})},
+            env={**os.environ, **of_runner, **value, **(variables or {})},
             check=False,
             text=True,
             stdout=subprocess.PIPE,

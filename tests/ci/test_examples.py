@@ -72,7 +72,7 @@ def test_the_containers_of_a_job_run_what_the_lock_names(name: str, index: Path,
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
         places = {"/plugin": str(tmp_path / "plugin"), "/lock/": f"{index}/"}
-        command = [re.sub("/plugin|/lock/", lambda found: places[found[0]], word) for word in words]
+        command = [re.sub("/plugin|/lock/", lambda match: places[match[0]], word) for word in words]
         assert command[0] == "python"
         command[0] = str(tmp_path / "python" / "bin" / "python")
         environment = {**os.environ, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(index), "PIP_NO_COMPILE": "1"}
@@ -90,7 +90,7 @@ def test_examples_name_images_by_digest_and_actions_by_commit() -> None:
     """The plugin's own action excepted: the reader fills in its version."""
     files = [*EXAMPLES.iterdir(), ROOT / "docs" / "ci.md"]
     named = [
-        found for path in files for found in re.findall(r"(?:image:|FROM) (\S+)", path.read_text(encoding="utf-8"))
+        actual for path in files for actual in re.findall(r"(?:image:|FROM) (\S+)", path.read_text(encoding="utf-8"))
     ]
     assert len(named) >= 6
     assert [image for image in named if not DIGEST.fullmatch(image)] == []
@@ -102,9 +102,9 @@ def test_examples_name_images_by_digest_and_actions_by_commit() -> None:
 def test_the_workflow_gives_the_action_what_it_takes() -> None:
     reader = YAML(typ="safe")
     (step,) = (
-        one
-        for one in reader.load(EXAMPLES / "github.yml")["jobs"]["spread"]["steps"]
-        if one["uses"].startswith("kubectl-spread/")
+        step
+        for step in reader.load(EXAMPLES / "github.yml")["jobs"]["spread"]["steps"]
+        if step["uses"].startswith("kubectl-spread/")
     )
     assert step["with"].keys() <= reader.load(ROOT / "action.yml")["inputs"].keys()
 

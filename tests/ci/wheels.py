@@ -79,11 +79,11 @@ def of_the_plugin(directory: Path) -> Path:
 
 def _pack(installed: Distribution, directory: Path) -> Path:
     files = [PurePosixPath(file.as_posix()) for file in installed.files or ()]
-    kept = [file for file in files if ".." not in file.parts and "__pycache__" not in file.parts]
-    (record,) = (file for file in kept if file.name == "RECORD")
-    kept.remove(record)
+    remaining = [file for file in files if ".." not in file.parts and "__pycache__" not in file.parts]
+    (record,) = (file for file in remaining if file.name == "RECORD")
+    remaining.remove(record)
     wheel = directory / f"{record.parent.name.removesuffix('.dist-info')}-{_tag(installed)}.whl"
-    contents = {str(file): Path(str(installed.locate_file(str(file)))).read_bytes() for file in kept}
+    contents = {str(file): Path(str(installed.locate_file(str(file)))).read_bytes() for file in remaining}
     lines = [f"{name},{_digest(content)},{len(content)}\n" for name, content in contents.items()]
     with zipfile.ZipFile(wheel, "w") as archive:
         for name, content in contents.items():

@@ -52,12 +52,12 @@ def item(text: str, by: str = "") -> str:
     return f"{by}- {first}" + "".join(f"{by}  {line}" for line in rest)
 
 
-def marked(found: Json, indent: int | None) -> str:
-    return json.dumps(found, indent=indent, ensure_ascii=False).replace('{"maxSkew"', f'{HERE}{{"maxSkew"')
+def marked(manifest: Json, indent: int | None) -> str:
+    return json.dumps(manifest, indent=indent, ensure_ascii=False).replace('{"maxSkew"', f'{HERE}{{"maxSkew"')
 
 
-def pretty(found: Json) -> str:
-    text = json.dumps(found, indent=2, ensure_ascii=False)
+def pretty(manifest: Json) -> str:
+    text = json.dumps(manifest, indent=2, ensure_ascii=False)
     at = text.index("{", text.index('"topologySpreadConstraints"'))
     return text[:at] + HERE + text[at:]
 
@@ -72,8 +72,8 @@ def place(text: str) -> tuple[str, tuple[int, int]]:
 def findings(*arguments: str, stdin: str | None = None) -> list[Any]:
     result = CliRunner().invoke(cli, ["check", "--select", "SPR206", "-o", "json", *arguments], input=stdin)
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    found: list[Any] = contract.loaded(result.stdout)["findings"]
-    return found
+    actual_findings: list[Any] = contract.loaded(result.stdout)["findings"]
+    return actual_findings
 
 
 def sources(*arguments: str, stdin: str | None = None) -> list[Any]:

@@ -37,7 +37,7 @@ def named(name: str, **fields: Any) -> Json:
 
 def check(objects: Sequence[Json], *arguments: str) -> Result:
     """Run ``check`` on objects in a file."""
-    Path("now.json").write_text("\n".join(json.dumps(one) for one in objects))
+    Path("now.json").write_text("\n".join(json.dumps(manifest) for manifest in objects))
     return run("check", "-f", "now.json", *VERSION, *arguments)
 
 
@@ -60,9 +60,9 @@ def test_what_is_known_is_counted_and_does_not_fail(form: str) -> None:
     assert (result.exit_code, result.stderr) == (0, "")
     assert "SPR101" not in result.stdout
     assert result.stdout.endswith("no new findings; 1 known (baseline); placement not evaluated: no nodes\n")
-    found = against([named("old")])
-    assert found["findings"] == []
-    assert found["summary"] == {
+    actual_result = against([named("old")])
+    assert actual_result["findings"] == []
+    assert actual_result["summary"] == {
         "pods": 1,
         "workloads": 1,
         "constraints": 1,
@@ -72,7 +72,7 @@ def test_what_is_known_is_counted_and_does_not_fail(form: str) -> None:
         "gone": 0,
         "skipped": {},
     }
-    assert found["pods"][0]["verdict"] == "stale-label"
+    assert actual_result["pods"][0]["verdict"] == "stale-label"
 
 
 @pytest.mark.usefixtures("directory")
@@ -88,7 +88,7 @@ def test_what_is_new_is_shown_and_fails() -> None:
 
 @pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize(
-    ("before", "now", "known"),
+    ("before", "now", "existing"),
     [
         pytest.param(named("p"), named("p"), 1, id="the same"),
         pytest.param(named("p", node=""), named("p"), 1, id="it got better"),
@@ -101,11 +101,11 @@ def test_what_is_new_is_shown_and_fails() -> None:
         ),
     ],
 )
-def test_what_makes_a_finding_known(before: Json, now: Json, known: int) -> None:
+def test_what_makes_a_finding_known(before: Json, now: Json, existing: int) -> None:
     remember([before])
-    found = against([now])
-    assert found["summary"]["known"] == known
-    assert len(found["findings"]) == 1 - known
+    result = against([now])
+    assert result["summary"]["known"] == existing
+    assert len(result["findings"]) == 1 - existing
 
 
 @pytest.mark.usefixtures("directory")
@@ -113,16 +113,16 @@ def test_another_path_is_new() -> None:
     made = stale("p")["spec"]["topologySpreadConstraints"]
     remember([{**named("p"), "spec": {"topologySpreadConstraints": made}}])
     both = [constraint(), *made]
-    found = against([{**named("p"), "spec": {"topologySpreadConstraints": both}}])
-    assert [finding["path"] for finding in found["findings"]] == ["spec.topologySpreadConstraints[1]"]
-    assert (found["summary"]["known"], found["summary"]["gone"]) == (0, 1)
+    result = against([{**named("p"), "spec": {"topologySpreadConstraints": both}}])
+    assert [finding["path"] for finding in result["findings"]] == ["spec.topologySpreadConstraints[1]"]
+    assert (result["summary"]["known"], result["summary"]["gone"]) == (0, 1)
 
 
 @pytest.mark.usefixtures("directory")
 def test_more_pods_do_not_make_a_finding_new() -> None:
     remember([named("web-1", owner="ReplicaSet/web")])
-    found = against([named("web-1", owner="ReplicaSet/web"), named("web-2", owner="ReplicaSet/web")])
-    assert (found["findings"], found["summary"]["known"]) == ([], 1)
+    result = against([named("web-1", owner="ReplicaSet/web"), named("web-2", owner="ReplicaSet/web")])
+    assert (result["findings"], result["summary"]["known"]) == ([], 1)
 
 
 @pytest.mark.usefixtures("directory")
@@ -134,7 +134,7 @@ def test_without_a_baseline_nothing_is_known_or_gone() -> None:
 
 @pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize(
-    ("now", "arguments", "said"),
+    ("now", "arguments", "output"),
     [
         pytest.param([named("a"), named("b")], (), "", id="nothing is gone"),
         pytest.param([named("a"), healthy("b")], (), "1 finding of the baseline is gone\n", id="one"),
@@ -149,12 +149,12 @@ def test_without_a_baseline_nothing_is_known_or_gone() -> None:
         pytest.param([healthy("a"), healthy("b")], ("--field-selector", "spec.nodeName=a1"), "", id="or by field"),
     ],
 )
-def test_what_is_gone_is_told(now: list[Json], arguments: tuple[str, ...], said: str) -> None:
+def test_what_is_gone_is_told(now: list[Json], arguments: tuple[str, ...], output: str) -> None:
     remember([named("a"), named("b")])
     result = check(now, "--baseline", BASELINE, "-o", "json", *arguments)
-    assert (result.exit_code, result.stderr) == (0, said)
+    assert (result.exit_code, result.stderr) == (0, output)
     gone = json.loads(result.stdout)["summary"].get("gone", 0)
-    assert gone == (int(said.partition(" ")[0]) if said else 0)
+    assert gone == (int(output.partition(" ")[0]) if output else 0)
 
 
 @pytest.mark.usefixtures("directory")
@@ -214,7 +214,7 @@ HEAD = "apiVersion: kubectl-spread/v1\nkind: SpreadReport\n"
 
 @pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "output"),
     [
         pytest.param("{", "bad:1: invalid JSON: input data was truncated", id="broken JSON"),
         pytest.param('{\n "kind": x}', "bad:2: invalid JSON: invalid character", id="broken further down"),
@@ -261,11 +261,11 @@ HEAD = "apiVersion: kubectl-spread/v1\nkind: SpreadReport\n"
         ),
     ],
 )
-def test_a_baseline_that_is_no_report(text: str, said: str) -> None:
+def test_a_baseline_that_is_no_report(text: str, output: str) -> None:
     Path("bad").write_text(text)
     result = check([healthy("p")], "--baseline", "bad", "--fail-on", "never")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith(f"error: {said}")
+    assert result.stderr.startswith(f"error: {output}")
     assert result.stderr.count("\n") == 1
 
 
@@ -295,10 +295,10 @@ def test_a_baseline_from_standard_input() -> None:
 )
 def test_severity(least: str, codes: list[str], silenced: int) -> None:
     unmerged = pod_json("a", labels={**WEB, "rev": "r1"}, constraints=[constraint(match=["rev"])])
-    found = json.loads(check([unmerged, stale("p"), PENDING], "--severity", least, "-o", "json").stdout)
-    assert [finding["code"] for finding in found["findings"]] == codes
-    assert found["summary"]["silenced"] == silenced
-    assert sum(found["summary"]["findings"].values()) == len(codes)
+    document = json.loads(check([unmerged, stale("p"), PENDING], "--severity", least, "-o", "json").stdout)
+    assert [finding["code"] for finding in document["findings"]] == codes
+    assert document["summary"]["silenced"] == silenced
+    assert sum(document["summary"]["findings"].values()) == len(codes)
 
 
 @pytest.mark.usefixtures("directory")
@@ -328,15 +328,15 @@ LATE = pod_json(
 UNMERGED = pod_json("unmerged", labels={**WEB, "rev": "r1"}, constraints=[constraint(match=["rev"])])
 
 
-def manifest(found: Json) -> Json:
+def manifest(actual_manifest: Json) -> Json:
     """Return a pod as if it had never been stored."""
-    metadata = {name: value for name, value in found["metadata"].items() if name not in ("uid", "generation")}
-    return {**found, "metadata": metadata}
+    metadata = {name: value for name, value in actual_manifest["metadata"].items() if name not in ("uid", "generation")}
+    return {**actual_manifest, "metadata": metadata}
 
 
 @pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize(
-    ("objects", "said"),
+    ("objects", "output"),
     [
         pytest.param([stale("p"), stale("q")], CAPTURE, id="stale-label, once for all pods"),
         pytest.param([LATE], CAPTURE, id="late-label"),
@@ -347,8 +347,8 @@ def manifest(found: Json) -> Json:
         pytest.param([manifest(UNMERGED), manifest(LATE)], "", id="a manifest has none"),
     ],
 )
-def test_a_capture_without_managed_fields(objects: list[Json], said: str) -> None:
-    assert check(objects).stderr == said
+def test_a_capture_without_managed_fields(objects: list[Json], output: str) -> None:
+    assert check(objects).stderr == output
 
 
 @pytest.mark.usefixtures("directory")

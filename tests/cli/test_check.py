@@ -48,7 +48,7 @@ def run(*arguments: str, stdin: str | None = None) -> Result:
 
 
 def check(*objects: Json, arguments: tuple[str, ...] = ()) -> Result:
-    return run("check", "-f", "-", *arguments, stdin="\n".join(json.dumps(one) for one in objects))
+    return run("check", "-f", "-", *arguments, stdin="\n".join(json.dumps(manifest) for manifest in objects))
 
 
 def report(*objects: Json, arguments: tuple[str, ...] = ()) -> Any:
@@ -92,7 +92,7 @@ def test_exit_status(objects: list[Json], arguments: tuple[str, ...], status: in
 
 @pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "output"),
     [
         pytest.param(("--server-version", "2.0"), "2.0", id="another major"),
         pytest.param(("--server-version", "1"), '"1"', id="no minor"),
@@ -118,13 +118,13 @@ def test_exit_status(objects: list[Json], arguments: tuple[str, ...], status: in
         pytest.param(("p", "-l", "app=web"), "cannot be combined", id="names and selectors"),
     ],
 )
-def test_usage_errors_are_one_line_on_stderr(arguments: tuple[str, ...], said: str) -> None:
+def test_usage_errors_are_one_line_on_stderr(arguments: tuple[str, ...], output: str) -> None:
     result = check(healthy("p"), arguments=arguments)
     assert result.exit_code == 2
     assert result.stdout == ""
     assert result.stderr.startswith("error: ")
     assert result.stderr.count("\n") == 1
-    assert said in result.stderr
+    assert output in result.stderr
 
 
 @pytest.mark.usefixtures("directory")
@@ -156,8 +156,8 @@ def test_no_resources_found(arguments: tuple[str, ...], words: str, form: tuple[
 
 @pytest.mark.usefixtures("directory")
 def test_an_empty_report_is_a_report() -> None:
-    found = report(EMPTY)
-    assert (found["constraints"], found["summary"]["pods"]) == ([], 0)
+    actual = report(EMPTY)
+    assert (actual["constraints"], actual["summary"]["pods"]) == ([], 0)
 
 
 @pytest.mark.usefixtures("directory")
@@ -201,9 +201,9 @@ def test_gates_are_reported() -> None:
     assert cluster["gatesSource"] == "flag"
 
 
-def judged(found: Any) -> list[str]:
+def judged(value: Any) -> list[str]:
     """Return the evaluated pods as ``namespace/name``, by their groups."""
-    return [f"{group['namespace']}/{name}" for group in found["groups"] for name in group["pods"]]
+    return [f"{group['namespace']}/{name}" for group in value["groups"] for name in group["pods"]]
 
 
 PODS = (
@@ -217,7 +217,7 @@ PODS = (
 
 @pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize(
-    ("arguments", "found"),
+    ("arguments", "items"),
     [
         pytest.param((), ["default/d", "default/a", "shop/b", "shop/c"], id="all that was read"),
         pytest.param(("-A",), ["default/d", "default/a", "shop/b", "shop/c"], id="-A is accepted"),
@@ -239,8 +239,8 @@ PODS = (
         pytest.param(("deploy,po", "web", "-n", "default"), ["default/d"], id="several TYPEs"),
     ],
 )
-def test_scope(arguments: tuple[str, ...], found: list[str]) -> None:
-    assert judged(report(*PODS, arguments=arguments)) == found
+def test_scope(arguments: tuple[str, ...], items: list[str]) -> None:
+    assert judged(report(*PODS, arguments=arguments)) == items
 
 
 @pytest.mark.usefixtures("directory")
@@ -301,9 +301,9 @@ IGNORED_BY_NAME = {"annotations": {"kubectl-spread/ignore": "spr3,stale-label"}}
     ],
 )
 def test_silencing(objects: list[Json], arguments: tuple[str, ...], codes: list[str], silenced: int) -> None:
-    found = report(*objects, arguments=arguments)
-    assert [finding["code"] for finding in found["findings"]] == codes
-    assert found["summary"]["silenced"] == silenced
+    actual = report(*objects, arguments=arguments)
+    assert [finding["code"] for finding in actual["findings"]] == codes
+    assert actual["summary"]["silenced"] == silenced
 
 
 def test_files_directories_and_recursion(directory: Path) -> None:
@@ -317,8 +317,8 @@ def test_files_directories_and_recursion(directory: Path) -> None:
         (("-f", "more", "-R"), ["three", "two"]),
         (("-f", "one.json", "-f", "more"), ["one", "two"]),
     ):
-        found = json.loads(run("check", *arguments, "-o", "json").stdout)
-        assert [name.partition("/")[2] for name in judged(found)] == names
+        document = json.loads(run("check", *arguments, "-o", "json").stdout)
+        assert [name.partition("/")[2] for name in judged(document)] == names
 
 
 @pytest.mark.usefixtures("directory")
@@ -339,15 +339,15 @@ def test_nothing_that_is_read_reaches_the_terminal_as_it_is() -> None:
 
 @pytest.mark.usefixtures("directory")
 def test_a_foreign_kind_is_skipped_and_told() -> None:
-    found = report(healthy("p"), {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}})
-    assert found["summary"]["skipped"] == {"unknownKind": 1}
+    actual = report(healthy("p"), {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}})
+    assert actual["summary"]["skipped"] == {"unknownKind": 1}
 
 
 @pytest.mark.usefixtures("directory")
 def test_nodes_in_the_files_answer_placement() -> None:
-    found = report(healthy("p"), node_json("a1"))
-    assert found["cluster"]["nodes"] == "listed"
-    assert found["cluster"]["nodeCount"] == 1
+    actual = report(healthy("p"), node_json("a1"))
+    assert actual["cluster"]["nodes"] == "listed"
+    assert actual["cluster"]["nodeCount"] == 1
     assert report(healthy("p"))["cluster"]["nodes"] == "none"
 
 

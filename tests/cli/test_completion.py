@@ -249,8 +249,8 @@ def test_every_option_with_a_value_has_candidates_or_none_on_purpose() -> None:
         command = cli.get_command(context, name)
         assert command is not None
         for option in command.params:
-            known = option._custom_shell_complete or isinstance(option.type, click.Choice)
-            if isinstance(option, click.Option) and not (option.is_flag or known):
+            completes = option._custom_shell_complete or isinstance(option.type, click.Choice)
+            if isinstance(option, click.Option) and not (option.is_flag or completes):
                 free.add(option.opts[-1])
     assert free == FREE
 

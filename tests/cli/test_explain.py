@@ -30,7 +30,7 @@ SCALED_DOWN = {**REPLICA_SET, "spec": {**REPLICA_SET["spec"], "replicas": 0}}
 
 
 def explain(*objects: Json, arguments: tuple[str, ...]) -> Result:
-    return run("explain", "-f", "-", *arguments, stdin="\n".join(json.dumps(one) for one in objects))
+    return run("explain", "-f", "-", *arguments, stdin="\n".join(json.dumps(manifest) for manifest in objects))
 
 
 @pytest.mark.parametrize(
@@ -55,9 +55,9 @@ def test_explain_for_programs(form: str) -> None:
     assert result.exit_code == 0
     assert "SpreadExplanation" in result.stdout
     if form == "json":
-        found = json.loads(result.stdout)
-        assert found["object"] == {"kind": "Deployment", "name": "web"}
-        assert found["placing"] == [{"pods": ["web-1"], "allowed": ["a1"], "refused": []}]
+        document = json.loads(result.stdout)
+        assert document["object"] == {"kind": "Deployment", "name": "web"}
+        assert document["placing"] == [{"pods": ["web-1"], "allowed": ["a1"], "refused": []}]
 
 
 @pytest.mark.parametrize(
@@ -135,10 +135,10 @@ def test_a_pod_that_is_called_like_a_code_or_a_rule() -> None:
 
 
 def test_rules_as_json() -> None:
-    found = json.loads(run("rules", "-o", "json").stdout)
-    assert (found["apiVersion"], found["kind"]) == ("kubectl-spread/v1", "RuleList")
-    assert [entry["code"] for entry in found["rules"]] == [rule.code for rule in RULES]
-    entry, rule = found["rules"][0], RULES[0]
+    document = json.loads(run("rules", "-o", "json").stdout)
+    assert (document["apiVersion"], document["kind"]) == ("kubectl-spread/v1", "RuleList")
+    assert [entry["code"] for entry in document["rules"]] == [rule.code for rule in RULES]
+    entry, rule = document["rules"][0], RULES[0]
     assert entry == {
         "code": rule.code,
         "name": rule.name,
@@ -150,12 +150,12 @@ def test_rules_as_json() -> None:
         "source": rule.source,
         "needsNodes": False,
     }
-    assert not any("{restart}" in entry["fix"] for entry in found["rules"])
+    assert not any("{restart}" in entry["fix"] for entry in document["rules"])
 
 
 def test_rules_as_yaml_hold_the_same() -> None:
-    found = YAML(typ="safe").load(run("rules", "-o", "yaml").stdout)
-    assert found == json.loads(run("rules", "-o", "json").stdout)
+    actual = YAML(typ="safe").load(run("rules", "-o", "yaml").stdout)
+    assert actual == json.loads(run("rules", "-o", "json").stdout)
 
 
 def test_rules_as_markdown_have_a_section_each() -> None:
@@ -170,9 +170,9 @@ def test_rules_as_markdown_have_a_section_each() -> None:
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
 def test_explain_one_rule_for_programs(rule: Rule, form: str) -> None:
     read = json.loads if form == "json" else YAML(typ="safe").load
-    found = read(run("explain", rule.code, "-o", form).stdout)
+    content = read(run("explain", rule.code, "-o", form).stdout)
     everything = json.loads(run("rules", "-o", "json").stdout)
-    assert found == {**everything, "rules": [entry for entry in everything["rules"] if entry["code"] == rule.code]}
+    assert content == {**everything, "rules": [entry for entry in everything["rules"] if entry["code"] == rule.code]}
 
 
 LATE: Json = {
@@ -195,8 +195,8 @@ def test_explain_quotes_captured_events() -> None:
     text = explain(*objects, arguments=("deploy/web",)).stdout
     assert "the scheduler's own words, 3 times about web-2, last at 2026-09-01T10:31:00Z:" in text
     assert LATE["message"] in text
-    found = json.loads(explain(*objects, arguments=("deploy/web", "-o", "json")).stdout)
-    (waiting,) = found["waiting"]
+    document = json.loads(explain(*objects, arguments=("deploy/web", "-o", "json")).stdout)
+    (waiting,) = document["waiting"]
     assert (waiting["pods"], waiting["event"]["count"]) == (["web-2"], 3)
 
 
@@ -218,8 +218,10 @@ def test_explain_of_one_pod_counts_its_whole_workload() -> None:
     """The other pods of its Deployment are not pods of others."""
     sibling = pod_json("web-3", node="a1", labels=WEB, owner="ReplicaSet/web-7")
     plain = pod_json("web-4", node="a1", labels=WEB, owner="ReplicaSet/web-7", constraints=[constraint()])
-    found = json.loads(explain(sibling, plain, REPLICA_SET, node_json("a1"), arguments=("web-4", "-o", "json")).stdout)
-    (row,) = found["rollup"]["rows"]
+    document = json.loads(
+        explain(sibling, plain, REPLICA_SET, node_json("a1"), arguments=("web-4", "-o", "json")).stdout
+    )
+    (row,) = document["rollup"]["rows"]
     assert "otherPods" not in row
     assert row["counted"] == {"a": 2}
 
@@ -257,22 +259,22 @@ def test_explain_finds_what_check_prints(name: str) -> None:
 
 
 def test_check_finds_what_it_prints() -> None:
-    stdin = "\n".join(json.dumps(one) for one in [CLONE, *ROLLED, node_json("a1")])
-    found = json.loads(run("check", "cloneset/sample", "-f", "-", "-o", "json", stdin=stdin).stdout)
-    assert [row["workload"] for row in found["constraints"]] == [{"kind": "CloneSet", "name": "sample"}]
+    stdin = "\n".join(json.dumps(item) for item in [CLONE, *ROLLED, node_json("a1")])
+    document = json.loads(run("check", "cloneset/sample", "-f", "-", "-o", "json", stdin=stdin).stdout)
+    assert [row["workload"] for row in document["constraints"]] == [{"kind": "CloneSet", "name": "sample"}]
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "output"),
     [
         ("clones/sample", 'error: the server doesn\'t have a resource type "clones" with pods (known: pod, '),
         ("cloneset/other", 'error: clonesets "other" not found in the files\n'),
     ],
 )
-def test_a_kind_or_a_name_that_owns_nothing(name: str, said: str) -> None:
+def test_a_kind_or_a_name_that_owns_nothing(name: str, output: str) -> None:
     result = explain(CLONE, node_json("a1"), arguments=(name,))
     assert (result.exit_code, result.stdout) == (2, "")
-    assert said in result.stderr
+    assert output in result.stderr
 
 
 PLAIN = pod_json("plain-1", node="a1", owner="ReplicaSet/plain")
@@ -301,7 +303,7 @@ def test_pods_without_constraints(objects: list[Json], arguments: tuple[str, ...
 
 
 @pytest.mark.parametrize(
-    ("objects", "said"),
+    ("objects", "output"),
     [
         pytest.param(
             [deployment(constraints=[constraint()])], "0 pods; the template has 1 spread constraint\n", id="one"
@@ -323,10 +325,10 @@ def test_pods_without_constraints(objects: list[Json], arguments: tuple[str, ...
         ),
     ],
 )
-def test_a_workload_without_pods_is_told_by_its_template(objects: list[Json], said: str) -> None:
+def test_a_workload_without_pods_is_told_by_its_template(objects: list[Json], output: str) -> None:
     result = explain(*objects, arguments=("deploy/web",))
     assert result.exit_code == 0
-    assert said in result.stdout
+    assert output in result.stdout
 
 
 def test_a_template_whose_pods_are_refused() -> None:

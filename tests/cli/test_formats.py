@@ -18,8 +18,8 @@ from tests.builders import constraint, pod_json
 @pytest.fixture
 def manifest(tmp_path: Path) -> Path:
     path = tmp_path / "cluster.json"
-    found = (pod_json("p", constraints=[constraint()]), deployment(constraints=[constraint()]))
-    path.write_text("\n".join(map(json.dumps, found)), encoding="utf-8")
+    actual = (pod_json("p", constraints=[constraint()]), deployment(constraints=[constraint()]))
+    path.write_text("\n".join(map(json.dumps, actual)), encoding="utf-8")
     return path
 
 
@@ -28,10 +28,10 @@ def check(manifest: Path, *arguments: str) -> Result:
 
 
 def test_each_format_goes_to_its_file(manifest: Path, tmp_path: Path) -> None:
-    one, other = tmp_path / "report.json", tmp_path / "names"
-    result = check(manifest, "-o", f"json={one}", "-o", "wide", "-o", f"name={other}")
+    item, other = tmp_path / "report.json", tmp_path / "names"
+    result = check(manifest, "-o", f"json={item}", "-o", "wide", "-o", f"name={other}")
     assert result.exit_code == 0
-    assert one.read_text(encoding="utf-8") == check(manifest, "-o", "json").stdout
+    assert item.read_text(encoding="utf-8") == check(manifest, "-o", "json").stdout
     assert other.read_text(encoding="utf-8") == check(manifest, "-o", "name").stdout
     assert result.stdout == check(manifest, "-o", "wide").stdout
 

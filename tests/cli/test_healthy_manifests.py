@@ -22,19 +22,19 @@ def report(*arguments: str) -> Any:
 
 @pytest.mark.parametrize("minor", MINORS)
 def test_only_what_is_deserved(minor: str) -> None:
-    found = report("--server-version", minor)
-    assert serious(found["findings"]) == DESERVED.keys()
-    assert found["summary"]["templates"] >= 60
+    actual = report("--server-version", minor)
+    assert serious(actual["findings"]) == DESERVED.keys()
+    assert actual["summary"]["templates"] >= 60
 
 
 @pytest.mark.parametrize("minor", MINORS)
 def test_few_infos(minor: str) -> None:
     """A constraint over hosts that counts all revisions, and charts whose components share what is selected."""
-    infos = [found for found in report("--server-version", minor)["findings"] if found["severity"] == "info"]
-    assert [place(found) for found in infos if found["code"] != "SPR314"] == [
+    infos = [finding for finding in report("--server-version", minor)["findings"] if finding["severity"] == "info"]
+    assert [place(info) for info in infos if info["code"] != "SPR314"] == [
         ("SPR208", "cert-manager/Deployment/cert-manager-webhook")
     ]
-    assert [place(found)[1] for found in infos if found["code"] == "SPR314"] == [
+    assert [place(info)[1] for info in infos if info["code"] == "SPR314"] == [
         "flux-system/Deployment/helm-controller",
         "flux-system/Deployment/kustomize-controller",
         *(f"loki/StatefulSet/loki-ingester-zone-{zone}" for zone in "abc"),
@@ -49,6 +49,6 @@ def test_upgrades_are_quiet(before: str, after: str) -> None:
 @pytest.mark.parametrize("path", sorted(DIRECTORY.glob("*.yaml")), ids=lambda path: path.stem)
 def test_each_file_stands_alone(path: Path) -> None:
     """A chart is checked before it is installed, without its neighbours."""
-    found = json.loads(run("check", "-f", str(path), "--server-version", "1.37", "-o", "json").stdout)
-    expected = {one for one in DESERVED if one[1].rpartition("/")[2] == path.stem}
-    assert serious(found["findings"]) == expected
+    document = json.loads(run("check", "-f", str(path), "--server-version", "1.37", "-o", "json").stdout)
+    expected = {item for item in DESERVED if item[1].rpartition("/")[2] == path.stem}
+    assert serious(document["findings"]) == expected

@@ -43,8 +43,8 @@ def names(*objects: Json, arguments: tuple[str, ...] = ()) -> list[str]:
     ],
 )
 def test_expected_keys_that_no_constraint_has(objects: list[Json], expected: str, unused: list[str]) -> None:
-    said = [f'--expect-domains: no constraint has the key "{key}"' for key in unused]
-    assert names(*objects, node_json("a1"), arguments=("--expect-domains", expected)) == said
+    output = [f'--expect-domains: no constraint has the key "{key}"' for key in unused]
+    assert names(*objects, node_json("a1"), arguments=("--expect-domains", expected)) == output
 
 
 def test_nothing_has_no_key() -> None:
@@ -55,20 +55,20 @@ def test_unknown_words_in_annotations_are_told_once() -> None:
     def ignoring(words: str) -> Json:
         return {"annotations": {"kubectl-spread/ignore": words}}
 
-    said = names(
+    output = names(
         pod_json("p", metadata=ignoring("SPR999, spr101"), constraints=[constraint()]),
         pod_json("q", metadata=ignoring("SPR999,SPR3,stale-label"), constraints=[constraint()]),
         pod_json("r", owner="Deployment/web", constraints=[constraint()]),
         deployment("web", annotations={"kubectl-spread/ignore": "nope"}),
     )
-    assert said == [
+    assert output == [
         f'kubectl-spread/ignore: no rule has the code "{word}" (kubectl spread rules lists them)'
         for word in ("SPR999", "nope")
     ]
 
 
 @pytest.mark.parametrize(
-    ("objects", "said"),
+    ("objects", "output"),
     [
         pytest.param([FINISHED], "nothing to check: 1 finished pod skipped", id="finished"),
         pytest.param([FINISHED, OTHER_FINISHED], "nothing to check: 2 finished pods skipped", id="two"),
@@ -82,8 +82,8 @@ def test_unknown_words_in_annotations_are_told_once() -> None:
         ),
     ],
 )
-def test_nothing_to_judge(objects: list[Json], said: str) -> None:
-    assert names(*objects) == [said]
+def test_nothing_to_judge(objects: list[Json], output: str) -> None:
+    assert names(*objects) == [output]
 
 
 def test_pods_that_are_not_asked_for_are_not_counted() -> None:
@@ -91,7 +91,7 @@ def test_pods_that_are_not_asked_for_are_not_counted() -> None:
 
 
 def test_missing_services_matter_only_to_pods_without_constraints() -> None:
-    said = "no Services in what was read: default constraints select by the pods' owners alone"
-    assert said not in names(SPREAD, arguments=("--defaults",))
-    assert said not in names(pod_json("p", schedulerName="other"), arguments=("--defaults",))
-    assert said in names(SPREAD, pod_json("q"), arguments=("--defaults",))
+    output = "no Services in what was read: default constraints select by the pods' owners alone"
+    assert output not in names(SPREAD, arguments=("--defaults",))
+    assert output not in names(pod_json("p", schedulerName="other"), arguments=("--defaults",))
+    assert output in names(SPREAD, pod_json("q"), arguments=("--defaults",))

@@ -85,16 +85,16 @@ def run(*arguments: str) -> Result:
 
 def cluster(*arguments: str) -> Any:
     """Return the cluster of a report without notes on stderr."""
-    found = run(*arguments, "-o", "json")
-    assert (found.exit_code, found.stderr) == (0, ""), found.output
-    return json.loads(found.stdout)["cluster"]
+    result = run(*arguments, "-o", "json")
+    assert (result.exit_code, result.stderr) == (0, ""), result.output
+    return json.loads(result.stdout)["cluster"]
 
 
 def test_a_live_cluster(server: Routed) -> None:
-    found = cluster("check")
-    assert found.pop("readAt").startswith(READ_AT)
-    known = ("context", "name", "nameSource", "uid", "serverVersion", "namespace", "nodeCount", "zoneCount")
-    assert [found[name] for name in known] == [
+    actual = cluster("check")
+    assert actual.pop("readAt").startswith(READ_AT)
+    fields = ("context", "name", "nameSource", "uid", "serverVersion", "namespace", "nodeCount", "zoneCount")
+    assert [actual[name] for name in fields] == [
         "prod-eu",
         "eu-1",
         "kubeconfig",
@@ -109,9 +109,9 @@ def test_a_live_cluster(server: Routed) -> None:
 
 def test_explain_says_the_same(server: Routed) -> None:
     assert server.url
-    found, explained = cluster("check"), cluster("explain", "pod/web-1")
+    actual, explained = cluster("check"), cluster("explain", "pod/web-1")
     names = ("context", "name", "nameSource", "uid", "serverVersion", "namespace")
-    assert [found[name] for name in names] == [explained[name] for name in names]
+    assert [actual[name] for name in names] == [explained[name] for name in names]
     assert explained["readAt"].startswith(READ_AT)
     second = run("explain", "pod/web-1").stdout.splitlines()[1]
     assert second.startswith(f"prod-eu  Kubernetes 1.37.1  1 pod, 1 node in 1 zone  {READ_AT}")
@@ -127,14 +127,14 @@ def test_the_first_line_of_a_table(server: Routed) -> None:
 
 def test_a_name_that_is_given(server: Routed) -> None:
     assert server.url
-    found = cluster("check", "--cluster-name", "mine")
-    assert (found["context"], found["name"], found["nameSource"]) == ("prod-eu", "mine", "flag")
+    actual = cluster("check", "--cluster-name", "mine")
+    assert (actual["context"], actual["name"], actual["nameSource"]) == ("prod-eu", "mine", "flag")
 
 
 def test_another_server_has_no_name(server: Routed) -> None:
-    found = cluster("check", "--server", server.url)
-    assert not {"context", "name", "nameSource"} & set(found)
-    assert (found["uid"], found["serverVersion"]) == ("1b4e28ba", "1.37.1")
+    actual = cluster("check", "--server", server.url)
+    assert not {"context", "name", "nameSource"} & set(actual)
+    assert (actual["uid"], actual["serverVersion"]) == ("1b4e28ba", "1.37.1")
     assert cluster("check", "--server", server.url, "--cluster-name", "mine")["name"] == "mine"
 
 
@@ -144,9 +144,9 @@ def test_another_server_has_no_name(server: Routed) -> None:
 def test_a_uid_that_cannot_be_read_is_left_out(server: Routed, reply: Reply) -> None:
     """No permission for it is not a reason for another exit status, nor for a line on stderr."""
     server.kube_system = reply
-    found = cluster("check")
-    assert "uid" not in found
-    assert found["name"] == "eu-1"
+    actual = cluster("check")
+    assert "uid" not in actual
+    assert actual["name"] == "eu-1"
 
 
 def test_a_uid_that_does_not_come_is_not_waited_for(server: Routed, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,14 +157,14 @@ def test_a_uid_that_does_not_come_is_not_waited_for(server: Routed, monkeypatch:
 
 def test_the_uid_is_asked_for_beside_the_lists(server: Routed) -> None:
     """Every list waits until it has been asked for: one after the other would never end."""
-    asked = threading.Event()
+    event = threading.Event()
     route = server.next
 
     def wait(request: Request) -> Reply:
         if request.path.endswith("/kube-system"):
-            asked.set()
+            event.set()
         elif request.path != "/version":
-            assert asked.wait(20)
+            assert event.wait(20)
         return route(request)
 
     server.next = wait  # type: ignore[method-assign]
@@ -173,16 +173,16 @@ def test_the_uid_is_asked_for_beside_the_lists(server: Routed) -> None:
 
 def test_names_of_a_kubeconfig_are_data(server: Routed, tmp_path: Path) -> None:
     configure(tmp_path / "config", server, "c\x1b[31m\nevil", "n\u202e<script>")
-    found = cluster("check")
-    assert (found["context"], found["name"]) == ("c\x1b[31m\nevil", "n\u202e<script>")
+    actual = cluster("check")
+    assert (actual["context"], actual["name"]) == ("c\x1b[31m\nevil", "n\u202e<script>")
     assert run("check").stdout.startswith("c\\x1b[31m\\nevil  Kubernetes 1.37.1  ")
 
 
 def test_names_show_no_credentials(server: Routed, tmp_path: Path) -> None:
     """Some tools name a cluster by its address; others have slashes and colons in names, and are left alone."""
     configure(tmp_path / "config", server, "https://jane:secret@eu-1:6443/x", "arn:aws:eks:eu-1:123:cluster/jane@eu")
-    found = cluster("check")
-    assert (found["context"], found["name"]) == ("https://eu-1:6443/x", "arn:aws:eks:eu-1:123:cluster/jane@eu")
+    actual = cluster("check")
+    assert (actual["context"], actual["name"]) == ("https://eu-1:6443/x", "arn:aws:eks:eu-1:123:cluster/jane@eu")
     assert identity("http://token@c").name == "http://c"
 
 

@@ -31,8 +31,8 @@ def write(directory: Path, *objects: Json) -> None:
 
 def manifest(name: str, **fields: Any) -> Json:
     """Return a pod that is not a captured one."""
-    found = pod_json(name, labels={"app": "web"}, constraints=[constraint(selects=OTHER)], **fields)
-    return {**found, "metadata": {key: value for key, value in found["metadata"].items() if key != "uid"}}
+    pod = pod_json(name, labels={"app": "web"}, constraints=[constraint(selects=OTHER)], **fields)
+    return {**pod, "metadata": {key: value for key, value in pod["metadata"].items() if key != "uid"}}
 
 
 def captured(name: str, **fields: Any) -> Json:
@@ -88,11 +88,11 @@ def test_a_default_constraint_is_in_no_manifest(directory: Path) -> None:
         *({**plain, "metadata": {"name": f"q{i}", "labels": {"app": "web"}}} for i in range(5)),
     )
     result = CliRunner().invoke(cli, ["check", "-f", "f", "--defaults", "-o", "json"])
-    found = contract.loaded(result.stdout)["findings"]
+    findings = contract.loaded(result.stdout)["findings"]
     places = {
-        (one["object"]["name"], one["source"]["line"], one["source"]["column"])
-        for one in found
-        if one["path"].startswith("default")
+        (finding["object"]["name"], finding["source"]["line"], finding["source"]["column"])
+        for finding in findings
+        if finding["path"].startswith("default")
     }
     assert ("p", 4, 1) in places
 
@@ -100,18 +100,18 @@ def test_a_default_constraint_is_in_no_manifest(directory: Path) -> None:
 def test_objects_without_a_name(directory: Path) -> None:
     unnamed = {**manifest("x"), "metadata": {"generateName": "p-", "labels": {"app": "web"}}}
     write(directory, unnamed, unnamed)
-    assert [one["line"] for one in sources("-f", "f")] == [1, 2]
+    assert [item["line"] for item in sources("-f", "f")] == [1, 2]
 
 
 def test_the_first_object_of_a_name_counts(directory: Path) -> None:
     malformed = {**manifest("p"), "spec": {"nodeName": 7}}
     write(directory, malformed, {**manifest("p"), "kind": "Node"}, manifest("p"), manifest("p"))
-    assert [one["line"] for one in sources("-f", "f")] == [3]
+    assert [item["line"] for item in sources("-f", "f")] == [3]
 
 
 def test_explain_says_it_too(directory: Path) -> None:
     text, _ = place(SHAPES["brackets"])
     (directory / "f").write_text(text, encoding="utf-8")
     result = CliRunner().invoke(cli, ["explain", "p", "-f", "f", "-o", "json"])
-    (finding,) = (one for one in contract.loaded(result.stdout)["findings"] if one["code"] == "SPR206")
+    (finding,) = (finding for finding in contract.loaded(result.stdout)["findings"] if finding["code"] == "SPR206")
     assert finding["source"] == {"file": "f", "line": 5, "column": 31}

@@ -27,22 +27,22 @@ def report(result: Result) -> Any:
 
 def test_none_of_the_pods_nodes_was_read() -> None:
     """Issue 13, section 8: the skew was 0 and nothing was found."""
-    found = check(*PODS, *OTHER, arguments=("-o", "json", "--fail-on", "never"))
-    assert found.exit_code == 2
+    result = check(*PODS, *OTHER, arguments=("-o", "json", "--fail-on", "never"))
+    assert result.exit_code == 2
     read = "5 bound pods run on nodes not among the 2 nodes that were read (n0, n1, n2 and 2 more)"
-    assert f"{read}: placement is not evaluated" in found.stderr
-    told = report(found)
-    assert told["cluster"]["nodes"] == "none"
-    assert all("domains" not in row and "skew" not in row for row in told["constraints"])
-    assert told["summary"]["pods"] == 5
+    assert f"{read}: placement is not evaluated" in result.stderr
+    reported = report(result)
+    assert reported["cluster"]["nodes"] == "none"
+    assert all("domains" not in row and "skew" not in row for row in reported["constraints"])
+    assert reported["summary"]["pods"] == 5
 
 
 def test_one_pod_on_a_node_that_was_not_read() -> None:
-    found = check(PODS[0], *OTHER)
-    assert found.exit_code == 2
+    result = check(PODS[0], *OTHER)
+    assert result.exit_code == 2
     assert (
         "1 bound pod runs on a node not among the 2 nodes that were read (n0): placement is not evaluated"
-        in found.stderr
+        in result.stderr
     )
 
 
@@ -56,9 +56,9 @@ def test_one_pod_on_a_node_that_was_not_read() -> None:
     ],
 )
 def test_what_says_nothing_about_the_list_of_nodes(objects: list[Json]) -> None:
-    found = check(*objects)
-    assert "placement is not evaluated" not in found.stderr
-    assert found.exit_code != 2
+    result = check(*objects)
+    assert "placement is not evaluated" not in result.stderr
+    assert result.exit_code != 2
 
 
 def test_pods_that_are_not_judged_show_that_nodes_are_missing_too() -> None:

@@ -19,8 +19,8 @@ def directory(tmp_path: Path) -> Path:
     """Return a directory with a manifest in a directory of its own, and links to it."""
     inputs = tmp_path / "in"
     inputs.mkdir()
-    found = (pod_json("p", constraints=[constraint()]), deployment(constraints=[constraint()]))
-    (inputs / "in.json").write_text("\n".join(map(json.dumps, found)), encoding="utf-8")
+    actual = (pod_json("p", constraints=[constraint()]), deployment(constraints=[constraint()]))
+    (inputs / "in.json").write_text("\n".join(map(json.dumps, actual)), encoding="utf-8")
     (tmp_path / "link").symlink_to("in/in.json")
     os.link(inputs / "in.json", tmp_path / "hard")
     (tmp_path / "other").symlink_to("in")

@@ -131,10 +131,10 @@ def test_what_of_a_field_is_written(written: str, place: tuple[int, int], begins
     assert positions.fields([field]) == {field: Position("f", *place)}
     text = json.dumps(YAML(typ="safe").load(written), indent=2)
     (directory / "f").write_text(text, encoding="utf-8")
-    found = positions.fields([field])[field]
-    assert found.line
-    assert found.column
-    assert text.splitlines()[found.line - 1][found.column - 1 :].startswith(begins)
+    actual = positions.fields([field])[field]
+    assert actual.line
+    assert actual.column
+    assert text.splitlines()[actual.line - 1][actual.column - 1 :].startswith(begins)
 
 
 def test_a_file_whose_name_is_no_text(directory: Path) -> None:

@@ -39,12 +39,12 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def write(name: str, *objects: Json) -> None:
     path = Path(name)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join(json.dumps(one) for one in objects) + "\n")
+    path.write_text("\n".join(json.dumps(manifest) for manifest in objects) + "\n")
 
 
 def findings(*arguments: str) -> list[tuple[str, str, int]]:
     report = json.loads(run("check", *arguments, "-o", "json", "--select", "SPR2").stdout)
-    return [(found["code"], found["source"]["file"], found["source"]["line"]) for found in report["findings"]]
+    return [(finding["code"], finding["source"]["file"], finding["source"]["line"]) for finding in report["findings"]]
 
 
 @pytest.mark.usefixtures("directory")
@@ -64,13 +64,13 @@ def test_overlays_with_a_fault_in_either(reverse: bool) -> None:
 @pytest.mark.usefixtures("directory")
 def test_overlays_do_not_share_a_selector_with_themselves() -> None:
     for name, replicas in (("base", 1), ("dev", 2), ("prod", 3)):
-        web, other = (deployment(one, constraints=[constraint()]) for one in ("web", "other"))
+        web, other = (deployment(item, constraints=[constraint()]) for item in ("web", "other"))
         web["spec"]["replicas"] = replicas
         write(f"{name}/web.json", web, *([other] if name == "base" else []))
     report = json.loads(
         run("check", "-f", "base", "-f", "dev", "-f", "prod", "-o", "json", "--select", "SPR314").stdout
     )
-    shared = {(found["object"]["name"], found["values"]["workloads"]) for found in report["findings"]}
+    shared = {(finding["object"]["name"], finding["values"]["workloads"]) for finding in report["findings"]}
     assert shared == {("web", "deploy/other"), ("other", "deploy/web")}
 
 
@@ -105,7 +105,7 @@ def test_equal_manifests_count_once() -> None:
     write("b.json", deployment("web", constraints=[WRONG]))
     report = json.loads(run("check", "-f", ".", "-o", "json").stdout)
     assert report["summary"]["skipped"] == {"repeated": 1}
-    assert [found["source"]["file"] for found in report["findings"]] == ["a.json"]
+    assert [finding["source"]["file"] for finding in report["findings"]] == ["a.json"]
 
 
 @pytest.mark.usefixtures("directory")
@@ -121,14 +121,14 @@ def test_captures_that_contradict_each_other() -> None:
     before, after = (pod_json("web", labels={"rev": rev}, constraints=[GOOD]) for rev in ("r1", "r2"))
     write("before.json", before)
     write("after.json", node_json("a1"), after)
-    said = (
+    output = (
         "error: after.json:2: Pod default/web: another object of this name is in before.json:1, and a cluster has only "
         "one: check captures of one moment and of one cluster"
     )
     for command in ("check", "merge", "unmerge"):
         result = run(command, "-f", "before.json", "-f", "after.json")
         assert result.exit_code == 2
-        assert said in result.stderr.splitlines()
+        assert output in result.stderr.splitlines()
     report = json.loads(run("check", "-f", "before.json", "-f", "after.json", "-o", "json").stdout)
     assert report["summary"]["skipped"] == {"conflicting": 1}
 

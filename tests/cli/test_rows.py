@@ -25,7 +25,7 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def text(objects: Sequence[Json], *arguments: str) -> str:
     """Return what ``check`` prints of objects in a file."""
-    Path("now.json").write_text("\n".join(json.dumps(one) for one in objects))
+    Path("now.json").write_text("\n".join(json.dumps(manifest) for manifest in objects))
     return run("check", "-f", "now.json", "--server-version", "1.37", *arguments).stdout
 
 
@@ -49,14 +49,14 @@ MANY = [*(healthy(f"fine-{index}") for index in range(50)), stale("bad")]
     ],
 )
 def test_show(objects: list[Json], arguments: tuple[str, ...], hidden: int, form: tuple[str, ...]) -> None:
-    found = text(objects, *arguments, *form)
-    rows = [line for line in found.splitlines() if line.startswith("po/")]
+    actual = text(objects, *arguments, *form)
+    rows = [line for line in actual.splitlines() if line.startswith("po/")]
     assert len(rows) == len(objects) - hidden
     if rows:
         assert rows[0].startswith("po/bad ")
-    said = f"; {hidden} row{'' if hidden == 1 else 's'} without findings not shown (--show all)"
-    assert (said in found) is bool(hidden)
-    assert f"{len(objects)} pods, {len(objects)} constraints" in found
+    output = f"; {hidden} row{'' if hidden == 1 else 's'} without findings not shown (--show all)"
+    assert (output in actual) is bool(hidden)
+    assert f"{len(objects)} pods, {len(objects)} constraints" in actual
 
 
 @pytest.mark.usefixtures("directory")
@@ -94,8 +94,8 @@ ON_SOME = [daemon(index) for index in range(0, 200, 2)]
 @pytest.mark.usefixtures("directory")
 def test_the_pods_of_a_daemon_set_are_a_row_a_clause() -> None:
     pods = [daemon(index, pending=index > 190) for index in range(200)]
-    found = text([*pods, *map(node_json, NODES)])
-    assert found.splitlines()[:6] == [
+    actual = text([*pods, *map(node_json, NODES)])
+    assert actual.splitlines()[:6] == [
         "evaluated as Kubernetes 1.37 (from --server-version)  200 pods in 1 workload, 200 nodes in 2 zones",
         "",
         "WORKLOAD   CONSTRAINT                                        PODS   SELECTOR   DOMAINS   SKEW   MAX",
@@ -103,8 +103,8 @@ def test_the_pods_of_a_daemon_set_are_a_row_a_clause() -> None:
         "ds/log     kubernetes.io/hostname ScheduleAnyway              200   -          -            -     1",
         "ds/log     kubernetes.io/hostname podAntiAffinity required    200   merged     -            -     -",
     ]
-    assert found.splitlines()[-1].startswith("200 pods, 3 constraints")
-    assert "SPR3" not in found
+    assert actual.splitlines()[-1].startswith("200 pods, 3 constraints")
+    assert "SPR3" not in actual
 
 
 @pytest.mark.usefixtures("directory")
@@ -113,18 +113,18 @@ def test_the_pods_of_a_daemon_set_are_a_row_a_clause() -> None:
 )
 def test_a_daemon_set_chooses_its_nodes_itself(pods: list[Json]) -> None:
     """Each of its pods may run on one node only, so nobody could spread them better."""
-    found: Any = json.loads(text([*pods, *map(node_json, NODES)], "-o", "json"))
-    assert not [finding for finding in found["findings"] if finding["code"].startswith("SPR3")]
-    assert all("skew" not in row and "domains" not in row for row in found["constraints"])
-    assert all("nodes" not in group for group in found["groups"])
+    document: Any = json.loads(text([*pods, *map(node_json, NODES)], "-o", "json"))
+    assert not [finding for finding in document["findings"] if finding["code"].startswith("SPR3")]
+    assert all("skew" not in row and "domains" not in row for row in document["constraints"])
+    assert all("nodes" not in group for group in document["groups"])
 
 
 @pytest.mark.usefixtures("directory")
 def test_other_pods_count_those_of_a_daemon_set() -> None:
     web = healthy("web", node="b000", labels={"app": "log"})
     web["spec"]["topologySpreadConstraints"][0]["labelSelector"] = selector({"app": "log"})
-    found = json.loads(text([*ON_SOME, web, *map(node_json, NODES)], "-o", "json"))
-    (row,) = [row for row in found["constraints"] if row["workload"]["kind"] == "Pod"]
+    document = json.loads(text([*ON_SOME, web, *map(node_json, NODES)], "-o", "json"))
+    (row,) = [row for row in document["constraints"] if row["workload"]["kind"] == "Pod"]
     assert row["topologyKey"] == ZONE
     assert {domain["value"]: domain["matchNum"] for domain in row["domains"]} == {"a": 100, "b": 1}
 
@@ -132,8 +132,8 @@ def test_other_pods_count_those_of_a_daemon_set() -> None:
 @pytest.mark.usefixtures("directory")
 def test_pods_of_a_daemon_set_that_differ_are_told_once() -> None:
     pods = [daemon(index, stored=[] if index < 20 else None) for index in range(200)]
-    found = json.loads(text([*pods, *map(node_json, NODES)], "-o", "json"))
-    assert len(found["constraints"]) == 5
-    counts = {finding["code"]: finding["podCount"] for finding in found["findings"]}
+    document = json.loads(text([*pods, *map(node_json, NODES)], "-o", "json"))
+    assert len(document["constraints"]) == 5
+    counts = {finding["code"]: finding["podCount"] for finding in document["findings"]}
     assert (counts["SPR103"], counts["SPR105"]) == (20, 20)
-    assert len({(finding["code"], finding["path"]) for finding in found["findings"]}) == len(found["findings"])
+    assert len({(finding["code"], finding["path"]) for finding in document["findings"]}) == len(document["findings"])

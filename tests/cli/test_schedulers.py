@@ -62,8 +62,11 @@ BY_FILE = ("--scheduler-config", "scheduler.yaml")
 
 
 def rows(result: Result) -> list[tuple[str, str, bool]]:
-    found = json.loads(result.stdout)["constraints"]
-    return [(one["path"], one["topologyKey"].rpartition("/")[2], one["default"]) for one in found]
+    constraints = json.loads(result.stdout)["constraints"]
+    return [
+        (constraint["path"], constraint["topologyKey"].rpartition("/")[2], constraint["default"])
+        for constraint in constraints
+    ]
 
 
 @pytest.mark.parametrize(
@@ -91,13 +94,13 @@ def test_services_are_not_read_unless_asked_for() -> None:
     broken = {**SERVICE, "spec": {"selector": []}}
     silent = json.loads(check(web("p"), broken, arguments=("-o", "json")).stdout)
     assert silent["summary"]["skipped"] == {"unknownKind": 1}
-    asked = check(web("p"), broken, replica_set(), arguments=("-o", "json", "--defaults"))
-    assert asked.exit_code == 2
-    assert "Service default/web: spec.selector: expected object, got array" in asked.stderr
+    result = check(web("p"), broken, replica_set(), arguments=("-o", "json", "--defaults"))
+    assert result.exit_code == 2
+    assert "Service default/web: spec.selector: expected object, got array" in result.stderr
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "output"),
     [
         pytest.param(("--defaults", *BY_FILE), "--defaults and --scheduler-config", id="both"),
         pytest.param(("--scheduler-config", "-"), "cannot both be standard input", id="standard input twice"),
@@ -105,13 +108,13 @@ def test_services_are_not_read_unless_asked_for() -> None:
     ],
 )
 @pytest.mark.parametrize("command", ["check", "explain"])
-def test_usage_errors_are_one_line(command: str, arguments: tuple[str, ...], said: str) -> None:
+def test_usage_errors_are_one_line(command: str, arguments: tuple[str, ...], output: str) -> None:
     names = ("web-1",) if command == "explain" else ()
     result = run(command, "-f", "-", *names, *arguments, stdin=json.dumps(web("web-1")))
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith("error: ")
     assert result.stderr.count("\n") == 1
-    assert said in result.stderr
+    assert output in result.stderr
 
 
 def test_every_fault_of_a_configuration_is_told_with_its_line() -> None:
@@ -136,7 +139,7 @@ def test_an_owner_that_is_not_in_the_files_is_a_problem() -> None:
     owners = [web(f"p{number}") for number in range(2)]
     result = check(*owners, pod_json("bare"), SERVICE, *NODES, arguments=("-o", "json", "--defaults"))
     assert result.exit_code == 2
-    assert {one["workload"]["name"] for one in json.loads(result.stdout)["constraints"]} == {"bare"}
+    assert {constraint["workload"]["name"] for constraint in json.loads(result.stdout)["constraints"]} == {"bare"}
     assert (
         "error: default constraints are not known of the pods of ReplicaSet/web-1: their selectors could not be read"
         in result.stderr.splitlines()
@@ -144,13 +147,13 @@ def test_an_owner_that_is_not_in_the_files_is_a_problem() -> None:
 
 
 def test_a_capture_without_services_is_told() -> None:
-    said = "no Services in what was read: default constraints select by the pods' owners alone"
-    without = [one for one in CLUSTER if one is not SERVICE]
+    output = "no Services in what was read: default constraints select by the pods' owners alone"
+    without = [manifest for manifest in CLUSTER if manifest is not SERVICE]
     result = check(*without, arguments=("--defaults",))
     assert result.exit_code == 0
-    assert said in result.stderr.splitlines()
-    assert said not in check(*CLUSTER, arguments=("--defaults",)).stderr
-    assert said not in check(*without).stderr
+    assert output in result.stderr.splitlines()
+    assert output not in check(*CLUSTER, arguments=("--defaults",)).stderr
+    assert output not in check(*without).stderr
 
 
 def test_a_list_without_defaults_needs_no_services() -> None:
@@ -164,17 +167,19 @@ def test_a_list_without_defaults_needs_no_services() -> None:
 def test_pods_of_a_profile_are_placed_by_a_known_scheduler() -> None:
     own = web("p", constraints=[constraint()], schedulerName="second")
     unknown = web("q", constraints=[constraint()], schedulerName="third")
-    asked = check(own, unknown, *NODES, arguments=("-o", "json", *BY_FILE))
-    by_pod = {one["pods"][0]: "nodes" in one for one in json.loads(asked.stdout)["groups"]}
+    result = check(own, unknown, *NODES, arguments=("-o", "json", *BY_FILE))
+    by_pod = {group["pods"][0]: "nodes" in group for group in json.loads(result.stdout)["groups"]}
     assert by_pod == {"p": True, "q": False}
     silent = json.loads(check(own, unknown, *NODES, arguments=("-o", "json")).stdout)["groups"]
-    assert ["nodes" in one for one in silent] == [False, False]
+    assert ["nodes" in item for item in silent] == [False, False]
 
 
 def test_what_people_are_shown(golden: Golden) -> None:
     arguments = ("--server-version", "1.37", *BY_FILE)
-    shown = check(*CLUSTER, arguments=(*arguments, "-o", "wide"))
-    golden(GOLDEN / "defaults.wide.txt", shown.stdout)
-    explained = run("explain", "deploy/web", "-f", "-", *arguments, stdin="\n".join(json.dumps(one) for one in CLUSTER))
+    displayed = check(*CLUSTER, arguments=(*arguments, "-o", "wide"))
+    golden(GOLDEN / "defaults.wide.txt", displayed.stdout)
+    explained = run(
+        "explain", "deploy/web", "-f", "-", *arguments, stdin="\n".join(json.dumps(manifest) for manifest in CLUSTER)
+    )
     assert explained.exit_code == 0, explained.stderr
     golden(GOLDEN / "defaults.explain.txt", explained.stdout)

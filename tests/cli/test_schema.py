@@ -40,9 +40,9 @@ def test_the_reports_schema_is_the_default() -> None:
 
 def test_an_unknown_kind_is_told_the_known_ones() -> None:
     result = run("schema", "Report")
-    known = ", ".join(schemas.KINDS)
+    kinds = ", ".join(schemas.KINDS)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == f'error: no schema of kind "Report": there are {known}\n'
+    assert result.stderr == f'error: no schema of kind "Report": there are {kinds}\n'
 
 
 @pytest.mark.parametrize("kind", schemas.KINDS)

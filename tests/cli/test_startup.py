@@ -27,10 +27,10 @@ def imported(*arguments: str) -> set[str]:
 def test_summaries_are_those_of_the_commands() -> None:
     context = click.Context(cli)
     commands = {name: cli.get_command(context, name) for name in cli.list_commands(context)}
-    told, own = click.HelpFormatter(width=1000), click.HelpFormatter(width=1000)
-    cli.format_commands(context, told)
-    click.Group(commands={name: found for name, found in commands.items() if found}).format_commands(context, own)
-    assert told.getvalue() == own.getvalue()
+    reported, own = click.HelpFormatter(width=1000), click.HelpFormatter(width=1000)
+    cli.format_commands(context, reported)
+    click.Group(commands={name: command for name, command in commands.items() if command}).format_commands(context, own)
+    assert reported.getvalue() == own.getvalue()
 
 
 @pytest.mark.parametrize(

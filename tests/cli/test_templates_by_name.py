@@ -23,7 +23,9 @@ QUIET: Json = {**ROLLOUT["metadata"], "annotations": {"kubectl-spread/ignore": "
 
 def found(*objects: Json, arguments: tuple[str, ...]) -> list[tuple[str, str]]:
     """Return the code and the kind of the object of every finding."""
-    return [(one["code"], one["object"]["kind"]) for one in report(*objects, arguments=arguments)["findings"]]
+    return [
+        (finding["code"], finding["object"]["kind"]) for finding in report(*objects, arguments=arguments)["findings"]
+    ]
 
 
 @pytest.mark.parametrize(
@@ -48,10 +50,10 @@ def test_a_template_is_asked_for_by_every_name(objects: list[Json], argument: st
 
 @pytest.mark.parametrize("objects", [[ROLLOUT], [OWNED]])
 def test_explain_tells_why_there_are_no_pods(objects: list[Json]) -> None:
-    text = "\n".join(json.dumps(one) for one in objects)
+    text = "\n".join(json.dumps(manifest) for manifest in objects)
     answer = run("explain", "rs/web-1", "-f", "-", "-o", "json", stdin=text)
     assert answer.exit_code == 0
-    assert [one["code"] for one in json.loads(answer.stdout)["findings"]] == ["SPR202"]
+    assert [finding["code"] for finding in json.loads(answer.stdout)["findings"]] == ["SPR202"]
 
 
 def test_a_revision_that_wants_no_pods_has_nothing_to_tell() -> None:

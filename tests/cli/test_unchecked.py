@@ -36,8 +36,8 @@ def run(command: str, *arguments: str, stdin: str = "") -> tuple[int, str, list[
     named = ["web"] if command == "explain" else []
     result = CliRunner().invoke(cli, [command, *named, *arguments], input=stdin)
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    said = [line for line in result.stderr.splitlines() if not line.startswith("evaluated as")]
-    return result.exit_code, result.stdout, said
+    output = [line for line in result.stderr.splitlines() if not line.startswith("evaluated as")]
+    return result.exit_code, result.stdout, output
 
 
 def checked(*arguments: str, stdin: str = "") -> Any:
@@ -74,9 +74,9 @@ def repository(tmp_path: Path) -> Path:
     ],
 )
 def test_an_api_error_that_was_saved(command: str, text: str, place: str) -> None:
-    status, stdout, said = run(command, "-f", "-", stdin=text)
+    status, stdout, output = run(command, "-f", "-", stdin=text)
     assert (status, stdout) == (2, "")
-    assert said[0] == f"error: {place}{API_ERROR.removeprefix('Status: ')}"
+    assert output[0] == f"error: {place}{API_ERROR.removeprefix('Status: ')}"
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -85,9 +85,9 @@ def test_what_the_api_sends_without_specs(command: str, kind: str) -> None:
     """A table has rows, and a list of metadata has pods by name, but nothing in them can be checked."""
     rows = [{"object": {"kind": "PartialObjectMetadata"}}]
     text = json.dumps({"apiVersion": "meta.k8s.io/v1", "kind": kind, "rows": rows, "items": [{"metadata": {}}]})
-    status, stdout, said = run(command, "-f", "-", stdin=text)
+    status, stdout, output = run(command, "-f", "-", stdin=text)
     assert (status, stdout) == (2, "")
-    assert "this holds no specs, so there is nothing to check; save the objects with -o json" in said[0]
+    assert "this holds no specs, so there is nothing to check; save the objects with -o json" in output[0]
 
 
 @pytest.mark.parametrize("form", ["table", "json", "sarif", "github"])
@@ -98,9 +98,9 @@ def test_an_api_error_is_2_in_every_format(form: str) -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("text", ["", "\n \n", "# nothing but words\n"])
 def test_standard_input_without_objects(command: str, text: str) -> None:
-    status, _, said = run(command, "-f", "-", stdin=text)
+    status, _, output = run(command, "-f", "-", stdin=text)
     assert status == 2
-    assert said[0].startswith(("error: STDIN: empty", "error: error reading [-]: there are no Kubernetes objects"))
+    assert output[0].startswith(("error: STDIN: empty", "error: error reading [-]: there are no Kubernetes objects"))
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -108,18 +108,18 @@ def test_empty_standard_input_beside_a_capture(command: str, tmp_path: Path) -> 
     """The manifests of a pipe that failed are missing, whatever the other files hold."""
     capture = tmp_path / "capture.json"
     capture.write_text(POD)
-    status, _, said = run(command, "-f", "-", "-f", str(capture))
+    status, _, output = run(command, "-f", "-", "-f", str(capture))
     assert status == 2
-    assert "error: STDIN: empty, so there is nothing to check (did the command that wrote it fail?)" in said
+    assert "error: STDIN: empty, so there is nothing to check (did the command that wrote it fail?)" in output
 
 
 def test_an_empty_file_that_is_named(tmp_path: Path) -> None:
     path = tmp_path / "rendered.yaml"
     path.touch()
     for arguments in (("-f", str(path)), ("--manifests", str(path))):
-        status, stdout, said = run("check", *arguments)
-        assert (status, stdout, len(said)) == (2, "", 1)
-        assert said[0].startswith(f"error: {path}: empty")
+        status, stdout, output = run("check", *arguments)
+        assert (status, stdout, len(output)) == (2, "", 1)
+        assert output[0].startswith(f"error: {path}: empty")
 
 
 def test_a_file_of_comments_beside_others_is_no_fault(tmp_path: Path) -> None:
@@ -133,26 +133,26 @@ def test_a_file_of_comments_beside_others_is_no_fault(tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_directory_without_manifests(command: str, tmp_path: Path) -> None:
     (tmp_path / "readme.txt").write_text("words")
-    status, stdout, said = run(command, "-f", str(tmp_path))
+    status, stdout, output = run(command, "-f", str(tmp_path))
     assert (status, stdout) == (2, "")
-    assert said == [f"error: error reading [{tmp_path}]: recognized file extensions are [.json .yaml .yml]"]
+    assert output == [f"error: error reading [{tmp_path}]: recognized file extensions are [.json .yaml .yml]"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_directory_without_kubernetes_objects(command: str, tmp_path: Path) -> None:
     (tmp_path / "values.yaml").write_text(VALUES)
     (tmp_path / "blank.yaml").touch()
-    status, _, said = run(command, "-f", str(tmp_path))
+    status, _, output = run(command, "-f", str(tmp_path))
     assert status == 2
-    assert f"error: error reading [{tmp_path}]: there are no Kubernetes objects in any file" in said
+    assert f"error: error reading [{tmp_path}]: there are no Kubernetes objects in any file" in output
 
 
 def test_other_kinds_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "settings.yaml"
     path.write_text(CONFIG_MAP)
     for arguments in (("-f", str(path)), ("--manifests", str(path))):
-        said = "no pods or pod templates in 1 file (1 object of another kind)"
-        assert run("check", *arguments) == (0, "", [said])
+        output = "no pods or pod templates in 1 file (1 object of another kind)"
+        assert run("check", *arguments) == (0, "", [output])
     path.write_text(f"{CONFIG_MAP}---\n{CONFIG_MAP}---\napiVersion: v1\nkind: Node\nmetadata: {{name: a}}\n")
     assert run("check", "-f", str(path)) == (0, "", ["no pods or pod templates in 1 file (3 objects of other kinds)"])
 
@@ -161,17 +161,17 @@ def test_a_repository_with_other_files(repository: Path) -> None:
     counted = "no pods or pod templates in 6 files (1 object of another kind; not Kubernetes objects: 5 documents)"
     assert run("check", "-R", "-f", str(repository)) == (0, "", [counted])
     (repository / "pod.json").write_text(POD)
-    status, stdout, said = run("check", "-R", "-f", str(repository))
-    assert (status, said) == (0, [])
+    status, stdout, output = run("check", "-R", "-f", str(repository))
+    assert (status, output) == (0, [])
     assert stdout.splitlines()[-1].endswith("skipped: 5 not Kubernetes objects, 1 of other kinds")
     report = checked("-R", "-f", str(repository))
     assert report["summary"]["skipped"] == {"notKubernetes": 5, "unknownKind": 1}
 
 
 def test_what_is_no_object_is_left_out_of_the_merge(repository: Path) -> None:
-    status, stdout, said = run("merge", "-R", "-f", str(repository))
+    status, stdout, output = run("merge", "-R", "-f", str(repository))
     assert (status, stdout) == (0, CONFIG_MAP)
-    assert said == ["left out, as not Kubernetes objects: 5 documents"]
+    assert output == ["left out, as not Kubernetes objects: 5 documents"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -180,9 +180,9 @@ def test_what_is_no_object_is_an_error_where_it_is_named(command: str, name: str
     """Also where its directory is named too."""
     path = repository / name
     for arguments in (("-f", str(path)), ("-R", "-f", str(repository), "-f", str(path))):
-        status, _, said = run(command, *arguments)
+        status, _, output = run(command, *arguments)
         assert status == 2
-        assert f"error: {path}:1: not a Kubernetes object, which has apiVersion and kind" in said
+        assert f"error: {path}:1: not a Kubernetes object, which has apiVersion and kind" in output
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -192,28 +192,28 @@ def test_a_helm_template(command: str, template: str, tmp_path: Path) -> None:
     path = tmp_path / "deployment.yaml"
     path.write_text(template)
     for named in (path, tmp_path):
-        status, stdout, said = run(command, "-f", str(named))
+        status, stdout, output = run(command, "-f", str(named))
         assert (status, stdout) == (2, "")
-        assert said[0].startswith(f"error: {path}:")
-        assert said[0].endswith(HINT)
+        assert output[0].startswith(f"error: {path}:")
+        assert output[0].endswith(HINT)
 
 
 def test_broken_yaml_is_no_helm_template(tmp_path: Path) -> None:
     (tmp_path / "broken.yaml").write_text("a: [\n")
-    status, _, said = run("check", "-f", str(tmp_path))
+    status, _, output = run("check", "-f", str(tmp_path))
     assert status == 2
-    assert said[0].startswith(f"error: {tmp_path / 'broken.yaml'}:")
-    assert HINT not in said[0]
+    assert output[0].startswith(f"error: {tmp_path / 'broken.yaml'}:")
+    assert HINT not in output[0]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_kinds_that_do_not_exist(command: str) -> None:
     text = "apiVersion: v1\nkind: Deployment\nmetadata: {name: web}\n---\napiVersion: apps/v1\nkind: Deploymnet\n"
-    status, stdout, said = run(command, "-f", "-", stdin=text)
+    status, stdout, output = run(command, "-f", "-", stdin=text)
     assert (status, stdout) == (2, "")
     group = '"Deployment" is not a kind of v1; did you mean "apiVersion: apps/v1"?'
     kind = '"Deploymnet" is not a kind of apps/v1; did you mean "kind: Deployment"?'
-    assert said[:2] == [
+    assert output[:2] == [
         f"error: STDIN:1: Deployment default/web: apiVersion: {group}",
         f"error: STDIN:6: Deploymnet: kind: {kind}",
     ]
@@ -221,6 +221,6 @@ def test_kinds_that_do_not_exist(command: str) -> None:
 
 def test_a_kind_in_a_list_that_does_not_exist() -> None:
     text = json.dumps({"apiVersion": "v1", "kind": "DeploymentList", "items": [{"metadata": {"name": "web"}}]})
-    status, _, said = run("check", "-f", "-", stdin=text)
+    status, _, output = run("check", "-f", "-", stdin=text)
     assert status == 2
-    assert 'items[0].apiVersion: "Deployment" is not a kind of v1; did you mean "apiVersion: apps/v1"?' in said[0]
+    assert 'items[0].apiVersion: "Deployment" is not a kind of v1; did you mean "apiVersion: apps/v1"?' in output[0]

@@ -32,8 +32,8 @@ COMMANDS = [
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
     """Return a directory with a file to read."""
-    found = (pod_json("p", constraints=[constraint()]), deployment(constraints=[constraint()]))
-    (tmp_path / "cluster.json").write_text("\n".join(map(json.dumps, found)), encoding="utf-8")
+    actual = (pod_json("p", constraints=[constraint()]), deployment(constraints=[constraint()]))
+    (tmp_path / "cluster.json").write_text("\n".join(map(json.dumps, actual)), encoding="utf-8")
     return tmp_path
 
 
@@ -48,8 +48,8 @@ def written(directory: Path, arguments: tuple[str, ...], redirection: str) -> tu
 @pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize("arguments", COMMANDS)
 def test_a_full_device(directory: Path, arguments: tuple[str, ...]) -> None:
-    said = "error: cannot write to standard output: No space left on device"
-    assert written(directory, arguments, f">{FULL}") == (2, said)
+    output = "error: cannot write to standard output: No space left on device"
+    assert written(directory, arguments, f">{FULL}") == (2, output)
 
 
 @pytest.mark.parametrize("arguments", COMMANDS)
@@ -80,11 +80,11 @@ def both(directory: Path, arguments: tuple[str, ...], redirection: str, reader: 
         command, cwd=directory, check=False, stdout=subprocess.PIPE, stderr=write, text=True, timeout=60
     )
     os.close(write)
-    said = b""
+    output = b""
     if reader:
         with os.fdopen(read, "rb") as file:
-            said = file.read()
-    return done.returncode, done.stdout, said.decode()
+            output = file.read()
+    return done.returncode, done.stdout, output.decode()
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
@@ -93,8 +93,8 @@ def both(directory: Path, arguments: tuple[str, ...], redirection: str, reader: 
 def test_a_broken_stderr_loses_no_data(directory: Path, arguments: tuple[str, ...], broken: str) -> None:
     """Nor does it change the exit status."""
     (directory / "broken.json").write_text("{", encoding="utf-8")
-    status, data, said = both(directory, arguments, "", reader=True)
-    assert said
+    status, data, output = both(directory, arguments, "", reader=True)
+    assert output
     assert both(directory, arguments, BROKEN[broken], reader=False) == (status, data, "")
 
 

@@ -36,7 +36,7 @@ POLICY = "NodeInclusionPolicyInPodTopologySpread"
 
 
 def check(*objects: Json, arguments: tuple[str, ...] = (), command: str = "check") -> Result:
-    stdin = "\n".join(json.dumps(one) for one in objects)
+    stdin = "\n".join(json.dumps(manifest) for manifest in objects)
     result = CliRunner().invoke(cli, [command, "-f", "-", *arguments], input=stdin)
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result
@@ -47,11 +47,11 @@ def report(*objects: Json, arguments: tuple[str, ...] = ()) -> Any:
 
 
 def codes(*objects: Json, arguments: tuple[str, ...] = ()) -> set[str]:
-    return {found["code"] for found in report(*objects, arguments=(*arguments, "--select", "SPR4"))["findings"]}
+    return {finding["code"] for finding in report(*objects, arguments=(*arguments, "--select", "SPR4"))["findings"]}
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "output"),
     [
         pytest.param(("--from", "1.x"), '--from: "1.x" is not a Kubernetes version (write 1.37)', id="--from"),
         pytest.param(("--to", "2.0"), '--to: "2.0" is not a Kubernetes version (write 1.37)', id="--to"),
@@ -87,10 +87,10 @@ def codes(*objects: Json, arguments: tuple[str, ...] = ()) -> set[str]:
     ],
 )
 @pytest.mark.parametrize("command", ["check", "explain"])
-def test_usage_errors(arguments: tuple[str, ...], said: str, command: str) -> None:
+def test_usage_errors(arguments: tuple[str, ...], output: str, command: str) -> None:
     result = check(STORED, arguments=(*(["web-1"] if command == "explain" else []), *arguments), command=command)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith(f"error: {said}")
+    assert result.stderr.startswith(f"error: {output}")
     assert result.stderr.count("\n") == 1
 
 
@@ -156,9 +156,9 @@ def test_an_empty_selector_counts_from_1_38_on() -> None:
     assert [domain["matchNum"] for domain in after["domains"]] == [4, 1, 0]
     assert (before["next"]["allowed"], after["next"]["allowed"]) == (["a", "b", "c"], ["c"])
     assert after["selfMatchNum"] == 1
-    found = report(*EMPTY, arguments=("--from", "1.37", "--to", "1.38", "--select", "SPR406"))["findings"]
-    assert len(found) == 2
-    for finding in found:
+    findings = report(*EMPTY, arguments=("--from", "1.37", "--to", "1.38", "--select", "SPR406"))["findings"]
+    assert len(findings) == 2
+    for finding in findings:
         assert "1.38 counts a=4 b=1 c=0" in finding["message"]
         assert finding["message"].endswith("new pods can no longer go to a, b")
 
@@ -215,14 +215,14 @@ def test_a_template_that_stops_working_is_an_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("gates", "found"),
+    ("gates", "actual_set"),
     [
         pytest.param("", {"SPR404"}, id="defaults"),
         pytest.param("MatchLabelKeysInPodTopologySpreadSelectorMerge=false", set(), id="a gate that only 1.34 knows"),
     ],
 )
-def test_gates_apply_to_the_other_minor(gates: str, found: set[str]) -> None:
-    assert codes(TWICE, arguments=("--from", "1.33", "--to", "1.34", "--feature-gates", gates)) == found
+def test_gates_apply_to_the_other_minor(gates: str, actual_set: set[str]) -> None:
+    assert codes(TWICE, arguments=("--from", "1.33", "--to", "1.34", "--feature-gates", gates)) == actual_set
 
 
 def test_a_gate_that_the_other_minor_has_locked_is_left_to_this_one() -> None:
@@ -231,11 +231,11 @@ def test_a_gate_that_the_other_minor_has_locked_is_left_to_this_one() -> None:
     ]
     taint = {"key": "dedicated", "value": "db", "effect": "NoSchedule"}
     nodes = [node_json("a1"), node_json("b1"), node_json("c1", taints=[taint])]
-    asked = ("--from", "1.32", "--to", "1.33", "--feature-gates", f"{POLICY}=false")
-    assert codes(*pods, *nodes, arguments=asked) == {"SPR406"}
+    flags = ("--from", "1.32", "--to", "1.33", "--feature-gates", f"{POLICY}=false")
+    assert codes(*pods, *nodes, arguments=flags) == {"SPR406"}
     # And the other way round.
-    asked = ("--from", "1.33", "--to", "1.32", "--feature-gates", f"{POLICY}=false")
-    assert codes(*pods, *nodes, arguments=asked) == {"SPR406"}
+    flags = ("--from", "1.33", "--to", "1.32", "--feature-gates", f"{POLICY}=false")
+    assert codes(*pods, *nodes, arguments=flags) == {"SPR406"}
     assert codes(*pods, *nodes, arguments=("--from", "1.32", "--to", "1.33")) == set()
 
 
@@ -271,8 +271,8 @@ def test_a_bare_pod_that_is_refused_again_is_an_error() -> None:
     assert check(STORED).exit_code == 0
     result = check(STORED, arguments=("--recreate", "-o", "json"))
     assert result.exit_code == 1
-    (found,) = json.loads(result.stdout)["findings"]
-    assert (found["code"], found["severity"], found["pods"]) == ("SPR207", "error", ["web-1"])
+    (actual,) = json.loads(result.stdout)["findings"]
+    assert (actual["code"], actual["severity"], actual["pods"]) == ("SPR207", "error", ["web-1"])
     owned = {
         **STORED,
         "metadata": {**STORED["metadata"], "ownerReferences": [{"kind": "Job", "name": "x", "controller": True}]},
@@ -290,9 +290,9 @@ def test_pods_are_counted_where_their_term_has_no_row() -> None:
 def test_the_annotation_of_a_pod_silences_a_finding_on_a_term_without_keys() -> None:
     broken = affinity("podAntiAffinity", term(selects=selector(None, requirement("app"))))
     ignoring = {"annotations": {"kubectl-spread/ignore": "SPR2,SPR401"}}
-    found = report(pod_json(affinity=broken, node="a1", metadata=ignoring), arguments=("--recreate",))
-    assert found["findings"] == []
-    assert found["summary"]["silenced"] > 0
+    actual = report(pod_json(affinity=broken, node="a1", metadata=ignoring), arguments=("--recreate",))
+    assert actual["findings"] == []
+    assert actual["summary"]["silenced"] > 0
 
 
 def test_explain_answers_the_same_questions() -> None:

@@ -27,8 +27,8 @@ def test_files_do_not_change(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", sorted(set(NAMES) - WATCHED))
 def test_formats_that_cannot_be_watched(form: str) -> None:
-    said = f"error: --watch: -o {form} cannot be watched: choose json, name, table, wide\n"
-    assert watch("-o", form) == (2, "", said)
+    output = f"error: --watch: -o {form} cannot be watched: choose json, name, table, wide\n"
+    assert watch("-o", form) == (2, "", output)
 
 
 @pytest.mark.parametrize(

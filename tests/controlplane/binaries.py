@@ -110,8 +110,8 @@ def _kubernetes_module(version: str) -> str:
     with tempfile.TemporaryDirectory() as scratch:
         directory = Path(scratch)
         (directory / "go.mod").write_text("module download\n", encoding="utf-8")
-        found = json.loads(_go("mod", "download", "-json", module, cwd=directory))
-    upstream = Path(found["GoMod"]).read_text(encoding="utf-8")
+        document = json.loads(_go("mod", "download", "-json", module, cwd=directory))
+    upstream = Path(document["GoMod"]).read_text(encoding="utf-8")
     # Exactly v0.0.0: v0.0.0-<date> is a real version, of a module released on its own.
     unreleased = r"^\s*(k8s\.io/\S+) v0\.0\.0(?!-)"
     staging = sorted(set(re.findall(unreleased, upstream, flags=re.MULTILINE)))

@@ -125,10 +125,10 @@ class ApiClient:
     def _resource(self, api_version: str, kind: str) -> _Resource:
         """Return how the apiserver spells a kind in paths, asked once per group and version."""
         if (api_version, kind) not in self._resources:
-            for found in self.get(_group_path(api_version))["resources"]:
-                if "/" not in found["name"]:
-                    resource = _Resource(found["name"], found["namespaced"])
-                    self._resources[api_version, found["kind"]] = resource
+            for actual_resource in self.get(_group_path(api_version))["resources"]:
+                if "/" not in actual_resource["name"]:
+                    resource = _Resource(actual_resource["name"], actual_resource["namespaced"])
+                    self._resources[api_version, actual_resource["kind"]] = resource
         return self._resources[api_version, kind]
 
 

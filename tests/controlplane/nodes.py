@@ -34,12 +34,12 @@ def node(name: str, zone: str, labels: Mapping[str, str | None]) -> dict[str, An
         "kubernetes.io/os": "linux",
         "kubernetes.io/arch": "amd64",
     }
-    wanted = {key: value for key, value in {**standard, **labels}.items() if value is not None}
+    expected = {key: value for key, value in {**standard, **labels}.items() if value is not None}
     capacity = {"cpu": "64", "memory": "256Gi", "ephemeral-storage": "1Ti", "pods": "500"}
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": name, "labels": wanted},
+        "metadata": {"name": name, "labels": expected},
         "status": {
             "capacity": capacity,
             "allocatable": capacity,

@@ -71,7 +71,7 @@ def test_a_deployment_spreads_over_the_zones(control_plane: ControlPlane, namesp
     control_plane.apply(deployment(namespace, replicas=6))
     control_plane.kubectl("rollout", "status", "deployment/web", "-n", namespace, "--timeout=60s")
     pods = control_plane.api.get(f"/api/v1/namespaces/{namespace}/pods")["items"]
-    zones = Counter(found["spec"]["nodeName"][0] for found in pods)
+    zones = Counter(pod["spec"]["nodeName"][0] for pod in pods)
     assert zones == {"a": 2, "b": 2, "c": 2}
 
 
@@ -84,8 +84,8 @@ def test_the_scheduler_logs_why_it_refuses(control_plane: ControlPlane, namespac
     control_plane.apply(pod("second", namespace, topologySpreadConstraints=[honest], **only_a))
 
     def refused() -> bool:
-        found = control_plane.api.get(f"/api/v1/namespaces/{namespace}/pods/second")
-        conditions = found["status"].get("conditions", [])
+        response = control_plane.api.get(f"/api/v1/namespaces/{namespace}/pods/second")
+        conditions = response["status"].get("conditions", [])
         return any(condition.get("reason") == "Unschedulable" for condition in conditions)
 
     control_plane.wait_for(refused, what="the second pod is refused")

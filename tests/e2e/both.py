@@ -49,9 +49,14 @@ class Both:
     def __init__(self, directory: Path, plugin: Plugin) -> None:
         """Write kubeconfigs into ``directory``."""
         self.directory = directory
-        kept = {name: value for name, value in os.environ.items() if not name.upper().startswith(_AMBIENT)}
-        self.path = f"{plugin.directory}{os.pathsep}{kept['PATH']}"
-        self._environment = {**kept, "HOME": str(directory), "PATH": self.path, "KUBECONFIG": str(directory / "config")}
+        remaining = {name: value for name, value in os.environ.items() if not name.upper().startswith(_AMBIENT)}
+        self.path = f"{plugin.directory}{os.pathsep}{remaining['PATH']}"
+        self._environment = {
+            **remaining,
+            "HOME": str(directory),
+            "PATH": self.path,
+            "KUBECONFIG": str(directory / "config"),
+        }
         self.spread = Spread(plugin.directory, self._environment)
 
     def write(self, content: Json | str, name: str = "config") -> Path:
@@ -78,7 +83,7 @@ class Both:
             stdin: An open file.
             asking: What kubectl is asked; the plugin checks.
         """
-        given = {**self._environment, **(environment or {})}
+        value = {**self._environment, **(environment or {})}
         kubectl = str(binaries.kubectl())
         answers = []
         for command in ([kubectl, *asking], [kubectl, "spread", "check"]):
@@ -88,7 +93,7 @@ class Both:
                 capture_output=True,
                 text=True,
                 stdin=stdin,
-                env=given,
+                env=value,
                 timeout=120,
             )
             answers.append(Answer(done.returncode, done.stdout, done.stderr))

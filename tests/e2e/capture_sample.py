@@ -63,11 +63,11 @@ def _shop(
 
 def _scale_down_unevenly(cluster: ControlPlane) -> None:
     """Scale ``api`` from two pods a zone to two, one and none: a ReplicaSet respects deletion costs alone."""
-    api = sorted(_named(cluster, "api"), key=lambda found: str(found["spec"]["nodeName"]))
-    zones = [found["spec"]["nodeName"][0] for found in api]
-    for found, cost in zip(api, ("30", "30", "20", "0", "0", "0"), strict=True):
+    api = sorted(_named(cluster, "api"), key=lambda match: str(match["spec"]["nodeName"]))
+    zones = [actual["spec"]["nodeName"][0] for actual in api]
+    for actual, cost in zip(api, ("30", "30", "20", "0", "0", "0"), strict=True):
         annotation = f"controller.kubernetes.io/pod-deletion-cost={cost}"
-        cluster.kubectl("annotate", "pod", found["metadata"]["name"], "-n", NAMESPACE, annotation)
+        cluster.kubectl("annotate", "pod", actual["metadata"]["name"], "-n", NAMESPACE, annotation)
     assert zones == ["a", "a", "b", "b", "c", "c"]
     cluster.kubectl("scale", "deploy/api", "-n", NAMESPACE, "--replicas=3")
     cluster.wait_for(lambda: len(_named(cluster, "api")) == 3, what="api is scaled down")
@@ -76,8 +76,8 @@ def _scale_down_unevenly(cluster: ControlPlane) -> None:
 
 def _named(cluster: ControlPlane, app: str) -> list[Json]:
     """Return the pods of one app, by name."""
-    found = [found for found in pods(cluster, NAMESPACE) if found["metadata"]["labels"]["app"] == app]
-    return sorted(found, key=lambda one: str(one["metadata"]["name"]))
+    actual = [pod for pod in pods(cluster, NAMESPACE) if pod["metadata"]["labels"]["app"] == app]
+    return sorted(actual, key=lambda item: str(item["metadata"]["name"]))
 
 
 def _without_noise(captured: Json) -> Json:

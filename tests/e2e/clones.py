@@ -72,8 +72,8 @@ def compare(cluster: ControlPlane, report: Report) -> list[Comparison]:
 
 
 def _constraints(pod: Json) -> list[Json]:
-    found: list[Json] = pod["spec"]["topologySpreadConstraints"]
-    return found
+    topology_spread_constraints: list[Json] = pod["spec"]["topologySpreadConstraints"]
+    return topology_spread_constraints
 
 
 def _row(report: Report, group: Json, index: int, pod: Json) -> Json:
@@ -86,7 +86,7 @@ def _row(report: Report, group: Json, index: int, pod: Json) -> Json:
         for row in report.rows(named(group["workload"]), f"spec.topologySpreadConstraints[{index}]")
         if row["namespace"] == group["namespace"]
         and _plain(row["selector"]["stored"]) == _plain(_stored(item))
-        and all(wanted in _expressions(row) for wanted in current)
+        and all(expected in _expressions(row) for expected in current)
     ]
     return min(rows, key=lambda row: len(_expressions(row)))
 
@@ -94,8 +94,8 @@ def _row(report: Report, group: Json, index: int, pod: Json) -> Json:
 def _expressions(row: Json) -> list[Json]:
     """Return the matchExpressions of a row's effective selector."""
     effective = row["selector"]["effective"] or {}
-    found: list[Json] = effective.get("matchExpressions", [])
-    return found
+    response: list[Json] = effective.get("matchExpressions", [])
+    return response
 
 
 def _as_for(pod: Json, row: Json, report: Report) -> Json:

@@ -32,13 +32,13 @@ T = TypeVar("T")
 
 def program(name: str) -> str:
     """Return the path of a program; skip the test where it is not installed, on CI fail."""
-    found = shutil.which(name)
-    if found is None:
+    actual_program = shutil.which(name)
+    if actual_program is None:
         reason = f"{name} is not installed: apt-get install {PACKAGES[name]}"
         if os.environ.get("CI"):
             pytest.fail(reason)
         pytest.skip(reason)
-    return found
+    return actual_program
 
 
 def promtool(*arguments: str, given: str = "") -> str:
@@ -89,13 +89,16 @@ class Prometheus:
     def query(self, expression: str) -> list[dict[str, Any]]:
         """Return the samples of an instant query: ``metric`` (labels) and ``value`` (time, text)."""
         answer = urllib3.request("GET", f"http://{self._address}/api/v1/query", fields={"query": expression})
-        found: list[dict[str, Any]] = answer.json()["data"]["result"]
-        return found
+        result: list[dict[str, Any]] = answer.json()["data"]["result"]
+        return result
 
     def targets(self) -> dict[str, str]:
         """Map the job of each target to what went wrong when it was last scraped."""
         answer = urllib3.request("GET", f"http://{self._address}/api/v1/targets")
-        return {found["labels"]["job"]: found["lastError"] for found in answer.json()["data"]["activeTargets"]}
+        return {
+            active_target["labels"]["job"]: active_target["lastError"]
+            for active_target in answer.json()["data"]["activeTargets"]
+        }
 
     def wait_until(self, condition: Callable[[], T]) -> T:
         """Return the first truthy answer of a condition."""
@@ -150,8 +153,8 @@ def wait_until(condition: Callable[[], T], process: Process, timeout: float = 60
     """
     end = time.monotonic() + timeout
     while time.monotonic() < end:
-        if found := condition():
-            return found
+        if actual := condition():
+            return actual
         process.check()
         time.sleep(0.1)
     raise TimeoutError(f"{process.name} did not get there, see {process.log}")

@@ -22,10 +22,10 @@ DESERVED: Final[dict[Place, str]] = {
 
 def serious(findings: Iterable[Json]) -> set[Place]:
     """Return where the findings above info are."""
-    return {place(found) for found in findings if found["severity"] != "info"}
+    return {place(finding) for finding in findings if finding["severity"] != "info"}
 
 
-def place(found: Json) -> Place:
+def place(manifest: Json) -> Place:
     """Return the code and the workload of a finding."""
-    owner = found["object"]
-    return found["code"], f"{found['namespace']}/{owner['kind']}/{owner['name']}"
+    owner = manifest["object"]
+    return manifest["code"], f"{manifest['namespace']}/{owner['kind']}/{owner['name']}"

@@ -64,8 +64,8 @@ def judged(report: Report, path: str = FIRST_CONSTRAINT) -> dict[str, Judged]:
 def evidence(report: Report, pod: str, path: str = FIRST_CONSTRAINT) -> list[str]:
     """Return the evidence for the verdict on the first key of a pod at ``path``."""
     (entry,) = (entry for entry in report["pods"] if (entry["name"], entry["path"]) == (pod, path))
-    found: list[str] = entry["keys"][0]["evidence"]
-    return found
+    actual_evidence: list[str] = entry["keys"][0]["evidence"]
+    return actual_evidence
 
 
 def _judged(entry: Json) -> Judged:

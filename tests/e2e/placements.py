@@ -81,22 +81,22 @@ class World:
         names = {f"pod-{number}-{app}": f"app-{app}" for app in range(APPS)}
         self._cluster.api.create_all([self._pod(name, app) for name, app in names.items()])
         self._relabel(list(names))
-        said = self._explain()
+        output = self._explain()
         paths = {name: f"/api/v1/namespaces/{self._namespace}/pods/{name}" for name in names}
         parallel(lambda path: self._cluster.api.patch(path, {"spec": {"schedulingGates": None}}), paths.values())
         done = self._log.decisions([f"{self._namespace}/{name}" for name in names])
         self._cluster.wait_for(lambda: all(map(_decided, self._pods(names))), what="the conditions tell the same")
-        found = {one["metadata"]["name"]: one for one in self._pods(names)}
-        waiting = [name for name in names if "nodeName" not in found[name]["spec"]]
+        actual = {pod["metadata"]["name"]: pod for pod in self._pods(names)}
+        waiting = [name for name in names if "nodeName" not in actual[name]["spec"]]
         # They would be tried again in a later round, and change what is counted there.
         parallel(lambda name: self._cluster.api.request("DELETE", paths[name]), waiting)
         return [
             Placement(
                 name,
-                *said[name],
+                *output[name],
                 feasible=done[f"{self._namespace}/{name}"].feasible,
-                node=found[name]["spec"].get("nodeName", ""),
-                reason=_scheduled(found[name]).get("reason", ""),
+                node=actual[name]["spec"].get("nodeName", ""),
+                reason=_scheduled(actual[name]).get("reason", ""),
             )
             for name in names
         ]
@@ -105,7 +105,7 @@ class World:
         answer = self._spread("explain", f"rs/{_OWNER}", "-n", self._namespace, "-o", "json")
         assert answer.status == 0, answer.stderr
         document = answer.report.document
-        blocked = {name for found in document["findings"] if found["code"] == "SPR303" for name in found["pods"]}
+        blocked = {name for finding in document["findings"] if finding["code"] == "SPR303" for name in finding["pods"]}
         return {
             name: (
                 frozenset(placing["allowed"]),
@@ -249,11 +249,11 @@ class World:
             self._cluster.api.patch(path, {"metadata": {"labels": {"rev": value}}})
 
 
-def _scheduled(found: Json) -> Json:
-    conditions: list[Json] = found["status"].get("conditions", [])
-    return next((one for one in conditions if one["type"] == "PodScheduled"), {})
+def _scheduled(manifest: Json) -> Json:
+    conditions: list[Json] = manifest["status"].get("conditions", [])
+    return next((condition for condition in conditions if condition["type"] == "PodScheduled"), {})
 
 
-def _decided(found: Json) -> bool:
-    condition = _scheduled(found)
+def _decided(manifest: Json) -> bool:
+    condition = _scheduled(manifest)
     return condition.get("status") == "True" or condition.get("reason") == "Unschedulable"

@@ -64,10 +64,10 @@ def running(
     class Handler(StreamRequestHandler):
         def handle(self) -> None:
             with suppress(OSError, KeyError):
-                wanted = _socks(self, proxy) if scheme == "socks5" else _http(self, proxy)
-                if wanted:
-                    with wanted:
-                        _pass_on(self.connection, wanted)
+                expected = _socks(self, proxy) if scheme == "socks5" else _http(self, proxy)
+                if expected:
+                    with expected:
+                        _pass_on(self.connection, expected)
 
     class Server(ThreadingTCPServer):
         daemon_threads = True
@@ -102,9 +102,9 @@ def _http(handler: StreamRequestHandler, proxy: Proxy) -> socket.socket | None:
         handler.wfile.write(_REFUSED)
         return None
     host, _, port = target.rpartition(":")
-    wanted = proxy.connect(host, int(port))
+    connection = proxy.connect(host, int(port))
     handler.wfile.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
-    return wanted
+    return connection
 
 
 def _socks(handler: StreamRequestHandler, proxy: Proxy) -> socket.socket | None:
@@ -126,9 +126,9 @@ def _socks(handler: StreamRequestHandler, proxy: Proxy) -> socket.socket | None:
     _, _, _, kind = read(4)
     host = read(read(1)[0]).decode() if kind == _NAME else socket.inet_ntoa(read(4))
     port = int.from_bytes(read(2))
-    wanted = proxy.connect(host, port)
+    expected = proxy.connect(host, port)
     write(bytes([_SOCKS5, 0, 0, 1]) + bytes(6))
-    return wanted
+    return expected
 
 
 def _pass_on(client: socket.socket, server: socket.socket) -> None:

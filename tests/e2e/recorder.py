@@ -43,14 +43,14 @@ class Seen:
 
     def header(self, name: str) -> str:
         """Return the value of a header; "": it was not sent."""
-        return next((value for given, value in self.headers if given.lower() == name.lower()), "")
+        return next((value for header, value in self.headers if header.lower() == name.lower()), "")
 
     @property
     def who(self) -> dict[str, Any]:
         """What says who asks: headers in the canonical form of their names, the certificate, the server's name."""
         named = [(name.title(), value) for name, value in self.headers]
-        told = sorted((name, value) for name, value in named if name.startswith(_OF_CREDENTIALS))
-        return {"headers": told, "certificate": self.certificate, "server name": self.server_name}
+        reported = sorted((name, value) for name, value in named if name.startswith(_OF_CREDENTIALS))
+        return {"headers": reported, "certificate": self.certificate, "server name": self.server_name}
 
 
 @dataclass
@@ -74,8 +74,8 @@ def body(status: int, target: str) -> bytes:
     """Return what an apiserver would say next to a status."""
     reason = {401: "Unauthorized", 403: "Forbidden"}.get(status, "InternalError")
     message = "Unauthorized" if status == 401 else f'forbidden: User "nobody" cannot get path "{target}"'
-    said = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "message": message}
-    return json.dumps({**said, "code": status}).encode()
+    output = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "message": message}
+    return json.dumps({**output, "code": status}).encode()
 
 
 @contextmanager
@@ -130,10 +130,10 @@ def _context(pair: KeyPair, authority: Authority) -> ssl.SSLContext:
     context.load_verify_locations(authority.certificate)
     context.verify_mode = ssl.CERT_OPTIONAL
 
-    def asked(connection: Any, name: str | None, _: ssl.SSLContext) -> None:
+    def record(connection: Any, name: str | None, _: ssl.SSLContext) -> None:
         connection.asked_for = name or ""
 
-    context.sni_callback = asked
+    context.sni_callback = record
     return context
 
 
@@ -141,6 +141,6 @@ def _common_name(connection: Any) -> str:
     """Return the common name of the certificate that the client sent; "": none."""
     if not isinstance(connection, ssl.SSLSocket):
         return ""
-    found: Mapping[str, Any] = connection.getpeercert() or {}
-    parts = [part for group in found.get("subject", ()) for part in group]
+    actual: Mapping[str, Any] = connection.getpeercert() or {}
+    parts = [part for group in actual.get("subject", ()) for part in group]
     return str(dict(parts).get("commonName", ""))

@@ -54,7 +54,7 @@ class SchedulerLog:
     def decisions(self, pods: Collection[str]) -> dict[str, Decision]:
         """Wait until the scheduler has decided on every one of ``pods``, and return what it logged of each."""
         refusals: dict[str, list[Refusal]] = {pod: [] for pod in pods}
-        found: dict[str, Decision] = {}
+        actual: dict[str, Decision] = {}
 
         def decided() -> bool:
             for message, values in self._read(pods):
@@ -66,13 +66,13 @@ class SchedulerLog:
                         refusals[pod].append(Refusal(values["node"], values["topologyKey"]))
                     case s if s == _BOUND:
                         feasible = int(values["feasibleNodes"])
-                        found[pod] = Decision(frozenset(refusals[pod]), feasible, values["node"])
+                        actual[pod] = Decision(frozenset(refusals[pod]), feasible, values["node"])
                     case s if s == _NO_FIT:
-                        found[pod] = Decision(frozenset(refusals[pod]), 0, "", values["err"])
-            return len(found) == len(pods)
+                        actual[pod] = Decision(frozenset(refusals[pod]), 0, "", values["err"])
+            return len(actual) == len(pods)
 
         self._cluster.wait_for(decided, what=f"the scheduler decides on {', '.join(pods)}")
-        return found
+        return actual
 
     def wait_until_forgotten(self, pod: str) -> None:
         """Wait until the scheduler knows that a pod is deleted."""
@@ -88,7 +88,7 @@ class SchedulerLog:
             whole, _, _ = log.read().rpartition(b"\n")
         self._offset += len(whole) + 1 if whole else 0
         lines = (_LINE.match(line) for line in whole.decode().splitlines())
-        parsed = [(found[1], _values(found[2])) for found in lines if found]
+        parsed = [(line[1], _values(line[2])) for line in lines if line]
         return [(message, values) for message, values in parsed if values.get("pod") in pods]
 
 

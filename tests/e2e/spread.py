@@ -107,10 +107,10 @@ class Report:
 
     def verdicts(self, workload: str, path: str = "spec.topologySpreadConstraints[0]") -> Counter[str]:
         """Count the pods of one workload in one clause by verdict."""
-        found = Counter[str]()
+        actual = Counter[str]()
         for row in self.rows(workload, path):
-            found.update(row["verdicts"])
-        return found
+            actual.update(row["verdicts"])
+        return actual
 
     def verdict_of(self, pod: str) -> Json:
         """Return the only entry of one pod."""
@@ -120,7 +120,9 @@ class Report:
 
     def codes(self, workload: str) -> dict[str, list[str]]:
         """Map the code of each finding on one workload to the pods it names."""
-        return {found["code"]: found["pods"] for found in self["findings"] if named(found["object"]) == workload}
+        return {
+            finding["code"]: finding["pods"] for finding in self["findings"] if named(finding["object"]) == workload
+        }
 
 
 def named(workload: Mapping[str, str]) -> str:

@@ -95,7 +95,7 @@ def test_a_label_set_by_a_policy_is_merged(control_plane: ControlPlane, namespac
         "relabelled": STALE,
         "put-back": MERGED,
     }
-    stored = {found["metadata"]["name"]: _stored(found) for found in pods(control_plane, namespace)}
+    stored = {pod["metadata"]["name"]: _stored(pod) for pod in pods(control_plane, namespace)}
     assert stored.pop("earlier") == ["r1"]
     assert stored.pop("earlier-bare") is None
     assert set(map(str, stored.values())) == {"['policy']"}
@@ -103,8 +103,8 @@ def test_a_label_set_by_a_policy_is_merged(control_plane: ControlPlane, namespac
     assert (key["stored"], key["label"]) == ("policy", "r1")
 
 
-def _stored(found: Json) -> list[str] | None:
-    (clause,) = found["spec"]["topologySpreadConstraints"]
+def _stored(manifest: Json) -> list[str] | None:
+    (clause,) = manifest["spec"]["topologySpreadConstraints"]
     expressions = clause["labelSelector"].get("matchExpressions", [])
     values: list[str] | None = expressions[0]["values"] if expressions else None
     return values

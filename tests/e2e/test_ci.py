@@ -34,8 +34,8 @@ def pod_of(cluster: ControlPlane, namespace: str, job: str) -> Any:
     """Return the pod that the Job controller makes; the admission of restricted pods has taken it."""
 
     def made() -> Any:
-        found = cluster.api.get(f"/api/v1/namespaces/{namespace}/pods", labelSelector=f"job-name={job}")["items"]
-        return found[0] if found else None
+        items = cluster.api.get(f"/api/v1/namespaces/{namespace}/pods", labelSelector=f"job-name={job}")["items"]
+        return items[0] if items else None
 
     return cluster.wait_for(made, what=f"a pod of job {job}")
 
@@ -75,9 +75,9 @@ def shop(control_plane: ControlPlane) -> Iterator[str]:
 def commands_of(title: str) -> list[list[str]]:
     """Return what docs/ci.md gives to kubectl itself in a section."""
     section = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8").partition(f"{title}\n")[2].partition("\n## ")[0]
-    found = [line.split()[2:] for line in section.splitlines() if line.startswith("$ kubectl ")]
+    words = [line.split()[2:] for line in section.splitlines() if line.startswith("$ kubectl ")]
     files = {"docs/": f"{ROOT}/docs/", "--from-file=requirements.txt": f"--from-file=requirements.txt={wheels.LOCK}"}
-    lines = [[re.sub("^docs/|^--from-file=.*", lambda name: files[name[0]], word) for word in line] for line in found]
+    lines = [[re.sub("^docs/|^--from-file=.*", lambda name: files[name[0]], word) for word in line] for line in words]
     return [line for line in lines if line[0] != "spread"]
 
 

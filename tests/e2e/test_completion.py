@@ -49,18 +49,18 @@ def cluster(faulty_cluster: ControlPlane) -> ControlPlane:
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a directory of PATH with kubectl, the plugin and what completes it."""
-    found = tmp_path_factory.mktemp("path")
+    actual = tmp_path_factory.mktemp("path")
     for name in ("kubectl-spread", "kubectl_complete-spread"):
-        (found / name).symlink_to(BIN / name)
-    (found / "kubectl").symlink_to(binaries.kubectl())
-    return found
+        (actual / name).symlink_to(BIN / name)
+    (actual / "kubectl").symlink_to(binaries.kubectl())
+    return actual
 
 
 @pytest.fixture
 def environment(cluster: ControlPlane, directory: Path, tmp_path: Path) -> dict[str, str]:
     """Return the environment of a shell."""
-    given = {**cluster.environment(), "HOME": str(tmp_path), "PATH": f"{directory}{os.pathsep}{os.environ['PATH']}"}
-    return {**given, "PS1": "$ ", "TERM": "dumb", "INPUTRC": "/dev/null", "ZDOTDIR": str(tmp_path)}
+    value = {**cluster.environment(), "HOME": str(tmp_path), "PATH": f"{directory}{os.pathsep}{os.environ['PATH']}"}
+    return {**value, "PS1": "$ ", "TERM": "dumb", "INPUTRC": "/dev/null", "ZDOTDIR": str(tmp_path)}
 
 
 def need(program: str) -> None:
@@ -90,17 +90,17 @@ class Shell:
     def press(self, text: str, expected: Sequence[str]) -> str:
         """Type a text, press TAB again and again, and return what is shown once all that is expected is."""
         self._child.send(f"{text}\t")
-        shown, end = "", time.monotonic() + 20
+        displayed, end = "", time.monotonic() + 20
         again = time.monotonic() + 3
-        while time.monotonic() < end and not all(words in shown for words in expected):
+        while time.monotonic() < end and not all(words in displayed for words in expected):
             with suppress(pexpect.TIMEOUT):
-                shown = _ESCAPES.sub("", shown + self._child.read_nonblocking(4096, timeout=0.5))
+                displayed = _ESCAPES.sub("", displayed + self._child.read_nonblocking(4096, timeout=0.5))
             if time.monotonic() > again:
                 # Of several candidates bash writes what they have in common first, and shows them at the third TAB.
                 self._child.send("\t")
                 again += 3
         self._child.send("\x15")
-        return shown
+        return displayed
 
     def close(self) -> None:
         """End it."""
@@ -114,9 +114,9 @@ def shell(request: pytest.FixtureRequest, environment: dict[str, str]) -> Iterat
     begin = [f"source {BASH_COMPLETION}"] if request.param == "bash" else ["autoload -U compinit", "compinit -u"]
     setup = [f"source <({program} completion {request.param})" for program in ("kubectl", "kubectl-spread")]
     command = "bash --norc --noprofile -i" if request.param == "bash" else "zsh -f -i"
-    found = Shell(command, [*begin, *setup], environment)
-    yield found
-    found.close()
+    actual_shell = Shell(command, [*begin, *setup], environment)
+    yield actual_shell
+    actual_shell.close()
 
 
 PRESSED: Mapping[str, list[str]] = {
@@ -134,8 +134,8 @@ PRESSED: Mapping[str, list[str]] = {
 def test_pressing_tab(shell: Shell) -> None:
     """Commands, flags, names of the cluster and values, through kubectl and without it."""
     for text, expected in PRESSED.items():
-        shown = shell.press(text, expected)
-        assert all(words in shown for words in expected), (text, shown)
+        displayed = shell.press(text, expected)
+        assert all(words in displayed for words in expected), (text, displayed)
 
 
 def test_files_are_the_shells(shell: Shell, tmp_path: Path) -> None:
@@ -154,10 +154,10 @@ def test_fish(environment: dict[str, str]) -> None:
         done = subprocess.run(
             ["fish", "--no-config", "-c", line], check=True, capture_output=True, text=True, env=environment
         )
-        found = [candidate.partition("\t")[0] for candidate in done.stdout.splitlines()]
-        wanted = [words.split()[-1] for words in expected]
-        assert [words for words in found if words.startswith(word)], (text, done.stdout)
-        assert set(wanted) <= set(found), (text, done.stdout)
+        actual = [candidate.partition("\t")[0] for candidate in done.stdout.splitlines()]
+        last_words = [words.split()[-1] for words in expected]
+        assert [words for words in actual if words.startswith(word)], (text, done.stdout)
+        assert set(last_words) <= set(actual), (text, done.stdout)
 
 
 def through_kubectl(environment: Mapping[str, str], *words: str) -> tuple[list[str], int]:
@@ -195,8 +195,8 @@ LIVE: Mapping[str, list[str]] = {
 @pytest.mark.parametrize("line", LIVE)
 def test_names_of_the_cluster(environment: dict[str, str], line: str) -> None:
     """They are asked for as the options say, and nothing is printed where there is no answer."""
-    found, directive = through_kubectl(environment, *line.split(" "))
-    assert found == LIVE[line]
+    actual, directive = through_kubectl(environment, *line.split(" "))
+    assert actual == LIVE[line]
     assert directive == 4
 
 
@@ -210,13 +210,13 @@ def test_no_more_names_than_anybody_reads(cluster: ControlPlane, environment: di
             for name in names
         )
         before = cluster.audit_log.stat().st_size
-        found, _ = through_kubectl(environment, "check", "-n", namespace, "many-")
-    assert found == names[:500]
+        actual, _ = through_kubectl(environment, "check", "-n", namespace, "many-")
+    assert actual == names[:500]
     with cluster.audit_log.open("rb") as log:
         log.seek(before)
-        asked = [line for line in log.read().decode().splitlines() if "kubectl-spread/" in line]
-    assert len(asked) == 1
-    assert "limit=500" in asked[0]
+        requests = [line for line in log.read().decode().splitlines() if "kubectl-spread/" in line]
+    assert len(requests) == 1
+    assert "limit=500" in requests[0]
 
 
 def test_a_server_that_is_silent(environment: dict[str, str]) -> None:
@@ -226,6 +226,6 @@ def test_a_server_that_is_silent(environment: dict[str, str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         begin = time.monotonic()
         address = f"https://127.0.0.1:{server.getsockname()[1]}"
-        found, _ = through_kubectl(environment, "check", "--server", address, "deploy/")
-    assert found == []
+        actual, _ = through_kubectl(environment, "check", "--server", address, "deploy/")
+    assert actual == []
     assert time.monotonic() - begin < 15

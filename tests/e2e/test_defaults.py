@@ -56,11 +56,11 @@ PROFILES = (
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """Return a control plane whose scheduler has profiles: two nodes in zones a and b, one in c, one in none."""
     require_built()
-    with ControlPlane.start(tmp_path_factory.mktemp("defaults"), controllers=False, profiles=PROFILES) as found:
-        found.add_nodes(("a", "b"))
-        found.add_nodes(("c",), per_zone=1)
-        found.add_nodes(("x",), per_zone=1, labels={ZONE: None})
-        yield found
+    with ControlPlane.start(tmp_path_factory.mktemp("defaults"), controllers=False, profiles=PROFILES) as actual:
+        actual.add_nodes(("a", "b"))
+        actual.add_nodes(("c",), per_zone=1)
+        actual.add_nodes(("x",), per_zone=1, labels={ZONE: None})
+        yield actual
 
 
 @pytest.fixture(scope="module")
@@ -168,7 +168,7 @@ def _outcome(case: Case, namespace: str, cluster: ControlPlane, spread: Spread) 
     )
     assert answer.status == 0, answer.stderr
     api.patch(f"/api/v1/namespaces/{namespace}/pods/next", {"spec": {"schedulingGates": None}})
-    nodes = {one["metadata"]["name"]: one["metadata"]["labels"] for one in api.get("/api/v1/nodes")["items"]}
+    nodes = {item["metadata"]["name"]: item["metadata"]["labels"] for item in api.get("/api/v1/nodes")["items"]}
     counted = Counter(case.bound if case.owner == "ReplicaSet" else (*case.bound, *case.others))
     return Outcome(answer.report.document, log.decision(f"{namespace}/next"), nodes, counted)
 
@@ -214,8 +214,8 @@ def test_there_are_as_many_default_rows_as_said(case: Case, outcome: Outcome) ->
 
 def test_refused_nodes_and_their_numbers_are_those_of_the_log(case: Case, outcome: Outcome) -> None:
     """Of the nodes that come to the spread plugin at all."""
-    wanted: Json = case.spec.get("nodeSelector", {})
-    fitting = {name: labels for name, labels in outcome.nodes.items() if wanted.items() <= labels.items()}
+    node_selector: Json = case.spec.get("nodeSelector", {})
+    fitting = {name: labels for name, labels in outcome.nodes.items() if node_selector.items() <= labels.items()}
     expected = {refusal for name in fitting for refusal in _refusals(name, fitting[name], outcome.defaults)}
     assert outcome.done.refusals == expected
 
@@ -228,7 +228,7 @@ def test_the_nodes_allowed_are_those_it_chooses_from(outcome: Outcome) -> None:
 
 def test_a_pod_that_no_node_takes_is_found(outcome: Outcome) -> None:
     """An error by a hard default, and never one by a soft one."""
-    errors = [one["path"] for one in outcome.said["findings"] if one["severity"] == "error"]
+    errors = [finding["path"] for finding in outcome.said["findings"] if finding["severity"] == "error"]
     hard = [row["path"] for row in outcome.defaults if row["whenUnsatisfiable"] == "DoNotSchedule"]
     assert errors == ([] if outcome.done.feasible else hard)
 
@@ -242,7 +242,7 @@ def test_soft_defaults_count_what_the_nodes_hold(case: Case, outcome: Outcome) -
             for name, labels in outcome.nodes.items():
                 if lenient or row["topologyKey"] in labels:
                     expected[labels.get(row["topologyKey"], "")] += outcome.counted[name]
-            assert {one["value"]: one["matchNum"] for one in row["domains"]} == dict(expected)
+            assert {domain["value"]: domain["matchNum"] for domain in row["domains"]} == dict(expected)
 
 
 def _refusals(node: str, labels: Mapping[str, str], rows: Sequence[Json]) -> Iterator[Refusal]:
@@ -255,7 +255,7 @@ def _refusals(node: str, labels: Mapping[str, str], rows: Sequence[Json]) -> Ite
             yield Refusal(node, key)
             return
         if labels[key] in row["next"]["blocked"]:
-            counts = {one["value"]: one["matchNum"] for one in row["domains"]}
+            counts = {domain["value"]: domain["matchNum"] for domain in row["domains"]}
             numbers = (row["selfMatchNum"], row["minMatchNum"], row["maxSkew"])
             yield Refusal(node, key, counts[labels[key]], *numbers)
             return
@@ -263,10 +263,10 @@ def _refusals(node: str, labels: Mapping[str, str], rows: Sequence[Json]) -> Ite
 
 def test_enough_was_compared(outcomes: list[Outcome]) -> None:
     """The comparison cannot pass by comparing nothing."""
-    refusals = [refusal for one in outcomes for refusal in one.done.refusals]
+    refusals = [refusal for outcome in outcomes for refusal in outcome.done.refusals]
     counted = [refusal for refusal in refusals if refusal.match_num is not None]
-    rows = [row for one in outcomes for row in one.defaults]
-    bound = [one for one in outcomes if one.done.node]
+    rows = [row for outcome in outcomes for row in outcome.defaults]
+    bound = [outcome for outcome in outcomes if outcome.done.node]
     figures = (
         f"{len(outcomes)} pods, {len(bound)} bound; {len(rows)} default rows; {len(refusals)} refusals of nodes, "
         f"{len(counted)} with numbers, {len(set(counted))} different"
@@ -290,10 +290,12 @@ def test_system_defaults_by_option_are_those_of_the_profile(cluster: ControlPlan
         by_file = spread.report("-n", namespace, "--scheduler-config", str(cluster.scheduler_config))
         by_option = spread.report("-n", namespace, "--defaults")
         for name, _ in made:
-            one = [row for row in by_option["constraints"] if row["workload"]["name"] == f"{name}-default-scheduler"]
+            constraints = [
+                row for row in by_option["constraints"] if row["workload"]["name"] == f"{name}-default-scheduler"
+            ]
             other = [row for row in by_file["constraints"] if row["workload"]["name"] == f"{name}-system"]
-            assert len(one) == 2
-            assert [{**row, "workload": None} for row in one] == [{**row, "workload": None} for row in other]
+            assert len(constraints) == 2
+            assert [{**row, "workload": None} for row in constraints] == [{**row, "workload": None} for row in other]
 
 
 def test_a_user_who_may_not_list_services_gets_no_defaults(cluster: ControlPlane, plugin: Plugin) -> None:

@@ -23,35 +23,35 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> Iterat
     require_built()
     with ControlPlane.start(tmp_path_factory.mktemp("evictions"), kubelet=True) as cluster:
         spread = plugin.on(cluster)
-        found = []
+        actual = []
         for seed in SEEDS:
             with cluster.namespace() as namespace:
-                found.append(Play(cluster, spread, random_case(seed), namespace).outcome())
-        yield found
+                actual.append(Play(cluster, spread, random_case(seed), namespace).outcome())
+        yield actual
 
 
 def test_every_case_is_uneven_at_first(outcomes: list[Outcome]) -> None:
-    assert [one for one in outcomes if one.skews[0] <= one.case.max_skew] == []
+    assert [outcome for outcome in outcomes if outcome.skews[0] <= outcome.case.max_skew] == []
 
 
 def test_the_named_pods_suffice(outcomes: list[Outcome]) -> None:
     """Once they are replaced the skew is within maxSkew and every pod runs."""
-    named = [one for one in outcomes if one.named]
+    named = [outcome for outcome in outcomes if outcome.named]
     assert len(named) >= 15
-    assert [one for one in named if not one.sure or not one.even] == []
+    assert [item for item in named if not item.sure or not item.even] == []
 
 
 def test_without_a_name_nothing_helps(outcomes: list[Outcome]) -> None:
     """Where no pod is named no placement of all pods is even, and evicting those that are too many shows it."""
-    unnamed = [one for one in outcomes if not one.named]
+    unnamed = [outcome for outcome in outcomes if not outcome.named]
     assert unnamed
-    assert [one.reason for one in unnamed if not one.reason.startswith("no eviction is sure to help: ")] == []
-    assert [one for one in unnamed if one.possible or one.even] == []
+    assert [item.reason for item in unnamed if not item.reason.startswith("no eviction is sure to help: ")] == []
+    assert [item for item in unnamed if item.possible or item.even] == []
 
 
 def test_all_sorts_are_seen(outcomes: list[Outcome]) -> None:
-    assert {one.case.way for one in outcomes} == set(Way)
-    assert len({(one.case.key, one.case.max_skew) for one in outcomes}) >= 5
-    assert {bool(one.case.spec.get("tolerations")) for one in outcomes} == {False, True}
-    assert {"minDomains" in one.case.fields for one in outcomes} == {False, True}
-    assert {one.case.patient for one in outcomes} == {False, True}
+    assert {outcome.case.way for outcome in outcomes} == set(Way)
+    assert len({(outcome.case.key, outcome.case.max_skew) for outcome in outcomes}) >= 5
+    assert {bool(outcome.case.spec.get("tolerations")) for outcome in outcomes} == {False, True}
+    assert {"minDomains" in outcome.case.fields for outcome in outcomes} == {False, True}
+    assert {outcome.case.patient for outcome in outcomes} == {False, True}

@@ -92,8 +92,8 @@ def test_a_certificate(desk: Desk) -> None:
 def test_arguments_and_environment(desk: Desk) -> None:
     """Both are given; what the kubeconfig says of a variable goes before the environment."""
     script = f"printf '%s' {shlex.quote(credential(token='TOKEN'))} | sed \"s/TOKEN/$1-$HOME-$EXTRA/\""
-    given = [{"name": "HOME", "value": "home"}, {"name": "EXTRA", "value": "more"}]
-    assert desk.ask(script, args=["first"], env=given).header("Authorization") == "Bearer first-home-more"
+    value = [{"name": "HOME", "value": "home"}, {"name": "EXTRA", "value": "more"}]
+    assert desk.ask(script, args=["first"], env=value).header("Authorization") == "Bearer first-home-more"
 
 
 @pytest.mark.parametrize("provided", [False, True])
@@ -105,7 +105,7 @@ def test_what_a_plugin_is_told(desk: Desk, provided: bool) -> None:
     desk.both.ask(desk.config(user, **others))
     asked_alike(desk.recorder)
     assert len(desk.told) >= 2
-    assert all(told == desk.told[0] for told in desk.told)
+    assert all(reported == desk.told[0] for reported in desk.told)
     assert ("cluster" in desk.told[-1]["spec"]) == provided
 
 
@@ -134,7 +134,7 @@ def test_a_terminal(desk: Desk, mode: str) -> None:
         os.close(terminal)
     expected = "nothing" if mode == "Never" else "typed"
     assert asked_alike(desk.recorder).header("Authorization") == f"Bearer {expected}"
-    assert {told["spec"]["interactive"] for told in desk.told} == {mode != "Never"}
+    assert {reported["spec"]["interactive"] for reported in desk.told} == {mode != "Never"}
 
 
 def test_no_terminal(desk: Desk) -> None:

@@ -94,11 +94,11 @@ def test_a_rollout(control_plane: ControlPlane, namespace: str, spread: Spread) 
     manifest["spec"]["minReadySeconds"] = 3
     roll_out(control_plane, manifest)
     assert pods_per_zone(control_plane, namespace) == {"b": 1, "c": 2}
-    found = explained(spread, namespace)
-    (cause,) = found["causes"]
+    explanation = explained(spread, namespace)
+    (cause,) = explanation["causes"]
     assert (cause["cause"], cause["confidence"], cause["path"]) == ("rollout", "certain", PATH)
     assert "created while 3 pods of the older revision still counted" in cause["evidence"][0]
-    (owner,) = found["rollup"]["owners"]
+    (owner,) = explanation["rollup"]["owners"]
     assert (owner["kind"], owner["revision"], owner["pods"]) == ("ReplicaSet", 2, 3)
     assert owner["above"] == [{"kind": "Deployment", "name": "web"}]
 
@@ -109,13 +109,13 @@ def test_a_cordoned_zone(control_plane: ControlPlane, namespace: str, spread: Sp
     with cordoned(control_plane, "c1", "c2"):
         control_plane.kubectl("delete", "pod", there["metadata"]["name"], "-n", namespace)
         pending = the_pending_pod(control_plane, namespace)
-        found = explained(spread, namespace)
-    (cause,) = found["causes"]
+        explanation = explained(spread, namespace)
+    (cause,) = explanation["causes"]
     assert (cause["cause"], cause["confidence"]) == ("drained-domain", "certain")
     assert cause["evidence"] == [f"{ZONE} c has 0 pods and cannot take one: 2 nodes: cordoned"]
-    (waiting,) = found["waiting"]
+    (waiting,) = explanation["waiting"]
     assert (waiting["pods"], waiting["allowed"]) == ([pending], [])
-    assert [(one["filter"], one["nodes"]) for one in waiting["refused"]] == [
+    assert [(node["filter"], node["nodes"]) for node in waiting["refused"]] == [
         ("cordon", ["c1", "c2"]),
         ("spread", ["a1", "a2"]),
         ("spread", ["b1", "b2"]),
@@ -132,11 +132,11 @@ def test_a_pending_pod_that_was_relabelled(control_plane: ControlPlane, namespac
     pending = the_pending_pod(control_plane, namespace)
     assert explained(spread, namespace, f"pod/{pending}")["waiting"][0]["allowed"] == []
     label(control_plane, namespace, pending, "rev=r2")
-    found = explained(spread, namespace, f"pod/{pending}")
-    (cause,) = found["causes"]
+    explanation = explained(spread, namespace, f"pod/{pending}")
+    (cause,) = explanation["causes"]
     assert (cause["cause"], cause["confidence"]) == ("stale-selector", "certain")
     assert f"rev of {pending} was r1 at creation and is r2 now" in cause["evidence"][0]
-    (waiting,) = found["waiting"]
+    (waiting,) = explanation["waiting"]
     assert waiting["allowed"] == ["a1", "a2"]
     assert waiting["inert"] == [{"path": PATH, "key": "rev", "stored": "r1", "label": "r2"}]
     assert NOT_MATCHED in waiting["event"]["message"]

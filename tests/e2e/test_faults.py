@@ -41,11 +41,11 @@ def test_a_fault_that_passes(behind: Faulty, fault: Step, before: int) -> None:
     """The page is asked for again, and its pods are counted once."""
     behind.proxy.script("pods", *[passed] * before, fault, fault)
     assert_complete(behind.check("--request-timeout=30s"))
-    asked = [request.token for request in behind.proxy.asked_for("pods")]
-    revisions = [steps.revision(token) for token in asked if token]
+    tokens = [request.token for request in behind.proxy.asked_for("pods")]
+    revisions = [steps.revision(token) for token in tokens if token]
     # Only where somebody wrote meanwhile, other pages follow a first one that is sent again.
-    assert len(asked) == 7 or (not before and len(set(revisions)) > 1)
-    assert len({token for token in asked if token and steps.revision(token) == max(revisions)}) == 4
+    assert len(tokens) == 7 or (not before and len(set(revisions)) > 1)
+    assert len({token for token in tokens if token and steps.revision(token) == max(revisions)}) == 4
 
 
 def test_a_first_page_that_comes_again_from_a_later_state(behind: Faulty) -> None:

@@ -185,7 +185,7 @@ def test_a_node_that_was_deleted_a_moment_ago(behind: Faulty) -> None:
     """The other nodes are counted; how many pods are not, and that the skew would be another one, is a warning."""
     behind.proxy.script("nodes", steps.edited(lambda document: document["items"].pop()))
     answer = behind.check()
-    (finding,) = [found for found in answer.report["findings"] if found["code"] == "SPR312"]
+    (finding,) = [finding for finding in answer.report["findings"] if finding["code"] == "SPR312"]
     assert (answer.status, finding["severity"]) == (0, "warning")
     assert finding["message"] == "not counted: 5 matching pods (5 on nodes that are not in the node list)"
 

@@ -41,19 +41,19 @@ def report(spread: Spread) -> Report:
 
 def _complete(cluster: ControlPlane) -> bool:
     """Tell whether no workload lacks a pod and every autoscaler has brought its target to the least it may have."""
-    for found in cluster.api.get("/apis/autoscaling/v2/horizontalpodautoscalers")["items"]:
-        if found["status"].get("desiredReplicas", 0) < found["spec"]["minReplicas"]:
+    for item in cluster.api.get("/apis/autoscaling/v2/horizontalpodautoscalers")["items"]:
+        if item["status"].get("desiredReplicas", 0) < item["spec"]["minReplicas"]:
             return False
     for kind in ("deployments", "statefulsets"):
-        for found in cluster.api.get(f"/apis/apps/v1/{kind}")["items"]:
-            if found["status"].get("readyReplicas", 0) != found["spec"]["replicas"]:
+        for item in cluster.api.get(f"/apis/apps/v1/{kind}")["items"]:
+            if item["status"].get("readyReplicas", 0) != item["spec"]["replicas"]:
                 return False
-    for found in cluster.api.get("/apis/apps/v1/daemonsets")["items"]:
-        wanted = found["status"].get("desiredNumberScheduled", 0)
-        if not wanted or found["status"].get("numberReady", 0) != wanted:
+    for item in cluster.api.get("/apis/apps/v1/daemonsets")["items"]:
+        expected = item["status"].get("desiredNumberScheduled", 0)
+        if not expected or item["status"].get("numberReady", 0) != expected:
             return False
-    for found in cluster.api.get("/apis/batch/v1/jobs")["items"]:
-        if found["status"].get("ready", 0) != found["spec"]["parallelism"]:
+    for item in cluster.api.get("/apis/batch/v1/jobs")["items"]:
+        if item["status"].get("ready", 0) != item["spec"]["parallelism"]:
             return False
     pods: list[Json] = cluster.api.get("/api/v1/pods")["items"]
     return all(pod["status"]["phase"] == "Running" for pod in pods)
@@ -68,7 +68,7 @@ def test_only_what_is_deserved(report: Report) -> None:
 
 def test_few_infos(report: Report) -> None:
     """What is worth a line without being wrong stays rare: soft constraints not met, workloads counted together."""
-    infos = [place(found) for found in report["findings"] if found["severity"] == "info"]
+    infos = [place(finding) for finding in report["findings"] if finding["severity"] == "info"]
     assert {code for code, _ in infos} <= {"SPR302", "SPR314"}
     assert len(infos) <= 15
 

@@ -142,9 +142,9 @@ def test_the_apiserver_knows_both_alike(control_plane: ControlPlane, both: Both)
         control_plane.audit_log.touch()
         before = control_plane.audit_log.stat().st_size
         both.run("--kubeconfig", str(file), *flags)
-        found = [(event["user"], event.get("impersonatedUser")) for event in _versions(control_plane, before)]
-        assert len(found) >= 2
-        assert all(who == found[0] for who in found)
+        actual = [(event["user"], event.get("impersonatedUser")) for event in _versions(control_plane, before)]
+        assert len(actual) >= 2
+        assert all(who == actual[0] for who in actual)
 
 
 def _versions(cluster: ControlPlane, offset: int) -> list[Json]:
@@ -152,10 +152,10 @@ def _versions(cluster: ControlPlane, offset: int) -> list[Json]:
     with cluster.audit_log.open("rb") as lines:
         lines.seek(offset)
         events = [json.loads(line) for line in lines]
-    found = [event for event in events if event["requestURI"].startswith("/version")]
-    assert {event["userAgent"].startswith(PLUGIN) for event in found} == {True, False}
+    actual_events = [event for event in events if event["requestURI"].startswith("/version")]
+    assert {event["userAgent"].startswith(PLUGIN) for event in actual_events} == {True, False}
     # Of the user, the id of the credential is one of the certificate; the rest must be alike, too.
-    return found
+    return actual_events
 
 
 def test_the_namespace_of_the_context(faulty_cluster: ControlPlane, both: Both) -> None:

@@ -46,9 +46,13 @@ class Pod:
         if content is not None:
             both.write(content)
         port = str(self._recorder.port)
-        told = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": port, "ACCOUNT": str(self.account)}
+        reported = {
+            "KUBERNETES_SERVICE_HOST": "127.0.0.1",
+            "KUBERNETES_SERVICE_PORT": port,
+            "ACCOUNT": str(self.account),
+        }
         wrapper = ["unshare", "--map-root-user", "--mount", "sh", "-c", MOUNT, "sh"]
-        return both.run(*flags, environment={**told, **variables}, wrapper=wrapper)
+        return both.run(*flags, environment={**reported, **variables}, wrapper=wrapper)
 
 
 @pytest.fixture

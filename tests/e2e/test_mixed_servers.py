@@ -173,18 +173,18 @@ def test_the_older_server_refuses_to_edit_what_the_newer_merged(pair: Pair) -> N
 def test_siblings_that_differ_are_a_finding(pair: Pair) -> None:
     """Either server's user is reported: nothing but servers of two versions makes such siblings within seconds."""
     for report in (pair.by_new, pair.by_old):
-        (found,) = (found for found in report["findings"] if found["code"] == "SPR402")
-        assert found["object"] == {"kind": "ReplicaSet", "name": "web"}
-        assert {"old-sibling-0", "old-sibling-1"} <= set(found["pods"])
-        assert found["values"]["merged"].startswith("new-sibling-")
-        assert found["values"]["unmerged"].startswith("old-sibling-")
+        (actual,) = (finding for finding in report["findings"] if finding["code"] == "SPR402")
+        assert actual["object"] == {"kind": "ReplicaSet", "name": "web"}
+        assert {"old-sibling-0", "old-sibling-1"} <= set(actual["pods"])
+        assert actual["values"]["merged"].startswith("new-sibling-")
+        assert actual["values"]["unmerged"].startswith("old-sibling-")
 
 
 def test_the_older_server_says_whom_it_lets_nobody_edit(pair: Pair) -> None:
     """The text is the one that the older apiserver gave to a label patch; on the newer one nobody is stuck."""
-    found = {finding["object"]["name"]: finding for finding in pair.by_old["findings"] if finding["code"] == "SPR401"}
-    assert set(found) == {"web", *(name for name in NEW if "sibling" not in name)}
-    assert found["new-kept"]["pods"] == ["new-kept"]
-    errors = found["new-kept"]["values"]["errors"]
+    actual = {finding["object"]["name"]: finding for finding in pair.by_old["findings"] if finding["code"] == "SPR401"}
+    assert set(actual) == {"web", *(name for name in NEW if "sibling" not in name)}
+    assert actual["new-kept"]["pods"] == ["new-kept"]
+    errors = actual["new-kept"]["values"]["errors"]
     assert f'is invalid: {errors}"' in pair.refused.replace('\\"', '"')
     assert "SPR401" not in {finding["code"] for finding in pair.by_new["findings"]}

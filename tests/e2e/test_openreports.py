@@ -42,28 +42,28 @@ def served(control_plane: ControlPlane) -> Iterator[ControlPlane]:
 
 def _is_served(cluster: ControlPlane) -> bool:
     try:
-        found = cluster.api.get(f"/apis/{api.GROUP}/{api.VERSION}")["resources"]
+        resources = cluster.api.get(f"/apis/{api.GROUP}/{api.VERSION}")["resources"]
     except ApiError:
         return False
-    return {"reports", "clusterreports"} <= {resource["name"] for resource in found}
+    return {"reports", "clusterreports"} <= {resource["name"] for resource in resources}
 
 
 def applied(cluster: ControlPlane, text: str) -> list[Json]:
     """Apply manifests, fields that the apiserver does not know refused, and return them as they are stored."""
     cluster.kubectl("apply", "--validate=strict", "-f", "-", input=text)
     stored = cluster.kubectl("get", "-f", "-", "-o", "json", input=text).stdout
-    found = json.loads(stored)
-    return list(found["items"]) if found["kind"] == "List" else [found]
+    document = json.loads(stored)
+    return list(document["items"]) if document["kind"] == "List" else [document]
 
 
 def same(stored: Json, printed: Json) -> bool:
     """Tell whether a stored object has all that was printed, and no results besides."""
     parts = ("apiVersion", "kind", "source", "summary", "results")
     metadata = printed["metadata"]
-    kept = {name: stored["metadata"].get(name) for name in metadata}
+    remaining = {name: stored["metadata"].get(name) for name in metadata}
     # kubectl apply adds an annotation of its own.
-    kept["annotations"] = {name: kept["annotations"].get(name) for name in metadata["annotations"]}
-    return all(stored[part] == printed[part] for part in parts) and kept == metadata
+    remaining["annotations"] = {name: remaining["annotations"].get(name) for name in metadata["annotations"]}
+    return all(stored[part] == printed[part] for part in parts) and remaining == metadata
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_the_apiserver_takes_what_is_printed(served: ControlPlane, path: Path) -
     printed = list(yaml.safe_load_all(text))
     stored = applied(served, text)
     assert len(stored) == len(printed) > 0
-    assert all(same(one, other) for one, other in zip(stored, printed, strict=True))
+    assert all(same(item, other) for item, other in zip(stored, printed, strict=True))
 
 
 def test_a_live_report_is_applied_again_and_again(served: ControlPlane, spread: Spread) -> None:
@@ -111,7 +111,7 @@ def test_names_that_yaml_takes_for_something_else(
         stored = applied(served, text)
     finally:
         served.api.request("DELETE", f"/api/v1/namespaces/{namespace}")
-    assert namespace in {one["metadata"].get("namespace") for one in stored}
+    assert namespace in {item["metadata"].get("namespace") for item in stored}
 
 
 def test_unknown_fields_would_be_noticed(served: ControlPlane) -> None:

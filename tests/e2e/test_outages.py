@@ -177,18 +177,18 @@ def start(behind: Faulty, arguments: Sequence[str] = CHECK, **environment: str) 
 )
 def test_an_interrupt(behind: Faulty, resource: str, step: Step) -> None:
     """Ctrl-C ends it at once, as it ends kubectl."""
-    asked = threading.Event()
+    event = threading.Event()
 
     def then(exchange: Exchange) -> None:
-        asked.set()
+        event.set()
         step(exchange)
 
     behind.proxy.script(resource, *[passed] * (resource == "pods"), then)
     running = start(behind)
-    assert asked.wait(60)
+    assert event.wait(60)
     exchange_is_on_its_way = 0.5
-    asked.clear()
-    asked.wait(exchange_is_on_its_way)
+    event.clear()
+    event.wait(exchange_is_on_its_way)
     running.send_signal(signal.SIGINT)
     stdout, stderr = running.communicate(timeout=10)
     assert (running.returncode, stdout) == (130, "")

@@ -23,33 +23,37 @@ def placements(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> Iter
     require_built()
     with ControlPlane.start(tmp_path_factory.mktemp("placements"), controllers=False) as cluster:
         spread = plugin.on(cluster)
-        found = []
+        actual = []
         for seed in SEEDS:
             world = World(cluster, spread, seed)
             for number in range(ROUNDS):
-                found += world.round(number)
-        yield found
+                actual += world.round(number)
+        yield actual
 
 
 def test_the_scheduler_does_what_was_said(placements: list[Placement]) -> None:
     """As many nodes are feasible as were allowed, the one chosen is among them, and without any the pod waits."""
     assert len(placements) == len(SEEDS) * ROUNDS * APPS >= 200
-    assert [one for one in placements if not one.as_said] == []
+    assert [placement for placement in placements if not placement.as_said] == []
 
 
 def test_a_pod_without_a_node_is_a_finding(placements: list[Placement]) -> None:
     """SPR303 names a pod that waits, never one that was placed, and every one that its constraints alone hold back."""
-    blocked = [one for one in placements if one.blocked]
-    assert [one for one in blocked if one.node] == []
-    held = [one for one in placements if one.refused and all(" > " in reason for reason in one.refused)]
-    assert [one for one in held if not one.allowed and not one.blocked] == []
+    blocked = [placement for placement in placements if placement.blocked]
+    assert [item for item in blocked if item.node] == []
+    held = [
+        placement
+        for placement in placements
+        if placement.refused and all(" > " in reason for reason in placement.refused)
+    ]
+    assert [distribution for distribution in held if not distribution.allowed and not distribution.blocked] == []
     assert blocked
 
 
 def test_both_ends_are_seen(placements: list[Placement]) -> None:
     """The random pods are neither all placed nor all refused, and many have only some of the nodes to go to."""
-    waiting = sum(not one.node for one in placements)
-    limited = sum(bool(one.allowed and one.refused) for one in placements)
+    waiting = sum(not placement.node for placement in placements)
+    limited = sum(bool(placement.allowed and placement.refused) for placement in placements)
     assert waiting >= 20
     assert len(placements) - waiting >= 100
     assert limited >= 100

@@ -79,9 +79,11 @@ def test_prometheus_scrapes_it(scraped: Prometheus, sample: str, cluster: str, f
     job = f"/{cluster}/{form}"
     text = sample if cluster == "sample" else (GOLDEN / "hostile.prom").read_text(encoding="utf-8")
     expected = {
-        frozenset({("__name__", one.name), *((name, text) for name, text in one.labels.items() if text)}): one.value
+        frozenset(
+            {("__name__", sample.name), *((name, text) for name, text in sample.labels.items() if text)}
+        ): sample.value
         for family in parse(text)
-        for one in family.samples
+        for sample in family.samples
     }
     assert scraped.wait_until(lambda: stored(scraped, job)) == expected
     assert (scraped.query(f'up{{job="{job}"}}')[0]["value"][1], scraped.targets()[job]) == ("1", "")
@@ -91,8 +93,10 @@ def stored(scraped: Prometheus, job: str) -> dict[frozenset[tuple[str, str]], fl
     """Return the values of all our series that Prometheus has of a job, by name and labels."""
     samples = scraped.query(f'{{__name__=~"kube_spread_.+",job="{job}"}}')
     return {
-        frozenset(item for item in one["metric"].items() if item[0] not in ("job", "instance")): float(one["value"][1])
-        for one in samples
+        frozenset(item for item in sample["metric"].items() if item[0] not in ("job", "instance")): float(
+            sample["value"][1]
+        )
+        for sample in samples
     }
 
 
@@ -111,12 +115,12 @@ def test_node_exporter_reads_the_file(tmp_path: Path, source: str) -> None:
     if source == "hostile":
         target.write_text((GOLDEN / "hostile.prom").read_text(encoding="utf-8"), encoding="utf-8")
     served = {family.name: family for family in parse(consumers.node_exporter(tmp_path, textfiles))}
-    assert [one.value for one in served["node_textfile_scrape_error"].samples] == [0]
+    assert [sample.value for sample in served["node_textfile_scrape_error"].samples] == [0]
     (modified,) = served["node_textfile_mtime_seconds"].samples
     assert modified.labels["file"].endswith("kubectl_spread.prom")
     for family in parse(target.read_text(encoding="utf-8")):
-        values = {frozenset(one.labels.items()): one.value for one in family.samples}
-        assert {frozenset(one.labels.items()): one.value for one in served[family.name].samples} == values
+        values = {frozenset(sample.labels.items()): sample.value for sample in family.samples}
+        assert {frozenset(sample.labels.items()): sample.value for sample in served[family.name].samples} == values
 
 
 def test_the_documented_alerts_are_rules() -> None:
@@ -134,16 +138,16 @@ def test_the_documented_alerts_fire(tmp_path: Path) -> None:
         'kube_spread_findings{code="SPR303",name="blocked",namespace="shop",severity="error"}': "1x120",
         'node_textfile_mtime_seconds{file="/var/lib/kubectl_spread.prom",instance="n"}': "0x120",
     }
-    told = {
+    reported = {
         "PodsNotSpread": alert(
             PLACE, "web in shop has skew 2 over zone", description="kubectl spread explain Deployment/web -n shop"
         ),
         "SpreadErrors": alert(finding, "SPR303 blocked in shop"),
         "SpreadNotChecked": alert(file, "kubectl_spread.prom on n was not written for an hour"),
     }
-    cases: list[Json] = [{"eval_time": "5m", "alertname": name, "exp_alerts": []} for name in told]
-    cases += [{"eval_time": "90m", "alertname": name, "exp_alerts": [found]} for name, found in told.items()]
-    series = [{"series": name, "values": found} for name, found in values.items()]
+    cases: list[Json] = [{"eval_time": "5m", "alertname": name, "exp_alerts": []} for name in reported]
+    cases += [{"eval_time": "90m", "alertname": name, "exp_alerts": [actual]} for name, actual in reported.items()]
+    series = [{"series": name, "values": value} for name, value in values.items()]
     test = {"interval": "1m", "input_series": series, "alert_rule_test": cases}
     path = tmp_path / "test.json"
     path.write_text(json.dumps({"rule_files": [str(RULES)], "tests": [test]}), encoding="utf-8")

@@ -28,8 +28,8 @@ SERVER = f"https://{NAME}:6443"
 def through(recorder: Recorder, scheme: Scheme, who: str = "") -> Iterator[Proxy]:
     """Run a proxy that leads to the recorder."""
     pair = recorder.authority.server("proxy", [LOOPBACK]) if scheme == "https" else None
-    with proxy.running(scheme, {NAME: recorder.port, LOOPBACK: recorder.port}, who=who, pair=pair) as found:
-        yield found
+    with proxy.running(scheme, {NAME: recorder.port, LOOPBACK: recorder.port}, who=who, pair=pair) as actual:
+        yield actual
 
 
 def named(recorder: Recorder, server: str = SERVER, **cluster: object) -> Json:
@@ -151,10 +151,10 @@ def test_compression(both: Both, recorder: Recorder, how: str) -> None:
     with through(recorder, "http") as passed:
         content = named(recorder, proxy_url=passed.url, disable_compression=how == "kubeconfig")
         both.ask(content, *(["--disable-compression"] if how == "flag" else []))
-    asked = {
+    requested = {
         "gzip" in seen.header("Accept-Encoding") for seen in recorder.requests if _is_real(seen.header("User-Agent"))
     }
-    assert asked == {how == "not at all"}
+    assert requested == {how == "not at all"}
 
 
 def _is_real(agent: str) -> bool:

@@ -21,13 +21,13 @@ pytestmark = pytest.mark.e2e
 def test_nodes_and_workloads_are_read_beside_the_pods(behind: Faulty) -> None:
     """The first page of pods comes only when all other lists have been asked for."""
     beside = {"nodes", "replicasets", "deployments", "statefulsets", "daemonsets", "jobs", "cronjobs"}
-    asked: set[str] = set()
+    requested: set[str] = set()
     all_asked = threading.Event()
     in_time: list[bool] = []
 
     def tell(exchange: Exchange) -> None:
-        asked.add(exchange.request.resource)
-        if beside <= asked:
+        requested.add(exchange.request.resource)
+        if beside <= requested:
             all_asked.set()
         passed(exchange)
 
@@ -44,18 +44,18 @@ def test_nodes_and_workloads_are_read_beside_the_pods(behind: Faulty) -> None:
 
 def test_the_next_page_is_asked_for_while_one_arrives(behind: Faulty) -> None:
     """The end of the first page is sent only when the second one has been asked for."""
-    asked = threading.Event()
+    event = threading.Event()
     in_time: list[bool] = []
 
     def hold_back(exchange: Exchange) -> None:
         reply = exchange.forward()
         exchange.send_head(reply)
         exchange.send_part(reply.body[:-1000])
-        in_time.append(asked.wait(10))
+        in_time.append(event.wait(10))
         exchange.send_part(reply.body[-1000:])
 
     def tell(exchange: Exchange) -> None:
-        asked.set()
+        event.set()
         passed(exchange)
 
     behind.proxy.script("pods", hold_back, tell)
@@ -71,7 +71,7 @@ def test_a_terminal_sees_how_far_it_is(behind: Faulty) -> None:
     environment = behind.cluster.environment(behind.kubeconfig({"token": behind.token}))
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=stderr, env=environment, check=False, timeout=60)
     os.close(stderr)
-    shown = os.read(terminal, 1 << 16).decode()
+    displayed = os.read(terminal, 1 << 16).decode()
     os.close(terminal)
     assert json.loads(done.stdout)["summary"]["pods"] == PODS
-    assert shown.split("\r\x1b[K") == ["", *(f"pods: {number}" for number in (7, 14, 21, 28)), ""]
+    assert displayed.split("\r\x1b[K") == ["", *(f"pods: {number}" for number in (7, 14, 21, 28)), ""]

@@ -113,11 +113,11 @@ def test_a_copy_without_labels_is_accepted(control_plane: ControlPlane, namespac
     report = look(spread, namespace)
     assert judged(report) == {"both": MERGED, "copy": REMOVED}
     assert judged(report, ANTI_AFFINITY) == {"both": MERGED, "copy": Judged("removed-label", "likely")}
-    (entry,) = (one for one in report["pods"] if (one["name"], one["path"]) == ("copy", SPREAD))
+    (entry,) = (pod for pod in report["pods"] if (pod["name"], pod["path"]) == ("copy", SPREAD))
     (key,) = entry["keys"]
     assert key["stored"] == "r1"
     assert "label" not in key
-    assert {found["code"] for found in report["findings"] if "copy" in found["pods"]} >= {"SPR102"}
+    assert {finding["code"] for finding in report["findings"] if "copy" in finding["pods"]} >= {"SPR102"}
 
 
 def test_a_copy_with_labels_is_refused(control_plane: ControlPlane, namespace: str) -> None:

@@ -81,7 +81,7 @@ def release(control_plane: ControlPlane, spread: Spread) -> Iterator[Release]:
             control_plane.api.create(manifest)
         edit(control_plane, namespace, EDITS)
         report = look(spread, namespace)
-        told = {name: _fits(spread, namespace, name) for name in GATED}
+        reported = {name: _fits(spread, namespace, name) for name in GATED}
         placed, errors = set(), {}
         for name in GATED:
             path = f"/api/v1/namespaces/{namespace}/pods/{name}"
@@ -91,8 +91,8 @@ def release(control_plane: ControlPlane, spread: Spread) -> Iterator[Release]:
                 placed.add(name)
             else:
                 errors[name] = condition["message"]
-        blocked = {name for found in report["findings"] if found["code"] == "SPR303" for name in found["pods"]}
-        yield Release(report, told, blocked, placed, errors)
+        blocked = {name for finding in report["findings"] if finding["code"] == "SPR303" for name in finding["pods"]}
+        yield Release(report, reported, blocked, placed, errors)
 
 
 def _fits(spread: Spread, namespace: str, name: str) -> bool:
@@ -107,8 +107,12 @@ def _decision(cluster: ControlPlane, path: str) -> Json:
     """Wait until the scheduler has decided on a pod, and return the condition that tells."""
 
     def conditions() -> list[Json]:
-        found = cluster.api.get(path)["status"].get("conditions", [])
-        return [one for one in found if one["type"] == "PodScheduled" and one.get("reason") != "SchedulingGated"]
+        response = cluster.api.get(path)["status"].get("conditions", [])
+        return [
+            manifest
+            for manifest in response
+            if manifest["type"] == "PodScheduled" and manifest.get("reason") != "SchedulingGated"
+        ]
 
     (condition,) = cluster.wait_for(conditions, what=f"the scheduler decides on {path}")
     return condition
@@ -122,9 +126,9 @@ def test_gated_pods_are_judged_by_what_was_done_to_them(release: Release) -> Non
 def test_a_stale_or_removed_label_of_a_gated_pod_is_an_error(release: Release) -> None:
     """The scheduler will not do what the spec says, so these are errors, and the others are not."""
     errors = {
-        (found["code"], *found["pods"])
-        for found in release.report["findings"]
-        if found["severity"] == "error" and found["code"] < "SPR2"
+        (finding["code"], *finding["pods"])
+        for finding in release.report["findings"]
+        if finding["severity"] == "error" and finding["code"] < "SPR2"
     }
     assert errors == {("SPR101", "changed"), ("SPR102", "removed")}
 
@@ -163,7 +167,7 @@ def test_labels_written_at_binding_over_the_users_own(
 
 
 def _bound(cluster: ControlPlane, namespace: str) -> int:
-    return sum("nodeName" in found["spec"] for found in pods(cluster, namespace))
+    return sum("nodeName" in pod["spec"] for pod in pods(cluster, namespace))
 
 
 def test_a_zone_in_a_template(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
@@ -172,12 +176,12 @@ def test_a_zone_in_a_template(control_plane: ControlPlane, namespace: str, sprea
     labels = {"app": "web", ZONE: "a"}
     roll_out(control_plane, deployment(constraints=keys, labels=labels, namespace=namespace))
     report = look(spread, namespace)
-    zones = {found["metadata"]["name"]: found["metadata"]["labels"][ZONE] for found in pods(control_plane, namespace)}
+    zones = {pod["metadata"]["name"]: pod["metadata"]["labels"][ZONE] for pod in pods(control_plane, namespace)}
     assert sorted(zones.values()) == ["a", "b", "c"]
     path = "spec.topologySpreadConstraints[1]"
     expected = {name: MERGED if zone == "a" else STALE_UNTRACKED for name, zone in zones.items()}
     assert judged(report, path) == expected
-    stale = [name for name, found in expected.items() if found == STALE_UNTRACKED]
+    stale = [name for name, actual in expected.items() if actual == STALE_UNTRACKED]
     assert {evidence(report, name, path)[0] for name in stale} == {
         "binding the pod overwrote the label with its node's value"
     }
@@ -202,7 +206,7 @@ def test_a_relabelled_pod_still_repels(control_plane: ControlPlane, namespace: s
     report = spread.report("-n", namespace, status=1)
     where = "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0]"
     assert judged(report, where) == {"repelling": STALE}
-    assert [(found["code"], found["severity"], found["pods"]) for found in report["findings"]] == [
+    assert [(finding["code"], finding["severity"], finding["pods"]) for finding in report["findings"]] == [
         ("SPR101", "error", ["repelling"])
     ]
 
@@ -213,14 +217,14 @@ def test_running_pods_of_one_owner_after_every_edit(
     """Changed, removed, added and changed back, on running pods of a Deployment: warnings at most."""
     keys = [constraint(match=["pod-template-hash", "rev"])]
     with_label = deployment("web", keys, replicas=4, labels=REV, namespace=namespace)
-    kept, changed, removed, back = roll_out(control_plane, with_label)
+    remaining, changed, removed, back = roll_out(control_plane, with_label)
     without = deployment("bare", keys, replicas=2, labels={"app": "bare"}, namespace=namespace)
     added, never = [name for name in roll_out(control_plane, without) if name.startswith("bare-")]
     edits = {"rev=r2": [changed, back], "rev=r1": [back, added], "rev-": [removed]}
     edit(control_plane, namespace, edits)
     report = spread.report("-n", namespace)
     assert judged(report) == {
-        kept: MERGED,
+        remaining: MERGED,
         changed: STALE,
         removed: REMOVED,
         back: MERGED,

@@ -67,17 +67,17 @@ def _job(name: str, namespace: str, **more: object) -> Json:
 
 
 def _running(cluster: ControlPlane, namespace: str) -> int:
-    return sum(found["status"]["phase"] == "Running" for found in pods(cluster, namespace))
+    return sum(pod["status"]["phase"] == "Running" for pod in pods(cluster, namespace))
 
 
 def test_every_pod_is_merged_with_its_own_values(control_plane: ControlPlane, shop: str, report: Report) -> None:
     """All are merged, and what is stored is the label that each pod has."""
-    found = {one["metadata"]["name"]: one for one in pods(control_plane, shop)}
-    assert judged(report) == dict.fromkeys(found, MERGED)
+    actual = {item["metadata"]["name"]: item for item in pods(control_plane, shop)}
+    assert judged(report) == dict.fromkeys(actual, MERGED)
     assert report["pods"] == []
-    for one in found.values():
-        labels = one["metadata"]["labels"]
-        (clause,) = one["spec"]["topologySpreadConstraints"]
+    for item_value in actual.values():
+        labels = item_value["metadata"]["labels"]
+        (clause,) = item_value["spec"]["topologySpreadConstraints"]
         stored = {item["key"]: item["values"] for item in clause["labelSelector"]["matchExpressions"]}
         assert stored == {key: [labels[key]] for key in KEYS[labels["app"]]}
 

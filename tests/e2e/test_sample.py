@@ -30,7 +30,7 @@ def test_the_sample_holds_one_of_each(spread: Spread) -> None:
     assert report.verdicts("Deployment/cart") == {"merged": 2, "stale-label": 1}
     skewed = report.row("Deployment/api")
     assert (counts(skewed), skewed["skew"]) == ({"a": 2, "b": 1, "c": 0}, 2)
-    codes = {found["code"] for found in report["findings"]}
+    codes = {finding["code"] for finding in report["findings"]}
     assert codes == {"SPR101", "SPR103", "SPR107", "SPR301"}
 
 
@@ -47,9 +47,9 @@ def test_capturing_again_gives_the_same_sample(spread: Spread, tmp_path: Path) -
     require_built()
     fresh = tmp_path / "cluster.json"
     fresh.write_text(capture_sample.capture(tmp_path / "control-plane"), encoding="utf-8")
-    known, made = sample(spread, capture_sample.SAMPLE), sample(spread, fresh)
-    assert [essence(row) for row in made["constraints"]] == [essence(row) for row in known["constraints"]]
-    assert [found["code"] for found in made["findings"]] == [found["code"] for found in known["findings"]]
+    existing, made = sample(spread, capture_sample.SAMPLE), sample(spread, fresh)
+    assert [essence(row) for row in made["constraints"]] == [essence(row) for row in existing["constraints"]]
+    assert [finding["code"] for finding in made["findings"]] == [finding["code"] for finding in existing["findings"]]
 
 
 def essence(row: Json) -> tuple[object, ...]:

@@ -35,9 +35,9 @@ def comparisons(varied_cluster: ControlPlane, before: Report) -> list[Comparison
 def test_refused_nodes_and_their_numbers_are_those_of_the_log(comparisons: list[Comparison]) -> None:
     """Node by node: matchNum, selfMatchNum, minMatchNum and maxSkew, or the missing label."""
     wrong = {
-        one.group: one.expected.refusals ^ one.done.refusals
-        for one in comparisons
-        if one.expected.refusals != one.done.refusals
+        comparison.group: comparison.expected.refusals ^ comparison.done.refusals
+        for comparison in comparisons
+        if comparison.expected.refusals != comparison.done.refusals
     }
     assert not wrong
 
@@ -45,22 +45,22 @@ def test_refused_nodes_and_their_numbers_are_those_of_the_log(comparisons: list[
 def test_the_nodes_allowed_are_the_feasible_ones(comparisons: list[Comparison]) -> None:
     """As many nodes are feasible as the report allows, and the one chosen is among them."""
     wrong = {
-        one.group: (sorted(one.expected.feasible), one.done.feasible, one.done.node)
-        for one in comparisons
-        if len(one.expected.feasible) != one.done.feasible
-        or (one.done.node or None) not in (one.expected.feasible or {None})
+        comparison.group: (sorted(comparison.expected.feasible), comparison.done.feasible, comparison.done.node)
+        for comparison in comparisons
+        if len(comparison.expected.feasible) != comparison.done.feasible
+        or (comparison.done.node or None) not in (comparison.expected.feasible or {None})
     }
     assert not wrong
 
 
 def test_clones_are_merged_as_the_pods_were(comparisons: list[Comparison]) -> None:
     """What the report calls authored, merged with the labels of then, is what is stored."""
-    assert [one.group for one in comparisons if not one.stored_alike] == []
+    assert [comparison.group for comparison in comparisons if not comparison.stored_alike] == []
 
 
 def test_the_groups_add_up_what_the_rows_say(comparisons: list[Comparison]) -> None:
     """Over all nodes, usable or not, the numbers of a group are those of its constraints; the first failure decides."""
-    wrong = {one.group: (one.expected.everywhere, one.answer) for one in comparisons}
+    wrong = {comparison.group: (comparison.expected.everywhere, comparison.answer) for comparison in comparisons}
     assert {group: pair for group, pair in wrong.items() if pair[0] != pair[1]} == {}
 
 
@@ -76,9 +76,9 @@ def test_the_cluster_is_as_it_was(
 
 def test_enough_was_compared(comparisons: list[Comparison], before: Report) -> None:
     """The comparison cannot pass by comparing nothing."""
-    refusals = [refusal for one in comparisons for refusal in one.done.refusals]
+    refusals = [refusal for comparison in comparisons for refusal in comparison.done.refusals]
     counted = [refusal for refusal in refusals if refusal.match_num is not None]
-    bound = [one for one in comparisons if one.done.node]
+    bound = [comparison for comparison in comparisons if comparison.done.node]
     figures = (
         f"{len(comparisons)} clones of {len(before['groups'])} groups, {len(bound)} bound; {len(refusals)} refusals "
         f"of nodes, {len(counted)} with numbers, {len(set(counted))} different"
@@ -88,6 +88,6 @@ def test_enough_was_compared(comparisons: list[Comparison], before: Report) -> N
     assert 15 <= len(bound) <= len(comparisons) - 6, figures
     assert len(counted) >= 100, figures
     assert len(refusals) - len(counted) >= 20, figures
-    for one in (0, 1):
-        assert any(refusal.self_match_num == one for refusal in counted), figures
+    for item in (0, 1):
+        assert any(refusal.self_match_num == item for refusal in counted), figures
     assert any(refusal.min_match_num for refusal in counted), figures

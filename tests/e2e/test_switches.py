@@ -109,4 +109,4 @@ def test_an_emulated_version_is_the_one_judged_by(stops: Stops) -> None:
         **dict.fromkeys(("emulated-kept", "emulated-changed", "emulated-changed-later"), BY_SCHEDULER),
         "emulated-late": ABSENT,
     }
-    assert {found["code"] for found in stops.emulated["findings"]} == {"SPR101", "SPR107", "SPR401"}
+    assert {finding["code"] for finding in stops.emulated["findings"]} == {"SPR101", "SPR107", "SPR401"}

@@ -201,7 +201,7 @@ OLD_UNTOUCHED: Mapping[str, Judged] = {
     **dict.fromkeys(("old-emptied", "old-emptied-changed"), PRE_UPGRADE),
     **dict.fromkeys(("old-late", "old-never", "old-by-creator"), ABSENT),
 }
-ON_1_33 = {name: ABSENT if found == ABSENT else BY_SCHEDULER for name, found in OLD_UNTOUCHED.items()}
+ON_1_33 = {name: ABSENT if verdict == ABSENT else BY_SCHEDULER for name, verdict in OLD_UNTOUCHED.items()}
 OLD_EDITED = {
     **EARLY,
     "old-kept": PRE_UPGRADE,
@@ -249,7 +249,7 @@ def test_nothing_is_found_on_1_33(journey: Journey) -> None:
     assert report["cluster"]["judgedAs"] == "1.33"
     assert report["cluster"]["serverVersion"].startswith("1.33.")
     assert judged(report) == ON_1_33
-    assert {found["code"] for found in report["findings"]} == {"SPR107"}
+    assert {finding["code"] for finding in report["findings"]} == {"SPR107"}
 
 
 @pytest.mark.parametrize(
@@ -299,19 +299,19 @@ def test_affinity_was_merged_on_1_33_already(journey: Journey) -> None:
 def test_a_user_may_say_since_when_all_merge(journey: Journey) -> None:
     """With --merge-since every older pod that has the label is certainly pre-upgrade, and no newer one is."""
     since = Judged("pre-upgrade")
-    older = {name: found if found == ABSENT else since for name, found in OLD_EDITED.items()}
+    older = {name: verdict if verdict == ABSENT else since for name, verdict in OLD_EDITED.items()}
     assert judged(journey.reports["1.37, told since when"]) == {**ON_1_37, **older}
 
 
 def test_back_on_1_33_merged_pods_stay_merged(journey: Journey) -> None:
     """What is stored is still there and still right; what is missing is the scheduler's business again."""
     report = journey.reports["1.33 again"]
-    stored = {name: found for name, found in ON_1_37.items() if found.verdict in KEPT}
-    missing = {name: BY_SCHEDULER for name, found in ON_1_37.items() if found.verdict in LEFT_OUT}
+    stored = {name: verdict for name, verdict in ON_1_37.items() if verdict.verdict in KEPT}
+    missing = {name: BY_SCHEDULER for name, verdict in ON_1_37.items() if verdict.verdict in LEFT_OUT}
     assert judged(report) == {**stored, **missing}
     assert report["cluster"]["judgedAs"] == "1.33"
-    assert "SPR103" not in {found["code"] for found in report["findings"]}
-    stale = {pod for found in report["findings"] if found["code"] == "SPR101" for pod in found["pods"]}
+    assert "SPR103" not in {finding["code"] for finding in report["findings"]}
+    stale = {pod for finding in report["findings"] if finding["code"] == "SPR101" for pod in finding["pods"]}
     assert stale == {"new-changed", "new-emptied-changed", "mid-changed", "mid-emptied-changed", "old-anti-changed"}
 
 
@@ -357,29 +357,29 @@ def test_what_stops_working_is_told_before_the_upgrade(journey: Journey) -> None
     """The template that 1.33 and its pods were content with: in the very words that 1.34 then has for a pod."""
     report = journey.reports["1.33, and then 1.34"]
     assert report["cluster"]["comparedWith"] == "1.34"
-    assert {found["code"] for found in report["findings"]}.isdisjoint({"SPR201", "SPR401", "SPR406"})
-    (found,) = (found for found in report["findings"] if found["code"] == "SPR404")
-    assert (found["severity"], found["object"]["name"], found["values"]["refused"]) == (
+    assert {finding["code"] for finding in report["findings"]}.isdisjoint({"SPR201", "SPR401", "SPR406"})
+    (actual,) = (finding for finding in report["findings"] if finding["code"] == "SPR404")
+    assert (actual["severity"], actual["object"]["name"], actual["values"]["refused"]) == (
         "error",
         "twice",
         "every pod of this template",
     )
-    assert f'is invalid: {found["values"]["errors"]}"' in journey.refused
+    assert f'is invalid: {actual["values"]["errors"]}"' in journey.refused
 
 
 def test_what_nobody_will_edit_is_told_before_going_back(journey: Journey) -> None:
     """The pods of which 1.37 says that 1.33 refuses every edit are those of which 1.33 then says so itself."""
     before = {
-        name: found["values"]["errors"]
-        for found in journey.reports["1.37, and then 1.33"]["findings"]
-        if found["code"] == "SPR404"
-        for name in found["pods"]
+        name: finding["values"]["errors"]
+        for finding in journey.reports["1.37, and then 1.33"]["findings"]
+        if finding["code"] == "SPR404"
+        for name in finding["pods"]
     }
     after = {
-        name: found["values"]["errors"]
-        for found in journey.reports["1.33 again"]["findings"]
-        if found["code"] == "SPR401"
-        for name in found["pods"]
+        name: finding["values"]["errors"]
+        for finding in journey.reports["1.33 again"]["findings"]
+        if finding["code"] == "SPR401"
+        for name in finding["pods"]
     }
     assert before == after
     assert {"new-kept", "new-changed", "new-removed", "mid-back", "new-written"} <= after.keys()

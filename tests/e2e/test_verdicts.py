@@ -74,9 +74,9 @@ def test_a_pod_relabelled_at_once_is_stale(control_plane: ControlPlane, namespac
         control_plane.api.create(pod(name, [constraint(match=["rev"])], labels=labels, namespace=namespace))
         label(control_plane, namespace, name, "rev=r2")
     report = spread.report("-n", namespace)
-    found = {entry["name"]: entry["keys"][0] for entry in report["pods"]}
-    assert sorted(found) == pod_names(control_plane, namespace)
-    assert {(key["verdict"], key["changedBy"]["manager"]) for key in found.values()} == {
+    actual = {entry["name"]: entry["keys"][0] for entry in report["pods"]}
+    assert sorted(actual) == pod_names(control_plane, namespace)
+    assert {(key["verdict"], key["changedBy"]["manager"]) for key in actual.values()} == {
         ("stale-label", "kubectl-label")
     }
 
@@ -154,13 +154,13 @@ def test_a_zone_label_from_binding_is_no_fault(control_plane: ControlPlane, name
     """Pods get their zone label when they are bound, after the merge: bind-label, and only the template is reported."""
     by_zone = constraint(key=HOSTNAME, match=[ZONE])
     roll_out(control_plane, deployment(constraints=[by_zone], namespace=namespace))
-    assert all(ZONE in found["metadata"]["labels"] for found in pods(control_plane, namespace))
+    assert all(ZONE in pod["metadata"]["labels"] for pod in pods(control_plane, namespace))
     report = spread.report("-n", namespace)
     assert report.verdicts("Deployment/web") == {"bind-label": 3}
     (row,) = report.rows("Deployment/web")
     assert row["selector"]["effective"] == row["selector"]["stored"]
     assert sum(counts(row).values()) == 3
-    assert {(found["code"], found["severity"]) for found in report["findings"]} == {("SPR110", "info")}
+    assert {(finding["code"], finding["severity"]) for finding in report["findings"]} == {("SPR110", "info")}
 
 
 def test_a_relabelled_pending_pod_is_an_error(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
@@ -173,7 +173,7 @@ def test_a_relabelled_pending_pod_is_an_error(control_plane: ControlPlane, names
     row = report.row("Pod/web")
     assert (row["pending"], row["verdicts"]) == (1, {"stale-label": 1})
     assert (counts(row), row["selfMatchNum"]) == ({"a": 0, "b": 0, "c": 0}, 0)
-    assert [found["severity"] for found in report["findings"]] == ["error"]
+    assert [finding["severity"] for finding in report["findings"]] == ["error"]
 
 
 def test_a_stale_anti_affinity_is_an_error(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
@@ -186,7 +186,7 @@ def test_a_stale_anti_affinity_is_an_error(control_plane: ControlPlane, namespac
     report = spread.report("-n", namespace, status=1)
     path = "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0]"
     assert report.verdicts("Deployment/web", path) == {"merged": 2, "stale-label": 1}
-    assert [(found["code"], found["severity"], found["pods"]) for found in report["findings"]] == [
+    assert [(finding["code"], finding["severity"], finding["pods"]) for finding in report["findings"]] == [
         ("SPR101", "error", [changed])
     ]
 

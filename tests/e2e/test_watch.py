@@ -38,7 +38,7 @@ NUMBERS = count()
 @pytest.fixture
 def cluster(faulty_cluster: ControlPlane) -> Iterator[ControlPlane]:
     """Return a control plane where nothing but the tests changes anything, with a namespace for one test."""
-    namespaces = [found["metadata"]["name"] for found in faulty_cluster.api.get("/api/v1/namespaces")["items"]]
+    namespaces = [item["metadata"]["name"] for item in faulty_cluster.api.get("/api/v1/namespaces")["items"]]
     if NAMESPACE not in namespaces:
         faulty_cluster.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
     yield faulty_cluster
@@ -209,8 +209,8 @@ def test_a_watch_of_what_is_forgotten(behind: Faulty, cluster: ControlPlane, ste
     with piped(environment, *JSON) as watching:
         watching.until(watching.sees(stale_label=1), patience=15)
         assert watching.errors == []
-    asked = [request.watches for request in behind.proxy.asked_for("pods")]
-    assert asked[:4] == [False, True, False, True]
+    actual_watches = [request.watches for request in behind.proxy.asked_for("pods")]
+    assert actual_watches[:4] == [False, True, False, True]
 
 
 def test_an_apiserver_that_restarts(cluster: ControlPlane) -> None:

@@ -66,8 +66,8 @@ class Play:
         """Make the pods uneven, ask which to evict, and evict them."""
         self._make_uneven()
         case, before = self._case, self._row()
-        (said,) = self._explain()["evictions"]
-        named: list[str] = said.get("pods", [])
+        (output,) = self._explain()["evictions"]
+        named: list[str] = output.get("pods", [])
         for name in named or self._surplus(before):
             self._evict(name)
         self._settle(hopeful=bool(named))
@@ -78,11 +78,11 @@ class Play:
             case=case,
             before=counts(before),
             named=named,
-            sure=said.get("sure", False),
-            reason=said.get("reason", ""),
+            sure=output.get("sure", False),
+            reason=output.get("reason", ""),
             after=counts(after),
             skews=(before["skew"], after["skew"]),
-            pending=sum("nodeName" not in found["spec"] for found in self._pods()),
+            pending=sum("nodeName" not in pod["spec"] for pod in self._pods()),
             stuck=self._low if case.stuck else (),
         )
 
@@ -132,22 +132,22 @@ class Play:
     def _workload(self, replicas: int) -> Json:
         case = self._case
         made = constraint(key=case.key, max_skew=case.max_skew, **case.fields)
-        asked = {"requests": {"cpu": "1"}, "limits": {"cpu": "1"}}
-        containers = [{"name": "app", "image": "registry.example/app:1", "resources": asked}]
+        amounts = {"requests": {"cpu": "1"}, "limits": {"cpu": "1"}}
+        containers = [{"name": "app", "image": "registry.example/app:1", "resources": amounts}]
         return deployment(
             constraints=[made], replicas=replicas, namespace=self._namespace, containers=containers, **case.spec
         )
 
     def _scale_down(self) -> None:
         """Let the ReplicaSet begin with the pods of the domain that has the fewest."""
-        found = counts(self._row())
-        self._low = [min(sorted(found), key=lambda domain: found[domain])]
+        domain_counts = counts(self._row())
+        self._low = [min(sorted(domain_counts), key=lambda domain: domain_counts[domain])]
         held = self._case.names(self._low[0])
 
-        def price(found: Json) -> None:
-            cost = "0" if found["spec"]["nodeName"] in held else "100"
+        def price(manifest: Json) -> None:
+            cost = "0" if manifest["spec"]["nodeName"] in held else "100"
             annotations = {"controller.kubernetes.io/pod-deletion-cost": cost}
-            path = f"/api/v1/namespaces/{self._namespace}/pods/{found['metadata']['name']}"
+            path = f"/api/v1/namespaces/{self._namespace}/pods/{manifest['metadata']['name']}"
             self._cluster.api.patch(path, {"metadata": {"annotations": annotations}})
 
         parallel(price, self._pods())
@@ -165,8 +165,8 @@ class Play:
 
     def _surplus(self, row: Json) -> list[str]:
         """Return as many pods of the fullest domain as are too many, where none are named."""
-        found = counts(row)
-        fullest = max(sorted(found), key=lambda value: found[value])
+        domain_counts = counts(row)
+        fullest = max(sorted(domain_counts), key=lambda value: domain_counts[value])
         there = [
             pod["metadata"]["name"] for pod in self._pods() if pod["spec"]["nodeName"] in self._case.names(fullest)
         ]
@@ -182,12 +182,12 @@ class Play:
         """Wait until the pods are as many as asked for, and run; without hope a refused pod will do."""
 
         def settled() -> bool:
-            found = self._pods()
-            wanted = self._cluster.api.get(f"/apis/apps/v1/namespaces/{self._namespace}/deployments/web")
-            ending = any("deletionTimestamp" in pod["metadata"] for pod in found)
-            if ending or len(found) != wanted["spec"]["replicas"]:
+            pods = self._pods()
+            expected = self._cluster.api.get(f"/apis/apps/v1/namespaces/{self._namespace}/deployments/web")
+            ending = any("deletionTimestamp" in pod["metadata"] for pod in pods)
+            if ending or len(pods) != expected["spec"]["replicas"]:
                 return False
-            return all(pod["status"]["phase"] == "Running" or (not hopeful and _refused(pod)) for pod in found)
+            return all(pod["status"]["phase"] == "Running" or (not hopeful and _refused(pod)) for pod in pods)
 
         self._cluster.wait_for(settled, timeout=40, what=f"the pods of {self._case} are placed")
 
@@ -204,11 +204,11 @@ class Play:
         self._cluster.wait_for(quiet, timeout=60, what="nothing changes any more")
 
     def _places(self) -> dict[str, str]:
-        return {found["metadata"]["name"]: found["spec"].get("nodeName", "") for found in self._pods()}
+        return {pod["metadata"]["name"]: pod["spec"].get("nodeName", "") for pod in self._pods()}
 
     def _pods(self) -> list[Json]:
         return pods(self._cluster, self._namespace)
 
 
-def _refused(found: Json) -> bool:
-    return any(condition.get("reason") == "Unschedulable" for condition in found["status"].get("conditions", []))
+def _refused(manifest: Json) -> bool:
+    return any(condition.get("reason") == "Unschedulable" for condition in manifest["status"].get("conditions", []))

@@ -156,17 +156,17 @@ def _bare_pods() -> Iterator[Json]:
 
 def _settled(cluster: ControlPlane) -> bool:
     """Tell whether every pod that should be there runs, or was refused."""
-    found = [found for namespace in NAMESPACES for found in pods(cluster, namespace)]
-    return len(found) >= _EXPECTED_PODS and all(map(_at_rest, found))
+    found_pods = [pod for namespace in NAMESPACES for pod in pods(cluster, namespace)]
+    return len(found_pods) >= _EXPECTED_PODS and all(map(_at_rest, found_pods))
 
 
 _EXPECTED_PODS = 100
 
 
-def _at_rest(found: Json) -> bool:
-    if found["status"]["phase"] == "Running" or found["spec"]["schedulerName"] == "another":
+def _at_rest(manifest: Json) -> bool:
+    if manifest["status"]["phase"] == "Running" or manifest["spec"]["schedulerName"] == "another":
         return True
-    reasons = {condition.get("reason") for condition in found["status"].get("conditions", [])}
+    reasons = {condition.get("reason") for condition in manifest["status"].get("conditions", [])}
     return bool(reasons & {"Unschedulable", "SchedulingGated"})
 
 
@@ -181,7 +181,7 @@ def _edit_labels(cluster: ControlPlane) -> None:
 
 
 def _names(cluster: ControlPlane, namespace: str) -> list[str]:
-    return sorted(found["metadata"]["name"] for found in pods(cluster, namespace))
+    return sorted(pod["metadata"]["name"] for pod in pods(cluster, namespace))
 
 
 def _end_pods(cluster: ControlPlane) -> None:

@@ -71,21 +71,21 @@ class Piped:
     @property
     def last(self) -> Json:
         """The last report that ``-o json`` printed."""
-        found: Json = json.loads(self.lines[-1])
-        return found
+        document: Json = json.loads(self.lines[-1])
+        return document
 
     def sees(self, **verdicts: int) -> Callable[[], bool]:
         """Return a condition: the last report has so many pods of each verdict, written with underscores."""
-        wanted = {name.replace("_", "-"): number for name, number in verdicts.items()}
+        expected = {name.replace("_", "-"): number for name, number in verdicts.items()}
 
         def seen() -> bool:
             if not self.lines:
                 return False
-            found: dict[str, int] = {}
+            actual: dict[str, int] = {}
             for row in self.last["constraints"]:
                 for name, number in row["verdicts"].items():
-                    found[name] = found.get(name, 0) + number
-            return found == wanted
+                    actual[name] = actual.get(name, 0) + number
+            return actual == expected
 
         return seen
 

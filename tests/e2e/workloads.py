@@ -28,8 +28,8 @@ def wait_for_rollout(cluster: ControlPlane, workload: str, namespace: str) -> No
 
 def pods(cluster: ControlPlane, namespace: str) -> list[Json]:
     """Return the pods of a namespace."""
-    found: list[Json] = cluster.api.get(f"/api/v1/namespaces/{namespace}/pods")["items"]
-    return found
+    items: list[Json] = cluster.api.get(f"/api/v1/namespaces/{namespace}/pods")["items"]
+    return items
 
 
 def pod_names(cluster: ControlPlane, namespace: str) -> list[str]:

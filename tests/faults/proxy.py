@@ -187,8 +187,8 @@ class Proxy:
             answer = self._pool.request("GET", f"{self._upstream}{target}", headers=headers, timeout=60)
         except urllib3.exceptions.HTTPError:
             return Reply(*UNAVAILABLE)
-        kept = {name: answer.headers[name] for name in ("Retry-After",) if name in answer.headers}
-        return Reply(answer.status, answer.data, answer.headers.get("Content-Type", ""), kept)
+        remaining = {name: answer.headers[name] for name in ("Retry-After",) if name in answer.headers}
+        return Reply(answer.status, answer.data, answer.headers.get("Content-Type", ""), remaining)
 
     def opened(self, target: str, headers: Mapping[str, str]) -> Any:
         """Return an answer of the apiserver that is read part by part."""

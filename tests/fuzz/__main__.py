@@ -15,14 +15,14 @@ from tests.fuzz.watch import LONGEST
 
 def main() -> int:
     """Run a campaign, print a table; return 1 if there are findings."""
-    asked = _parse(sys.argv[1:])
+    options = _parse(sys.argv[1:])
     faulthandler.enable()
-    if asked.keep:
-        asked.keep.mkdir(parents=True, exist_ok=True)
-    targets = [target for target in TARGETS if target.name in asked.target]
-    campaign = Campaign(targets, asked.seed, sys.stdout, asked.keep, asked.longest)
-    print(f"seed {asked.seed}, {asked.minutes} minutes, targets {' '.join(asked.target)}", flush=True)
-    campaign.run(minutes=asked.minutes)
+    if options.keep:
+        options.keep.mkdir(parents=True, exist_ok=True)
+    targets = [target for target in TARGETS if target.name in options.target]
+    campaign = Campaign(targets, options.seed, sys.stdout, options.keep, options.longest)
+    print(f"seed {options.seed}, {options.minutes} minutes, targets {' '.join(options.target)}", flush=True)
+    campaign.run(minutes=options.minutes)
     print(campaign.summary())
     print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10} MiB")
     return int(any(tally.findings for tally in campaign.tallies.values()))
@@ -36,9 +36,9 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--target", action="append", choices=names, help="what to try; repeatable (default all)")
     parser.add_argument("--longest", type=float, default=LONGEST, help=f"seconds for one case (default {LONGEST:g})")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="where to save the input of each finding")
-    asked = parser.parse_args(arguments)
-    asked.target = asked.target or names
-    return asked
+    options = parser.parse_args(arguments)
+    options.target = options.target or names
+    return options
 
 
 if __name__ == "__main__":

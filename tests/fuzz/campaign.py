@@ -58,18 +58,22 @@ class Campaign:
         self._save("current", body)
         tally = self.tallies.setdefault(target.name, Tally())
         start = time.monotonic()
-        found = watched(target, body, chance, longest=self.longest)
+        outcome = watched(target, body, chance, longest=self.longest)
         seconds = time.monotonic() - start
         tally.cases += 1
         tally.seconds += seconds
         tally.longest = max(tally.longest, seconds)
-        if found:
-            key = (found.kind, found.place)
+        if outcome:
+            key = (outcome.kind, outcome.place)
             tally.findings[key] = tally.findings.get(key, 0) + 1
             if tally.findings[key] == 1:
                 self._save(f"{target.name}-{self.seed}-{number}", body)
-                print(f"{target.name} {number}: {found.kind}: {found.place}\n{found.text}", file=self.out, flush=True)
-        return found
+                print(
+                    f"{target.name} {number}: {outcome.kind}: {outcome.place}\n{outcome.text}",
+                    file=self.out,
+                    flush=True,
+                )
+        return outcome
 
     def summary(self) -> str:
         """Return a table of what was tried and found."""

@@ -68,8 +68,8 @@ _BOMB: Final = gzip.compress(bytes(1 << 20))
 
 def answer(chance: random.Random) -> bytes:
     """Return what a server sends on one connection: one answer or several, damaged more often than not."""
-    found = b"".join(_answer(chance) for _ in range(chance.choice((1, 1, 1, 2, 4))))
-    return mutation.damaged(found, chance) if chance.random() < 0.3 else found
+    text = b"".join(_answer(chance) for _ in range(chance.choice((1, 1, 1, 2, 4))))
+    return mutation.damaged(text, chance) if chance.random() < 0.3 else text
 
 
 def stream(chance: random.Random) -> bytes:
@@ -77,8 +77,8 @@ def stream(chance: random.Random) -> bytes:
     parts = [_member(chance) for _ in range(chance.choice((1, 1, 2, 5)))]
     if chance.random() < 0.05:
         parts.insert(chance.randrange(len(parts) + 1), _BOMB * chance.choice((1, 100)))
-    found = b"".join(parts)
-    return mutation.damaged(found, chance) if chance.random() < 0.6 else found
+    text = b"".join(parts)
+    return mutation.damaged(text, chance) if chance.random() < 0.6 else text
 
 
 def _answer(chance: random.Random) -> bytes:
@@ -97,8 +97,8 @@ def _answer(chance: random.Random) -> bytes:
 
 
 def _body(chance: random.Random) -> bytes:
-    known = (_VERSION, _LIST, _METRICS, _STATUS, b"", b" " * 100_000, *corpus.pages().values())
-    body = chance.choice(known)
+    bodies = (_VERSION, _LIST, _METRICS, _STATUS, b"", b" " * 100_000, *corpus.pages().values())
+    body = chance.choice(bodies)
     return mutation.damaged(body, chance) if body and chance.random() < 0.2 else body
 
 
@@ -229,6 +229,6 @@ _ASKS: Final[tuple[Callable[[LiveCluster], object], ...]] = (
     LiveCluster.feature_gates,
     lambda cluster: cluster.names(PODS, None, 5),
     lambda cluster: cluster.get(PODS, "a", "b"),
-    lambda cluster: cluster.fold(PODS, list[Pod], lambda found, page: found.extend(page)),
+    lambda cluster: cluster.fold(PODS, list[Pod], lambda match, page: match.extend(page)),
     _watched,
 )

@@ -222,7 +222,7 @@ def _nothing_outside() -> Iterator[None]:
     """Let no input reach another server, or run a program."""
     find, run, allowed = socket.getaddrinfo, subprocess.run, ("127.0.0.1", host().port)
 
-    def found(name: Any, port: Any, *arguments: Any, **named: Any) -> Any:
+    def resolve(name: Any, port: Any, *arguments: Any, **named: Any) -> Any:
         if (name, port) != allowed:
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
         return find(name, port, *arguments, **named)
@@ -234,7 +234,7 @@ def _nothing_outside() -> Iterator[None]:
 
     environment = {"PATH": os.defpath, "HOME": str(host().directory)}
     with (
-        patch.object(socket, "getaddrinfo", found),
+        patch.object(socket, "getaddrinfo", resolve),
         patch("kubectl_spread.sources.auth.execplugin.subprocess.run", ran),
         patch.object(retries, "backoff", lambda *_: 0.0),
         patch.dict(os.environ, environment, clear=True),
@@ -255,8 +255,8 @@ def _configured(user: object) -> dict[str, Any]:
 
 
 def _config(chance: random.Random, user: dict[str, Any]) -> dict[str, Any]:
-    found = _configured(user)
-    cluster = found["clusters"][0]["cluster"]
+    actual = _configured(user)
+    cluster = actual["clusters"][0]["cluster"]
     others: dict[str, Any] = {
         "tls-server-name": "127.0.0.1",
         "proxy-url": chance.choice(("http://127.0.0.1:1", "socks5://127.0.0.1:1", "https://u:p@127.0.0.1:1")),
@@ -267,7 +267,7 @@ def _config(chance: random.Random, user: dict[str, Any]) -> dict[str, Any]:
     }
     for name in chance.sample(list(others), chance.choice((0, 1, 1, 2))):
         cluster[name] = others[name]
-    return found
+    return actual
 
 
 def _user(chance: random.Random) -> dict[str, Any]:
@@ -293,10 +293,10 @@ def _user(chance: random.Random) -> dict[str, Any]:
         {"auth-provider": {"name": "oidc", "config": oidc}},
         {"auth-provider": {"name": "gcp"}},
     )
-    found = dict(chance.choice(users))
+    mapping = dict(chance.choice(users))
     if chance.random() < 0.3:
-        found |= {"as": "j", "as-uid": "1", "as-groups": ["g"], "as-user-extra": {"k": ["v"]}}
-    return found
+        mapping |= {"as": "j", "as-uid": "1", "as-groups": ["g"], "as-user-extra": {"k": ["v"]}}
+    return mapping
 
 
 def _odd(value: Any, chance: random.Random) -> Any:

@@ -54,7 +54,7 @@ _EXPLANATIONS: Final = (("explain",), ("explain", "-o", "json"), ("explain", "-o
 _KINDS: Final = ("pod", "deploy", "rs", "sts", "job")
 _LIST: Final = '{"kind": "List", "apiVersion": "v1",\n"items": ['
 _SERVED: Final = behaviour(37, gates(37, {}))
-_RESOURCES: Final[Mapping[str, Any]] = {found.plural: found for found in (PODS, NODES, *WORKLOADS)}
+_RESOURCES: Final[Mapping[str, Any]] = {resource.plural: resource for resource in (PODS, NODES, *WORKLOADS)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +69,10 @@ class Target:
 def command(body: bytes, chance: random.Random) -> Outcome:
     """Run one of the commands on a file that comes by standard input."""
     arguments = _arguments(body, chance)
-    found = CliRunner().invoke(cli, [*arguments, "-v", "-f", "-"], input=body)
-    error = None if isinstance(found.exception, SystemExit) else found.exception
+    result = CliRunner().invoke(cli, [*arguments, "-v", "-f", "-"], input=body)
+    error = None if isinstance(result.exception, SystemExit) else result.exception
     copies = arguments[0] in ("merge", "unmerge") and "-o" not in arguments
-    return Outcome(found.exit_code, found.stdout_bytes, found.stderr_bytes, error, " ".join(arguments[:3]), copies)
+    return Outcome(result.exit_code, result.stdout_bytes, result.stderr_bytes, error, " ".join(arguments[:3]), copies)
 
 
 def _arguments(body: bytes, chance: random.Random) -> Sequence[str]:
@@ -100,26 +100,26 @@ def page(body: bytes, _chance: random.Random) -> Outcome:
 
 def _add(snapshot: Snapshot, resource: Any, body: bytes) -> None:
     answer = Response(200, "application/vnd.kubernetes.protobuf", body)
-    for found in responses.page(answer, Decoder(resource.type), resource):
-        match found:
+    for actual in responses.page(answer, Decoder(resource.type), resource):
+        match actual:
             case Pod():
-                snapshot.add_pod(found)
+                snapshot.add_pod(actual)
             case Node():
-                snapshot.add_node(found)
+                snapshot.add_node(actual)
             case WorkloadObject():
-                snapshot.add_workload(resource.kind, found)
+                snapshot.add_workload(resource.kind, actual)
 
 
 def _forms(snapshot: Snapshot) -> list[str]:
     audit = evaluate(snapshot, ServerFacts(_SERVED, gates_known=False), nodes="listed")
-    found = reported(audit)
+    report = reported(audit)
     narrow, pipe = Terminal(width=40), Terminal()
-    texts = [table.check(found, table.Layout(wide=wide, show="all"), pipe) for wide in (False, True)]
-    texts += [table.check(found, table.Layout(), narrow)]
-    texts += [structured.json(found), structured.yaml(found), structured.names(found)]
+    texts = [table.check(report, table.Layout(wide=wide, show="all"), pipe) for wide in (False, True)]
+    texts += [table.check(report, table.Layout(), narrow)]
+    texts += [structured.json(report), structured.yaml(report), structured.names(report)]
     if audit.pods:
         everything = ObjectRef(audit.pods[0].namespace, "Pod", "")
-        explained = explain(audit, found, everything, replicas=2)
+        explained = explain(audit, report, everything, replicas=2)
         texts += [
             structured.json(explained),
             explanation.explain(explained, pipe),
@@ -130,12 +130,12 @@ def _forms(snapshot: Snapshot) -> list[str]:
 
 def _some(chance: random.Random, most: int = 6) -> list[Any]:
     """Return a few objects that belong together more often than not, at least one of them odd."""
-    known = corpus.objects()
-    start = chance.randrange(len(known))
-    found = list(known[start : start + chance.randint(1, most)])
-    index = chance.randrange(len(found))
-    found[index] = mutation.odd(found[index], chance)
-    return found
+    manifests = corpus.objects()
+    start = chance.randrange(len(manifests))
+    actual = list(manifests[start : start + chance.randint(1, most)])
+    index = chance.randrange(len(actual))
+    actual[index] = mutation.odd(actual[index], chance)
+    return actual
 
 
 def _json(value: Any, chance: random.Random) -> str:
@@ -158,7 +158,7 @@ def _maybe_damaged(text: str, chance: random.Random, often: float = 0.3) -> byte
 
 def json_file(chance: random.Random) -> bytes:
     """Return objects one after another."""
-    return _maybe_damaged("\n".join(_json(one, chance) for one in _some(chance)), chance)
+    return _maybe_damaged("\n".join(_json(item, chance) for item in _some(chance)), chance)
 
 
 def yaml_file(chance: random.Random) -> bytes:
@@ -170,18 +170,18 @@ def yaml_file(chance: random.Random) -> bytes:
 
 def documents(chance: random.Random) -> bytes:
     """Return several documents, in YAML and JSON by turns."""
-    parts = [(_yaml if chance.random() < 0.4 else _json)(one, chance) for one in _some(chance, 4)]
+    parts = [(_yaml if chance.random() < 0.4 else _json)(item, chance) for item in _some(chance, 4)]
     return _maybe_damaged(chance.choice(("---\n", "\n---\n", "\n...\n", "\n")).join(parts), chance)
 
 
 def lists(chance: random.Random) -> bytes:
     """Return a List, a typed list, or Lists in Lists."""
     items = _some(chance)
-    found = {"apiVersion": "v1", "kind": chance.choice(("List", "PodList", "DeploymentList")), "items": items}
+    actual = {"apiVersion": "v1", "kind": chance.choice(("List", "PodList", "DeploymentList")), "items": items}
     if chance.random() < 0.2:
-        found = mutation.odd(found, chance)
+        actual = mutation.odd(actual, chance)
     depth = chance.choice((0, 0, 0, 1, 5, 100, 470, 500))
-    return _maybe_damaged(_LIST * depth + _json(found, chance) + "]}" * depth, chance)
+    return _maybe_damaged(_LIST * depth + _json(actual, chance) + "]}" * depth, chance)
 
 
 def protobuf(chance: random.Random) -> bytes:

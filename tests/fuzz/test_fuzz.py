@@ -47,9 +47,9 @@ def hang(_body: bytes, _chance: random.Random) -> Outcome:
 )
 def test_what_is_planted_is_found(run: Run, kind: str) -> None:
     target = Target("planted", lambda _: b"x", run)
-    found = watched(target, b"x", random.Random(1), longest=0.2)
-    assert found
-    assert found.kind == kind
+    outcome = watched(target, b"x", random.Random(1), longest=0.2)
+    assert outcome
+    assert outcome.kind == kind
 
 
 def test_the_input_of_a_finding_is_kept(tmp_path: Path) -> None:

@@ -26,16 +26,16 @@ class Field:
 
 def varint(number: int) -> bytes:
     """Encode a number below 2**64."""
-    found = bytearray()
+    buffer = bytearray()
     while number > 0x7F:
-        found.append(number & 0x7F | 0x80)
+        buffer.append(number & 0x7F | 0x80)
         number >>= 7
-    return bytes([*found, number])
+    return bytes([*buffer, number])
 
 
 def parse(body: bytes) -> list[Field] | None:
     """Return the fields of a message; None: this is none."""
-    found: list[Field] = []
+    actual: list[Field] = []
     at = 0
     while at < len(body):
         tag, at = _varint(body, at)
@@ -53,8 +53,8 @@ def parse(body: bytes) -> list[Field] | None:
             part = body[at : at + size]
             value = (parse(part) if wire == _BYTES and part else None) or part
             at += size
-        found.append(Field(number, wire, value))
-    return found
+        actual.append(Field(number, wire, value))
+    return actual
 
 
 def encode(fields: list[Field]) -> bytes:

@@ -66,9 +66,9 @@ def test_it_is_the_same_twice(dist: Path, archive: Path, tmp_path: Path) -> None
 def test_it_writes_every_format(output: str, krew: Krew, monkeypatch: pytest.MonkeyPatch) -> None:
     """No module that is imported late is missing."""
     monkeypatch.chdir(ROOT)
-    expected, found = _both(["check", *_SAMPLE, "-o", output], krew)
-    assert found.stdout
-    assert (found.returncode, found.stdout, found.stderr) == (expected.returncode, expected.stdout, expected.stderr)
+    expected, actual = _both(["check", *_SAMPLE, "-o", output], krew)
+    assert actual.stdout
+    assert (actual.returncode, actual.stdout, actual.stderr) == (expected.returncode, expected.stdout, expected.stderr)
 
 
 @pytest.mark.parametrize(
@@ -86,15 +86,15 @@ def test_its_commands_answer_as_those_of_the_checkout(
     command: list[str], krew: Krew, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
-    expected, found = _both(command, krew)
-    assert (found.returncode, found.stdout, found.stderr) == (expected.returncode, expected.stdout, expected.stderr)
-    assert found.stdout or found.stderr
+    expected, actual = _both(command, krew)
+    assert (actual.returncode, actual.stdout, actual.stderr) == (expected.returncode, expected.stdout, expected.stderr)
+    assert actual.stdout or actual.stderr
 
 
 def _both(command: list[str], krew: Krew) -> list[subprocess.CompletedProcess[str]]:
     """Return what the checkout's program makes of a command, and what that of the archive does."""
     programs = [Path(sys.executable).parent / "kubectl-spread", krew.program]
-    return [subprocess.run([one, *command], check=False, capture_output=True, text=True) for one in programs]
+    return [subprocess.run([program, *command], check=False, capture_output=True, text=True) for program in programs]
 
 
 @pytest.mark.parametrize("variable", ["PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONSTARTUP"])
@@ -102,7 +102,7 @@ def test_it_runs_nothing_of_the_current_directory(krew: Krew, tmp_path: Path, va
     """Its own Python reads none of the variables that lead another one there."""
     hostile = Shadows(tmp_path / "repository", tmp_path / "marks")
     hostile.all()
-    found = subprocess.run(
+    result = subprocess.run(
         [krew.program, "check", "-f", ROOT / "examples" / "cluster.json", "--server-version", "1.37"],
         cwd=tmp_path / "repository",
         env={**os.environ, variable: "startup.py" if variable == "PYTHONSTARTUP" else "."},
@@ -110,5 +110,5 @@ def test_it_runs_nothing_of_the_current_directory(krew: Krew, tmp_path: Path, va
         capture_output=True,
         text=True,
     )
-    assert "18 pods" in found.stdout, found.stderr
+    assert "18 pods" in result.stdout, result.stderr
     assert hostile.ran == []

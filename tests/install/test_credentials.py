@@ -26,8 +26,8 @@ def _with_exec_plugin(kubeconfig: Path, directory: Path) -> Path:
     plugin = directory / "credential-plugin"
     plugin.write_text(f"#!/bin/sh\nenv >{directory}/environment\ncat {directory}/credential.json\n")
     plugin.chmod(0o700)
-    asked = {"command": str(plugin), "apiVersion": _EXEC, "interactiveMode": "Never"}
-    config["users"][0]["user"] = {"exec": asked}
+    plugin_config = {"command": str(plugin), "apiVersion": _EXEC, "interactiveMode": "Never"}
+    config["users"][0]["user"] = {"exec": plugin_config}
     written = directory / "kubeconfig"
     written.write_text(yaml.safe_dump(config))
     return written

@@ -77,13 +77,13 @@ def test_it_answers_as_the_checkout_does(
 ) -> None:
     """Of the same cluster, the same text and exit status, by client certificate."""
     expected = Plugin(tmp_path).on(web)(*arguments)
-    found = krew.spread(web.environment())(*arguments)
-    assert (found.status, _settled(found.stdout), found.stderr) == (
+    actual = krew.spread(web.environment())(*arguments)
+    assert (actual.status, _settled(actual.stdout), actual.stderr) == (
         expected.status,
         _settled(expected.stdout),
         expected.stderr,
     )
-    assert found.stdout or found.stderr
+    assert actual.stdout or actual.stderr
 
 
 def _settled(text: str) -> str:

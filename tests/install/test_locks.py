@@ -21,10 +21,10 @@ def _project() -> Any:
 def _pinned(lock: str) -> dict[str, list[str]]:
     """Map each package of a lock file to the versions that it pins, one for each environment."""
     text = (ROOT / "release" / "locks" / lock).read_text()
-    found: dict[str, list[str]] = {}
+    actual: dict[str, list[str]] = {}
     for name, version in re.findall(r"^([\w.-]+)(?:\[[\w,]+\])?==(\S+)", text, flags=re.MULTILINE):
-        found.setdefault(canonicalize_name(name), []).append(version)
-    return found
+        actual.setdefault(canonicalize_name(name), []).append(version)
+    return actual
 
 
 @pytest.mark.parametrize(
@@ -34,9 +34,9 @@ def _pinned(lock: str) -> dict[str, list[str]]:
 def test_what_the_project_asks_for_is_pinned(lock: str, groups: tuple[str, ...]) -> None:
     """If this fails, run ``make lock``."""
     project = _project()
-    asked = project["project"]["dependencies"] if lock in {"archive.txt", "development.txt"} else []
+    required = project["project"]["dependencies"] if lock in {"archive.txt", "development.txt"} else []
     pinned = _pinned(lock)
-    for text in chain(asked, *(project["dependency-groups"][group] for group in groups)):
+    for text in chain(required, *(project["dependency-groups"][group] for group in groups)):
         requirement = Requirement(text)
         versions = pinned.get(canonicalize_name(requirement.name), [])
         assert versions, f"{lock} does not pin {text}"

@@ -50,13 +50,13 @@ def test_what_has_no_licence_is_refused(tmp_path: Path) -> None:
         notices.text([Distribution.at(tmp_path)], [])
 
 
-@pytest.mark.parametrize("given", ["/users/own", None])
-def test_the_environment_of_the_user_is_restored(given: str | None) -> None:
+@pytest.mark.parametrize("value", ["/users/own", None])
+def test_the_environment_of_the_user_is_restored(value: str | None) -> None:
     """PyInstaller's loader sets its own directory, and keeps the user's value, if any, under another name."""
     loaded = {"LD_LIBRARY_PATH": "/archive", "_PYI_ARCHIVE_FILE": "x", "KEPT": "yes"}
-    if given:
-        loaded["LD_LIBRARY_PATH_ORIG"] = given
+    if value:
+        loaded["LD_LIBRARY_PATH_ORIG"] = value
     script = (ROOT / "release" / "user_environment.py").read_text() + "\nprint(sorted(os.environ.items()))"
     done = subprocess.run([sys.executable, "-I", "-c", script], env=loaded, check=True, capture_output=True, text=True)
-    expected = {"KEPT": "yes", **({"LD_LIBRARY_PATH": given} if given else {})}
+    expected = {"KEPT": "yes", **({"LD_LIBRARY_PATH": value} if value else {})}
     assert [item for item in ast.literal_eval(done.stdout) if item[0] != "LC_CTYPE"] == sorted(expected.items())

@@ -26,7 +26,7 @@ EVICT = ("descheduler.alpha.kubernetes.io/evict", "false")
 
 
 @pytest.mark.parametrize(
-    ("pod", "found"),
+    ("pod", "values"),
     [
         pytest.param(evictee(), (), id="a ReplicaSet's"),
         pytest.param(evictee(()), (EvictionObstacle.NO_OWNER,), id="nobody's"),
@@ -59,6 +59,6 @@ EVICT = ("descheduler.alpha.kubernetes.io/evict", "false")
         ),
     ],
 )
-def test_obstacles(pod: Evictee, found: tuple[EvictionObstacle, ...]) -> None:
-    assert defaultevictor.obstacles(pod) == found
-    assert defaultevictor.evictable(pod) is (found == ())
+def test_obstacles(pod: Evictee, values: tuple[EvictionObstacle, ...]) -> None:
+    assert defaultevictor.obstacles(pod) == values
+    assert defaultevictor.evictable(pod) is (values == ())

@@ -51,8 +51,8 @@ def bearer(*constraints: Json, **fields: Any) -> Bearer:
     return ours.bearer(decode_pod(pod_json(constraints=constraints, **fields)))
 
 
-def counted(found: Bearer, on_cluster: PodCounts) -> Count:
-    return topologyspread.count(found.constraints[0], found, on_cluster)
+def counted(bearer: Bearer, on_cluster: PodCounts) -> Count:
+    return topologyspread.count(bearer.constraints[0], bearer, on_cluster)
 
 
 WITH_PODS_ELSEWHERE = cluster(on("a1", 2), on("b1"), on("b1", namespace="other"), on("gone"), on(""))
@@ -216,7 +216,7 @@ def test_match_label_keys_hold_whatever_the_scheduler_does_with_them() -> None:
 
 
 def test_every_word_has_a_clause_of_its_own() -> None:
-    clauses = [one.clause for one in (*CountingRule, *EvictionObstacle)]
+    clauses = [item.clause for item in (*CountingRule, *EvictionObstacle)]
     assert all(clauses)
     assert len(set(clauses)) == len(clauses)
     assert str(CountingRule.READY_NODES) == "not-ready-nodes-out"

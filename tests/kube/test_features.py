@@ -32,8 +32,8 @@ DEFAULTS = {
 @pytest.mark.parametrize("gate", DEFAULTS)
 def test_gates_have_the_default_of_the_minor(gate: Gate) -> None:
     """One character a minor from 1.27 to 1.38: unknown or removed, off or on."""
-    found = "".join({None: "-", False: "0", True: "1"}[gates(minor, {}).get(gate)] for minor in MINORS)
-    assert found == DEFAULTS[gate]
+    text = "".join({None: "-", False: "0", True: "1"}[gates(minor, {}).get(gate)] for minor in MINORS)
+    assert text == DEFAULTS[gate]
 
 
 def test_min_domains_is_read_by_every_known_minor() -> None:
@@ -71,10 +71,10 @@ def test_only_the_newest_minors_are_pre_releases() -> None:
 
 
 def test_gates_are_sorted_and_overridden() -> None:
-    found = gates(34, {Gate.SELECTOR_MERGE: False, Gate.TOPOLOGY_LABELS: True})
-    assert list(found) == sorted(found)
-    assert found[Gate.SELECTOR_MERGE] is False
-    assert found[Gate.TOPOLOGY_LABELS] is True
+    gate_values = gates(34, {Gate.SELECTOR_MERGE: False, Gate.TOPOLOGY_LABELS: True})
+    assert list(gate_values) == sorted(gate_values)
+    assert gate_values[Gate.SELECTOR_MERGE] is False
+    assert gate_values[Gate.TOPOLOGY_LABELS] is True
 
 
 @pytest.mark.parametrize(
@@ -107,17 +107,17 @@ def test_gates_take_what_is_locked_to_the_same_value_or_not_locked_yet(minor: in
     ],
 )
 def test_behaviour(minor: int, overrides: dict[str, bool], merges: bool, could: bool, adds: bool) -> None:
-    found = behaviour(minor, gates(minor, overrides))
-    assert found.merges_spread_selectors is merges
-    assert found.could_merge_spread_selectors is could
-    assert found.scheduler_adds_match_label_keys is adds
+    behaviours = behaviour(minor, gates(minor, overrides))
+    assert behaviours.merges_spread_selectors is merges
+    assert behaviours.could_merge_spread_selectors is could
+    assert behaviours.scheduler_adds_match_label_keys is adds
 
 
 def test_behaviour_a_gate_that_is_missing_is_off() -> None:
-    found = behaviour(37, {})
-    assert not found.merges_spread_selectors
-    assert not found.merges_affinity_selectors
-    assert not found.node_inclusion_policies
+    behaviours = behaviour(37, {})
+    assert not behaviours.merges_spread_selectors
+    assert not behaviours.merges_affinity_selectors
+    assert not behaviours.node_inclusion_policies
     assert list(MINORS) == list(range(OLDEST_MINOR, NEWEST_MINOR + 1))
 
 
@@ -158,7 +158,7 @@ def test_other_merges_are_how_a_server_behaves_that_does_not_merge() -> None:
     assert not without_merge.merges_spread_selectors
     assert without_merge.scheduler_adds_match_label_keys
     assert not without_keys.scheduler_adds_match_label_keys
-    assert [found.scheduler_adds_match_label_keys for found in other_merges(33, gates(33, {}))] == [False]
+    assert [other.scheduler_adds_match_label_keys for other in other_merges(33, gates(33, {}))] == [False]
 
 
 def test_the_gates_of_the_merge() -> None:

@@ -10,7 +10,7 @@ from tests.builders import Json, decode_selector, requirement, selector
 
 
 @pytest.mark.parametrize(
-    ("found", "own", "selected"),
+    ("manifest", "own", "selected"),
     [
         pytest.param(None, {"app": "web"}, False, id="no selector selects nothing"),
         pytest.param(None, {}, False, id="no selector does not even select a pod without labels"),
@@ -50,8 +50,8 @@ from tests.builders import Json, decode_selector, requirement, selector
         pytest.param(selector(None, requirement("rev", "Exists", "a")), {"rev": "a"}, False, id="Exists with values"),
     ],
 )
-def test_matches(found: Json | None, own: dict[str, str], selected: bool) -> None:
-    assert labels.matches(decode_selector(found), own) is selected
+def test_matches(manifest: Json | None, own: dict[str, str], selected: bool) -> None:
+    assert labels.matches(decode_selector(manifest), own) is selected
 
 
 def test_satisfies_an_unknown_operator_is_never_met() -> None:
@@ -60,7 +60,7 @@ def test_satisfies_an_unknown_operator_is_never_met() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "text"),
+    ("manifest", "text"),
     [
         pytest.param(None, "<none>", id="no selector"),
         pytest.param({}, "{}", id="the empty selector"),
@@ -72,20 +72,20 @@ def test_satisfies_an_unknown_operator_is_never_met() -> None:
         pytest.param(selector(None, requirement("rev", "NotIn", "", "b")), 'rev NotIn ["", b]', id='"" is shown'),
     ],
 )
-def test_describe(found: Json | None, text: str) -> None:
-    assert labels.describe(decode_selector(found)) == text
+def test_describe(manifest: Json | None, text: str) -> None:
+    assert labels.describe(decode_selector(manifest)) == text
 
 
 def test_requirements_and_keys_cover_both_parts_of_a_selector() -> None:
-    found = decode_selector(selector({"b": "2", "a": "1"}, requirement("rev", "Exists")))
-    assert found is not None
-    assert [labels.describe_requirement(item) for item in labels.requirements(found)] == [
+    decoded_selector = decode_selector(selector({"b": "2", "a": "1"}, requirement("rev", "Exists")))
+    assert decoded_selector is not None
+    assert [labels.describe_requirement(item) for item in labels.requirements(decoded_selector)] == [
         "a In [1]",
         "b In [2]",
         "rev Exists",
     ]
-    assert labels.keys(found) == {"a", "b", "rev"}
-    assert not labels.is_empty(found)
+    assert labels.keys(decoded_selector) == {"a", "b", "rev"}
+    assert not labels.is_empty(decoded_selector)
 
 
 NAME = (
@@ -101,7 +101,7 @@ VALUE = (
 
 
 @pytest.mark.parametrize(
-    ("found", "error"),
+    ("manifest", "error"),
     [
         pytest.param(selector({"app": "web"}), "", id="good"),
         pytest.param(selector({"app": ""}, requirement("os", "In", "")), "", id="empty values"),
@@ -130,9 +130,9 @@ VALUE = (
         ),
     ],
 )
-def test_why_a_selector_cannot_be_parsed(found: Json | None, error: str) -> None:
+def test_why_a_selector_cannot_be_parsed(manifest: Json | None, error: str) -> None:
     """The words are those of LabelSelectorAsSelector in k8s.io/apimachinery v0.37.1."""
-    decoded = decode_selector(found)
+    decoded = decode_selector(manifest)
     assert labels.parse_error(decoded) == error
     assert error == "" or (
         decoded is not None and not labels.matches(decoded, {"app": "a b", "os=linux": "a b", "x": "1"})

@@ -9,7 +9,7 @@ from kubectl_spread.kube.api.labels import describe_requirement
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "items"),
     [
         pytest.param("", [], id="the empty text asks for everything"),
         pytest.param("app=web", ["app In [web]"], id="equal"),
@@ -31,8 +31,8 @@ from kubectl_spread.kube.api.labels import describe_requirement
         pytest.param("notin notin (in)", ["notin NotIn [in]"], id="words of the grammar may be keys and values"),
     ],
 )
-def test_parse_labels(text: str, found: list[str]) -> None:
-    assert [describe_requirement(item) for item in labelsyntax.parse_labels(text)] == found
+def test_parse_labels(text: str, items: list[str]) -> None:
+    assert [describe_requirement(item) for item in labelsyntax.parse_labels(text)] == items
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_parse_labels_refuses(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "values"),
     [
         pytest.param("", (), id="the empty text asks for everything"),
         pytest.param("status.phase=Running", (("status.phase", "Running", True),), id="equal"),
@@ -68,8 +68,8 @@ def test_parse_labels_refuses(text: str) -> None:
         pytest.param("a=b,", (("a", "b", True),), id="a comma at the end is ignored, as fields.ParseSelector does"),
     ],
 )
-def test_parse_fields(text: str, found: tuple[tuple[str, str, bool], ...]) -> None:
-    assert labelsyntax.parse_fields(text) == found
+def test_parse_fields(text: str, values: tuple[tuple[str, str, bool], ...]) -> None:
+    assert labelsyntax.parse_fields(text) == values
 
 
 @pytest.mark.parametrize("text", ["a", "=b", "a=b=c", "a>b"])

@@ -35,7 +35,7 @@ def owners(*entries: ManagedFieldsEntry, created: datetime | None = CREATED) -> 
 
 
 @pytest.mark.parametrize(
-    ("found", "at_creation"),
+    ("actual_entry", "at_creation"),
     [
         pytest.param(entry("create", "rev", spec=MADE_THE_POD), True, id="the entry that made the pod"),
         pytest.param(entry("create", "rev", spec={"f:affinity": {}}), True, id="affinity tells the creator too"),
@@ -58,18 +58,18 @@ def owners(*entries: ManagedFieldsEntry, created: datetime | None = CREATED) -> 
         pytest.param(entry("kubectl", "rev", spec=MADE_THE_POD, time=None), False, id="an entry without time"),
     ],
 )
-def test_label_owners(found: ManagedFieldsEntry, at_creation: bool) -> None:
-    assert owners(found) == [LabelOwner("rev", found.manager, found.time, at_creation)]
+def test_label_owners(actual_entry: ManagedFieldsEntry, at_creation: bool) -> None:
+    assert owners(actual_entry) == [LabelOwner("rev", actual_entry.manager, actual_entry.time, at_creation)]
 
 
 def test_label_owners_without_creation_time_prove_nothing() -> None:
-    (found,) = owners(entry("create", "rev", spec=MADE_THE_POD), created=None)
-    assert not found.at_creation
+    (actual,) = owners(entry("create", "rev", spec=MADE_THE_POD), created=None)
+    assert not actual.at_creation
 
 
 def test_label_owners_may_be_several_in_the_order_of_managed_fields() -> None:
-    found = owners(entry("b", "rev", time=LATER), entry("c", "app"), entry("a", "rev"))
-    assert [owner.manager for owner in found] == ["b", "a"]
+    owner_entries = owners(entry("b", "rev", time=LATER), entry("c", "app"), entry("a", "rev"))
+    assert [owner.manager for owner in owner_entries] == ["b", "a"]
 
 
 @pytest.mark.parametrize(

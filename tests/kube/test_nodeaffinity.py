@@ -21,16 +21,16 @@ def matches(node: Node, node_selector: dict[str, str], affinity: Affinity | None
 
 def affinity(*terms: Json) -> Affinity:
     required = {"nodeSelectorTerms": list(terms)}
-    found = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
-    return msgspec.convert(found, Affinity)
+    actual = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+    return msgspec.convert(actual, Affinity)
 
 
-def expressions(*found: Json) -> Json:
-    return {"matchExpressions": list(found)}
+def expressions(*manifest: Json) -> Json:
+    return {"matchExpressions": list(manifest)}
 
 
-def fields(*found: Json) -> Json:
-    return {"matchFields": list(found)}
+def fields(*manifest: Json) -> Json:
+    return {"matchFields": list(manifest)}
 
 
 NO_DISK = expressions(requirement("disk", "DoesNotExist"))
@@ -155,8 +155,8 @@ def test_pinned_node(terms: list[Json], pinned: str | None) -> None:
     assert nodeaffinity.pinned_node(affinity(*terms)) == pinned
 
 
-@pytest.mark.parametrize("found", [None, Affinity(), msgspec.convert({"nodeAffinity": {}}, Affinity)])
-def test_without_required_affinity_every_node_fits(found: Affinity | None) -> None:
-    assert nodeaffinity.required(found) is None
-    assert nodeaffinity.pinned_node(found) is None
-    assert matches(NODE, {}, found)
+@pytest.mark.parametrize("affinity", [None, Affinity(), msgspec.convert({"nodeAffinity": {}}, Affinity)])
+def test_without_required_affinity_every_node_fits(affinity: Affinity | None) -> None:
+    assert nodeaffinity.required(affinity) is None
+    assert nodeaffinity.pinned_node(affinity) is None
+    assert matches(NODE, {}, affinity)

@@ -28,7 +28,7 @@ REV_IN_R1 = requirement("rev", "In", "r1")
 
 
 @pytest.mark.parametrize(
-    ("found", "own", "match", "merged"),
+    ("manifest", "own", "match", "merged"),
     [
         pytest.param(selector(WEB), R1, ["rev"], selector(WEB, REV_IN_R1), id="1: matchLabels are kept"),
         pytest.param({}, R1, ["rev"], selector(None, REV_IN_R1), id="2: the empty selector is merged into"),
@@ -68,8 +68,8 @@ REV_IN_R1 = requirement("rev", "In", "r1")
         pytest.param(selector(WEB), R1, [], selector(WEB), id="no keys, no change"),
     ],
 )
-def test_merged_selector(found: Json | None, own: dict[str, str], match: Sequence[str], merged: Json | None) -> None:
-    assert merged_selector(decode_selector(found), own, match) == decode_selector(merged)
+def test_merged_selector(manifest: Json | None, own: dict[str, str], match: Sequence[str], merged: Json | None) -> None:
+    assert merged_selector(decode_selector(manifest), own, match) == decode_selector(merged)
 
 
 TENANT_EXISTS = requirement("tenant", "Exists")
@@ -78,7 +78,7 @@ NOT_B = requirement("tenant", "NotIn", "b")
 
 
 @pytest.mark.parametrize(
-    ("found", "tenant", "mismatch", "merged"),
+    ("items", "tenant", "mismatch", "merged"),
     [
         pytest.param(
             [TENANT_EXISTS],
@@ -92,10 +92,10 @@ NOT_B = requirement("tenant", "NotIn", "b")
     ],
 )
 def test_merged_selector_with_keys_to_mismatch(
-    found: list[Json], tenant: str, mismatch: Sequence[str], merged: list[Json]
+    items: list[Json], tenant: str, mismatch: Sequence[str], merged: list[Json]
 ) -> None:
     own = {"rev": "r1", "tenant": tenant}
-    result = merged_selector(decode_selector(selector(None, *found)), own, ["rev"], mismatch)
+    result = merged_selector(decode_selector(selector(None, *items)), own, ["rev"], mismatch)
     assert result == decode_selector(selector(None, *merged))
 
 
@@ -119,9 +119,9 @@ SPREAD = pod_json(labels=R1, constraints=[constraint(match=["rev"], selects=sele
     ],
 )
 def test_prepare_for_create_spread(minor: int, overrides: dict[str, bool], merges: bool, keys: tuple[str, ...]) -> None:
-    (found,) = prepared(SPREAD, minor, **overrides).topology_spread_constraints
-    assert found.label_selector == decode_selector(selector(WEB, REV_IN_R1) if merges else selector(WEB))
-    assert found.match_label_keys == keys
+    (actual,) = prepared(SPREAD, minor, **overrides).topology_spread_constraints
+    assert actual.label_selector == decode_selector(selector(WEB, REV_IN_R1) if merges else selector(WEB))
+    assert actual.match_label_keys == keys
 
 
 TERM = term(selects=selector(WEB), match=["rev"], mismatch=["app"])
@@ -147,21 +147,21 @@ def test_prepare_for_create_affinity(
     assert spec.affinity is not None
     terms = spec.affinity.pod_affinity if field == "podAffinity" else spec.affinity.pod_anti_affinity
     assert terms is not None
-    found = (
+    actual = (
         terms.required_during_scheduling_ignored_during_execution[0]
         if required
         else terms.preferred_during_scheduling_ignored_during_execution[0].pod_affinity_term
     )
     tail = [REV_IN_R1, requirement("app", "NotIn", "web")] if merges else []
-    assert found.label_selector == decode_selector(selector(WEB, *tail))
-    assert (found.match_label_keys, found.mismatch_label_keys) == ((("rev",), ("app",)) if merges else ((), ()))
+    assert actual.label_selector == decode_selector(selector(WEB, *tail))
+    assert (actual.match_label_keys, actual.mismatch_label_keys) == ((("rev",), ("app",)) if merges else ((), ()))
 
 
 def test_prepare_for_create_drops_what_disabled_gates_guard() -> None:
     pod = pod_json(constraints=[constraint(minDomains=3, nodeTaintsPolicy="Honor", nodeAffinityPolicy="Ignore")])
-    (found,) = prepared(pod, 29, MIN_DOMAINS=False, NODE_INCLUSION_POLICY=False).topology_spread_constraints
-    assert found.min_domains is None
-    assert (found.node_affinity_policy, found.node_taints_policy) == ("Honor", "Ignore")
+    (actual,) = prepared(pod, 29, MIN_DOMAINS=False, NODE_INCLUSION_POLICY=False).topology_spread_constraints
+    assert actual.min_domains is None
+    assert (actual.node_affinity_policy, actual.node_taints_policy) == ("Honor", "Ignore")
 
 
 def test_prepare_for_create_leaves_a_pod_without_constraints_alone() -> None:

@@ -74,8 +74,8 @@ def test_effective_selector(
     assert effective_selector(decode_selector(stored), match, own) == decode_selector(effective)
 
 
-def working(found: Json, served: Behaviour = SERVED) -> Constraint:
-    (decoded,) = decode_pod(pod_json(constraints=[found])).spec.topology_spread_constraints
+def working(manifest: Json, served: Behaviour = SERVED) -> Constraint:
+    (decoded,) = decode_pod(pod_json(constraints=[manifest])).spec.topology_spread_constraints
     return working_constraint(decoded, decoded.label_selector, served)
 
 
@@ -83,7 +83,7 @@ HONOR, IGNORE = NodeInclusionPolicy.HONOR, NodeInclusionPolicy.IGNORE
 
 
 @pytest.mark.parametrize(
-    ("found", "overrides", "affinity", "taints"),
+    ("manifest", "overrides", "affinity", "taints"),
     [
         pytest.param({}, {}, HONOR, IGNORE, id="affinity is honoured and taints are not"),
         pytest.param({"nodeAffinityPolicy": "Ignore", "nodeTaintsPolicy": "Honor"}, {}, IGNORE, HONOR, id="as written"),
@@ -97,14 +97,14 @@ HONOR, IGNORE = NodeInclusionPolicy.HONOR, NodeInclusionPolicy.IGNORE
     ],
 )
 def test_working_constraint_policies(
-    found: Json, overrides: Mapping[str, bool], affinity: NodeInclusionPolicy, taints: NodeInclusionPolicy
+    manifest: Json, overrides: Mapping[str, bool], affinity: NodeInclusionPolicy, taints: NodeInclusionPolicy
 ) -> None:
-    result = working(constraint(**found), behaviour(30, gates(30, overrides)))
+    result = working(constraint(**manifest), behaviour(30, gates(30, overrides)))
     assert (result.node_affinity_policy, result.node_taints_policy) == (affinity, taints)
 
 
 @pytest.mark.parametrize(
-    ("found", "overrides", "min_domains"),
+    ("manifest", "overrides", "min_domains"),
     [
         pytest.param(constraint(), {}, 1, id="none is 1"),
         pytest.param(constraint(minDomains=3), {}, 3, id="as written"),
@@ -112,18 +112,18 @@ def test_working_constraint_policies(
         pytest.param(constraint(minDomains=3), {Gate.MIN_DOMAINS: False}, 1, id="not read with the gate off"),
     ],
 )
-def test_working_constraint_min_domains(found: Json, overrides: Mapping[str, bool], min_domains: int) -> None:
-    assert working(found, behaviour(29, gates(29, overrides))).min_domains == min_domains
+def test_working_constraint_min_domains(manifest: Json, overrides: Mapping[str, bool], min_domains: int) -> None:
+    assert working(manifest, behaviour(29, gates(29, overrides))).min_domains == min_domains
 
 
-def nodes(*found: Json) -> NodeSets:
-    return NodeSets([decode_node(one) for one in found], SERVED)
+def nodes(*manifest: Json) -> NodeSets:
+    return NodeSets([decode_node(item) for item in manifest], SERVED)
 
 
 def spread(
-    found: Json, over: NodeSets, matching: Mapping[str, int], own: Mapping[str, str], placement: Placement = ANYWHERE
+    manifest: Json, over: NodeSets, matching: Mapping[str, int], own: Mapping[str, str], placement: Placement = ANYWHERE
 ) -> Spread:
-    made = working(found)
+    made = working(manifest)
     return count(made, over.domains(made, [made.topology_key], placement), matching, own)
 
 
@@ -145,14 +145,19 @@ THREE = [node_json("a1"), node_json("b1"), node_json("c1")]
     ],
 )
 def test_count(matching: Mapping[str, int], fields: Json, counts: Mapping[str, int], minimum: int, skew: int) -> None:
-    found = spread(constraint(**fields), nodes(*THREE), matching, WEB)
-    assert dict(found.match_num) == counts
-    assert (found.min_match_num, found.skew, found.self_match_num) == (minimum, skew, 1)
+    spread_count = spread(constraint(**fields), nodes(*THREE), matching, WEB)
+    assert dict(spread_count.match_num) == counts
+    assert (spread_count.min_match_num, spread_count.skew, spread_count.self_match_num) == (minimum, skew, 1)
 
 
 def test_count_without_any_domain_has_no_skew() -> None:
-    found = spread(constraint(key="rack", minDomains=2), nodes(*THREE), {"a1": 2}, {})
-    assert (dict(found.match_num), found.min_match_num, found.skew, found.self_match_num) == ({}, 0, 0, 0)
+    spread_count = spread(constraint(key="rack", minDomains=2), nodes(*THREE), {"a1": 2}, {})
+    assert (
+        dict(spread_count.match_num),
+        spread_count.min_match_num,
+        spread_count.skew,
+        spread_count.self_match_num,
+    ) == ({}, 0, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -165,17 +170,17 @@ def test_count_without_any_domain_has_no_skew() -> None:
     ],
 )
 def test_allows(max_skew: int, hard: bool, own: Mapping[str, str], allowed: list[str]) -> None:
-    found = spread(constraint(max_skew=max_skew, hard=hard), nodes(*THREE), {"a1": 2, "b1": 1}, own)
-    assert [value for value in "abc" if found.allows(value)] == allowed
+    spread_count = spread(constraint(max_skew=max_skew, hard=hard), nodes(*THREE), {"a1": 2, "b1": 1}, own)
+    assert [value for value in "abc" if spread_count.allows(value)] == allowed
 
 
 def test_domains_hold_their_nodes_and_are_found_once() -> None:
     over = nodes(*THREE, node_json("a2"), node_json("x1", without=[ZONE]))
     made = working(constraint())
-    found = over.domains(made, [ZONE], ANYWHERE)
-    assert dict(found.nodes) == {"a": 2, "b": 1, "c": 1}
-    assert "x1" not in found.value_of
-    assert over.domains(made, [ZONE, ZONE], Placement({}, None, ())) is found
+    domain_values = over.domains(made, [ZONE], ANYWHERE)
+    assert dict(domain_values.nodes) == {"a": 2, "b": 1, "c": 1}
+    assert "x1" not in domain_values.value_of
+    assert over.domains(made, [ZONE, ZONE], Placement({}, None, ())) is domain_values
     assert over.domains(made, [ZONE, "rack"], ANYWHERE).nodes == {}
 
 
@@ -198,7 +203,7 @@ def placed_by(key: str, operator: str, *values: str) -> Placement:
 
 
 @pytest.mark.parametrize(
-    ("found", "placement", "restricts"),
+    ("manifest", "placement", "restricts"),
     [
         pytest.param({}, ANYWHERE, False, id="a pod that may go anywhere"),
         pytest.param({}, Placement({"disk": "ssd"}, None, ()), True, id="nodeSelector"),
@@ -206,12 +211,12 @@ def placed_by(key: str, operator: str, *values: str) -> Placement:
         pytest.param({"nodeTaintsPolicy": "Honor"}, ANYWHERE, True, id="taints honoured"),
     ],
 )
-def test_restricts(found: Json, placement: Placement, restricts: bool) -> None:
-    assert placement.restricts(working(constraint(**found))) is restricts
+def test_restricts(manifest: Json, placement: Placement, restricts: bool) -> None:
+    assert placement.restricts(working(constraint(**manifest))) is restricts
 
 
 @pytest.mark.parametrize(
-    ("found", "minor", "nothing"),
+    ("manifest", "minor", "nothing"),
     [
         pytest.param(None, 37, True, id="82: no selector"),
         pytest.param(None, 38, True, id="82: no selector, in 1.38"),
@@ -220,16 +225,16 @@ def test_restricts(found: Json, placement: Placement, restricts: bool) -> None:
         pytest.param(selector(WEB), 37, False, id="any other"),
     ],
 )
-def test_counts_nothing(found: Json | None, minor: int, nothing: bool) -> None:
-    assert counts_nothing(decode_selector(found), behaviour(minor, gates(minor, {}))) is nothing
+def test_counts_nothing(manifest: Json | None, minor: int, nothing: bool) -> None:
+    assert counts_nothing(decode_selector(manifest), behaviour(minor, gates(minor, {}))) is nothing
 
 
 def test_filter_nodes_first_failure_decides() -> None:
     """Zone stands first: a2 exceeds its skew, so that its missing hostname is not looked at; d1 lacks a zone."""
     over = nodes(*THREE, node_json("a2", without=[HOSTNAME]), node_json("c2", without=[HOSTNAME]))
     hard = [constraint(), constraint(key=HOSTNAME)]
-    found = [spread(one, over, {"a1": 2, "b1": 1}, WEB) for one in hard]
-    answer = filter_nodes(found, over)
+    spread_counts = [spread(spread_count, over, {"a1": 2, "b1": 1}, WEB) for spread_count in hard]
+    answer = filter_nodes(spread_counts, over)
     assert (answer.total, answer.feasible, answer.not_matching, answer.missing_label) == (5, 1, 3, 1)
 
 

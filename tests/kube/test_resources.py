@@ -195,8 +195,8 @@ def test_what_pods_take_together() -> None:
 
 
 def test_what_pods_may_use_of_a_node() -> None:
-    found = resources.allocatable(listed("cpu=3920m memory=1Ki pods=110 example.com/gpu=2 storage=5"))
-    assert found == amounts("cpu=3920 memory=1024 pods=110 example.com/gpu=2")
+    actual = resources.allocatable(listed("cpu=3920m memory=1Ki pods=110 example.com/gpu=2 storage=5"))
+    assert actual == amounts("cpu=3920 memory=1024 pods=110 example.com/gpu=2")
 
 
 NODE = "cpu=2000 memory=1000 ephemeral-storage=10 pods=3 example.com/gpu=1 hugepages-2Mi=4"

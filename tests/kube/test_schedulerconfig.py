@@ -60,8 +60,8 @@ def test_default_constraints(args: PodTopologySpreadArgs, expected: Profile) -> 
 
 
 def test_the_built_in_default_constraints() -> None:
-    found = [(one.topology_key, one.max_skew, one.when_unsatisfiable) for one in Profile().defaults]
-    assert found == [("kubernetes.io/hostname", 3, "ScheduleAnyway"), (ZONE, 5, "ScheduleAnyway")]
+    actual = [(row.topology_key, row.max_skew, row.when_unsatisfiable) for row in Profile().defaults]
+    assert actual == [("kubernetes.io/hostname", 3, "ScheduleAnyway"), (ZONE, 5, "ScheduleAnyway")]
     assert Profile().defaults is defaultconstraints.SYSTEM
 
 
@@ -88,10 +88,10 @@ NAME = "PodTopologySpread"
     ],
 )
 def test_where_the_plugin_runs(written: KubeSchedulerProfile, *, filters: bool, scores: bool) -> None:
-    found = configuration.profile(written, listing(OWN))
-    assert (found.filters, found.scores) == (filters, scores)
-    assert found.spreads == (filters or scores)
-    assert found.defaults == ((OWN,) if found.spreads else ())
+    actual = configuration.profile(written, listing(OWN))
+    assert (actual.filters, actual.scores) == (filters, scores)
+    assert actual.spreads == (filters or scores)
+    assert actual.defaults == ((OWN,) if actual.spreads else ())
 
 
 @pytest.mark.parametrize(
@@ -118,8 +118,8 @@ def test_names(written: Sequence[str | None], expected: list[str], errors: list[
     profiles = [KubeSchedulerProfile(scheduler_name=name) for name in written]
     names = configuration.scheduler_names(profiles)
     assert list(names) == expected
-    found = [error.message for index in range(len(names)) for error in configuration.profile_errors(names, index)]
-    assert found == errors
+    messages = [error.message for index in range(len(names)) for error in configuration.profile_errors(names, index)]
+    assert messages == errors
 
 
 def test_a_plugin_that_is_configured_again() -> None:

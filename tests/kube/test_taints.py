@@ -55,9 +55,9 @@ def test_tolerates(toleration: Toleration, tolerated: bool) -> None:
 )
 def test_tolerates_by_comparison(taint: str, operator: str, limit: str, tolerated: bool) -> None:
     toleration = Toleration(key="k", operator=operator, value=limit)
-    found = Taint(key="k", value=taint, effect="NoSchedule")
-    assert taints.tolerates(toleration, found, comparison_operators=True) is tolerated
-    assert not taints.tolerates(toleration, found, comparison_operators=False)
+    actual_taint = Taint(key="k", value=taint, effect="NoSchedule")
+    assert taints.tolerates(toleration, actual_taint, comparison_operators=True) is tolerated
+    assert not taints.tolerates(toleration, actual_taint, comparison_operators=False)
 
 
 @pytest.mark.parametrize(
@@ -70,6 +70,6 @@ def test_find_untolerated_looks_at_filtering_effects_only(effect: str, filters: 
 
 
 def test_find_untolerated_returns_the_first_that_no_toleration_covers() -> None:
-    found = [GPU, Taint(key="a", effect="NoExecute"), Taint(key="b", effect="NoSchedule")]
+    actual = [GPU, Taint(key="a", effect="NoExecute"), Taint(key="b", effect="NoSchedule")]
     held = iter([Toleration(key="gpu", operator="Exists"), Toleration(key="b", operator="Exists")])
-    assert taints.find_untolerated(found, held, comparison_operators=False) == found[1]
+    assert taints.find_untolerated(actual, held, comparison_operators=False) == actual[1]

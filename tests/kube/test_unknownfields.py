@@ -26,7 +26,7 @@ def constraint(**fields: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("fields", "key", "meant"),
+    ("fields", "key", "intended"),
     [
         pytest.param({"matchLabelkeys": []}, "matchLabelkeys", "matchLabelKeys", id="case"),
         pytest.param({"maxskew": 1}, "maxskew", "maxSkew", id="case of maxSkew"),
@@ -38,14 +38,14 @@ def constraint(**fields: Any) -> dict[str, Any]:
         pytest.param({"mismatchLabelKeys": []}, "mismatchLabelKeys", "", id="only of affinity terms"),
     ],
 )
-def test_inside_a_constraint(fields: dict[str, Any], key: str, meant: str) -> None:
+def test_inside_a_constraint(fields: dict[str, Any], key: str, intended: str) -> None:
     path = f"spec.{SPREAD}[1]"
-    expected = (f"{path}.{key}", f"{path}.{meant}" if meant else "")
+    expected = (f"{path}.{key}", f"{path}.{intended}" if intended else "")
     assert of_pod({SPREAD: [constraint(), constraint(**fields)]}) == [expected]
 
 
 @pytest.mark.parametrize(
-    ("selector", "path", "meant"),
+    ("selector", "path", "intended"),
     [
         pytest.param({"matchlabels": {}}, "labelSelector.matchlabels", "labelSelector.matchLabels", id="case"),
         pytest.param({"maxSkew": 1}, "labelSelector.maxSkew", "maxSkew", id="one level too deep"),
@@ -57,13 +57,13 @@ def test_inside_a_constraint(fields: dict[str, Any], key: str, meant: str) -> No
         ),
     ],
 )
-def test_inside_the_selector_of_a_constraint(selector: dict[str, Any], path: str, meant: str) -> None:
+def test_inside_the_selector_of_a_constraint(selector: dict[str, Any], path: str, intended: str) -> None:
     place = f"spec.{SPREAD}[0]"
-    assert of_pod({SPREAD: [constraint(labelSelector=selector)]}) == [(f"{place}.{path}", f"{place}.{meant}")]
+    assert of_pod({SPREAD: [constraint(labelSelector=selector)]}) == [(f"{place}.{path}", f"{place}.{intended}")]
 
 
 @pytest.mark.parametrize(
-    ("affinity", "path", "meant"),
+    ("affinity", "path", "intended"),
     [
         pytest.param({"podAntiAfinity": {}}, "podAntiAfinity", "podAntiAffinity", id="misspelt"),
         pytest.param({SPREAD: []}, SPREAD, f"../{SPREAD}", id="constraints one level too deep"),
@@ -93,13 +93,13 @@ def test_inside_the_selector_of_a_constraint(selector: dict[str, Any], path: str
         ),
     ],
 )
-def test_inside_affinity(affinity: dict[str, Any], path: str, meant: str) -> None:
-    right = f"spec.{meant.removeprefix('../')}" if meant.startswith("../") else f"spec.affinity.{meant}"
+def test_inside_affinity(affinity: dict[str, Any], path: str, intended: str) -> None:
+    right = f"spec.{intended.removeprefix('../')}" if intended.startswith("../") else f"spec.affinity.{intended}"
     assert of_pod({"affinity": affinity}) == [(f"spec.affinity.{path}", right)]
 
 
 @pytest.mark.parametrize(
-    ("manifest", "path", "meant"),
+    ("manifest", "path", "intended"),
     [
         pytest.param({"spec": {SPREAD: []}}, f"spec.{SPREAD}", SPREAD, id="spec of the workload"),
         pytest.param({"spec": {"template": {SPREAD: []}}}, f"spec.template.{SPREAD}", SPREAD, id="template"),
@@ -138,8 +138,8 @@ def test_inside_affinity(affinity: dict[str, Any], path: str, meant: str) -> Non
         ),
     ],
 )
-def test_at_another_place_of_a_workload(manifest: dict[str, Any], path: str, meant: str) -> None:
-    assert unknown_fields(manifest, TEMPLATE) == ((FieldPath.parse(path), FieldPath.parse(f"{TEMPLATE}.{meant}")),)
+def test_at_another_place_of_a_workload(manifest: dict[str, Any], path: str, intended: str) -> None:
+    assert unknown_fields(manifest, TEMPLATE) == ((FieldPath.parse(path), FieldPath.parse(f"{TEMPLATE}.{intended}")),)
 
 
 @pytest.mark.parametrize("name", [SPREAD, "affinity", "podAffinity", "podAntiAffinity"])

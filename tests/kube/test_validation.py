@@ -46,20 +46,21 @@ BOTH_RULES = (27, 33, 34, 37)
 
 def created(pod: Json, minor: int = 37, **overrides: bool) -> list[str]:
     """Return the API's messages to the creation of a pod."""
-    found = decode_pod(pod)
+    actual_pod = decode_pod(pod)
     served = behaviour(minor, gates(minor, {Gate[name]: value for name, value in overrides.items()}))
     return [
-        error.message for error in pod_errors(prepare_for_create(found.spec, found.metadata.labels, served), served)
+        error.message
+        for error in pod_errors(prepare_for_create(actual_pod.spec, actual_pod.metadata.labels, served), served)
     ]
 
 
 def keyed(match: Sequence[str], **fields: object) -> Json:
-    found: Json = {"labelSelector": selector({"app": "web"}), **fields}
-    return constraint(match=match, **found)
+    actual: Json = {"labelSelector": selector({"app": "web"}), **fields}
+    return constraint(match=match, **actual)
 
 
 @pytest.mark.parametrize(
-    ("own", "found", "merging", "legacy"),
+    ("own", "manifest", "merging", "legacy"),
     [
         pytest.param(R1, keyed(["rev"]), [], [], id="1: one key"),
         pytest.param(R1, keyed(["rev"], labelSelector={}), [], [], id="2: the empty selector"),
@@ -157,9 +158,11 @@ def keyed(match: Sequence[str], **fields: object) -> Json:
         ),
     ],
 )
-def test_keys_of_spread_constraints(own: Mapping[str, str], found: Json, merging: list[str], legacy: list[str]) -> None:
+def test_keys_of_spread_constraints(
+    own: Mapping[str, str], manifest: Json, merging: list[str], legacy: list[str]
+) -> None:
     """1.34 and newer evaluate the merged selector, 1.33 and older every key that the selector names."""
-    pod = pod_json(labels=own, constraints=[found])
+    pod = pod_json(labels=own, constraints=[manifest])
     assert created(pod, 37) == merging
     assert created(pod, 34) == merging
     assert created(pod, 33) == legacy
@@ -174,7 +177,7 @@ def test_a_dropped_field_is_not_validated() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "messages"),
+    ("items", "messages"),
     [
         pytest.param(
             [constraint(max_skew=0)], [f"{P}.maxSkew: Invalid value: 0: must be greater than zero"], id="33: maxSkew 0"
@@ -268,15 +271,15 @@ def test_a_dropped_field_is_not_validated() -> None:
     ],
 )
 @pytest.mark.parametrize("minor", BOTH_RULES)
-def test_spread_constraints(found: list[Json], messages: list[str], minor: int) -> None:
-    assert created(pod_json(constraints=found), minor) == messages
+def test_spread_constraints(items: list[Json], messages: list[str], minor: int) -> None:
+    assert created(pod_json(constraints=items), minor) == messages
 
 
 S = f"{P}.labelSelector"
 
 
 @pytest.mark.parametrize(
-    ("found", "messages"),
+    ("manifest", "messages"),
     [
         pytest.param(
             selector({"/a": "b!"}),
@@ -320,8 +323,8 @@ S = f"{P}.labelSelector"
         ),
     ],
 )
-def test_label_selectors(found: Json, messages: list[str]) -> None:
-    assert created(pod_json(constraints=[constraint(labelSelector=found)])) == messages
+def test_label_selectors(manifest: Json, messages: list[str]) -> None:
+    assert created(pod_json(constraints=[constraint(labelSelector=manifest)])) == messages
 
 
 @pytest.mark.parametrize(
@@ -361,7 +364,7 @@ TENANT_EXISTS = requirement("tenant", "Exists")
 
 
 @pytest.mark.parametrize(
-    ("own", "found", "messages"),
+    ("own", "manifest", "messages"),
     [
         pytest.param(
             {"rev": "r1", "tenant": "a"},
@@ -440,17 +443,17 @@ TENANT_EXISTS = requirement("tenant", "Exists")
     ],
 )
 @pytest.mark.parametrize("minor", [33, 37])
-def test_affinity_terms(own: Mapping[str, str], found: Json, messages: list[str], minor: int) -> None:
-    assert created(pod_json(labels=own, affinity=anti(found)), minor) == messages
+def test_affinity_terms(own: Mapping[str, str], manifest: Json, messages: list[str], minor: int) -> None:
+    assert created(pod_json(labels=own, affinity=anti(manifest)), minor) == messages
 
 
 def test_preferred_terms_have_weights_and_longer_paths() -> None:
     """22: the path of a preferred term names podAffinityTerm."""
-    found = anti(term(), term(), term(match=["rev"], selects=selector({"rev": "r1"})), required=False)
-    found["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"][0]["weight"] = 0
-    found["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"][1]["weight"] = 101
+    actual = anti(term(), term(), term(match=["rev"], selects=selector({"rev": "r1"})), required=False)
+    actual["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"][0]["weight"] = 0
+    actual["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"][1]["weight"] = 101
     preferred = "spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution"
-    assert created(pod_json(labels=R1, affinity=found)) == [
+    assert created(pod_json(labels=R1, affinity=actual)) == [
         f"{preferred}[0].weight: Invalid value: 0: must be in the range 1-100",
         f"{preferred}[1].weight: Invalid value: 101: must be in the range 1-100",
         f'{preferred}[2].podAffinityTerm[0]: Invalid value: "rev": {OVERLAP}',
@@ -475,16 +478,16 @@ def test_errors_stand_in_the_order_of_the_api() -> None:
 
 
 @pytest.mark.parametrize(
-    ("match", "found", "merging", "legacy"),
+    ("match", "manifest", "merging", "legacy"),
     [
         pytest.param(["rev"], selector({"rev": "r1"}), False, True, id="14: one overlap"),
         pytest.param(["rev", "rev"], selector({"app": "web"}), False, False, id="a key twice"),
         pytest.param(["rev"], selector({"rev": "r1"}, requirement("rev", "Exists")), True, True, id="two overlaps"),
     ],
 )
-def test_templates_are_judged_unmerged(match: list[str], found: Json, merging: bool, legacy: bool) -> None:
+def test_templates_are_judged_unmerged(match: list[str], manifest: Json, merging: bool, legacy: bool) -> None:
     """A template may pass of which every pod is refused."""
-    spec = decode_pod(pod_json(labels=R1, constraints=[keyed(match, labelSelector=found)])).spec
+    spec = decode_pod(pod_json(labels=R1, constraints=[keyed(match, labelSelector=manifest)])).spec
     path = FieldPath.parse("spec.template.spec")
     for minor, refused in ((37, merging), (33, legacy)):
         errors = pod_errors(spec, behaviour(minor, gates(minor, {})), path)

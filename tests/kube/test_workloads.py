@@ -17,8 +17,8 @@ PLACES: dict[str, Json] = {
 
 @pytest.mark.parametrize("identity", KINDS, ids=lambda identity: identity[1])
 def test_template(identity: tuple[str, str]) -> None:
-    found = PLACES.get(identity[1], {"spec": {"template": TEMPLATE}})
-    template = msgspec.convert(found, KINDS[identity]).template
+    response = PLACES.get(identity[1], {"spec": {"template": TEMPLATE}})
+    template = msgspec.convert(response, KINDS[identity]).template
     assert template.metadata.labels == {"app": "web"}
     assert template.spec.scheduler_name == "mine"
 

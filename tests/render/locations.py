@@ -22,7 +22,7 @@ PLACES: tuple[Source | UnsetType, ...] = (
 def several() -> Report:
     """Return a report whose findings are in files of all kinds, or in none."""
     report = reported(REPORTS["several"]())
-    return with_findings(report, [moved(*one) for one in zip(report.findings, PLACES, strict=False)])
+    return with_findings(report, [moved(*item) for item in zip(report.findings, PLACES, strict=False)])
 
 
 def moved(finding: Finding, place: Source | UnsetType) -> Finding:

@@ -186,8 +186,8 @@ def test_templates_are_counted_where_there_are_no_pods() -> None:
 
 
 def test_explain_names_the_namespace_once() -> None:
-    found = explain(several(), identified.several(), ObjectRef("shop", "Deployment", "web"))
-    lines = explanation.explain(found, PIPE).splitlines()
+    actual_explanation = explain(several(), identified.several(), ObjectRef("shop", "Deployment", "web"))
+    lines = explanation.explain(actual_explanation, PIPE).splitlines()
     assert lines[1] == f"prod-eu  Kubernetes 1.37.1  9 pods, 4 nodes in 2 zones  {READ_AT}"
 
 
@@ -203,12 +203,12 @@ def test_the_cluster_in_junit() -> None:
     suites = list(ET.fromstring(junit(report)).iter("testsuite"))
     assert suites
     for suite in suites:
-        found = {one.attrib["name"]: one.attrib["value"] for one in suite.iter("property")}
-        assert found == {f"cluster.{name}": value for name, value in IDENTITY.items()}
+        actual = {element.attrib["name"]: element.attrib["value"] for element in suite.iter("property")}
+        assert actual == {f"cluster.{name}": value for name, value in IDENTITY.items()}
 
 
 def test_the_cluster_in_github() -> None:
-    titles = [found["title"] for _, found, _ in test_github.commands(github(identified.several()))]
+    titles = [properties["title"] for _, properties, _ in test_github.commands(github(identified.several()))]
     assert titles
     assert all(title.endswith(" in prod-eu") for title in titles)
 
@@ -281,7 +281,7 @@ def _html(_report: Report, printed: str, _context: str) -> None:
 
 
 def _markdown(_report: Report, printed: str, _context: str) -> None:
-    assert [len(found) for found in tables(printed)] == [len(found) for found in tables(markdown(identified.several()))]
+    assert [len(table) for table in tables(printed)] == [len(table) for table in tables(markdown(identified.several()))]
     line = next(token for token in PARSER.parse(printed) if "Kubernetes 1.37.1" in token.content)
     assert {child.type for child in line.children or ()} <= {"text", "text_special"}
 

@@ -18,14 +18,14 @@ def row(counts: list[int], max_skew: int = 1) -> Row:
         for index, count in enumerate(counts)
         for number in range(count)
     ]
-    (found,) = reported(audit(*nodes, *pods)).constraints
-    return found
+    (actual,) = reported(audit(*nodes, *pods)).constraints
+    return actual
 
 
-def drawn(found: Row, *, ascii_only: bool = False) -> list[str]:
-    assert isinstance(found.domains, list)
-    counts = [domain.match_num for domain in found.domains]
-    return [bars.lengthwise(count, found, max(counts), ascii_only=ascii_only) for count in counts]
+def drawn(row: Row, *, ascii_only: bool = False) -> list[str]:
+    assert isinstance(row.domains, list)
+    counts = [domain.match_num for domain in row.domains]
+    return [bars.lengthwise(count, row, max(counts), ascii_only=ascii_only) for count in counts]
 
 
 @pytest.mark.parametrize(
@@ -38,9 +38,9 @@ def drawn(found: Row, *, ascii_only: bool = False) -> list[str]:
     ],
 )
 def test_a_character_is_a_pod(counts: list[int], max_skew: int, blocks: list[str], plain: list[str]) -> None:
-    found = row(counts, max_skew)
-    assert drawn(found) == blocks
-    assert drawn(found, ascii_only=True) == plain
+    constraint_row = row(counts, max_skew)
+    assert drawn(constraint_row) == blocks
+    assert drawn(constraint_row, ascii_only=True) == plain
 
 
 def test_long_bars_are_scaled_to_the_largest() -> None:
@@ -64,6 +64,6 @@ def test_a_large_max_skew_does_not_flatten_bars() -> None:
     ],
 )
 def test_a_character_is_a_domain(counts: list[int], blocks: str, plain: str) -> None:
-    found = row(counts)
-    assert bars.side_by_side(found, ascii_only=False) == blocks
-    assert bars.side_by_side(found, ascii_only=True) == plain
+    constraint_row = row(counts)
+    assert bars.side_by_side(constraint_row, ascii_only=False) == blocks
+    assert bars.side_by_side(constraint_row, ascii_only=True) == plain

@@ -38,12 +38,12 @@ UNEVEN = report(*web("aab"))
 
 def marks(before: Report | None, now: Report, width: int | None = None) -> dict[str, str]:
     text = table.check(now, Layout(changes=Changes(before, now)), Terminal(width=width))
-    found = [line for line in text.splitlines() if re.match(r"[ +*] (deploy/|warning)", line)]
-    return {line[2:].split()[0]: line[0] for line in found}
+    actual = [line for line in text.splitlines() if re.match(r"[ +*] (deploy/|warning)", line)]
+    return {line[2:].split()[0]: line[0] for line in actual}
 
 
 @pytest.mark.parametrize(
-    ("before", "now", "found", "summary"),
+    ("before", "now", "mapping", "summary"),
     [
         (None, UNEVEN, {"deploy/web": " ", "warning": " "}, ""),
         (UNEVEN, UNEVEN, {"deploy/web": " ", "warning": " "}, ""),
@@ -66,9 +66,9 @@ def marks(before: Report | None, now: Report, width: int | None = None) -> dict[
     ],
     ids=["first", "same", "worse", "better", "more", "another", "gone", "node"],
 )
-def test_marks(before: Report | None, now: Report, found: dict[str, str], summary: str) -> None:
-    assert marks(before, now) == found
-    assert marks(before, now, width=60) == found
+def test_marks(before: Report | None, now: Report, mapping: dict[str, str], summary: str) -> None:
+    assert marks(before, now) == mapping
+    assert marks(before, now, width=60) == mapping
     assert Changes(before, now).summary() == summary
 
 
@@ -95,7 +95,7 @@ def test_revisions_and_the_time_are_no_change() -> None:
 
 
 @pytest.mark.parametrize(
-    ("height", "shown"),
+    ("height", "displayed"),
     [
         (6, ["0", "1", "2", "3", "4", "5"]),
         (5, ["0", "1", "2", "... 2 more lines", "5"]),
@@ -103,8 +103,8 @@ def test_revisions_and_the_time_are_no_change() -> None:
         (1, ["0", "1", "... 3 more lines", "5"]),
     ],
 )
-def test_what_does_not_fit_is_counted(height: int, shown: list[str]) -> None:
-    assert screen.fitted([str(number) for number in range(6)], height) == shown
+def test_what_does_not_fit_is_counted(height: int, displayed: list[str]) -> None:
+    assert screen.fitted([str(number) for number in range(6)], height) == displayed
 
 
 def test_a_frame_empties_nothing_before_it_is_drawn() -> None:

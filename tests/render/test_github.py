@@ -26,14 +26,14 @@ def unescaped(text: str, *also: tuple[str, str]) -> str:
 
 def commands(text: str) -> list[tuple[str, dict[str, str], str]]:
     """Return name, properties and message of each line."""
-    found = []
+    actual = []
     for line in text.splitlines():
         command = _COMMAND.fullmatch(line)
         assert command, line
         pairs = (pair.partition("=") for pair in command[2].split(","))
         properties = {key: unescaped(value, ("%3A", ":"), ("%2C", ",")) for key, _, value in pairs}
-        found.append((command[1], properties, unescaped(command[3])))
-    return found
+        actual.append((command[1], properties, unescaped(command[3])))
+    return actual
 
 
 @pytest.mark.parametrize("cluster", REPORTS)
@@ -44,7 +44,10 @@ def test_reports(cluster: str, golden: Golden) -> None:
 def test_places(golden: Golden) -> None:
     text = github(locations.several())
     golden(GOLDEN / "located.github.txt", text)
-    places = [{key: found[key] for key in ("file", "line", "col") if key in found} for _, found, _ in commands(text)]
+    places = [
+        {key: properties[key] for key in ("file", "line", "col") if key in properties}
+        for _, properties, _ in commands(text)
+    ]
     assert {"file": "manifests/web.yaml", "line": "12", "col": "9"} in places
     assert {"file": "a b/100%,ö:#1?.yaml", "line": "3"} in places
     assert places.count({}) == 3
@@ -53,11 +56,11 @@ def test_places(golden: Golden) -> None:
 @pytest.mark.parametrize("cluster", REPORTS)
 def test_each_finding_is_a_command_and_errors_come_first(cluster: str) -> None:
     report = reported(REPORTS[cluster]())
-    found = commands(github(report))
-    names = [name for name, _, _ in found]
+    printed_commands = commands(github(report))
+    names = [name for name, _, _ in printed_commands]
     assert names == sorted(names, key=["error", "warning", "notice"].index)
-    assert len(found) == len(report.findings)
-    assert all(message.splitlines()[-1].startswith("fix: ") for _, _, message in found)
+    assert len(printed_commands) == len(report.findings)
+    assert all(message.splitlines()[-1].startswith("fix: ") for _, _, message in printed_commands)
 
 
 def test_nothing_can_begin_another_command() -> None:
@@ -66,14 +69,14 @@ def test_nothing_can_begin_another_command() -> None:
     finding = msgspec.structs.replace(report.findings[0], message=evil, namespace=evil, path=evil, fix=evil)
     ((name, properties, message),) = commands(github(locations.with_findings(report, [finding])))
     assert (name, list(properties)) == ("warning", ["title"])
-    shown = evil.replace("\r\n", "\\r\\n")
-    assert message.split("\n") == [shown, shown, f"fix: {shown}"]
-    assert f" {shown}/" in properties["title"]
+    displayed = evil.replace("\r\n", "\\r\\n")
+    assert message.split("\n") == [displayed, displayed, f"fix: {displayed}"]
+    assert f" {displayed}/" in properties["title"]
 
 
 def test_what_could_not_be_judged_is_an_error() -> None:
-    found = commands(github(locations.unanswered(reported(REPORTS["nothing"]()))))
-    assert [(name, message) for name, _, message in found] == [
+    printed_commands = commands(github(locations.unanswered(reported(REPORTS["nothing"]()))))
+    assert [(name, message) for name, _, message in printed_commands] == [
         ("error", "could not be checked: 2 malformed"),
         ("error", "could not be checked: 1 unreadable"),
     ]

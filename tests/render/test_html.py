@@ -49,9 +49,9 @@ class Elements(HTMLParser):
 
 def data_of(page: str) -> Any:
     """Return the data that a page holds."""
-    found = _DATA.search(page)
-    assert found
-    return json.loads(found[2])
+    match = _DATA.search(page)
+    assert match
+    return json.loads(match[2])
 
 
 def reviewed(page: str) -> str:
@@ -61,7 +61,7 @@ def reviewed(page: str) -> str:
     lines += [
         f"{table}.{name}: {json.dumps(column)}" for table, columns in data.items() for name, column in columns.items()
     ]
-    page = _DATA.sub(lambda found: "\n".join((found[1], *lines, found[3])), page)
+    page = _DATA.sub(lambda match: "\n".join((match[1], *lines, match[3])), page)
     page = re.sub(r"(<style>|<script>)(.*?)(</style>|</script>)", r"\1\3", page, flags=re.DOTALL)
     return re.sub(r"sha256-[\w+/]{43}=", "sha256-HASH", page)
 
@@ -143,7 +143,7 @@ def test_what_is_not_known_of_the_cluster_is_left_out() -> None:
         nodes="none",
         resource_versions={"pods": "42"},
     )
-    known = Report(
+    existing = Report(
         cluster=cluster,
         constraints=report.constraints,
         groups=report.groups,
@@ -151,7 +151,7 @@ def test_what_is_not_known_of_the_cluster_is_left_out() -> None:
         findings=report.findings,
         summary=report.summary,
     )
-    texts = Elements(html.page(known)).texts
+    texts = Elements(html.page(existing)).texts
     assert {"prod: Topology spread report", "Topology spread of prod"} <= set(texts)
     assert "Context" not in texts
     names = ("Cluster", "Cluster UID", "Read at", "Kubernetes", "Evaluated as", "Compared with")

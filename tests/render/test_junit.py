@@ -42,8 +42,8 @@ def cases(report: Report) -> list[tuple[str, str, str, parser.Case]]:
     return [
         (suite.name, name, case.name or "", case)
         for suite in read(report)
-        for name, found in suite.classes.items()
-        for case in found.cases
+        for name, pod_class in suite.classes.items()
+        for case in pod_class.cases
     ]
 
 
@@ -61,23 +61,23 @@ def test_places(golden: Golden) -> None:
 @pytest.mark.parametrize("cluster", REPORTS)
 def test_each_workload_and_constraint_is_a_case(cluster: str) -> None:
     report = reported(REPORTS[cluster]())
-    found = cases(report)
-    failed = {(name, case_name.split(" ")[0]) for _, name, case_name, case in found if case.failed()}
+    test_cases = cases(report)
+    failed = {(name, case_name.split(" ")[0]) for _, name, case_name, case in test_cases if case.failed()}
     rows = {(row.namespace, row.workload.kind, row.workload.name, row.path) for row in report.constraints}
-    about = {(one.namespace, one.object.kind, one.object.name, one.path) for one in report.findings}
-    assert len(found) == len(rows | about)
-    assert len({(name, case_name) for _, name, case_name, _ in found}) == len(found)
-    wrong = {(one.object, one.path) for one in report.findings if one.severity is not Severity.INFO}
+    about = {(finding.namespace, finding.object.kind, finding.object.name, finding.path) for finding in report.findings}
+    assert len(test_cases) == len(rows | about)
+    assert len({(name, case_name) for _, name, case_name, _ in test_cases}) == len(test_cases)
+    wrong = {(finding.object, finding.path) for finding in report.findings if finding.severity is not Severity.INFO}
     assert len(failed) == len(wrong)
 
 
 def test_what_is_only_worth_knowing_does_not_fail() -> None:
     report = reported(REPORTS["several"]())
     infos = [msgspec.structs.replace(finding, severity=Severity.INFO) for finding in report.findings]
-    found = cases(locations.with_findings(report, infos))
-    assert not any(case.failed() for *_, case in found)
-    told = "\n".join(case.stdout for *_, case in found if case.stdout)
-    assert all(f"info {finding.code} {finding.name}: {finding.message}" in told for finding in report.findings)
+    test_cases = cases(locations.with_findings(report, infos))
+    assert not any(case.failed() for *_, case in test_cases)
+    outputs = "\n".join(case.stdout for *_, case in test_cases if case.stdout)
+    assert all(f"info {finding.code} {finding.name}: {finding.message}" in outputs for finding in report.findings)
 
 
 def test_the_worst_finding_names_the_failure() -> None:
@@ -91,7 +91,7 @@ def test_the_worst_finding_names_the_failure() -> None:
         )
     )
     text = junit(locations.with_findings(report, [warning, error]))
-    (case,) = (one for one in ET.fromstring(text).iter("testcase") if one.find("failure") is not None)
+    (case,) = (element for element in ET.fromstring(text).iter("testcase") if element.find("failure") is not None)
     failure = case.find("failure")
     assert failure is not None
     assert failure.attrib["type"] == "error"
@@ -103,8 +103,8 @@ def test_the_worst_finding_names_the_failure() -> None:
 
 
 def test_templates_have_cases_of_their_own() -> None:
-    found = cases(reported(audit(deployment(constraints=[constraint(max_skew=0)]))))
-    assert [(suite, name, case, one.failed()) for suite, name, case, one in found] == [
+    test_cases = cases(reported(audit(deployment(constraints=[constraint(max_skew=0)]))))
+    assert [(suite, name, case, item.failed()) for suite, name, case, item in test_cases] == [
         ("default", "default/Deployment/web", "spec.template.spec.topologySpreadConstraints[0]", True)
     ]
 
@@ -112,20 +112,20 @@ def test_templates_have_cases_of_their_own() -> None:
 def test_cases_of_two_namespaces_are_told_apart() -> None:
     """GitLab looks at class and name alone."""
     made = [deployment(constraints=[constraint(max_skew=0)], namespace=namespace) for namespace in ("b", "a")]
-    found = cases(reported(audit(*made)))
-    assert [(suite, name) for suite, name, _, _ in found] == [("a", "a/Deployment/web"), ("b", "b/Deployment/web")]
+    test_cases = cases(reported(audit(*made)))
+    assert [(suite, name) for suite, name, _, _ in test_cases] == [("a", "a/Deployment/web"), ("b", "b/Deployment/web")]
 
 
 def test_what_xml_cannot_hold_is_an_escape() -> None:
     report = reported(REPORTS["several"]())
     evil = "\x00\x1b\x0b\ufffe\uffff\u202e]]><!-- & \"'"
     finding = msgspec.structs.replace(report.findings[0], message=evil, namespace=evil, path=evil, fix=evil)
-    found = cases(locations.with_findings(report, [finding]))
-    shown = "\\x00\\x1b\\x0b\\ufffe\\uffff\\u202e]]><!-- & \"'"
-    (case,) = (case for suite, _, _, case in found if suite == shown)
-    assert case.name == shown
+    test_cases = cases(locations.with_findings(report, [finding]))
+    displayed = "\\x00\\x1b\\x0b\\ufffe\\uffff\\u202e]]><!-- & \"'"
+    (case,) = (case for suite, _, _, case in test_cases if suite == displayed)
+    assert case.name == displayed
     assert case.failure_msg is not None
-    assert case.failure_msg.endswith(f": {shown}")
+    assert case.failure_msg.endswith(f": {displayed}")
 
 
 def test_what_could_not_be_judged_is_an_error() -> None:

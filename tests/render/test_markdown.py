@@ -39,16 +39,16 @@ NASTY = (
 
 def tables(text: str) -> list[list[list[str]]]:
     """Return the texts of the cells of all tables: nothing in them is anything but text or bold."""
-    found: list[list[list[str]]] = []
+    actual: list[list[list[str]]] = []
     for token, content in _paired(PARSER.parse(text)):
         match token.type:
             case "table_open":
-                found.append([])
+                actual.append([])
             case "tr_open":
-                found[-1].append([])
+                actual[-1].append([])
             case "th_open" | "td_open":
-                found[-1][-1].append(_text(content))
-    return found
+                actual[-1][-1].append(_text(content))
+    return actual
 
 
 def _paired(tokens: list[Token]) -> Iterator[tuple[Token, Token]]:
@@ -101,8 +101,8 @@ def test_inferred_skew_is_at_least_that() -> None:
 @pytest.mark.parametrize("message", NASTY)
 def test_markup_is_shown_as_it_is_written(message: str) -> None:
     findings, _ = tables(markdown(changed(found(), message=message, severity=Severity.ERROR)))
-    shown = [row[5].replace(APART, "") for row in findings]
-    assert words.safe(message) in shown
+    displayed = [row[5].replace(APART, "") for row in findings]
+    assert words.safe(message) in displayed
 
 
 @given(st.text())

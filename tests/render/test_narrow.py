@@ -52,12 +52,12 @@ def rows(name: str, width: int | None, prefix: str = "") -> list[str]:
 
 @pytest.mark.parametrize("width", [60, 80, 100])
 def test_rows_fit_and_keep_what_counts(width: int) -> None:
-    found = rows("search", width, "eu-central-1")
-    assert max(map(len, found)) <= width
-    first = found[1].split()
+    table_rows = rows("search", width, "eu-central-1")
+    assert max(map(len, table_rows)) <= width
+    first = table_rows[1].split()
     assert (first[0], first[-2:]) == ("deploy/search", ["2", "1"])
-    assert "0)" in found[1].replace("0..2)", "0)") or "c=0}" in found[1]
-    assert not any("…" in line for line in found)
+    assert "0)" in table_rows[1].replace("0..2)", "0)") or "c=0}" in table_rows[1]
+    assert not any("…" in line for line in table_rows)
 
 
 def test_a_domain_without_pods_is_not_cut_away() -> None:

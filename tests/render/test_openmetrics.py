@@ -37,10 +37,10 @@ WEB_ZONE = {
 def parsed(text: str, parse: Callable[[str], Iterable[Metric]] = parse_openmetrics) -> Series:
     """Return what a parser makes of a text, where no series is there twice."""
     samples = [sample for family in parse(text) for sample in family.samples]
-    found = {(sample.name, frozenset(sample.labels.items())): float(sample.value) for sample in samples}
-    assert len(found) == len(samples)
+    actual = {(sample.name, frozenset(sample.labels.items())): float(sample.value) for sample in samples}
+    assert len(actual) == len(samples)
     assert all(sample.timestamp is None for sample in samples)
-    return found
+    return actual
 
 
 def of(report: Report, name: str, /, **labels: str) -> float | None:
@@ -50,11 +50,11 @@ def of(report: Report, name: str, /, **labels: str) -> float | None:
 
 def by(report: Report, name: str, label: str, /, **labels: str) -> dict[str, float]:
     """Return the values of the series with these labels, by one further label."""
-    found: dict[str, float] = {}
+    actual: dict[str, float] = {}
     for (metric, having), value in parsed(openmetrics(report)).items():
         if metric == f"kube_spread_{name}" and having >= frozenset(labels.items()):
-            found[dict(having)[label]] = value
-    return found
+            actual[dict(having)[label]] = value
+    return actual
 
 
 @cache
@@ -67,8 +67,8 @@ def found() -> Report:
 def test_golden(cluster: str, golden: Golden) -> None:
     text = openmetrics(reported(REPORTS[cluster]()))
     golden(GOLDEN / f"{cluster}.prom", text)
-    one, other = (parsed(text, parse) for parse in PARSERS)
-    assert one == other
+    item, other = (parsed(text, parse) for parse in PARSERS)
+    assert item == other
     assert {line.split()[3] for line in text.splitlines() if line.startswith("# TYPE")} == {"gauge"}
 
 

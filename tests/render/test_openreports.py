@@ -25,19 +25,19 @@ from tests.render.test_render import GOLDEN, REPORTS, hostile, nothing, without_
 
 def documents(text: str) -> list[Json]:
     """Return the documents of a text, each held to the schema."""
-    found = list(yaml.load_all(text, Loader=yaml.CSafeLoader))
-    for document in found:
+    actual_documents = list(yaml.load_all(text, Loader=yaml.CSafeLoader))
+    for document in actual_documents:
         api.validate(document)
         outcomes = Counter(result["result"] for result in document["results"])
         assert document["summary"] == {
             outcome: outcomes[outcome] for outcome in ("pass", "fail", "warn", "error", "skip")
         }
-    return found
+    return actual_documents
 
 
-def results(found: Iterable[Json], outcome: str) -> list[tuple[str, str]]:
+def results(items: Iterable[Json], outcome: str) -> list[tuple[str, str]]:
     """Return the policy and rule of all results with one outcome."""
-    every = (result for document in found for result in document["results"])
+    every = (result for document in items for result in document["results"])
     return [(result["policy"], result["rule"]) for result in every if result["result"] == outcome]
 
 
@@ -75,9 +75,9 @@ def test_findings_fail_or_warn_and_the_rest_passes() -> None:
 def test_what_could_not_be_judged_is_an_error() -> None:
     report = reported(without_nodes())
     summary = msgspec.structs.replace(report.summary, skipped={"forbidden": 2, "mirror": 1})
-    found = documents(openreports(msgspec.structs.replace(report, summary=summary)))
-    assert results(found, "error") == [("kubectl-spread", "forbidden")]
-    assert results(found, "skip") == [("kubectl-spread", "mirror"), ("kubectl-spread", "no-nodes")]
+    yaml_documents = documents(openreports(msgspec.structs.replace(report, summary=summary)))
+    assert results(yaml_documents, "error") == [("kubectl-spread", "forbidden")]
+    assert results(yaml_documents, "skip") == [("kubectl-spread", "mirror"), ("kubectl-spread", "no-nodes")]
 
 
 def test_nothing_judged_prints_nothing() -> None:

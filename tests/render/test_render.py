@@ -136,9 +136,9 @@ def test_formats(cluster: str, form: str, golden: Golden) -> None:
     golden(GOLDEN / f"{cluster}.{form}", FORMATS[form](reported(REPORTS[cluster]())))
 
 
-def explained(found: Audit, kind: str, name: str) -> str:
-    ref = ObjectRef(found.pods[0].namespace, kind, name)
-    return explanation.explain(explain(found, reported(found), ref), PIPE)
+def explained(evaluation: Audit, kind: str, name: str) -> str:
+    ref = ObjectRef(evaluation.pods[0].namespace, kind, name)
+    return explanation.explain(explain(evaluation, reported(evaluation), ref), PIPE)
 
 
 @pytest.mark.parametrize("cluster", REPORTS)
@@ -213,8 +213,10 @@ def test_silenced_findings_are_told() -> None:
 
 
 def test_templates_are_shown(golden: Golden) -> None:
-    found = audit(deployment(constraints=[constraint(match=["app"])]), deployment("ok", constraints=[constraint()]))
-    golden(GOLDEN / "templates.table.txt", table.check(reported(found), Layout(), PIPE))
+    evaluation = audit(
+        deployment(constraints=[constraint(match=["app"])]), deployment("ok", constraints=[constraint()])
+    )
+    golden(GOLDEN / "templates.table.txt", table.check(reported(evaluation), Layout(), PIPE))
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)

@@ -46,9 +46,9 @@ def test_the_schema_refuses_what_is_wrong() -> None:
 @pytest.mark.parametrize("cluster", REPORTS)
 def test_reports(cluster: str, golden: Golden) -> None:
     """Of the rules, which are the same in every log, there is one golden file."""
-    found = run(reported(REPORTS[cluster]()))
-    del found["tool"]
-    golden(GOLDEN / f"{cluster}.sarif.json", json.dumps(found, indent=2) + "\n")
+    result = run(reported(REPORTS[cluster]()))
+    del result["tool"]
+    golden(GOLDEN / f"{cluster}.sarif.json", json.dumps(result, indent=2) + "\n")
 
 
 def test_the_rules(golden: Golden) -> None:
@@ -64,8 +64,8 @@ def test_the_rules(golden: Golden) -> None:
 
 
 def test_places(golden: Golden) -> None:
-    found = run(locations.several())
-    places = [result["locations"][0].get("physicalLocation") for result in found["results"]]
+    actual_result = run(locations.several())
+    places = [result["locations"][0].get("physicalLocation") for result in actual_result["results"]]
     assert [place and (place["artifactLocation"]["uri"], place["region"]) for place in places] == [
         ("manifests/web.yaml", {"startLine": 12, "startColumn": 9}),
         ("a%20b/100%25%2C%C3%B6%3A%231%3F.yaml", {"startLine": 3}),
@@ -74,8 +74,8 @@ def test_places(golden: Golden) -> None:
         None,
         None,
     ]
-    del found["tool"]
-    golden(GOLDEN / "located.sarif.json", json.dumps(found, indent=2) + "\n")
+    del actual_result["tool"]
+    golden(GOLDEN / "located.sarif.json", json.dumps(actual_result, indent=2) + "\n")
 
 
 @pytest.mark.parametrize(
@@ -98,14 +98,14 @@ def test_addresses(file: str, uri: str) -> None:
 @pytest.mark.parametrize("cluster", REPORTS)
 def test_results(cluster: str) -> None:
     report = reported(REPORTS[cluster]())
-    found = run(report)
-    rules = found["tool"]["driver"]["rules"]
-    for finding, result in zip(report.findings, found["results"], strict=True):
+    actual_result = run(report)
+    rules = actual_result["tool"]["driver"]["rules"]
+    for finding, result in zip(report.findings, actual_result["results"], strict=True):
         assert result["ruleId"] == finding.code == rules[result["ruleIndex"]]["id"]
         assert result["level"] == {"info": "note"}.get(str(finding.severity), str(finding.severity))
         assert result["properties"] == {"podCount": finding.pod_count, "values": finding.values}
         assert result["locations"][0]["logicalLocations"]
-    assert found["invocations"] == [{"executionSuccessful": True, "toolExecutionNotifications": []}]
+    assert actual_result["invocations"] == [{"executionSuccessful": True, "toolExecutionNotifications": []}]
 
 
 def test_fingerprints_stay_when_lines_move() -> None:
@@ -139,8 +139,8 @@ def test_of_too_many_results_the_severest_are_kept() -> None:
     (only,) = log["runs"]
     assert len(only["results"]) == MOST_RESULTS
     assert only["results"][0]["ruleId"] == severest.code
-    (said,) = only["invocations"][0]["toolExecutionNotifications"]
-    assert said == {"level": "warning", "message": {"text": "1 finding left out: no log may have more results"}}
+    (output,) = only["invocations"][0]["toolExecutionNotifications"]
+    assert output == {"level": "warning", "message": {"text": "1 finding left out: no log may have more results"}}
 
 
 def test_what_could_not_be_judged_is_said() -> None:

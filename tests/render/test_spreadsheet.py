@@ -51,8 +51,8 @@ def test_each_row_has_its_numbers_and_the_worst_finding() -> None:
 
 
 def test_findings_on_templates_have_lines_of_their_own() -> None:
-    found = lines(reported(audit(deployment(constraints=[constraint(match=["app"])]))))
-    (line,) = found
+    csv_lines = lines(reported(audit(deployment(constraints=[constraint(match=["app"])]))))
+    (line,) = csv_lines
     assert (line["workload"], line["code"], line["pods"], line["skew"]) == ("web", "SPR202", "", "")
     assert line["path"] == "spec.template.spec.topologySpreadConstraints[0]"
 

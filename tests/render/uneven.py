@@ -17,9 +17,9 @@ REFUSED = (
 
 
 def replica_set(name: str, revision: int) -> Json:
-    found = deployment(name, kind="ReplicaSet", owner="Deployment/web")
-    found["metadata"]["annotations"] = {"deployment.kubernetes.io/revision": str(revision)}
-    return found
+    workload = deployment(name, kind="ReplicaSet", owner="Deployment/web")
+    workload["metadata"]["annotations"] = {"deployment.kubernetes.io/revision": str(revision)}
+    return workload
 
 
 def web(name: str, node: str, *, constraints: list[Json] | None = None, **labels: str) -> Json:
@@ -52,7 +52,7 @@ def uneven() -> Explanation:
     for node in cordoned:
         node["spec"]["unschedulable"] = True
     anti = affinity("podAntiAffinity", term(selects=selector({"app": "load"}), key=HOSTNAME))
-    found = audit(
+    evaluation = audit(
         deployment("web"),
         replica_set("web-58c9", 1),
         replica_set("web-6d5f", 2),
@@ -68,7 +68,7 @@ def uneven() -> Explanation:
         event("web-6d5f-new-8"),
         scope=Scope(targets=(Target("Deployment", "web"),)),
     )
-    return explain(found, reported(found), ObjectRef("default", "Deployment", "web"))
+    return explain(evaluation, reported(evaluation), ObjectRef("default", "Deployment", "web"))
 
 
 def crowded() -> Explanation:
@@ -77,12 +77,12 @@ def crowded() -> Explanation:
     made = [constraint(minDomains=3)]
     pods = [web(f"new-{number}", f"a{1 + number % 2}", constraints=made) for number in range(4)]
     pods[0]["spec"]["volumes"] = [{"name": "cache", "emptyDir": {}}]
-    found = audit(deployment("web"), replica_set("web-6d5f", 1), *nodes, *pods)
-    return explain(found, reported(found), ObjectRef("default", "Deployment", "web"), replicas=3)
+    evaluation = audit(deployment("web"), replica_set("web-6d5f", 1), *nodes, *pods)
+    return explain(evaluation, reported(evaluation), ObjectRef("default", "Deployment", "web"), replicas=3)
 
 
 def unmade() -> Explanation:
     """Return the explanation of a Deployment that has no pods yet."""
     made = [constraint(match=["pod-template-hash"]), constraint(key=HOSTNAME, hard=False, match=["app"])]
-    found = audit(deployment("web", constraints=made))
-    return explain(found, reported(found), ObjectRef("default", "Deployment", "web"))
+    evaluation = audit(deployment("web", constraints=made))
+    return explain(evaluation, reported(evaluation), ObjectRef("default", "Deployment", "web"))

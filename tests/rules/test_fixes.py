@@ -32,14 +32,14 @@ KINDS = ("Pod", "Node", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", 
 
 
 def objects(path: Path) -> list[Json]:
-    found = [json.loads(path.read_text())] if path.suffix == ".json" else YAML(typ="safe").load_all(path)
-    documents = [one for one in found if isinstance(one, dict)]
-    listed = [item for one in documents for item in one.get("items", [one])]
+    actual = [json.loads(path.read_text())] if path.suffix == ".json" else YAML(typ="safe").load_all(path)
+    documents = [item for item in actual if isinstance(item, dict)]
+    listed = [item for document in documents for item in document.get("items", [document])]
     plain: list[Json] = json.loads(json.dumps(listed, default=str))
-    kept = [one for one in plain if one.get("kind") in KINDS and "metadata" in one]
-    for one in kept:
-        one["metadata"].setdefault("namespace", "default")
-    return kept
+    remaining = [manifest for manifest in plain if manifest.get("kind") in KINDS and "metadata" in manifest]
+    for manifest in remaining:
+        manifest["metadata"].setdefault("namespace", "default")
+    return remaining
 
 
 def place_of(finding: Json) -> tuple[str, ...]:
@@ -53,27 +53,29 @@ def worst(findings: list[Json]) -> dict[tuple[str, ...], int]:
 def all_with(codes: tuple[str, ...]) -> Iterator[tuple[Path, list[Json], Audit, Any]]:
     """Yield every capture that has nodes, with its findings of some rules."""
     for path in FILES:
-        found = objects(path)
-        if not any(one["kind"] == "Node" for one in found) or not any(one["kind"] == "Pod" for one in found):
+        manifests = objects(path)
+        if not any(manifest["kind"] == "Node" for manifest in manifests) or not any(
+            manifest["kind"] == "Pod" for manifest in manifests
+        ):
             continue
         try:
-            judged = audit(*found)
+            judged = audit(*manifests)
         except Exception:  # noqa: BLE001 - objects that cannot be decoded are another test's
             continue
         for finding in as_json(judged)["findings"]:
             if finding["code"] in codes:
-                yield path, found, judged, finding
+                yield path, manifests, judged, finding
 
 
-def deleted(found: list[Json], namespace: str, names: list[str]) -> tuple[list[Json], list[Json]]:
+def deleted(items: list[Json], namespace: str, names: list[str]) -> tuple[list[Json], list[Json]]:
     """Return what is left and what was deleted."""
     gone = [
-        one
-        for one in found
-        if one["kind"] == "Pod" and one["metadata"]["name"] in names
-        if one["metadata"]["namespace"] == namespace
+        item
+        for item in items
+        if item["kind"] == "Pod" and item["metadata"]["name"] in names
+        if item["metadata"]["namespace"] == namespace
     ]
-    return [one for one in found if not any(one is other for other in gone)], gone
+    return [item for item in items if not any(item is other for other in gone)], gone
 
 
 def replaced(left: list[Json], pod: Json) -> list[Json]:
@@ -83,14 +85,18 @@ def replaced(left: list[Json], pod: Json) -> list[Json]:
     new["spec"].pop("nodeName", None)
     new["status"] = {"phase": "Pending"}
     judged = audit(*left, new)
-    (record,) = [one for one in judged.pods if one.name == new["metadata"]["name"]]
+    (record,) = [pod for pod in judged.pods if pod.name == new["metadata"]["name"]]
     answer = place(record.shape, [record.name], judged)
-    hard = [one for one in judged.views.of(record.shape).spreads if one is not None and one.constraint.hard]
-    soft = [one for one in judged.views.of(record.shape).spreads if one is not None and not one.constraint.hard]
+    hard = [spread for spread in judged.views.of(record.shape).spreads if spread is not None and spread.constraint.hard]
+    soft = [
+        spread for spread in judged.views.of(record.shape).spreads if spread is not None and not spread.constraint.hard
+    ]
 
     def crowd(node: str) -> tuple[int, int]:
-        held = [one.match_num.get(one.domains.value_of.get(node, ""), 0) for one in hard]
-        preferred = [one.match_num.get(one.domains.value_of.get(node, ""), 0) for one in soft]
+        held = [spread_count.match_num.get(spread_count.domains.value_of.get(node, ""), 0) for spread_count in hard]
+        preferred = [
+            spread_count.match_num.get(spread_count.domains.value_of.get(node, ""), 0) for spread_count in soft
+        ]
         return -sum(preferred), sum(held)
 
     assert answer.allowed, answer
@@ -102,8 +108,8 @@ def replaced(left: list[Json], pod: Json) -> list[Json]:
 def test_pods_of_skew_findings_are_in_the_fullest_domain() -> None:
     """Bound, not terminating, and of the finding's own workload; check and explain name the same pods."""
     seen = 0
-    for path, found, judged, finding in all_with(SKEWS):
-        pods = {(one["metadata"]["namespace"], one["metadata"]["name"]): one for one in found}
+    for path, actual, judged, finding in all_with(SKEWS):
+        pods = {(item["metadata"]["namespace"], item["metadata"]["name"]): item for item in actual}
         rows = as_json(judged)["constraints"]
         row = max((rows[index] for index in finding["rows"]), key=lambda row: row["skew"])
         most = max(domain["matchNum"] for domain in row["domains"])
@@ -121,17 +127,17 @@ def test_pods_of_skew_findings_are_in_the_fullest_domain() -> None:
 def test_deleting_the_pods_that_are_named_ends_a_skew() -> None:
     """Their replacements go where the model lets them, as badly as it does for a hard constraint."""
     ended = 0
-    for path, found, judged, finding in all_with(SKEWS):
+    for path, actual, judged, finding in all_with(SKEWS):
         command = DELETE.search(finding["fix"])
         if command is None:
             continue
-        left, gone = deleted(found, command[1], command[2].split())
+        left, gone = deleted(actual, command[1], command[2].split())
         assert len(gone) == len(command[2].split()), (path, finding["fix"])
         for pod in gone:
             left = replaced(left, pod)
         before, after = worst(as_json(judged)["findings"]), worst(as_json(audit(*left))["findings"])
         assert place_of(finding) not in after, (path, finding["fix"])
-        worse = {one: rank for one, rank in after.items() if rank > before.get(one, 0)}
+        worse = {item: rank for item, rank in after.items() if rank > before.get(item, 0)}
         assert worse == {}, (path, finding["fix"])
         ended += 1
     assert ended >= 12
@@ -139,15 +145,15 @@ def test_deleting_the_pods_that_are_named_ends_a_skew() -> None:
 
 def test_deleting_one_pod_ends_what_its_label_did() -> None:
     ended = 0
-    for path, found, judged, finding in all_with(CHANGED):
+    for path, actual, judged, finding in all_with(CHANGED):
         command = DELETE.search(finding["fix"])
         if command is None:
             continue
         assert "restart all" in finding["fix"] or finding["object"]["kind"] not in ("Deployment", "StatefulSet"), path
-        left, _ = deleted(found, command[1], command[2].split())
+        left, _ = deleted(actual, command[1], command[2].split())
         before, after = worst(as_json(judged)["findings"]), worst(as_json(audit(*left))["findings"])
         assert place_of(finding) not in after, path
-        assert [one for one, rank in after.items() if one[0] in CHANGED and rank > before.get(one, 0)] == [], path
+        assert [item for item, rank in after.items() if item[0] in CHANGED and rank > before.get(item, 0)] == [], path
         ended += 1
     assert ended >= 3
 
@@ -155,7 +161,9 @@ def test_deleting_one_pod_ends_what_its_label_did() -> None:
 @pytest.mark.parametrize("name", ["SPR101/bad-bare-sibling", "SPR301/bad-bare-pods"])
 def test_a_bare_pod_is_never_just_deleted(name: str) -> None:
     path = HERE / f"{name}.yaml"
-    fixes = [one["fix"] for one in as_json(audit(*objects(path)))["findings"] if one["object"]["kind"] == "Pod"]
+    fixes = [
+        finding["fix"] for finding in as_json(audit(*objects(path)))["findings"] if finding["object"]["kind"] == "Pod"
+    ]
     assert fixes
     assert [fix for fix in fixes if "kubectl delete" in fix] == []
     assert all("unmerge" in fix for fix in fixes)

@@ -53,24 +53,24 @@ def told(finding: Any) -> str:
 
 @pytest.mark.parametrize("path", BAD, ids=name)
 def test_bad_cases_fire_their_rule_and_no_other_error(path: Path, golden: Golden) -> None:
-    found = findings(path)
+    findings_by_pod = findings(path)
     code = path.parent.name
-    assert code in {finding["code"] for finding in found}
-    assert {finding["code"] for finding in found if finding["severity"] == "error"} <= {code}
-    golden(path.with_suffix(".txt"), "".join(told(finding) for finding in found))
+    assert code in {finding["code"] for finding in findings_by_pod}
+    assert {finding["code"] for finding in findings_by_pod if finding["severity"] == "error"} <= {code}
+    golden(path.with_suffix(".txt"), "".join(told(finding) for finding in findings_by_pod))
 
 
 @pytest.mark.parametrize("path", GOOD, ids=name)
 def test_good_cases_do_not_fire_their_rule(path: Path) -> None:
-    found = findings(path)
-    assert path.parent.name not in {finding["code"] for finding in found}
-    assert [finding for finding in found if finding["severity"] == "error"] == []
+    findings_by_pod = findings(path)
+    assert path.parent.name not in {finding["code"] for finding in findings_by_pod}
+    assert [finding for finding in findings_by_pod if finding["severity"] == "error"] == []
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
 def test_every_rule_has_cases(rule: Rule) -> None:
     codes = [{path.parent.name for path in paths} for paths in (BAD, GOOD)]
-    assert all(rule.code in found for found in codes)
+    assert all(rule.code in actual_code for actual_code in codes)
 
 
 def test_every_case_has_a_rule() -> None:
@@ -100,9 +100,11 @@ def test_templates_name_values_that_every_piece_of_evidence_holds(rule: Rule) ->
     """What the bad cases yield is enough for message and fix."""
     fields = {field for _, field, _, _ in string.Formatter().parse(rule.message + rule.fix) if field} - {"restart"}
     for path in (path for path in BAD if path.parent.name == rule.code):
-        found = [finding for finding in findings(path) if finding["code"] == rule.code]
-        assert all(fields <= finding["values"].keys() for finding in found)
-        assert all("{" not in finding["message"].replace("{topologyKey, whenUnsatisfiable}", "") for finding in found)
+        findings_by_pod = [finding for finding in findings(path) if finding["code"] == rule.code]
+        assert all(fields <= finding["values"].keys() for finding in findings_by_pod)
+        assert all(
+            "{" not in finding["message"].replace("{topologyKey, whenUnsatisfiable}", "") for finding in findings_by_pod
+        )
 
 
 def test_rules_are_asked_where_they_have_something_to_say(monkeypatch: pytest.MonkeyPatch) -> None:

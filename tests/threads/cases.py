@@ -86,24 +86,24 @@ def link(thread: str) -> str:
     Raises:
         ValueError: it is not written as threads are.
     """
-    if found := _ISSUE.fullmatch(thread):
-        return f"https://github.com/{found[1]}/issues/{found[2]}"
-    if found := _FILE.fullmatch(thread):
-        return f"https://github.com/{found[1]}/blob/HEAD/{found[2]}"
+    if match := _ISSUE.fullmatch(thread):
+        return f"https://github.com/{match[1]}/issues/{match[2]}"
+    if match := _FILE.fullmatch(thread):
+        return f"https://github.com/{match[1]}/blob/HEAD/{match[2]}"
     raise ValueError(f"{thread} is neither owner/repository#number nor owner/repository:path")
 
 
 def run(command: str) -> tuple[str, int]:
     """Run a command in the working directory; return what it prints on both streams, and its exit status."""
-    printed, said, status = "", "", 0
+    printed, output, status = "", "", 0
     for stage in command.split(" | "):
         arguments, _, stdin = stage.partition(" < ")
-        given = Path(stdin).read_text(encoding="utf-8") if stdin else printed
+        value = Path(stdin).read_text(encoding="utf-8") if stdin else printed
         result = CliRunner().invoke(
-            cli, shlex.split(arguments), input=given, prog_name="kubectl spread", catch_exceptions=False
+            cli, shlex.split(arguments), input=value, prog_name="kubectl spread", catch_exceptions=False
         )
-        printed, said, status = result.stdout, said + result.stderr, result.exit_code
-    return said + printed, status
+        printed, output, status = result.stdout, output + result.stderr, result.exit_code
+    return output + printed, status
 
 
 def shown(command: str, printed: str, status: int) -> str:
@@ -129,25 +129,25 @@ def page() -> str:
 
 
 def _case(directory: Path) -> Case:
-    found: dict[str, list[str]] = {name: [] for name in (*NAMES, *OPTIONAL)}
+    actual: dict[str, list[str]] = {name: [] for name in (*NAMES, *OPTIONAL)}
     for line in (directory / INPUT).read_text(encoding="utf-8").splitlines():
         header = _HEADER.fullmatch(line)
         if header is None:
             break
-        found.setdefault(header[1], []).append(header[2])
-    unknown = found.keys() - set(NAMES) - set(OPTIONAL)
-    missing = [name for name in NAMES if not found[name]]
-    if unknown or missing or len(found["exit"]) != len(found["command"]):
+        actual.setdefault(header[1], []).append(header[2])
+    unknown = actual.keys() - set(NAMES) - set(OPTIONAL)
+    missing = [name for name in NAMES if not actual[name]]
+    if unknown or missing or len(actual["exit"]) != len(actual["command"]):
         raise ValueError(
             f"{directory.name}: header with {unknown or 'nothing'} unknown and {missing or 'nothing'} missing"
         )
     return Case(
         directory=directory,
-        threads=tuple(thread.strip() for line in found["thread"] for thread in line.split(",")),
-        asks=" ".join(found["asks"]),
-        commands=tuple(found["command"]),
-        exits=tuple(int(status) for status in found["exit"]),
-        answers=tuple(found["answer"]),
-        codes=tuple(found["code"]),
-        nevers=tuple(found["never"]),
+        threads=tuple(thread.strip() for line in actual["thread"] for thread in line.split(",")),
+        asks=" ".join(actual["asks"]),
+        commands=tuple(actual["command"]),
+        exits=tuple(int(status) for status in actual["exit"]),
+        answers=tuple(actual["answer"]),
+        codes=tuple(actual["code"]),
+        nevers=tuple(actual["never"]),
     )

@@ -21,9 +21,9 @@ def test_the_tool_answers(case: Case, golden: Golden, monkeypatch: pytest.Monkey
         for command, result in zip(case.commands, results, strict=True)
     )
     assert tuple(status for _, status in results) == case.exits, answer
-    said = " ".join(answer.split())
-    assert [phrase for phrase in (*case.answers, *case.codes) if phrase not in said] == [], answer
-    assert [phrase for phrase in case.nevers if phrase in said] == [], answer
+    output = " ".join(answer.split())
+    assert [phrase for phrase in (*case.answers, *case.codes) if phrase not in output] == [], answer
+    assert [phrase for phrase in case.nevers if phrase in output] == [], answer
     golden(case.directory / cases.ANSWER, answer)
 
 
