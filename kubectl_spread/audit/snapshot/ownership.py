@@ -48,7 +48,7 @@ class Ownership:
     def chain(self, namespace: str, reference: OwnerReference | None) -> tuple[OwnerRecord, ...]:
         """Return the owners from the referenced owner to the root; an owner that was not read ends the chain.
 
-        A chain that leads back to itself, or is longer than any controller makes one, is cut.
+        A chain with a cycle, or is longer than any controller makes one, is cut.
         """
         if reference is None:
             return ()

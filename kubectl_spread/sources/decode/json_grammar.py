@@ -119,7 +119,7 @@ class Scanner:
         return self._fault(body, start)
 
     def _follow(self, mark: bytes, end: int) -> bool:
-        """Go on behind a token that ends at ``end``; tell whether the value ends with it."""
+        """Continue behind a token that ends at ``end``; tell whether the value ends with it."""
         self.size = end
         if mark in _OPENING:
             self._open += mark
@@ -176,7 +176,7 @@ def offset(raw: bytes, path: Path) -> int:
         if text in b"}]":
             here.pop()
         elif text == b",":
-            # An index goes on; a key is read next.
+            # After an index the path continues; a key is read next.
             here[-1] = here[-1] + 1 if isinstance(here[-1], int) else None
         else:
             is_key = bool(here) and here[-1] is None
