@@ -55,18 +55,18 @@ def fewest(field: EvictionGame) -> dict[str, int] | None:
     if any(number > field.movable.get(domain, 0) for domain, number in least.items()):
         return None
     at_least = max(1, sum(least.values()))
-    found = _from_the_fullest(field, at_least)
+    chosen = _from_the_fullest(field, at_least)
     domains = sorted(field.movable)
     if len(domains) > _FEW:
-        return found
+        return chosen
     ranges = [range(least[domain], field.movable[domain] + 1) for domain in domains]
-    fewer = range(at_least, sum(found.values()) if found else sum(field.movable.values()) + 1)
+    fewer = range(at_least, sum(chosen.values()) if chosen else sum(field.movable.values()) + 1)
     shares = (numbers for number in fewer for numbers in _shares(number, ranges))
     for numbers in islice(shares, _TRIES):
         gone = {domain: share for domain, share in zip(domains, numbers, strict=True) if share}
         if _suffices(field, gone):
             return gone
-    return found
+    return chosen
 
 
 def _from_the_fullest(field: EvictionGame, at_least: int) -> dict[str, int] | None:
@@ -121,9 +121,9 @@ def _suffices(field: EvictionGame, gone: Mapping[str, int]) -> bool:
     """Tell whether all replacements find a place and the skew is within maxSkew, wherever the filter lets them go."""
     left = {domain: _domain_without(field, domain, gone.get(domain, 0)) for domain in field.counts}
     number = sum(gone.values())
-    if _absorbed(field, left.values(), min(one.most for one in left.values())) < number:
+    if _absorbed(field, left.values(), min(domain.most for domain in left.values())) < number:
         return False
-    fullest = max(one.pods for one in left.values())
+    fullest = max(domain.pods for domain in left.values())
     alike = Counter(left.values())
     return fullest <= field.limit(min(_left_behind(field, alike, domain, number) for domain in alike))
 

@@ -69,10 +69,10 @@ def evictions(audit: Audit) -> list[Evictions]:
     ]
 
 
-def _evictions(index: int, row: EvaluatedConstraint, found: Plan) -> Evictions:
-    if not found.pods:
-        return Evictions(row=index, path=str(row.path), reason=found.reason)
-    return Evictions(row=index, path=str(row.path), pods=[pod.name for pod in found.pods], sure=found.sure)
+def _evictions(index: int, row: EvaluatedConstraint, plan: Plan) -> Evictions:
+    if not plan.pods:
+        return Evictions(row=index, path=str(row.path), reason=plan.reason)
+    return Evictions(row=index, path=str(row.path), pods=[pod.name for pod in plan.pods], sure=plan.sure)
 
 
 def plan(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> Plan:
@@ -110,7 +110,7 @@ def _plan_of_all(replacement: _Replacement, counted: Counted, audit: Audit) -> P
     if numbers is None:
         return Plan(reason=_NOWHERE)
     chosen = _chosen_by_name(candidates, numbers)
-    if not replacement.known:
+    if not replacement.certain:
         return Plan(pods=chosen)
     return Plan(pods=chosen, sure=True, only=_only_domain(chosen, field, spread))
 
@@ -121,12 +121,12 @@ class _Replacement(msgspec.Struct, frozen=True):
     Attributes:
         shape: What they are like.
         repelled: The nodes that they cannot use because of the anti-affinity of pods that stay.
-        known: Whether everything was read that decides this.
+        certain: Whether everything was read that decides this.
     """
 
     shape: PodClass
     repelled: frozenset[str]
-    known: bool
+    certain: bool
 
     def room(self, node: str, audit: Audit, most: int) -> int:
         """Return how many of them a node takes, up to ``most``."""
@@ -168,8 +168,8 @@ def _only_domain(pods: Sequence[PodRecord], field: EvictionGame, spread: Spread)
         return ""
     (left,) = {spread.domains.value_of[pod.node] for pod in pods}
     after = spread.placed(left, -1)
-    found = [domain for domain, room in field.capacity.items() if after.allows(domain) and (room or domain == left)]
-    return found[0] if len(found) == 1 else ""
+    domains = [domain for domain, room in field.capacity.items() if after.allows(domain) and (room or domain == left)]
+    return domains[0] if len(domains) == 1 else ""
 
 
 def _hopeless(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> str:
@@ -191,11 +191,11 @@ def _not_alone(row: EvaluatedConstraint, audit: Audit) -> str:
     """Return whom to ask about where only some of a workload's pods are asked about; "" where all are."""
     if not audit.snapshot.scope.targets:
         return ""
-    asked = {id(pod) for pod in audit.pods}
+    requested = {id(pod) for pod in audit.pods}
     owned = (pod for pod in audit.snapshot.pods if pod.namespace == row.namespace and not pod.terminating)
-    if all(id(pod) in asked for pod in owned if audit.snapshot.workload(pod) == row.workload):
+    if all(id(pod) in requested for pod in owned if audit.snapshot.workload(pod) == row.workload):
         return ""
-    part = "one pod" if len(asked) == 1 else "a part of the pods"
+    part = "one pod" if len(requested) == 1 else "a part of the pods"
     workload = named(row.workload.kind, row.workload.name)
     return f"see kubectl spread explain {workload}: {part} alone is not what decides"
 
@@ -204,14 +204,14 @@ def _candidates(
     replacement: _Replacement, pods: Iterable[PodRecord], spread: Spread, audit: Audit
 ) -> dict[str, Sequence[PodRecord]]:
     """Return the pods that an owner would replace, by domain: those whose room is lost first, then by name."""
-    found: dict[str, list[PodRecord]] = {}
+    by_domain: dict[str, list[PodRecord]] = {}
     for pod in pods:
         domain = spread.domains.value_of.get(pod.node)
         if domain is not None and not pod.terminating and pod.shape.owner is not None:
-            found.setdefault(domain, []).append(pod)
+            by_domain.setdefault(domain, []).append(pod)
     return {
         domain: sorted(pods, key=lambda pod: (not replacement.loses_room(pod, audit), pod.name))
-        for domain, pods in found.items()
+        for domain, pods in by_domain.items()
     }
 
 

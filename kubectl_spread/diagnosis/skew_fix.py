@@ -40,7 +40,7 @@ class Closing:
 
     def obstacles(self, nodes: Iterable[str]) -> list[Obstacle] | None:
         """Return what keeps the pods from each of ``nodes``, by node; None: some node would take one."""
-        found: list[Obstacle] = []
+        refusing: list[Obstacle] = []
         for node in nodes:
             refusals: list[FirstRefusal] = []
             for departure in self._departures:
@@ -48,8 +48,8 @@ class Closing:
                 if refusal is None:
                     return None
                 refusals.append(refusal)
-            found += [_obstacle(refusal) for refusal in refusals[:1]]
-        return found
+            refusing += [_obstacle(refusal) for refusal in refusals[:1]]
+        return refusing
 
 
 def _obstacle(refusal: FirstRefusal) -> Obstacle:
@@ -70,18 +70,18 @@ def obstacles_on(row: EvaluatedConstraint, nodes: Iterable[str], audit: Audit) -
     The obstacles are by node.
     """
     kinds = dict.fromkeys(audit.obstacles.kind(view.shape) for view, _ in row.views)
-    found: list[Obstacle] = []
+    refusing: list[Obstacle] = []
     for node in nodes:
         kept_away = [audit.obstacles.of(kind, node) for kind in kinds]
         if None in kept_away:
             return None
-        found += [obstacle for obstacle in kept_away[:1] if obstacle is not None]
-    return found
+        refusing += [obstacle for obstacle in kept_away[:1] if obstacle is not None]
+    return refusing
 
 
-def why_not(found: list[Obstacle]) -> str:
+def why_not(refusing: list[Obstacle]) -> str:
     """Return the obstacles in words; without any there is no lower domain with a node at all."""
-    return obstacles.summary(found) or "no lower domain has a node"
+    return obstacles.summary(refusing) or "no lower domain has a node"
 
 
 def _in_the_fullest(row: EvaluatedConstraint, spread: Spread) -> list[PodRecord]:

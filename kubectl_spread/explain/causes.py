@@ -9,14 +9,13 @@ from typing import Final
 
 from kubectl_spread.audit.evaluation import obstacles
 from kubectl_spread.audit.evaluation.evaluate import Audit
-from kubectl_spread.audit.evaluation.obstacles import Obstacle
-from kubectl_spread.audit.evaluation.obstacles import ObstacleKind as Kept
+from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
 from kubectl_spread.audit.merge.verdicts import Confidence
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.diagnosis.skew_fix import Closing
 from kubectl_spread.explain import history, relabelling
-from kubectl_spread.explain.cases import Case, cases
-from kubectl_spread.explain.families import Families, leaving, matcher, others
+from kubectl_spread.explain.uneven_rows import UnevenRow, uneven_rows
+from kubectl_spread.explain.workload_pods import PodsByWorkload, leaving, matcher, others
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.phrases import plural, some
 from kubectl_spread.report import model
@@ -44,12 +43,12 @@ class CauseName(StrEnum):
 
 
 _CLOSED: Final = {
-    Kept.CORDONED: CauseName.DRAINED_DOMAIN,
-    Kept.TAINTED: CauseName.TAINTED_DOMAIN,
-    Kept.FULL: CauseName.FULL_DOMAIN,
-    Kept.EXCLUDED: CauseName.NODE_AFFINITY,
-    Kept.CONSTRAINED: CauseName.HARD_CONSTRAINT,
-    Kept.REPELLED: CauseName.POD_AFFINITY,
+    ObstacleKind.CORDONED: CauseName.DRAINED_DOMAIN,
+    ObstacleKind.TAINTED: CauseName.TAINTED_DOMAIN,
+    ObstacleKind.FULL: CauseName.FULL_DOMAIN,
+    ObstacleKind.EXCLUDED: CauseName.NODE_AFFINITY,
+    ObstacleKind.CONSTRAINED: CauseName.HARD_CONSTRAINT,
+    ObstacleKind.REPELLED: CauseName.POD_AFFINITY,
 }
 
 
@@ -66,96 +65,96 @@ class SkewCause(model.Part, frozen=True, kw_only=True):
     evidence: list[str]
 
 
-def causes(audit: Audit, families: Families) -> list[SkewCause]:
+def causes(audit: Audit, pods: PodsByWorkload) -> list[SkewCause]:
     """Return the causes of every row that needs an explanation, the strongest first."""
-    return [cause for case in cases(audit, families) for cause in _of(case)]
+    return [cause for uneven in uneven_rows(audit, pods) for cause in _of(uneven)]
 
 
-def _of(case: Case) -> list[SkewCause]:
-    found = [cause for look in _LOOKS for cause in look(case)]
-    certain = [cause for cause in found if cause.confidence == Confidence.CERTAIN]
-    likely = [cause for cause in found if cause.confidence != Confidence.CERTAIN]
-    return [*certain, *likely] or [_cause(case, CauseName.UNKNOWN, _looked_at(case), Confidence.UNKNOWN)]
+def _of(uneven: UnevenRow) -> list[SkewCause]:
+    causes = [cause for look in _LOOKS for cause in look(uneven)]
+    certain = [cause for cause in causes if cause.confidence == Confidence.CERTAIN]
+    likely = [cause for cause in causes if cause.confidence != Confidence.CERTAIN]
+    return [*certain, *likely] or [_cause(uneven, CauseName.UNKNOWN, _looked_at(uneven), Confidence.UNKNOWN)]
 
 
 def _cause(
-    case: Case, name: CauseName, evidence: str | list[str], confidence: Confidence = Confidence.CERTAIN
+    uneven: UnevenRow, name: CauseName, evidence: str | list[str], confidence: Confidence = Confidence.CERTAIN
 ) -> SkewCause:
     return SkewCause(
-        row=case.index,
-        path=str(case.row.path),
+        row=uneven.index,
+        path=str(uneven.row.path),
         cause=str(name),
         confidence=str(confidence),
         evidence=[evidence] if isinstance(evidence, str) else evidence,
     )
 
 
-def _stale_selector(case: Case) -> Iterator[SkewCause]:
-    if evidence := relabelling.evidence(case):
-        yield _cause(case, CauseName.STALE_SELECTOR, evidence)
+def _stale_selector(uneven: UnevenRow) -> Iterator[SkewCause]:
+    if evidence := relabelling.evidence(uneven):
+        yield _cause(uneven, CauseName.STALE_SELECTOR, evidence)
 
 
-def _terminating(case: Case) -> Iterator[SkewCause]:
-    gone = leaving(case.spread, case.row.namespace, case.audit)
-    with_them = case.spread.changed(gone)
-    if gone and case.settles(with_them):
-        told = f"{plural(gone.total(), 'terminating pod')} no longer counted: {case.skews(with_them, 'with them')}"
-        yield _cause(case, CauseName.TERMINATING, told)
+def _terminating(uneven: UnevenRow) -> Iterator[SkewCause]:
+    gone = leaving(uneven.spread, uneven.row.namespace, uneven.audit)
+    with_them = uneven.spread.changed(gone)
+    if gone and uneven.settles(with_them):
+        text = f"{plural(gone.total(), 'terminating pod')} no longer counted: {uneven.skews(with_them, 'with them')}"
+        yield _cause(uneven, CauseName.TERMINATING, text)
 
 
-def _other_pods(case: Case) -> Iterator[SkewCause]:
-    foreign = others(case.spread, case.family, case.audit)
-    without = case.spread.without(foreign)
-    if foreign and case.settles(without) and not _in_common(case, foreign):
-        whose = _named(_owners(case))
-        told = f"{plural(foreign.total(), 'pod')} of other workloads counted"
-        yield _cause(case, CauseName.OTHER_PODS, f"{told}{whose}: {case.skews(without, 'without them')}")
+def _other_pods(uneven: UnevenRow) -> Iterator[SkewCause]:
+    foreign = others(uneven.spread, uneven.workload_pods, uneven.audit)
+    without = uneven.spread.without(foreign)
+    if foreign and uneven.settles(without) and not _in_common(uneven, foreign):
+        whose = _named(_owners(uneven))
+        text = f"{plural(foreign.total(), 'pod')} of other workloads counted"
+        yield _cause(uneven, CauseName.OTHER_PODS, f"{text}{whose}: {uneven.skews(without, 'without them')}")
 
 
-def _counted_together(case: Case) -> Iterator[SkewCause]:
+def _counted_together(uneven: UnevenRow) -> Iterator[SkewCause]:
     """Workloads that count each other's pods by the same constraint: none of them is to blame."""
-    foreign = others(case.spread, case.family, case.audit)
-    without = case.spread.without(foreign)
-    if foreign and case.settles(without) and (common := _in_common(case, foreign)):
-        told = (
+    foreign = others(uneven.spread, uneven.workload_pods, uneven.audit)
+    without = uneven.spread.without(foreign)
+    if foreign and uneven.settles(without) and (common := _in_common(uneven, foreign)):
+        text = (
             f"likely meant: the selector counts the pods of {len(common) + 1} workloads together, which all have this "
-            f"constraint{_named(common)}: {case.skews(without, 'of its own pods alone')}"
+            f"constraint{_named(common)}: {uneven.skews(without, 'of its own pods alone')}"
         )
-        yield _cause(case, CauseName.OTHER_PODS, told, Confidence.LIKELY)
+        yield _cause(uneven, CauseName.OTHER_PODS, text, Confidence.LIKELY)
 
 
-def _in_common(case: Case, foreign: Counter[str]) -> list[ObjectRef]:
+def _in_common(uneven: UnevenRow, foreign: Counter[str]) -> list[ObjectRef]:
     """Return whose the other pods are if all of them have the same constraint; none if any has not, or was not read."""
-    pods = [pod for pod in _others_read(case) if _has_constraint(pod, case)]
-    return _workloads(pods, case) if len(pods) == foreign.total() else []
+    pods = [pod for pod in _others_read(uneven) if _has_constraint(pod, uneven)]
+    return _workloads(pods, uneven) if len(pods) == foreign.total() else []
 
 
-def _has_constraint(pod: PodRecord, case: Case) -> bool:
-    clause = case.row.clause
+def _has_constraint(pod: PodRecord, uneven: UnevenRow) -> bool:
+    clause = uneven.row.clause
     return any(
-        one.spread and (one.topology_key, one.selector) == (clause.topology_key, clause.selector)
-        for one in pod.shape.clauses
+        term.spread and (term.topology_key, term.selector) == (clause.topology_key, clause.selector)
+        for term in pod.shape.clauses
     )
 
 
-def _owners(case: Case) -> list[ObjectRef]:
+def _owners(uneven: UnevenRow) -> list[ObjectRef]:
     """Return whose the other pods are, as far as they were read."""
-    return _workloads(_others_read(case), case)
+    return _workloads(_others_read(uneven), uneven)
 
 
-def _workloads(pods: Iterable[PodRecord], case: Case) -> list[ObjectRef]:
-    found = {case.audit.snapshot.workload(pod) for pod in pods}
-    return sorted(found)
+def _workloads(pods: Iterable[PodRecord], uneven: UnevenRow) -> list[ObjectRef]:
+    workloads = {uneven.audit.snapshot.workload(pod) for pod in pods}
+    return sorted(workloads)
 
 
-def _others_read(case: Case) -> list[PodRecord]:
+def _others_read(uneven: UnevenRow) -> list[PodRecord]:
     """Return the pods of other workloads that count, as far as they were read."""
-    selects, snapshot = matcher(case.spread, case.audit), case.audit.snapshot
+    selects, snapshot = matcher(uneven.spread, uneven.audit), uneven.audit.snapshot
     return [
         pod
-        for pod in case.audit.everyone
-        if pod.shape.namespace == case.row.namespace and pod.node in case.spread.domains.value_of
-        if not pod.terminating and selects(pod) and snapshot.workload(pod) != case.row.workload
+        for pod in uneven.audit.everyone
+        if pod.shape.namespace == uneven.row.namespace and pod.node in uneven.spread.domains.value_of
+        if not pod.terminating and selects(pod) and snapshot.workload(pod) != uneven.row.workload
     ]
 
 
@@ -164,91 +163,91 @@ def _named(workloads: Iterable[ObjectRef]) -> str:
     return f" ({some(names)})" if names else ""
 
 
-def _closed_domains(case: Case) -> Iterator[SkewCause]:
+def _closed_domains(uneven: UnevenRow) -> Iterator[SkewCause]:
     """The low domains that cannot take a pod, by what keeps most of their nodes from it."""
-    found: dict[Kept, list[str]] = {}
-    closing = _closing(case)
-    for value in case.low:
-        kept: list[Obstacle] | None = closing.obstacles(case.nodes_of(value))
-        if kept:
-            most = Counter(obstacle.cause for obstacle in kept).most_common(1)[0][0]
-            number = plural(case.spread.match_num[value], "pod")
-            text = f"{case.domain(value)} has {number} and cannot take one: {obstacles.summary(kept)}"
-            found.setdefault(most, []).append(text)
-    yield from (_cause(case, name, found[kept]) for kept, name in _CLOSED.items() if kept in found)
+    texts: dict[ObstacleKind, list[str]] = {}
+    closing = _closing(uneven)
+    for value in uneven.low:
+        refusals: list[Obstacle] | None = closing.obstacles(uneven.nodes_of(value))
+        if refusals:
+            most = Counter(obstacle.cause for obstacle in refusals).most_common(1)[0][0]
+            number = plural(uneven.spread.match_num[value], "pod")
+            text = f"{uneven.domain(value)} has {number} and cannot take one: {obstacles.summary(refusals)}"
+            texts.setdefault(most, []).append(text)
+    yield from (_cause(uneven, name, texts[kind]) for kind, name in _CLOSED.items() if kind in texts)
 
 
-def _closing(case: Case) -> Closing:
-    """Return what tells whether nodes would take a pod of the case: of a skew one that left the fullest domain."""
-    return Closing(case.row, case.spread, case.audit, moving=case.skewed)
+def _closing(uneven: UnevenRow) -> Closing:
+    """Return what tells whether nodes would take a pod of the uneven: of a skew one that left the fullest domain."""
+    return Closing(uneven.row, uneven.spread, uneven.audit, moving=uneven.skewed)
 
 
-def _rollout(case: Case) -> Iterator[SkewCause]:
-    yield from _proven(case, CauseName.ROLLOUT, history.rollout(case))
+def _rollout(uneven: UnevenRow) -> Iterator[SkewCause]:
+    yield from _proven(uneven, CauseName.ROLLOUT, history.rollout(uneven))
 
 
-def _scale_down(case: Case) -> Iterator[SkewCause]:
-    yield from _proven(case, CauseName.SCALE_DOWN, history.scale_down(case))
+def _scale_down(uneven: UnevenRow) -> Iterator[SkewCause]:
+    yield from _proven(uneven, CauseName.SCALE_DOWN, history.scale_down(uneven))
 
 
-def _proven(case: Case, name: CauseName, proof: history.Proof | None) -> Iterator[SkewCause]:
+def _proven(uneven: UnevenRow, name: CauseName, proof: history.Proof | None) -> Iterator[SkewCause]:
     if proof is not None:
         certain, text = proof
-        yield _cause(case, name, text, Confidence.CERTAIN if certain else Confidence.LIKELY)
+        yield _cause(uneven, name, text, Confidence.CERTAIN if certain else Confidence.LIKELY)
 
 
-def _late_node(case: Case) -> Iterator[SkewCause]:
+def _late_node(uneven: UnevenRow) -> Iterator[SkewCause]:
     """A low domain whose nodes are younger than every pod elsewhere; an older node may have been there and gone."""
-    if not case.skewed:
+    if not uneven.skewed:
         return
-    born = {node.metadata.name: node.metadata.creation_timestamp for node in case.audit.nodes.nodes}
-    value_of = case.spread.domains.value_of
-    elsewhere = [pod.created for pod in case.counted if value_of[pod.node] not in case.low]
-    for value in case.low:
-        ages = [born[node] for node in case.nodes_of(value)]
+    born = {node.metadata.name: node.metadata.creation_timestamp for node in uneven.audit.nodes.nodes}
+    value_of = uneven.spread.domains.value_of
+    elsewhere = [pod.created for pod in uneven.counted if value_of[pod.node] not in uneven.low]
+    for value in uneven.low:
+        ages = [born[node] for node in uneven.nodes_of(value)]
         first = min((age for age in ages if age is not None), default=None)
         last = max((age for age in elsewhere if age is not None), default=None)
         if None in ages or None in elsewhere or first is None or last is None or first <= last:
             continue
-        told = (
-            f"likely: the oldest node of {case.domain(value)} was created at {timestamp(first)}, after every pod of "
+        text = (
+            f"likely: the oldest node of {uneven.domain(value)} was created at {timestamp(first)}, after every pod of "
             f"fuller domains (the last at {timestamp(last)})"
         )
-        yield _cause(case, CauseName.LATE_NODE, told, Confidence.LIKELY)
+        yield _cause(uneven, CauseName.LATE_NODE, text, Confidence.LIKELY)
 
 
-def _default_constraints(case: Case) -> Iterator[SkewCause]:
-    if case.row.clause.default:
-        told = "the pods have no constraint of their own: this is a default one of the scheduler"
-        yield _cause(case, CauseName.DEFAULT_CONSTRAINTS, told)
+def _default_constraints(uneven: UnevenRow) -> Iterator[SkewCause]:
+    if uneven.row.clause.default:
+        text = "the pods have no constraint of their own: this is a default one of the scheduler"
+        yield _cause(uneven, CauseName.DEFAULT_CONSTRAINTS, text)
 
 
-def _soft_constraint(case: Case) -> Iterator[SkewCause]:
-    closing = _closing(case)
-    open_ones = [value for value in case.low if closing.obstacles(case.nodes_of(value)) is None]
-    if not case.spread.constraint.hard and case.skewed and open_ones:
-        told = (
+def _soft_constraint(uneven: UnevenRow) -> Iterator[SkewCause]:
+    closing = _closing(uneven)
+    open_ones = [value for value in uneven.low if closing.obstacles(uneven.nodes_of(value)) is None]
+    if not uneven.spread.constraint.hard and uneven.skewed and open_ones:
+        text = (
             "likely: ScheduleAnyway is a preference that other scores outweigh; "
-            f"{case.domain(open_ones[0])} could take a pod now"
+            f"{uneven.domain(open_ones[0])} could take a pod now"
         )
-        yield _cause(case, CauseName.SOFT_CONSTRAINT, told, Confidence.LIKELY)
+        yield _cause(uneven, CauseName.SOFT_CONSTRAINT, text, Confidence.LIKELY)
 
 
-def _looked_at(case: Case) -> list[str]:
+def _looked_at(uneven: UnevenRow) -> list[str]:
     looked = (
         "looked at: changed labels, terminating pods, pods of other workloads and revisions, what keeps pods from the "
         "lower domains, ages of nodes and pods, events (they are kept for an hour), managedFields of spec.replicas"
     )
-    found = [looked]
-    if case.spread.short_of_domains:
-        found.append(
-            f"minDomains is {case.spread.constraint.min_domains} and {len(case.spread.match_num)} are eligible: the "
-            "minimum counts as 0"
+    evidence = [looked]
+    if uneven.spread.short_of_domains:
+        evidence.append(
+            f"minDomains is {uneven.spread.constraint.min_domains} and {len(uneven.spread.match_num)} are eligible: "
+            "the minimum counts as 0"
         )
-    return found
+    return evidence
 
 
-_LOOKS: Final[tuple[Callable[[Case], Iterator[SkewCause]], ...]] = (
+_LOOKS: Final[tuple[Callable[[UnevenRow], Iterator[SkewCause]], ...]] = (
     _stale_selector,
     _terminating,
     _other_pods,

@@ -78,15 +78,15 @@ def other_counts(audit: Audit) -> list[OtherCount]:
     ]
     cluster = PodCounts(audit.snapshot.nodes, not_ready, audit.snapshot.evictees)
     rows = [row for row in audit.rows if row.clause.spread and row.spread is not None and not row.lower_bound]
-    found = [
+    counts = [
         msgspec.structs.replace(_by_descheduler(row, row.clause.constraint, cluster, audit), row=index)
         for index, row in enumerate(audit.rows)
         if row in rows and row.clause.constraint is not None
     ]
     if any(_made_by_karpenter(node) for node in audit.nodes.nodes):
         paths = dict.fromkeys(row.path for row in rows)
-        found += [_by_karpenter([row for row in rows if row.path == path], audit) for path in paths]
-    return found
+        counts += [_by_karpenter([row for row in rows if row.path == path], audit) for path in paths]
+    return counts
 
 
 def _made_by_karpenter(node: Node) -> bool:
@@ -121,7 +121,7 @@ def _by_descheduler(
 
 def _listed_shape(row: EvaluatedConstraint, cluster: PodCounts, audit: Audit) -> PodClass | None:
     """Return the shape of pods of a row that the descheduler lists, if there are any."""
-    listed = [one.labels for one in audit.snapshot.evictees if one.namespace == row.namespace and cluster.lists(one)]
+    listed = [pod.labels for pod in audit.snapshot.evictees if pod.namespace == row.namespace and cluster.lists(pod)]
     return next((view.shape for view, _ in row.views if view.shape.labels in listed), None)
 
 

@@ -8,13 +8,13 @@ from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.diagnosis.evictions import Evictions, evictions
 from kubectl_spread.explain.causes import SkewCause, causes
 from kubectl_spread.explain.engines import OtherCount, other_counts
-from kubectl_spread.explain.families import families
 from kubectl_spread.explain.placing import Placing
 from kubectl_spread.explain.replicas import NextPods, next_pods
 from kubectl_spread.explain.rollup import Rollup, roll_up
 from kubectl_spread.explain.successors import placing, succeeded
 from kubectl_spread.explain.template_preview import TemplateClause, template_clauses
 from kubectl_spread.explain.waiting import Waiting, waiting
+from kubectl_spread.explain.workload_pods import pods_by_workload
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.scheduler import configuration
 from kubectl_spread.report import model, projections
@@ -48,27 +48,27 @@ class Explanation(model.Part, frozen=True, kw_only=True):
     summary: model.Summary
 
 
-def explain(audit: Audit, found: model.Report, ref: ObjectRef, *, replicas: int = 0) -> Explanation:
+def explain(audit: Audit, report: model.Report, ref: ObjectRef, *, replicas: int = 0) -> Explanation:
     """Return the explanation of an audit and its report on ``ref``, with ``replicas`` more pods placed."""
-    known = families(audit)
+    workloads = pods_by_workload(audit)
     return Explanation(
-        cluster=found.cluster,
+        cluster=report.cluster,
         namespace=ref.namespace,
         object=projections.workload(ref),
-        constraints=found.constraints,
+        constraints=report.constraints,
         templates=template_clauses(audit),
-        groups=found.groups,
-        pods=found.pods,
+        groups=report.groups,
+        pods=report.pods,
         unconstrained=_unconstrained(audit) or UNSET,
-        rollup=roll_up(audit, known),
-        causes=causes(audit, known),
+        rollup=roll_up(audit, workloads),
+        causes=causes(audit, workloads),
         waiting=waiting(audit),
         placing=placing(audit),
         evictions=evictions(audit),
         next_pods=[more for group, _ in succeeded(audit) if replicas and (more := next_pods(group, audit, replicas))],
         other_engines=other_counts(audit),
-        findings=found.findings,
-        summary=found.summary,
+        findings=report.findings,
+        summary=report.summary,
     )
 
 

@@ -10,8 +10,8 @@ from typing import Final
 
 from kubectl_spread.audit.snapshot.records import EventRecord, OwnerRecord, PodRecord
 from kubectl_spread.audit.snapshot.revisions import LABELS
-from kubectl_spread.explain.cases import Case
-from kubectl_spread.explain.families import LONG_AGO
+from kubectl_spread.explain.uneven_rows import UnevenRow
+from kubectl_spread.explain.workload_pods import LONG_AGO
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.phrases import plural
 from kubectl_spread.report.projections import timestamp
@@ -30,35 +30,35 @@ The default of progressDeadlineSeconds: a rollout that stands still for longer h
 """
 
 
-def rollout(case: Case) -> Proof | None:
+def rollout(uneven: UnevenRow) -> Proof | None:
     """Tell whether pods of an older revision count now, or counted when those that are there now were placed."""
     older: Counter[str] = Counter()
-    for revision in case.family.revisions[:-1]:
-        older.update(case.per_domain(revision.pods))
+    for revision in uneven.workload_pods.revisions[:-1]:
+        older.update(uneven.per_domain(revision.pods))
     if older.total():
-        return _going_on(case, older)
-    return _over(case) if case.skewed else None
+        return _going_on(uneven, older)
+    return _over(uneven) if uneven.skewed else None
 
 
-def _going_on(case: Case, older: Counter[str]) -> Proof | None:
-    without = case.spread.without(older)
+def _going_on(uneven: UnevenRow, older: Counter[str]) -> Proof | None:
+    without = uneven.spread.without(older)
     many = plural(older.total(), "pod")
-    if case.settles(without):
-        return True, f"{many} of older revisions also counted: {case.skews(without, 'without them')}"
-    if not case.per_domain(case.family.revisions[-1].pods):
+    if uneven.settles(without):
+        return True, f"{many} of older revisions also counted: {uneven.skews(without, 'without them')}"
+    if not uneven.per_domain(uneven.workload_pods.revisions[-1].pods):
         return None
     return False, f"likely: {many} of older revisions also counted when those of the newest were placed, and still do"
 
 
-def _over(case: Case) -> Proof | None:
-    newest = case.family.revisions[-1].owner if case.family.revisions else None
-    if newest is None or _told_apart(case) or not _rolls(case):
+def _over(uneven: UnevenRow) -> Proof | None:
+    newest = uneven.workload_pods.revisions[-1].owner if uneven.workload_pods.revisions else None
+    if newest is None or _told_apart(uneven) or not _rolls(uneven):
         return None
-    older = [one for one in _siblings(case, newest) if _age(one) < _age(newest)]
+    older = [record for record in _siblings(uneven, newest) if _age(record) < _age(newest)]
     if not older and newest.revision <= 1:
         return None
-    last = _last_created(case.counted)
-    steps = _since(list(_scaled_down(case, {record.ref.name for record in older})), newest)
+    last = _last_created(uneven.counted)
+    steps = _since(list(_scaled_down(uneven, {record.ref.name for record in older})), newest)
     if steps:
         if last is None or last > max(record.last or LONG_AGO for record, _ in steps):
             return None
@@ -76,27 +76,27 @@ def _over(case: Case) -> Proof | None:
     )
 
 
-def scale_down(case: Case) -> Proof | None:
+def scale_down(uneven: UnevenRow) -> Proof | None:
     """Tell whether pods were deleted to have fewer of them, and none was created since."""
-    last = _last_created(case.family.pods)
-    if not case.skewed or last is None or not case.family.revisions:
+    last = _last_created(uneven.workload_pods.pods)
+    if not uneven.skewed or last is None or not uneven.workload_pods.revisions:
         return None
-    newest = case.family.revisions[-1].owner
-    direct = case.family.workload if newest is None else newest.ref
-    found = [record for record, _ in _scaled_down(case, {direct.name})]
-    found += case.audit.snapshot.ownership.events_about(direct, "SuccessfulDelete")
-    if found:
-        later = [record for record in found if record.last is not None and record.last >= last]
+    newest = uneven.workload_pods.revisions[-1].owner
+    direct = uneven.workload_pods.workload if newest is None else newest.ref
+    records = [record for record, _ in _scaled_down(uneven, {direct.name})]
+    records += uneven.audit.snapshot.ownership.events_about(direct, "SuccessfulDelete")
+    if records:
+        later = [record for record in records if record.last is not None and record.last >= last]
         if not later:
             return None
         return True, f"{_quoted(later[0])}; no pod was created since, and what is deleted is not chosen by constraints"
-    return _rescaled(case, last)
+    return _rescaled(uneven, last)
 
 
-def _rescaled(case: Case, last: datetime) -> Proof | None:
+def _rescaled(uneven: UnevenRow, last: datetime) -> Proof | None:
     """Tell without events whether the number of pods may have been lowered after the newest was created."""
-    workload = case.family.workload
-    record = case.audit.snapshot.ownership.record(workload)
+    workload = uneven.workload_pods.workload
+    record = uneven.audit.snapshot.ownership.record(workload)
     if record is None or record.scaled is None or record.scaled.time <= last:
         return None
     scaled = record.scaled
@@ -106,12 +106,12 @@ def _rescaled(case: Case, last: datetime) -> Proof | None:
     )
 
 
-def _scaled_down(case: Case, names: Iterable[str]) -> Iterator[tuple[EventRecord, int]]:
+def _scaled_down(uneven: UnevenRow, names: Iterable[str]) -> Iterator[tuple[EventRecord, int]]:
     """Yield what was said of ReplicaSets of these names being scaled down, and how many pods they had; 0: not said."""
-    wanted = frozenset(names)
-    for record in case.audit.snapshot.ownership.events_about(case.family.workload, "ScalingReplicaSet"):
+    replica_sets = frozenset(names)
+    for record in uneven.audit.snapshot.ownership.events_about(uneven.workload_pods.workload, "ScalingReplicaSet"):
         match = _SCALED_DOWN.match(record.message)
-        if match and match[1] in wanted:
+        if match and match[1] in replica_sets:
             yield record, int(match[2] or 0)
 
 
@@ -127,28 +127,28 @@ def _since(steps: list[tuple[EventRecord, int]], newest: OwnerRecord) -> list[tu
     return later or [step for step in steps if step[0].last == newest.created]
 
 
-def _siblings(case: Case, newest: OwnerRecord) -> list[OwnerRecord]:
-    owned = case.audit.snapshot.ownership.below(case.family.workload)
-    found = [record for record in owned if record.ref.kind == newest.ref.kind and record.ref != newest.ref]
-    return sorted(found, key=_age)
+def _siblings(uneven: UnevenRow, newest: OwnerRecord) -> list[OwnerRecord]:
+    owned = uneven.audit.snapshot.ownership.below(uneven.workload_pods.workload)
+    siblings = [record for record in owned if record.ref.kind == newest.ref.kind and record.ref != newest.ref]
+    return sorted(siblings, key=_age)
 
 
 def _age(record: OwnerRecord) -> tuple[int, datetime]:
     return record.revision, record.created or LONG_AGO
 
 
-def _told_apart(case: Case) -> bool:
+def _told_apart(uneven: UnevenRow) -> bool:
     """Tell whether the selector asks for one revision alone."""
-    selector = case.spread.constraint.selector
+    selector = uneven.spread.constraint.selector
     return selector is None or not labelselectors.keys(selector).isdisjoint(LABELS)
 
 
-def _rolls(case: Case) -> bool:
+def _rolls(uneven: UnevenRow) -> bool:
     """Tell whether old and new pods stand side by side during a rollout, as far as the workload was read."""
-    workload = case.family.workload
+    workload = uneven.workload_pods.workload
     return all(
         template.rolls
-        for template in case.audit.snapshot.templates
+        for template in uneven.audit.snapshot.templates
         if template.workload == workload and template.kind == workload.kind
     )
 

@@ -87,7 +87,7 @@ def place(shape: PodClass, pods: Sequence[str], audit: Audit) -> Placing:
         scores=(rank(shape, allowed, audit) if len(allowed) > 1 else {}) or UNSET,
         refused=[
             NodeRefusal(filter=name, reason=reason, nodes=refused[name, reason])
-            for name, reason in sorted(refused, key=lambda one: (ORDER.index(one[0]), one[1]))
+            for name, reason in sorted(refused, key=lambda refusal: (ORDER.index(refusal[0]), refusal[1]))
         ],
         unknown=_unknown(repelled, audit) or UNSET,
     )

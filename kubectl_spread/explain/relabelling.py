@@ -9,28 +9,28 @@ from typing import Final
 from kubectl_spread.audit.evaluation.evaluate import EvaluatedPod
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import PodRecord
-from kubectl_spread.explain.cases import Case
-from kubectl_spread.explain.families import matcher
+from kubectl_spread.explain.uneven_rows import UnevenRow
+from kubectl_spread.explain.workload_pods import matcher
 from kubectl_spread.phrases import plural, some, value
 
 _CHANGED: Final = frozenset({Verdict.STALE_LABEL, Verdict.REMOVED_LABEL})
 
 
-def evidence(case: Case) -> list[str]:
+def evidence(uneven: UnevenRow) -> list[str]:
     """Return how pending pods are not counted by their own selector, or how running pods that moved make the skew."""
-    waiting = [member for member in case.row.members if member.verdict in _CHANGED and not member.pod.node]
+    waiting = [member for member in uneven.row.members if member.verdict in _CHANGED and not member.pod.node]
     if waiting:
         return list(_changed(waiting))
-    gone, come = _moved(case)
-    value_of = case.spread.domains.value_of
+    gone, come = _moved(uneven)
+    value_of = uneven.spread.domains.value_of
     change = Counter(value_of[pod.node] for pod in gone)
     change.subtract(value_of[pod.node] for pod in come)
-    before = case.spread.changed(change)
-    if not change or not case.skewed or not case.settles(before):
+    before = uneven.spread.changed(change)
+    if not change or not uneven.skewed or not uneven.settles(before):
         return []
     number = plural(len(gone) + len(come), "pod")
     names = some([pod.name for pod in (*gone, *come)])
-    return [f"{number} changed a label that the selector asks for ({names}): {case.skews(before, 'before that')}"]
+    return [f"{number} changed a label that the selector asks for ({names}): {uneven.skews(before, 'before that')}"]
 
 
 def _changed(waiting: Sequence[EvaluatedPod]) -> Iterator[str]:
@@ -48,18 +48,18 @@ def _changed(waiting: Sequence[EvaluatedPod]) -> Iterator[str]:
             yield f"{was} {value(label)} now: the selector asks for both and selects no pod"
 
 
-def _moved(case: Case) -> tuple[list[PodRecord], list[PodRecord]]:
+def _moved(uneven: UnevenRow) -> tuple[list[PodRecord], list[PodRecord]]:
     """Return the workload's running pods that a changed label took out of the count, and those it brought in."""
-    selects = matcher(case.spread, case.audit)
+    selects = matcher(uneven.spread, uneven.audit)
     gone: list[PodRecord] = []
     come: list[PodRecord] = []
-    for row in case.audit.rows:
-        if (row.workload, row.path) != (case.row.workload, case.row.path):
+    for row in uneven.audit.rows:
+        if (row.workload, row.path) != (uneven.row.workload, uneven.row.path):
             continue
         for member in row.members:
-            if member.verdict not in _CHANGED or member.pod.node not in case.spread.domains.value_of:
+            if member.verdict not in _CHANGED or member.pod.node not in uneven.spread.domains.value_of:
                 continue
-            alike = member.clause.selector == case.row.clause.selector
+            alike = member.clause.selector == uneven.row.clause.selector
             if alike and not selects(member.pod):
                 gone.append(member.pod)
             elif not alike and selects(member.pod):

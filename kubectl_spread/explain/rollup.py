@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
 from kubectl_spread.audit.snapshot.records import PodRecord
-from kubectl_spread.explain.families import Families, Family, Revision, leaving, others, per_domain
+from kubectl_spread.explain.workload_pods import PodsByWorkload, Revision, WorkloadPods, leaving, others, per_domain
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.scheduler.podtopologyspread import Spread
 from kubectl_spread.report import model, projections
@@ -63,31 +63,31 @@ class Rollup(model.Part, frozen=True, kw_only=True):
     rows: list[RowRollup]
 
 
-def roll_up(audit: Audit, families: Families) -> Rollup:
+def roll_up(audit: Audit, pods: PodsByWorkload) -> Rollup:
     """Return the roll-up of every row that is counted."""
     return Rollup(
         owners=[
             owner
-            for family in (families[workload] for workload in sorted(families))
-            for owner in _owners(family, audit)
+            for workload_pods in (pods[workload] for workload in sorted(pods))
+            for owner in _owners(workload_pods, audit)
         ],
         rows=[
-            _row(index, row, row.spread, families[row.workload], audit)
+            _row(index, row, row.spread, pods[row.workload], audit)
             for index, row in enumerate(audit.rows)
             if row.spread is not None
         ],
     )
 
 
-def _owners(family: Family, audit: Audit) -> list[Owner]:
-    """Return the direct owners of a family's pods, those of its newest revision first."""
-    found: dict[ObjectRef, list[PodRecord]] = {}
-    for revision in reversed(family.revisions):
+def _owners(workload_pods: WorkloadPods, audit: Audit) -> list[Owner]:
+    """Return the direct owners of a workload's pods, those of its newest revision first."""
+    by_owner: dict[ObjectRef, list[PodRecord]] = {}
+    for revision in reversed(workload_pods.revisions):
         for pod in revision.pods:
             chain = audit.snapshot.owner_chain(pod)
-            found.setdefault(chain[0].ref if chain else family.workload, []).append(pod)
+            by_owner.setdefault(chain[0].ref if chain else workload_pods.workload, []).append(pod)
     owners = []
-    for ref, pods in found.items():
+    for ref, pods in by_owner.items():
         chain = audit.snapshot.owner_chain(pods[0])
         owners.append(
             Owner(
@@ -101,9 +101,9 @@ def _owners(family: Family, audit: Audit) -> list[Owner]:
     return owners
 
 
-def _row(index: int, row: EvaluatedConstraint, spread: Spread, family: Family, audit: Audit) -> RowRollup:
-    shares = [_share(revision, spread, audit) for revision in reversed(family.revisions)]
-    foreign = others(spread, family, audit)
+def _row(index: int, row: EvaluatedConstraint, spread: Spread, workload_pods: WorkloadPods, audit: Audit) -> RowRollup:
+    shares = [_share(revision, spread, audit) for revision in reversed(workload_pods.revisions)]
+    foreign = others(spread, workload_pods, audit)
     gone = leaving(spread, row.namespace, audit)
     return RowRollup(
         row=index,

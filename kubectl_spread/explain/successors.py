@@ -23,11 +23,11 @@ def succeeded(audit: Audit) -> list[tuple[EvaluatedGroup, list[PodRecord]]]:
     changed = {
         (row.namespace, member.pod.name) for row in audit.rows for member in row.members if member.verdict in _CHANGED
     }
-    found: dict[ObjectRef, list[tuple[EvaluatedGroup, list[PodRecord]]]] = {}
+    by_workload: dict[ObjectRef, list[tuple[EvaluatedGroup, list[PodRecord]]]] = {}
     for group in audit.groups:
         fresh = [pod for pod in group.pods if (pod.namespace, pod.name) not in changed and _is_fresh(pod, group, audit)]
-        found.setdefault(group.workload, []).append((group, fresh))
-    return [one for groups in found.values() for one in _freshest(groups)]
+        by_workload.setdefault(group.workload, []).append((group, fresh))
+    return [successor for groups in by_workload.values() for successor in _freshest(groups)]
 
 
 def placing(audit: Audit) -> list[Placing]:

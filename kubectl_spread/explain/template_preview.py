@@ -47,10 +47,10 @@ def template_clauses(audit: Audit) -> list[TemplateClause]:
     """Return the clauses of the templates that are asked for and whose workloads have no pods."""
     running = {audit.snapshot.workload(pod) for pod in audit.pods}
     return [
-        found
+        preview
         for template in audit.templates
         if template.workload not in running
-        for found in _of_template(template, audit)
+        for preview in _of_template(template, audit)
     ]
 
 
@@ -80,4 +80,4 @@ def _clause(authored: TopologyTerm, merged: TopologyTerm, refusal: Refusal | Non
 def _presumed(merged: LabelSelector | None) -> list[str]:
     """Return the keys of a merged selector whose values the controller will choose."""
     expressions = () if merged is None else merged.match_expressions
-    return list(dict.fromkeys(one.key for one in expressions if one.values == (_UNKNOWN_VALUE,)))
+    return list(dict.fromkeys(expression.key for expression in expressions if expression.values == (_UNKNOWN_VALUE,)))

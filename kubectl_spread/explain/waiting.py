@@ -69,64 +69,69 @@ def waiting(audit: Audit) -> list[Waiting]:
     by_shape: dict[tuple[PodClass, tuple[str, ...], tuple[bytes, ...]], list[PodRecord]] = {}
     for pod in audit.pods:
         if not pod.node and not pod.terminating and pod.shape.profile is not None and not pod.shape.pinned:
-            silenced = tuple(ENCODER.encode(one) for one in inert.get(pod.name, ()))
+            silenced = tuple(ENCODER.encode(constraint) for constraint in inert.get(pod.name, ()))
             by_shape.setdefault((pod.shape, pod.gates, silenced), []).append(pod)
     alike: dict[bytes, tuple[Waiting, list[PodRecord]]] = {}
     for pods in by_shape.values():
-        found = _told(pods, inert.get(pods[0].name, ()), audit)
-        alike.setdefault(ENCODER.encode(found), (found, []))[1].extend(pods)
-    complete = [_complete(found, sorted(pods, key=lambda pod: pod.name), audit) for found, pods in alike.values()]
-    return sorted(complete, key=lambda one: one.pods)
+        answer = _answer(pods, inert.get(pods[0].name, ()), audit)
+        alike.setdefault(ENCODER.encode(answer), (answer, []))[1].extend(pods)
+    complete = [_complete(answer, sorted(pods, key=lambda pod: pod.name), audit) for answer, pods in alike.values()]
+    return sorted(complete, key=lambda answer: answer.pods)
 
 
-def _told(pods: Sequence[PodRecord], inert: Sequence[Inert], audit: Audit) -> Waiting:
+def _answer(pods: Sequence[PodRecord], inert: Sequence[Inert], audit: Audit) -> Waiting:
     """Return the report on pods of one shape, without their names."""
-    found = place(pods[0].shape, [], audit)
+    placing = place(pods[0].shape, [], audit)
     return Waiting(
         pods=[],
-        allowed=found.allowed,
-        refused=found.refused,
+        allowed=placing.allowed,
+        refused=placing.refused,
         gates=list(pods[0].gates) or UNSET,
         inert=list(inert) or UNSET,
-        unknown=found.unknown,
+        unknown=placing.unknown,
     )
 
 
-def _complete(found: Waiting, pods: Sequence[PodRecord], audit: Audit) -> Waiting:
-    said = max(_events(pods, audit), key=lambda one: "" if isinstance(one.last, UnsetType) else one.last, default=UNSET)
-    told = next(_conditions(pods), UNSET) if isinstance(said, UnsetType) else UNSET
-    return msgspec.structs.replace(found, pods=[pod.name for pod in pods], event=said, condition=told)
+def _complete(waiting: Waiting, pods: Sequence[PodRecord], audit: Audit) -> Waiting:
+    event = max(_events(pods, audit), key=_last, default=UNSET)
+    condition = next(_conditions(pods), UNSET) if isinstance(event, UnsetType) else UNSET
+    return msgspec.structs.replace(waiting, pods=[pod.name for pod in pods], event=event, condition=condition)
+
+
+def _last(event: Said) -> str:
+    return "" if isinstance(event.last, UnsetType) else event.last
 
 
 def _conditions(pods: Sequence[PodRecord]) -> Iterator[Condition]:
     """Yield what the status of each pod says that was refused; what gates hold back nobody looked at."""
     for pod in pods:
-        found = pod.unscheduled
-        if found is not None and not pod.gates:
-            since = UNSET if found.last_transition_time is None else projections.timestamp(found.last_transition_time)
-            yield Condition(pod=pod.name, reason=found.reason, message=found.message, since=since)
+        condition = pod.unscheduled
+        if condition is not None and not pod.gates:
+            time = condition.last_transition_time
+            since = UNSET if time is None else projections.timestamp(time)
+            yield Condition(pod=pod.name, reason=condition.reason, message=condition.message, since=since)
 
 
 def _events(pods: Sequence[PodRecord], audit: Audit) -> Iterator[Said]:
     """Yield the newest event about each pod that has one."""
     for pod in pods:
-        found = audit.snapshot.ownership.events_about(pod.ref, FAILED_SCHEDULING)
-        if found:
-            last = UNSET if found[0].last is None else projections.timestamp(found[0].last)
-            yield Said(pod=pod.name, message=found[0].message, count=found[0].count, last=last)
+        events = audit.snapshot.ownership.events_about(pod.ref, FAILED_SCHEDULING)
+        if events:
+            last = UNSET if events[0].last is None else projections.timestamp(events[0].last)
+            yield Said(pod=pod.name, message=events[0].message, count=events[0].count, last=last)
 
 
 def _inert(audit: Audit) -> dict[str, list[Inert]]:
     """Return the constraints of pending pods that select nothing because a label was changed, by name of the pod."""
-    found: dict[str, list[Inert]] = {}
+    inert: dict[str, list[Inert]] = {}
     if not audit.context.behaviour.scheduler_adds_match_label_keys:
-        return found
+        return inert
     for row in audit.rows:
         for member in row.members:
             if member.pod.node or not member.clause.spread:
                 continue
             for key in member.keys:
                 if key.verdict is Verdict.STALE_LABEL and key.stored is not None and key.label is not None:
-                    one = Inert(path=str(row.path), key=key.key, stored=key.stored, label=key.label)
-                    found.setdefault(member.pod.name, []).append(one)
-    return found
+                    constraint = Inert(path=str(row.path), key=key.key, stored=key.stored, label=key.label)
+                    inert.setdefault(member.pod.name, []).append(constraint)
+    return inert

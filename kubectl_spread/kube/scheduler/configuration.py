@@ -176,7 +176,7 @@ def scheduler_names(profiles: Sequence[KubeSchedulerProfile]) -> tuple[str, ...]
     Source: kubernetes v1.37.1 pkg/scheduler/apis/config/v1/defaults.go, SetDefaults_KubeSchedulerConfiguration.
     """
     alone = DEFAULT_SCHEDULER if len(profiles) == 1 else ""
-    return tuple(alone if one.scheduler_name is None else one.scheduler_name for one in profiles)
+    return tuple(alone if profile.scheduler_name is None else profile.scheduler_name for profile in profiles)
 
 
 def profile_errors(names: Sequence[str], index: int) -> Iterator[FieldError]:

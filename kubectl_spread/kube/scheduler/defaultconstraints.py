@@ -54,14 +54,14 @@ def deduce(
         by_labels: The selector of a ReplicationController that owns it; its labels replace those of Services.
         by_selector: The selector of a ReplicaSet or StatefulSet that owns it; a label may stand in both parts.
     """
-    found: dict[str, str] = {}
+    match_labels: dict[str, str] = {}
     for service in services:
         if _selects(service, labels):
-            found |= service
-    found |= by_labels
+            match_labels |= service
+    match_labels |= by_labels
     if by_selector is None or not labelselectors.valid(by_selector):
-        return LabelSelector(match_labels=found)
-    return LabelSelector(match_labels=found, match_expressions=tuple(labelselectors.requirements(by_selector)))
+        return LabelSelector(match_labels=match_labels)
+    return LabelSelector(match_labels=match_labels, match_expressions=tuple(labelselectors.requirements(by_selector)))
 
 
 def _selects(selector: Labels, labels: Labels) -> bool:

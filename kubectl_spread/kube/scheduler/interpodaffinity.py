@@ -70,26 +70,31 @@ def filter_nodes(
         return dict.fromkeys((node.metadata.name for node in nodes), AffinityAnswer.UNPARSEABLE)
     affinity = [_unrolled(term, namespaces, behaviour) for term in affinity_terms(pod)]
     anti_affinity = [_unrolled(term, namespaces, behaviour) for term in anti_affinity_terms(pod)]
-    known = {node.metadata.name: node for node in nodes}
-    wanted: set[_Domain] = set()
-    unwanted: set[_Domain] = set()
+    by_name = {node.metadata.name: node for node in nodes}
+    attracting: set[_Domain] = set()
+    excluded: set[_Domain] = set()
     repelling: set[_Domain] = set()
     own_namespace = namespaces.get(pod.metadata.namespace, {})
     for other in others:
-        node = known.get(other.spec.node_name)
+        node = by_name.get(other.spec.node_name)
         if node is None:
             continue
         if _matches_all(affinity, other):
-            wanted.update(_domains(affinity, node))
-        unwanted.update(_domains((term for term in anti_affinity if term.matches(other, {})), node))
+            attracting.update(_domains(affinity, node))
+        excluded.update(_domains((term for term in anti_affinity if term.matches(other, {})), node))
         theirs = anti_affinity_terms(other)
         repelling.update(_domains((term for term in theirs if term.matches(pod, own_namespace)), node))
-    first = not wanted and _matches_all(affinity, pod)
+    first = not attracting and _matches_all(affinity, pod)
     return {
         name: _answer(
-            node, affinity, anti_affinity, wanted=None if first else wanted, unwanted=unwanted, repelling=repelling
+            node,
+            affinity,
+            anti_affinity,
+            attracting=None if first else attracting,
+            excluded=excluded,
+            repelling=repelling,
         )
-        for name, node in known.items()
+        for name, node in by_name.items()
     }
 
 
@@ -131,7 +136,7 @@ def _parses(pod: Pod) -> bool:
             continue
         preferred = affinity.preferred_during_scheduling_ignored_during_execution
         required = affinity.required_during_scheduling_ignored_during_execution
-        if not all(_term_parses(term) for term in (*required, *(one.pod_affinity_term for one in preferred))):
+        if not all(_term_parses(term) for term in (*required, *(weighted.pod_affinity_term for weighted in preferred))):
             return False
     return True
 
@@ -176,15 +181,15 @@ def _answer(
     affinity: Sequence[Term],
     anti_affinity: Sequence[Term],
     *,
-    wanted: set[_Domain] | None,
-    unwanted: set[_Domain],
+    attracting: set[_Domain] | None,
+    excluded: set[_Domain],
     repelling: set[_Domain],
 ) -> AffinityAnswer:
-    """Evaluate one node; ``wanted`` None says that this is the first pod of a group that wants to be together."""
-    found = list(_domains(affinity, node))
-    if len(found) < len(affinity) or (wanted is not None and not wanted.issuperset(found)):
+    """Evaluate one node; ``attracting`` None says that this is the first pod of a group that wants to be together."""
+    domains = list(_domains(affinity, node))
+    if len(domains) < len(affinity) or (attracting is not None and not attracting.issuperset(domains)):
         return AffinityAnswer.NO_AFFINITY
-    if not unwanted.isdisjoint(_domains(anti_affinity, node)):
+    if not excluded.isdisjoint(_domains(anti_affinity, node)):
         return AffinityAnswer.ANTI_AFFINITY
     if not repelling.isdisjoint(_Domain(key, value) for key, value in node.metadata.labels.items()):
         return AffinityAnswer.EXISTING_ANTI_AFFINITY

@@ -203,8 +203,8 @@ class MatchNum(Mapping[str, int]):
     def changed(self, change: Mapping[str, int]) -> MatchNum:
         """Return the counts with so many more (or, if negative, fewer) pods in the eligible ones of some domains."""
         counts = {value: self[value] + number for value, number in change.items() if value in self._domains}
-        kept = {**self._occupied, **counts}
-        return MatchNum(self._domains, {value: number for value, number in kept.items() if number})
+        occupied = {**self._occupied, **counts}
+        return MatchNum(self._domains, {value: number for value, number in occupied.items() if number})
 
 
 class Spread(msgspec.Struct, frozen=True):
@@ -441,8 +441,8 @@ class NodeSets:
         )
 
     def _values_of(self, key: str, nodes: int) -> dict[str, str]:
-        found = (self.nodes[number].metadata for number in labelindex.numbers(nodes))
-        return {metadata.name: metadata.labels[key] for metadata in found}
+        listed = (self.nodes[number].metadata for number in labelindex.numbers(nodes))
+        return {metadata.name: metadata.labels[key] for metadata in listed}
 
     def labels_of(self, name: str) -> Labels:
         """Return the labels of a node."""
@@ -457,12 +457,12 @@ class NodeSets:
 
     def cells(self, keys: Sequence[str]) -> Mapping[Cell, Sequence[Node]]:
         """Map each combination of the nodes' values for ``keys`` (None: no such label) to its nodes."""
-        wanted = tuple(keys)
-        if wanted not in self._cells:
-            cells = self._cells[wanted] = {}
+        topology_keys = tuple(keys)
+        if topology_keys not in self._cells:
+            cells = self._cells[topology_keys] = {}
             for node in self.nodes:
-                cells.setdefault(tuple(node.metadata.labels.get(key) for key in wanted), []).append(node)
-        return self._cells[wanted]
+                cells.setdefault(tuple(node.metadata.labels.get(key) for key in topology_keys), []).append(node)
+        return self._cells[topology_keys]
 
 
 def count(

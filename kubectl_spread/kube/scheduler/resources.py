@@ -70,12 +70,12 @@ def pod_requests(spec: Requesting) -> dict[str, int]:
     Source: kubernetes v1.37.1 staging/src/k8s.io/component-helpers/resource/helpers.go, PodRequests, and
     pkg/apis/core/v1/defaults.go, SetDefaults_Pod.
     """
-    found = _of_containers(spec)
+    amounts = _of_containers(spec)
     if spec.resources is not None:
-        found |= _of_pod(spec.resources, found)
+        amounts |= _of_pod(spec.resources, amounts)
     if spec.overhead:
-        add(found, _numbers(spec.overhead))
-    return {**_amounts(found), POD: 1}
+        add(amounts, _numbers(spec.overhead))
+    return {**_amounts(amounts), POD: 1}
 
 
 def _of_containers(spec: Requesting) -> dict[str, int]:
@@ -83,22 +83,22 @@ def _of_containers(spec: Requesting) -> dict[str, int]:
 
     Source: kubernetes v1.37.1 staging/src/k8s.io/component-helpers/resource/helpers.go, AggregateContainerRequests.
     """
-    found: dict[str, int] = {}
+    amounts: dict[str, int] = {}
     for container in spec.containers:
-        add(found, _requests(container.resources))
+        add(amounts, _requests(container.resources))
     sidecars: dict[str, int] = {}
     starting: dict[str, int] = {}
     for container in spec.init_containers:
-        asked = _requests(container.resources)
+        requests = _requests(container.resources)
         if container.restart_policy == _ALWAYS:
-            add(found, asked)
-            add(sidecars, asked)
+            add(amounts, requests)
+            add(sidecars, requests)
             _raise(starting, sidecars)
         else:
-            add(asked, sidecars)
-            _raise(starting, asked)
-    _raise(found, starting)
-    return found
+            add(requests, sidecars)
+            _raise(starting, requests)
+    _raise(amounts, starting)
+    return amounts
 
 
 def _of_pod(resources: ResourceRequirements, of_containers: Amounts) -> dict[str, int]:
@@ -108,7 +108,7 @@ def _of_pod(resources: ResourceRequirements, of_containers: Amounts) -> dict[str
     """
     requests, limits = _numbers(resources.requests), _numbers(resources.limits)
     defaults = {name: limit for name, limit in limits.items() if _is_huge(name) or name not in of_containers}
-    return {name: asked for name, asked in (defaults | requests).items() if name in {_CPU, _MEMORY} or _is_huge(name)}
+    return {name: amount for name, amount in (defaults | requests).items() if name in {_CPU, _MEMORY} or _is_huge(name)}
 
 
 def _requests(resources: ResourceRequirements) -> dict[str, int]:
@@ -123,26 +123,26 @@ def _numbers(listed: ResourceList) -> dict[str, int]:
     Raises:
         ValueError: One is none; its resource is named.
     """
-    found = {}
+    numbers = {}
     for name, text in listed.items():
         try:
-            found[name] = thousandths(text)
+            numbers[name] = thousandths(text)
         except ValueError as error:
             msg = f"{name}: {error}"
             raise ValueError(msg) from error
-    return found
+    return numbers
 
 
-def add(found: dict[str, int], more: Amounts) -> None:
-    """Add amounts to those that were ``found``."""
+def add(amounts: dict[str, int], more: Amounts) -> None:
+    """Add amounts to ``amounts``."""
     for name, amount in more.items():
-        found[name] = found.get(name, 0) + amount
+        amounts[name] = amounts.get(name, 0) + amount
 
 
-def _raise(found: dict[str, int], other: Amounts) -> None:
+def _raise(amounts: dict[str, int], other: Amounts) -> None:
     """Make every amount at least what it is in ``other``."""
     for name, amount in other.items():
-        found[name] = max(found.get(name, amount), amount)
+        amounts[name] = max(amounts.get(name, amount), amount)
 
 
 def allocatable(listed: ResourceList) -> dict[str, int]:
@@ -186,10 +186,10 @@ def _is_huge(name: str) -> bool:
 
 def total(pods: Iterable[Amounts]) -> dict[str, int]:
     """Return what pods take together: those bound to one node that have not finished, terminating or not."""
-    found: dict[str, int] = {}
+    taken: dict[str, int] = {}
     for requests in pods:
-        add(found, requests)
-    return found
+        add(taken, requests)
+    return taken
 
 
 def fits(requests: Amounts, allocatable: Amounts, requested: Amounts) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Families: the pods of one workload by revision, and which of them a constraint counts where."""
+"""PodsByWorkload: the pods of one workload by revision, and which of them a constraint counts where."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Revision(msgspec.Struct):
         return number, (self.owner.created if self.owner and self.owner.created else first), self.name
 
 
-class Family(msgspec.Struct, frozen=True):
+class WorkloadPods(msgspec.Struct, frozen=True):
     """All pods of one workload that were read, terminating and pending ones too; ``revisions`` the oldest first."""
 
     workload: ObjectRef
@@ -49,18 +49,18 @@ class Family(msgspec.Struct, frozen=True):
         return [pod for revision in self.revisions for pod in revision.pods]
 
 
-Families = dict[ObjectRef, Family]
-"""Maps a workload to its family."""
+PodsByWorkload = dict[ObjectRef, WorkloadPods]
+"""Maps a workload to its workload_pods."""
 
 
-def families(audit: Audit) -> Families:
-    """Return the families of the workloads that were asked for, whichever of their pods were."""
+def pods_by_workload(audit: Audit) -> PodsByWorkload:
+    """Return all pods of the requested workloads."""
     workloads = {row.workload for row in audit.rows} | {audit.snapshot.workload(pod) for pod in audit.pods}
-    found: dict[ObjectRef, dict[object, Revision]] = {workload: {} for workload in workloads}
+    by_workload: dict[ObjectRef, dict[object, Revision]] = {workload: {} for workload in workloads}
     for pod in audit.everyone:
         chain = audit.snapshot.owner_chain(pod)
         workload = chain[-1].ref if chain else pod.ref
-        revisions = found.get(workload)
+        revisions = by_workload.get(workload)
         if revisions is None:
             continue
         name = revision_of(pod.shape.labels)
@@ -68,8 +68,8 @@ def families(audit: Audit) -> Families:
         key = name or (own.ref if own else "")
         revisions.setdefault(key, Revision(name, own)).pods.append(pod)
     return {
-        workload: Family(workload, tuple(sorted(revisions.values(), key=lambda revision: revision.age)))
-        for workload, revisions in found.items()
+        workload: WorkloadPods(workload, tuple(sorted(revisions.values(), key=lambda revision: revision.age)))
+        for workload, revisions in by_workload.items()
     }
 
 
@@ -78,12 +78,12 @@ def matcher(spread: Spread, audit: Audit) -> Callable[[PodRecord], bool]:
     selector = spread.constraint.selector
     if counts_nothing(selector, audit.context.behaviour):
         return lambda _: False
-    known: dict[PodClass, bool] = {}
+    selected: dict[PodClass, bool] = {}
 
     def selects(pod: PodRecord) -> bool:
-        if pod.shape not in known:
-            known[pod.shape] = labelselectors.matches(selector, pod.shape.labels)
-        return known[pod.shape]
+        if pod.shape not in selected:
+            selected[pod.shape] = labelselectors.matches(selector, pod.shape.labels)
+        return selected[pod.shape]
 
     return selects
 
@@ -99,15 +99,15 @@ def per_domain(pods: Iterable[PodRecord], spread: Spread, audit: Audit, *, termi
 
 def leaving(spread: Spread, namespace: str, audit: Audit) -> Counter[str]:
     """Count the matching pods that are terminating, whoever owns them, by domain."""
-    found: Counter[str] = Counter()
+    terminating: Counter[str] = Counter()
     if not counts_nothing(spread.constraint.selector, audit.context.behaviour):
         for counts in by_revision(spread, audit.snapshot.leaving(namespace)).values():
-            found.update(counts)
-    return found
+            terminating.update(counts)
+    return terminating
 
 
-def others(spread: Spread, family: Family, audit: Audit) -> Counter[str]:
-    """Count the matching pods of other workloads by domain: what counts and is not of the family."""
-    found = Counter(spread.match_num)
-    found.subtract(per_domain(family.pods, spread, audit))
-    return +found
+def others(spread: Spread, workload_pods: WorkloadPods, audit: Audit) -> Counter[str]:
+    """Count the matching pods of other workloads by domain: what counts and is not of the workload_pods."""
+    foreign = Counter(spread.match_num)
+    foreign.subtract(per_domain(workload_pods.pods, spread, audit))
+    return +foreign

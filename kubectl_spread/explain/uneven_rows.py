@@ -1,4 +1,4 @@
-"""Cases: the rows whose spread needs an explanation, and what is asked of them again and again."""
+"""Which rows need an explanation, because they are uneven or no free node is allowed?"""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import msgspec
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import PodRecord
-from kubectl_spread.explain.families import Families, Family, matcher, per_domain
+from kubectl_spread.explain.workload_pods import PodsByWorkload, WorkloadPods, matcher, per_domain
 from kubectl_spread.kube.scheduler.podtopologyspread import Spread
 
 _UNGROUPED = frozenset({Verdict.STALE_LABEL, Verdict.REMOVED_LABEL})
 
 
-class Case(msgspec.Struct, frozen=True):
+class UnevenRow(msgspec.Struct, frozen=True):
     """A row that is too skewed, or where no node that is free is allowed; ``index`` is its place among the rows.
 
     ``low`` are the domains that make it so: those too far below the fullest, or those at the minimum.
@@ -25,7 +25,7 @@ class Case(msgspec.Struct, frozen=True):
     index: int
     row: EvaluatedConstraint
     spread: Spread
-    family: Family
+    workload_pods: WorkloadPods
     audit: Audit
     low: tuple[str, ...]
 
@@ -39,7 +39,7 @@ class Case(msgspec.Struct, frozen=True):
         """The workload's own pods that count."""
         selects = matcher(self.spread, self.audit)
         value_of = self.spread.domains.value_of
-        return [pod for pod in self.family.pods if not pod.terminating and pod.node in value_of and selects(pod)]
+        return [pod for pod in self.workload_pods.pods if not pod.terminating and pod.node in value_of and selects(pod)]
 
     def domain(self, value: str) -> str:
         """Return a domain in words: the topology key and its value."""
@@ -47,10 +47,10 @@ class Case(msgspec.Struct, frozen=True):
 
     def nodes_of(self, value: str) -> list[str]:
         """Return the eligible nodes of a domain."""
-        return [node for node, found in self.spread.domains.value_of.items() if found == value]
+        return [node for node, domain in self.spread.domains.value_of.items() if domain == value]
 
     def settles(self, other: Spread) -> bool:
-        """Tell whether the case would be none if the count were another one of the same domains."""
+        """Tell whether the row would need no explanation with another count of the same domains."""
         return not other.exceeds_max_skew if self.skewed else other.frees(self.spread)
 
     def skews(self, other: Spread, when: str) -> str:
@@ -67,17 +67,17 @@ class Case(msgspec.Struct, frozen=True):
         return [member.pod for member in self.row.members if member.verdict in _UNGROUPED and not member.pod.node]
 
 
-def cases(audit: Audit, families: Families) -> Iterator[Case]:
+def uneven_rows(audit: Audit, pods: PodsByWorkload) -> Iterator[UnevenRow]:
     """Yield the rows that need an explanation, in the report's order."""
     for index, row in enumerate(audit.rows):
         spread = row.spread
         if spread is None:
             continue
-        family = families[row.workload]
+        workload_pods = pods[row.workload]
         low = _low(row, spread, audit)
-        case = Case(index, row, spread, family, audit, low)
-        if low or case.skewed or case.ungrouped:
-            yield case
+        uneven = UnevenRow(index, row, spread, workload_pods, audit, low)
+        if low or uneven.skewed or uneven.ungrouped:
+            yield uneven
 
 
 def _low(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> tuple[str, ...]:
