@@ -170,13 +170,14 @@ def _tolerations(size: int) -> Iterator[Object]:
 
 
 def _own_nodes(size: int) -> Iterator[Object]:
-    """Give each node a taint that one pod tolerates."""
+    """Give each node a taint that only the pod on it tolerates."""
     for number in range(size):
         yield _node(number, taints=[{"key": f"team-{number}", "effect": "NoSchedule"}])
     for number in range(size):
         toleration = {"key": f"team-{number}", "operator": "Exists", "effect": "NoSchedule"}
         constraint = _constraint(nodeTaintsPolicy="Honor")
-        yield growth_pod(number, nodes=size, constraints=[constraint], tolerations=[toleration])
+        name = _node_name(number)
+        yield growth_pod(number, constraints=[constraint], tolerations=[toleration], nodeName=name)
 
 
 def _affine(*expressions: Object) -> Object:
@@ -197,16 +198,16 @@ def _own_pools(size: int) -> Iterator[Object]:
     for number in range(size):
         yield _node(number, {"pool": f"pool-{number}"})
     for number in range(size):
-        affinity = _affine(_requirement("pool", "NotIn", f"pool-{number}"))
-        yield growth_pod(number, nodes=size, constraints=[_constraint()], affinity=affinity)
+        affinity = _affine(_requirement("pool", "NotIn", f"pool-{(number + 1) % size}"))
+        yield growth_pod(number, constraints=[_constraint()], affinity=affinity, nodeName=_node_name(number))
 
 
 def _node_names(size: int) -> Iterator[Object]:
-    """Choose one node by its hostname for each pod."""
+    """Choose one node by its hostname for each pod, on which it is."""
     yield from _nodes(size)
     for number in range(size):
-        selector = {_HOSTNAME: _node_name(number)}
-        yield growth_pod(number, nodes=size, constraints=[_constraint()], nodeSelector=selector)
+        name = _node_name(number)
+        yield growth_pod(number, constraints=[_constraint()], nodeSelector={_HOSTNAME: name}, nodeName=name)
 
 
 def _pending_requests(size: int) -> Iterator[Object]:

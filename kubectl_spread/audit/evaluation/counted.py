@@ -140,6 +140,7 @@ class _Bound:
         self._selections: dict[bytes, SelectedNumbers] = {}
         self._members: dict[tuple[SelectedNumbers, int], _Members] = {}
         self._having: dict[tuple[bytes, int], list[int]] | None = None
+        self._outside: dict[int, Sequence[str]] = {}
 
     def members(self, selector: LabelSelector, domains: Domains) -> _Members:
         """Return the pods that a selector selects in some domains."""
@@ -171,6 +172,15 @@ class _Bound:
         """The workloads that are more than a pod, by kind and name."""
         return [workload for workload in self.in_order if workload.kind != _BARE]
 
+    def outside(self, domains: Domains) -> Sequence[str]:
+        """Return the nodes of pods that are in none of some domains."""
+        if domains.all_but is not None:
+            everywhere, left_out = domains.all_but
+            return (*self.outside(everywhere), *left_out)
+        if id(domains) not in self._outside:
+            self._outside[id(domains)] = [node for node in self.nodes if node not in domains.value_of]
+        return self._outside[id(domains)]
+
     @cached_property
     def per_node(self) -> Mapping[str, int]:
         """The number of pods on each node."""
@@ -189,6 +199,7 @@ class _Members:
         self._bound = bound
         self._inverted = selection.inverted
         self._numbers = frozenset(selection.numbers)
+        self._domains = domains
         self._value_of = domains.value_of
 
     def of_class(self, number: int) -> Sequence[PodRecord]:
@@ -262,7 +273,7 @@ class _Members:
     def _listed(self) -> Sequence[_BoundPod]:
         nodes, value_of = self._bound.nodes, self._value_of
         if self._all_but:
-            outside = [bound for node in nodes if node not in value_of for bound in nodes[node]]
+            outside = [bound for node in self._bound.outside(self._domains) for bound in nodes.get(node, ())]
             inside = (bound for number in self._numbers for bound in self._bound.classes[number])
             return [*outside, *(bound for bound in inside if bound.pod.node in value_of)]
         if self._inverted:

@@ -139,6 +139,14 @@ class _Counts:
         return self._per_domain[question]
 
     def _count(self, selection: SelectedNumbers, domains: Domains) -> MatchNum:
+        if domains.all_but is not None:
+            all_domains, ineligible = domains.all_but
+            per_node = self.per_node(selection)
+            lost: Counter[str] = Counter()
+            for node, value in ineligible.items():
+                lost[value] += per_node.get(node, 0)
+            occupied = Counter(self.per_domain(selection, all_domains).occupied) - lost
+            return MatchNum(domains.nodes, occupied)
         if not (selection.inverted and selection.numbers):
             return podtopologyspread.pods_per_domain(domains, self.per_node(selection))
         everything = self.per_domain(SelectedNumbers((), inverted=True), domains)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -11,7 +11,7 @@ from kubectl_spread.audit.evaluation.affinity import AffinityFilter
 from kubectl_spread.audit.evaluation.comparison import Comparison
 from kubectl_spread.audit.evaluation.counted import CountedPods
 from kubectl_spread.audit.evaluation.counting import ENCODER
-from kubectl_spread.audit.evaluation.evaluators import ClassEvaluation, Evaluator
+from kubectl_spread.audit.evaluation.evaluators import ClassEvaluation, Evaluator, KeyVerdicts
 from kubectl_spread.audit.evaluation.obstacles import Obstacles
 from kubectl_spread.audit.merge.admission import admitted
 from kubectl_spread.audit.merge.admission_check import AdmissionCheck
@@ -143,12 +143,13 @@ def evaluate(snapshot: Snapshot, context: ServerFacts, *, nodes: str) -> Audit:
         view = views.of(shape)
         # Views that differ in their shapes alone share what they hold.
         keys = known.get(id(view.effective)) or known.setdefault(id(view.effective), _keys(view))
+        verdicts = [view.verdicts if view.settled else views.verdicts(pod) for pod in pods]
         for row_key in keys.rows:
             key = (workload, row_key)
             if key not in rows:
                 _, index, _, effective = row_key
                 rows[key] = EvaluatedConstraint(workload, shape.clauses[index], index, effective)
-            _add_to_row(rows[key], view, pods, views)
+            _add_to_row(rows[key], view, pods, verdicts)
         if keys.group is not None:
             group = groups.setdefault((workload, keys.group), EvaluatedGroup(workload, view))
             group.pods += pods
@@ -223,15 +224,22 @@ class _Keys(msgspec.Struct, frozen=True):
 
 def _keys(view: ClassEvaluation) -> _Keys:
     clauses = view.shape.clauses
+    spread_keys = {
+        required: digest([clause.topology_key for clause in clauses if clause.spread and clause.required is required])
+        for required in (True, False)
+    }
     rows = tuple(
-        (clause.path, index, _row_key(view, index), ENCODER.encode(view.effective[index]))
+        (clause.path, index, _row_key(view, index, spread_keys), ENCODER.encode(view.effective[index]))
         for index, clause in enumerate(clauses)
         if clause.spread or clause.keyed
     )
     return _Keys(rows, _group_key(view) if any(clause.spread for clause in clauses) else None)
 
 
-def _add_to_row(row: EvaluatedConstraint, view: ClassEvaluation, pods: list[PodRecord], views: Evaluator) -> None:
+def _add_to_row(
+    row: EvaluatedConstraint, view: ClassEvaluation, pods: list[PodRecord], verdicts: Sequence[KeyVerdicts]
+) -> None:
+    """Add pods of one class to a row, with the verdicts on each of them."""
     row.pods += pods
     row.views.append((view, len(pods)))
     clause = view.shape.clauses[row.index]
@@ -239,8 +247,8 @@ def _add_to_row(row: EvaluatedConstraint, view: ClassEvaluation, pods: list[PodR
         if alike is not None:
             row.verdicts[alike] += len(pods)
         return
-    for pod in pods:
-        keys = views.verdicts(pod)[row.index]
+    for pod, verdicts_on_pod in zip(pods, verdicts, strict=True):
+        keys = verdicts_on_pod[row.index]
         verdict = clause_verdict(clause, keys)
         if verdict is not None:
             row.verdicts[verdict] += 1
@@ -248,21 +256,23 @@ def _add_to_row(row: EvaluatedConstraint, view: ClassEvaluation, pods: list[PodR
             row.members.append(EvaluatedPod(pod, clause, verdict, keys))
 
 
-def _row_key(view: ClassEvaluation, index: int) -> bytes:
-    """Return what the pods of one row have in common in addition to path and effective selector."""
+def _row_key(view: ClassEvaluation, index: int, spread_keys: Mapping[bool, bytes]) -> bytes:
+    """Return what the pods of one row have in common in addition to path and effective selector.
+
+    ``spread_keys`` has the digest of the topology keys of the pods' hard constraints, and that of the soft ones.
+    """
     shape, clause = view.shape, view.shape.clauses[index]
     if clause.constraint is None:
         keys = (clause.match_label_keys, clause.mismatch_label_keys)
         return digest((clause.topology_key, clause.selector, keys))
     honors_taints = clause.constraint.node_taints_policy == "Honor"
-    alike = [other.topology_key for other in shape.clauses if other.spread and other.required == clause.required]
     return digest(
         (
             clause.constraint,
             shape.placement.node_selector,
             nodeaffinity.required(shape.placement.affinity),
             shape.placement.tolerations if honors_taints else (),
-            alike,
+            spread_keys[clause.required].hex(),
             shape.pinned,
             shape.scheduler_name,
         )

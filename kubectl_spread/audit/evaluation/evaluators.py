@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Final
 
 import msgspec
@@ -34,7 +35,7 @@ _SETTLED: Final = frozenset(Verdict) - {
 """Verdicts that look the same on every pod of a shape; the others depend on each pod's own history."""
 
 
-class ClassEvaluation(msgspec.Struct, frozen=True):
+class ClassEvaluation(msgspec.Struct, frozen=True, dict=True):
     """What is true about every pod of a shape.
 
     ``effective`` holds one selector a clause; ``spreads`` one count a clause, None for affinity terms
@@ -48,7 +49,7 @@ class ClassEvaluation(msgspec.Struct, frozen=True):
     node_answer: podtopologyspread.FilterResult | None
     lower_bound: bool
 
-    @property
+    @cached_property
     def settled(self) -> bool:
         """Whether the verdicts need nothing that differs between the shape's pods."""
         return all(found.verdict in _SETTLED for keys in self.verdicts for found in keys)

@@ -100,10 +100,14 @@ class Constraint(msgspec.Struct, frozen=True):
 
 
 class Domains(msgspec.Struct, frozen=True):
-    """The eligible domains of one constraint: topology value to number of nodes, and each eligible node's value."""
+    """The eligible domains of one constraint: topology value to number of nodes, and each eligible node's value.
+
+    ``all_but`` holds the domains of all nodes, and the value of each node that is not eligible, where these are few.
+    """
 
     nodes: Mapping[str, int]
     value_of: Mapping[str, str]
+    all_but: tuple[Domains, Mapping[str, str]] | None = None
 
 
 class _AllBut(Mapping[str, str]):
@@ -437,7 +441,9 @@ class NodeSets:
             return Domains(nodes=Counter(value_of.values()), value_of=value_of)
         lost = self._values_of(key, left_out)
         return Domains(
-            nodes=_Fewer(everywhere.nodes, Counter(lost.values())), value_of=_AllBut(everywhere.value_of, lost)
+            nodes=_Fewer(everywhere.nodes, Counter(lost.values())),
+            value_of=_AllBut(everywhere.value_of, lost),
+            all_but=(everywhere, lost),
         )
 
     def _values_of(self, key: str, nodes: int) -> dict[str, str]:
@@ -491,6 +497,8 @@ def pods_per_domain(domains: Domains, matching: Mapping[str, int]) -> MatchNum:
     """Count matching pods per eligible domain; ``matching`` maps a node's name to its number of them."""
     occupied: dict[str, int] = {}
     value_of = domains.value_of
+    if len(value_of) < len(matching):
+        matching = {node: matching[node] for node in value_of if node in matching}
     for node, number in matching.items():
         value = value_of.get(node)
         if value is not None:
