@@ -68,10 +68,10 @@ def two_deployments() -> list[Json]:
 
 
 def test_only_the_workload_in_the_fullest_domain_is_told() -> None:
-    findings_by_pod = findings(*two_deployments())
-    assert findings_by_pod.keys() == {"Deployment/web"}
-    assert findings_by_pod["Deployment/web"]["pods"] == ["web-1", "web-2"]
-    assert findings_by_pod["Deployment/web"]["values"]["must_go"] == 1
+    findings_by_workload = findings(*two_deployments())
+    assert findings_by_workload.keys() == {"Deployment/web"}
+    assert findings_by_workload["Deployment/web"]["pods"] == ["web-1", "web-2"]
+    assert findings_by_workload["Deployment/web"]["values"]["must_go"] == 1
 
 
 @pytest.mark.parametrize("name", ["web", "api"])
@@ -87,13 +87,13 @@ def test_explain_and_check_name_the_same_pods(name: str) -> None:
 
 def test_pods_of_all_workloads_suffice_where_those_of_one_do_not() -> None:
     shards = [shared(f"shard-{index}", f"StatefulSet/shard-{index}", "a1", constraints=[FRONT]) for index in "123"]
-    findings_by_pod = findings(*shards, *ABC)
-    assert {name: item["pods"] for name, item in findings_by_pod.items()} == {
+    findings_by_workload = findings(*shards, *ABC)
+    assert {name: item["pods"] for name, item in findings_by_workload.items()} == {
         f"StatefulSet/shard-{index}": [f"shard-{index}"] for index in "123"
     }
     command = "kubectl delete pod -n default shard-1 shard-2 (of sts/shard-1, sts/shard-2)"
     where = "their replacements can only go where the skew ends within maxSkew"
-    assert {item["fix"] for item in findings_by_pod.values()} == {f"{command}; {where}"}
+    assert {item["fix"] for item in findings_by_workload.values()} == {f"{command}; {where}"}
 
 
 def test_pending_and_terminating_pods_are_not_named() -> None:

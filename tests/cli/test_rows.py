@@ -115,7 +115,9 @@ def test_a_daemon_set_chooses_its_nodes_itself(pods: list[Json]) -> None:
     """Each of its pods may run on one node only, so nobody could spread them better."""
     document: Any = json.loads(text([*pods, *map(node_json, NODES)], "-o", "json"))
     assert not [finding for finding in document["findings"] if finding["code"].startswith("SPR3")]
+    assert document["constraints"]
     assert all("skew" not in row and "domains" not in row for row in document["constraints"])
+    assert document["groups"]
     assert all("nodes" not in group for group in document["groups"])
 
 

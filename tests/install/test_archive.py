@@ -48,7 +48,9 @@ def test_it_says_whose_all_parts_are(krew: Krew) -> None:
 
 def test_it_searches_no_directory_of_its_builder(krew: Krew) -> None:
     """Libraries are looked for in the archive and where the system has them."""
-    for library in krew.program.parent.rglob("*.so*"):
+    libraries = list(krew.program.parent.rglob("*.so*"))
+    assert libraries
+    for library in libraries:
         tags = subprocess.run(["objdump", "-p", library], check=True, capture_output=True, text=True).stdout
         searched = [line for line in tags.splitlines() if "PATH" in line]
         assert all("$ORIGIN" in line for line in searched), (library, searched)

@@ -181,5 +181,7 @@ def test_texts_are_written_once() -> None:
 def test_scripts_and_templates_are_part_of_the_package() -> None:
     directory = Path(html.__file__).parent
     page = html.page(reported(nothing()))
-    for file in directory.glob("*.js"):
+    scripts = list(directory.glob("*.js"))
+    assert scripts
+    for file in scripts:
         assert file.read_text(encoding="utf-8") in page, f"{file.name} is not in the page"

@@ -53,18 +53,18 @@ def told(finding: Any) -> str:
 
 @pytest.mark.parametrize("path", BAD, ids=name)
 def test_bad_cases_fire_their_rule_and_no_other_error(path: Path, golden: Golden) -> None:
-    findings_by_pod = findings(path)
+    own_findings = findings(path)
     code = path.parent.name
-    assert code in {finding["code"] for finding in findings_by_pod}
-    assert {finding["code"] for finding in findings_by_pod if finding["severity"] == "error"} <= {code}
-    golden(path.with_suffix(".txt"), "".join(told(finding) for finding in findings_by_pod))
+    assert code in {finding["code"] for finding in own_findings}
+    assert {finding["code"] for finding in own_findings if finding["severity"] == "error"} <= {code}
+    golden(path.with_suffix(".txt"), "".join(told(finding) for finding in own_findings))
 
 
 @pytest.mark.parametrize("path", GOOD, ids=name)
 def test_good_cases_do_not_fire_their_rule(path: Path) -> None:
-    findings_by_pod = findings(path)
-    assert path.parent.name not in {finding["code"] for finding in findings_by_pod}
-    assert [finding for finding in findings_by_pod if finding["severity"] == "error"] == []
+    own_findings = findings(path)
+    assert path.parent.name not in {finding["code"] for finding in own_findings}
+    assert [finding for finding in own_findings if finding["severity"] == "error"] == []
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
@@ -100,10 +100,10 @@ def test_templates_name_values_that_every_piece_of_evidence_holds(rule: Rule) ->
     """What the bad cases yield is enough for message and fix."""
     fields = {field for _, field, _, _ in string.Formatter().parse(rule.message + rule.fix) if field} - {"restart"}
     for path in (path for path in BAD if path.parent.name == rule.code):
-        findings_by_pod = [finding for finding in findings(path) if finding["code"] == rule.code]
-        assert all(fields <= finding["values"].keys() for finding in findings_by_pod)
+        own_findings = [finding for finding in findings(path) if finding["code"] == rule.code]
+        assert all(fields <= finding["values"].keys() for finding in own_findings)
         assert all(
-            "{" not in finding["message"].replace("{topologyKey, whenUnsatisfiable}", "") for finding in findings_by_pod
+            "{" not in finding["message"].replace("{topologyKey, whenUnsatisfiable}", "") for finding in own_findings
         )
 
 

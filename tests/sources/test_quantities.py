@@ -98,6 +98,7 @@ def test_equal_requirements_are_decoded_once() -> None:
 def test_pods_of_a_real_apiserver() -> None:
     pods = list(Decoder(Pod).page((RECORDED / "pods.pb").read_bytes()))
     again = list(json_objects.page(json_objects.decode((RECORDED / "pods.json").read_bytes(), ListPage), Pod))
+    assert pods
     assert pods == again
     assert all(pod.spec.containers for pod in pods)
     assert all(resources.pod_requests(pod.spec)["pods"] == 1 for pod in pods)
@@ -106,5 +107,6 @@ def test_pods_of_a_real_apiserver() -> None:
 def test_nodes_of_a_real_apiserver() -> None:
     nodes = list(Decoder(Node).page((RECORDED / "nodes.pb").read_bytes()))
     again = list(json_objects.page(json_objects.decode((RECORDED / "nodes.json").read_bytes(), ListPage), Node))
+    assert nodes
     assert nodes == again
     assert all(resources.allocatable(node.status.allocatable)["pods"] > 0 for node in nodes)
