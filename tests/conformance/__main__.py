@@ -68,7 +68,7 @@ def main() -> int:
 
 def _hold_kubernetes(run: Run) -> bool:
     """Ask the apiservers and schedulers; return whether there is a disagreement."""
-    found: dict[tuple[str, str], tuple[Setting, Disagreement]] = {}
+    actual: dict[tuple[str, str], tuple[Setting, Disagreement]] = {}
     with multiprocessing.Pool(run.workers, initializer=_start, initargs=(run,)) as pool:
         for kind in run.kubernetes_kinds:
             started = time.monotonic()
@@ -79,10 +79,10 @@ def _hold_kubernetes(run: Run) -> bool:
             _print_rows(kind, tallies, time.monotonic() - started)
             for setting, tally in tallies.items():
                 for name, first in tally.first.items():
-                    found.setdefault((kind, name), (setting, first))
-    for (kind, _), (setting, first) in found.items():
+                    actual.setdefault((kind, name), (setting, first))
+    for (kind, _), (setting, first) in actual.items():
         _print_disagreement(kind, setting, first)
-    return bool(found)
+    return bool(actual)
 
 
 def _hold_descheduler(run: Run) -> bool:
@@ -107,14 +107,14 @@ def _parse(arguments: Sequence[str]) -> Run:
     parser.add_argument("--kinds", default=",".join(_KINDS), help=f"of {', '.join(_KINDS)}")
     parser.add_argument("--gates", default=",".join(GATES), help=f"of {', '.join(GATES)}")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    given = parser.parse_args(arguments)
+    value = parser.parse_args(arguments)
     return Run(
-        cases=given.cases,
-        seed=given.seed,
-        minors=tuple(int(minor.removeprefix("1.")) for minor in given.minors.split(",")),
-        kinds=tuple(given.kinds.split(",")),
-        gates=tuple(given.gates.split(",")),
-        workers=given.workers,
+        cases=value.cases,
+        seed=value.seed,
+        minors=tuple(int(minor.removeprefix("1.")) for minor in value.minors.split(",")),
+        kinds=tuple(value.kinds.split(",")),
+        gates=tuple(value.gates.split(",")),
+        workers=value.workers,
     )
 
 
@@ -149,16 +149,16 @@ def _print_disagreement(kind: str, setting: Setting, first: Disagreement) -> Non
     with Bench([setting]) as bench:
 
         def differing(question: Json) -> list[Disagreement]:
-            return [one for one in bench.disagreements(setting, question) if one.part == first.part]
+            return [item for item in bench.disagreements(setting, question) if item.part == first.part]
 
         smallest = shrink(first.question, lambda question: bool(differing(question)))
-        (shown,) = differing(smallest)
-    _show(f"{kind}, {first.part}, 1.{setting.minor}, gates {setting.name}", shown, "kubernetes")
+        (displayed,) = differing(smallest)
+    _show(f"{kind}, {first.part}, 1.{setting.minor}, gates {setting.name}", displayed, "kubernetes")
 
 
-def _show(title: str, shown: Disagreement, real: str) -> None:
+def _show(title: str, disagreement: Disagreement, real: str) -> None:
     print(f"\n--- {title}")
-    print(_yaml({"question": shown.question, real: shown.real, "kubectl-spread": shown.ours}))
+    print(_yaml({"question": disagreement.question, real: disagreement.real, "kubectl-spread": disagreement.ours}))
 
 
 def _yaml(value: Json) -> str:

@@ -76,7 +76,7 @@ def _placing(_: Json, __: Audit, explanation: Json) -> Claims:
         scores = [placed["scores"].get("scores", {}) for placed in real["placed"][:ranked]]
         return {
             "nodes": [placed["nodes"] for placed in real["placed"]],
-            "scores": [found if len(found) > 1 else {} for found in scores],
+            "scores": [score if len(score) > 1 else {} for score in scores],
         }
 
     return Claims(
@@ -154,19 +154,19 @@ def _causes(question: Json, audit: Audit, explanation: Json) -> Claims:
     """The domains that could take a pod of the row and those that could not, once a pod has left the fullest domain."""
     placements: list[Json] = []
     ours: list[Json] = []
-    asked: list[range] = []
+    requested: list[range] = []
     for cause in explanation["causes"]:
         for text in cause["evidence"]:
             closed, opened = _CLOSED.match(text), _OPEN.search(text)
-            found = closed or opened
-            if found is None:
+            actual = closed or opened
+            if actual is None:
                 continue
-            nodes = _nodes(question, found[1], "" if found[2] == '""' else found[2])
+            nodes = _nodes(question, actual[1], "" if actual[2] == '""' else actual[2])
             start = len(placements)
             placements += _moves(audit, cause["row"])
-            asked.append(range(start, len(placements)))
+            requested.append(range(start, len(placements)))
             ours.append(
-                {"row": cause["row"], "domain": f"{found[1]} {found[2]}", "nodes": nodes, "takes": bool(opened)}
+                {"row": cause["row"], "domain": f"{actual[1]} {actual[2]}", "nodes": nodes, "takes": bool(opened)}
             )
 
     def read(real: Json) -> Json:
@@ -176,7 +176,7 @@ def _causes(question: Json, audit: Audit, explanation: Json) -> Claims:
                     **claim,
                     "takes": any(not real["placed"][i]["nodes"][node] for i in indices for node in claim["nodes"]),
                 }
-                for claim, indices in zip(ours, asked, strict=True)
+                for claim, indices in zip(ours, requested, strict=True)
             ]
         }
 

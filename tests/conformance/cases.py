@@ -112,10 +112,10 @@ class Generator:
         return self.pick(self.label_values, BAD_VALUES)
 
     def labels(self) -> Json:
-        found = {key: self.value() for key in self.label_keys if self.chance(0.75)}
+        generated = {key: self.value() for key in self.label_keys if self.chance(0.75)}
         if self.chance(self.spoil):
-            found[self.pick(BAD_KEYS)] = self.value()
-        return found
+            generated[self.pick(BAD_KEYS)] = self.value()
+        return generated
 
     def few_labels(self) -> Json:
         return {self.key(): self.value() for _ in range(self.random.choice((0, 1, 1, 2)))}
@@ -123,34 +123,34 @@ class Generator:
     def requirement(self) -> Json:
         operator = self.pick(SELECTOR_OPERATORS, ("", "in", "Gt", "Equals"))
         wants_values = operator in ("In", "NotIn") or self.chance(self.spoil)
-        found: Json = {"key": self.key(), "operator": operator}
+        generated: Json = {"key": self.key(), "operator": operator}
         if wants_values and not self.chance(self.spoil):
-            found["values"] = [self.value() for _ in range(self.random.choice((1, 1, 2)))]
+            generated["values"] = [self.value() for _ in range(self.random.choice((1, 1, 2)))]
         elif self.chance(0.1):
-            found["values"] = []
-        return found
+            generated["values"] = []
+        return generated
 
     def selector(self) -> Json:
         if self.chance(0.15):
             return {}
-        found = self.fields(
+        generated = self.fields(
             matchLabels=(0.6, self.few_labels),
             matchExpressions=(0.5, lambda: self.some(1 if self.alike else 3, self.requirement)),
         )
-        return found or {"matchLabels": {"app": self.value()}}
+        return generated or {"matchLabels": {"app": self.value()}}
 
     def selector_or_null(self) -> Json | None:
         """Return a selector; null is spoilt too, where there are keys to match."""
         return None if self.chance(0.05) else self.selector()
 
     def keys(self) -> list[str]:
-        found = [self.key() for _ in range(self.random.choice((0, 1, 1, 1, 2, 3)))]
-        return found if self.chance(0.3) else list(dict.fromkeys(found))
+        generated = [self.key() for _ in range(self.random.choice((0, 1, 1, 1, 2, 3)))]
+        return generated if self.chance(0.3) else list(dict.fromkeys(generated))
 
     def constraint(self) -> Json:
         good = "DoNotSchedule" if self.chance(self.hard) else "ScheduleAnyway"
         action = self.pick((good,), ("", "doNotSchedule", "Maybe"))
-        found = {
+        generated = {
             "maxSkew": self.pick((1, 1, 1, 2, 3, 5), (0, -1, 2**31 - 1, -(2**31))),
             "topologyKey": self.pick(TOPOLOGY_KEYS, BAD_TOPOLOGY_KEYS),
             "whenUnsatisfiable": action,
@@ -162,18 +162,18 @@ class Generator:
             ),
         }
         if action == "DoNotSchedule" or self.chance(self.spoil):
-            found |= self.fields(minDomains=(0.3, lambda: self.pick((1, 2, 3, 4), (0, -1, 2**31 - 1))))
-        return found
+            generated |= self.fields(minDomains=(0.3, lambda: self.pick((1, 2, 3, 4), (0, -1, 2**31 - 1))))
+        return generated
 
     def policy(self) -> str:
         return self.pick(("Honor", "Ignore"), ("", "honor", "Maybe"))
 
     def constraints(self) -> list[Json]:
         """Return constraints whose topologyKey and whenUnsatisfiable differ, unless the case is spoilt."""
-        found = [self.constraint() for _ in range(self.random.choice((0, 1, 1, 1, 2, 2, 3)))]
+        generated = [self.constraint() for _ in range(self.random.choice((0, 1, 1, 1, 2, 2, 3)))]
         if self.chance(self.spoil):
-            return found
-        return list({(one["topologyKey"], one["whenUnsatisfiable"]): one for one in found}.values())
+            return generated
+        return list({(item["topologyKey"], item["whenUnsatisfiable"]): item for item in generated}.values())
 
     def term(self) -> Json:
         return {
@@ -311,7 +311,7 @@ class Generator:
 
     def default_constraints(self) -> list[Json]:
         """Return constraints as a scheduler's configuration has them, without selectors."""
-        return [{key: value for key, value in one.items() if key != "labelSelector"} for one in self.constraints()]
+        return [{key: value for key, value in item.items() if key != "labelSelector"} for item in self.constraints()]
 
     def cluster(self) -> Json:
         nodes = self.random.choice((0, 1, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7))
@@ -357,22 +357,22 @@ def _filter(generator: Generator, *, hard: float = 0.8) -> Json:
 
 
 def _scores(generator: Generator) -> Json:
-    found = _filter(generator, hard=0.2)
-    found["feasible"] = [node["metadata"]["name"] for node in found["nodes"] if generator.chance(0.8)]
-    return found
+    generated = _filter(generator, hard=0.2)
+    generated["feasible"] = [node["metadata"]["name"] for node in generated["nodes"] if generator.chance(0.8)]
+    return generated
 
 
 def _affinity(generator: Generator) -> Json:
-    found = generator.cluster()
-    for pod in found["pods"]:
+    generated = generator.cluster()
+    for pod in generated["pods"]:
         if generator.chance(0.5):
             pod["spec"]["affinity"] = generator.affinity()
-    found["namespaces"] = [
+    generated["namespaces"] = [
         {"metadata": {"name": name, "labels": generator.few_labels()}} for name in NAMESPACES if generator.chance(0.8)
     ]
     pod = generator.pod(affinity=(0.8, generator.affinity))
     pod["metadata"]["namespace"] = generator.random.choice(NAMESPACES)
-    return {"pod": pod, **found}
+    return {"pod": pod, **generated}
 
 
 def _merged(pod: Json) -> Json:

@@ -87,19 +87,19 @@ class Bench:
 
     def run(self, kind: str, seed: int, indices: range, settings: Sequence[Setting]) -> dict[Setting, Tally]:
         """Ask the cases of ``indices``; every setting is asked the same ones."""
-        asked = [cases.case(kind, seed, index) for index in indices]
+        requested = [cases.case(kind, seed, index) for index in indices]
         if kind in cases.ADVICE_KINDS:
-            return {setting: self._run_advice(asked, setting) for setting in settings}
-        lines = [msgspec.json.encode(question) for question in asked]
+            return {setting: self._run_advice(requested, setting) for setting in settings}
+        lines = [msgspec.json.encode(question) for question in requested]
         pending: dict[Setting, Future[list[bytes]]] = {
             setting: self._pool.submit(self._oracles[setting].ask, lines) for setting in settings
         }
-        found = {}
+        actual = {}
         for setting in settings:
             behaviour = self._behaviours[setting]
             answers = [ours.answer(line, behaviour) for line in lines]
-            found[setting] = _tally(asked, pending[setting].result(), answers)
-        return found
+            actual[setting] = _tally(requested, pending[setting].result(), answers)
+        return actual
 
     def disagreements(self, setting: Setting, question: Json) -> list[Disagreement]:
         """Return where the answers to one case differ."""
@@ -128,9 +128,9 @@ class Bench:
         return tally
 
 
-def _tally(asked: Sequence[Json], real: Sequence[bytes], answers: Sequence[Json]) -> Tally:
-    tally = Tally(cases=len(asked))
-    for question, line, answer in zip(asked, real, answers, strict=True):
+def _tally(items: Sequence[Json], real: Sequence[bytes], answers: Sequence[Json]) -> Tally:
+    tally = Tally(cases=len(items))
+    for question, line, answer in zip(items, real, answers, strict=True):
         tally.count(differences(question, msgspec.json.decode(line), answer))
     return tally
 
@@ -158,5 +158,5 @@ def comparable(value: Any) -> Any:
 
 
 def _unordered(text: str) -> str:
-    path, found, _ = text.partition(_MATCH_LABELS)
-    return path if found else ""
+    path, actual, _ = text.partition(_MATCH_LABELS)
+    return path if actual else ""

@@ -82,12 +82,12 @@ def incoming(*constraints: Json, **fields: Any) -> Json:
 
 def running(sizes: str, **fields: Any) -> list[Json]:
     """Return pods on nodes: ``a1=2 b1=1``."""
-    found: list[Json] = []
+    actual: list[Json] = []
     for item in sizes.split():
         node, _, number = item.partition("=")
-        name = f"{len(found)}-{node}"
-        found += [pod_json(f"{name}-{index}", node=node, **fields) for index in range(int(number))]
-    return found
+        name = f"{len(actual)}-{node}"
+        actual += [pod_json(f"{name}-{index}", node=node, **fields) for index in range(int(number))]
+    return actual
 
 
 def soft(max_skew: int = 1, **fields: Any) -> Json:

@@ -79,8 +79,8 @@ def _overlay(version: str, changes: Sequence[Change], work: Path) -> tuple[str, 
 
     Go refuses to overlay files of its module cache, so go.mod points to a link to the module instead.
     """
-    found = json.loads(binaries._go("mod", "download", "-json", f"{_KUBERNETES}@{version}", cwd=work))
-    (work / "kubernetes").symlink_to(found["Dir"])
+    document = json.loads(binaries._go("mod", "download", "-json", f"{_KUBERNETES}@{version}", cwd=work))
+    (work / "kubernetes").symlink_to(document["Dir"])
     with (work / "go.mod").open("a", encoding="utf-8") as module:
         module.write(f"\nreplace {_KUBERNETES} => ./kubernetes\n")
     overlay = overlays.write(changes, work / "kubernetes", work / "changed")

@@ -89,12 +89,12 @@ _DECODER: Final = msgspec.json.Decoder(Question)
 
 def answer(question: bytes, behaviour: Behaviour) -> Json:
     """Answer one case as an apiserver or scheduler of ``behaviour`` would."""
-    asked = _DECODER.decode(question)
-    return _ANSWERS[asked.kind](asked, behaviour)
+    decoded = _DECODER.decode(question)
+    return _ANSWERS[decoded.kind](decoded, behaviour)
 
 
-def _create(asked: Question, behaviour: Behaviour) -> Json:
-    pod = _pod(asked.pod)
+def _create(question: Question, behaviour: Behaviour) -> Json:
+    pod = _pod(question.pod)
     stored = strategy.prepare_for_create(pod.spec, pod.metadata.labels, behaviour)
     return {
         "stored": _clauses(stored),
@@ -103,13 +103,13 @@ def _create(asked: Question, behaviour: Behaviour) -> Json:
     }
 
 
-def _update(asked: Question, behaviour: Behaviour) -> Json:
-    old, new = _pod(asked.old).spec, _pod(asked.pod).spec
+def _update(question: Question, behaviour: Behaviour) -> Json:
+    old, new = _pod(question.old).spec, _pod(question.pod).spec
     return {"errors": _texts(validation.pod_update_errors(new, old, behaviour))}
 
 
-def _template(asked: Question, behaviour: Behaviour) -> Json:
-    spec = json_objects.decode(asked.deployment, ReplicatedWorkload).template.spec
+def _template(question: Question, behaviour: Behaviour) -> Json:
+    spec = json_objects.decode(question.deployment, ReplicatedWorkload).template.spec
     dropped = strategy.drop_disabled_fields(spec, behaviour)
     return {
         "errors": _texts(validation.pod_errors(dropped, behaviour, _TEMPLATE)),
@@ -117,8 +117,8 @@ def _template(asked: Question, behaviour: Behaviour) -> Json:
     }
 
 
-def _filter(asked: Question, behaviour: Behaviour) -> Json:
-    audit, shape = _evaluated(asked, behaviour)
+def _filter(question: Question, behaviour: Behaviour) -> Json:
+    audit, shape = _evaluated(question, behaviour)
     if shape.pinned:
         return UNJUDGED
     spreads = [spread for spread in audit.views.of(shape).spreads if spread is not None and spread.constraint.hard]
@@ -133,38 +133,38 @@ def _filter(asked: Question, behaviour: Behaviour) -> Json:
     return _without_empty({"constraints": constraints, "nodes": answers})
 
 
-def _scores(asked: Question, behaviour: Behaviour) -> Json:
-    audit, shape = _evaluated(asked, behaviour)
+def _scores(question: Question, behaviour: Behaviour) -> Json:
+    audit, shape = _evaluated(question, behaviour)
     if shape.pinned:
         return UNJUDGED
     soft = [spread for spread in audit.views.of(shape).spreads if spread is not None and not spread.constraint.hard]
     if not soft or not audit.nodes.nodes:
         return {"skipped": True}
-    return _without_empty({"scores": rank(shape, asked.feasible, audit)})
+    return _without_empty({"scores": rank(shape, question.feasible, audit)})
 
 
-def _evaluated(asked: Question, behaviour: Behaviour) -> tuple[Audit, PodClass]:
+def _evaluated(question: Question, behaviour: Behaviour) -> tuple[Audit, PodClass]:
     """Return the audit of the pod that is asked about, and what it is like."""
-    defaults = defaultconstraints.SYSTEM if asked.system_defaults else asked.default_constraints
-    profile = Profile(defaults=defaults, system_defaults=asked.system_defaults)
-    pod = _pod(asked.pod)
+    defaults = defaultconstraints.SYSTEM if question.system_defaults else question.default_constraints
+    profile = Profile(defaults=defaults, system_defaults=question.system_defaults)
+    pod = _pod(question.pod)
     target = Target("Pod", pod.metadata.name)
     snapshot = Snapshot(
         Scope(namespace=pod.metadata.namespace, targets=(target,)), schedulers={DEFAULT_SCHEDULER: profile}
     )
-    for raw in asked.nodes:
+    for raw in question.nodes:
         snapshot.add_node(json_objects.decode(raw, Node))
-    for raw in asked.services:
+    for raw in question.services:
         snapshot.deduction.add_service(json_objects.decode(raw, MapSelecting))
     owners = {
-        ("", "ReplicationController"): asked.replication_controllers,
-        ("apps", "ReplicaSet"): asked.replica_sets,
-        ("apps", "StatefulSet"): asked.stateful_sets,
+        ("", "ReplicationController"): question.replication_controllers,
+        ("apps", "ReplicaSet"): question.replica_sets,
+        ("apps", "StatefulSet"): question.stateful_sets,
     }
     for (group, kind), raws in owners.items():
         for raw in raws:
             snapshot.add_workload(kind, json_objects.decode(raw, KINDS[group, kind]))
-    for raw in asked.pods:
+    for raw in question.pods:
         snapshot.add_pod(_pod(raw))
     # Only a pod with a uid is stored; another one would be merged.
     snapshot.add_pod(replace(pod, metadata=replace(pod.metadata, uid="asked")))
@@ -174,19 +174,19 @@ def _evaluated(asked: Question, behaviour: Behaviour) -> tuple[Audit, PodClass]:
     return audit, record.shape
 
 
-def _affinity(asked: Question, behaviour: Behaviour) -> Json:
-    nodes = [json_objects.decode(node, Node) for node in asked.nodes]
-    others = [_pod(raw) for raw in asked.pods]
+def _affinity(question: Question, behaviour: Behaviour) -> Json:
+    nodes = [json_objects.decode(node, Node) for node in question.nodes]
+    others = [_pod(raw) for raw in question.pods]
     cached = [other for other in others if other.spec.node_name and other.status.phase not in _FINISHED]
-    namespaces = [json_objects.decode(raw, _Namespace).metadata for raw in asked.namespaces]
+    namespaces = [json_objects.decode(raw, _Namespace).metadata for raw in question.namespaces]
     answers = interpodaffinity.filter_nodes(
-        _pod(asked.pod), cached, nodes, {one.name: one.labels for one in namespaces}, behaviour
+        _pod(question.pod), cached, nodes, {namespace.name: namespace.labels for namespace in namespaces}, behaviour
     )
     return _without_empty({"nodes": {name: _AFFINITY_TEXTS[answer] for name, answer in answers.items()}})
 
 
-def _resources(asked: Question, _: Behaviour) -> Json:
-    return _without_empty(resource_answers.answer(asked.quantities, asked.pod, asked.nodes, asked.pods))
+def _resources(question: Question, _: Behaviour) -> Json:
+    return _without_empty(resource_answers.answer(question.quantities, question.pod, question.nodes, question.pods))
 
 
 def _pod(raw: msgspec.Raw) -> Pod:
@@ -202,23 +202,23 @@ def _without_empty(answer: Json) -> Json:
 
 
 def _clauses(spec: PodSpec) -> Json:
-    found: Json = {
+    actual: Json = {
         "spread": [
             _clause(constraint.label_selector, matchLabelKeys=constraint.match_label_keys)
             for constraint in spec.topology_spread_constraints
         ]
     }
     if spec.affinity is not None:
-        found |= _terms("podAffinity", spec.affinity.pod_affinity)
-        found |= _terms("podAntiAffinity", spec.affinity.pod_anti_affinity)
-    return found
+        actual |= _terms("podAffinity", spec.affinity.pod_affinity)
+        actual |= _terms("podAntiAffinity", spec.affinity.pod_anti_affinity)
+    return actual
 
 
 def _terms(name: str, affinity: PodAffinity | None) -> Json:
     if affinity is None:
         return {}
     required = affinity.required_during_scheduling_ignored_during_execution
-    preferred = [one.pod_affinity_term for one in affinity.preferred_during_scheduling_ignored_during_execution]
+    preferred = [item.pod_affinity_term for item in affinity.preferred_during_scheduling_ignored_during_execution]
     return {
         f"{name}.{part}": [
             _clause(

@@ -34,13 +34,13 @@ class Setting:
 def settings(minors: Sequence[int], names: Sequence[str]) -> Iterator[Setting]:
     """Yield each minor with each named set of gates that it knows."""
     for minor in minors:
-        known = features.gates(minor, {})
+        existing = features.gates(minor, {})
         for name in names:
             gates = _GATES[name]
-            if all(gate in known for gate, _ in gates):
+            if all(gate in existing for gate, _ in gates):
                 yield Setting(minor, name, gates)
             elif name == "keys-off":
-                yield Setting(minor, name, tuple(item for item in gates if item[0] in known))
+                yield Setting(minor, name, tuple(item for item in gates if item[0] in existing))
 
 
 def all_settings() -> tuple[Setting, ...]:

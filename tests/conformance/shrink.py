@@ -24,7 +24,7 @@ _NEEDED: Final = frozenset(
 def shrink(question: Json, fails: Callable[[Json], bool]) -> Json:
     """Leave out objects, items and fields for as long as the case still fails."""
     while True:
-        smaller = next((one for one in _smaller(question) if _holds(one, fails)), None)
+        smaller = next((item for item in _smaller(question) if _holds(item, fails)), None)
         if smaller is None:
             return question
         question = smaller

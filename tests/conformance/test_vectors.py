@@ -16,7 +16,12 @@ BEHAVIOURS = {str(setting): setting.behaviour for setting in all_settings()}
 
 
 @pytest.mark.parametrize(
-    "vector", [pytest.param(vector, id=f"{name}: {vector.name}") for name, found in VECTORS.items() for vector in found]
+    "vector",
+    [
+        pytest.param(vector, id=f"{name}: {vector.name}")
+        for name, vectors_of_minor in VECTORS.items()
+        for vector in vectors_of_minor
+    ],
 )
 def test_answers_are_those_of_the_real_code(vector: Vector) -> None:
     question = msgspec.json.encode(vector.question)

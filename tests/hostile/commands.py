@@ -62,25 +62,25 @@ def run(body: str | bytes, *arguments: str) -> Result:
 
 def refusal(body: str | bytes, *arguments: str) -> str:
     """Return the one line that says why a command cannot read its input."""
-    found = run(body, *arguments)
-    assert found.exit_code == 2, found.output
-    line, *more = [line for line in found.stderr.splitlines() if line.startswith("error:")]
+    result = run(body, *arguments)
+    assert result.exit_code == 2, result.output
+    line, *more = [line for line in result.stderr.splitlines() if line.startswith("error:")]
     assert not more
     return line
 
 
-def clean(found: Result) -> Result:
+def clean(result: Result) -> Result:
     """Return a result of which no traceback and no character but printable ones came out."""
-    error = None if isinstance(found.exception, SystemExit) else found.exception
-    finding = judged(Outcome(found.exit_code, found.stdout_bytes, found.stderr_bytes, error))
+    error = None if isinstance(result.exception, SystemExit) else result.exception
+    finding = judged(Outcome(result.exit_code, result.stdout_bytes, result.stderr_bytes, error))
     assert finding is None, finding.text
-    return found
+    return result
 
 
 def check(*arguments: str) -> tuple[int, str]:
     """Run ``check``; return its exit status and what it says on stderr."""
-    found = clean(CliRunner().invoke(cli, ["check", *arguments]))
-    return found.exit_code, found.stderr
+    outcome = clean(CliRunner().invoke(cli, ["check", *arguments]))
+    return outcome.exit_code, outcome.stderr
 
 
 def open_to_all(directory: Path) -> None:
@@ -100,7 +100,7 @@ def as_nobody(*arguments: str, user: int = NOBODY) -> tuple[int, str]:
 
 def text_of(*objects: Json) -> str:
     """Return objects as JSON documents, one a line."""
-    return "\n".join(json.dumps(found) for found in objects)
+    return "\n".join(json.dumps(manifest) for manifest in objects)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +116,6 @@ def run_alone(arguments: Sequence[str], *, stdin: Path) -> Taken:
     """Run the plugin in a process of its own."""
     with stdin.open("rb") as file:
         command = [sys.executable, "-c", _MEASURED, *arguments]
-        found = subprocess.run(command, stdin=file, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-    output, _, memory = found.stdout.decode().rpartition("VmHWM:")
-    return Taken(found.returncode, output, int(memory.split()[0]) << 10)
+        result = subprocess.run(command, stdin=file, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    output, _, memory = result.stdout.decode().rpartition("VmHWM:")
+    return Taken(result.returncode, output, int(memory.split()[0]) << 10)

@@ -161,9 +161,9 @@ def test_what_the_user_may_not_see(directory: Path, name: str, monkeypatch: pyte
     monkeypatch.setenv("KUBECONFIG", "/no/where")
     for variable, value in environment.items():
         monkeypatch.setenv(variable, value)
-    status, said = as_nobody(*arguments)
+    status, output = as_nobody(*arguments)
     assert status == 2
-    assert said.endswith(line)
+    assert output.endswith(line)
 
 
 def test_a_user_without_a_home(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,11 +232,11 @@ def raising(error: BaseException) -> Callable[..., object]:
 def test_the_last_handler(error: BaseException, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error comes from a part that every command calls."""
     monkeypatch.setattr("kubectl_spread.app.collect.target_for_files", raising(error))
-    found = CliRunner().invoke(cli, ["check", "-f", "-"])
-    assert (found.exit_code, found.stdout) == (2, "")
-    assert found.stderr.startswith(line)
-    assert found.stderr.count("\n") == 1
-    assert "secret" not in found.stderr
+    result = CliRunner().invoke(cli, ["check", "-f", "-"])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(line)
+    assert result.stderr.count("\n") == 1
+    assert "secret" not in result.stderr
 
 
 @pytest.mark.parametrize("arguments", [(), ("--watch",)], ids=["once", "watch"])
@@ -252,28 +252,28 @@ def test_errors_in_threads(arguments: Sequence[str], monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(responses, "check", failing)
     monkeypatch.setenv("KUBECONFIG", "/no/where")
     with serve(Reply(body=json.dumps(VERSION).encode())) as server:
-        found = CliRunner().invoke(cli, ["check", "-s", server.url, *arguments])
-    assert (found.exit_code, found.stdout) == (2, "")
-    assert found.stderr.startswith("error: unexpected KeyError at ")
-    assert found.stderr.count("\n") == 1
-    assert "secret" not in found.stderr
+        result = CliRunner().invoke(cli, ["check", "-s", server.url, *arguments])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("error: unexpected KeyError at ")
+    assert result.stderr.count("\n") == 1
+    assert "secret" not in result.stderr
 
 
 @pytest.mark.parametrize("flag", ["-v", "--verbose", "-Av"])
 def test_verbose_prints_the_traceback(flag: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kubectl_spread.app.collect.target_for_files", raising(KeyError("x\x1b")))
-    found = CliRunner().invoke(cli, ["check", "-f", "-", flag])
-    assert found.exit_code == 2
-    first, *_, last = found.stderr.splitlines()
+    result = CliRunner().invoke(cli, ["check", "-f", "-", flag])
+    assert result.exit_code == 2
+    first, *_, last = result.stderr.splitlines()
     assert first.startswith("Traceback")
     assert last.startswith("error: unexpected KeyError")
-    assert "\x1b" not in found.stderr
+    assert "\x1b" not in result.stderr
 
 
 def test_commands_take_verbose() -> None:
     for name in cli.list_commands(cli.make_context("x", ["rules"])):
-        found = CliRunner().invoke(cli, [name, "--help"])
-        assert "--verbose" in found.stdout, name
+        result = CliRunner().invoke(cli, [name, "--help"])
+        assert "--verbose" in result.stdout, name
 
 
 def test_memory_that_is_limited(directory: Path) -> None:

@@ -73,16 +73,16 @@ def cluster(evil: str) -> list[Json]:
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_objects_write_nothing_to_the_terminal(command: tuple[str, ...]) -> None:
-    found = clean(run(text_of(*cluster(EVIL)), *command))
-    assert found.exit_code in (0, 1), found.stderr
-    assert found.stdout
+    outcome = clean(run(text_of(*cluster(EVIL)), *command))
+    assert outcome.exit_code in (0, 1), outcome.stderr
+    assert outcome.stdout
 
 
 @pytest.mark.parametrize("form", [form for form in formats.NAMES if form not in ("csv", "junit")])
 def test_the_name_of_a_cluster_writes_nothing_to_the_terminal(form: str) -> None:
-    found = clean(run(text_of(*cluster("x")), "check", "--cluster-name", EVIL, "-o", form))
-    assert found.exit_code in (0, 1), found.stderr
-    assert found.stdout
+    outcome = clean(run(text_of(*cluster("x")), "check", "--cluster-name", EVIL, "-o", form))
+    assert outcome.exit_code in (0, 1), outcome.stderr
+    assert outcome.stdout
 
 
 @pytest.mark.parametrize("command", EXPLANATIONS, ids=" ".join)
@@ -110,15 +110,15 @@ def test_file_names_write_nothing_to_the_terminal(tmp_path: Path) -> None:
         path = directory / f"{evil.replace('/', '')}.yaml"
         path.write_text("a: [")
         for name in (str(path), f"{path}.gone"):
-            found = clean(CliRunner().invoke(cli, ["check", "-f", name]))
-            assert found.exit_code == 2
-            assert len(found.stderr.splitlines()) == 1
+            outcome = clean(CliRunner().invoke(cli, ["check", "-f", name]))
+            assert outcome.exit_code == 2
+            assert len(outcome.stderr.splitlines()) == 1
 
 
 def test_the_text_is_still_there_for_programs() -> None:
     """JSON and YAML hold the same text as the objects, in escapes that their readers undo."""
     evil = ESCAPES[0] + ESCAPES[5] + ESCAPES[7] + ZONE
-    found = run(text_of(pod_json(evil, constraints=[constraint()])), "merge", "-o", "json")
-    assert "\\u202e" in found.stdout
-    assert "\\udb40\\udc41" in found.stdout
-    assert json.loads(found.stdout)["items"][0]["name"] == evil
+    result = run(text_of(pod_json(evil, constraints=[constraint()])), "merge", "-o", "json")
+    assert "\\u202e" in result.stdout
+    assert "\\udb40\\udc41" in result.stdout
+    assert json.loads(result.stdout)["items"][0]["name"] == evil

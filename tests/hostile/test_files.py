@@ -26,9 +26,9 @@ def test_links_that_lead_back_are_not_followed(tmp_path: Path) -> None:
 def test_a_link_to_nothing_is_named(tmp_path: Path, target: str) -> None:
     (tmp_path / "self.yaml").symlink_to(tmp_path / target)
     (tmp_path / "pod.json").write_text(POD)
-    status, said = check("-R", "-f", str(tmp_path))
+    status, output = check("-R", "-f", str(tmp_path))
     assert status == 2
-    assert f"error: error reading {tmp_path}/self.yaml: " in said
+    assert f"error: error reading {tmp_path}/self.yaml: " in output
 
 
 @pytest.mark.parametrize("name", ["secret.yaml", "secret"])
@@ -41,10 +41,10 @@ def test_what_may_not_be_read_is_named(tmp_path: Path, name: str) -> None:
         secret.mkdir()
     open_to_all(tmp_path)
     secret.chmod(0)
-    status, said = as_nobody("-R", "-f", str(tmp_path))
+    status, output = as_nobody("-R", "-f", str(tmp_path))
     secret.chmod(0o700)
     assert status == 2
-    assert f"error: error reading {secret}: permission denied" in said.lower()
+    assert f"error: error reading {secret}: permission denied" in output.lower()
 
 
 def test_a_device_and_a_pipe_that_are_named_are_read_to_their_end(tmp_path: Path) -> None:
@@ -88,8 +88,8 @@ def test_what_is_no_text_is_refused_in_json(bad: bytes, command: str) -> None:
 
 
 def test_a_nul_that_json_may_hold_is_shown_as_an_escape() -> None:
-    found = clean(run(text_of(pod_json("p\0", constraints=[{"maxSkew": 0}])), "check"))
-    assert "p\\x00" in found.stdout
+    outcome = clean(run(text_of(pod_json("p\0", constraints=[{"maxSkew": 0}])), "check"))
+    assert "p\\x00" in outcome.stdout
 
 
 def test_utf_16_is_read_and_refused_where_it_is_broken() -> None:
@@ -99,6 +99,6 @@ def test_utf_16_is_read_and_refused_where_it_is_broken() -> None:
 
 def test_labels_in_any_script_are_shown() -> None:
     labels = {"app": "веб", "é": "日本", "emoji": "\U0001f600"}
-    found = clean(run(text_of(pod_json("größe", labels=labels)), "merge", "-o", "json"))
-    assert '"日本"' in found.stdout
-    assert '"größe"' in found.stdout
+    outcome = clean(run(text_of(pod_json("größe", labels=labels)), "merge", "-o", "json"))
+    assert '"日本"' in outcome.stdout
+    assert '"größe"' in outcome.stdout

@@ -106,11 +106,11 @@ def test_a_pod_that_python_cannot_hold_is_refused(metadata: list[Field]) -> None
 def inside(fields: list[Field], path: tuple[int, ...]) -> Field:
     """Return the first field at ``path``."""
     number, *below = path
-    found = next(field for field in fields if field.number == number)
+    actual_field = next(field for field in fields if field.number == number)
     if not below:
-        return found
-    assert isinstance(found.value, list)
-    return inside(found.value, tuple(below))
+        return actual_field
+    assert isinstance(actual_field.value, list)
+    return inside(actual_field.value, tuple(below))
 
 
 def changed(fields: list[Field], path: tuple[int, ...], *replacement: Field) -> list[Field]:

@@ -27,8 +27,8 @@ def test_a_million_labels(tmp_path: Path, arguments: list[str]) -> None:
         run_alone([*arguments, "-f", "-"], stdin=labelled(tmp_path / f"{number}.json", number))
         for number in (1, FEW, MANY)
     ]
-    least, few, many = (one.memory for one in taken)
-    assert [one.status for one in taken] == [0, 0, 0], taken[-1].output[-500:]
+    least, few, many = (item.memory for item in taken)
+    assert [item.status for item in taken] == [0, 0, 0], taken[-1].output[-500:]
     assert many - least < 12 * (few - least)
 
 
@@ -37,6 +37,6 @@ def test_an_annotation_of_ten_megabytes(tmp_path: Path, command: str) -> None:
     pod = pod_json(metadata={"annotations": {"text": 'x"\\' * 3_500_000, "kubectl-spread/ignore": "," * 1_000_000}})
     path = tmp_path / "pod.json"
     path.write_text(json.dumps({**pod, "metadata": {**pod["metadata"], "generation": None}}))
-    found = run_alone([command, "-f", "-"], stdin=path)
-    assert found.status == 0, found.output[-500:]
-    assert found.memory < 25 * path.stat().st_size
+    actual = run_alone([command, "-f", "-"], stdin=path)
+    assert actual.status == 0, actual.output[-500:]
+    assert actual.memory < 25 * path.stat().st_size

@@ -26,9 +26,9 @@ def run(command: str, text: str | bytes, *options: str) -> Result:
 
 def out(command: str, text: str | bytes, *options: str) -> str:
     """Return the standard output of a run that succeeds and has nothing to say."""
-    found = run(command, text, *options)
-    assert (found.exit_code, found.stderr) == (0, "")
-    return found.stdout_bytes.decode()
+    result = run(command, text, *options)
+    assert (result.exit_code, result.stderr) == (0, "")
+    return result.stdout_bytes.decode()
 
 
 def pod(spec: str) -> str:

@@ -47,12 +47,12 @@ class Style:
     def _entry(self, name: str, key: str, value: Any, depth: int) -> Iterator[str]:
         anchor = ""
         if self.anchors and key in ("labelSelector", "matchExpressions") and value:
-            known = json.dumps(value)
-            if known in self._seen:
-                yield f"{name}: *{self._seen[known]}"
+            existing = json.dumps(value)
+            if existing in self._seen:
+                yield f"{name}: *{self._seen[existing]}"
                 return
-            self._seen[known] = f"a{len(self._seen)}"
-            anchor = f" &{self._seen[known]}"
+            self._seen[existing] = f"a{len(self._seen)}"
+            anchor = f" &{self._seen[existing]}"
         if not isinstance(value, dict | list) or not value or depth >= self.flow:
             yield f"{name}:{anchor} {self._flow(value)}"
             return

@@ -47,8 +47,8 @@ def made(name: str = "web", *expressions: Json, **fields: Any) -> Json:
 
 
 def report(command: str, text: str, *options: str) -> tuple[Result, Any]:
-    found = run(command, text, "-o", "json", *options)
-    return found, contract.loaded(found.stdout)
+    result = run(command, text, "-o", "json", *options)
+    return result, contract.loaded(result.stdout)
 
 
 def files(directory: Path, *options: str, command: str = "merge", **texts: str) -> Result:
@@ -65,10 +65,10 @@ def test_documents_of_a_file_stay_where_they_are() -> None:
 
 
 def test_refused_documents_are_left_out_and_the_rest_comes() -> None:
-    found = run("merge", f"# head\n---\n{REFUSED}---\n{GOOD}---\n{REFUSED}---\n{OTHER}")
-    assert found.exit_code == 1
-    assert found.stdout == f"# head\n---\n{MERGED}---\n{OTHER}"
-    assert found.stderr == f"STDIN:3: {WHY}STDIN:{len(REFUSED.splitlines()) * 2 + 5}: {WHY}"
+    result = run("merge", f"# head\n---\n{REFUSED}---\n{GOOD}---\n{REFUSED}---\n{OTHER}")
+    assert result.exit_code == 1
+    assert result.stdout == f"# head\n---\n{MERGED}---\n{OTHER}"
+    assert result.stderr == f"STDIN:3: {WHY}STDIN:{len(REFUSED.splitlines()) * 2 + 5}: {WHY}"
 
 
 def test_a_refused_first_document_without_a_marker() -> None:
@@ -76,35 +76,35 @@ def test_a_refused_first_document_without_a_marker() -> None:
 
 
 def test_directives_stay_with_their_document() -> None:
-    found = run("merge", f"{GOOD}---\n{REFUSED}...\n%YAML 1.1\n---\n{GOOD}")
-    assert found.stdout == f"{MERGED}...\n%YAML 1.1\n---\n{MERGED}"
+    result = run("merge", f"{GOOD}---\n{REFUSED}...\n%YAML 1.1\n---\n{GOOD}")
+    assert result.stdout == f"{MERGED}...\n%YAML 1.1\n---\n{MERGED}"
 
 
 def test_refused_items_of_a_list_are_left_out() -> None:
     items = "".join("- " + text.replace("\n", "\n  ").rstrip(" ") for text in (REFUSED, GOOD, REFUSED))
     text = f"apiVersion: v1\nkind: List\nitems:\n{items}# end\n"
-    found = run("merge", text)
-    assert found.exit_code == 1
-    kept = "- " + MERGED.replace("\n", "\n  ").rstrip(" ")
-    assert found.stdout == f"apiVersion: v1\nkind: List\nitems:\n{kept}# end\n"
+    result = run("merge", text)
+    assert result.exit_code == 1
+    remaining = "- " + MERGED.replace("\n", "\n  ").rstrip(" ")
+    assert result.stdout == f"apiVersion: v1\nkind: List\nitems:\n{remaining}# end\n"
     alone = run("merge", "apiVersion: v1\nkind: List\nitems:\n- " + REFUSED.replace("\n", "\n  ").rstrip(" "))
     assert (alone.exit_code, alone.stdout) == (1, "")
 
 
 def test_warnings_go_to_stderr() -> None:
-    found = run("merge", constrained("minDomains: 1\n"))
+    result = run("merge", constrained("minDomains: 1\n"))
     where = "STDIN:1: Pod default/web: Warning: spec.topologySpreadConstraints[0].labelSelector"
-    assert found.stderr == f"{where}: a null labelSelector results in matching no pod\n"
-    assert found.exit_code == 0
+    assert result.stderr == f"{where}: a null labelSelector results in matching no pod\n"
+    assert result.exit_code == 0
 
 
 def test_malformed_and_unreadable_documents_beat_refused_ones() -> None:
     broken = "apiVersion: v1\nkind: Pod\nmetadata: {name: [}\n"
     twice = "apiVersion: v1\nkind: Pod\nkind: Pod\n"
-    found = run("merge", f"{GOOD}---\n{MALFORMED}---\n{broken}---\n{twice}---\n{REFUSED}---\n{OTHER}")
-    assert found.exit_code == 2
-    assert found.stdout == f"{MERGED}---\n{OTHER}"
-    lines = found.stderr.splitlines()
+    result = run("merge", f"{GOOD}---\n{MALFORMED}---\n{broken}---\n{twice}---\n{REFUSED}---\n{OTHER}")
+    assert result.exit_code == 2
+    assert result.stdout == f"{MERGED}---\n{OTHER}"
+    lines = result.stderr.splitlines()
     size = len(GOOD.splitlines())  # the malformed one is one line shorter
     selectors = "spec.topologySpreadConstraints[0].labelSelector: expected object, got array"
     assert lines[0] == f"error: STDIN:{2 * size}: Pod default/odd: {selectors}"
@@ -121,33 +121,33 @@ def test_a_text_that_is_no_manifest() -> None:
         (b"a: \xff\n", "error: STDIN:1: byte 0xff is not UTF-8 text\n"),
         ("a: \x00\n", "error: STDIN:1: character U+0000 is not allowed\n"),
     ):
-        found = run("merge", text)
-        assert (found.exit_code, found.stdout, found.stderr) == (2, "", stderr)
+        result = run("merge", text)
+        assert (result.exit_code, result.stdout, result.stderr) == (2, "", stderr)
 
 
 def test_a_fault_ends_one_document_and_not_the_file() -> None:
     for fault in (b"a: \xff\n", b"a: \x00\n", b"a: 'open\n", b"a: [\n", b"\ta: 1\n"):
-        found = run("merge", GOOD.encode() + b"---\n" + fault + b"---\n" + OTHER.encode())
-        assert (found.exit_code, found.stdout) == (2, f"{MERGED}---\n{OTHER}")
-        assert found.stderr.count("\n") == 1
+        result = run("merge", GOOD.encode() + b"---\n" + fault + b"---\n" + OTHER.encode())
+        assert (result.exit_code, result.stdout) == (2, f"{MERGED}---\n{OTHER}")
+        assert result.stderr.count("\n") == 1
 
 
 def test_nothing_comes_of_nothing() -> None:
     for command in ("merge", "unmerge"):
         for text in ("", "\n"):
-            found = run(command, text)
-            assert (found.exit_code, found.stdout) == (2, "")
-            assert found.stderr.startswith("error: STDIN: empty, ")
+            result = run(command, text)
+            assert (result.exit_code, result.stdout) == (2, "")
+            assert result.stderr.startswith("error: STDIN: empty, ")
         for text in ("# only words\n", "---\n---\n"):
-            found = run(command, text)
-            assert (found.exit_code, found.stdout) == (2, text)
-            assert found.stderr == "error: error reading [-]: there are no Kubernetes objects in any file\n"
+            result = run(command, text)
+            assert (result.exit_code, result.stdout) == (2, text)
+            assert result.stderr == "error: error reading [-]: there are no Kubernetes objects in any file\n"
 
 
 def test_several_files_become_several_documents(tmp_path: Path) -> None:
-    found = files(tmp_path, a=OTHER.rstrip("\n"), b=GOOD, c=f"# c\n---\n{OTHER}", d="# nothing\n")
-    assert found.exit_code == 0
-    assert found.stdout == f"{OTHER}---\n{MERGED}# c\n---\n{OTHER}# nothing\n"
+    paths = files(tmp_path, a=OTHER.rstrip("\n"), b=GOOD, c=f"# c\n---\n{OTHER}", d="# nothing\n")
+    assert paths.exit_code == 0
+    assert paths.stdout == f"{OTHER}---\n{MERGED}# c\n---\n{OTHER}# nothing\n"
 
 
 def test_a_directory_and_a_file_that_is_not_there(tmp_path: Path) -> None:
@@ -155,15 +155,15 @@ def test_a_directory_and_a_file_that_is_not_there(tmp_path: Path) -> None:
     (tmp_path / "sub" / "a.yaml").write_text(GOOD)
     (tmp_path / "b.json").write_text(json.dumps(made("one")))
     (tmp_path / "c.txt").write_text("no manifest")
-    found = files(tmp_path, "-f", str(tmp_path), "-R")
-    assert found.exit_code == 0
-    assert found.stdout.count("matchExpressions") == 2
+    paths = files(tmp_path, "-f", str(tmp_path), "-R")
+    assert paths.exit_code == 0
+    assert paths.stdout.count("matchExpressions") == 2
     assert files(tmp_path, "-f", str(tmp_path / "none")).exit_code == 2
     (tmp_path / "d.yaml").mkdir()
     (tmp_path / "e.yaml").symlink_to(tmp_path / "d.yaml" / "gone")
-    found = files(tmp_path, "-f", str(tmp_path))
-    assert found.exit_code == 2
-    assert found.stdout.count("matchExpressions") == 1
+    paths = files(tmp_path, "-f", str(tmp_path))
+    assert paths.exit_code == 2
+    assert paths.stdout.count("matchExpressions") == 1
 
 
 @pytest.mark.parametrize("indent", [None, 2, 4, "\t"])
@@ -174,14 +174,14 @@ def test_json_stays_json(indent: str | int | None) -> None:
         made("one", REV_R1),
         {"kind": "List", "apiVersion": "v1", "items": [made("two", REV_R1), made("three", REV_R1)]},
     ]
-    given, wanted = ("\n".join(json.dumps(one, indent=indent) for one in side) + "\n" for side in (before, after))
-    assert out("merge", given) == wanted
-    assert out("unmerge", wanted) == given
+    value, expected = ("\n".join(json.dumps(item, indent=indent) for item in side) + "\n" for side in (before, after))
+    assert out("merge", value) == expected
+    assert out("unmerge", expected) == value
 
 
 def test_dense_json_stays_dense() -> None:
-    given, wanted = (json.dumps(one, separators=(",", ":")) for one in (made(), made("web", REV_R1)))
-    assert out("merge", given) == wanted
+    value, expected = (json.dumps(item, separators=(",", ":")) for item in (made(), made("web", REV_R1)))
+    assert out("merge", value) == expected
 
 
 def test_json_keeps_what_others_would_rewrite() -> None:
@@ -202,36 +202,36 @@ def test_refused_items_of_a_json_list_are_left_out() -> None:
     }
     after = {**before, "items": [made("one", REV_R1), made("two", REV_R1, metadata={"x": "]"})]}
     for indent in (None, 4):
-        found = run("merge", json.dumps(before, indent=indent))
-        assert (found.exit_code, found.stdout) == (1, json.dumps(after, indent=indent))
+        result = run("merge", json.dumps(before, indent=indent))
+        assert (result.exit_code, result.stdout) == (1, json.dumps(after, indent=indent))
 
 
 def test_json_and_yaml_one_behind_the_other(tmp_path: Path) -> None:
-    one, merged = json.dumps(made()), json.dumps(made("web", REV_R1))
-    assert out("merge", f"{one}\n---\n{GOOD}") == f"{merged}\n---\n{MERGED}"
-    found = files(tmp_path, a=GOOD, b=f"{one}\n{one}", c=one)
-    assert found.stdout == f"{MERGED}---\n{merged}\n---\n{merged}\n---\n{merged}"
-    assert len(list(json.loads(report("merge", found.stdout, "--server-version=1.33")[0].stdout)["items"])) == 4
+    item, merged = json.dumps(made()), json.dumps(made("web", REV_R1))
+    assert out("merge", f"{item}\n---\n{GOOD}") == f"{merged}\n---\n{MERGED}"
+    paths = files(tmp_path, a=GOOD, b=f"{item}\n{item}", c=item)
+    assert paths.stdout == f"{MERGED}---\n{merged}\n---\n{merged}\n---\n{merged}"
+    assert len(list(json.loads(report("merge", paths.stdout, "--server-version=1.33")[0].stdout)["items"])) == 4
 
 
 def test_json_lists_of_one_kind_name_no_kind_inside() -> None:
     items = [{key: value for key, value in made(name).items() if key not in ("kind", "apiVersion")} for name in "ab"]
-    found, what = report("merge", json.dumps({"kind": "PodList", "apiVersion": "v1", "items": items}))
+    actual, what = report("merge", json.dumps({"kind": "PodList", "apiVersion": "v1", "items": items}))
     assert [(item["kind"], item["name"], "kind" in item["object"]) for item in what["items"]] == [
         ("Pod", "a", False),
         ("Pod", "b", False),
     ]
-    assert found.exit_code == 0
+    assert actual.exit_code == 0
 
 
 def test_workloads_are_never_changed() -> None:
     text = json.dumps(DEPLOYMENT)
-    found = run("merge", text)
-    assert (found.exit_code, found.stdout) == (1, text)
-    assert found.stderr == f"STDIN:1: Deployment default/web: every pod would be refused: {WHY.partition(': ')[2]}"
-    found = run("merge", text, "--server-version=1.33")
-    assert (found.exit_code, found.stdout) == (1, "")
-    assert found.stderr == (
+    result = run("merge", text)
+    assert (result.exit_code, result.stdout) == (1, text)
+    assert result.stderr == f"STDIN:1: Deployment default/web: every pod would be refused: {WHY.partition(': ')[2]}"
+    result = run("merge", text, "--server-version=1.33")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == (
         "STDIN:1: Deployment default/web: spec.template.spec.topologySpreadConstraints[0].matchLabelKeys[0]: "
         'Invalid value: "rev": exists in both matchLabelKeys and labelSelector\n'
     )
@@ -241,10 +241,10 @@ def test_workloads_are_never_changed() -> None:
 def test_the_report_of_merge() -> None:
     bad = made("bad", requirement("rev", "Exists"))
     objects = [DEPLOYMENT, made("one", metadata={"namespace": "shop"}), bad, {"apiVersion": "v1", "kind": "Secret"}]
-    found, what = report("merge", "\n".join(json.dumps(one) for one in objects))
-    assert found.exit_code == 1
+    actual, what = report("merge", "\n".join(json.dumps(manifest) for manifest in objects))
+    assert actual.exit_code == 1
     assert (what["apiVersion"], what["kind"]) == ("kubectl-spread/v1", "MergeReport")
-    workload, one, refused = what["items"]
+    workload, item, refused = what["items"]
     error = {
         "path": "spec.topologySpreadConstraints[0][0]",
         "message": WHY.partition(": ")[2].rstrip("\n"),
@@ -261,10 +261,10 @@ def test_the_report_of_merge() -> None:
         "delta": {},
         "pods": {"admitted": False, "errors": [error], "presumedLabels": ["pod-template-hash"]},
     }
-    assert (one["namespace"], one["admitted"], one["object"]) == ("shop", True, {**objects[1], **_spec(REV_R1)})
+    assert (item["namespace"], item["admitted"], item["object"]) == ("shop", True, {**objects[1], **_spec(REV_R1)})
     added = {"root['spec']['topologySpreadConstraints'][0]['labelSelector']['matchExpressions']": [REV_R1]}
-    assert one["delta"] == {"dictionary_item_added": added}
-    assert "pods" not in one
+    assert item["delta"] == {"dictionary_item_added": added}
+    assert "pods" not in item
     assert (refused["admitted"], refused["errors"], refused["object"]) == (False, [error], bad)
 
 
@@ -274,20 +274,20 @@ def _spec(*expressions: Json) -> Json:
 
 def test_the_report_of_unmerge_has_notes() -> None:
     stale = {**made("web", requirement("rev", "In", "r0")), "metadata": {"name": "web", "uid": "u", "labels": R1}}
-    found, what = report("unmerge", json.dumps(stale))
+    actual, what = report("unmerge", json.dumps(stale))
     (only,) = what["items"]
     note = "spec.topologySpreadConstraints[0]: a re-creation would store rev In [r1] instead of rev In [r0]"
-    assert found.exit_code == 0
+    assert actual.exit_code == 0
     assert only["notes"] == [note]
     assert only["object"] == {**stale, **_spec()}
-    assert found.stderr == f"STDIN:1: Pod default/web: {note}\n"
+    assert actual.stderr == f"STDIN:1: Pod default/web: {note}\n"
 
 
 def test_unmerge_says_what_would_be_refused_and_exits_0() -> None:
-    found = run("unmerge", REFUSED)
-    assert (found.exit_code, found.stdout) == (0, REFUSED)
+    result = run("unmerge", REFUSED)
+    assert (result.exit_code, result.stdout) == (0, REFUSED)
     again = WHY.replace("bad: ", "bad: a re-creation would be refused: ")
-    assert found.stderr == f"STDIN:1: {again}"
+    assert result.stderr == f"STDIN:1: {again}"
     assert run("unmerge", f"{MALFORMED}---\n{MERGED}").stdout == f"---\n{GOOD}"
     assert run("unmerge", f"{MALFORMED}---\n{MERGED}").exit_code == 2
 
@@ -295,13 +295,15 @@ def test_unmerge_says_what_would_be_refused_and_exits_0() -> None:
 def test_yaml_and_json_reports_say_the_same() -> None:
     from ruamel.yaml import YAML  # noqa: PLC0415 - one test needs it
 
-    found = run("merge", GOOD, "-o", "yaml")
-    assert YAML(typ="safe").load(found.stdout) == report("merge", GOOD)[1]
+    result = run("merge", GOOD, "-o", "yaml")
+    assert YAML(typ="safe").load(result.stdout) == report("merge", GOOD)[1]
 
 
 def test_the_version_is_said_unless_it_is_asked_for() -> None:
-    found = CliRunner().invoke(cli, ["merge", "-f", "-"], input=GOOD)
-    assert found.stderr == "evaluated as Kubernetes 1.37, the newest release known (--server-version chooses another)\n"
+    result = CliRunner().invoke(cli, ["merge", "-f", "-"], input=GOOD)
+    assert (
+        result.stderr == "evaluated as Kubernetes 1.37, the newest release known (--server-version chooses another)\n"
+    )
     assert out("merge", GOOD, "--server-version=1.33") == GOOD
 
 
@@ -310,10 +312,10 @@ def test_the_version_is_said_unless_it_is_asked_for() -> None:
     [[], ["-f", "-", "--server-version=2.0"], ["-f", "-", "--feature-gates=Nope=true"], ["-f", "-", "-o", "table"]],
 )
 def test_misuse(options: list[str]) -> None:
-    found = CliRunner().invoke(cli, ["merge", *options], input=GOOD)
-    assert (found.exit_code, found.stdout) == (2, "")
-    assert found.stderr.startswith("error: ")
-    assert found.stderr.count("\n") == 1
+    result = CliRunner().invoke(cli, ["merge", *options], input=GOOD)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("error: ")
+    assert result.stderr.count("\n") == 1
 
 
 def test_the_kubernetes_package_is_not_imported() -> None:
@@ -329,18 +331,18 @@ def test_the_kubernetes_package_is_not_imported() -> None:
 def test_what_cannot_be_edited_in_place_is_written_anew() -> None:
     """Here a key may not follow where keys seem to begin."""
     text = constrained("labelSelector:\n  ? matchLabels\n  : app: web\nmatchLabelKeys: [rev]\n")
-    found = run("merge", text)
-    assert found.exit_code == 0
-    assert found.stderr == "STDIN:1: rewritten as JSON, as this YAML cannot be edited in place\n"
-    assert report("unmerge", found.stdout)[1]["items"][0]["object"] == report("unmerge", text)[1]["items"][0]["object"]
+    result = run("merge", text)
+    assert result.exit_code == 0
+    assert result.stderr == "STDIN:1: rewritten as JSON, as this YAML cannot be edited in place\n"
+    assert report("unmerge", result.stdout)[1]["items"][0]["object"] == report("unmerge", text)[1]["items"][0]["object"]
     twice = run("merge", f"{GOOD}---\n{text}---\n{GOOD}")
-    assert twice.stdout == f"{MERGED}{found.stdout}---\n{MERGED}"
+    assert twice.stdout == f"{MERGED}{result.stdout}---\n{MERGED}"
 
 
 def test_json_with_a_byte_that_is_no_text() -> None:
-    found = run("merge", json.dumps(made()).encode().replace(b'"status"', b'"\xff": 1, "status"'))
-    assert (found.exit_code, found.stdout) == (2, "")
-    assert found.stderr.startswith("error: STDIN:1: invalid JSON: ")
+    result = run("merge", json.dumps(made()).encode().replace(b'"status"', b'"\xff": 1, "status"'))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("error: STDIN:1: invalid JSON: ")
 
 
 def test_every_field_of_the_report_is_documented() -> None:

@@ -51,15 +51,20 @@ SELECTORS: st.SearchStrategy[Json] = st.one_of(
     ),
 )
 CONSTRAINTS = st.builds(
-    lambda key, hard, found, match, fields: constraint(key=key, hard=hard, match=match, **(found | fields)),
+    lambda key, hard, actual_match, match, fields: constraint(
+        key=key, hard=hard, match=match, **(actual_match | fields)
+    ),
     st.sampled_from((ZONE, HOSTNAME)),
     st.booleans(),
-    st.one_of(st.just({"labelSelector": None}), st.builds(lambda found: {"labelSelector": found}, SELECTORS)),
+    st.one_of(st.just({"labelSelector": None}), st.builds(lambda match: {"labelSelector": match}, SELECTORS)),
     KEYS,
     st.sampled_from(({}, {"nodeTaintsPolicy": "Honor"}, {"minDomains": 2, "whenUnsatisfiable": "DoNotSchedule"})),
 )
 TERMS = st.builds(
-    lambda found, match, mismatch: term(labelSelector=found, match=match, mismatch=mismatch), SELECTORS, KEYS, KEYS
+    lambda actual_match, match, mismatch: term(labelSelector=actual_match, match=match, mismatch=mismatch),
+    SELECTORS,
+    KEYS,
+    KEYS,
 )
 STYLES = st.one_of(
     st.builds(
@@ -84,28 +89,28 @@ def pods(draw: st.DrawFn) -> Json:
     affinity: Json = {
         field: {
             required: draw(st.lists(TERMS, max_size=2)),
-            preferred: [{"weight": 1, "podAffinityTerm": one} for one in draw(st.lists(TERMS, max_size=1))],
+            preferred: [{"weight": 1, "podAffinityTerm": item} for item in draw(st.lists(TERMS, max_size=1))],
         }
         for field in draw(st.lists(st.sampled_from(("podAffinity", "podAntiAffinity")), max_size=1))
     }
     extra: Json = {"affinity": affinity} if affinity else {}
-    found = pod_json(
+    pod = pod_json(
         labels=draw(LABELS),
         constraints=draw(st.lists(CONSTRAINTS, max_size=3)),
         stored=draw(st.booleans()),
         **extra,
     )
-    return found if draw(st.booleans()) else dict(reversed(found.items()))
+    return pod if draw(st.booleans()) else dict(reversed(pod.items()))
 
 
-def decoded(found: Json) -> Pod:
+def decoded(manifest: Json) -> Pod:
     """Return a pod as it is read, nulls included."""
-    return json_objects.decode(json.dumps(found).encode(), Pod)
+    return json_objects.decode(json.dumps(manifest).encode(), Pod)
 
 
-def written(found: Json, style: Style | str | int | None) -> str:
+def written(manifest: Json, style: Style | str | int | None) -> str:
     """Return a manifest in a style: one of YAML, or the indentation of JSON."""
-    return style.write(found) if isinstance(style, Style) else json.dumps(found, indent=style)
+    return style.write(manifest) if isinstance(style, Style) else json.dumps(manifest, indent=style)
 
 
 def read(text: str) -> chunks.Chunk:
@@ -114,8 +119,8 @@ def read(text: str) -> chunks.Chunk:
     return chunk
 
 
-def edited(chunk: chunks.Chunk, wanted: Json) -> str:
-    text = chunk.edited({(): wanted})
+def edited(chunk: chunks.Chunk, expected: Json) -> str:
+    text = chunk.edited({(): expected})
     assert text is not None, "this can be edited in place"
     return text
 
@@ -127,15 +132,15 @@ def comments(text: str) -> list[str]:
 def outside(value: Any) -> Any:
     """Return JSON without its selectors."""
     if isinstance(value, dict):
-        return {key: outside(one) for key, one in value.items() if key != "labelSelector"}
-    return [outside(one) for one in value] if isinstance(value, list) else value
+        return {key: outside(item) for key, item in value.items() if key != "labelSelector"}
+    return [outside(item) for item in value] if isinstance(value, list) else value
 
 
 @QUICK
 @given(pods(), STYLES, st.sampled_from([*SERVED.values(), WITHOUT_KEYS]))
-def test_merged_text_says_what_the_api_stores(found: Json, style: Any, served: Any) -> None:
-    text = written(found, style)
-    chunk, pod = read(text), decoded(found)
+def test_merged_text_says_what_the_api_stores(manifest: Json, style: Any, served: Any) -> None:
+    text = written(manifest, style)
+    chunk, pod = read(text), decoded(manifest)
     outcome = merge_pod(pod, served)
     stored = prepare_for_create(pod.spec, pod.metadata.labels, served)
     assert outcome.errors == pod_errors(stored, served)
@@ -145,7 +150,7 @@ def test_merged_text_says_what_the_api_stores(found: Json, style: Any, served: A
     after = edited(chunk, applied(chunk.value, outcome.changes))
     assert decoded(read(after).value).spec == stored
     if not any(change.dropped for change in outcome.changes):
-        assert outside(read(after).value) == outside(found)
+        assert outside(read(after).value) == outside(manifest)
         assert comments(after) == comments(text)
     if not outcome.changes:
         assert after == text
@@ -153,12 +158,12 @@ def test_merged_text_says_what_the_api_stores(found: Json, style: Any, served: A
 
 @QUICK
 @given(pods(), STYLES)
-def test_what_was_unmerged_is_merged_again(found: Json, style: Any) -> None:
+def test_what_was_unmerged_is_merged_again(manifest: Json, style: Any) -> None:
     """Where every key of a stored pod is merged or absent, both ways end where they began."""
-    pod = decoded(found)
+    pod = decoded(manifest)
     merging = merge_pod(pod, NEWEST)
     assume(not merging.errors)
-    stored = applied(found, merging.changes)
+    stored = applied(manifest, merging.changes)
     pod = decoded(stored)
     parts = clauses(pod.spec)
     splits = split(parts)
@@ -180,12 +185,12 @@ def test_what_was_unmerged_is_merged_again(found: Json, style: Any) -> None:
 
 @QUICK
 @given(pods(), st.sampled_from((merge_pod, unmerge_pod)))
-def test_deltas_apply(found: Json, treat: Any) -> None:
+def test_deltas_apply(manifest: Json, treat: Any) -> None:
     if treat is unmerge_pod:
-        found = applied(found, merge_pod(decoded(found), NEWEST).changes)
+        manifest = applied(manifest, merge_pod(decoded(manifest), NEWEST).changes)
     # A delta is applied to a copy in which what was one object stays one: here no two are.
-    found = json.loads(json.dumps(found))
-    reported = item("Pod", "default", "web", found, treat(decoded(found), NEWEST))
+    manifest = json.loads(json.dumps(manifest))
+    reported = item("Pod", "default", "web", manifest, treat(decoded(manifest), NEWEST))
     delta = Delta(json.dumps(reported.delta), deserializer=json_loads, raise_errors=True)
-    assert found + delta == reported.object
-    assert bool(reported.delta) == (reported.object != found)
+    assert manifest + delta == reported.object
+    assert bool(reported.delta) == (reported.object != manifest)

@@ -49,11 +49,11 @@ def spread(*expressions: Json, match: Sequence[str] = ("rev",), labels: dict[str
 
 def workload(kind: str, template: Json, minor: int = 37) -> Outcome:
     spec = {key: value for key, value in template["spec"].items() if value}
-    found: Json = {"template": {"metadata": {"labels": template["metadata"]["labels"]}, "spec": spec}}
+    actual: Json = {"template": {"metadata": {"labels": template["metadata"]["labels"]}, "spec": spec}}
     match kind:
         case "CronJob":
-            found = {"jobTemplate": {"spec": found}}
-    body = found if kind == "PodTemplate" else {"spec": found}
+            actual = {"jobTemplate": {"spec": actual}}
+    body = actual if kind == "PodTemplate" else {"spec": actual}
     type_ = next(type_ for (_, name), type_ in KINDS.items() if name == kind)
     decoded = msgspec.json.decode(msgspec.json.encode({"metadata": {"name": "web"}, **body}), type=type_)
     return judge_workload(kind, decoded, behaviour(minor, gates(minor, {})))
@@ -71,10 +71,12 @@ class TestMerge:
     """Creation of a pod."""
 
     def test_it_appends_to_every_clause(self) -> None:
-        found = spread()
-        found["spec"]["affinity"] = affinity("podAntiAffinity", term(match=["rev"], mismatch=["app"]), required=False)
+        spread_count = spread()
+        spread_count["spec"]["affinity"] = affinity(
+            "podAntiAffinity", term(match=["rev"], mismatch=["app"]), required=False
+        )
         weighted = "spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].podAffinityTerm"
-        assert appended(merge(found)) == {
+        assert appended(merge(spread_count)) == {
             SPREAD: ["rev In [r1]"],
             weighted: ["rev In [r1]", "app NotIn [web]"],
         }
@@ -83,18 +85,18 @@ class TestMerge:
         assert merge(spread(), 33) == Outcome(())
 
     def test_a_refused_pod_stays_and_is_not_warned_of(self) -> None:
-        found = spread(REV_R1)
-        found["spec"]["topologySpreadConstraints"].append(constraint(key=HOSTNAME, labelSelector=None))
-        outcome = merge(found)
+        spread_count = spread(REV_R1)
+        spread_count["spec"]["topologySpreadConstraints"].append(constraint(key=HOSTNAME, labelSelector=None))
+        outcome = merge(spread_count)
         assert messages(outcome) == [f"{SPREAD}[0]: {OVERLAP}"]
         assert (outcome.changes, outcome.warnings) == ((), ())
 
     def test_repeats_are_kept_in_the_order_of_the_api(self) -> None:
         """Affinity comes first, and a key that stands three times is surplus twice."""
-        found = spread(REV_R1, X_EXISTS, requirement("rev", "In", "r0"))
-        found["spec"]["affinity"] = affinity("podAffinity", term(key=""))
+        spread_count = spread(REV_R1, X_EXISTS, requirement("rev", "In", "r0"))
+        spread_count["spec"]["affinity"] = affinity("podAffinity", term(key=""))
         where = "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey"
-        outcome = merge(found)
+        outcome = merge(spread_count)
         assert [str(error.path) for error in outcome.errors][:1] == [where]
         assert messages(outcome)[-2:] == [f"{SPREAD}[0]: {OVERLAP}"] * 2
 
@@ -110,7 +112,7 @@ class TestMerge:
             field: affinity(field, null)[field] | affinity(field, null, required=False)[field]
             for field in ("podAntiAffinity", "podAffinity")
         }
-        found = pod_json(
+        pod = pod_json(
             constraints=[constraint(selects={}), constraint(key=HOSTNAME, labelSelector=None)], affinity=terms
         )
         paths = [
@@ -124,8 +126,8 @@ class TestMerge:
                 )
             ),
         ]
-        wanted = [f"spec.{path}.labelSelector: {NULL}" for path in paths]
-        assert list(merge(found, minor).warnings) == (wanted if warned else [])
+        expected = [f"spec.{path}.labelSelector: {NULL}" for path in paths]
+        assert list(merge(pod, minor).warnings) == (expected if warned else [])
 
     def test_a_deprecated_topology_key_is_warned_of(self) -> None:
         key = "failure-domain.beta.kubernetes.io/zone"
@@ -221,9 +223,9 @@ def test_unmerge(pod: Json, removed: tuple[int, ...], notes: list[str]) -> None:
 
 def test_unmerge_sees_by_the_other_constraints_what_is_written_by_hand() -> None:
     """48: one creation merges a key everywhere or nowhere."""
-    found = spread(REV_R1)
-    found["spec"]["topologySpreadConstraints"].append(constraint(key=HOSTNAME, match=["rev"]))
-    outcome = unmerge(found)
+    spread_count = spread(REV_R1)
+    spread_count["spec"]["topologySpreadConstraints"].append(constraint(key=HOSTNAME, match=["rev"]))
+    outcome = unmerge(spread_count)
     assert outcome.changes == ()
     assert outcome.notes[0] == (
         f"{SPREAD}: {BY_HAND} (another constraint or term of this pod names the key and lacks it)"
@@ -233,14 +235,14 @@ def test_unmerge_sees_by_the_other_constraints_what_is_written_by_hand() -> None
 
 def test_unmerge_takes_out_every_clause_of_mismatch_keys_the_last() -> None:
     """20: created again with another tenant, a pod holds two of them."""
-    found = pod_json(
+    pod = pod_json(
         labels={"tenant": "b"},
         affinity=affinity(
             "podAffinity",
-            term(mismatch=["tenant"], selects=selector(None, *(requirement("tenant", "NotIn", one) for one in "ab"))),
+            term(mismatch=["tenant"], selects=selector(None, *(requirement("tenant", "NotIn", item) for item in "ab"))),
         ),
     )
-    outcome = unmerge(found)
+    outcome = unmerge(pod)
     assert [change.removed for change in outcome.changes] == [(1,)]
     assert outcome.notes == ()
 
@@ -258,13 +260,13 @@ def test_unmerge_has_nothing_to_say_about_a_manifest() -> None:
 
 
 def test_a_label_written_at_binding_would_be_merged() -> None:
-    found = pod_json(node="a1", labels={"app": "web", ZONE: "a"}, constraints=[constraint(match=[ZONE])])
-    assert unmerge(found).notes == (f"{SPREAD}: {AGAIN} {ZONE} In [a], which is not there now",)
+    pod = pod_json(node="a1", labels={"app": "web", ZONE: "a"}, constraints=[constraint(match=[ZONE])])
+    assert unmerge(pod).notes == (f"{SPREAD}: {AGAIN} {ZONE} In [a], which is not there now",)
 
 
 def test_changes_share_what_does_not_change() -> None:
-    found = spread(REV_R1)
-    after = applied(found, unmerge(found).changes)
-    assert after["metadata"] is found["metadata"]
+    spread_count = spread(REV_R1)
+    after = applied(spread_count, unmerge(spread_count).changes)
+    assert after["metadata"] is spread_count["metadata"]
     assert after["spec"]["topologySpreadConstraints"][0]["labelSelector"] == {"matchLabels": {"app": "web"}}
-    assert found["spec"]["topologySpreadConstraints"][0]["labelSelector"]["matchExpressions"] == [REV_R1]
+    assert spread_count["spec"]["topologySpreadConstraints"][0]["labelSelector"]["matchExpressions"] == [REV_R1]

@@ -230,9 +230,9 @@ def test_unmerge(before: str, after: str) -> None:
 @pytest.mark.parametrize(("before", "after"), BOTH_WAYS)
 @pytest.mark.parametrize("command", ["merge", "unmerge"])
 def test_other_line_ends_and_none_at_the_end(command: str, before: str, after: str) -> None:
-    given, wanted = (before, after) if command == "merge" else (after, before)
-    assert out(command, constrained(given).replace("\n", "\r\n")) == constrained(wanted).replace("\n", "\r\n")
-    assert out(command, constrained(given).rstrip("\n")) == constrained(wanted).rstrip("\n")
+    value, expected = (before, after) if command == "merge" else (after, before)
+    assert out(command, constrained(value).replace("\n", "\r\n")) == constrained(expected).replace("\n", "\r\n")
+    assert out(command, constrained(value).rstrip("\n")) == constrained(expected).rstrip("\n")
 
 
 MERGE_ONLY = [
@@ -462,7 +462,7 @@ MERGED = "{matchLabels: {app: web}, matchExpressions: [{key: rev, operator: In, 
 
 
 @pytest.mark.parametrize(
-    ("key", "given", "wanted"),
+    ("key", "value", "expected"),
     [
         pytest.param("", ("&s " + PLAIN, "*s"), ("&s " + MERGED, PLAIN), id="a copy that does not change"),
         pytest.param("rev", ("&s " + PLAIN, "*s"), ("&s " + MERGED, "*s"), id="a copy that changes likewise"),
@@ -482,9 +482,9 @@ MERGED = "{matchLabels: {app: web}, matchExpressions: [{key: rev, operator: In, 
         ),
     ],
 )
-def test_merge_leaves_copies_alone(key: str, given: tuple[str, str], wanted: tuple[str, str]) -> None:
+def test_merge_leaves_copies_alone(key: str, value: tuple[str, str], expected: tuple[str, str]) -> None:
     """An alias is written out where it would no longer say what it should."""
-    before, after = (SHARED + pod(TWO.format(key=key, first=one, second=two)) for one, two in (given, wanted))
+    before, after = (SHARED + pod(TWO.format(key=key, first=item, second=two)) for item, two in (value, expected))
     assert out("merge", before) == after
 
 
@@ -574,11 +574,11 @@ def test_every_list_of_terms() -> None:
 
 def test_fields_of_disabled_gates_go() -> None:
     before = constrained("minDomains: 2\nmatchLabelKeys: [rev]  # keys\nlabelSelector: {}\nnodeTaintsPolicy: Honor\n")
-    found = run("merge", before, "--server-version=1.32", "--feature-gates=MatchLabelKeysInPodTopologySpread=false")
-    assert found.exit_code == 0
-    assert found.stdout == constrained("minDomains: 2\nlabelSelector: {}\nnodeTaintsPolicy: Honor\n")
+    result = run("merge", before, "--server-version=1.32", "--feature-gates=MatchLabelKeysInPodTopologySpread=false")
+    assert result.exit_code == 0
+    assert result.stdout == constrained("minDomains: 2\nlabelSelector: {}\nnodeTaintsPolicy: Honor\n")
     path = "spec.topologySpreadConstraints[0].matchLabelKeys"
-    assert found.stderr == f"STDIN:1: Pod default/web: {path}: dropped, as its feature gate is off\n"
+    assert result.stderr == f"STDIN:1: Pod default/web: {path}: dropped, as its feature gate is off\n"
 
 
 def test_a_first_field_that_goes_leaves_the_dash() -> None:
@@ -586,11 +586,11 @@ def test_a_first_field_that_goes_leaves_the_dash() -> None:
         "affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [\n"
         "  {matchLabelKeys: [rev], topologyKey: zone, labelSelector: {}}]}}\n"
     )
-    found = run("merge", before, "--server-version=1.30")
-    assert found.stdout == before.replace("matchLabelKeys: [rev], ", "")
+    result = run("merge", before, "--server-version=1.30")
+    assert result.stdout == before.replace("matchLabelKeys: [rev], ", "")
     block = pod(
         "affinity:\n  podAffinity:\n    requiredDuringSchedulingIgnoredDuringExecution:\n"
         "    - matchLabelKeys: [rev]\n      topologyKey: zone\n      labelSelector: {}\n"
     )
-    found = run("merge", block, "--server-version=1.30")
-    assert found.stdout == block.replace("matchLabelKeys: [rev]\n        ", "")
+    result = run("merge", block, "--server-version=1.30")
+    assert result.stdout == block.replace("matchLabelKeys: [rev]\n        ", "")

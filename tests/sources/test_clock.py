@@ -22,7 +22,7 @@ def heard(*dates: str | None) -> datetime | None:
 
 
 @pytest.mark.parametrize(
-    ("dates", "told"),
+    ("dates", "reported"),
     [
         pytest.param([], None, id="no response"),
         pytest.param([None], None, id="no header"),
@@ -38,10 +38,10 @@ def heard(*dates: str | None) -> datetime | None:
         pytest.param(["Fri, 31 Dec 9999 23:59:59 -2300"], None, id="after the last year"),
     ],
 )
-def test_now(dates: list[str | None], told: datetime | None) -> None:
-    found = heard(*dates)
-    assert (found is None) == (told is None)
-    assert found is None or told is None or told <= found < told + timedelta(seconds=30)
+def test_now(dates: list[str | None], reported: datetime | None) -> None:
+    actual = heard(*dates)
+    assert (actual is None) == (reported is None)
+    assert actual is None or reported is None or reported <= actual < reported + timedelta(seconds=30)
 
 
 def test_it_goes_on_between_responses(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,14 +28,14 @@ PROTOBUF = "application/vnd.kubernetes.protobuf"
 
 
 def names(pages: Any) -> list[list[str]]:
-    return [[found.metadata.name for found in found_page] for found_page in pages]
+    return [[item.metadata.name for item in found_page] for found_page in pages]
 
 
 def test_pages() -> None:
     with serve(page("a", "b", token="t1"), page("c", token="t2"), page()) as server:
         cluster = connect(server, chunk_size=2)
-        found = names(cluster.pages(PODS, "team", field_selector="status.phase!=Failed"))
-    assert found == [["a", "b"], ["c"], []]
+        actual = names(cluster.pages(PODS, "team", field_selector="status.phase!=Failed"))
+    assert actual == [["a", "b"], ["c"], []]
     assert [request.path for request in server.requests] == ["/api/v1/namespaces/team/pods"] * 3
     assert [request.query for request in server.requests] == [
         {"limit": ["2"], "fieldSelector": ["status.phase!=Failed"]},
@@ -67,12 +67,12 @@ def test_protobuf_and_gzip() -> None:
     body = gzip.compress((RECORDED / "deployments.pb").read_bytes())
     with serve(Reply(body=body, content_type=PROTOBUF, headers={"Content-Encoding": "gzip"})) as server:
         (deployments,) = connect(server).pages(WORKLOADS[0])
-    assert [found.metadata.name for found in deployments] == ["d"]
+    assert [deployment.metadata.name for deployment in deployments] == ["d"]
 
 
 def fold(cluster: LiveCluster) -> list[str]:
-    def add(found: list[str], pods: Page[Pod]) -> None:
-        found.extend(pod.metadata.name for pod in pods)
+    def add(items: list[str], pods: Page[Pod]) -> None:
+        items.extend(pod.metadata.name for pod in pods)
 
     return cluster.fold(PODS, list[str], add)
 

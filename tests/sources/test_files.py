@@ -20,7 +20,7 @@ def pod(name: str) -> str:
 
 def names(paths: list[Path], *, recursive: bool) -> list[str]:
     reading = read([str(path) for path in paths], recursive=recursive, stdin=BytesIO())
-    return [found.object.metadata.name for found in reading.objects]
+    return [manifest.object.metadata.name for manifest in reading.objects]
 
 
 @pytest.fixture
@@ -72,18 +72,18 @@ PACKED = gzip.compress(pod("a").encode())
 
 
 @pytest.mark.parametrize(
-    ("body", "found"),
+    ("body", "items"),
     [
         pytest.param(PACKED, ["a"], id="one member"),
         pytest.param(PACKED + gzip.compress(pod("b").encode()), ["a", "b"], id="two members"),
         pytest.param(gzip.compress(b"apiVersion: v1\nkind: Pod\nmetadata: {name: c}\n"), ["c"], id="YAML"),
     ],
 )
-def test_gzip_is_known_by_its_first_bytes(tmp_path: Path, body: bytes, found: list[str]) -> None:
+def test_gzip_is_known_by_its_first_bytes(tmp_path: Path, body: bytes, items: list[str]) -> None:
     (tmp_path / "pods.txt").write_bytes(body)
-    assert names([tmp_path / "pods.txt"], recursive=False) == found
+    assert names([tmp_path / "pods.txt"], recursive=False) == items
     reading = read(["-"], recursive=False, stdin=BytesIO(body))
-    assert [loaded.object.metadata.name for loaded in reading.objects] == found
+    assert [loaded.object.metadata.name for loaded in reading.objects] == items
 
 
 @pytest.mark.parametrize(

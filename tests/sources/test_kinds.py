@@ -81,13 +81,13 @@ def test_a_kind_that_is_read() -> None:
     ],
 )
 def test_kinds_that_do_not_exist(api_version: str, kind: str, problem: str) -> None:
-    with pytest.raises(MalformedFieldError) as found:
+    with pytest.raises(MalformedFieldError) as raised:
         kinds.type_of(api_version, kind)
-    assert str(found.value) == problem
+    assert str(raised.value) == problem
 
 
 @pytest.mark.parametrize(
-    ("document", "meant"),
+    ("document", "intended"),
     [
         pytest.param({"apiVersion": "v1", "kind": "Anything"}, True, id="both"),
         pytest.param({"apiVersion": "apps/v1", "metadata": {}, "spec": {}}, True, id="a manifest without kind"),
@@ -105,8 +105,8 @@ def test_kinds_that_do_not_exist(api_version: str, kind: str, problem: str) -> N
         pytest.param("text", False, id="a text"),
     ],
 )
-def test_documents_that_are_meant_as_objects(document: object, meant: bool) -> None:
-    assert kinds.is_meant_as_object(json.dumps(document).encode()) is meant
+def test_documents_that_are_meant_as_objects(document: object, intended: bool) -> None:
+    assert kinds.is_meant_as_object(json.dumps(document).encode()) is intended
 
 
 @pytest.mark.parametrize(
@@ -122,9 +122,9 @@ def test_documents_that_are_meant_as_objects(document: object, meant: bool) -> N
     ],
 )
 def test_answers_of_the_api_are_not_objects(status: dict[str, object], problem: str) -> None:
-    with pytest.raises(MalformedFieldError) as found:
+    with pytest.raises(MalformedFieldError) as raised:
         kinds.confirm_object("v1", "Status", json.dumps(status).encode())
-    assert found.value.problem == problem
+    assert raised.value.problem == problem
 
 
 def test_a_status_of_another_group_is_an_object() -> None:

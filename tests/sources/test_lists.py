@@ -23,7 +23,7 @@ UNEXPECTED = "Server returned an unexpected response: "
 def folded(*replies: Reply, resource: Resource[Any] = PODS, chunk_size: int = 500) -> list[str]:
     with serve(*replies) as server:
         return connect(server, chunk_size=chunk_size).fold(
-            resource, list[str], lambda found, objects: found.extend(one.metadata.name for one in objects)
+            resource, list[str], lambda match, objects: match.extend(manifest.metadata.name for manifest in objects)
         )
 
 
@@ -71,7 +71,7 @@ def test_a_list_without_kind_is_refused() -> None:
     assert refused(listed(kind="")) == "not a Kubernetes object (application/json)"
 
 
-@pytest.mark.parametrize("resource", [NODES, *WORKLOADS], ids=lambda one: one.full_name)
+@pytest.mark.parametrize("resource", [NODES, *WORKLOADS], ids=lambda item: item.full_name)
 def test_each_resource_has_its_own_list(resource: Resource[Any]) -> None:
     version = f"{resource.group}/v1" if resource.group else "v1"
     assert folded(listed({"metadata": {"name": "a"}}, kind=f"{resource.kind}List", version=version), resource=resource)
@@ -123,9 +123,9 @@ def test_objects_of_a_cluster_are_told_apart_by_name() -> None:
 
 
 def test_protobuf_pages_that_overlap() -> None:
-    type_meta, found, *_ = wire.parse(recorded("deployments").body[len(MAGIC) :]) or []
-    assert isinstance(found.value, list)
-    twice = wire.Field(2, 2, [*found.value, *(field for field in found.value if field.number == 2)])
+    type_meta, actual, *_ = wire.parse(recorded("deployments").body[len(MAGIC) :]) or []
+    assert isinstance(actual.value, list)
+    twice = wire.Field(2, 2, [*actual.value, *(field for field in actual.value if field.number == 2)])
     body = MAGIC + wire.encode([type_meta, twice])
     assert folded(Reply(body=body, content_type=PROTOBUF), resource=WORKLOADS[0]) == ["d"]
 

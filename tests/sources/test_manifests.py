@@ -56,7 +56,7 @@ def pod(name: str) -> str:
 
 
 def places(objects: list[Loaded]) -> list[str]:
-    return [f"{found.kind} {found.object.metadata.name} {found.position}" for found in objects]
+    return [f"{manifest.kind} {manifest.object.metadata.name} {manifest.position}" for manifest in objects]
 
 
 @pytest.mark.parametrize(
@@ -81,13 +81,13 @@ def places(objects: list[Loaded]) -> list[str]:
     ],
 )
 def test_read_gives_one_object_whatever_the_form(text: str | bytes) -> None:
-    (found,), reading = read_text(text)
-    assert isinstance(found.object, Pod)
-    (constraint,) = found.object.spec.topology_spread_constraints
-    assert found.object.metadata.labels == {"app": "web", "empty": ""}
-    assert found.object.metadata.namespace == "default"
-    assert found.object.metadata.creation_timestamp is None
-    assert found.object.spec.tolerations == ()
+    (actual,), reading = read_text(text)
+    assert isinstance(actual.object, Pod)
+    (constraint,) = actual.object.spec.topology_spread_constraints
+    assert actual.object.metadata.labels == {"app": "web", "empty": ""}
+    assert actual.object.metadata.namespace == "default"
+    assert actual.object.metadata.creation_timestamp is None
+    assert actual.object.spec.tolerations == ()
     assert constraint.max_skew == 1
     assert constraint.node_affinity_policy == "Honor"
     assert constraint.label_selector == LabelSelector(match_labels={"app": "web"})
@@ -96,7 +96,7 @@ def test_read_gives_one_object_whatever_the_form(text: str | bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "items"),
     [
         pytest.param(
             f"{pod('a')}\n{pod('b')} {pod('c')}", ["a STDIN:1", "b STDIN:2", "c STDIN:2"], id="concatenated JSON"
@@ -128,14 +128,14 @@ def test_read_gives_one_object_whatever_the_form(text: str | bytes) -> None:
         pytest.param('{"kind": "List", "apiVersion": "v1", "items": null}', [], id="List of nothing"),
     ],
 )
-def test_read_positions(text: str, found: list[str]) -> None:
+def test_read_positions(text: str, items: list[str]) -> None:
     objects, reading = read_text(text)
-    assert places(objects) == [f"Pod {place}" for place in found]
+    assert places(objects) == [f"Pod {place}" for place in items]
     assert not reading.errors
 
 
 @pytest.mark.parametrize(
-    ("api_version", "kind", "known"),
+    ("api_version", "kind", "existing"),
     [
         ("v1", "Pod", True),
         ("v1", "Node", True),
@@ -152,18 +152,18 @@ def test_read_positions(text: str, found: list[str]) -> None:
         ("example.com/v1", "AllowList", False),
     ],
 )
-def test_read_counts_unknown_kinds(api_version: str, kind: str, known: bool) -> None:
+def test_read_counts_unknown_kinds(api_version: str, kind: str, existing: bool) -> None:
     text = json.dumps({"apiVersion": api_version, "kind": kind, "metadata": {"name": "x"}})
     objects, reading = read_text(text)
-    assert [found.kind for found in objects] == ([kind] if known else [])
-    assert reading.skipped == ({} if known else {"unknownKind": 1})
+    assert [manifest.kind for manifest in objects] == ([kind] if existing else [])
+    assert reading.skipped == ({} if existing else {"unknownKind": 1})
 
 
 def test_read_fills_in_the_namespace() -> None:
     node = '{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}'
     own = '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "q", "namespace": "own"}}'
     objects, _ = read_text(pod("p") + node + own, namespace="team")
-    assert [found.object.metadata.namespace for found in objects] == ["team", "", "own"]
+    assert [manifest.object.metadata.namespace for manifest in objects] == ["team", "", "own"]
 
 
 @pytest.mark.parametrize(
@@ -238,8 +238,8 @@ def test_read_fills_in_the_namespace() -> None:
 def test_read_reports_malformed_objects(text: str | bytes, message: str) -> None:
     objects, reading = read_text(text)
     assert objects == []
-    (found,) = map(str, reading.errors)
-    assert found.startswith(message) if message.endswith(": ") else found == message
+    (actual,) = map(str, reading.errors)
+    assert actual.startswith(message) if message.endswith(": ") else actual == message
     assert isinstance(reading.errors[0], DecodeError)
     assert reading.skipped == {"malformed": 1}
 
@@ -371,7 +371,7 @@ def test_read_goes_on_after_an_error(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(f"{pod('a')}\n---\nx: 1\nx: 2\n---\n{bad}\n---\n{pod('b')}\n---\na: [")
     (tmp_path / "b.json").write_text(pod("c"))
     reading = read([str(tmp_path)], recursive=False, stdin=BytesIO())
-    assert [found.object.metadata.name for found in reading.objects] == ["a", "b", "c"]
+    assert [manifest.object.metadata.name for manifest in reading.objects] == ["a", "b", "c"]
     assert reading.skipped == {"malformed": 1, "unreadable": 2}
     assert len(reading.errors) == 3
 
@@ -381,11 +381,11 @@ def test_read_takes_nulls_in_lists_as_go_does() -> None:
         '{"apiVersion":"v1","kind":"Pod","spec":{"tolerations":[null],'
         '"topologySpreadConstraints":[{"matchLabelKeys":[null],"maxSkew":1.0}]}}'
     )
-    (found,), _ = read_text(text)
-    assert isinstance(found.object, Pod)
-    assert found.object.spec.tolerations[0].key == ""
-    assert found.object.spec.topology_spread_constraints[0].match_label_keys == ("",)
-    assert found.object.spec.topology_spread_constraints[0].max_skew == 1
+    (actual,), _ = read_text(text)
+    assert isinstance(actual.object, Pod)
+    assert actual.object.spec.tolerations[0].key == ""
+    assert actual.object.spec.topology_spread_constraints[0].match_label_keys == ("",)
+    assert actual.object.spec.topology_spread_constraints[0].max_skew == 1
 
 
 def test_read_reads_stdin_once() -> None:

@@ -49,8 +49,8 @@ def run(*arguments: str, stdin: Iterable[bytes] = (), space: int = SPACE, **envi
         env={**os.environ, "MALLOC_ARENA_MAX": "2", **environment},
     ) as process:
         stdin_of, stderr_of = cast("BinaryIO", process.stdin), cast("BinaryIO", process.stderr)
-        said: list[bytes] = []
-        reader = threading.Thread(target=lambda: said.append(stderr_of.read()))
+        output: list[bytes] = []
+        reader = threading.Thread(target=lambda: output.append(stderr_of.read()))
         reader.start()
         try:
             for part in stdin:
@@ -59,14 +59,14 @@ def run(*arguments: str, stdin: Iterable[bytes] = (), space: int = SPACE, **envi
         except BrokenPipeError:
             pass
         reader.join()
-    return process.returncode, said[0].decode()
+    return process.returncode, output[0].decode()
 
 
 def refused(*arguments: str, stdin: Iterable[bytes] = (), **environment: Any) -> str:
     """Return the one line that a run says that ends with exit status 2."""
-    status, said = run(*arguments, stdin=stdin, **environment)
-    lines = [line for line in said.splitlines() if "evaluated as Kubernetes" not in line]
-    assert (status, len(lines)) == (2, 1), said
+    status, output = run(*arguments, stdin=stdin, **environment)
+    lines = [line for line in output.splitlines() if "evaluated as Kubernetes" not in line]
+    assert (status, len(lines)) == (2, 1), output
     return lines[0]
 
 
@@ -221,8 +221,8 @@ def test_a_large_capture_is_no_bomb(packed: bool) -> None:
     if packed:
         body = [gzip.compress(b"".join(body), 6)]
     arguments = ("check", "-f", "-", "--max-memory", "16Mi", "--server-version", "1.37")
-    status, said = run(*arguments, stdin=body, space=700 << 20)
-    assert status == 0, said
+    status, output = run(*arguments, stdin=body, space=700 << 20)
+    assert status == 0, output
 
 
 def test_a_large_list_is_no_bomb() -> None:
@@ -246,8 +246,8 @@ def test_a_large_list_is_no_bomb() -> None:
 
     with talking(script) as port:
         arguments = ("check", "-A", "--server", f"http://127.0.0.1:{port}", "--max-memory", "16Mi")
-        status, said = run(*arguments, KUBECONFIG=os.devnull)
-    assert status == 0, said
+        status, output = run(*arguments, KUBECONFIG=os.devnull)
+    assert status == 0, output
 
 
 def test_all_readers_share_the_budget() -> None:

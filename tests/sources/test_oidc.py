@@ -42,8 +42,8 @@ def never(text: str) -> None:
 
 def test_a_token_that_is_good_asks_nobody() -> None:
     token = jwt(3600)
-    found, expires = oidc.id_token({"idp-issuer-url": "https://x", "client-id": "c", "id-token": token}, {}, never)
-    assert found == token
+    actual, expires = oidc.id_token({"idp-issuer-url": "https://x", "client-id": "c", "id-token": token}, {}, never)
+    assert actual == token
     assert 3580 < expires - time.time() < 3600
 
 
@@ -52,11 +52,11 @@ def test_an_expired_token_is_refreshed(tmp_path: Path, data: bool) -> None:
     token = jwt(3600)
     with serve(says(), says(id_token=token, refresh_token="old-refresh"), tls=serving(tmp_path)) as server:
         server.replies[0] = says(token_endpoint=f"{server.url}/token")
-        given = config(server, tmp_path)
+        value = config(server, tmp_path)
         if data:
-            authority = Path(given.pop("idp-certificate-authority")).read_bytes()
-            given["idp-certificate-authority-data"] = b64encode(authority).decode()
-        assert oidc.id_token(given, {}, never)[0] == token
+            authority = Path(value.pop("idp-certificate-authority")).read_bytes()
+            value["idp-certificate-authority-data"] = b64encode(authority).decode()
+        assert oidc.id_token(value, {}, never)[0] == token
     discovery, refresh = server.requests
     assert (discovery.method, discovery.path) == ("GET", "/.well-known/openid-configuration")
     assert "Authorization" not in {name.title() for name, _ in discovery.headers}
@@ -77,11 +77,11 @@ def test_an_issuer_that_wants_the_client_in_the_form(tmp_path: Path) -> None:
 
 def test_another_refresh_token_is_said(tmp_path: Path) -> None:
     """That is what kubectl would write down."""
-    said: list[str] = []
+    output: list[str] = []
     with serve(says(), says(id_token=jwt(60), refresh_token="new-secret"), tls=serving(tmp_path)) as server:
         server.replies[0] = says(token_endpoint=f"{server.url}/token")
-        oidc.id_token(config(server, tmp_path), {}, said.append)
-    (line,) = said
+        oidc.id_token(config(server, tmp_path), {}, output.append)
+    (line,) = output
     assert "not written to the kubeconfig" in line
     assert "secret" not in line
 
@@ -119,6 +119,6 @@ def test_what_is_no_token(token: str) -> None:
 
 def test_an_authority_that_cannot_be_read(tmp_path: Path) -> None:
     with serve(says(), tls=serving(tmp_path)) as server:
-        given = config(server, tmp_path, **{"idp-certificate-authority": str(tmp_path / "gone")})
+        value = config(server, tmp_path, **{"idp-certificate-authority": str(tmp_path / "gone")})
         with pytest.raises(SourceError, match="authority of the OIDC issuer cannot be read"):
-            oidc.id_token(given, {}, never)
+            oidc.id_token(value, {}, never)

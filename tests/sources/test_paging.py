@@ -94,10 +94,10 @@ def test_no_more_pages_wait_than_there_is_room_for() -> None:
 
 def test_a_page_that_is_sent_again_may_lead_elsewhere() -> None:
     """The first page of a list that broke off is read again, from a later state of the cluster."""
-    asked = []
+    requested = []
 
     def request(token: str, begun: Callable[[bytes], None]) -> Response:
-        asked.append(token)
+        requested.append(token)
         if not token:
             begun(b"7 0 1")
             begun(b"8 0 2")
@@ -107,9 +107,9 @@ def test_a_page_that_is_sent_again_may_lead_elsewhere() -> None:
         begun(body)
         return Response(200, "", body)
 
-    found = [page.metadata.remaining_item_count for page in paging.follow(request, decode, token_in)]
-    assert found == [0, *range(2, 10)]
-    assert sorted(asked) == ["", *map(str, range(1, 10))]
+    remaining_item_counts = [page.metadata.remaining_item_count for page in paging.follow(request, decode, token_in)]
+    assert remaining_item_counts == [0, *range(2, 10)]
+    assert sorted(requested) == ["", *map(str, range(1, 10))]
 
 
 def test_pages_that_nobody_will_take_need_no_room() -> None:

@@ -17,7 +17,7 @@ from kubectl_spread.sources.decode.page import Page
 from kubectl_spread.sources.decode.protobuf import Decoder
 
 RECORDED = Path(__file__).parent / "recorded"
-RESOURCES = [found for found in (PODS, NODES, *WORKLOADS) if (RECORDED / f"{found.plural}.pb").exists()]
+RESOURCES = [resource for resource in (PODS, NODES, *WORKLOADS) if (RECORDED / f"{resource.plural}.pb").exists()]
 
 
 def page(resource: Resource[Any]) -> Page[Any]:
@@ -53,9 +53,9 @@ def test_page() -> None:
 def test_the_next_page_is_told_by_how_a_body_begins(resource: Resource[Any]) -> None:
     body = (RECORDED / f"{resource.plural}.pb").read_bytes()
     token = page(resource).metadata.continue_
-    told = [envelope.continue_token(body[:size]) for size in range(min(400, len(body)))]
+    reported = [envelope.continue_token(body[:size]) for size in range(min(400, len(body)))]
     # Nothing while the metadata is not there, and then no other token than that of the whole.
-    assert told == [None] * told.index(token) + [token] * (len(told) - told.index(token))
+    assert reported == [None] * reported.index(token) + [token] * (len(reported) - reported.index(token))
 
 
 @pytest.mark.parametrize(
@@ -74,10 +74,10 @@ def test_remaining_is_unknown_with_a_field_selector() -> None:
 def test_shared_parts_are_decoded_once() -> None:
     """One decoder gives pods that have labels in common the same dict."""
     pods = page(PODS)
-    one, again = next(iter(pods)), next(iter(pods))
-    assert one is not again
-    assert one.metadata.labels is again.metadata.labels
-    assert one.spec.affinity is again.spec.affinity
+    item, again = next(iter(pods)), next(iter(pods))
+    assert item is not again
+    assert item.metadata.labels is again.metadata.labels
+    assert item.spec.affinity is again.spec.affinity
 
 
 def field(number: int, value: bytes | int) -> bytes:

@@ -41,9 +41,9 @@ def args(text: str) -> str:
 
 
 def problems(text: str) -> list[str]:
-    found = read(text)
-    assert not found.profiles
-    return [str(error).removeprefix("STDIN").replace("KubeSchedulerConfiguration: ", "") for error in found.errors]
+    content = read(text)
+    assert not content.profiles
+    return [str(error).removeprefix("STDIN").replace("KubeSchedulerConfiguration: ", "") for error in content.errors]
 
 
 LIST = f"""

@@ -30,32 +30,32 @@ def in_blocks(body: bytes, size: int) -> Iterator[bytes]:
 
 def streamed(body: bytes, size: int) -> list[RawObject | SourceError]:
     """Read as ``check -f`` does."""
-    found: list[RawObject | SourceError] = []
+    actual: list[RawObject | SourceError] = []
     try:
         for document in documents.read(Window(in_blocks(body, size), "f"), "f"):
-            found += manifests.contents(document)
+            actual += manifests.contents(document)
     except SourceError as error:
-        found.append(error)
-    return found
+        actual.append(error)
+    return actual
 
 
 def careful(body: bytes) -> list[RawObject | SourceError]:
     """Read the whole file, JSON first, all YAML by what knows the place of every field."""
-    found: list[RawObject | SourceError] = []
+    actual: list[RawObject | SourceError] = []
     try:
         window = Window([body], "f")
         if json_documents.begins(window):
             for json_record in json_documents.records(window, "f"):
-                found += manifests.contents(json_record)
+                actual += manifests.contents(json_record)
         rest, line = bytes(window.body[window.position :]), window.place_at(window.position).line
         for document in yaml_documents.documents(rest, "f", line):
             try:
-                found += manifests.contents(yaml_documents.record(document))
+                actual += manifests.contents(yaml_documents.record(document))
             except SourceError as error:
-                found.append(error)
+                actual.append(error)
     except SourceError as error:
-        found.append(error)
-    return found
+        actual.append(error)
+    return actual
 
 
 def paths(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
@@ -73,18 +73,20 @@ def places(record: Record) -> object:
     return value, record.path, record.line, [record.place_of(path) for path in paths(value)]
 
 
-def told(found: list[RawObject | SourceError]) -> list[str]:
+def told(items: list[RawObject | SourceError]) -> list[str]:
     return sorted(
-        str(one) if isinstance(one, SourceError) else str((one.kind, one.type, str(one.fault), places(one.record)))
-        for one in found
+        str(item)
+        if isinstance(item, SourceError)
+        else str((item.kind, item.type, str(item.fault), places(item.record)))
+        for item in items
     )
 
 
-def at_fault(one: RawObject | SourceError) -> bool:
+def at_fault(raw_object: RawObject | SourceError) -> bool:
     """Tell whether it cannot be read, or has a header that is wrong, which of a list may be known at its end only."""
-    if isinstance(one, SourceError) or not one.is_kubernetes:
+    if isinstance(raw_object, SourceError) or not raw_object.is_kubernetes:
         return True
-    return str(one.fault).startswith(("kind: ", "apiVersion: "))
+    return str(raw_object.fault).startswith(("kind: ", "apiVersion: "))
 
 
 def assert_alike(body: bytes, size: int) -> None:
@@ -94,7 +96,7 @@ def assert_alike(body: bytes, size: int) -> None:
         assert any(map(at_fault, parts))
     elif any(map(at_fault, parts)):
         # What only looked like a list was read item by item, so an item's header may be wrong too.
-        assert "kind: is not a list, but has items" in [str(getattr(one, "fault", one)) for one in parts]
+        assert "kind: is not a list, but has items" in [str(getattr(part, "fault", part)) for part in parts]
     else:
         assert told(parts) == told(whole)
 

@@ -26,7 +26,7 @@ from tests.sources.server import Reply, connect, page, serve, serving, status
 
 
 def listed(cluster: LiveCluster) -> list[str]:
-    return [pod.metadata.name for found in cluster.pages(PODS) for pod in found]
+    return [pod.metadata.name for page in cluster.pages(PODS) for pod in page]
 
 
 @pytest.mark.parametrize("compressed", [False, True], ids=["plain", "gzip"])
@@ -67,7 +67,7 @@ DEPLOYMENTS = (Path(__file__).parent / "recorded" / "deployments.pb").read_bytes
 )
 def test_what_is_no_list(body: bytes) -> None:
     with serve(Reply(body=body)) as server, pytest.raises(SourceError) as refused:
-        connect(server).fold(PODS, list[str], lambda found, pods: found.extend(map(str, pods)))
+        connect(server).fold(PODS, list[str], lambda match, pods: match.extend(map(str, pods)))
     expected = "Server returned an unexpected response: not a Kubernetes object (application/json)"
     assert str(refused.value) == f"{expected} (the list of pods is not complete)"
 
@@ -77,40 +77,40 @@ def test_broken_protobuf(at: int) -> None:
     """Whatever is broken in it, there is one line or there are objects."""
     body = DEPLOYMENTS[:at] + bytes([DEPLOYMENTS[at] ^ 0xFF]) + DEPLOYMENTS[at + 1 :]
     try:
-        found = responses.page(Response(200, "", body), Decoder(Deployment), DEPLOYMENT)
-        assert all(isinstance(item, Deployment) for item in found)
+        actual = responses.page(Response(200, "", body), Decoder(Deployment), DEPLOYMENT)
+        assert all(isinstance(item, Deployment) for item in actual)
     except SpreadError as error:
         assert "\n" not in str(error)  # noqa: PT017 - either is right
 
 
 def test_what_takes_long_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport, "_WORTH_SAYING", 0.0)
-    said: list[str] = []
+    output: list[str] = []
     with serve(status(503, "", ""), status(503, "", ""), page("a")) as server:
-        assert listed(LiveCluster.connect(ConnectionFlags(server=server.url), said.append)) == ["a"]
-    assert said == ["The server answers with HTTP status 503; trying again"]
+        assert listed(LiveCluster.connect(ConnectionFlags(server=server.url), output.append)) == ["a"]
+    assert output == ["The server answers with HTTP status 503; trying again"]
 
 
-@pytest.mark.parametrize("known", [False, True], ids=["that never answered", "that has answered"])
-def test_a_refused_connection_to_a_server(monkeypatch: pytest.MonkeyPatch, known: bool) -> None:
+@pytest.mark.parametrize("existing", [False, True], ids=["that never answered", "that has answered"])
+def test_a_refused_connection_to_a_server(monkeypatch: pytest.MonkeyPatch, existing: bool) -> None:
     """An apiserver that restarts is waited for; an address that may be wrong is not."""
     monkeypatch.setattr(transport, "_WORTH_SAYING", 0.0)
-    said: list[str] = []
+    output: list[str] = []
     with serve(Reply(body=b'{"major": "1", "minor": "37"}')) as server:
-        cluster = LiveCluster.connect(ConnectionFlags(server=server.url), said.append)
-        if known:
+        cluster = LiveCluster.connect(ConnectionFlags(server=server.url), output.append)
+        if existing:
             cluster.version()
     with pytest.raises(SourceError, match="was refused"):
         cluster.version()
-    assert len(said) == known
+    assert len(output) == existing
 
 
 def test_a_list_that_is_read_again_is_said() -> None:
-    said: list[str] = []
+    output: list[str] = []
     with serve(page("a", token="t"), status(410, "Expired", "too old"), page("a")) as server:
-        cluster = LiveCluster.connect(ConnectionFlags(server=server.url), said.append)
-        assert cluster.fold(PODS, list[str], lambda found, pods: found.extend(map(str, pods)))
-    assert said == ["Error from server (Expired): too old: the list of pods is read again from its beginning"]
+        cluster = LiveCluster.connect(ConnectionFlags(server=server.url), output.append)
+        assert cluster.fold(PODS, list[str], lambda match, pods: match.extend(map(str, pods)))
+    assert output == ["Error from server (Expired): too old: the list of pods is read again from its beginning"]
 
 
 API = "client.authentication.k8s.io/v1"
@@ -119,8 +119,8 @@ API = "client.authentication.k8s.io/v1"
 @pytest.mark.parametrize(("ends", "calls"), [(None, 2), ("2020-01-01T00:00:00Z", 3)])
 def test_credentials_are_read_anew_once(tmp_path: Path, ends: str | None, calls: int) -> None:
     """The apiserver's 401 is taken for final only after that; those that have ended are not even tried."""
-    given = {"token": "t"} if ends is None else {"token": "t", "expirationTimestamp": ends}
-    credential = {"apiVersion": API, "kind": "ExecCredential", "status": given}
+    value = {"token": "t"} if ends is None else {"token": "t", "expirationTimestamp": ends}
+    credential = {"apiVersion": API, "kind": "ExecCredential", "status": value}
     plugin = tmp_path / "plugin"
     plugin.write_text(f"#!/bin/sh\necho >>{tmp_path}/calls\necho '{json.dumps(credential)}'\n")
     plugin.chmod(plugin.stat().st_mode | stat.S_IXUSR)
@@ -155,18 +155,18 @@ def test_credentials_are_read_anew_once(tmp_path: Path, ends: str | None, calls:
     ],
 )
 def test_failure(error: Exception, again: Again, message: str) -> None:
-    found = failure(error, "https://user:word@c:1", 0)
-    assert found.again is again
-    assert str(found).endswith(message)
+    actual = failure(error, "https://user:word@c:1", 0)
+    assert actual.again is again
+    assert str(actual).endswith(message)
 
 
 @pytest.mark.parametrize(
-    ("address", "shown"),
+    ("address", "displayed"),
     [
         ("https://me:word@login/path?token=t#more", "https://login/path"),
         ("/login?token=t", "/login"),
         ("https://login/", "https://login/"),
     ],
 )
-def test_without_query(address: str, shown: str) -> None:
-    assert without_query(address) == shown
+def test_without_query(address: str, displayed: str) -> None:
+    assert without_query(address) == displayed

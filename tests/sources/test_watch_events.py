@@ -25,7 +25,7 @@ def event(kind: str, name: str, version: str) -> Json:
 
 
 def lines(*events: Json) -> bytes:
-    return b"".join(json.dumps(one).encode() + b"\n" for one in events)
+    return b"".join(json.dumps(event).encode() + b"\n" for event in events)
 
 
 def field(number: int, content: bytes) -> bytes:
@@ -46,8 +46,8 @@ def parts(stream: bytes, size: int) -> Iterator[bytes]:
 
 
 def read(head: Response, stream: Iterable[bytes]) -> list[tuple[str, str, str]]:
-    found = EventReader(Pod).read(head, stream)
-    return [(one.type, one.object.metadata.uid, one.version) for one in found]
+    content = EventReader(Pod).read(head, stream)
+    return [(item.type, item.object.metadata.uid, item.version) for item in content]
 
 
 EXPECTED = [("ADDED", "uid-a", "7"), ("BOOKMARK", "uid-", "9"), ("DELETED", "uid-a", "12")]
@@ -56,8 +56,10 @@ EXPECTED = [("ADDED", "uid-a", "7"), ("BOOKMARK", "uid-", "9"), ("DELETED", "uid
 @pytest.mark.parametrize("size", [1, 3, 7, 50, 10_000])
 @pytest.mark.parametrize("head", [IN_JSON, IN_PROTOBUF], ids=["JSON", "protobuf"])
 def test_events_cut_into_parts(head: Response, size: int) -> None:
-    told = [("ADDED", "a", "7"), ("BOOKMARK", "", "9"), ("DELETED", "a", "12")]
-    stream = lines(*(event(*one) for one in told)) if head is IN_JSON else b"".join(frame(*one) for one in told)
+    reported = [("ADDED", "a", "7"), ("BOOKMARK", "", "9"), ("DELETED", "a", "12")]
+    stream = (
+        lines(*(event(*item) for item in reported)) if head is IN_JSON else b"".join(frame(*item) for item in reported)
+    )
     assert read(head, parts(stream, size)) == EXPECTED
 
 

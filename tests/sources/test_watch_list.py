@@ -21,27 +21,27 @@ def made(name: str, uid: str = "", namespace: str = "shop", **labels: str) -> Ob
 
 
 def listed(*objects: Object) -> Listed[Object]:
-    found: Listed[Object] = Listed()
-    found.add(Page(ListMeta(resource_version="1"), objects, lambda one: one))
-    return found
+    actual_listed: Listed[Object] = Listed()
+    actual_listed.add(Page(ListMeta(resource_version="1"), objects, lambda item: item))
+    return actual_listed
 
 
 def after(start: list[Object], *events: tuple[str, Object]) -> list[tuple[str, str]]:
     """Return the names and labels of a list after some events."""
-    told = threading.Event()
+    reported = threading.Event()
 
     @contextmanager
     def follow(_: str) -> Iterator[Iterator[WatchEvent[Object]]]:
         def stream() -> Iterator[WatchEvent[Object]]:
-            yield from (WatchEvent(kind, found, str(number)) for number, (kind, found) in enumerate(events, 2))
-            told.set()
+            yield from (WatchEvent(kind, actual, str(number)) for number, (kind, actual) in enumerate(events, 2))
+            reported.set()
             threading.Event().wait(PATIENCE)
 
         yield stream()
 
     watched = WatchedList(lambda: listed(*start), follow, Signals())
-    assert told.wait(PATIENCE)
-    return [(found.metadata.name, found.metadata.labels.get("rev", "")) for found in watched.page()]
+    assert reported.wait(PATIENCE)
+    return [(item.metadata.name, item.metadata.labels.get("rev", "")) for item in watched.page()]
 
 
 @pytest.mark.parametrize("uid", ["", "1"], ids=["no uid", "one uid for all"])

@@ -52,8 +52,8 @@ def values(text: str) -> list[object]:
     ],
 )
 def test_plain(text: str, value: object) -> None:
-    found = yaml_scalars.plain(text)
-    assert (found, type(found)) == (value, type(value))
+    actual = yaml_scalars.plain(text)
+    assert (actual, type(actual)) == (value, type(value))
 
 
 @pytest.mark.parametrize(

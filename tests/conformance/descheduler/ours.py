@@ -65,13 +65,13 @@ _DECODER: Final = msgspec.json.Decoder(Question)
 
 def answer(question: bytes) -> Json:
     """Answer one case as the descheduler would."""
-    asked = _DECODER.decode(question)
-    pods = [json_objects.decode(raw, Pod) for raw in asked.pods]
-    found = {
-        pod.metadata.name: defaultevictor.obstacles(evictee(raw)) for pod, raw in zip(pods, asked.pods, strict=True)
+    decoded = _DECODER.decode(question)
+    pods = [json_objects.decode(raw, Pod) for raw in decoded.pods]
+    actual = {
+        pod.metadata.name: defaultevictor.obstacles(evictee(raw)) for pod, raw in zip(pods, decoded.pods, strict=True)
     }
-    groups = {pod.metadata.name: group(pod, evictable=not found[pod.metadata.name]) for pod in pods}
-    cluster = PodCounts(*nodes(asked), groups.values())
+    groups = {pod.metadata.name: group(pod, evictable=not actual[pod.metadata.name]) for pod in pods}
+    cluster = PodCounts(*nodes(decoded), groups.values())
     counts: dict[str, Json | None] = {}
     evicts = set()
     for pod in pods:
@@ -79,23 +79,25 @@ def answer(question: bytes) -> Json:
             for index, constraint in enumerate(pod.spec.topology_spread_constraints):
                 looks = topologyspread.looks_at(constraint)
                 count = topologyspread.count(constraint, bearer(pod), cluster)
-                shown = {"domains": dict(count.domains), "violated": count.violated}
-                counts[f"{pod.metadata.name}/{index}"] = shown if looks else None
+                displayed = {"domains": dict(count.domains), "violated": count.violated}
+                counts[f"{pod.metadata.name}/{index}"] = displayed if looks else None
                 evicts |= {pod.metadata.namespace} if looks and count.violated else set()
     checks = {
-        name: [text for one in obstacles for text in _CHECKS[one]] for name, obstacles in found.items() if obstacles
+        name: [text for obstacle in obstacles for text in _CHECKS[obstacle]]
+        for name, obstacles in actual.items()
+        if obstacles
     }
     return {"obstacles": checks, "counts": counts, "evicts": sorted(evicts)}
 
 
-def nodes(asked: Question) -> tuple[list[Node], list[str]]:
+def nodes(question: Question) -> tuple[list[Node], list[str]]:
     """Return the nodes and the names of those that are not ready."""
-    typed = [json_objects.decode(raw, Node) for raw in asked.nodes]
-    rests = [msgspec.json.decode(raw, type=_NodeRest) for raw in asked.nodes]
+    typed = [json_objects.decode(raw, Node) for raw in question.nodes]
+    rests = [msgspec.json.decode(raw, type=_NodeRest) for raw in question.nodes]
     not_ready = [
         node.metadata.name
         for node, rest in zip(typed, rests, strict=True)
-        if not topologyspread.is_ready((one.type, one.status) for one in rest.status.conditions)
+        if not topologyspread.is_ready((condition.type, condition.status) for condition in rest.status.conditions)
     ]
     return typed, not_ready
 

@@ -29,10 +29,10 @@ def run(seed: int, number: int) -> Tally:
     total = Tally()
     with oracle() as process:
         for start in range(0, number, _CHUNK):
-            asked = [cases.case(seed, index) for index in range(start, min(start + _CHUNK, number))]
-            lines = [msgspec.json.encode(question) for question in asked]
+            requested = [cases.case(seed, index) for index in range(start, min(start + _CHUNK, number))]
+            lines = [msgspec.json.encode(question) for question in requested]
             real = process.ask(lines)
-            total.add(_tally(asked, real, [ours.answer(line) for line in lines]))
+            total.add(_tally(requested, real, [ours.answer(line) for line in lines]))
     return total
 
 
@@ -41,10 +41,10 @@ def smallest(first: Disagreement) -> Disagreement:
     with oracle() as process:
 
         def differing(question: Json) -> list[Disagreement]:
-            return [one for one in _disagreements(process, question) if one.part == first.part]
+            return [item for item in _disagreements(process, question) if item.part == first.part]
 
-        (found,) = differing(shrink(first.question, lambda question: bool(differing(question))))
-    return found
+        (actual,) = differing(shrink(first.question, lambda question: bool(differing(question))))
+    return actual
 
 
 def _disagreements(process: Process, question: Json) -> list[Disagreement]:

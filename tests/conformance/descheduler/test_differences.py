@@ -30,11 +30,11 @@ class RandomCluster:
 
     def __init__(self, index: int) -> None:
         question = msgspec.json.encode(case(1, index))
-        asked = msgspec.json.decode(question, type=ours.Question)
-        nodes, not_ready = ours.nodes(asked)
-        pods = [json_objects.decode(raw, Pod) for raw in asked.pods]
-        evictees = [defaultevictor.evictable(ours.evictee(raw)) for raw in asked.pods]
-        groups = [ours.group(pod, evictable=one) for pod, one in zip(pods, evictees, strict=True)]
+        decoded = msgspec.json.decode(question, type=ours.Question)
+        nodes, not_ready = ours.nodes(decoded)
+        pods = [json_objects.decode(raw, Pod) for raw in decoded.pods]
+        evictees = [defaultevictor.evictable(ours.evictee(raw)) for raw in decoded.pods]
+        groups = [ours.group(pod, evictable=evictee) for pod, evictee in zip(pods, evictees, strict=True)]
         self.cluster = PodCounts(nodes, not_ready, groups)
         self.census = self._census(nodes, pods)
         self.pods = pods
@@ -50,17 +50,19 @@ class RandomCluster:
         """Yield every hard constraint of every pod, with the scheduler's count."""
         for pod in self.pods:
             of = ours.bearer(pod)
-            for one, spread in zip(of.constraints, self._spreads(pod), strict=True):
+            for item, spread in zip(of.constraints, self._spreads(pod), strict=True):
                 if spread.constraint.hard:
-                    yield of, one, spread
+                    yield of, item, spread
 
     def _spreads(self, pod: Pod) -> tuple[Spread, ...]:
         working = []
-        for one in pod.spec.topology_spread_constraints:
+        for topology_spread_constraint in pod.spec.topology_spread_constraints:
             effective = podtopologyspread.effective_selector(
-                one.label_selector, one.match_label_keys, pod.metadata.labels
+                topology_spread_constraint.label_selector,
+                topology_spread_constraint.match_label_keys,
+                pod.metadata.labels,
             )
-            working.append(podtopologyspread.working_constraint(one, effective, SERVED))
+            working.append(podtopologyspread.working_constraint(topology_spread_constraint, effective, SERVED))
         placement = ours.bearer(pod).placement
         return self.census.spreads(pod.metadata.namespace, pod.metadata.labels, working, placement)
 
@@ -72,19 +74,19 @@ def outcome(spread: Spread) -> Outcome:
 @pytest.mark.parametrize("start", range(0, 200, 50))
 def test_the_rules_turn_the_schedulers_count_into_the_deschedulers(start: int) -> None:
     for index in range(start, start + 50):
-        found = RandomCluster(index)
-        for of, one, spread in found.hard():
+        random_cluster = RandomCluster(index)
+        for of, item, spread in random_cluster.hard():
 
             def count(
                 rules: Sequence[CountingRule],
                 of: Bearer = of,
-                one: TopologySpreadConstraint = one,
-                in_cluster: PodCounts = found.cluster,
+                topology_spread_constraint: TopologySpreadConstraint = item,
+                in_cluster: PodCounts = random_cluster.cluster,
             ) -> Outcome:
-                return outcome(topologyspread._count(one, of, in_cluster, SERVED, rules))
+                return outcome(topologyspread._count(topology_spread_constraint, of, in_cluster, SERVED, rules))
 
-            rules = topologyspread.differences(one, of, found.cluster, SERVED)
-            domains = topologyspread.count(one, of, found.cluster).domains
+            rules = topologyspread.differences(item, of, random_cluster.cluster, SERVED)
+            domains = topologyspread.count(item, of, random_cluster.cluster).domains
             seen = (domains, min(domains.values(), default=0))
             assert count(()) == outcome(spread)
             assert count(rules) == seen
