@@ -62,13 +62,13 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serving(clones: Clones, folder: Path) -> Iterator[Path]:
+def serving(clones: Clones, directory: Path) -> Iterator[Path]:
     """Serve a cluster as long as the block lasts; yield a kubeconfig that leads to it."""
     pages = {resource.plural: [empty(resource)] for resource in (PODS, NODES, *WORKLOADS)} | clones.pages
     served = {resource.path(): pages[resource.plural] for resource in (PODS, NODES, *WORKLOADS)}
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"served": served}))
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    kubeconfig = folder / "kubeconfig"
+    kubeconfig = directory / "kubeconfig"
     content = {
         "apiVersion": "v1",
         "kind": "Config",
@@ -85,12 +85,12 @@ def serving(clones: Clones, folder: Path) -> Iterator[Path]:
         server.server_close()
 
 
-def checkout(commit: str, folder: Path) -> Path:
-    """Write the files of a commit to a folder, and return it."""
+def checkout(commit: str, directory: Path) -> Path:
+    """Write the files of a commit to a directory, and return it."""
     archive = subprocess.run(["git", "archive", commit], cwd=_ROOT, check=True, capture_output=True).stdout
     with tarfile.open(fileobj=io.BytesIO(archive)) as files:
-        files.extractall(folder, filter="data")
-    return folder
+        files.extractall(directory, filter="data")
+    return directory
 
 
 def python(root: Path, *arguments: str) -> list[str]:
@@ -115,10 +115,10 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--against", action="append", default=[], metavar="COMMIT")
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        roots = {commit: checkout(commit, Path(folder, commit)) for commit in asked.against} | {NOW: _ROOT}
+    with tempfile.TemporaryDirectory() as directory:
+        roots = {commit: checkout(commit, Path(directory, commit)) for commit in asked.against} | {NOW: _ROOT}
         for pods in map(int, asked.pods.split(",")):
-            with serving(Clones(pods), Path(folder)) as kubeconfig:
+            with serving(Clones(pods), Path(directory)) as kubeconfig:
                 environment = {**os.environ, "KUBECONFIG": str(kubeconfig), "KUBECTL_SPREAD_PHASES": "processor"}
                 commands = {name: python(root, "-m", "kubectl_spread", "check", "-A") for name, root in roots.items()}
                 base = next(iter(commands))

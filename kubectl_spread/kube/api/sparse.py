@@ -1,4 +1,4 @@
-"""Sparse pods: a pod that is told by another one it resembles, and by the fields that differ."""
+"""Sparse pods: a pod described by a similar pod and the fields that differ."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def parsed_list(body: bytes | bytearray) -> Any:
     """Return the parsed UnknownList of a response without its magic bytes; the objects in it are bytes.
 
     Raises:
-        ValueError: This is no list.
+        ValueError: This is not a list.
     """
     try:
         return _class(descriptors.MANY).FromString(body)

@@ -72,7 +72,7 @@ class Decoder(Generic[T]):
         """Decode a message that stands in no envelope.
 
         Raises:
-            google.protobuf.message.DecodeError: This is no such message.
+            google.protobuf.message.DecodeError: This is not such a message.
         """
         decoded = self.decode(body)
         self._wire_types.check(self._type.__name__, body)
@@ -96,7 +96,7 @@ class Decoder(Generic[T]):
         """Decode a message that stands in no envelope and whose wire types were checked before.
 
         Raises:
-            google.protobuf.message.DecodeError: This is no such message.
+            google.protobuf.message.DecodeError: This is not such a message.
         """
         decoded: T = self._object(self._parse_object(body))
         return decoded
