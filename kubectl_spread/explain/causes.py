@@ -15,7 +15,7 @@ from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.diagnosis.skew_fix import Closing
 from kubectl_spread.explain import history, relabelling
 from kubectl_spread.explain.uneven_rows import UnevenRow, uneven_rows
-from kubectl_spread.explain.workload_pods import PodsByWorkload, leaving, matcher, others
+from kubectl_spread.explain.workload_pods import PodsByWorkload, matcher, others
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.phrases import plural, some
 from kubectl_spread.report import model
@@ -95,10 +95,12 @@ def _stale_selector(uneven: UnevenRow) -> Iterator[SkewCause]:
 
 
 def _terminating(uneven: UnevenRow) -> Iterator[SkewCause]:
-    gone = leaving(uneven.spread, uneven.row.namespace, uneven.audit)
+    gone = uneven.audit.views.terminating(uneven.row.namespace, uneven.spread)
     with_them = uneven.spread.changed(gone)
     if gone and uneven.settles(with_them):
-        text = f"{plural(gone.total(), 'terminating pod')} no longer counted: {uneven.skews(with_them, 'with them')}"
+        text = (
+            f"{plural(sum(gone.values()), 'terminating pod')} no longer counted: {uneven.skews(with_them, 'with them')}"
+        )
         yield _cause(uneven, CauseName.TERMINATING, text)
 
 

@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
 from kubectl_spread.audit.snapshot.records import PodRecord
-from kubectl_spread.explain.workload_pods import PodsByWorkload, Revision, WorkloadPods, leaving, others, per_domain
+from kubectl_spread.explain.workload_pods import PodsByWorkload, Revision, WorkloadPods, others, per_domain
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.scheduler.podtopologyspread import Spread
 from kubectl_spread.report import model, projections
@@ -104,7 +104,7 @@ def _owners(workload_pods: WorkloadPods, audit: Audit) -> list[Owner]:
 def _row(index: int, row: EvaluatedConstraint, spread: Spread, workload_pods: WorkloadPods, audit: Audit) -> RowRollup:
     shares = [_share(revision, spread, audit) for revision in reversed(workload_pods.revisions)]
     foreign = others(spread, workload_pods, audit)
-    gone = leaving(spread, row.namespace, audit)
+    gone = audit.views.terminating(row.namespace, spread)
     return RowRollup(
         row=index,
         path=str(row.path),

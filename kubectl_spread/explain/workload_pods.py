@@ -11,7 +11,7 @@ import msgspec
 
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.snapshot.records import OwnerRecord, PodClass, PodRecord
-from kubectl_spread.audit.snapshot.revisions import by_revision, revision_of
+from kubectl_spread.audit.snapshot.revisions import revision_of
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.scheduler.podtopologyspread import Spread, counts_nothing
@@ -88,26 +88,15 @@ def matcher(spread: Spread, audit: Audit) -> Callable[[PodRecord], bool]:
     return selects
 
 
-def per_domain(pods: Iterable[PodRecord], spread: Spread, audit: Audit, *, terminating: bool = False) -> Counter[str]:
-    """Count those of ``pods`` that match by eligible domain: those that count, or those that are terminating."""
+def per_domain(pods: Iterable[PodRecord], spread: Spread, audit: Audit) -> Counter[str]:
+    """Count the pods that count, by eligible domain."""
     selects = matcher(spread, audit)
     value_of = spread.domains.value_of
-    return Counter(
-        value_of[pod.node] for pod in pods if pod.terminating is terminating and pod.node in value_of and selects(pod)
-    )
-
-
-def leaving(spread: Spread, namespace: str, audit: Audit) -> Counter[str]:
-    """Count the matching pods that are terminating, whoever owns them, by domain."""
-    terminating: Counter[str] = Counter()
-    if not counts_nothing(spread.constraint.selector, audit.context.behaviour):
-        for counts in by_revision(spread, audit.snapshot.leaving(namespace)).values():
-            terminating.update(counts)
-    return terminating
+    return Counter(value_of[pod.node] for pod in pods if not pod.terminating and pod.node in value_of and selects(pod))
 
 
 def others(spread: Spread, workload_pods: WorkloadPods, audit: Audit) -> Counter[str]:
-    """Count the matching pods of other workloads by domain: what counts and is not of the workload_pods."""
+    """Count the matching pods of other workloads by domain: the count without the workload's own pods."""
     foreign = Counter(spread.match_num)
     foreign.subtract(per_domain(workload_pods.pods, spread, audit))
     return +foreign

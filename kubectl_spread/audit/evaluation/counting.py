@@ -76,7 +76,7 @@ class Census:
     def terminating(self, namespace: str, spread: Spread) -> Mapping[str, int]:
         """Return the number of terminating pods that match in each eligible domain with any."""
         selector = spread.constraint.selector
-        if selector is None:
+        if selector is None or not spread.constraint.counts:
             return {}
         counts = self._counts_of(namespace, terminating=True)
         return counts.per_domain(counts.selection(selector), spread.domains).occupied
