@@ -1,4 +1,4 @@
-"""``check --baseline FILE``: the findings that an earlier report has already told."""
+"""``check --baseline FILE``: the findings of an earlier report."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def load(path: str, filename: tuple[str, ...]) -> Baseline:
 
 
 def gone(summary: model.Summary) -> str:
-    """Return what to say about findings of the baseline that do not occur any more; "" for nothing."""
+    """Return a note on findings of the baseline that do not occur any more; "" for nothing."""
     if not isinstance(summary.gone, int) or not summary.gone:
         return ""
     return f"{plural(summary.gone, 'finding')} of the baseline {'is' if summary.gone == 1 else 'are'} gone"

@@ -1,4 +1,4 @@
-"""Manifests in, manifests or a report out: what ``merge`` and ``unmerge`` have in common."""
+"""Manifests in, manifests or a report out: the common part of ``merge`` and ``unmerge``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class FilterRun(msgspec.Struct):
 
     Attributes:
         console: Prints manifests or the report, and messages.
-        treat: What is done to a pod.
+        treat: The treatment of a pod.
         form: The format of the report; None: manifests are written.
         leaves_out: Whether refused objects are left out, which makes the exit status 1.
         refused: Whether anything, or the pods of anything, would be refused.
@@ -114,7 +114,7 @@ class FilterRun(msgspec.Struct):
     def _changes(
         self, members: list[RawObject], chunk: Chunk, source: str, behaviour: Behaviour
     ) -> Iterator[tuple[Path, object]]:
-        """Yield what becomes of the members of a chunk that do not stay as they are."""
+        """Yield the new values of the members of a chunk that change."""
         for member in members:
             if not _is_judged(member):
                 continue
@@ -138,7 +138,7 @@ class FilterRun(msgspec.Struct):
                 yield path, merging.applied(value, outcome.changes)
 
     def _treated(self, loaded: Loaded, behaviour: Behaviour) -> Outcome:
-        """Evaluate one object, and say on stderr what there is to say."""
+        """Evaluate one object, and report it on stderr."""
         evaluated = loaded.object
         if isinstance(evaluated, Pod):
             outcome = self.treat(evaluated, behaviour)
@@ -165,7 +165,7 @@ class FilterRun(msgspec.Struct):
 
 
 def _is_judged(member: RawObject) -> bool:
-    """Tell whether a member has a pod spec, or is so broken that it cannot be told; everything else stays as it is."""
+    """Tell whether a member has a pod spec, or is too broken to tell; everything else stays as it is."""
     if member.type is None:
         return member.fault is not None
     return issubclass(member.type, Pod | WorkloadObject)

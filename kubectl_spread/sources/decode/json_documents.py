@@ -211,8 +211,10 @@ class _Reader(msgspec.Struct, frozen=True):
             end = self._before_blanks(find(head, window.position + 1))
             if end < 0:
                 break
+            with memoryview(window.body) as body, body[window.position : end] as text:
+                array = b"".join((b"[", text, b"]"))
             with suppress(msgspec.DecodeError, RecursionError):
-                return msgspec.json.decode(b"[%b]" % bytes(window.body[window.position : end]), type=list[msgspec.Raw])
+                return msgspec.json.decode(array, type=list[msgspec.Raw])
         return []
 
     def _before_blanks(self, end: int) -> int:

@@ -52,7 +52,7 @@ _TOKEN: Final = re.compile(rb'[{}\[\],]|[^\s{}\[\],":]+|' + _LOOSE_STRING)
 
 
 class _State(Enum):
-    """What may come next: a pattern whose group is a mark of structure, and the problem if it does not match."""
+    """The next token: a pattern whose group is a mark of structure, and the problem if it does not match."""
 
     VALUE = (rb"(?:" + _SHALLOW + rb"|([{\[]))", "invalid character")
     FIRST_ITEM = (rb"(?:" + _SHALLOW + rb"|([{\[\]]))", "invalid character")
@@ -69,7 +69,7 @@ class _State(Enum):
 
 _OPENING: Final = {b"{": _State.FIRST_KEY, b"[": _State.FIRST_ITEM}
 _INSIDE: Final = {ord("{"): (_State.IN_OBJECT, _State.KEY), ord("["): (_State.IN_ARRAY, _State.VALUE)}
-"""Maps a bracket to what follows a value in it, and a comma."""
+"""Maps a bracket to the state behind a value in it, and behind a comma."""
 
 
 class Fault(NamedTuple):

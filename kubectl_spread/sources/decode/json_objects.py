@@ -41,11 +41,11 @@ class MalformedFieldError(SpreadError):
 
     Attributes:
         path: Where the field is; empty: the object itself.
-        problem: What is wrong, such as ``expected integer, got string``.
+        problem: The problem, such as ``expected integer, got string``.
     """
 
     def __init__(self, path: Path, problem: str) -> None:
-        """Say which field, and what is wrong with it."""
+        """Name the field and the problem."""
         super().__init__(f"{format_path(path)}: {problem}")
         self.path = path
         self.problem = problem
@@ -92,7 +92,7 @@ def decode(body: Json, type_: type[T]) -> T:
 
 
 def page(listed: ListPage, type_: type[T]) -> Page[T]:
-    """Return a page whose objects are decoded when they are reached, which raises what ``decode`` does."""
+    """Return a page whose objects are decoded when they are reached, with the errors of ``decode``."""
     return Page(listed.metadata, listed.items, lambda item: decode(bytes(item), type_))
 
 
@@ -100,7 +100,7 @@ def _untyped(body: Json) -> object:
     try:
         return msgspec.json.decode(body)
     except msgspec.ValidationError as error:
-        # Python's own decoder makes infinity of a number that is out of range, which tells where that is.
+        # Python's own decoder makes infinity of a number that is out of range, which shows the place.
         path = next(_infinite(json.loads(bytes(body), parse_int=float), ()), ())
         raise MalformedFieldError(path, "number is out of range") from error
 

@@ -27,7 +27,7 @@ from kubectl_spread.sources.decode.yaml_records import YamlRecord
 _PLAIN: Final = Tag(suffix="plain")
 _MERGE: Final = "<<"
 _ACTION: Final = "{{"
-"""What Go templates put around their actions."""
+"""The brackets around actions of Go templates."""
 _TEMPLATE_HINT: Final = " (if this is a Helm template, render it with helm template first)"
 _NODE: Final = 1 << 10
 """Bytes of memory that a node takes, with its text, its marks and its value."""
@@ -56,7 +56,7 @@ class Document:
         return self.root.tag == _PLAIN.suffix and yaml_scalars.plain(self.root.value) is None
 
     def value(self) -> object:
-        """Return what the document holds, as JSON values.
+        """Return the document as JSON values.
 
         Raises:
             SourceError: JSON cannot say that, a key appears twice, or aliases make it too large.
@@ -64,11 +64,11 @@ class Document:
         return _Builder(self._source, self._first).build(self.root)
 
     def line_of(self, path: Path) -> int:
-        """Return the line where the field at ``path``, or what of it is there, is written."""
+        """Return the line where the field at ``path``, or the innermost around it, is written."""
         return self.place_of(path).line
 
     def place_of(self, path: Path) -> Place:
-        """Return where the field at ``path``, or what of it is there, begins: at its key, or at the item."""
+        """Return where the field at ``path``, or the innermost around it, begins: at its key, or at the item."""
         return places.of_field(self.root, path, self._first)
 
 
@@ -156,7 +156,7 @@ def _compose(text: str, source: str, first: int) -> Iterator[Document]:
 
 
 def _without_values(problem: str) -> str:
-    """Return what is wrong without the text of a value, which may be a password that should have been quoted.
+    """Return the problem without the text of a value, which may be a password that should have been quoted.
 
     ``*secret`` is an alias and ``!secret`` a tag; single characters and YAML's own words say nothing about a value.
     """
@@ -213,7 +213,7 @@ class _Builder:
         return merged | own if merged else own
 
     def _merge(self, node: Node) -> dict[str, object]:
-        """Return what ``<<`` brings in; of several mappings the first wins."""
+        """Return the entries that ``<<`` merges; of several mappings the first wins."""
         sources = node.value if isinstance(node, SequenceNode) else [node]
         merged: dict[str, object] = {}
         for source in sources:
@@ -249,7 +249,7 @@ class _Builder:
         self._open.add(id(node))
 
     def _spend(self, node: Node) -> None:
-        """Count a node that was seen before, which is what an alias makes happen."""
+        """Count a node that was seen before: an alias."""
         if id(node) not in self._seen:
             self._seen.add(id(node))
             return
@@ -267,7 +267,7 @@ def is_merge_key(node: Node) -> bool:
 
 
 def key_name(node: Node) -> str:
-    """Return what a key is called in JSON; its document must have a value."""
+    """Return the name of a key in JSON; its document must have a value."""
     return yaml_scalars.as_key(_scalar(node)) if isinstance(node, ScalarNode) else ""
 
 

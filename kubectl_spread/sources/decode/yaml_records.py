@@ -1,4 +1,4 @@
-"""Values of a YAML file as JSON; where their fields are is found out when somebody asks."""
+"""Values of a YAML file as JSON; the places of their fields are looked up on request."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from kubectl_spread.sources.decode.yaml_values import Plain
 
 
 class Text(Protocol):
-    """What can tell where its fields are written."""
+    """A text that knows the places of its fields."""
 
     def line_of(self, path: Path) -> int:
-        """Return the line where the field at ``path``, or what of it is there, is written."""
+        """Return the line where the field at ``path``, or the innermost around it, is written."""
 
     def place_of(self, path: Path) -> Place:
-        """Return where the field at ``path``, or what of it is there, begins."""
+        """Return where the field at ``path``, or the innermost around it, begins."""
 
 
 class YamlRecord(msgspec.Struct, frozen=True):
@@ -31,8 +31,8 @@ class YamlRecord(msgspec.Struct, frozen=True):
     Attributes:
         raw: The value as JSON.
         text: Where it is written.
-        path: Where it stands in its document.
-        inner: Where it stands in ``text``, which may be less than the document.
+        path: The path to it in its document.
+        inner: The path to it in ``text``, which may be only a part of the document.
     """
 
     raw: bytes | msgspec.Raw
@@ -46,11 +46,11 @@ class YamlRecord(msgspec.Struct, frozen=True):
         return self.text.line_of(self.inner)
 
     def line_of(self, path: Path) -> int:
-        """Return the line where the field at ``path``, or what of it is there, begins."""
+        """Return the line where the field at ``path``, or the innermost around it, begins."""
         return self.text.line_of((*self.inner, *path))
 
     def place_of(self, path: Path) -> Place:
-        """Return where the field at ``path``, or what of it is there, begins."""
+        """Return where the field at ``path``, or the innermost around it, begins."""
         return self.text.place_of((*self.inner, *path))
 
     def elements(self, items: Sequence[msgspec.Raw]) -> Iterator[YamlRecord]:
@@ -61,7 +61,7 @@ class YamlRecord(msgspec.Struct, frozen=True):
 
 
 class PlainText:
-    """A document of which few lines are known; other places are found by reading it again."""
+    """A document with the lines of its items; other places are found by parsing it again."""
 
     def __init__(self, text: bytes, first: int, plain: Plain) -> None:
         """Hold the document that begins in line ``first`` of its file."""
@@ -70,7 +70,7 @@ class PlainText:
         self._plain = plain
 
     def line_of(self, path: Path) -> int:
-        """Return the line where the field at ``path``, or what of it is there, is written."""
+        """Return the line where the field at ``path``, or the innermost around it, is written."""
         match path:
             case ():
                 return self._first + self._plain.line
@@ -79,7 +79,7 @@ class PlainText:
         return self.place_of(path).line
 
     def place_of(self, path: Path) -> Place:
-        """Return where the field at ``path``, or what of it is there, begins."""
+        """Return where the field at ``path``, or the innermost around it, begins."""
         return places.of_field(self._root, path, self._first)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What a YAML scalar means to Kubernetes, which reads YAML 1.1 as go-yaml v2 does.
+"""The values of YAML scalars for Kubernetes, which reads YAML 1.1 as go-yaml v2 does.
 
 Source: sigs.k8s.io/yaml v1.6.0, goyaml.v2/resolve.go.
 """
@@ -73,7 +73,7 @@ def tagged(text: str, tag: str) -> Scalar:
 
 
 def as_key(value: Scalar) -> str:
-    """Return what JSON calls the key that a scalar is."""
+    """Return the name in JSON of a key."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)

@@ -207,7 +207,7 @@ def _pieces(window: Window) -> Iterator[Piece]:
         for cut in _CUT.finditer(window.body, scanned):
             piece = _taken(window, cut.start(1))
             if not piece.text.startswith(_DIRECTIVE):
-                # Most documents of a file with nothing else in it would cost as much as ones with pods.
+                # A document in which nothing is written would cost as much as one with a pod.
                 window.forget(cut.end())
             yield piece
         behind = len(window.body) - window.position

@@ -1,4 +1,4 @@
-"""The values of plain YAML by libyaml, many times faster than by what can tell where every field is.
+"""The values of plain YAML by libyaml, many times faster than the reader that knows the place of every field.
 
 It reads what kubectl prints and what people mostly write, and leaves all else, faults included, to ``yaml_documents``.
 """
@@ -25,24 +25,24 @@ _VALUE: Final = 200
 """Bytes of memory that a value takes, with its key and its place."""
 _AT_ONCE: Final = 1 << 10
 _UNLIKE: Final = re.compile(rb"\t|\xc2\x85|\xe2\x80[\xa8\xa9]|\xef\xbb\xbf|\r(?!\n)|^%", re.MULTILINE)
-"""What not all readers take for the same: tabs, line breaks of YAML 1.1, marks of byte order; and directives."""
+"""Characters that readers take differently: tabs, line breaks of YAML 1.1, marks of byte order; and directives."""
 
 
 class NotPlainError(Exception):
-    """The careful reader must say what this is."""
+    """Only the careful reader can read this."""
 
 
 class AnchorError(NotPlainError):
-    """There is an anchor or an alias: what it means depends on the rest of the document."""
+    """There is an anchor or an alias, whose meaning depends on the rest of the document."""
 
 
 class Plain(msgspec.Struct):
     """A document that is plain YAML.
 
     Attributes:
-        value: What it holds, as JSON values.
+        value: Its content as JSON values.
         line: The line of its first key or item, counted from 0.
-        lines: The lines of its items, if it is a sequence, or of what is in its field ``items``.
+        lines: The lines of its items, if it is a sequence, or of its field ``items``.
     """
 
     value: object = None
@@ -68,7 +68,7 @@ def read(text: bytes, source: str) -> Plain:
 
 
 def nodes(text: bytes) -> Any:
-    """Return the root node of the one document of ``text``, which ``read`` takes; it tells where everything is."""
+    """Return the root node of the one document of ``text``, which ``read`` takes; nodes know their places."""
     return yaml.compose(text, Loader=yaml.CSafeLoader)
 
 

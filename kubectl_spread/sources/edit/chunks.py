@@ -47,7 +47,7 @@ class Chunk(msgspec.Struct, frozen=True, dict=True):
         text: The text in which ``start`` and ``end`` count.
         start: Where the chunk begins.
         end: Where it ends.
-        record: What it holds; None: nothing.
+        record: Its document; None: there is none.
         root: The node of a YAML document.
         fault: Why it cannot be read.
     """
@@ -71,7 +71,7 @@ class Chunk(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def value(self) -> Any:
-        """What the document says.
+        """The value of the document.
 
         Raises:
             SourceError: It is JSON that cannot be read after all, or it is nested too deeply.
@@ -85,7 +85,7 @@ class Chunk(msgspec.Struct, frozen=True, dict=True):
         return value
 
     def at(self, path: Path) -> Any:
-        """Return what stands at ``path``, which is there."""
+        """Return the value at ``path``, which must exist."""
         value = self.value
         for step in path:
             value = value[step]
@@ -153,7 +153,7 @@ class Stream:
         self._yaml = False
 
     def add(self, chunk: Chunk, text: str) -> str:
-        """Return what to write for a chunk whose text, with its edits, is ``text``."""
+        """Return the output for a chunk whose text, with its edits, is ``text``."""
         last, before = self._last, self._last_text
         is_yaml = chunk.record is None or chunk.root is not None
         self._last, self._last_text = chunk, text
@@ -163,7 +163,7 @@ class Stream:
         return f"{glue}{apart or ''}{text}"
 
     def _apart(self, last: Chunk | None, chunk: Chunk, text: str, *, is_yaml: bool) -> str | None:
-        """Return what tells a chunk from the last one; None: it follows it as it did in its file."""
+        """Return the separator before a chunk; None: it follows the last one as in its file."""
         follows = last is not None and last.text is chunk.text and last.end == chunk.start
         if last is None or (follows and (is_yaml or not self._yaml)):
             return None

@@ -1,4 +1,4 @@
-"""Edits: the few changes to a text that make its document say something else, every other byte kept."""
+"""Edits: the few changes to a text that change the value of its document and keep every other byte."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class _Gone:
 
 
 GONE: Final = _Gone()
-"""Stands in a list for an item that is taken out."""
+"""Replaces an item of a list that is taken out."""
 
 
 class Edit(NamedTuple):
-    """A range of a text, and what is written in its place."""
+    """A range of a text, and its replacement."""
 
     start: int
     end: int
@@ -129,7 +129,7 @@ class Editor:
             self._extend_block(part, [block.item(item, indent) for item in added])
 
     def _inherited(self, part: OutlineNode, old: dict[str, object]) -> dict[str, object] | None:
-        """Return what ``<<`` will bring into a mapping; None: that cannot be told."""
+        """Return the entries that ``<<`` will merge into a mapping; None: they are unknown."""
         merged: dict[str, object] = {}
         for merge in (entry.value for entry in part.entries if entry.value.kind is Kind.MERGE):
             for source in reversed(merge.entries):
@@ -143,7 +143,7 @@ class Editor:
         return merged
 
     def _replace(self, part: OutlineNode, value: object, style: _Style) -> None:
-        """Write a value in brackets where a part stands; its anchor and tag stay."""
+        """Write a value in brackets in the place of a part; its anchor and tag stay."""
         text = style.flow.write(without_gone(value), self._lines.margin(part.start))
         # A block begins where the keys of its parent may begin too, and brackets may not.
         apart = not part.flow or part.content == part.end
@@ -191,7 +191,7 @@ class Editor:
         self._edit(where, where, f"{text}{self._lines.newline}" if ends else f"{self._lines.newline}{text}")
 
     def _flow_style(self, part: OutlineNode, style: _Style) -> _Style:
-        """Return the style of what stands inside a part: that of its own entries, if it has any in brackets."""
+        """Return the style inside a part: that of its own entries, if it has any in brackets."""
         if not part.flow or not part.entries:
             return style
         flow, (first, *rest) = style.flow, part.entries
@@ -266,7 +266,7 @@ def _runs(indices: set[int]) -> Iterable[tuple[int, int]]:
 
 
 def without_gone(value: object) -> object:
-    """Return what a value says once its GONE items are taken out."""
+    """Return a value without its GONE items."""
     match value:
         case dict():
             return {key: without_gone(item) for key, item in value.items()}

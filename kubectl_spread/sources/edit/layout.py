@@ -22,10 +22,10 @@ class Flow(msgspec.Struct, frozen=True):
 
     Attributes:
         quoted: Whether all strings are quoted, as in JSON.
-        colon: What stands between a key and its value.
-        comma: What stands between items on one line.
-        unit: One step of indentation; None: everything stands on one line.
-        newline: What ends a line.
+        colon: The text between a key and its value.
+        comma: The text between items on one line.
+        unit: One step of indentation; None: everything is on one line.
+        newline: The end of a line.
     """
 
     quoted: bool = False
@@ -71,11 +71,11 @@ class Block(msgspec.Struct, frozen=True):
     """How values on lines of their own are written.
 
     Attributes:
-        step: What a sequence is indented by, relative to its key.
-        gap: What stands between a dash and its item.
-        flow_items: Whether the items of a new sequence stand in brackets.
+        step: The indentation of a sequence relative to its key.
+        gap: The blanks between a dash and its item.
+        flow_items: Whether the items of a new sequence are in brackets.
         flow_values: Whether lists of scalars do.
-        newline: What ends a line.
+        newline: The end of a line.
     """
 
     step: str = ""

@@ -1,4 +1,4 @@
-"""Lines: where the lines of a text begin and end, and which comments belong to what stands above them."""
+"""Lines: where the lines of a text begin and end, and which comments belong to the lines above them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Lines:
     """The lines of a text; an index is that of a character."""
 
     def __init__(self, text: str) -> None:
-        """Hold a text; ``newline`` is what ends its first line."""
+        """Hold a text; ``newline`` is the end of its first line."""
         self._text = text
         match = _NEWLINE.search(text)
         self.newline = match[0] if match else "\n"
@@ -30,11 +30,11 @@ class Lines:
         return max(self._text.rfind("\n", 0, index), self._text.rfind("\r", 0, index)) + 1
 
     def column(self, index: int) -> int:
-        """Return how many characters stand before ``index`` on its line."""
+        """Return how many characters are before ``index`` on its line."""
         return index - self.start(index)
 
     def begins_at(self, index: int) -> bool:
-        """Tell whether nothing but blanks stands before ``index`` on its line."""
+        """Tell whether nothing but blanks is before ``index`` on its line."""
         return not self._text[self.start(index) : index].strip()
 
     def ends_at(self, index: int) -> bool:
@@ -47,13 +47,13 @@ class Lines:
         return match[0] if match else ""
 
     def indent(self, index: int) -> str:
-        """Return blanks as wide as what stands before ``index`` on its line."""
+        """Return blanks as wide as the text before ``index`` on its line."""
         return re.sub(r"\S", " ", self._text[self.start(index) : index])
 
     def below(self, start: int, end: int) -> int:
         """Return where a line may be added to a block: below it and the comments that are indented like it.
 
-        Comments that are indented like the block belong to what follows if that is, too.
+        Comments that are indented like the block belong to the next block if that is, too.
         """
         match = _SPACE.match(self._text, self._end(end))
         following = match.end() if match else len(self._text)

@@ -1,4 +1,4 @@
-"""Outlines: where every value of a document stands in its text, so that one can be changed and the rest kept."""
+"""Outlines: the ranges of the values of a document in its text, so that one can be changed and the rest stays."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TOKEN: Final = re.compile(r'[{}\[\]:,]|"(?:[^"\\]++|\\.)*+"|[^\s{}\[\],":]+')
 
 
 class Kind(Enum):
-    """What a part is."""
+    """The kind of a part."""
 
     MAPPING = auto()
     SEQUENCE = auto()
@@ -37,13 +37,13 @@ class OutlineNode(msgspec.Struct, eq=False):
     """One value.
 
     Attributes:
-        kind: What it is.
+        kind: Its kind.
         start: Where it begins, its anchor and tag included.
         content: Where it begins without them.
         end: Where its last character ends; comments behind a block do not count.
-        flow: Whether it stands in brackets, or is a scalar.
-        identity: What an anchored value and its aliases have in common; 0: it has no anchor.
-        lead: Behind which colon or dash it stands.
+        flow: Whether it is in brackets, or is a scalar.
+        identity: A number that an anchored value and its aliases share; 0: it has no anchor.
+        lead: The end of the colon or dash before it.
         entries: Its entries or items, as they are written.
     """
 
@@ -91,7 +91,7 @@ class _Yaml:
         self._seen: set[int] = set()
 
     def part(self, node: Node, lead: int) -> OutlineNode:
-        """Return the part of a node that stands behind ``lead``."""
+        """Return the part of a node behind ``lead``."""
         from ruamel.yaml.nodes import MappingNode, SequenceNode  # noqa: PLC0415 - JSON does not wait for it
 
         if id(node) in self._seen:
@@ -102,7 +102,7 @@ class _Yaml:
         identity = id(node) if node.anchor else 0
         start, end = node.start_mark.index, node.end_mark.index
         if start == end:
-            # Where nothing is written the mark is that of what comes next.
+            # The mark of an empty value is that of the next token.
             return OutlineNode(Kind.SCALAR, lead, lead, lead, identity=identity, lead=lead)
         content = self._after(_PROPERTIES, start)
         if isinstance(node, MappingNode):

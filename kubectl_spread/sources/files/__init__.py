@@ -1,1 +1,1 @@
-"""What files named on the command line hold. It may import `sources.decode`."""
+"""The content of files named on the command line. It may import `sources.decode`."""

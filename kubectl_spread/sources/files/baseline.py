@@ -24,7 +24,7 @@ class KnownObject(Message, frozen=True):
 
 
 class KnownFinding(Message, frozen=True):
-    """What tells one finding from another, and how severe it was; a report has more of it."""
+    """The identity of a finding, and its severity; a report has more fields."""
 
     code: str = ""
     severity: str = ""
@@ -44,7 +44,7 @@ def read(path: str, stdin: BinaryIO, *, api_version: str, kind: str) -> tuple[Kn
 
     Args:
         path: The file, or ``-``.
-        stdin: What ``-`` stands for.
+        stdin: The stream that ``-`` names.
         api_version: The apiVersion that the report must have.
         kind: The kind that it must have.
 

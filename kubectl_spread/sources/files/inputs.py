@@ -1,4 +1,4 @@
-"""The files that ``-f`` names, and what is in them."""
+"""The files that ``-f`` names, and their content."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ class File(NamedTuple):
 
     @property
     def source(self) -> str:
-        """What the file is called in messages."""
+        """The name of the file in messages."""
         return source_name(self.path)
 
 
 def source_name(path: str) -> str:
-    """Return what a file is called in messages."""
+    """Return the name of a file in messages."""
     return errors.STDIN if path == STDIN else path
 
 
 def expand(paths: Iterable[str], *, recursive: bool) -> list[File]:
-    """Return the files that ``paths`` name, each once, in the order given; those of a directory by name.
+    """Return the files that ``paths`` name, each once, in the order of ``paths``; those of a directory by name.
 
     As kubectl does: a file that is named itself may have any extension, symlinks to directories are not
     followed inside a directory, ``-`` is standard input.
@@ -87,7 +87,7 @@ def passed_over(paths: Iterable[str], *, recursive: bool) -> list[str]:
 
 
 def unread(paths: Iterable[str], *, recursive: bool) -> list[str]:
-    """Return what to say about the gzipped manifests in directories; kubectl passes over them in silence."""
+    """Return a note on the gzipped manifests in directories; kubectl passes over them in silence."""
     gzipped = passed_over(paths, recursive=recursive)
     others = f" and {len(gzipped) - 1} more" if gzipped[1:] else ""
     return [f"{gzipped[0]}{others} not read: name gzipped files to read them (-f {gzipped[0]})"] if gzipped else []
@@ -122,7 +122,7 @@ def content(path: str, stdin: BinaryIO) -> bytes:
 
 
 def blocks(path: str, stdin: BinaryIO) -> Generator[bytes, None, None]:
-    """Yield what ``content`` returns piece by piece, so that a large file need not fit into memory.
+    """Yield the result of ``content`` piece by piece, so that a large file need not fit into memory.
 
     Raises:
         SourceError: It cannot be read, or not to its end, or it unpacks to what nobody packed.
@@ -137,7 +137,7 @@ def blocks(path: str, stdin: BinaryIO) -> Generator[bytes, None, None]:
 
 
 class _Counted(RawIOBase):
-    """A file that counts what is read of it; standard input cannot tell how far it is read."""
+    """A file that counts the bytes read from it; standard input does not know its position."""
 
     def __init__(self, file: RawIOBase) -> None:
         self._file = file
@@ -171,9 +171,9 @@ def standard_input() -> BinaryIO:
 
 @contextmanager
 def _opened(path: str, stdin: BinaryIO) -> Iterator[tuple[BinaryIO, _Counted | None]]:
-    """Open a file, unpacked if its first bytes say that it is gzipped, together with what counts the packed bytes."""
+    """Open a file, unpacked if its first bytes say that it is gzipped, and the counter of its packed bytes."""
     with ExitStack() as stack:
-        # Standard input is not closed with what reads it.
+        # Standard input is not closed with its reader.
         counted = _Counted(cast("RawIOBase", stdin) if path == STDIN else stack.enter_context(FileIO(path)))
         file = stack.enter_context(BufferedReader(counted))
         if file.peek(len(_GZIP)).startswith(_GZIP):
@@ -183,7 +183,7 @@ def _opened(path: str, stdin: BinaryIO) -> Iterator[tuple[BinaryIO, _Counted | N
 
 
 def _checked(path: str, file: BinaryIO, packed: _Counted) -> Iterator[bytes]:
-    """Yield what a file unpacks to, as long as it is not a bomb."""
+    """Yield the unpacked content of a file, as long as it is not a bomb."""
     unpacked = 0
     for block in iter(partial(file.read, _BLOCK), b""):
         unpacked += len(block)

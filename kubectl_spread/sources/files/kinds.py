@@ -32,7 +32,7 @@ _STATUS: Final = "Status"
 _META_GROUP: Final = "meta.k8s.io"
 _STATUS_GROUPS: Final = ("", _META_GROUP)
 _WITHOUT_SPECS: Final = frozenset({"Table", "PartialObjectMetadata"})
-"""What the API server sends instead of objects to clients that ask for their metadata or for columns."""
+"""Kinds that the API server sends to clients that request only metadata or columns."""
 _NAMESAKES: Final = frozenset({("events.k8s.io", "Event")})
 """Kinds of Kubernetes that are called like one of another group that is read."""
 _OTHER_KINDS: Final[Mapping[str, frozenset[str]]] = {
@@ -73,11 +73,11 @@ Source: kubernetes v1.37.1 staging/src/k8s.io/apiextensions-apiserver/pkg/apis/a
 """
 _NULL: Final = msgspec.Raw(b"null")
 _ALIKE: Final = 0.85
-"""How alike two words are, as difflib has it, of which one is the other misspelt."""
+"""The similarity, by difflib, from which a word is taken for another one misspelt."""
 
 
 def type_of(api_version: str, kind: str) -> type[Object] | None:
-    """Return what an object is decoded as; None for a kind that is not read.
+    """Return the type of an object; None for a kind that is not read.
 
     Raises:
         FieldError: No such kind is in that group, and one that is read was meant.
@@ -89,7 +89,7 @@ def type_of(api_version: str, kind: str) -> type[Object] | None:
 
 
 def confirm_object(api_version: str, kind: str, raw: Json) -> None:
-    """Do nothing for what the API keeps.
+    """Do nothing for an object that the API stores.
 
     Raises:
         FieldError: It is the API's answer to a request: an error, mostly, or objects without their specs.
@@ -131,7 +131,7 @@ def _group(api_version: str) -> str:
 
 @cache
 def _misnamed(api_version: str, kind: str) -> MalformedFieldError | None:
-    """Return what is wrong with a kind of Kubernetes that does not exist; None where it may."""
+    """Return the fault of a kind of Kubernetes that does not exist; None where it may exist."""
     group = _group(api_version)
     if ("." in group and group not in _DOTTED_GROUPS) or (group, kind) in _NAMESAKES:
         return None

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 import msgspec
 
@@ -43,6 +43,7 @@ _DECODED: Final = 20
 """How many times its size an object may take in memory: an empty constraint, three bytes, takes 64."""
 _NOTED: Final = 1 << 10
 """Bytes that an error, or an item that waits for the kind of its list, takes besides its text."""
+_LOOSE: Final = json.JSONDecoder(parse_int=float)
 _INCOMPLETE: Final = (
     "the list is not complete: a continue token says that pages follow; save all of it, as kubectl get -o json does"
 )
@@ -55,8 +56,8 @@ class Loaded(msgspec.Struct, frozen=True):
         kind: Its kind, such as ``Pod``.
         object: The object; a namespace that it leaves out is filled in.
         position: Its file and line.
-        digest: What equal objects have in common: all of a manifest, and of a stored object what is read of it.
-        unknown_fields: What its manifest says about spread in fields that the API does not have.
+        digest: A hash that equal objects share: of all of a manifest, or of the fields read of a stored object.
+        unknown_fields: The fields about spread in its manifest that the API does not have.
     """
 
     kind: str
@@ -72,7 +73,7 @@ class Loaded(msgspec.Struct, frozen=True):
 
 
 class ManifestReading(msgspec.Struct, frozen=True):
-    """What a run over manifests finds; all of it is known when ``objects`` is exhausted.
+    """The objects and errors of a run over manifests; it is complete when ``objects`` is exhausted.
 
     Attributes:
         objects: The objects in the order in which they are written, to be iterated over once.
@@ -80,7 +81,7 @@ class ManifestReading(msgspec.Struct, frozen=True):
         kinds: Counts the objects by their kind.
         skipped: Maps a reason to the number of objects (``unknownKind``, ``malformed``) or of files
             and documents (``unreadable``, ``notKubernetes``) that were left out.
-        errors: What is wrong with those that are malformed or unreadable, in the order of reading.
+        errors: The errors of malformed or unreadable ones, in the order of reading.
     """
 
     objects: Iterator[Loaded]
@@ -105,7 +106,7 @@ def read(
         paths: Files, directories and ``-``. A document in a directory that is not a Kubernetes object is counted;
             in a file that is named, it is an error.
         recursive: Whether directories inside directories are read.
-        stdin: What ``-`` stands for.
+        stdin: The stream that ``-`` names.
         namespace: The namespace of objects that name none.
         detailed: Whether pods are read in detail.
         services: Whether Services are read; else they are of an unknown kind.
@@ -125,7 +126,7 @@ class RawObject(msgspec.Struct, frozen=True):
     Attributes:
         record: Its JSON and where it is.
         kind: Its kind; "" where ``fault`` says why that is not known.
-        type: What it is decoded as; None for a kind that is not read.
+        type: The type it is decoded to; None for a kind that is not read.
         fault: Why it is not an object at all.
         is_kubernetes: Whether it is meant as an object of Kubernetes.
     """
@@ -204,12 +205,12 @@ class _Reader(msgspec.Struct, frozen=True):
 
 
 def empty(file: File) -> SourceError:
-    """Return what is wrong with a file that is named and blank."""
+    """Return the error of a file that is named and blank."""
     return SourceError(f"{file.source}: empty, so there is nothing to check (did the command that wrote it fail?)")
 
 
 def without_objects(paths: Sequence[str]) -> SourceError:
-    """Return what is wrong with directories that hold no object of Kubernetes."""
+    """Return the error of directories that hold no object of Kubernetes."""
     return SourceError(f"error reading [{' '.join(paths)}]: there are no Kubernetes objects in any file")
 
 
@@ -260,19 +261,19 @@ def _listed(listing: Listing) -> Iterator[RawObject | SourceError]:
 
 
 def _no_list(record: Record, *, is_kubernetes: bool) -> Iterator[RawObject]:
-    """Yield what is wrong with what passed for a list; ``record`` is the document without its items."""
+    """Yield the fault of a document with items that is not a list; ``record`` is the document without its items."""
     for member in members(record):
         fault = member.fault or MalformedFieldError(("kind",), "is not a list, but has items")
         yield msgspec.structs.replace(member, fault=fault, is_kubernetes=is_kubernetes)
 
 
 def members(record: Record, default: Header = NOTHING) -> Iterator[RawObject]:
-    """Yield the object of a record, or those of a list, whose items may leave out what ``default`` says."""
+    """Yield the object of a record, or those of a list, whose items may leave out the header ``default``."""
     yield from _of(record, _header(record), default)
 
 
 def _header(record: Record) -> Header | RawObject:
-    """Return what tells what a record is, or why it is nothing."""
+    """Return the header of a record, or its fault."""
     try:
         return json_objects.decode(record.raw, Header)
     except _FAULTS as error:
@@ -280,7 +281,7 @@ def _header(record: Record) -> Header | RawObject:
 
 
 def _faulty(record: Record, fault: Exception) -> RawObject:
-    """Return what is not an object; an item of a list is meant as one whatever it is."""
+    """Return a record that is not an object; an item of a list is always meant as one."""
     is_kubernetes = bool(record.path) or kinds.is_meant_as_object(record.raw)
     return RawObject(record, fault=fault, is_kubernetes=is_kubernetes)
 
@@ -307,7 +308,7 @@ def _of(record: Record, header: Header | RawObject, default: Header) -> Iterator
 
 
 def load(member: RawObject, source: str, namespace: str) -> Loaded:
-    """Decode a member whose type is known, or say why it is none.
+    """Decode a member whose type is known, or raise its fault.
 
     Args:
         member: The member of a file.
@@ -340,10 +341,9 @@ def load(member: RawObject, source: str, namespace: str) -> Loaded:
 
 
 def _with_text(loaded: Loaded, raw: bytes) -> Loaded:
-    """Add to a manifest what is known by its text alone."""
+    """Add to a manifest its digest and the fields that the API does not have."""
     try:
-        # Unlike msgspec it takes what no field can hold, in fields that are not read.
-        written = json.loads(raw, parse_int=float)
+        written = _loosely(raw)
         digest = hash(json.dumps(written, sort_keys=True))
     except RecursionError as error:
         raise MalformedFieldError((), "nested too deeply") from error
@@ -354,8 +354,13 @@ def _with_text(loaded: Loaded, raw: bytes) -> Loaded:
     return msgspec.structs.replace(loaded, digest=digest, unknown_fields=fields)
 
 
+def _loosely(raw: bytes) -> Any:
+    """Return JSON values; unlike msgspec it takes numbers that no field can hold, in fields that are not read."""
+    return _LOOSE.decode(raw.decode(errors="surrogatepass"))
+
+
 def _with_digest(loaded: Loaded) -> Loaded:
-    """Add to a stored object what two captures of it have in common, with managedFields or without."""
+    """Add to a stored object its digest, which two captures share, with managedFields or without."""
     stored = loaded.object
     if stored.metadata.managed_fields:
         stored = msgspec.structs.replace(stored, metadata=msgspec.structs.replace(stored.metadata, managed_fields=()))
@@ -413,10 +418,9 @@ def _items(header: Header, kind: str) -> list[msgspec.Raw] | None:
 
 
 def _subject(raw: Json, namespace: str) -> str:
-    """Name an object that cannot be decoded by what can be read of it, or return ""."""
+    """Name an object that cannot be decoded by its readable fields, or return ""."""
     try:
-        # Unlike msgspec it takes numbers that nothing can hold.
-        manifest = json.loads(bytes(raw), parse_int=float)
+        manifest = _loosely(bytes(raw))
     except (ValueError, RecursionError):
         return ""
     kind = manifest.get("kind") if isinstance(manifest, dict) else None

@@ -1,6 +1,6 @@
-"""Positions: where the fields of manifests are written, which is found by reading their files again.
+"""Positions: where the fields of manifests are written, for which their files are read again.
 
-So nobody pays for it who does not ask, and a file of which nobody asks is read once.
+So only output that has positions takes the time.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def fields(written: Iterable[Field]) -> dict[Field, Position]:
 
 
 def _records(source: str, beginnings: Iterable[_Beginning]) -> Iterator[tuple[_Beginning, Record]]:
-    """Yield the objects of a file that stand where they stood before, as far as it can be read."""
+    """Yield the objects of a file that are on the same line as before, as far as it can be read."""
     left = set(beginnings)
     lines = frozenset(line for _, line in left)
     try:
@@ -69,7 +69,7 @@ def _records(source: str, beginnings: Iterable[_Beginning]) -> Iterator[tuple[_B
             if not left:
                 return
     except SourceError:
-        # It was read a moment ago, and told then what is wrong with it.
+        # The first reading of the file has reported its errors.
         return
 
 

@@ -1,4 +1,4 @@
-"""The configuration file of a kube-scheduler: what each of its schedulers makes of spread constraints."""
+"""The configuration file of a kube-scheduler: how each of its schedulers treats spread constraints."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _NULL: Final = b"null"
 
 
 class ConfigReading(msgspec.Struct, frozen=True):
-    """What a configuration file says.
+    """The content of a configuration file.
 
     Attributes:
-        profiles: Maps the name of each scheduler to what it makes of spread constraints; empty where anything is wrong.
+        profiles: Maps the name of each scheduler to its treatment of spread constraints; empty after an error.
         errors: Everything that is wrong, by line; each names its line and field.
     """
 
@@ -49,7 +49,7 @@ def read(path: str, stdin: BinaryIO) -> ConfigReading:
 
     Args:
         path: A file, or ``-``.
-        stdin: What ``-`` stands for.
+        stdin: The stream that ``-`` names.
     """
     source = inputs.source_name(path)
     try:
@@ -67,7 +67,7 @@ def read(path: str, stdin: BinaryIO) -> ConfigReading:
 
 
 class _Reader(msgspec.Struct, frozen=True):
-    """Reads one document; faults are kept, and what they leave is read on."""
+    """Reads one document; faults are collected, and the other fields are read."""
 
     record: Record
     source: str
@@ -78,7 +78,7 @@ class _Reader(msgspec.Struct, frozen=True):
         config = self._decode(msgspec.Raw(bytes(self.record.raw)), KubeSchedulerConfiguration, ())
         if config is None or not self._is_configuration(config):
             return {}
-        # Without any there is one, of which everything is the default.
+        # Without profiles there is one with all defaults.
         written = [
             self._decode(raw, KubeSchedulerProfile, ("profiles", index)) for index, raw in enumerate(config.profiles)
         ] or [KubeSchedulerProfile()]
