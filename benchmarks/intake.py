@@ -10,7 +10,6 @@ import argparse
 import io
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tarfile
@@ -19,6 +18,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import cycle
 from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
@@ -30,6 +30,8 @@ from kubectl_spread.sources.apiserver.resources import NODES, PODS, WORKLOADS
 NOW: Final = "this commit"
 _PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 _VERSION: Final = json.dumps({"major": "1", "minor": "37", "gitVersion": "v1.37.1"}).encode()
+_CHUNKS: Final = (2048, 10_400)
+"""An API server sends the beginning of each pod in a chunk, and the rest of it in another."""
 _ROOT: Final = Path(__file__).parents[1]
 
 
@@ -53,9 +55,16 @@ class _Handler(BaseHTTPRequestHandler):
     def _send(self, status: int, content_type: str, body: bytes) -> None:
         self.send_response(status)
         self.send_header("Content-Type", content_type)
-        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        self.wfile.write(body)
+        at = 0
+        for size in cycle(_CHUNKS):
+            # An empty chunk is the end.
+            part = body[at : at + size]
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(part), part))
+            at += size
+            if not part:
+                return
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
@@ -98,35 +107,24 @@ def python(root: Path, *arguments: str) -> list[str]:
     return ["env", f"PYTHONPATH={root}", sys.executable, "-P", *arguments]
 
 
-def phases(root: Path, environment: Mapping[str, str], rounds: int) -> dict[str, float]:
-    """Return the median seconds of each phase of a check, processor time of its main thread alone."""
-    runs = []
-    for _ in range(rounds):
-        command = python(root, str(Path(__file__).with_name("phases.py")), "--processor", "check", "-A")
-        done = subprocess.run(command, env=dict(environment), check=False, capture_output=True, text=True)
-        runs.append(json.loads(done.stderr.splitlines()[-1]))
-    return {name: statistics.median(run[name] for run in runs) for name in runs[0]}
-
-
 def main() -> None:
     """Compare commits at each size."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pods", default="10000,30000", help="sizes")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--against", action="append", default=[], metavar="COMMIT")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
-        roots = {commit: checkout(commit, Path(directory, commit)) for commit in asked.against} | {NOW: _ROOT}
-        for pods in map(int, asked.pods.split(",")):
+        roots = {commit: checkout(commit, Path(directory, commit)) for commit in arguments.against} | {NOW: _ROOT}
+        for pods in map(int, arguments.pods.split(",")):
             with serving(Clones(pods), Path(directory)) as kubeconfig:
-                environment = {**os.environ, "KUBECONFIG": str(kubeconfig), "KUBECTL_SPREAD_PHASES": "processor"}
+                # As installed: with the modules compiled.
+                compiled = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": directory}
+                environment = {**os.environ, **compiled, "KUBECONFIG": str(kubeconfig)}
                 commands = {name: python(root, "-m", "kubectl_spread", "check", "-A") for name, root in roots.items()}
                 base = next(iter(commands))
                 print(f"\n{pods:,} pods\n")
-                print("\n".join(table(medians(commands, environment, asked.rounds, base), base)), flush=True)
-                for name, root in roots.items():
-                    seconds = phases(root, environment, asked.rounds)
-                    print(name, {phase: f"{value / pods * 1e6:.1f} us" for phase, value in seconds.items()}, flush=True)
+                print("\n".join(table(medians(commands, environment, arguments.rounds, base), base)), flush=True)
 
 
 if __name__ == "__main__":

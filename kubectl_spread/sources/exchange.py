@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _CHUNK: Final = 16 << 10
 """The most bytes that are read at a time; the beginning of a body is passed on after so many."""
+_LARGE: Final = 256 << 10
+"""The size of the parts of a body whose parts nobody waits for."""
 _MOST_INFORMATIONAL: Final = 5
 """The most informational responses before a response. Source: go 1.24 net/http/transport.go, max1xxResponses."""
 _INFORMATIONAL: Final = range(100, 200)
@@ -92,19 +94,22 @@ def keep(manager: urllib3.PoolManager) -> None:
     manager.pool_classes_by_scheme = {scheme: _keeping(pool) for scheme, pool in pools.items()}
 
 
-def parts(response: Any, what: str, advice: str) -> Iterator[bytes]:
+def parts(response: Any, what: str, advice: str, *, large: bool = False) -> Iterator[bytes]:
     """Yield the decompressed body of a response as it arrives, unless it is a compression bomb.
 
     Args:
         response: A response of urllib3.
         what: The requested object, as errors name it.
         advice: The advice to users whose body is really so large.
+        large: Whether to wait for large parts after the first one, because each part takes the same time.
 
     Raises:
         TooLargeError: The decompressed body is unreasonably large.
     """
     size = 0
-    for part in iter(lambda: response.read1(_CHUNK), b""):
+    # A small compressed part may become a large one.
+    waits = large and "Content-Encoding" not in response.headers
+    while part := response.read(_LARGE, decode_content=False) if waits and size else response.read1(_CHUNK):
         size += len(part)
         memory.check_ratio(what, response.tell(), size, advice)
         yield part

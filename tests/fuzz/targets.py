@@ -22,15 +22,15 @@ from kubectl_spread.cli.output import safe
 from kubectl_spread.errors import SourceError
 from kubectl_spread.explain.explanation import explain
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.api.types import Node, Pod
+from kubectl_spread.kube.api.sparse import SparsePod
+from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.api.workloads import WorkloadObject
 from kubectl_spread.kube.features import behaviour, gates
 from kubectl_spread.render import explanation, structured, table
 from kubectl_spread.render.terminal import Terminal
 from kubectl_spread.sources.apiserver import responses
-from kubectl_spread.sources.apiserver.resources import NODES, PODS, WORKLOADS
+from kubectl_spread.sources.apiserver.resources import NODES, SPARSE_PODS, WORKLOADS
 from kubectl_spread.sources.apiserver.transport import Response
-from kubectl_spread.sources.decode.protobuf import Decoder
 from tests.audits import reported
 from tests.fuzz import corpus, exchanges, logins, mutation, wire
 from tests.fuzz.outcome import Outcome
@@ -54,7 +54,7 @@ _EXPLANATIONS: Final = (("explain",), ("explain", "-o", "json"), ("explain", "-o
 _KINDS: Final = ("pod", "deploy", "rs", "sts", "job")
 _LIST: Final = '{"kind": "List", "apiVersion": "v1",\n"items": ['
 _SERVED: Final = behaviour(37, gates(37, {}))
-_RESOURCES: Final[Mapping[str, Any]] = {resource.plural: resource for resource in (PODS, NODES, *WORKLOADS)}
+_RESOURCES: Final[Mapping[str, Any]] = {resource.plural: resource for resource in (SPARSE_PODS, NODES, *WORKLOADS)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +100,10 @@ def page(body: bytes, _chance: random.Random) -> Outcome:
 
 def _add(snapshot: Snapshot, resource: Any, body: bytes) -> None:
     answer = Response(200, "application/vnd.kubernetes.protobuf", body)
-    for actual in responses.page(answer, Decoder(resource.type), resource):
+    for actual in responses.page(answer, responses.list_decoder(resource.type), resource):
         match actual:
-            case Pod():
-                snapshot.add_pod(actual)
+            case SparsePod():
+                snapshot.add_sparse(actual)
             case Node():
                 snapshot.add_node(actual)
             case WorkloadObject():

@@ -240,7 +240,7 @@ def _body(response: Any, path: str, begun: Callable[[bytes], None]) -> tuple[byt
     """Read the body to its end; return it with its claim of memory."""
     body, claim = bytearray(), memory.RUN.claim(path, _SMALLER_PAGES)
     try:
-        for part in exchange.parts(response, path, _PLAIN):
+        for part in exchange.parts(response, path, _PLAIN, large=True):
             if not body and response.status == HTTPStatus.OK:
                 begun(part)
             claim.grow(len(part))
