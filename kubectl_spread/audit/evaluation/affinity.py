@@ -1,4 +1,4 @@
-"""Affinity: which nodes do required pod affinity and anti-affinity leave to a pod, as far as that is known?"""
+"""Affinity: which nodes do required pod affinity and anti-affinity leave to a pod?"""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def wants_namespaces(shapes: Iterable[PodClass], snapshot: Snapshot) -> bool:
 
 
 class AffinityFilter:
-    """The filter of pod affinity over all nodes; found once for each class of pods."""
+    """The filter of pod affinity over all nodes, computed once for each class of pods."""
 
     def __init__(self, snapshot: Snapshot, nodes: NodeSets, behaviour: Behaviour) -> None:
         """Take the bound pods of ``snapshot`` as those that are on ``nodes``."""
@@ -103,7 +103,7 @@ def _selects(terms: Iterable[Term]) -> bool:
 
 
 def _selected(terms: Sequence[Term], snapshot: Snapshot, gone: PodRecord | None) -> Iterator[Pod]:
-    """Yield a pod for each distinct set of labels that a term selects, in each namespace and on each node with one."""
+    """Yield a pod for each distinct set of labels that a term selects, in each namespace and on each of its nodes."""
     if not terms:
         return
     for terminating in (False, True):

@@ -12,7 +12,7 @@ from kubectl_spread.kube.features import Behaviour
 
 
 class Comparison:
-    """The same snapshot by another behaviour; every answer is worked out once, when it is asked for."""
+    """The same snapshot by another behaviour; every answer is computed once, at first use."""
 
     def __init__(self, behaviour: Behaviour, views: Evaluator, templates: Iterable[Template]) -> None:
         """Compare with ``behaviour``, by which ``views`` count."""

@@ -37,7 +37,7 @@ class Counted:
         self._remembered: dict[object, Any] = {}
 
     def remember(self, question: object, answer: Callable[[], _T]) -> _T:
-        """Return the answer to a question about the count, which is worked out once."""
+        """Return the answer to a question about the count, which is computed once."""
         if question not in self._remembered:
             self._remembered[question] = answer()
         return cast("_T", self._remembered[question])
@@ -109,7 +109,7 @@ class CountedPods:
 
 
 def _siblings_key(workload: ObjectRef) -> ObjectRef:
-    """Return the key under which a workload's pods are kept: all bare pods of a namespace share one."""
+    """Return the key of a workload's pods, which all bare pods of a namespace share."""
     return ObjectRef(workload.namespace, _BARE, "") if workload.kind == _BARE else workload
 
 

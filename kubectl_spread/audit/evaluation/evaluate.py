@@ -66,7 +66,7 @@ class EvaluatedConstraint(msgspec.Struct, eq=False):
 
     @property
     def representative(self) -> PodRecord:
-        """The pod whose selectors are shown: of the worst verdict, the first by name."""
+        """The pod whose selectors the report has: the first by name of those with the worst verdict."""
         worst = min(self.members, key=_member_order, default=None)
         return self.pods[0] if worst is None else worst.pod
 
@@ -98,8 +98,8 @@ class EvaluatedGroup(msgspec.Struct, eq=False):
 class Audit(msgspec.Struct, frozen=True, eq=False):
     """What is true about the evaluated pods: rows and groups in the report's order, and what they were held against.
 
-    ``pods`` are those that were asked for, of so many ``workloads``; ``everyone`` are all pods in scope, whatever was
-    named. Manifests are as they would be stored. ``comparison`` is with another Kubernetes, where that is asked for.
+    ``pods`` are the requested pods, which belong to so many ``workloads``; ``everyone`` are all pods in scope.
+    Manifests are as they would be stored. ``comparison`` is with another Kubernetes, if the user requested that.
     """
 
     rows: tuple[EvaluatedConstraint, ...]
@@ -125,7 +125,7 @@ def evaluate(snapshot: Snapshot, context: ServerFacts, *, nodes: str) -> Audit:
 
     Args:
         snapshot: The pods, nodes and owners that were read.
-        context: What is known about the servers.
+        context: The facts about the servers.
         nodes: ``listed``, ``inferred`` (from the pods' own zone labels) or ``none``.
     """
     everyone = admitted(snapshot.pods, context.behaviour)
@@ -135,14 +135,16 @@ def evaluate(snapshot: Snapshot, context: ServerFacts, *, nodes: str) -> Audit:
     judged: list[PodRecord] = []
     workloads: set[ObjectRef] = set()
     revisions = Revisions(snapshot)
-    known: dict[int, _Keys] = {}
+    keys_of_views: dict[int, _Keys] = {}
     for workload, shape, pods in _alike(snapshot, everyone):
         judged += pods
         workloads.add(workload)
         revisions.add(workload, pods)
         view = views.of(shape)
         # Views that differ in their shapes alone share what they hold.
-        keys = known.get(id(view.effective)) or known.setdefault(id(view.effective), _keys(view))
+        keys = keys_of_views.get(id(view.effective))
+        if keys is None:
+            keys = keys_of_views[id(view.effective)] = _keys(view)
         verdicts = [view.verdicts if view.settled else views.verdicts(pod) for pod in pods]
         for row_key in keys.rows:
             key = (workload, row_key)
@@ -155,7 +157,7 @@ def evaluate(snapshot: Snapshot, context: ServerFacts, *, nodes: str) -> Audit:
             group.pods += pods
     for pods in (*(row.pods for row in rows.values()), *(group.pods for group in groups.values())):
         pods.sort(key=lambda pod: pod.name)
-    templates = _asked_templates(snapshot)
+    templates = _requested_templates(snapshot)
     upgrade = context.inquiry.upgrade
     return Audit(
         rows=tuple(sorted(rows.values(), key=_row_order)),
@@ -178,36 +180,36 @@ def evaluate(snapshot: Snapshot, context: ServerFacts, *, nodes: str) -> Audit:
 
 
 def _alike(snapshot: Snapshot, everyone: Iterable[PodRecord]) -> Iterator[tuple[ObjectRef, PodClass, list[PodRecord]]]:
-    """Yield the pods that are asked for by workload and shape; a pod without owner is its own workload."""
+    """Yield the requested pods by workload and class; a pod without owner is its own workload."""
     by_shape: dict[PodClass, list[PodRecord]] = {}
     for pod in everyone:
         by_shape.setdefault(pod.shape, []).append(pod)
     for pods in by_shape.values():
         owners = [owner.ref for owner in snapshot.owner_chain(pods[0])]
-        asked = [pod for pod in pods if _asked_for(pod, owners, snapshot.scope.targets)]
-        if asked and owners:
-            yield owners[-1], asked[0].shape, asked
+        requested = [pod for pod in pods if _is_requested(pod, owners, snapshot.scope.targets)]
+        if requested and owners:
+            yield owners[-1], requested[0].shape, requested
         else:
-            yield from ((pod.ref, pod.shape, [pod]) for pod in asked)
+            yield from ((pod.ref, pod.shape, [pod]) for pod in requested)
 
 
-def _asked_templates(snapshot: Snapshot) -> tuple[Template, ...]:
-    """Return the templates that are asked for, by their own or an owner's name, under the root owner of their pods."""
+def _requested_templates(snapshot: Snapshot) -> tuple[Template, ...]:
+    """Return the templates that are requested by their own or an owner's name, under the root owner of their pods."""
     targets = snapshot.scope.targets
-    asked = [
+    templates = [
         msgspec.structs.replace(template, workload=snapshot.root(template))
         for template in snapshot.templates
         if not targets or any(target.includes(ref) for target in targets for ref in _names(template, snapshot))
     ]
-    return tuple(sorted(asked, key=lambda template: template.workload))
+    return tuple(sorted(templates, key=lambda template: template.workload))
 
 
 def _names(template: Template, snapshot: Snapshot) -> tuple[ObjectRef, ...]:
-    """Return the objects by which a template may be asked for."""
+    """Return the objects whose names request a template."""
     return (template.workload, *(owner.ref for owner in snapshot.template_owners(template)))
 
 
-def _asked_for(pod: PodRecord, owners: Sequence[ObjectRef], targets: Sequence[Target]) -> bool:
+def _is_requested(pod: PodRecord, owners: Sequence[ObjectRef], targets: Sequence[Target]) -> bool:
     return not targets or any(target.includes(ref) for target in targets for ref in (pod.ref, *owners))
 
 

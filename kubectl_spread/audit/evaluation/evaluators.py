@@ -1,4 +1,4 @@
-"""Views: what is true about the pods of one shape, worked out once for all of them."""
+"""Evaluators: the verdicts and counts of each class of pods, computed once for all of its pods."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SETTLED: Final = frozenset(Verdict) - {
 
 
 class ClassEvaluation(msgspec.Struct, frozen=True, dict=True):
-    """What is true about every pod of a shape.
+    """The verdicts and counts of every pod of a class.
 
     ``effective`` holds one selector a clause; ``spreads`` one count a clause, None for affinity terms
     and wherever placement is not evaluated. ``node_answer`` is the Filter's over all hard constraints.
@@ -52,19 +52,19 @@ class ClassEvaluation(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def settled(self) -> bool:
         """Whether the verdicts need nothing that differs between the shape's pods."""
-        return all(found.verdict in _SETTLED for keys in self.verdicts for found in keys)
+        return all(key.verdict in _SETTLED for keys in self.verdicts for key in keys)
 
 
 class Evaluator:
-    """Makes views of shapes from one snapshot."""
+    """Evaluates classes of pods of one snapshot."""
 
     def __init__(self, snapshot: Snapshot, context: ServerFacts, *, nodes: str) -> None:
         """Evaluate by ``context``; ``nodes`` is ``listed``, ``inferred`` or ``none``."""
         self._snapshot = snapshot
         self._context = context
         self._mode = nodes
-        found = snapshot.nodes if nodes == "listed" else inferred_nodes(snapshot)
-        self.node_sets = NodeSets(found, context.behaviour)
+        counted_nodes = snapshot.nodes if nodes == "listed" else inferred_nodes(snapshot)
+        self.node_sets = NodeSets(counted_nodes, context.behaviour)
         self._census = Census(snapshot, self.node_sets, context.behaviour)
         self._views: dict[PodClass, ClassEvaluation] = {}
         self._alike: dict[object, ClassEvaluation] = {}
@@ -134,8 +134,8 @@ class Evaluator:
 
     def _worked_out(self, shape: PodClass) -> ClassEvaluation:
         context = self._context
-        found = judge(shape.clauses, shape.splits, shape.labels, bound=shape.bound, context=context)
-        verdicts = self._verdicts.setdefault(found, found)
+        verdicts = judge(shape.clauses, shape.splits, shape.labels, bound=shape.bound, context=context)
+        verdicts = self._verdicts.setdefault(verdicts, verdicts)
         effective = tuple(
             _effective(clause, keys, shape, context.behaviour)
             for clause, keys in zip(shape.clauses, verdicts, strict=True)
@@ -162,14 +162,14 @@ class Evaluator:
         ]
         if not constraints:
             return silent, None
-        found = self._census.spreads(shape.namespace, shape.labels, constraints, shape.placement)
+        spreads = self._census.spreads(shape.namespace, shape.labels, constraints, shape.placement)
         unread = [clause for clause in shape.clauses if clause.spread and clause.parse_error]
         answers = profile.filters and not any(clause.required for clause in unread)
-        answer = podtopologyspread.filter_nodes(found, self.node_sets) if answers else None
+        answer = podtopologyspread.filter_nodes(spreads, self.node_sets) if answers else None
         counted = tuple(
-            None if clause in unread else spread for clause, spread in zip(shape.clauses, found, strict=False)
+            None if clause in unread else spread for clause, spread in zip(shape.clauses, spreads, strict=False)
         )
-        return _heeded((*counted, *silent[len(found) :]), profile), answer
+        return _heeded((*counted, *silent[len(spreads) :]), profile), answer
 
     def _place_by_pods(self, shape: PodClass, effective: Sequence[LabelSelector | None]) -> tuple[Spread | None, ...]:
         """Count zones and regions as the pods' own labels show them; where nodes could be excluded, not at all."""
@@ -218,11 +218,11 @@ def inferred_nodes(snapshot: Snapshot) -> list[Node]:
     labels: dict[str, dict[str, str]] = {}
     for population in snapshot.populations().values():
         for pod_labels, per_node in population:
-            shown = {key: pod_labels[key] for key in BINDING_KEYS if key in pod_labels}
+            domains = {key: pod_labels[key] for key in BINDING_KEYS if key in pod_labels}
             for node in per_node:
-                known = labels.setdefault(node, {})
-                known.update({key: min(value, known.get(key, value)) for key, value in shown.items()})
-    return [Node(metadata=ObjectMeta(name=name, labels=found)) for name, found in labels.items()]
+                of_node = labels.setdefault(node, {})
+                of_node.update({key: min(value, of_node.get(key, value)) for key, value in domains.items()})
+    return [Node(metadata=ObjectMeta(name=name, labels=of_node)) for name, of_node in labels.items()]
 
 
 def _written_at_binding(clause: TopologyTerm, key: str, shape: PodClass) -> bool:
@@ -235,13 +235,13 @@ def _written_at_binding(clause: TopologyTerm, key: str, shape: PodClass) -> bool
 def _effective(
     clause: TopologyTerm, keys: Sequence[KeyVerdict], shape: PodClass, behaviour: Behaviour
 ) -> LabelSelector | None:
-    """Return the selector that the scheduler works with; of an affinity term that is the stored one."""
+    """Return the selector that the scheduler works with; for an affinity term, the stored selector."""
     if not clause.spread:
         return clause.selector
-    at_binding = {found.key for found in keys if found.verdict is Verdict.BIND_LABEL}
+    at_binding = {key.key for key in keys if key.verdict is Verdict.BIND_LABEL}
     added = clause.match_label_keys if behaviour.scheduler_adds_match_label_keys else ()
-    found = podtopologyspread.effective_selector(
+    effective = podtopologyspread.effective_selector(
         clause.selector, [key for key in added if key not in at_binding], shape.labels
     )
-    # Of two alike one is enough to keep.
-    return clause.selector if found == clause.selector else found
+    # Equal selectors share one object, which saves memory.
+    return clause.selector if effective == clause.selector else effective

@@ -1,4 +1,4 @@
-"""Obstacles: what keeps a pod from a node before spread is asked, in the order of the scheduler's filters."""
+"""Obstacles: what keeps a pod from a node before its constraints decide, in the order of the scheduler's filters."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class ObstacleKind(StrEnum):
 
 
 class Obstacle(msgspec.Struct, frozen=True):
-    """Why one node will not take a pod: the cause, and in words what exactly."""
+    """Why one node does not take a pod: the cause, and the details in words."""
 
     cause: ObstacleKind
     text: str
 
 
 class Obstacles:
-    """What keeps the pods of each shape from each node; found once a shape and node."""
+    """What keeps the pods of each class from each node, computed once for each pair."""
 
     def __init__(self, nodes: NodeSets, room: NodeCapacity, behaviour: Behaviour) -> None:
         """Evaluate ``nodes``, with ``room`` for resources."""
@@ -50,12 +50,12 @@ class Obstacles:
 
     def kind(self, shape: PodClass) -> PodClass:
         """Return the first shape that was met of those that nodes cannot tell from ``shape``."""
-        known = self._kinds.get(shape)
-        if known is None:
-            asked = None if shape.requests is None else frozenset(shape.requests.items())
-            key = (id(self._nodes.usable(shape.placement)), asked)
-            known = self._kinds[shape] = self._representatives.setdefault(key, shape)
-        return known
+        representative = self._kinds.get(shape)
+        if representative is None:
+            requests = None if shape.requests is None else frozenset(shape.requests.items())
+            key = (id(self._nodes.usable(shape.placement)), requests)
+            representative = self._kinds[shape] = self._representatives.setdefault(key, shape)
+        return representative
 
     def of(self, shape: PodClass, node: str) -> Obstacle | None:
         """Return the first thing that keeps a pod of ``shape`` from a node, or None."""
