@@ -491,6 +491,17 @@ def test_self_match_is_that_of_most_pods() -> None:
     assert row(audit(*objects[1:], *THREE)) == row(audit(*reversed(objects[1:]), *THREE))
 
 
+def test_a_finding_quotes_the_pod_that_is_first_by_name() -> None:
+    """Not the pod that was read first."""
+    objects = [
+        pod_json(f"w{index}", labels=labels, constraints=[constraint(selects=selector(WEB))], owner=OWNER)
+        for index, labels in enumerate(({"app": "lost"}, {"app": "other"}))
+    ]
+    for pods in (objects, objects[::-1]):
+        (finding,) = (each for each in as_json(audit(*pods))["findings"] if each["code"] == "SPR206")
+        assert finding["values"]["have"] == "app=lost"
+
+
 def test_pods_that_are_named_and_finished_are_not_missed() -> None:
     targets = (Target("Pod", "w1"), Target("Pod", "gone"), Target("Deployment", "web"), Target("Job", ""))
     done = audit(web("w1", phase="Succeeded"), web("w2"), scope=Scope(targets=targets))

@@ -180,17 +180,24 @@ def evaluate(snapshot: Snapshot, context: ServerFacts, *, nodes: str) -> Audit:
 
 
 def _alike(snapshot: Snapshot, everyone: Iterable[PodRecord]) -> Iterator[tuple[ObjectRef, PodClass, list[PodRecord]]]:
-    """Yield the requested pods by workload and class; a pod without owner is its own workload."""
+    """Yield the requested pods by workload and class; a pod without owner is its own workload.
+
+    The order of classes is that of their pods' first names, because findings quote the first class of a constraint.
+    """
     by_shape: dict[PodClass, list[PodRecord]] = {}
     for pod in everyone:
         by_shape.setdefault(pod.shape, []).append(pod)
-    for pods in by_shape.values():
+    for pods in sorted(by_shape.values(), key=_first_name):
         owners = [owner.ref for owner in snapshot.owner_chain(pods[0])]
         requested = [pod for pod in pods if _is_requested(pod, owners, snapshot.scope.targets)]
         if requested and owners:
             yield owners[-1], requested[0].shape, requested
         else:
             yield from ((pod.ref, pod.shape, [pod]) for pod in requested)
+
+
+def _first_name(pods: list[PodRecord]) -> tuple[str, str]:
+    return pods[0].shape.namespace, min(pod.name for pod in pods)
 
 
 def _requested_templates(snapshot: Snapshot) -> tuple[Template, ...]:
