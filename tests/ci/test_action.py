@@ -59,16 +59,16 @@ class Runner:
 
     def __call__(self, workspace: Path, variables: Mapping[str, str] | None = None, /, **inputs: str) -> Outcome:
         """Run what follows the installation, in a workspace; an underscore in an input's name is a hyphen."""
-        inputs = {f"inputs.{name}": definition.get("default", "") for name, definition in ACTION["inputs"].items()}
-        inputs |= {f"inputs.{name.replace('_', '-')}": value for name, value in inputs.items()}
+        context = {f"inputs.{name}": definition.get("default", "") for name, definition in ACTION["inputs"].items()}
+        context |= {f"inputs.{name.replace('_', '-')}": value for name, value in inputs.items()}
         for file in ("output", "summary"):
             (self._temp / file).write_text("", encoding="utf-8")
-        status, printed = self._script(self._step("Check"), inputs, workspace, variables)
+        status, printed = self._script(self._step("Check"), context, workspace, variables)
         assert status == 0, printed
         lines = (self._temp / "output").read_text(encoding="utf-8").splitlines()
         outputs = dict(line.split("=", 1) for line in lines)
-        inputs |= {f"steps.check.outputs.{name}": value for name, value in outputs.items()}
-        ended, _ = self._script(self._step("Result"), inputs, workspace, variables)
+        context |= {f"steps.check.outputs.{name}": value for name, value in outputs.items()}
+        ended, _ = self._script(self._step("Result"), context, workspace, variables)
         return Outcome(ended, printed, outputs, (self._temp / "summary").read_text(encoding="utf-8"))
 
     @staticmethod
@@ -77,10 +77,12 @@ class Runner:
         return actual
 
     def _script(
-        self, step: Any, inputs: Mapping[str, str], directory: Path, variables: Mapping[str, str] | None = None
+        self, step: Any, context: Mapping[str, str], directory: Path, variables: Mapping[str, str] | None = None
     ) -> tuple[int, str]:
-        inputs = {"steps.python.outputs.python-path": self._python, **inputs}
-        value = {name: EXPRESSION.sub(lambda match: inputs[match[1]], text) for name, text in step["env"].items()}
+        context = {"steps.python.outputs.python-path": self._python, **context}
+        environment = {
+            name: EXPRESSION.sub(lambda match: context[match[1]], text) for name, text in step["env"].items()
+        }
         of_runner = {
             "GITHUB_ACTION_PATH": str(self.action),
             "GITHUB_OUTPUT": str(self._temp / "output"),
@@ -90,7 +92,7 @@ class Runner:
         done = subprocess.run(
             ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", step["run"]],
             cwd=directory,
-            env={**os.environ, **of_runner, **value, **(variables or {})},
+            env={**os.environ, **of_runner, **environment, **(variables or {})},
             check=False,
             text=True,
             stdout=subprocess.PIPE,
