@@ -137,7 +137,7 @@ def test_formats(cluster: str, form: str, golden: Golden) -> None:
 
 
 def explained(evaluation: Audit, kind: str, name: str) -> str:
-    ref = ObjectRef(evaluation.pods[0].namespace, kind, name)
+    ref = ObjectRef(max(pod.namespace for pod in evaluation.pods), kind, name)
     return explanation.explain(explain(evaluation, reported(evaluation), ref), PIPE)
 
 
