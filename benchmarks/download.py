@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 from kubectl_spread.kube.api.types import Message
 from kubectl_spread.sources.apiserver.resources import NODES, PODS, WORKLOADS, Resource
-from kubectl_spread.sources.decode.protobuf import Decoder
+from kubectl_spread.sources.decode.protobuf.decoder import Decoder
 from tests.controlplane.client import ApiClient
 
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"

@@ -9,8 +9,8 @@ import pytest
 
 from kubectl_spread.errors import SourceError
 from kubectl_spread.sources.apiserver.resources import NODES, PODS, WORKLOADS, Resource
-from kubectl_spread.sources.decode.distinct import Distinct
-from kubectl_spread.sources.decode.envelope import MAGIC
+from kubectl_spread.sources.decode.protobuf.distinct import Distinct
+from kubectl_spread.sources.decode.protobuf.envelope import MAGIC
 from tests.builders import Json
 from tests.fuzz import wire
 from tests.sources.server import Reply, connect, listed, page, serve

@@ -10,11 +10,12 @@ import pytest
 
 from kubectl_spread.kube.api.types import Message, Pod
 from kubectl_spread.sources.apiserver.resources import NODES, PODS, WORKLOADS, Resource
-from kubectl_spread.sources.decode import envelope, json_objects
-from kubectl_spread.sources.decode.envelope import MAGIC
+from kubectl_spread.sources.decode import json_objects
 from kubectl_spread.sources.decode.json_objects import ListPage
 from kubectl_spread.sources.decode.page import Page
-from kubectl_spread.sources.decode.protobuf import Decoder
+from kubectl_spread.sources.decode.protobuf import envelope
+from kubectl_spread.sources.decode.protobuf.decoder import Decoder
+from kubectl_spread.sources.decode.protobuf.envelope import MAGIC
 
 RECORDED = Path(__file__).parent / "recorded"
 RESOURCES = [resource for resource in (PODS, NODES, *WORKLOADS) if (RECORDED / f"{resource.plural}.pb").exists()]

@@ -12,9 +12,9 @@ from kubectl_spread.errors import SourceError
 from kubectl_spread.kube.api.sparse import SparsePod
 from kubectl_spread.kube.api.types import Pod
 from kubectl_spread.sources.apiserver.resources import PODS
-from kubectl_spread.sources.decode.envelope import MAGIC
-from kubectl_spread.sources.decode.protobuf import Decoder
-from kubectl_spread.sources.decode.sparse_pods import SparsePods
+from kubectl_spread.sources.decode.protobuf.decoder import Decoder
+from kubectl_spread.sources.decode.protobuf.envelope import MAGIC
+from kubectl_spread.sources.decode.protobuf.sparse_pods import SparsePods
 from tests.fuzz import corpus
 from tests.fuzz.wire import Field, encode, parse
 

@@ -16,14 +16,7 @@ from typing import Final
 
 from kubectl_spread.kube.api.labelindex import LabelIndex, bitmap, numbers
 from kubectl_spread.kube.api.labels import Labels
-from kubectl_spread.kube.api.types import (
-    Affinity,
-    Node,
-    NodeSelectorRequirement,
-    NodeSelectorTerm,
-    Taint,
-    Toleration,
-)
+from kubectl_spread.kube.api.types import Affinity, Node, NodeSelectorRequirement, NodeSelectorTerm, Taint, Toleration
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler import nodeaffinity, taints
 

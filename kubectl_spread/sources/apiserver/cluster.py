@@ -19,9 +19,9 @@ from kubectl_spread.sources.apiserver.responses import ExpiredError
 from kubectl_spread.sources.apiserver.transport import Response, Transport
 from kubectl_spread.sources.auth import connection, credentials, durations
 from kubectl_spread.sources.auth.connection import ConnectionFlags
-from kubectl_spread.sources.decode import envelope
-from kubectl_spread.sources.decode.distinct import Distinct
 from kubectl_spread.sources.decode.page import Page
+from kubectl_spread.sources.decode.protobuf import envelope
+from kubectl_spread.sources.decode.protobuf.distinct import Distinct
 
 T = TypeVar("T", bound=Message)
 F = TypeVar("F")

@@ -16,12 +16,13 @@ from kubectl_spread.kube.api.types import Message, Pod, TypeMeta
 from kubectl_spread.sources.addresses import without_query
 from kubectl_spread.sources.apiserver.resources import Resource
 from kubectl_spread.sources.apiserver.transport import Response
-from kubectl_spread.sources.decode import envelope, json_objects
-from kubectl_spread.sources.decode.envelope import MAGIC
+from kubectl_spread.sources.decode import json_objects
 from kubectl_spread.sources.decode.json_objects import ListPage, MalformedFieldError
 from kubectl_spread.sources.decode.page import Page
-from kubectl_spread.sources.decode.protobuf import Decoder
-from kubectl_spread.sources.decode.sparse_pods import SparsePods
+from kubectl_spread.sources.decode.protobuf import envelope
+from kubectl_spread.sources.decode.protobuf.decoder import Decoder
+from kubectl_spread.sources.decode.protobuf.envelope import MAGIC
+from kubectl_spread.sources.decode.protobuf.sparse_pods import SparsePods
 
 T = TypeVar("T", bound=Message)
 

@@ -16,7 +16,7 @@ from kubectl_spread.sources.apiserver.responses import ExpiredError
 from kubectl_spread.sources.apiserver.transport import Response
 from kubectl_spread.sources.decode import json_objects
 from kubectl_spread.sources.decode.json_objects import MalformedFieldError
-from kubectl_spread.sources.decode.protobuf import Decoder
+from kubectl_spread.sources.decode.protobuf.decoder import Decoder
 
 T = TypeVar("T", bound=Object)
 

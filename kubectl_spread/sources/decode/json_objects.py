@@ -14,8 +14,8 @@ import msgspec
 from kubectl_spread.errors import SpreadError
 from kubectl_spread.kube.api.fieldpath import FieldPath, MapKey
 from kubectl_spread.kube.api.types import ListMeta, Message, Time, TypeMeta
-from kubectl_spread.sources.decode.declaration import Cardinality, DeclaredField, fields
 from kubectl_spread.sources.decode.page import Page
+from kubectl_spread.sources.decode.protobuf.declaration import Cardinality, DeclaredField, fields
 
 T = TypeVar("T", bound=Message)
 Path: TypeAlias = tuple[str | int, ...]

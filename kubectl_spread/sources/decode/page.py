@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 from kubectl_spread.kube.api.types import ListMeta, Message
-from kubectl_spread.sources.decode.distinct import Distinct
+from kubectl_spread.sources.decode.protobuf.distinct import Distinct
 
 T = TypeVar("T", bound=Message)
 U = TypeVar("U", bound=Message)

@@ -18,9 +18,10 @@ from kubectl_spread.kube.scheduler.configuration import (
     PodTopologySpreadArgs,
     Profile,
 )
-from kubectl_spread.sources.decode import declaration, documents, json_objects
+from kubectl_spread.sources.decode import documents, json_objects
 from kubectl_spread.sources.decode.json_objects import MalformedFieldError, Path
 from kubectl_spread.sources.decode.listing import Record
+from kubectl_spread.sources.decode.protobuf import declaration
 from kubectl_spread.sources.files import inputs
 
 T = TypeVar("T", bound=Message)

@@ -11,7 +11,7 @@ import msgspec
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from kubectl_spread.kube.api.types import ListMeta, Message, ObjectMeta, TypeMeta
-from kubectl_spread.sources.decode.declaration import Cardinality, DeclaredField, fields
+from kubectl_spread.sources.decode.protobuf.declaration import Cardinality, DeclaredField, fields
 
 Classes: TypeAlias = Mapping[str, Any]
 """Maps the name of a message to its class."""

@@ -17,10 +17,10 @@ from google.protobuf.message import DecodeError as ProtobufError
 
 from kubectl_spread.errors import SourceError
 from kubectl_spread.kube.api.types import Message
-from kubectl_spread.sources.decode import descriptors, envelope, wiretypes
-from kubectl_spread.sources.decode.declaration import Cardinality, DeclaredField
-from kubectl_spread.sources.decode.descriptors import ONE, SCALARS, Classes, class_name, sent
 from kubectl_spread.sources.decode.page import Page
+from kubectl_spread.sources.decode.protobuf import descriptors, envelope, wiretypes
+from kubectl_spread.sources.decode.protobuf.declaration import Cardinality, DeclaredField
+from kubectl_spread.sources.decode.protobuf.descriptors import ONE, SCALARS, Classes, class_name, sent
 
 T = TypeVar("T", bound=Message)
 M = TypeVar("M", bound=Message)

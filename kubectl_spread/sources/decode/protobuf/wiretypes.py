@@ -16,9 +16,9 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 
 from kubectl_spread.errors import SourceError
 from kubectl_spread.kube.api.types import Message
-from kubectl_spread.sources.decode import descriptors
-from kubectl_spread.sources.decode.descriptors import MANY, Skipped
-from kubectl_spread.sources.decode.envelope import MALFORMED
+from kubectl_spread.sources.decode.protobuf import descriptors
+from kubectl_spread.sources.decode.protobuf.descriptors import MANY, Skipped
+from kubectl_spread.sources.decode.protobuf.envelope import MALFORMED
 
 _SAMPLES: Final = 16
 """The number of objects of a list that are searched for undeclared fields."""

@@ -16,9 +16,9 @@ from msgspec.structs import replace
 from kubectl_spread.kube.api.sparse import SparsePod
 from kubectl_spread.kube.api.types import ObjectMeta, Pod, PodSpec, PodStatus
 from kubectl_spread.kube.scheduler import nodeaffinity
-from kubectl_spread.sources.decode import descriptors, envelope, wiretypes
 from kubectl_spread.sources.decode.page import Page
-from kubectl_spread.sources.decode.protobuf import Decoder, moment
+from kubectl_spread.sources.decode.protobuf import descriptors, envelope, wiretypes
+from kubectl_spread.sources.decode.protobuf.decoder import Decoder, moment
 
 READ_ANNOTATIONS: Final = ("kubectl-spread/ignore", "kubernetes.io/config.mirror")
 """The annotations that decide how a pod is evaluated; a pod that has one of them is decoded in full."""

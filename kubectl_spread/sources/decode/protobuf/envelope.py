@@ -10,7 +10,7 @@ from google.protobuf.message import DecodeError as ProtobufError
 from google.protobuf.proto import parse_length_prefixed
 
 from kubectl_spread.kube.api.types import ListMeta, TypeMeta
-from kubectl_spread.sources.decode import descriptors
+from kubectl_spread.sources.decode.protobuf import descriptors
 
 MAGIC: Final = b"k8s\x00"
 """The first bytes of a response in protobuf; a runtime.Unknown that holds the object follows."""
