@@ -16,7 +16,7 @@ from benchmarks.sidebyside import Run
 pytestmark = pytest.mark.growth
 
 _MOST: Final = 1.3
-_TRIES: Final = (1, 3)
+_TRIES: Final = (1, 3, 5)
 
 
 @pytest.fixture(scope="module")
