@@ -6,6 +6,7 @@ import atexit
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from types import FrameType
 from typing import Final, NoReturn
@@ -35,11 +36,24 @@ _SIGNALLED: Final = 128
 """Shells add the number of the signal to this, for the exit status."""
 
 
+_PAUSE: Final = 0.01
+"""Seconds after which a signal is sent again whose exception was lost."""
+
+
+class _SignalExit(SystemExit):
+    """The exit for a signal."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(_SIGNALLED + number)
+        self.number = number
+
+
 def exit_on_signals() -> None:
-    """Make signals end the program by ``sys.exit``, so that it removes temporary files and restores the terminal.
+    """Make signals end the program by ``SystemExit``, so that it removes temporary files and restores the terminal.
 
     A signal that is ignored, as nohup does with SIGHUP, stays ignored.
     """
+    sys.unraisablehook = _send_again
     for name in _ENDING:
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:
@@ -47,7 +61,30 @@ def exit_on_signals() -> None:
 
 
 def _end(number: int, _frame: FrameType | None) -> NoReturn:
-    sys.exit(_SIGNALLED + number)
+    raise _SignalExit(number)
+
+
+def _send_again(unraisable: sys.UnraisableHookArgs) -> None:
+    """Send a signal again if it came while an object was freed, where Python drops the exception."""
+    match unraisable.exc_value:
+        case _SignalExit(number=number):
+            pass
+        case KeyboardInterrupt():
+            number = signal.SIGINT
+        case _:
+            sys.__unraisablehook__(unraisable)
+            return
+    timer = threading.Timer(_PAUSE, _send, [number])
+    timer.daemon = True
+    timer.start()
+
+
+def _send(number: int) -> None:
+    if sys.platform == "win32":
+        signal.raise_signal(number)
+    else:
+        # Sent to the main thread, so that it ends a wait of this thread.
+        signal.pthread_kill(threading.main_thread().ident or 0, number)
 
 
 def keep(*objects: object) -> None:

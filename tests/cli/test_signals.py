@@ -37,6 +37,18 @@ urllib3.util.ssl_.SSLContext = Slow
 {MAIN}
 """
 """The key is in a file while OpenSSL reads it, on platforms without files in memory."""
+IN_A_FINALIZER: Final = """
+import os, signal, sys, time
+from kubectl_spread.cli import fast_exit
+class Freed:
+    def __del__(self):
+        os.kill(os.getpid(), int(sys.argv[1]))
+        time.sleep(0.1)
+fast_exit.exit_on_signals()
+Freed()
+time.sleep(60)
+"""
+"""The signal comes while an object is freed, where Python drops the exception."""
 SIGNALS: Final = [
     signal.Signals[name]
     for name in ("SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGALRM", "SIGUSR1", "SIGUSR2", "SIGXCPU", "SIGVTALRM")
@@ -187,3 +199,13 @@ def test_a_signal_that_is_ignored_stays_ignored(watched: Watched) -> None:
         process.send_signal(signal.SIGHUP)
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(1)
+
+
+@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: signal.Signals(number).name)
+def test_a_signal_that_comes_while_an_object_is_freed(number: signal.Signals) -> None:
+    command = [sys.executable, "-c", IN_A_FINALIZER, str(int(number))]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=30)
+    if number is signal.SIGINT:
+        assert done.stderr.endswith("KeyboardInterrupt\n")
+    else:
+        assert (done.returncode, done.stderr) == (128 + number, "")
