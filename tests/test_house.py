@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import kubectl_spread
@@ -115,3 +117,25 @@ def test_names_of_variables_name_the_value() -> None:
 def test_no_directory_is_crowded() -> None:
     numbers = Counter(path.parent.relative_to(ROOT).as_posix() for path in MODULES)
     assert {place for place, number in numbers.items() if number > MOST_MODULES} == set()
+
+
+def test_docstrings_name_exceptions_that_exist() -> None:
+    """Not a class that a rename has left to something that cannot be raised."""
+    named = {
+        (path.as_posix(), name)
+        for path, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+        for _, section in [(ast.get_docstring(node) or "").partition("Raises:")[::2]]
+        for name in re.findall(r"^    ([A-Z]\w+): ", section, re.MULTILINE)
+    }
+    assert len(named) > 50
+    ours = {
+        name: import_module(f"kubectl_spread.{'.'.join(path.with_suffix('').parts)}") for path, name in public_classes()
+    }
+    classes = {**vars(builtins), **{name: getattr(module, name) for name, module in ours.items()}}
+    assert {item for item in named if not _is_exception(classes.get(item[1]))} == set()
+
+
+def _is_exception(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, BaseException)

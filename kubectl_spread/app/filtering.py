@@ -22,9 +22,10 @@ from kubectl_spread.report import mergereport
 from kubectl_spread.sources.decode.json_objects import Path
 from kubectl_spread.sources.edit import chunks
 from kubectl_spread.sources.edit.chunks import GONE, Chunk
-from kubectl_spread.sources.files import inputs, manifests
+from kubectl_spread.sources.files import inputs, manifests, rawobjects
 from kubectl_spread.sources.files.inputs import File
-from kubectl_spread.sources.files.manifests import Loaded, RawObject
+from kubectl_spread.sources.files.manifests import Loaded
+from kubectl_spread.sources.files.rawobjects import RawObject
 from kubectl_spread.sources.files.repeats import Repeats
 
 Treatment: TypeAlias = Callable[[Pod, Behaviour], Outcome]
@@ -93,7 +94,7 @@ class FilterRun(msgspec.Struct):
         if chunk.fault is not None:
             self._fail(chunk.fault)
             return
-        members = list(manifests.members(chunk.record)) if chunk.record else []
+        members = list(rawobjects.members(chunk.record)) if chunk.record else []
         if members and not file.named and not members[0].is_kubernetes:
             self.passed_over += 1
             return

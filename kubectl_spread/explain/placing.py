@@ -104,8 +104,8 @@ def _unparsed(shape: PodClass, *, required: bool) -> tuple[str, str] | None:
     """
     for clause in shape.clauses:
         soft = clause.spread and not clause.required
-        heeded = not clause.spread or (shape.profile is not None and shape.profile.heeds(hard=clause.required))
-        if soft is not required and heeded and (error := clause.parse_error):
+        respected = not clause.spread or (shape.profile is not None and shape.profile.respects(hard=clause.required))
+        if soft is not required and respected and (error := clause.parse_error):
             where = f"{error[0]} of {clause.path.moved(POD_SPEC, FieldPath())} cannot be parsed"
             so = "the scheduler fails before it looks at a node" if required else "the scheduler fails to choose a node"
             return (_SPREAD if clause.spread else _POD_AFFINITY), f"{where}, so {so}"

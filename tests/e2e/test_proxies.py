@@ -94,7 +94,7 @@ def test_loopback_needs_no_proxy(both: Both, recorder: Recorder) -> None:
         assert passed.asked == []
 
 
-def test_other_variables_are_not_heeded(both: Both, recorder: Recorder) -> None:
+def test_other_variables_are_not_respected(both: Both, recorder: Recorder) -> None:
     """HTTP_PROXY is for plain HTTP, and ALL_PROXY is nobody's."""
     with through(recorder, "http") as passed:
         pair = both.ask(named(recorder), environment={"HTTP_PROXY": passed.url, "ALL_PROXY": passed.url})

@@ -17,8 +17,8 @@ from kubectl_spread.errors import SourceError
 from kubectl_spread.sources.decode import documents, json_documents, yaml_documents, yaml_stream
 from kubectl_spread.sources.decode.listing import Record
 from kubectl_spread.sources.decode.window import Window
-from kubectl_spread.sources.files import manifests
-from kubectl_spread.sources.files.manifests import RawObject
+from kubectl_spread.sources.files import rawobjects
+from kubectl_spread.sources.files.rawobjects import RawObject
 
 HERE = Path(__file__).parents[2]
 FILES = sorted(path for directory in ("tests", "examples", "docs") for path in (HERE / directory).rglob("*.y*ml"))
@@ -33,7 +33,7 @@ def streamed(body: bytes, size: int) -> list[RawObject | SourceError]:
     actual: list[RawObject | SourceError] = []
     try:
         for document in documents.read(Window(in_blocks(body, size), "f"), "f"):
-            actual += manifests.contents(document)
+            actual += rawobjects.contents(document)
     except SourceError as error:
         actual.append(error)
     return actual
@@ -46,11 +46,11 @@ def careful(body: bytes) -> list[RawObject | SourceError]:
         window = Window([body], "f")
         if json_documents.begins(window):
             for json_record in json_documents.records(window, "f"):
-                actual += manifests.contents(json_record)
+                actual += rawobjects.contents(json_record)
         rest, line = bytes(window.body[window.position :]), window.place_at(window.position).line
         for document in yaml_documents.documents(rest, "f", line):
             try:
-                actual += manifests.contents(yaml_documents.record(document))
+                actual += rawobjects.contents(yaml_documents.record(document))
             except SourceError as error:
                 actual.append(error)
     except SourceError as error:

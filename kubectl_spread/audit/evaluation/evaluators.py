@@ -151,7 +151,7 @@ class Evaluator:
         if self._mode == "none" or shape.pinned or profile is None:
             return silent, None
         if self._mode == "inferred":
-            return _heeded(self._place_by_pods(shape, effective), profile), None
+            return _respected(self._place_by_pods(shape, effective), profile), None
         behaviour = self._context.behaviour
         constraints = [
             podtopologyspread.working_constraint(
@@ -169,7 +169,7 @@ class Evaluator:
         counted = tuple(
             None if clause in unread else spread for clause, spread in zip(shape.clauses, spreads, strict=False)
         )
-        return _heeded((*counted, *silent[len(spreads) :]), profile), answer
+        return _respected((*counted, *silent[len(spreads) :]), profile), answer
 
     def _place_by_pods(self, shape: PodClass, effective: Sequence[LabelSelector | None]) -> tuple[Spread | None, ...]:
         """Count zones and regions as the pods' own labels show them; where nodes could be excluded, not at all."""
@@ -198,9 +198,9 @@ def _named(clauses: Iterable[TopologyTerm]) -> tuple[str, ...]:
     return tuple(keys)
 
 
-def _heeded(spreads: Iterable[Spread | None], profile: Profile) -> tuple[Spread | None, ...]:
+def _respected(spreads: Iterable[Spread | None], profile: Profile) -> tuple[Spread | None, ...]:
     """Return the counts of the constraints that a scheduler acts on; of the others nothing is claimed."""
-    return tuple(spread if spread and profile.heeds(hard=spread.constraint.hard) else None for spread in spreads)
+    return tuple(spread if spread and profile.respects(hard=spread.constraint.hard) else None for spread in spreads)
 
 
 def merged_selector(clause: TopologyTerm, shape: PodClass, authored: LabelSelector | None) -> LabelSelector | None:

@@ -67,7 +67,7 @@ def with_defaults(shape: PodClass, deduced: LabelSelector) -> PodClass:
     terms = tuple(
         _clause(index, default, selector)
         for index, default in enumerate(defaults)
-        if shape.profile is not None and shape.profile.heeds(hard=_is_hard(default))
+        if shape.profile is not None and shape.profile.respects(hard=_is_hard(default))
     )
     splits = tuple(SelectorParts(selector, {}, frozenset()) for _ in terms)
     return msgspec.structs.replace(shape, clauses=(*terms, *shape.clauses), splits=(*splits, *shape.splits))

@@ -127,7 +127,7 @@ class Profile(msgspec.Struct, frozen=True):
         """Whether spread constraints mean anything to it."""
         return self.filters or self.scores
 
-    def heeds(self, *, hard: bool) -> bool:
+    def respects(self, *, hard: bool) -> bool:
         """Tell whether it acts on constraints of this kind: filters by hard ones, scores by soft ones."""
         return self.filters if hard else self.scores
 

@@ -25,7 +25,7 @@ def _unparseable(subject: RuleInput) -> Iterator[Evidence]:
 def _fails(variant: TermVariant) -> bool:
     """Tell whether the pods are pending and their scheduler fails on the selector."""
     profile = None if variant.view is None else variant.view.shape.profile
-    used = profile is not None and (not variant.term.spread or profile.heeds(hard=variant.term.required))
+    used = profile is not None and (not variant.term.spread or profile.respects(hard=variant.term.required))
     return used and _pending(variant)
 
 

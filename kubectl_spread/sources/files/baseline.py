@@ -74,7 +74,7 @@ def _checked(report: _Report, api_version: str, kind: str) -> tuple[KnownFinding
     """Return the findings of a report that is one.
 
     Raises:
-        FieldError: A field is missing, or has a value that it cannot have.
+        MalformedFieldError: A field is missing, or has a value that it cannot have.
     """
     for name, value, expected in (("apiVersion", report.api_version, api_version), ("kind", report.kind, kind)):
         if value != expected:

@@ -80,7 +80,7 @@ def type_of(api_version: str, kind: str) -> type[Object] | None:
     """Return the type of an object; None for a kind that is not read.
 
     Raises:
-        FieldError: No such kind is in that group, and one that is read was meant.
+        MalformedFieldError: No such kind is in that group, and one that is read was meant.
     """
     type_ = _TYPES.get((_group(api_version), kind))
     if type_ is None and (fault := _misnamed(api_version, kind)):
@@ -92,7 +92,7 @@ def confirm_object(api_version: str, kind: str, raw: Json) -> None:
     """Do nothing for an object that the API stores.
 
     Raises:
-        FieldError: It is the API's answer to a request: an error, mostly, or objects without their specs.
+        MalformedFieldError: It is the API's answer to a request: an error, mostly, or objects without their specs.
     """
     if kind == _STATUS and _group(api_version) in _STATUS_GROUPS:
         raise MalformedFieldError((), _status_text(msgspec.json.decode(raw)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from typing import Any, BinaryIO, Final
 
 import msgspec
@@ -13,20 +13,19 @@ import msgspec
 from kubectl_spread.errors import DecodeError, Position, SourceError
 from kubectl_spread.kube.api.detail import DetailedPod
 from kubectl_spread.kube.api.fieldpath import POD_SPEC
-from kubectl_spread.kube.api.types import ListMeta, Namespace, Node, Pod
+from kubectl_spread.kube.api.types import Namespace, Node, Pod
 from kubectl_spread.kube.api.unknownfields import UnknownField, unknown_fields
 from kubectl_spread.kube.api.workloads import WorkloadObject, template_path
 from kubectl_spread.kube.scheduler.defaultconstraints import MapSelecting
 from kubectl_spread.sources import memory
 from kubectl_spread.sources.decode import documents, json_documents, json_objects
-from kubectl_spread.sources.decode.json_documents import JsonRecord
 from kubectl_spread.sources.decode.json_objects import Json, MalformedFieldError, Path
-from kubectl_spread.sources.decode.listing import ITEMS, LIST, NOTHING, Document, Header, Listing, Record, of_item
-from kubectl_spread.sources.decode.places import Place
+from kubectl_spread.sources.decode.listing import Record
 from kubectl_spread.sources.decode.window import Window
-from kubectl_spread.sources.files import inputs, kinds
+from kubectl_spread.sources.files import inputs, kinds, rawobjects
 from kubectl_spread.sources.files.inputs import File
 from kubectl_spread.sources.files.kinds import Object
+from kubectl_spread.sources.files.rawobjects import FAULTS, NOTED, RawObject
 from kubectl_spread.sources.memory import Claim, TooLargeError
 
 NAMESPACE: Final = "default"
@@ -36,17 +35,9 @@ NOT_KUBERNETES: Final = "notKubernetes"
 MALFORMED: Final = "malformed"
 UNREADABLE: Final = "unreadable"
 
-_FAULTS: Final = (MalformedFieldError, msgspec.DecodeError, UnicodeDecodeError)
-_LONGEST_PATH: Final = 32
-"""How many steps may lead to a list; each list around it is two."""
 _DECODED: Final = 20
 """How many times its size an object may take in memory: an empty constraint, three bytes, takes 64."""
-_NOTED: Final = 1 << 10
-"""Bytes that an error, or an item that waits for the kind of its list, takes besides its text."""
 _LOOSE: Final = json.JSONDecoder(parse_int=float)
-_INCOMPLETE: Final = (
-    "the list is not complete: a continue token says that pages follow; save all of it, as kubectl get -o json does"
-)
 
 
 class Loaded(msgspec.Struct, frozen=True):
@@ -113,29 +104,11 @@ def read(
 
     Raises:
         SourceError: A path does not exist, or a directory holds no manifests. What is wrong inside a
-            file is in ``Reading.errors``.
+            file is in ``ManifestReading.errors``.
     """
     reader = _Reader(stdin, namespace, DetailedPod if detailed else Pod, services=services)
     expanded = inputs.expand(paths, recursive=recursive)
     return ManifestReading(reader.objects(expanded, paths), len(expanded), reader.kinds, reader.skipped, reader.errors)
-
-
-class RawObject(msgspec.Struct, frozen=True):
-    """One object of a file, before it is decoded.
-
-    Attributes:
-        record: Its JSON and where it is.
-        kind: Its kind; "" where ``fault`` says why that is not known.
-        type: The type it is decoded to; None for a kind that is not read.
-        fault: Why it is not an object at all.
-        is_kubernetes: Whether it is meant as an object of Kubernetes.
-    """
-
-    record: Record
-    kind: str = ""
-    type: type[Object] | None = None
-    fault: Exception | None = None
-    is_kubernetes: bool = True
 
 
 class _Reader(msgspec.Struct, frozen=True):
@@ -158,7 +131,7 @@ class _Reader(msgspec.Struct, frozen=True):
                         raise empty(file)
                     for document in documents.read(window, file.source):
                         number += 1
-                        for member in contents(document):
+                        for member in rawobjects.contents(document):
                             yield from self._loaded(member, file)
             except SourceError as error:
                 self._unreadable(error)
@@ -201,7 +174,7 @@ class _Reader(msgspec.Struct, frozen=True):
         error.__traceback__ = error.__cause__ = error.__context__ = None
         self.skipped[reason] += 1
         self.errors.append(error)
-        self.claim.grow(_NOTED)
+        self.claim.grow(NOTED)
 
 
 def empty(file: File) -> SourceError:
@@ -212,99 +185,6 @@ def empty(file: File) -> SourceError:
 def without_objects(paths: Sequence[str]) -> SourceError:
     """Return the error of directories that hold no object of Kubernetes."""
     return SourceError(f"error reading [{' '.join(paths)}]: there are no Kubernetes objects in any file")
-
-
-def contents(document: Document) -> Iterator[RawObject | SourceError]:
-    """Yield the objects of a document: those of a list, or the only one, or the fault of the document."""
-    match document:
-        case SourceError():
-            yield document
-        case Listing():
-            yield from _listed(document)
-        case _:
-            header = _header(document)
-            yield from _of(document, header, NOTHING)
-            yield from _missing_pages(document, header)
-
-
-def _missing_pages(record: Record, header: Header | RawObject) -> Iterator[RawObject]:
-    """Yield the fault of a list that is only one page of it, as of ``kubectl get --raw`` with a limit."""
-    if isinstance(header, RawObject) or not header.kind.endswith(LIST):
-        return
-    with suppress(*_FAULTS):
-        if (msgspec.json.decode(header.metadata, type=ListMeta | None) or ListMeta()).continue_:
-            yield RawObject(record, header.kind, fault=MalformedFieldError(("metadata", "continue"), _INCOMPLETE))
-
-
-def _listed(listing: Listing) -> Iterator[RawObject | SourceError]:
-    """Yield the members of a list while it is read; items without a kind wait until that of the list is read."""
-    waiting: list[tuple[Record, Header | RawObject]] = []
-    is_kubernetes = False
-    claim = memory.RUN.claim("a list whose kind follows its items")
-    for item in listing.items:
-        if isinstance(item, SourceError):
-            yield item
-            continue
-        header = _header(item)
-        if listing.complete or (isinstance(header, Header) and header.kind and header.api_version):
-            is_kubernetes = True
-            yield from _of(item, header, listing.of_item)
-        else:
-            claim.grow(len(memoryview(item.raw)) + _NOTED)
-            waiting.append((item, header))
-    record = JsonRecord(msgspec.json.encode({**listing.fields, ITEMS: []}), Place(listing.line, 1))
-    is_kubernetes = is_kubernetes or kinds.is_meant_as_object(record.raw)
-    for item, header in waiting if is_kubernetes else ():
-        yield from _of(item, header, listing.of_item)
-    yield from _no_list(record, is_kubernetes=is_kubernetes)
-    yield from _missing_pages(record, _header(record))
-
-
-def _no_list(record: Record, *, is_kubernetes: bool) -> Iterator[RawObject]:
-    """Yield the fault of a document with items that is not a list; ``record`` is the document without its items."""
-    for member in members(record):
-        fault = member.fault or MalformedFieldError(("kind",), "is not a list, but has items")
-        yield msgspec.structs.replace(member, fault=fault, is_kubernetes=is_kubernetes)
-
-
-def members(record: Record, default: Header = NOTHING) -> Iterator[RawObject]:
-    """Yield the object of a record, or those of a list, whose items may leave out the header ``default``."""
-    yield from _of(record, _header(record), default)
-
-
-def _header(record: Record) -> Header | RawObject:
-    """Return the header of a record, or its fault."""
-    try:
-        return json_objects.decode(record.raw, Header)
-    except _FAULTS as error:
-        return _faulty(record, error)
-
-
-def _faulty(record: Record, fault: Exception) -> RawObject:
-    """Return a record that is not an object; an item of a list is always meant as one."""
-    is_kubernetes = bool(record.path) or kinds.is_meant_as_object(record.raw)
-    return RawObject(record, fault=fault, is_kubernetes=is_kubernetes)
-
-
-def _of(record: Record, header: Header | RawObject, default: Header) -> Iterator[RawObject]:
-    if isinstance(header, RawObject):
-        yield header
-        return
-    try:
-        api_version, kind = _identity(header, default)
-        items = _items(header, kind)
-        if items and len(record.path) > _LONGEST_PATH:
-            raise MalformedFieldError((), "nested too deeply")
-        kinds.confirm_object(api_version, kind, record.raw)
-        type_ = None if items is not None else kinds.type_of(api_version, kind)
-    except _FAULTS as error:
-        yield _faulty(record, error)
-        return
-    if items is None:
-        yield RawObject(record, kind, type_)
-        return
-    for element in record.elements(items):
-        yield from members(element, of_item(api_version, kind))
 
 
 def load(member: RawObject, source: str, namespace: str) -> Loaded:
@@ -336,7 +216,7 @@ def load(member: RawObject, source: str, namespace: str) -> Loaded:
                 return _with_digest(loaded)
             claim.grow(len(raw) * _DECODED)
             return _with_text(loaded, raw)
-    except _FAULTS as error:
+    except FAULTS as error:
         raise _malformed(record, source, namespace, error) from error
 
 
@@ -384,39 +264,6 @@ def _malformed(record: Record, source: str, namespace: str, error: Exception) ->
     return DecodeError(Position(source, line), _subject(record.raw, namespace), where, problem)
 
 
-def _identity(header: Header, default: Header) -> tuple[str, str]:
-    """Return the apiVersion and kind of an object.
-
-    Raises:
-        FieldError: There is none.
-    """
-    kind = header.kind or default.kind
-    api_version = header.api_version or default.api_version
-    for name, value in (("kind", kind), ("apiVersion", api_version)):
-        if not value:
-            raise MalformedFieldError((name,), "is missing")
-    return api_version, kind
-
-
-def _items(header: Header, kind: str) -> list[msgspec.Raw] | None:
-    """Return the items of a list; None: it is not a list.
-
-    Raises:
-        FieldError: It is a List, but its items are not.
-    """
-    if not kind.endswith(LIST):
-        return None
-    is_array = bytes(memoryview(header.items)[:1]) == b"["
-    if is_array:
-        return msgspec.json.decode(header.items, type=list[msgspec.Raw])
-    if kind != LIST:
-        # A kind of its own that happens to be called so.
-        return None
-    if bytes(header.items) == b"null":
-        return []
-    raise MalformedFieldError(("items",), "expected array")
-
-
 def _subject(raw: Json, namespace: str) -> str:
     """Name an object that cannot be decoded by its readable fields, or return ""."""
     try:
@@ -432,5 +279,4 @@ def _subject(raw: Json, namespace: str) -> str:
         return kind
     if kind in ("Node", "Namespace"):
         return f"{kind} {name}"
-    found_namespace = metadata.get("namespace") or namespace
-    return f"{kind} {found_namespace}/{name}"
+    return f"{kind} {metadata.get('namespace') or namespace}/{name}"

@@ -21,8 +21,8 @@ from kubectl_spread.sources.decode import documents, json_objects
 from kubectl_spread.sources.decode.json_objects import MalformedFieldError
 from kubectl_spread.sources.decode.listing import Record
 from kubectl_spread.sources.decode.window import Window
-from kubectl_spread.sources.files import inputs, manifests
-from kubectl_spread.sources.files.manifests import RawObject
+from kubectl_spread.sources.files import inputs, manifests, rawobjects
+from kubectl_spread.sources.files.rawobjects import RawObject
 
 Field: TypeAlias = tuple[ObjectRef, Position, FieldPath]
 """An object, where it is written, and a field path in it, such as ``spec.topologySpreadConstraints[0]``."""
@@ -76,7 +76,7 @@ def _records(source: str, beginnings: Iterable[_Beginning]) -> Iterator[tuple[_B
 def _members(source: str) -> Iterator[RawObject]:
     with closing(_blocks(source)) as blocks:
         for document in documents.read(Window(blocks, source), source):
-            for member in manifests.contents(document):
+            for member in rawobjects.contents(document):
                 if isinstance(member, RawObject):
                     yield member
 
