@@ -77,7 +77,7 @@ def decode(body: Json, type_: type[T]) -> T:
     """Decode one object; a null field is an absent one, as it is for Kubernetes.
 
     Raises:
-        MalformedFieldError: A field has the wrong JSON type, or a number that nothing can hold; or it is nested too deeply.
+        MalformedFieldError: A field has the wrong JSON type or an impossible number, or is nested too deeply.
         msgspec.DecodeError: This is not JSON.
         UnicodeDecodeError: A string is not UTF-8.
     """
