@@ -60,9 +60,11 @@ def snapshot(*objects: Json, scope: Scope = EVERYTHING, schedulers: Mapping[str,
             case "Event":
                 read.add_event(msgspec.json.decode(msgspec.json.encode(manifest), type=Event))
             case "Namespace":
-                read.neighbours.add_namespace(msgspec.json.decode(msgspec.json.encode(manifest), type=Namespace))
+                read.anti_affinity.add_namespace(msgspec.json.decode(msgspec.json.encode(manifest), type=Namespace))
             case "Service":
-                read.deduction.add_service(msgspec.json.decode(msgspec.json.encode(manifest), type=MapSelecting))
+                read.default_selectors.add_service(
+                    msgspec.json.decode(msgspec.json.encode(manifest), type=MapSelecting)
+                )
             case kind:
                 group = manifest["apiVersion"].rpartition("/")[0]
                 workload = msgspec.json.decode(msgspec.json.encode(manifest), type=KINDS[group, kind])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kubectl_spread.audit.merge import differences
 from kubectl_spread.audit.snapshot.tails import keys_of, split
-from kubectl_spread.audit.snapshot.terms import clauses
+from kubectl_spread.audit.snapshot.terms import topology_terms
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.kube.apiserver.strategy import merged_selector, prepare_for_create
@@ -212,7 +212,7 @@ def test_what_is_admitted_is_merged_and_its_tail_is_what_was_appended(pod: Json)
     if pod_errors(stored, SERVED):
         return
     labels = decoded.metadata.labels
-    parts = zip(clauses(decoded.spec), clauses(stored), split(clauses(stored)), strict=True)
+    parts = zip(topology_terms(decoded.spec), topology_terms(stored), split(topology_terms(stored)), strict=True)
     for written, remaining, part in parts:
         present = {key for key in keys_of(remaining) if key[1] in labels and remaining.selector is not None}
         assert present <= part.tail.keys()

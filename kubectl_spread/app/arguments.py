@@ -57,7 +57,7 @@ def resolve(snapshot: Snapshot) -> None:
     Raises:
         UsageError: no owner is of such a kind.
     """
-    kinds = {pod.shape.owner.kind for pod in snapshot.pods if pod.shape.owner is not None}
+    kinds = {pod.pod_class.owner.kind for pod in snapshot.pods if pod.pod_class.owner is not None}
     kinds |= snapshot.ownership.owner_kinds
     targets = tuple(_resolved(target, kinds) for target in snapshot.scope.targets)
     snapshot.scope = msgspec.structs.replace(snapshot.scope, targets=targets)

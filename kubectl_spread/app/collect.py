@@ -90,7 +90,7 @@ def from_files(options: CheckOptions) -> CheckRun:
         recursive=options.recursive,
         stdin=inputs.standard_input(),
         detailed=options.explaining,
-        services=snapshot.deduction.keeps,
+        services=snapshot.default_selectors.keeps,
     )
     _add_objects(reading, snapshot)
     arguments.resolve(snapshot)
@@ -138,11 +138,11 @@ def _add_objects(reading: ManifestReading, snapshot: Snapshot) -> None:
             case Node():
                 snapshot.add_node(loaded.object)
             case Namespace():
-                snapshot.neighbours.add_namespace(loaded.object)
+                snapshot.anti_affinity.add_namespace(loaded.object)
             case Event():
                 snapshot.add_event(loaded.object)
             case MapSelecting():
-                snapshot.deduction.add_service(loaded.object)
+                snapshot.default_selectors.add_service(loaded.object)
             case WorkloadObject():
                 snapshot.add_workload(loaded.kind, loaded.object, manifest)
 
@@ -165,7 +165,7 @@ def _capture_hint(audit: Audit) -> list[str]:
     """Return a note where verdicts on stored pods need managedFields and no pod has them; manifests never do."""
     if audit.snapshot.with_managed_fields:
         return []
-    members = (member for row in audit.rows for member in row.members if member.pod.shape.stored)
+    members = (member for row in audit.rows for member in row.members if member.pod.pod_class.stored)
     if any(key.verdict in LABEL_MAY_HAVE_CHANGED for member in members for key in member.keys):
         return [_NO_MANAGED_FIELDS]
     return []

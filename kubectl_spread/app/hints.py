@@ -28,9 +28,9 @@ def _unused_keys(options: CheckOptions, audit: Audit) -> list[str]:
 
 def _terms(audit: Audit) -> Iterator[TopologyTerm]:
     for pod in _pod_of_each_class(audit):
-        yield from pod.shape.clauses
+        yield from pod.pod_class.terms
     for template in audit.templates:
-        yield from template.clauses
+        yield from template.terms
 
 
 def _unknown_words(audit: Audit) -> list[str]:
@@ -42,7 +42,7 @@ def _unknown_words(audit: Audit) -> list[str]:
 def _annotations(audit: Audit) -> Iterator[str]:
     """Yield the values of the annotation on pods, templates' workloads and owners."""
     for pod in _pod_of_each_class(audit):
-        yield pod.shape.ignored
+        yield pod.pod_class.ignored
         yield from (owner.ignored for owner in audit.snapshot.owner_chain(pod))
     for template in audit.templates:
         yield template.ignored
@@ -50,5 +50,5 @@ def _annotations(audit: Audit) -> Iterator[str]:
 
 
 def _pod_of_each_class(audit: Audit) -> list[PodRecord]:
-    pods: dict[PodClass, PodRecord] = {pod.shape: pod for pod in audit.pods}
+    pods: dict[PodClass, PodRecord] = {pod.pod_class: pod for pod in audit.pods}
     return list(pods.values())

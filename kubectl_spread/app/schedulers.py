@@ -55,6 +55,6 @@ def apply(snapshot: Snapshot, unread: Collection[str]) -> list[str]:
 
 def hints(snapshot: Snapshot) -> list[str]:
     """Return a note where a capture has no Services, which the selectors of default constraints are made from."""
-    services = snapshot.deduction
-    needed = services.keeps and any(default_constraints.may_have_defaults(pod.shape) for pod in snapshot.pods)
+    services = snapshot.default_selectors
+    needed = services.keeps and any(default_constraints.may_have_defaults(pod.pod_class) for pod in snapshot.pods)
     return [_NO_SERVICES] if needed and not services.services else []

@@ -43,7 +43,7 @@ class TargetVersion(msgspec.Struct, frozen=True):
             recreate=options.recreate, upgrade=self.upgrade, expected_domains=options.expected_domains
         )
         return ServerFacts(
-            self.behaviour, gates_known=gates_known, merge_since=options.merging_since, inquiry=extra_checks
+            self.behaviour, gates_known=gates_known, merge_since=options.merging_since, extra_checks=extra_checks
         )
 
 

@@ -82,10 +82,10 @@ def plan(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> Plan:
     """
     if reason := _hopeless(row, spread, audit) or _not_alone(row, audit):
         return Plan(reason=reason)
-    replacements = {_replacement(view.shape, audit) for view, _ in row.views}
-    if len(replacements) == 1 and _decides_alone(view.shape for view, _ in row.views):
+    replacements = {_replacement(evaluation.pod_class, audit) for evaluation, _ in row.evaluations}
+    if len(replacements) == 1 and _decides_alone(evaluation.pod_class for evaluation, _ in row.evaluations):
         return _plan_of_all(replacements.pop(), audit.counted.of(row.namespace, spread), audit)
-    replacement = _replacement(row.views[0][0].shape, audit)
+    replacement = _replacement(row.evaluations[0][0].pod_class, audit)
     field, candidates = _field(replacement, row.pods, spread, audit)
     numbers = fewest(field)
     if numbers is not None:
@@ -103,7 +103,9 @@ def _plan_of_all(replacement: _Replacement, counted: Counted, audit: Audit) -> P
     """
     spread = counted.spread
     pods = [
-        pod for pod in counted.held if _decides_alone([pod.shape]) and _replacement(pod.shape, audit) == replacement
+        pod
+        for pod in counted.held
+        if _decides_alone([pod.pod_class]) and _replacement(pod.pod_class, audit) == replacement
     ]
     field, candidates = _field(replacement, pods, spread, audit)
     numbers = fewest(field)
@@ -119,32 +121,32 @@ class _Replacement(msgspec.Struct, frozen=True):
     """What nodes know of the pods that replace others.
 
     Attributes:
-        shape: What they are like.
+        pod_class: What they are like.
         repelled: The nodes that they cannot use because of the anti-affinity of pods that stay.
         certain: Whether everything was read that decides this.
     """
 
-    shape: PodClass
+    pod_class: PodClass
     repelled: frozenset[str]
     certain: bool
 
     def room(self, node: str, audit: Audit, most: int) -> int:
         """Return how many of them a node takes, up to ``most``."""
-        if node in self.repelled or audit.obstacles.of(self.shape, node):
+        if node in self.repelled or audit.obstacles.of(self.pod_class, node):
             return 0
-        return audit.obstacles.takes(self.shape, node, most=most)
+        return audit.obstacles.takes(self.pod_class, node, most=most)
 
     def loses_room(self, pod: PodRecord, audit: Audit) -> bool:
         """Tell whether none of them could use the room that a pod leaves on its node."""
-        obstacle = audit.obstacles.of(pod.shape, pod.node)
+        obstacle = audit.obstacles.of(pod.pod_class, pod.node)
         return pod.node in self.repelled or (obstacle is not None and obstacle.cause is not ObstacleKind.FULL)
 
 
-def _replacement(shape: PodClass, audit: Audit) -> _Replacement:
-    """Return what nodes know of the pods of ``shape``; those with required terms of their own may repel each other."""
-    repelled = audit.affinity.refusals(shape)
-    nodes = frozenset[str]() if own_terms(shape) else frozenset(repelled or ())
-    return _Replacement(audit.obstacles.kind(shape), nodes, repelled is not None)
+def _replacement(pod_class: PodClass, audit: Audit) -> _Replacement:
+    """Return what nodes know of pods of ``pod_class``; those with required terms of their own may repel each other."""
+    repelled = audit.affinity.refusals(pod_class)
+    nodes = frozenset[str]() if own_terms(pod_class) else frozenset(repelled or ())
+    return _Replacement(audit.obstacles.kind(pod_class), nodes, repelled is not None)
 
 
 def _field(
@@ -174,7 +176,7 @@ def _only_domain(pods: Sequence[PodRecord], field: EvictionGame, spread: Spread)
 
 def _hopeless(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> str:
     """Return why no pods are named, whatever the counts are; "" where they may be."""
-    if all(pod.shape.owner is None for pod in row.pods):
+    if all(pod.pod_class.owner is None for pod in row.pods):
         return _NOT_REPLACED
     if spread.self_match_num == 0 or any(member.verdict in _NOT_REPLACED_ALIKE for member in row.members):
         return "replacements would not be like these pods: their labels or selectors differ"
@@ -207,7 +209,7 @@ def _candidates(
     by_domain: dict[str, list[PodRecord]] = {}
     for pod in pods:
         domain = spread.domains.value_of.get(pod.node)
-        if domain is not None and not pod.terminating and pod.shape.owner is not None:
+        if domain is not None and not pod.terminating and pod.pod_class.owner is not None:
             by_domain.setdefault(domain, []).append(pod)
     return {
         domain: sorted(pods, key=lambda pod: (not replacement.loses_room(pod, audit), pod.name))
@@ -232,9 +234,9 @@ def _capacity(replacement: _Replacement, spread: Spread, audit: Audit) -> dict[s
     return capacity
 
 
-def _decides_alone(shapes: Iterable[PodClass]) -> bool:
+def _decides_alone(pod_classes: Iterable[PodClass]) -> bool:
     """Tell whether pods have no other hard constraint than one and no required term."""
-    return all(sum(clause.required for clause in shape.clauses) == 1 for shape in shapes)
+    return all(sum(term.required for term in pod_class.terms) == 1 for pod_class in pod_classes)
 
 
 def _with_the_others(
@@ -257,7 +259,7 @@ def _with_the_others(
 
 
 def _ends_well(row: EvaluatedConstraint, spread: Spread, evicted: Sequence[PodRecord], audit: Audit) -> bool:
-    spreads = [other for other in row.views[0][0].spreads if other is not None and other.constraint.hard]
+    spreads = [other for other in row.evaluations[0][0].spreads if other is not None and other.constraint.hard]
     keys = [other.constraint.topology_key for other in spreads]
     mended = keys.index(spread.constraint.topology_key)
     for pod in evicted:
@@ -279,7 +281,7 @@ def _ends_well(row: EvaluatedConstraint, spread: Spread, evicted: Sequence[PodRe
 
 def _room(row: EvaluatedConstraint, evicted: Sequence[PodRecord], audit: Audit) -> Counter[str]:
     """Return how many replacements each node takes, with the room that the evicted pods leave."""
-    replacement = _replacement(row.views[0][0].shape, audit)
+    replacement = _replacement(row.evaluations[0][0].pod_class, audit)
     names = (node.metadata.name for node in audit.nodes.nodes)
     room = Counter({name: replacement.room(name, audit, len(row.pods)) for name in names})
     room.update(pod.node for pod in evicted if not replacement.loses_room(pod, audit))

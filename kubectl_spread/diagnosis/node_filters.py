@@ -31,20 +31,20 @@ class NodeFilters(msgspec.Struct, frozen=True):
     """The filters that a pod of one class has to pass.
 
     Attributes:
-        shape: What the pod is like.
+        pod_class: What the pod is like.
         hard: The counts of its hard constraints.
         repelled: Maps the name of each node that pod affinity refuses to the answer.
         audit: The cluster.
     """
 
-    shape: PodClass
+    pod_class: PodClass
     hard: Sequence[Spread]
     repelled: Mapping[str, AffinityAnswer]
     audit: Audit
 
     def first_refusal(self, node: str) -> FirstRefusal | None:
         """Return why the first filter that refuses a node does so; None: the node would take the pod."""
-        if obstacle := self.audit.obstacles.of(self.shape, node):
+        if obstacle := self.audit.obstacles.of(self.pod_class, node):
             return obstacle
         labels = self.audit.nodes.labels_of(node)
         for spread in self.hard:

@@ -69,7 +69,7 @@ def obstacles_on(row: EvaluatedConstraint, nodes: Iterable[str], audit: Audit) -
 
     The obstacles are by node.
     """
-    kinds = dict.fromkeys(audit.obstacles.kind(view.shape) for view, _ in row.views)
+    kinds = dict.fromkeys(audit.obstacles.kind(evaluation.pod_class) for evaluation, _ in row.evaluations)
     refusing: list[Obstacle] = []
     for node in nodes:
         kept_away = [audit.obstacles.of(kind, node) for kind in kinds]
@@ -95,23 +95,23 @@ class _Kind(msgspec.Struct, frozen=True):
     """Pods of a row that filters cannot tell apart.
 
     Attributes:
-        shape: A class of pods with the same obstacles; the pods' own class where pod affinity concerns them.
+        pod_class: A class of pods with the same obstacles; the pods' own class where pod affinity concerns them.
         hard: The counts of their hard constraints.
         concerned: Whether pod affinity decides where they may go.
     """
 
-    shape: PodClass
+    pod_class: PodClass
     hard: Sequence[Spread]
     concerned: bool
 
 
 def _kinds(row: EvaluatedConstraint, audit: Audit) -> Iterable[_Kind]:
     kinds: dict[object, _Kind] = {}
-    for view, _ in row.views:
-        concerned = audit.affinity.concerns(view.shape)
-        shape = view.shape if concerned else audit.obstacles.kind(view.shape)
-        hard = [spread for spread in view.spreads if spread is not None and spread.constraint.hard]
-        kinds[shape, concerned, *map(id, hard)] = _Kind(shape, hard, concerned)
+    for evaluation, _ in row.evaluations:
+        concerned = audit.affinity.concerns(evaluation.pod_class)
+        pod_class = evaluation.pod_class if concerned else audit.obstacles.kind(evaluation.pod_class)
+        hard = [spread for spread in evaluation.spreads if spread is not None and spread.constraint.hard]
+        kinds[pod_class, concerned, *map(id, hard)] = _Kind(pod_class, hard, concerned)
     return kinds.values()
 
 
@@ -131,7 +131,7 @@ class _Departure(msgspec.Struct, frozen=True, dict=True):
     def question(self) -> object:
         """A value that is equal for equal filters."""
         gone = self.gone if self.kind.concerned else None
-        return (self.kind.shape, self.kind.concerned, gone, *map(id, self.hard), *self.lost)
+        return (self.kind.pod_class, self.kind.concerned, gone, *map(id, self.hard), *self.lost)
 
     @cached_property
     def filters(self) -> NodeFilters:
@@ -140,9 +140,9 @@ class _Departure(msgspec.Struct, frozen=True, dict=True):
             spread if domain is None else spread.without({domain: 1})
             for spread, domain in zip(self.hard, self.lost, strict=True)
         ]
-        shape = self.kind.shape
-        repelled = self.audit.affinity.refusals(shape, self.gone) if self.kind.concerned else None
-        return NodeFilters(shape, after, repelled or {}, self.audit)
+        pod_class = self.kind.pod_class
+        repelled = self.audit.affinity.refusals(pod_class, self.gone) if self.kind.concerned else None
+        return NodeFilters(pod_class, after, repelled or {}, self.audit)
 
 
 def _departures(
@@ -156,7 +156,7 @@ def _departures(
     leavers: dict[object, PodRecord] = {}
     for pod in left:
         lost = tuple(_domain_of(pod, spread) for spread in hard)
-        leavers.setdefault((lost, (pod.shape, pod.node) if kind.concerned else None), pod)
+        leavers.setdefault((lost, (pod.pod_class, pod.node) if kind.concerned else None), pod)
     for gone in islice(leavers.values(), _LEAVERS if kind.concerned else None) if leavers else (None,):
         lost = tuple(None if gone is None else _domain_of(gone, spread) for spread in hard)
         yield _Departure(kind, gone, hard, lost, audit)
@@ -164,5 +164,5 @@ def _departures(
 
 def _domain_of(pod: PodRecord, spread: Spread) -> str | None:
     """Return the domain in which a constraint counts a bound pod of its namespace; None: it does not."""
-    counts = spread.constraint.counts and labelselectors.matches(spread.constraint.selector, pod.shape.labels)
+    counts = spread.constraint.counts and labelselectors.matches(spread.constraint.selector, pod.pod_class.labels)
     return spread.domains.value_of.get(pod.node) if counts else None

@@ -95,7 +95,7 @@ def _stale_selector(uneven: UnevenRow) -> Iterator[SkewCause]:
 
 
 def _terminating(uneven: UnevenRow) -> Iterator[SkewCause]:
-    gone = uneven.audit.views.terminating(uneven.row.namespace, uneven.spread)
+    gone = uneven.audit.evaluator.terminating(uneven.row.namespace, uneven.spread)
     with_them = uneven.spread.changed(gone)
     if gone and uneven.settles(with_them):
         text = (
@@ -132,10 +132,10 @@ def _in_common(uneven: UnevenRow, foreign: Counter[str]) -> list[ObjectRef]:
 
 
 def _has_constraint(pod: PodRecord, uneven: UnevenRow) -> bool:
-    clause = uneven.row.clause
+    term = uneven.row.term
     return any(
-        term.spread and (term.topology_key, term.selector) == (clause.topology_key, clause.selector)
-        for term in pod.shape.clauses
+        other.spread and (other.topology_key, other.selector) == (term.topology_key, term.selector)
+        for other in pod.pod_class.terms
     )
 
 
@@ -155,7 +155,7 @@ def _others_read(uneven: UnevenRow) -> list[PodRecord]:
     return [
         pod
         for pod in uneven.audit.everyone
-        if pod.shape.namespace == uneven.row.namespace and pod.node in uneven.spread.domains.value_of
+        if pod.pod_class.namespace == uneven.row.namespace and pod.node in uneven.spread.domains.value_of
         if not pod.terminating and selects(pod) and snapshot.workload(pod) != uneven.row.workload
     ]
 
@@ -219,7 +219,7 @@ def _late_node(uneven: UnevenRow) -> Iterator[SkewCause]:
 
 
 def _default_constraints(uneven: UnevenRow) -> Iterator[SkewCause]:
-    if uneven.row.clause.default:
+    if uneven.row.term.default:
         text = "the pods have no constraint of their own: this is a default one of the scheduler"
         yield _cause(uneven, CauseName.DEFAULT_CONSTRAINTS, text)
 

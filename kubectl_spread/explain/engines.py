@@ -77,11 +77,11 @@ def other_counts(audit: Audit) -> list[OtherCount]:
         if not topologyspread.is_ready((condition.type, condition.status) for condition in node.status.conditions)
     ]
     cluster = PodCounts(audit.snapshot.nodes, not_ready, audit.snapshot.evictees)
-    rows = [row for row in audit.rows if row.clause.spread and row.spread is not None and not row.lower_bound]
+    rows = [row for row in audit.rows if row.term.spread and row.spread is not None and not row.lower_bound]
     counts = [
-        msgspec.structs.replace(_by_descheduler(row, row.clause.constraint, cluster, audit), row=index)
+        msgspec.structs.replace(_by_descheduler(row, row.term.constraint, cluster, audit), row=index)
         for index, row in enumerate(audit.rows)
-        if row in rows and row.clause.constraint is not None
+        if row in rows and row.term.constraint is not None
     ]
     if any(_made_by_karpenter(node) for node in audit.nodes.nodes):
         paths = dict.fromkeys(row.path for row in rows)
@@ -96,12 +96,14 @@ def _made_by_karpenter(node: Node) -> bool:
 def _by_descheduler(
     row: EvaluatedConstraint, constraint: TopologySpreadConstraint, cluster: PodCounts, audit: Audit
 ) -> OtherCount:
-    if row.clause.default:
+    if row.term.default:
         return OtherCount(engine="descheduler", path=str(row.path), differences=[_OWN_ONLY])
-    shape = _listed_shape(row, cluster, audit)
-    if shape is None:
+    pod_class = _listed_class(row, cluster, audit)
+    if pod_class is None:
         return OtherCount(engine="descheduler", path=str(row.path), differences=[_NOT_LISTED])
-    bearer = Bearer(shape.namespace, shape.labels, shape.placement, shape.spec.topology_spread_constraints)
+    bearer = Bearer(
+        pod_class.namespace, pod_class.labels, pod_class.placement, pod_class.spec.topology_spread_constraints
+    )
     differences = [
         Difference(rule=str(rule), clause=rule.clause)
         for rule in topologyspread.differences(constraint, bearer, cluster, audit.context.behaviour)
@@ -119,34 +121,36 @@ def _by_descheduler(
     )
 
 
-def _listed_shape(row: EvaluatedConstraint, cluster: PodCounts, audit: Audit) -> PodClass | None:
-    """Return the shape of pods of a row that the descheduler lists, if there are any."""
+def _listed_class(row: EvaluatedConstraint, cluster: PodCounts, audit: Audit) -> PodClass | None:
+    """Return the class of pods of a row that the descheduler lists, if there are any."""
     listed = [pod.labels for pod in audit.snapshot.evictees if pod.namespace == row.namespace and cluster.lists(pod)]
-    return next((view.shape for view, _ in row.views if view.shape.labels in listed), None)
+    return next(
+        (evaluation.pod_class for evaluation, _ in row.evaluations if evaluation.pod_class.labels in listed), None
+    )
 
 
 def _by_karpenter(rows: Sequence[EvaluatedConstraint], audit: Audit) -> OtherCount:
     """Return how Karpenter differs on one constraint, of which ``rows`` are the pods."""
-    clause, shape = rows[0].clause, rows[0].representative.shape
-    required = nodeaffinity.required(shape.placement.affinity)
-    terms = () if required is None else required.node_selector_terms
+    term, pod_class = rows[0].term, rows[0].representative.pod_class
+    required = nodeaffinity.required(pod_class.placement.affinity)
+    node_terms = () if required is None else required.node_selector_terms
     holds = {
         Karpenter.NODE_POOLS: True,
-        Karpenter.NULL_SELECTOR: clause.selector is None,
-        Karpenter.HOSTNAME_MINIMUM: clause.topology_key == _HOSTNAME,
-        Karpenter.OWN_KEY: _some_node_lacks_another_key(clause, shape.clauses, audit),
-        Karpenter.MATCH_FIELDS: any(term.match_fields for term in terms),
-        Karpenter.KEYS_TWICE: any(row.verdicts[Verdict.MERGED] for row in rows) and bool(clause.match_label_keys),
-        Karpenter.DEFAULTS: clause.default,
+        Karpenter.NULL_SELECTOR: term.selector is None,
+        Karpenter.HOSTNAME_MINIMUM: term.topology_key == _HOSTNAME,
+        Karpenter.OWN_KEY: _some_node_lacks_another_key(term, pod_class.terms, audit),
+        Karpenter.MATCH_FIELDS: any(node_term.match_fields for node_term in node_terms),
+        Karpenter.KEYS_TWICE: any(row.verdicts[Verdict.MERGED] for row in rows) and bool(term.match_label_keys),
+        Karpenter.DEFAULTS: term.default,
     }
     differences = [Difference(rule=str(rule), clause=rule.clause) for rule, true in holds.items() if true]
-    return OtherCount(engine="karpenter", path=str(clause.path), differences=differences)
+    return OtherCount(engine="karpenter", path=str(term.path), differences=differences)
 
 
-def _some_node_lacks_another_key(clause: TopologyTerm, clauses: Sequence[TopologyTerm], audit: Audit) -> bool:
-    alike = (other for other in clauses if other.spread and other.required == clause.required)
-    others = {other.topology_key for other in alike} - {clause.topology_key}
+def _some_node_lacks_another_key(term: TopologyTerm, terms: Sequence[TopologyTerm], audit: Audit) -> bool:
+    alike = (other for other in terms if other.spread and other.required == term.required)
+    others = {other.topology_key for other in alike} - {term.topology_key}
     return any(
-        clause.topology_key in node.metadata.labels and not others <= node.metadata.labels.keys()
+        term.topology_key in node.metadata.labels and not others <= node.metadata.labels.keys()
         for node in audit.nodes.nodes
     )

@@ -12,7 +12,7 @@ from kubectl_spread.explain.placing import Placing
 from kubectl_spread.explain.replicas import NextPods, next_pods
 from kubectl_spread.explain.rollup import Rollup, roll_up
 from kubectl_spread.explain.successors import placing, succeeded
-from kubectl_spread.explain.template_preview import TemplateClause, template_clauses
+from kubectl_spread.explain.template_preview import TemplateClause, template_terms
 from kubectl_spread.explain.waiting import Waiting, waiting
 from kubectl_spread.explain.workload_pods import pods_by_workload
 from kubectl_spread.kube.api.objects import ObjectRef
@@ -24,7 +24,7 @@ class Explanation(model.Part, frozen=True, kw_only=True):
     """Everything about one pod or workload.
 
     ``unconstrained`` are the pods that have no constraints of their own, where nothing is known of the scheduler's.
-    ``templates`` are the clauses of templates without pods.
+    ``templates`` are the terms of templates without pods.
     """
 
     api_version: str = model.API_VERSION
@@ -56,7 +56,7 @@ def explain(audit: Audit, report: model.Report, ref: ObjectRef, *, replicas: int
         namespace=ref.namespace,
         object=projections.workload(ref),
         constraints=report.constraints,
-        templates=template_clauses(audit),
+        templates=template_terms(audit),
         groups=report.groups,
         pods=report.pods,
         unconstrained=_unconstrained(audit) or UNSET,
@@ -76,8 +76,10 @@ def _unconstrained(audit: Audit) -> list[str]:
     """Return the pods to which the scheduler's default constraints apply, where nobody asked for these."""
     if audit.snapshot.schedulers is not configuration.UNASKED:
         return []
-    shapes = {pod.shape for pod in audit.pods}
-    bare = {shape for shape in shapes if not any(clause.spread for clause in shape.clauses)}
+    pod_classes = {pod.pod_class for pod in audit.pods}
+    bare = {pod_class for pod_class in pod_classes if not any(term.spread for term in pod_class.terms)}
     return sorted(
-        pod.name for pod in audit.pods if pod.shape in bare and pod.shape.known_scheduler and not pod.shape.pinned
+        pod.name
+        for pod in audit.pods
+        if pod.pod_class in bare and pod.pod_class.known_scheduler and not pod.pod_class.pinned
     )

@@ -62,29 +62,29 @@ class Placing(model.Part, frozen=True, kw_only=True):
     unknown: list[str] | UnsetType = UNSET
 
 
-def place(shape: PodClass, pods: Sequence[str], audit: Audit) -> Placing:
-    """Return where the next pod of ``shape`` may go; ``pods`` names those that are like it."""
-    if unread := _unparsed(shape, required=True):
+def place(pod_class: PodClass, pods: Sequence[str], audit: Audit) -> Placing:
+    """Return where the next pod of ``pod_class`` may go; ``pods`` names those that are like it."""
+    if unread := _unparsed(pod_class, required=True):
         everywhere = [node.metadata.name for node in audit.nodes.nodes]
         return Placing(
             pods=list(pods), allowed=[], refused=[NodeRefusal(filter=unread[0], reason=unread[1], nodes=everywhere)]
         )
-    spreads = audit.views.of(shape).spreads
+    spreads = audit.evaluator.of(pod_class).spreads
     hard = [spread for spread in spreads if spread is not None and spread.constraint.hard]
-    repelled = audit.affinity.refusals(shape)
-    filters = NodeFilters(shape, hard, repelled or {}, audit)
+    repelled = audit.affinity.refusals(pod_class)
+    filters = NodeFilters(pod_class, hard, repelled or {}, audit)
     allowed: list[str] = []
     refused: dict[tuple[str, str], list[str]] = {}
     for node in audit.nodes.nodes:
         refusal = filters.first_refusal(node.metadata.name)
         names = allowed if refusal is None else refused.setdefault(_reason(refusal, node), [])
         names.append(node.metadata.name)
-    if len(allowed) > 1 and (unread := _unparsed(shape, required=False)):
+    if len(allowed) > 1 and (unread := _unparsed(pod_class, required=False)):
         refused[unread], allowed = allowed, []
     return Placing(
         pods=list(pods),
         allowed=allowed,
-        scores=(rank(shape, allowed, audit) if len(allowed) > 1 else {}) or UNSET,
+        scores=(rank(pod_class, allowed, audit) if len(allowed) > 1 else {}) or UNSET,
         refused=[
             NodeRefusal(filter=name, reason=reason, nodes=refused[name, reason])
             for name, reason in sorted(refused, key=lambda refusal: (ORDER.index(refusal[0]), refusal[1]))
@@ -93,7 +93,7 @@ def place(shape: PodClass, pods: Sequence[str], audit: Audit) -> Placing:
     )
 
 
-def _unparsed(shape: PodClass, *, required: bool) -> tuple[str, str] | None:
+def _unparsed(pod_class: PodClass, *, required: bool) -> tuple[str, str] | None:
     """Return the filter and the reason where a selector of the pod itself, which cannot be parsed, fails the attempt.
 
     Hard constraints and all affinity terms fail it before any node is looked at; soft constraints once there is more
@@ -102,25 +102,27 @@ def _unparsed(shape: PodClass, *, required: bool) -> tuple[str, str] | None:
     Source: kubernetes v1.37.1 pkg/scheduler/schedule_one.go, schedulePod, and the PreFilter and PreScore of
     podtopologyspread and interpodaffinity.
     """
-    for clause in shape.clauses:
-        soft = clause.spread and not clause.required
-        respected = not clause.spread or (shape.profile is not None and shape.profile.respects(hard=clause.required))
-        if soft is not required and respected and (error := clause.parse_error):
-            where = f"{error[0]} of {clause.path.moved(POD_SPEC, FieldPath())} cannot be parsed"
+    for term in pod_class.terms:
+        soft = term.spread and not term.required
+        respected = not term.spread or (
+            pod_class.profile is not None and pod_class.profile.respects(hard=term.required)
+        )
+        if soft is not required and respected and (error := term.parse_error):
+            where = f"{error[0]} of {term.path.moved(POD_SPEC, FieldPath())} cannot be parsed"
             so = "the scheduler fails before it looks at a node" if required else "the scheduler fails to choose a node"
-            return (_SPREAD if clause.spread else _POD_AFFINITY), f"{where}, so {so}"
+            return (_SPREAD if term.spread else _POD_AFFINITY), f"{where}, so {so}"
     return None
 
 
-def parses(shape: PodClass) -> bool:
-    """Tell whether every selector of pods of ``shape`` can be parsed; the API takes no new pod with another one."""
-    return all(clause.parse_error is None for clause in shape.clauses)
+def parses(pod_class: PodClass) -> bool:
+    """Tell whether every selector of pods of ``pod_class`` can be parsed; the API takes no new pod with another one."""
+    return all(term.parse_error is None for term in pod_class.terms)
 
 
 def _unknown(repelled: Mapping[str, AffinityAnswer] | None, audit: Audit) -> list[str]:
     """Return the questions that cannot be answered because something was not read."""
     unknown = [affinity.UNKNOWN_NAMESPACES] if repelled is None else []
-    return unknown if audit.snapshot.neighbours.everywhere else [*unknown, _ELSEWHERE]
+    return unknown if audit.snapshot.anti_affinity.everywhere else [*unknown, _ELSEWHERE]
 
 
 def _reason(refusal: FirstRefusal, node: Node) -> tuple[str, str]:

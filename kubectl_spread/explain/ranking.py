@@ -14,15 +14,15 @@ from kubectl_spread.kube.scheduler import podtopologyspread_scoring
 from kubectl_spread.kube.scheduler.podtopologyspread_scoring import SoftConstraint
 
 
-def rank(shape: PodClass, feasible: Iterable[str], audit: Audit) -> dict[str, int]:
+def rank(pod_class: PodClass, feasible: Iterable[str], audit: Audit) -> dict[str, int]:
     """Map the names of ``feasible`` nodes to their scores, from 0 to 100; nothing where no soft constraint counts."""
     soft = [
         SoftConstraint(
             spread.constraint,
             spread.domains,
-            audit.views.matching(shape.namespace, spread.constraint.selector),
+            audit.evaluator.matching(pod_class.namespace, spread.constraint.selector),
         )
-        for spread in audit.views.of(shape).spreads
+        for spread in audit.evaluator.of(pod_class).spreads
         if spread is not None and not spread.constraint.hard
     ]
     names = set(feasible)

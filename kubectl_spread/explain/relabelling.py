@@ -59,7 +59,7 @@ def _moved(uneven: UnevenRow) -> tuple[list[PodRecord], list[PodRecord]]:
         for member in row.members:
             if member.verdict not in _CHANGED or member.pod.node not in uneven.spread.domains.value_of:
                 continue
-            alike = member.clause.selector == uneven.row.clause.selector
+            alike = member.term.selector == uneven.row.term.selector
             if alike and not selects(member.pod):
                 gone.append(member.pod)
             elif not alike and selects(member.pod):

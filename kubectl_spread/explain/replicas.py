@@ -38,12 +38,12 @@ def next_pods(group: EvaluatedGroup, audit: Audit, number: int) -> NextPods | No
 
     Nodes are those that the pods could use by taints, cordon and node affinity; resources are not looked at.
     """
-    counted = [spread for spread in group.view.spreads if spread is not None]
-    if not counted or group.view.node_answer is None:
+    counted = [spread for spread in group.evaluation.spreads if spread is not None]
+    if not counted or group.evaluation.node_answer is None:
         return None
     spreads = [spread for spread in counted if spread.constraint.hard] or counted
     keys = [spread.constraint.topology_key for spread in spreads]
-    usable = audit.nodes.usable(group.view.shape.placement)
+    usable = audit.nodes.usable(group.evaluation.pod_class.placement)
     nodes = {
         cell: schedulable
         for cell, alike in audit.nodes.cells(keys).items()

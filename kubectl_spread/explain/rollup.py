@@ -104,7 +104,7 @@ def _owners(workload_pods: WorkloadPods, audit: Audit) -> list[Owner]:
 def _row(index: int, row: EvaluatedConstraint, spread: Spread, workload_pods: WorkloadPods, audit: Audit) -> RowRollup:
     shares = [_share(revision, spread, audit) for revision in reversed(workload_pods.revisions)]
     foreign = others(spread, workload_pods, audit)
-    gone = audit.views.terminating(row.namespace, spread)
+    gone = audit.evaluator.terminating(row.namespace, spread)
     return RowRollup(
         row=index,
         path=str(row.path),

@@ -33,9 +33,9 @@ def succeeded(audit: Audit) -> list[tuple[EvaluatedGroup, list[PodRecord]]]:
 def placing(audit: Audit) -> list[Placing]:
     """Return where the next pods may go; the API takes none with a selector that cannot be parsed."""
     return [
-        place(pods[0].shape, [pod.name for pod in pods], audit)
+        place(pods[0].pod_class, [pod.name for pod in pods], audit)
         for group, pods in succeeded(audit)
-        if group.view.node_answer is not None and parses(pods[0].shape)
+        if group.evaluation.node_answer is not None and parses(pods[0].pod_class)
     ]
 
 
@@ -43,7 +43,7 @@ def _is_fresh(pod: PodRecord, group: EvaluatedGroup, audit: Audit) -> bool:
     """Tell whether a pod is as its controller would make it now, as far as that is known."""
     if pod.terminating:
         return False
-    revisions, labels = audit.revisions.of(group.workload), pod.shape.labels
+    revisions, labels = audit.revisions.of(group.workload), pod.pod_class.labels
     if revisions and revision_of(labels) != revisions[-1]:
         return False
     chain = audit.snapshot.owner_chain(pod)

@@ -1,4 +1,4 @@
-"""Prospects: what the clauses of a template will be in the pods that are made from it, while it has none."""
+"""Prospects: what the terms of a template will be in the pods that are made from it, while it has none."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec import UNSET, UnsetType
 
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.snapshot.templates import PRESUMED, Refusal, Refused, Template
-from kubectl_spread.audit.snapshot.terms import TopologyTerm, clauses
+from kubectl_spread.audit.snapshot.terms import TopologyTerm, topology_terms
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.kube.apiserver import strategy
 from kubectl_spread.report import model
@@ -19,7 +19,7 @@ _UNKNOWN_VALUE: Final = "<value>"
 
 
 class TemplateSelectors(model.Part, frozen=True, kw_only=True):
-    """The selector of a template's clause, and what the API server would store for it; None is one that is not set."""
+    """The selector of a template's term, and what the API server would store for it; None is one that is not set."""
 
     authored: LabelSelector | None
     merged: LabelSelector | None
@@ -30,7 +30,7 @@ class TemplateClause(model.Part, frozen=True, kw_only=True):
 
     ``presumed`` are the keys to merge whose values the controller will choose: ``<value>`` in the merged selector.
     ``refused`` says what the API would not take, with its ``messages``; it is absent where it allows the
-    clause.
+    term.
     """
 
     path: str
@@ -43,8 +43,8 @@ class TemplateClause(model.Part, frozen=True, kw_only=True):
     messages: list[str]
 
 
-def template_clauses(audit: Audit) -> list[TemplateClause]:
-    """Return the clauses of the templates that are asked for and whose workloads have no pods."""
+def template_terms(audit: Audit) -> list[TemplateClause]:
+    """Return the terms of the templates that are asked for and whose workloads have no pods."""
     running = {audit.snapshot.workload(pod) for pod in audit.pods}
     return [
         preview
@@ -56,14 +56,14 @@ def template_clauses(audit: Audit) -> list[TemplateClause]:
 
 def _of_template(template: Template, audit: Audit) -> Iterator[TemplateClause]:
     labels = {key: _UNKNOWN_VALUE if value == PRESUMED else value for key, value in template.labels.items()}
-    made = clauses(strategy.prepare_for_create(template.spec, labels, audit.context.behaviour), template.path)
-    refusals = {refusal.path: refusal for refusal in audit.acceptance.template(template)}
-    for authored, merged in zip(template.clauses, made, strict=True):
+    made = topology_terms(strategy.prepare_for_create(template.spec, labels, audit.context.behaviour), template.path)
+    refusals = {refusal.path: refusal for refusal in audit.admission.template(template)}
+    for authored, merged in zip(template.terms, made, strict=True):
         if authored.spread or authored.keyed:
-            yield _clause(authored, merged, refusals.get(authored.path))
+            yield _term(authored, merged, refusals.get(authored.path))
 
 
-def _clause(authored: TopologyTerm, merged: TopologyTerm, refusal: Refusal | None) -> TemplateClause:
+def _term(authored: TopologyTerm, merged: TopologyTerm, refusal: Refusal | None) -> TemplateClause:
     constraint = authored.constraint
     return TemplateClause(
         path=str(authored.path),

@@ -98,10 +98,10 @@ def _jammed(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> bool:
     """
     if not spread.constraint.hard or (row.workload.kind == "Pod" and all(pod.node for pod in row.pods)):
         return False
-    shape = row.views[0][0].shape
+    pod_class = row.evaluations[0][0].pod_class
     free = [
         node.metadata.labels.get(spread.constraint.topology_key)
         for node in audit.nodes.nodes
-        if audit.obstacles.of(shape, node.metadata.name) is None
+        if audit.obstacles.of(pod_class, node.metadata.name) is None
     ]
     return bool(free) and not any(spread.allows(value) for value in free)

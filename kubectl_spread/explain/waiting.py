@@ -66,13 +66,13 @@ def waiting(audit: Audit) -> list[Waiting]:
     if not audit.snapshot.nodes:
         return []
     inert = _inert(audit)
-    by_shape: dict[tuple[PodClass, tuple[str, ...], tuple[bytes, ...]], list[PodRecord]] = {}
+    by_class: dict[tuple[PodClass, tuple[str, ...], tuple[bytes, ...]], list[PodRecord]] = {}
     for pod in audit.pods:
-        if not pod.node and not pod.terminating and pod.shape.profile is not None and not pod.shape.pinned:
+        if not pod.node and not pod.terminating and pod.pod_class.profile is not None and not pod.pod_class.pinned:
             silenced = tuple(ENCODER.encode(constraint) for constraint in inert.get(pod.name, ()))
-            by_shape.setdefault((pod.shape, pod.gates, silenced), []).append(pod)
+            by_class.setdefault((pod.pod_class, pod.gates, silenced), []).append(pod)
     alike: dict[bytes, tuple[Waiting, list[PodRecord]]] = {}
-    for pods in by_shape.values():
+    for pods in by_class.values():
         answer = _answer(pods, inert.get(pods[0].name, ()), audit)
         alike.setdefault(ENCODER.encode(answer), (answer, []))[1].extend(pods)
     complete = [_complete(answer, sorted(pods, key=lambda pod: pod.name), audit) for answer, pods in alike.values()]
@@ -80,8 +80,8 @@ def waiting(audit: Audit) -> list[Waiting]:
 
 
 def _answer(pods: Sequence[PodRecord], inert: Sequence[Inert], audit: Audit) -> Waiting:
-    """Return the report on pods of one shape, without their names."""
-    placing = place(pods[0].shape, [], audit)
+    """Return the report on pods of one class, without their names."""
+    placing = place(pods[0].pod_class, [], audit)
     return Waiting(
         pods=[],
         allowed=placing.allowed,
@@ -128,7 +128,7 @@ def _inert(audit: Audit) -> dict[str, list[Inert]]:
         return inert
     for row in audit.rows:
         for member in row.members:
-            if member.pod.node or not member.clause.spread:
+            if member.pod.node or not member.term.spread:
                 continue
             for key in member.keys:
                 if key.verdict is Verdict.STALE_LABEL and key.stored is not None and key.label is not None:

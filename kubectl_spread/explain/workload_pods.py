@@ -63,7 +63,7 @@ def pods_by_workload(audit: Audit) -> PodsByWorkload:
         revisions = by_workload.get(workload)
         if revisions is None:
             continue
-        name = revision_of(pod.shape.labels)
+        name = revision_of(pod.pod_class.labels)
         own = chain[0] if chain and chain[0].ref != workload else None
         key = name or (own.ref if own else "")
         revisions.setdefault(key, Revision(name, own)).pods.append(pod)
@@ -74,16 +74,16 @@ def pods_by_workload(audit: Audit) -> PodsByWorkload:
 
 
 def matcher(spread: Spread, audit: Audit) -> Callable[[PodRecord], bool]:
-    """Return what tells whether a constraint's selector selects a pod; asked once a shape."""
+    """Return what tells whether a constraint's selector selects a pod; called once a class."""
     selector = spread.constraint.selector
     if counts_nothing(selector, audit.context.behaviour):
         return lambda _: False
     selected: dict[PodClass, bool] = {}
 
     def selects(pod: PodRecord) -> bool:
-        if pod.shape not in selected:
-            selected[pod.shape] = labelselectors.matches(selector, pod.shape.labels)
-        return selected[pod.shape]
+        if pod.pod_class not in selected:
+            selected[pod.pod_class] = labelselectors.matches(selector, pod.pod_class.labels)
+        return selected[pod.pod_class]
 
     return selects
 

@@ -66,7 +66,7 @@ class FieldRef(NamedTuple):
 
 
 class Selectors(Part, frozen=True, kw_only=True):
-    """The four selectors of a clause; None is a labelSelector that is not set."""
+    """The four selectors of a term; None is a labelSelector that is not set."""
 
     authored: LabelSelector | None
     merged: LabelSelector | UnsetType | None = UNSET
@@ -163,7 +163,7 @@ class ChangedBy(Part, frozen=True, kw_only=True):
 
 
 class Key(Part, frozen=True, kw_only=True):
-    """The verdict on one key of one clause of one pod."""
+    """The verdict on one key of one term of one pod."""
 
     key: str
     operator: str

@@ -44,7 +44,7 @@ def constraint_row(row: EvaluatedConstraint) -> model.Row:
         pending=sum(not pod.node for pod in row.pods),
         terminating=sum(pod.terminating for pod in row.pods) or UNSET,
         path=str(row.path),
-        topology_key=row.clause.topology_key,
+        topology_key=row.term.topology_key,
         selector=selector,
         diff=UNSET if isinstance(selector.merged, UnsetType) else differences.lines(selector.stored, selector.merged),
         verdicts=_verdicts(tuple(row.verdicts.items())),
@@ -61,23 +61,23 @@ def _verdicts(counted: tuple[tuple[Verdict, int], ...]) -> dict[str, int]:
 def selectors(row: EvaluatedConstraint) -> model.Selectors:
     """Return the four selectors of a row, from its representative pod."""
     pod = row.representative
-    view = next(view for view, _ in row.views if view.shape is pod.shape)
-    split = pod.shape.splits[row.index]
-    term = pod.shape.clauses[row.index]
-    by_scheduler = Verdict.SCHEDULER_MERGED in {key.verdict for key in view.verdicts[row.index]}
+    evaluation = next(evaluation for evaluation, _ in row.evaluations if evaluation.pod_class is pod.pod_class)
+    split = pod.pod_class.splits[row.index]
+    term = pod.pod_class.terms[row.index]
+    by_scheduler = Verdict.SCHEDULER_MERGED in {key.verdict for key in evaluation.verdicts[row.index]}
     # The API server never sees a default constraint, so that it merges nothing into it.
-    merged = UNSET if by_scheduler or term.default else merged_selector(term, pod.shape, split.authored)
+    merged = UNSET if by_scheduler or term.default else merged_selector(term, pod.pod_class, split.authored)
     return model.Selectors(
         authored=split.authored,
         merged=term.selector if merged == term.selector else merged,
         stored=term.selector,
-        effective=view.effective[row.index],
+        effective=evaluation.effective[row.index],
     )
 
 
 def group(evaluated: EvaluatedGroup) -> model.Group:
     """Return one group of the report."""
-    answer = evaluated.view.node_answer
+    answer = evaluated.evaluation.node_answer
     return model.Group(
         namespace=evaluated.namespace,
         workload=workload(evaluated.workload),
@@ -135,15 +135,15 @@ def _key(verdict: KeyVerdict) -> model.Key:
 
 def _with_constraint(row: model.Row, source: EvaluatedConstraint) -> model.Row:
     """Add the fields of spread constraints."""
-    constraint = source.clause.constraint
+    constraint = source.term.constraint
     if constraint is None:
         return row
     row = msgspec.structs.replace(
         row,
-        default=source.clause.default,
+        default=source.term.default,
         when_unsatisfiable=constraint.when_unsatisfiable,
         max_skew=constraint.max_skew,
-        min_domains=(constraint.min_domains or 1) if source.clause.required else UNSET,
+        min_domains=(constraint.min_domains or 1) if source.term.required else UNSET,
         node_affinity_policy=constraint.node_affinity_policy,
         node_taints_policy=constraint.node_taints_policy,
     )

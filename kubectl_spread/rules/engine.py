@@ -191,7 +191,9 @@ def _annotated(subject: RuleInput) -> tuple[str, ...]:
         above = subject.audit.snapshot.template_owners(subject.template)
         annotations = (subject.template.ignored, *(owner.ignored for owner in above))
         return tuple(code for annotation in annotations for code in codes(annotation))
-    pod_classes = [view.shape for row in subject.rows for view, _ in row.views] or _named_classes(subject)
+    pod_classes = [evaluation.pod_class for row in subject.rows for evaluation, _ in row.evaluations] or _named_classes(
+        subject
+    )
     on_pods = [frozenset(codes(pod_class.ignored)) for pod_class in pod_classes]
     owners = subject.audit.snapshot.ownership.chain(pod_classes[0].namespace, pod_classes[0].owner)
     on_owners = (code for owner in owners for code in codes(owner.ignored))
@@ -200,7 +202,11 @@ def _annotated(subject: RuleInput) -> tuple[str, ...]:
 
 def _named_classes(subject: RuleInput) -> list[PodClass]:
     names = {name for _, pods in (*subject.refusals, *subject.unknown_fields) for name in pods}
-    return [pod.shape for pod in subject.audit.pods if pod.shape.namespace == subject.namespace and pod.name in names]
+    return [
+        pod.pod_class
+        for pod in subject.audit.pods
+        if pod.pod_class.namespace == subject.namespace and pod.name in names
+    ]
 
 
 def codes(annotation: str) -> tuple[str, ...]:
@@ -248,7 +254,7 @@ def _source(subject: RuleInput) -> model.Source | UnsetType:
 
 def _default_hint(subject: RuleInput) -> str:
     """Return a further fix for a default constraint of the scheduler, which is in no pod template."""
-    default = any(row.clause.default for row in subject.rows)
+    default = any(row.term.default for row in subject.rows)
     return (
         "; this is the scheduler's default, which topologySpreadConstraints in the pod template replace"
         if default

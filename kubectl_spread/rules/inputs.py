@@ -58,16 +58,16 @@ def rule_inputs(audit: Audit) -> Iterator[RuleInput]:
 def _rows_without_keys(audit: Audit) -> dict[_WorkloadPath, list[EvaluatedConstraint]]:
     """Return rows for affinity terms without keys, which the report leaves out."""
     by_index: dict[tuple[_WorkloadPath, int], EvaluatedConstraint] = {}
-    for pod_class, alike in groupby(audit.pods, key=lambda pod: pod.shape):
+    for pod_class, alike in groupby(audit.pods, key=lambda pod: pod.pod_class):
         pods = list(alike)
-        terms = [index for index, term in enumerate(pod_class.clauses) if not (term.spread or term.keyed)]
+        terms = [index for index, term in enumerate(pod_class.terms) if not (term.spread or term.keyed)]
         for workload, owned in _by_workload(pods, audit) if terms else ():
             for index in terms:
-                term = pod_class.clauses[index]
+                term = pod_class.terms[index]
                 workload_path = (workload, term.path)
                 row = by_index.setdefault((workload_path, index), EvaluatedConstraint(workload, term, index, b""))
                 row.pods += owned
-                row.views.append((audit.views.of(pod_class), len(owned)))
+                row.evaluations.append((audit.evaluator.of(pod_class), len(owned)))
     rows: dict[_WorkloadPath, list[EvaluatedConstraint]] = {}
     for (workload_path, _), row in by_index.items():
         row.pods.sort(key=lambda pod: pod.name)
@@ -77,7 +77,7 @@ def _rows_without_keys(audit: Audit) -> dict[_WorkloadPath, list[EvaluatedConstr
 
 def _by_workload(pods: list[PodRecord], audit: Audit) -> Iterable[tuple[ObjectRef, list[PodRecord]]]:
     """Return the workloads of pods of one class: the owner of all of them, or each pod itself."""
-    if pods[0].shape.owner is not None:
+    if pods[0].pod_class.owner is not None:
         return [(audit.snapshot.workload(pods[0]), pods)]
     return [(pod.ref, [pod]) for pod in pods]
 
@@ -86,7 +86,7 @@ def _refusals_of_pods(audit: Audit) -> dict[_WorkloadPath, list[tuple[Refusal, t
     """Return the refusals of manifests of pods, each with the names of the pods."""
     names: dict[_WorkloadPath, dict[Refusal, list[str]]] = {}
     for pod in audit.pods:
-        for refusal in audit.acceptance.manifests(pod.shape):
+        for refusal in audit.admission.manifests(pod.pod_class):
             workload_path = (audit.snapshot.workload(pod), refusal.path)
             names.setdefault(workload_path, {}).setdefault(refusal, []).append(pod.name)
     return {
@@ -107,16 +107,16 @@ def _unknown_fields_of_pods(audit: Audit) -> dict[_WorkloadPath, list[tuple[Unkn
 
 
 def _owners_of_stored_pods(audit: Audit) -> frozenset[ObjectRef]:
-    pods = {pod.shape: pod for pod in audit.pods if pod.shape.stored}
+    pods = {pod.pod_class: pod for pod in audit.pods if pod.pod_class.stored}
     return frozenset(audit.snapshot.workload(pod) for pod in pods.values())
 
 
 def _of_template(template: Template, audit: Audit, answers: SharedAnswers, *, beside_pods: bool) -> Iterator[RuleInput]:
-    refusals = audit.acceptance.template(template)
+    refusals = audit.admission.template(template)
     manifest = audit.snapshot.manifests.get(template.holder)
     unknown_fields = manifest.unknown_fields if manifest else ()
     paths = (
-        *(term.path for term in template.clauses),
+        *(term.path for term in template.terms),
         *(refusal.path for refusal in refusals),
         *(field.path for field in unknown_fields),
     )

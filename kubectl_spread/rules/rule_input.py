@@ -104,7 +104,7 @@ class TermVariant(msgspec.Struct, frozen=True):
         number: The number of pods; 0 for a template.
         first: Whether no other term of the pods comes before it.
         row: The row of the pods; None for a template.
-        view: The evaluation of their class; None for a template.
+        evaluation: The evaluation of their class; None for a template.
     """
 
     term: TopologyTerm
@@ -117,14 +117,14 @@ class TermVariant(msgspec.Struct, frozen=True):
     number: int
     first: bool
     row: EvaluatedConstraint | None = None
-    view: ClassEvaluation | None = None
+    evaluation: ClassEvaluation | None = None
 
     @property
     def pods(self) -> tuple[PodRecord, ...]:
         """The pods, by name; none for a template."""
-        if self.row is None or self.view is None:
+        if self.row is None or self.evaluation is None:
             return ()
-        return tuple(pod for pod in self.row.pods if pod.shape is self.view.shape)
+        return tuple(pod for pod in self.row.pods if pod.pod_class is self.evaluation.pod_class)
 
     @property
     def unmet(self) -> tuple[LabelSelectorRequirement, ...]:
@@ -186,7 +186,7 @@ class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
         if self.template is not None:
             return _OF_TEMPLATE
         members = any(row.members for row in self.rows)
-        counts = any(row.clause.spread and row.spread is not None for row in self.rows)
+        counts = any(row.term.spread and row.spread is not None for row in self.rows)
         return _OF_PODS[members, counts]
 
     @property
@@ -199,7 +199,7 @@ class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
         """The terms at the path: one for each class of pods, or the template's."""
         if self.template is not None:
             return self.template.terms_by_path.get(self.path, ())
-        return tuple(view.shape.clauses[row.index] for row in self.rows for view, _ in row.views)
+        return tuple(evaluation.pod_class.terms[row.index] for row in self.rows for evaluation, _ in row.evaluations)
 
     @cached_property
     def variants(self) -> tuple[TermVariant, ...]:
@@ -211,10 +211,10 @@ class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
             yield from () if self.refusals else self._variants_of(self.template)
             return
         for row in self.rows:
-            for view, number in row.views:
-                term = view.shape.clauses[row.index]
-                if not (term.default or self.audit.acceptance.manifests(view.shape)):
-                    yield _variant_of_pods(row, view, number, term)
+            for evaluation, number in row.evaluations:
+                term = evaluation.pod_class.terms[row.index]
+                if not (term.default or self.audit.admission.manifests(evaluation.pod_class)):
+                    yield _variant_of_pods(row, evaluation, number, term)
 
     def _variants_of(self, template: Template) -> Iterator[TermVariant]:
         adds_keys = self.audit.context.behaviour.scheduler_adds_match_label_keys
@@ -229,7 +229,7 @@ class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
                 scheduler_name=template.spec.scheduler_name,
                 stored=False,
                 number=0,
-                first=term is template.clauses[0],
+                first=term is template.terms[0],
             )
 
     @property
@@ -260,8 +260,8 @@ class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
     @property
     def taken(self) -> Iterator[EvaluatedPod]:
         """The members of all rows, without manifests that the API would refuse, because these are never stored."""
-        refusals = self.audit.acceptance.manifests
-        return (member for row in self.rows for member in row.members if not refusals(member.pod.shape))
+        refusals = self.audit.admission.manifests
+        return (member for row in self.rows for member in row.members if not refusals(member.pod.pod_class))
 
     def members(self, verdict: Verdict) -> list[EvaluatedPod]:
         """Return the pods with a verdict, by name, without manifests that the API would refuse."""
@@ -271,18 +271,20 @@ class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
         return sorted(members, key=lambda member: member.pod.name)
 
 
-def _variant_of_pods(row: EvaluatedConstraint, view: ClassEvaluation, number: int, term: TopologyTerm) -> TermVariant:
-    pod_class = view.shape
+def _variant_of_pods(
+    row: EvaluatedConstraint, evaluation: ClassEvaluation, number: int, term: TopologyTerm
+) -> TermVariant:
+    pod_class = evaluation.pod_class
     return TermVariant(
         term=term,
         authored=pod_class.splits[row.index].authored,
-        effective=view.effective[row.index],
+        effective=evaluation.effective[row.index],
         labels=pod_class.labels,
         kind="" if pod_class.owner is None else pod_class.owner.kind,
         scheduler_name=pod_class.scheduler_name,
         stored=pod_class.stored,
         number=number,
-        first=all(earlier.default for earlier in pod_class.clauses[: row.index]),
+        first=all(earlier.default for earlier in pod_class.terms[: row.index]),
         row=row,
-        view=view,
+        evaluation=evaluation,
     )

@@ -23,12 +23,14 @@ def refused_pods(
     pods: list[PodRecord] = []
     errors: dict[str, None] = {}
     for row in subject.rows:
-        pod_classes = [view.shape for view, _ in row.views if view.shape.stored is stored]
+        pod_classes = [
+            evaluation.pod_class for evaluation, _ in row.evaluations if evaluation.pod_class.stored is stored
+        ]
         refused = {
             pod_class: texts for pod_class in pod_classes if (texts := _messages(answer(pod_class), subject.path))
         }
         for pod in row.pods if refused else ():
-            if messages := refused.get(pod.shape):
+            if messages := refused.get(pod.pod_class):
                 pods.append(pod)
                 errors |= dict.fromkeys(messages)
     return sorted(pods, key=lambda pod: pod.name), list(errors)

@@ -1,4 +1,4 @@
-"""What the clauses of a template without pods will be, and what the API says to them."""
+"""What the terms of a template without pods will be, and what the API says to them."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_workload_with_pods_is_told_by_its_pods() -> None:
     assert templates(deployment(constraints=[constraint()]), pod) == []
 
 
-def test_a_clause_without_a_selector() -> None:
+def test_a_term_without_a_selector() -> None:
     made = {key: value for key, value in constraint(match=[HASH]).items() if key != "labelSelector"}
     (actual,) = templates(deployment(constraints=[made]))
     assert actual["presumed"] == []

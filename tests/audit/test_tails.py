@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from kubectl_spread.audit.snapshot.tails import SelectorParts, split
-from kubectl_spread.audit.snapshot.terms import clauses
+from kubectl_spread.audit.snapshot.terms import topology_terms
 from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.labels import describe
 from tests.builders import Json, affinity, constraint, decode_pod, pod_json, requirement, selector, term
@@ -24,7 +24,7 @@ NOT_B = requirement("tenant", "NotIn", "b")
 
 
 def splits(pod: Json) -> tuple[SelectorParts, ...]:
-    return split(clauses(decode_pod(pod).spec))
+    return split(topology_terms(decode_pod(pod).spec))
 
 
 def told(selector_parts: SelectorParts) -> tuple[str, str]:
@@ -118,13 +118,13 @@ def test_spread_and_affinity_are_merged_apart() -> None:
     assert [told(item) for item in splits(pod)] == [("x Exists", ""), ("{}", "rev In r1")]
 
 
-def test_clauses_stand_in_the_order_of_the_api_and_sort_by_number() -> None:
+def test_terms_stand_in_the_order_of_the_api_and_sort_by_number() -> None:
     both = {
         field: {**affinity(field, term())[field], **affinity(field, term(), required=False)[field]}
         for field in ("podAntiAffinity", "podAffinity")
     }
-    actual_terms = clauses(decode_pod(pod_json(constraints=[constraint()] * 11, affinity=both)).spec)
-    paths = [str(clause.path) for clause in actual_terms]
+    actual_terms = topology_terms(decode_pod(pod_json(constraints=[constraint()] * 11, affinity=both)).spec)
+    paths = [str(term.path) for term in actual_terms]
     spread = [f"spec.topologySpreadConstraints[{index}]" for index in range(11)]
     terms = [
         f"spec.affinity.{field}.{kind}DuringSchedulingIgnoredDuringExecution[0]{end}"
@@ -133,5 +133,5 @@ def test_clauses_stand_in_the_order_of_the_api_and_sort_by_number() -> None:
     ]
     assert paths == [*spread, *terms]
     assert sorted(sorted(spread), key=lambda path: FieldPath.parse(path).order) == spread
-    assert [clause.required for clause in actual_terms[11:]] == [True, False, True, False]
-    assert all(clause.spread for clause in actual_terms[:11])
+    assert [term.required for term in actual_terms[11:]] == [True, False, True, False]
+    assert all(term.spread for term in actual_terms[:11])

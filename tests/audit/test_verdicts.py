@@ -34,7 +34,7 @@ def term_pod(*expressions: Json, labels: Mapping[str, str] = R1, match: tuple[st
 
 
 def judged(pod: Json, *others: Json, **options: Any) -> tuple[str, str]:
-    """Return verdict and confidence on the pod's only clause."""
+    """Return verdict and confidence on the pod's only term."""
     report = as_json(audit(pod, *others, **options))
     (row,) = report["constraints"]
     if not report["pods"]:
@@ -336,7 +336,7 @@ def test_a_merged_affinity_term_proves_that_the_label_was_there() -> None:
     assert (entry["path"], entry["verdict"], entry["confidence"]) == (S, "pre-upgrade", "likely")
 
 
-def test_a_clause_has_the_worst_verdict_of_its_keys() -> None:
+def test_a_term_has_the_worst_verdict_of_its_keys() -> None:
     pod = spread_pod(REV_IN_R1, labels=R2, match=("rev", "nope"))
     (entry,) = as_json(audit(pod))["pods"]
     assert entry["verdict"] == "stale-label"

@@ -178,8 +178,8 @@ def test_where_new_pods_can_go_is_not_claimed_without_nodes() -> None:
         ),
     ]
     now = audit(*pods)
-    inquiry = ExtraChecks(upgrade=behaviour(38, gates(38, {})))
-    compared = evaluate(now.snapshot, msgspec.structs.replace(now.context, inquiry=inquiry), nodes="inferred")
+    extra_checks = ExtraChecks(upgrade=behaviour(38, gates(38, {})))
+    compared = evaluate(now.snapshot, msgspec.structs.replace(now.context, extra_checks=extra_checks), nodes="inferred")
     (message,) = (finding.message for finding in reported(compared).findings if finding.code == "SPR406")
     assert message.endswith("1.38 counts a=3 b=1, minimum 1, skew 2")
 

@@ -93,8 +93,8 @@ def _next_pods(question: Json, audit: Audit, explanation: Json) -> Claims:
     cells: list[Mapping[str, str]] = []
     for group in explanation["nextPods"]:
         names = {node["metadata"]["name"]: _cell(node, group["topologyKeys"]) for node in question["nodes"]}
-        (shape,) = {id(pod.shape): pod.shape for pod in audit.pods if pod.name == group["pods"][0]}.values()
-        usable = audit.nodes.usable(shape.placement)
+        (pod_class,) = {id(pod.pod_class): pod.pod_class for pod in audit.pods if pod.name == group["pods"][0]}.values()
+        usable = audit.nodes.usable(pod_class.placement)
         taken: list[str] = []
         for step in group["steps"]:
             placements.append({"pod": group["pods"][0], "with": list(taken)})
@@ -125,7 +125,7 @@ def _evictions(question: Json, audit: Audit, explanation: Json) -> Claims:
     for entry in explanation["evictions"]:
         row = audit.rows[entry["row"]]
         own = sorted(pod.name for pod in row.pods if pod.node and not pod.terminating)
-        index = sum(clause.required for clause in row.representative.shape.clauses[: row.index])
+        index = sum(term.required for term in row.representative.pod_class.terms[: row.index])
         if entry.get("sure") and len(entry["pods"]) <= _MOST:
             evictions.append({"constraint": index, "pods": entry["pods"]})
             ours.append("within")
@@ -192,7 +192,7 @@ def _moves(audit: Audit, index: int) -> list[Json]:
     row = audit.rows[index]
     spread = row.spread
     assert spread is not None
-    kinds = list({id(pod.shape): pod for pod in row.pods}.values())
+    kinds = list({id(pod.pod_class): pod for pod in row.pods}.values())
     leaving: list[PodRecord] = []
     if spread.exceeds_max_skew:
         value_of = spread.domains.value_of

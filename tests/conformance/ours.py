@@ -97,7 +97,7 @@ def _create(question: Question, behaviour: Behaviour) -> Json:
     pod = _pod(question.pod)
     stored = strategy.prepare_for_create(pod.spec, pod.metadata.labels, behaviour)
     return {
-        "stored": _clauses(stored),
+        "stored": _terms(stored),
         "errors": _texts(validation.pod_errors(stored, behaviour)),
         "warnings": list(podwarnings.pod_warnings(stored, behaviour)),
     }
@@ -118,10 +118,12 @@ def _template(question: Question, behaviour: Behaviour) -> Json:
 
 
 def _filter(question: Question, behaviour: Behaviour) -> Json:
-    audit, shape = _evaluated(question, behaviour)
-    if shape.pinned:
+    audit, pod_class = _evaluated(question, behaviour)
+    if pod_class.pinned:
         return UNJUDGED
-    spreads = [spread for spread in audit.views.of(shape).spreads if spread is not None and spread.constraint.hard]
+    spreads = [
+        spread for spread in audit.evaluator.of(pod_class).spreads if spread is not None and spread.constraint.hard
+    ]
     if not spreads:
         return {"skipped": True}
     constraints = [{"matchNum": dict(spread.match_num), "minMatchNum": spread.min_match_num} for spread in spreads]
@@ -134,13 +136,15 @@ def _filter(question: Question, behaviour: Behaviour) -> Json:
 
 
 def _scores(question: Question, behaviour: Behaviour) -> Json:
-    audit, shape = _evaluated(question, behaviour)
-    if shape.pinned:
+    audit, pod_class = _evaluated(question, behaviour)
+    if pod_class.pinned:
         return UNJUDGED
-    soft = [spread for spread in audit.views.of(shape).spreads if spread is not None and not spread.constraint.hard]
+    soft = [
+        spread for spread in audit.evaluator.of(pod_class).spreads if spread is not None and not spread.constraint.hard
+    ]
     if not soft or not audit.nodes.nodes:
         return {"skipped": True}
-    return _without_empty({"scores": rank(shape, question.feasible, audit)})
+    return _without_empty({"scores": rank(pod_class, question.feasible, audit)})
 
 
 def _evaluated(question: Question, behaviour: Behaviour) -> tuple[Audit, PodClass]:
@@ -155,7 +159,7 @@ def _evaluated(question: Question, behaviour: Behaviour) -> tuple[Audit, PodClas
     for raw in question.nodes:
         snapshot.add_node(json_objects.decode(raw, Node))
     for raw in question.services:
-        snapshot.deduction.add_service(json_objects.decode(raw, MapSelecting))
+        snapshot.default_selectors.add_service(json_objects.decode(raw, MapSelecting))
     owners = {
         ("", "ReplicationController"): question.replication_controllers,
         ("apps", "ReplicaSet"): question.replica_sets,
@@ -171,7 +175,7 @@ def _evaluated(question: Question, behaviour: Behaviour) -> tuple[Audit, PodClas
     default_constraints.apply(snapshot)
     audit = evaluate(snapshot, ServerFacts(behaviour, gates_known=True), nodes="listed")
     (record,) = audit.pods
-    return audit, record.shape
+    return audit, record.pod_class
 
 
 def _affinity(question: Question, behaviour: Behaviour) -> Json:
@@ -201,36 +205,34 @@ def _without_empty(answer: Json) -> Json:
     return {name: value for name, value in answer.items() if value}
 
 
-def _clauses(spec: PodSpec) -> Json:
+def _terms(spec: PodSpec) -> Json:
     actual: Json = {
         "spread": [
-            _clause(constraint.label_selector, matchLabelKeys=constraint.match_label_keys)
+            _term(constraint.label_selector, matchLabelKeys=constraint.match_label_keys)
             for constraint in spec.topology_spread_constraints
         ]
     }
     if spec.affinity is not None:
-        actual |= _terms("podAffinity", spec.affinity.pod_affinity)
-        actual |= _terms("podAntiAffinity", spec.affinity.pod_anti_affinity)
+        actual |= _affinity_terms("podAffinity", spec.affinity.pod_affinity)
+        actual |= _affinity_terms("podAntiAffinity", spec.affinity.pod_anti_affinity)
     return actual
 
 
-def _terms(name: str, affinity: PodAffinity | None) -> Json:
+def _affinity_terms(name: str, affinity: PodAffinity | None) -> Json:
     if affinity is None:
         return {}
     required = affinity.required_during_scheduling_ignored_during_execution
     preferred = [item.pod_affinity_term for item in affinity.preferred_during_scheduling_ignored_during_execution]
     return {
         f"{name}.{part}": [
-            _clause(
-                term.label_selector, matchLabelKeys=term.match_label_keys, mismatchLabelKeys=term.mismatch_label_keys
-            )
+            _term(term.label_selector, matchLabelKeys=term.match_label_keys, mismatchLabelKeys=term.mismatch_label_keys)
             for term in terms
         ]
         for part, terms in (("required", required), ("preferred", preferred))
     }
 
 
-def _clause(selector: LabelSelector | None, **keys: tuple[str, ...]) -> Json:
+def _term(selector: LabelSelector | None, **keys: tuple[str, ...]) -> Json:
     written = None if selector is None else _selector(selector)
     return {"labelSelector": written, **{name: list(value) for name, value in keys.items() if value}}
 

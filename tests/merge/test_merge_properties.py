@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kubectl_spread.audit.merge.merging import applied, merge_pod, unmerge_pod
 from kubectl_spread.audit.merge.verdicts import ServerFacts, Verdict, judge
 from kubectl_spread.audit.snapshot.tails import split
-from kubectl_spread.audit.snapshot.terms import clauses
+from kubectl_spread.audit.snapshot.terms import topology_terms
 from kubectl_spread.kube.api.types import Pod
 from kubectl_spread.kube.apiserver.strategy import prepare_for_create
 from kubectl_spread.kube.apiserver.validation import pod_errors
@@ -165,7 +165,7 @@ def test_what_was_unmerged_is_merged_again(manifest: Json, style: Any) -> None:
     assume(not merging.errors)
     stored = applied(manifest, merging.changes)
     pod = decoded(stored)
-    parts = clauses(pod.spec)
+    parts = topology_terms(pod.spec)
     splits = split(parts)
     context = ServerFacts(NEWEST, gates_known=False)
     verdicts = {

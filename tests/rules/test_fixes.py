@@ -86,10 +86,16 @@ def replaced(left: list[Json], pod: Json) -> list[Json]:
     new["status"] = {"phase": "Pending"}
     judged = audit(*left, new)
     (record,) = [pod for pod in judged.pods if pod.name == new["metadata"]["name"]]
-    answer = place(record.shape, [record.name], judged)
-    hard = [spread for spread in judged.views.of(record.shape).spreads if spread is not None and spread.constraint.hard]
+    answer = place(record.pod_class, [record.name], judged)
+    hard = [
+        spread
+        for spread in judged.evaluator.of(record.pod_class).spreads
+        if spread is not None and spread.constraint.hard
+    ]
     soft = [
-        spread for spread in judged.views.of(record.shape).spreads if spread is not None and not spread.constraint.hard
+        spread
+        for spread in judged.evaluator.of(record.pod_class).spreads
+        if spread is not None and not spread.constraint.hard
     ]
 
     def crowd(node: str) -> tuple[int, int]:

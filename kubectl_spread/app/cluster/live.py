@@ -88,8 +88,8 @@ def _refusals_depend(audit: Audit, target_version: TargetVersion) -> bool:
     """Tell whether an API server with another merge would give another answer to a template."""
     doubtful = [template for template in audit.templates if may_depend_on_merge(template)]
     others = [AdmissionCheck(other) for other in features.other_merges(target_version.minor, target_version.gates)]
-    acceptance = audit.acceptance
-    return any(acceptance.template(template) != other.template(template) for template in doubtful for other in others)
+    admission = audit.admission
+    return any(admission.template(template) != other.template(template) for template in doubtful for other in others)
 
 
 class LiveRun:
@@ -225,7 +225,7 @@ class LiveRun:
         read.
         """
         forbidden = set()
-        owning = {pod.shape.owner.kind for pod in snapshot.pods if pod.shape.owner}
+        owning = {pod.pod_class.owner.kind for pod in snapshot.pods if pod.pod_class.owner}
         unread = []
         for resource in WORKLOADS:
             try:
@@ -248,11 +248,11 @@ class LiveRun:
 
     def _defaults(self, snapshot: Snapshot, unread: set[str]) -> None:
         """Read Services, which default constraints need, and add the default constraints to pods without any."""
-        if not snapshot.deduction.keeps:
+        if not snapshot.default_selectors.keeps:
             return
         try:
             for service in self._all(SERVICES, self._scope.namespace):
-                snapshot.deduction.add_service(service)
+                snapshot.default_selectors.add_service(service)
         except ForbiddenError as error:
             self._forbidden += 1
             self._problems.append(f"{error}: default constraints are not known")
@@ -264,7 +264,7 @@ class LiveRun:
         refused = any(
             refusal.refused is Refused.PODS
             for template in audit.templates
-            for refusal in audit.acceptance.template(template)
+            for refusal in audit.admission.template(template)
         )
         if not refused and not self._options.explaining:
             return
@@ -279,16 +279,16 @@ class LiveRun:
     def _read_to_explain(self, audit: Audit) -> bool:
         """Read pods of other namespaces, and namespaces; return whether the pods have to be evaluated again."""
         snapshot, namespace = audit.snapshot, self._scope.namespace
-        snapshot.neighbours.everywhere = namespace is None
+        snapshot.anti_affinity.everywhere = namespace is None
         changed = False
         if namespace is not None and any(not pod.node for pod in audit.pods):
             with self._optional():
                 snapshot.join(explain_reads.pods_elsewhere(self._cluster, namespace))
-                snapshot.neighbours.everywhere = changed = True
-        if affinity.wants_namespaces((pod.shape for pod in audit.pods), snapshot):
+                snapshot.anti_affinity.everywhere = changed = True
+        if affinity.wants_namespaces((pod.pod_class for pod in audit.pods), snapshot):
             with self._optional():
                 for listed in self._all(NAMESPACES, None):
-                    snapshot.neighbours.add_namespace(listed)
+                    snapshot.anti_affinity.add_namespace(listed)
         return changed
 
     @contextmanager

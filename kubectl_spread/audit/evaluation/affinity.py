@@ -20,21 +20,21 @@ from kubectl_spread.kube.scheduler.podtopologyspread import NodeSets
 UNKNOWN_NAMESPACES: Final = "pod affinity: the labels of namespaces, which a namespaceSelector asks for, were not read"
 
 
-def incoming(shape: PodClass) -> Pod:
-    """Return what the filter looks at of a pod of ``shape``."""
-    metadata = ObjectMeta(namespace=shape.namespace, labels=dict(shape.labels))
-    return Pod(metadata=metadata, spec=PodSpec(affinity=shape.spec.affinity))
+def incoming(pod_class: PodClass) -> Pod:
+    """Return what the filter looks at of a pod of ``pod_class``."""
+    metadata = ObjectMeta(namespace=pod_class.namespace, labels=dict(pod_class.labels))
+    return Pod(metadata=metadata, spec=PodSpec(affinity=pod_class.spec.affinity))
 
 
-def own_terms(shape: PodClass) -> tuple[Term, ...]:
-    """Return the required terms of pods of ``shape``."""
-    pod = incoming(shape)
+def own_terms(pod_class: PodClass) -> tuple[Term, ...]:
+    """Return the required terms of pods of ``pod_class``."""
+    pod = incoming(pod_class)
     return (*interpodaffinity.affinity_terms(pod), *interpodaffinity.anti_affinity_terms(pod))
 
 
-def wants_namespaces(shapes: Iterable[PodClass], snapshot: Snapshot) -> bool:
+def wants_namespaces(pod_classes: Iterable[PodClass], snapshot: Snapshot) -> bool:
     """Tell whether any term selects namespaces by their labels, so that these have to be read."""
-    terms = (term for shape in shapes for term in own_terms(shape))
+    terms = (term for pod_class in pod_classes for term in own_terms(pod_class))
     return _selects(terms) or _selects(_terms_of_others(snapshot))
 
 
@@ -48,50 +48,50 @@ class AffinityFilter:
         self._behaviour = behaviour
         self._refusals: dict[object, Mapping[str, AffinityAnswer] | None] = {}
 
-    def refusals(self, shape: PodClass, gone: PodRecord | None = None) -> Mapping[str, AffinityAnswer] | None:
-        """Return the nodes that refuse a pod of ``shape``, by name; None: labels of namespaces were not read.
+    def refusals(self, pod_class: PodClass, gone: PodRecord | None = None) -> Mapping[str, AffinityAnswer] | None:
+        """Return the nodes that refuse a pod of ``pod_class``, by name; None: labels of namespaces were not read.
 
         Args:
-            shape: What the pod is like.
+            pod_class: What the pod is like.
             gone: A pod that is not there any more.
         """
-        key = (shape, None if gone is None else (gone.shape, gone.node))
+        key = (pod_class, None if gone is None else (gone.pod_class, gone.node))
         if key not in self._refusals:
-            self._refusals[key] = self._find(shape, gone)
+            self._refusals[key] = self._find(pod_class, gone)
         return self._refusals[key]
 
-    def concerns(self, shape: PodClass) -> bool:
+    def concerns(self, pod_class: PodClass) -> bool:
         """Tell whether any required term, of the pods themselves or of others, decides where such pods may go."""
-        others = self._snapshot.neighbours.repelling(shape.namespace, shape.labels)
-        return bool(own_terms(shape)) or next(others, None) is not None
+        others = self._snapshot.anti_affinity.repelling(pod_class.namespace, pod_class.labels)
+        return bool(own_terms(pod_class)) or next(others, None) is not None
 
-    def _find(self, shape: PodClass, gone: PodRecord | None) -> Mapping[str, AffinityAnswer] | None:
-        neighbours = self._snapshot.neighbours
-        own = own_terms(shape)
-        if _selects(own) and not neighbours.namespaces:
+    def _find(self, pod_class: PodClass, gone: PodRecord | None) -> Mapping[str, AffinityAnswer] | None:
+        anti_affinity = self._snapshot.anti_affinity
+        own = own_terms(pod_class)
+        if _selects(own) and not anti_affinity.namespaces:
             return None
-        if _selects(_terms_of_others(self._snapshot)) and shape.namespace not in neighbours.namespaces:
+        if _selects(_terms_of_others(self._snapshot)) and pod_class.namespace not in anti_affinity.namespaces:
             return None
         left = None if gone is None else _bound(gone)
         others = [
-            *neighbours.repelling(shape.namespace, shape.labels, left),
+            *anti_affinity.repelling(pod_class.namespace, pod_class.labels, left),
             *_selected(own, self._snapshot, gone),
         ]
         if not own and not others:
             return {}
         answers = interpodaffinity.filter_nodes(
-            incoming(shape), others, self._nodes, neighbours.namespaces, self._behaviour
+            incoming(pod_class), others, self._nodes, anti_affinity.namespaces, self._behaviour
         )
         return {name: answer for name, answer in answers.items() if answer is not AffinityAnswer.FEASIBLE}
 
 
 def _bound(pod: PodRecord) -> Pod:
-    bound = incoming(pod.shape)
+    bound = incoming(pod.pod_class)
     return replace(bound, spec=replace(bound.spec, node_name=pod.node))
 
 
 def _terms_of_others(snapshot: Snapshot) -> Iterator[Term]:
-    for pod in snapshot.neighbours.kinds():
+    for pod in snapshot.anti_affinity.kinds():
         yield from interpodaffinity.anti_affinity_terms(pod)
 
 
@@ -119,4 +119,4 @@ def _selected(terms: Sequence[Term], snapshot: Snapshot, gone: PodRecord | None)
 
 
 def _is_of(pod: PodRecord, namespace: str, labels: Labels) -> bool:
-    return pod.namespace == namespace and pod.shape.labels == labels
+    return pod.namespace == namespace and pod.pod_class.labels == labels

@@ -14,11 +14,11 @@ from kubectl_spread.kube.features import Behaviour
 class Comparison:
     """The same snapshot by another behaviour; every answer is computed once, at first use."""
 
-    def __init__(self, behaviour: Behaviour, views: Evaluator, templates: Iterable[Template]) -> None:
-        """Compare with ``behaviour``, by which ``views`` count."""
+    def __init__(self, behaviour: Behaviour, evaluator: Evaluator, templates: Iterable[Template]) -> None:
+        """Compare ``behaviour`` with that of ``evaluator``."""
         self.behaviour = behaviour
-        self.views = views.judged_by(behaviour)
-        self.acceptance = AdmissionCheck(behaviour)
+        self.evaluator = evaluator.judged_by(behaviour)
+        self.admission = AdmissionCheck(behaviour)
         self._templates: dict[ObjectRef, list[Template]] = {}
         for template in templates:
             self._templates.setdefault(template.workload, []).append(template)

@@ -63,11 +63,11 @@ class Counted:
 class CountedPods:
     """The pods that were read, found by the constraints that count them, or by their workload."""
 
-    def __init__(self, snapshot: Snapshot, behaviour: Behaviour, views: Evaluator) -> None:
-        """Look among the pods of ``snapshot``; ``behaviour`` says how the scheduler counts, ``views`` by what."""
+    def __init__(self, snapshot: Snapshot, behaviour: Behaviour, evaluator: Evaluator) -> None:
+        """Look among the pods of ``snapshot``; ``behaviour`` says how the scheduler counts, ``evaluator`` by what."""
         self._snapshot = snapshot
         self._behaviour = behaviour
-        self._views = views
+        self._evaluator = evaluator
         self._counted: dict[tuple[str, int], Counted] = {}
         self._siblings: dict[ObjectRef, list[PodRecord]] | None = None
 
@@ -93,7 +93,7 @@ class CountedPods:
         if bound is None or selector is None or counts_nothing(selector, self._behaviour):
             nothing = _Members(_Bound((), self._snapshot), SelectedNumbers(()), spread.domains)
             return Counted(spread, nothing, ())
-        return Counted(spread, bound.members(selector, spread.domains), bound.having(spread, self._views))
+        return Counted(spread, bound.members(selector, spread.domains), bound.having(spread, self._evaluator))
 
     @cached_property
     def _bound(self) -> Mapping[str, _Bound]:
@@ -101,7 +101,7 @@ class CountedPods:
         by_class: dict[PodClass, list[PodRecord]] = {}
         for pod in self._snapshot.pods:
             if pod.node and not pod.terminating:
-                by_class.setdefault(pod.shape, []).append(pod)
+                by_class.setdefault(pod.pod_class, []).append(pod)
         classes: dict[str, list[list[PodRecord]]] = {}
         for pods in by_class.values():
             classes.setdefault(pods[0].namespace, []).append(pods)
@@ -129,9 +129,9 @@ class _Bound:
         self.workloads: dict[ObjectRef, list[_BoundPod]] = {}
         self.nodes: dict[str, list[_BoundPod]] = {}
         for number, pods in enumerate(classes):
-            owner = snapshot.workload(pods[0]) if pods[0].shape.owner else None
+            owner = snapshot.workload(pods[0]) if pods[0].pod_class.owner else None
             of_class = [_BoundPod(number, pod, owner or pod.ref) for pod in pods]
-            self.classes.add(pods[0].shape.labels, of_class)
+            self.classes.add(pods[0].pod_class.labels, of_class)
             for bound in of_class:
                 self.workloads.setdefault(bound.workload, []).append(bound)
                 self.nodes.setdefault(bound.pod.node, []).append(bound)
@@ -152,12 +152,12 @@ class _Bound:
             self._members[question] = _Members(self, self._selections[key], domains)
         return self._members[question]
 
-    def having(self, spread: Spread, views: Evaluator) -> Sequence[int]:
+    def having(self, spread: Spread, evaluator: Evaluator) -> Sequence[int]:
         """Return the classes whose pods have the constraint of a count, over the same domains."""
         if self._having is None:
             self._having = {}
             for number, (_, pods) in enumerate(self.classes):
-                spreads = (each for each in views.of(pods[0].pod.shape).spreads if each is not None)
+                spreads = (each for each in evaluator.of(pods[0].pod.pod_class).spreads if each is not None)
                 for question in dict.fromkeys((digest(each.constraint), id(each.domains)) for each in spreads):
                     self._having.setdefault(question, []).append(number)
         return self._having.get((digest(spread.constraint), id(spread.domains)), ())

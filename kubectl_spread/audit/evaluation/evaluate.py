@@ -1,4 +1,4 @@
-"""Evaluation: from a snapshot to rows and groups, the projections of its shapes."""
+"""Evaluation: from a snapshot to rows and groups, the projections of its pod classes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kubectl_spread.audit.evaluation.evaluators import ClassEvaluation, Evaluato
 from kubectl_spread.audit.evaluation.obstacles import Obstacles
 from kubectl_spread.audit.merge.admission import admitted
 from kubectl_spread.audit.merge.admission_check import AdmissionCheck
-from kubectl_spread.audit.merge.verdicts import SEVEREST, KeyVerdict, ServerFacts, Verdict, clause_verdict
+from kubectl_spread.audit.merge.verdicts import SEVEREST, KeyVerdict, ServerFacts, Verdict, term_verdict
 from kubectl_spread.audit.snapshot.digests import digest
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.audit.snapshot.revisions import Revisions
@@ -30,29 +30,29 @@ from kubectl_spread.kube.scheduler.podtopologyspread import NodeSets, Spread
 
 
 class EvaluatedPod(msgspec.Struct, frozen=True):
-    """An evaluated pod in one clause, with the verdicts on its keys."""
+    """An evaluated pod in one term, with the verdicts on its keys."""
 
     pod: PodRecord
-    clause: TopologyTerm
+    term: TopologyTerm
     verdict: Verdict | None
     keys: tuple[KeyVerdict, ...]
 
 
 class EvaluatedConstraint(msgspec.Struct, eq=False):
-    """Pods of one workload, by name, that are alike in one clause.
+    """Pods of one workload, by name, that are alike in one term.
 
     ``members`` are those whose verdict is not ``merged``.
-    ``views`` maps each shape's view to its number of pods; all of them count the same domains.
+    ``evaluations`` maps each class of pods to its number of pods; all of them count the same domains.
     """
 
     workload: ObjectRef
-    clause: TopologyTerm
+    term: TopologyTerm
     index: int
     effective: bytes
     pods: list[PodRecord] = msgspec.field(default_factory=list)
     members: list[EvaluatedPod] = msgspec.field(default_factory=list)
     verdicts: Counter[Verdict] = msgspec.field(default_factory=Counter)
-    views: list[tuple[ClassEvaluation, int]] = msgspec.field(default_factory=list)
+    evaluations: list[tuple[ClassEvaluation, int]] = msgspec.field(default_factory=list)
 
     @property
     def namespace(self) -> str:
@@ -61,8 +61,8 @@ class EvaluatedConstraint(msgspec.Struct, eq=False):
 
     @property
     def path(self) -> FieldPath:
-        """The field path of the clause."""
-        return self.clause.path
+        """The field path of the term."""
+        return self.term.path
 
     @property
     def representative(self) -> PodRecord:
@@ -73,20 +73,24 @@ class EvaluatedConstraint(msgspec.Struct, eq=False):
     @property
     def spread(self) -> Spread | None:
         """The count; selfMatchNum is that of most of the pods, of as many the larger."""
-        counted = [(number, spread) for view, number in self.views if (spread := view.spreads[self.index]) is not None]
+        counted = [
+            (number, spread)
+            for evaluation, number in self.evaluations
+            if (spread := evaluation.spreads[self.index]) is not None
+        ]
         return max(counted, key=lambda item: (item[0], item[1].self_match_num), default=(0, None))[1]
 
     @property
     def lower_bound(self) -> bool:
         """Whether the domains are only inferred."""
-        return any(view.lower_bound for view, _ in self.views)
+        return any(evaluation.lower_bound for evaluation, _ in self.evaluations)
 
 
 class EvaluatedGroup(msgspec.Struct, eq=False):
     """Pods that are alike in everything the spread plugin reads."""
 
     workload: ObjectRef
-    view: ClassEvaluation
+    evaluation: ClassEvaluation
     pods: list[PodRecord] = msgspec.field(default_factory=list)
 
     @property
@@ -114,8 +118,8 @@ class Audit(msgspec.Struct, frozen=True, eq=False):
     revisions: Revisions
     context: ServerFacts
     snapshot: Snapshot
-    views: Evaluator
-    acceptance: AdmissionCheck
+    evaluator: Evaluator
+    admission: AdmissionCheck
     counted: CountedPods
     comparison: Comparison | None
 
@@ -129,36 +133,36 @@ def evaluate(snapshot: Snapshot, context: ServerFacts, *, nodes: str) -> Audit:
         nodes: ``listed``, ``inferred`` (from the pods' own zone labels) or ``none``.
     """
     everyone = admitted(snapshot.pods, context.behaviour)
-    views = Evaluator(snapshot, context, nodes=nodes)
+    evaluator = Evaluator(snapshot, context, nodes=nodes)
     rows: dict[object, EvaluatedConstraint] = {}
     groups: dict[object, EvaluatedGroup] = {}
     judged: list[PodRecord] = []
     workloads: set[ObjectRef] = set()
     revisions = Revisions(snapshot)
-    keys_of_views: dict[int, _Keys] = {}
-    for workload, shape, pods in _alike(snapshot, everyone):
+    keys_of_evaluations: dict[int, _Keys] = {}
+    for workload, pod_class, pods in _alike(snapshot, everyone):
         judged += pods
         workloads.add(workload)
         revisions.add(workload, pods)
-        view = views.of(shape)
-        # Views that differ in their shapes alone share what they hold.
-        keys = keys_of_views.get(id(view.effective))
+        evaluation = evaluator.of(pod_class)
+        # Equal evaluations of different classes share their objects.
+        keys = keys_of_evaluations.get(id(evaluation.effective))
         if keys is None:
-            keys = keys_of_views[id(view.effective)] = _keys(view)
-        verdicts = [view.verdicts if view.settled else views.verdicts(pod) for pod in pods]
+            keys = keys_of_evaluations[id(evaluation.effective)] = _keys(evaluation)
+        verdicts = [evaluation.verdicts if evaluation.settled else evaluator.verdicts(pod) for pod in pods]
         for row_key in keys.rows:
             key = (workload, row_key)
             if key not in rows:
                 _, index, _, effective = row_key
-                rows[key] = EvaluatedConstraint(workload, shape.clauses[index], index, effective)
-            _add_to_row(rows[key], view, pods, verdicts)
+                rows[key] = EvaluatedConstraint(workload, pod_class.terms[index], index, effective)
+            _add_to_row(rows[key], evaluation, pods, verdicts)
         if keys.group is not None:
-            group = groups.setdefault((workload, keys.group), EvaluatedGroup(workload, view))
+            group = groups.setdefault((workload, keys.group), EvaluatedGroup(workload, evaluation))
             group.pods += pods
     for pods in (*(row.pods for row in rows.values()), *(group.pods for group in groups.values())):
         pods.sort(key=lambda pod: pod.name)
     templates = _requested_templates(snapshot)
-    upgrade = context.inquiry.upgrade
+    upgrade = context.extra_checks.upgrade
     return Audit(
         rows=tuple(sorted(rows.values(), key=_row_order)),
         groups=tuple(sorted(groups.values(), key=_group_order)),
@@ -166,16 +170,16 @@ def evaluate(snapshot: Snapshot, context: ServerFacts, *, nodes: str) -> Audit:
         pods=tuple(judged),
         workloads=len(workloads),
         everyone=everyone,
-        nodes=views.node_sets,
-        obstacles=Obstacles(views.node_sets, snapshot.room(), context.behaviour),
-        affinity=AffinityFilter(snapshot, views.node_sets, context.behaviour),
+        nodes=evaluator.node_sets,
+        obstacles=Obstacles(evaluator.node_sets, snapshot.room(), context.behaviour),
+        affinity=AffinityFilter(snapshot, evaluator.node_sets, context.behaviour),
         revisions=revisions,
         context=context,
         snapshot=snapshot,
-        views=views,
-        acceptance=AdmissionCheck(context.behaviour),
-        counted=CountedPods(snapshot, context.behaviour, views),
-        comparison=None if upgrade is None else Comparison(upgrade, views, templates),
+        evaluator=evaluator,
+        admission=AdmissionCheck(context.behaviour),
+        counted=CountedPods(snapshot, context.behaviour, evaluator),
+        comparison=None if upgrade is None else Comparison(upgrade, evaluator, templates),
     )
 
 
@@ -184,20 +188,20 @@ def _alike(snapshot: Snapshot, everyone: Iterable[PodRecord]) -> Iterator[tuple[
 
     The order of classes is that of their pods' first names, because findings quote the first class of a constraint.
     """
-    by_shape: dict[PodClass, list[PodRecord]] = {}
+    by_class: dict[PodClass, list[PodRecord]] = {}
     for pod in everyone:
-        by_shape.setdefault(pod.shape, []).append(pod)
-    for pods in sorted(by_shape.values(), key=_first_name):
+        by_class.setdefault(pod.pod_class, []).append(pod)
+    for pods in sorted(by_class.values(), key=_first_name):
         owners = [owner.ref for owner in snapshot.owner_chain(pods[0])]
         requested = [pod for pod in pods if _is_requested(pod, owners, snapshot.scope.targets)]
         if requested and owners:
-            yield owners[-1], requested[0].shape, requested
+            yield owners[-1], requested[0].pod_class, requested
         else:
-            yield from ((pod.ref, pod.shape, [pod]) for pod in requested)
+            yield from ((pod.ref, pod.pod_class, [pod]) for pod in requested)
 
 
 def _first_name(pods: list[PodRecord]) -> tuple[str, str]:
-    return pods[0].shape.namespace, min(pod.name for pod in pods)
+    return pods[0].pod_class.namespace, min(pod.name for pod in pods)
 
 
 def _requested_templates(snapshot: Snapshot) -> tuple[Template, ...]:
@@ -221,7 +225,7 @@ def _is_requested(pod: PodRecord, owners: Sequence[ObjectRef], targets: Sequence
 
 
 class _Keys(msgspec.Struct, frozen=True):
-    """What makes the pods of a view, together with their workload, part of rows and of a group.
+    """What makes the pods of a evaluation, together with their workload, part of rows and of a group.
 
     A row is identified by path, index, what else its pods have in common, and effective selector: pods
     whose revisions have more or fewer constraints hold the same term at another index.
@@ -231,76 +235,79 @@ class _Keys(msgspec.Struct, frozen=True):
     group: bytes | None
 
 
-def _keys(view: ClassEvaluation) -> _Keys:
-    clauses = view.shape.clauses
+def _keys(evaluation: ClassEvaluation) -> _Keys:
+    terms = evaluation.pod_class.terms
     spread_keys = {
-        required: digest([clause.topology_key for clause in clauses if clause.spread and clause.required is required])
+        required: digest([term.topology_key for term in terms if term.spread and term.required is required])
         for required in (True, False)
     }
     rows = tuple(
-        (clause.path, index, _row_key(view, index, spread_keys), ENCODER.encode(view.effective[index]))
-        for index, clause in enumerate(clauses)
-        if clause.spread or clause.keyed
+        (term.path, index, _row_key(evaluation, index, spread_keys), ENCODER.encode(evaluation.effective[index]))
+        for index, term in enumerate(terms)
+        if term.spread or term.keyed
     )
-    return _Keys(rows, _group_key(view) if any(clause.spread for clause in clauses) else None)
+    return _Keys(rows, _group_key(evaluation) if any(term.spread for term in terms) else None)
 
 
 def _add_to_row(
-    row: EvaluatedConstraint, view: ClassEvaluation, pods: list[PodRecord], verdicts: Sequence[KeyVerdicts]
+    row: EvaluatedConstraint, evaluation: ClassEvaluation, pods: list[PodRecord], verdicts: Sequence[KeyVerdicts]
 ) -> None:
     """Add pods of one class to a row, with the verdicts on each of them."""
     row.pods += pods
-    row.views.append((view, len(pods)))
-    clause = view.shape.clauses[row.index]
-    if view.settled and (alike := clause_verdict(clause, view.verdicts[row.index])) in (None, Verdict.MERGED):
+    row.evaluations.append((evaluation, len(pods)))
+    term = evaluation.pod_class.terms[row.index]
+    if evaluation.settled and (alike := term_verdict(term, evaluation.verdicts[row.index])) in (
+        None,
+        Verdict.MERGED,
+    ):
         if alike is not None:
             row.verdicts[alike] += len(pods)
         return
     for pod, verdicts_on_pod in zip(pods, verdicts, strict=True):
         keys = verdicts_on_pod[row.index]
-        verdict = clause_verdict(clause, keys)
+        verdict = term_verdict(term, keys)
         if verdict is not None:
             row.verdicts[verdict] += 1
         if verdict not in (None, Verdict.MERGED):
-            row.members.append(EvaluatedPod(pod, clause, verdict, keys))
+            row.members.append(EvaluatedPod(pod, term, verdict, keys))
 
 
-def _row_key(view: ClassEvaluation, index: int, spread_keys: Mapping[bool, bytes]) -> bytes:
+def _row_key(evaluation: ClassEvaluation, index: int, spread_keys: Mapping[bool, bytes]) -> bytes:
     """Return what the pods of one row have in common in addition to path and effective selector.
 
     ``spread_keys`` has the digest of the topology keys of the pods' hard constraints, and that of the soft ones.
     """
-    shape, clause = view.shape, view.shape.clauses[index]
-    if clause.constraint is None:
-        keys = (clause.match_label_keys, clause.mismatch_label_keys)
-        return digest((clause.topology_key, clause.selector, keys))
-    honors_taints = clause.constraint.node_taints_policy == "Honor"
+    pod_class, term = evaluation.pod_class, evaluation.pod_class.terms[index]
+    if term.constraint is None:
+        keys = (term.match_label_keys, term.mismatch_label_keys)
+        return digest((term.topology_key, term.selector, keys))
+    honors_taints = term.constraint.node_taints_policy == "Honor"
     return digest(
         (
-            clause.constraint,
-            shape.placement.node_selector,
-            nodeaffinity.required(shape.placement.affinity),
-            shape.placement.tolerations if honors_taints else (),
-            spread_keys[clause.required].hex(),
-            shape.pinned,
-            shape.scheduler_name,
+            term.constraint,
+            pod_class.placement.node_selector,
+            nodeaffinity.required(pod_class.placement.affinity),
+            pod_class.placement.tolerations if honors_taints else (),
+            spread_keys[term.required].hex(),
+            pod_class.pinned,
+            pod_class.scheduler_name,
         )
     )
 
 
-def _group_key(view: ClassEvaluation) -> bytes:
-    shape = view.shape
+def _group_key(evaluation: ClassEvaluation) -> bytes:
+    pod_class = evaluation.pod_class
     return digest(
         (
-            [(clause.constraint, clause.selector) for clause in shape.clauses],
-            view.effective,
+            [(term.constraint, term.selector) for term in pod_class.terms],
+            evaluation.effective,
             # A pod that lost a merged label no longer matches the selector that its siblings match.
-            [None if spread is None else spread.self_match_num for spread in view.spreads],
-            shape.placement.node_selector,
-            nodeaffinity.required(shape.placement.affinity),
-            shape.placement.tolerations,
-            shape.pinned,
-            shape.scheduler_name,
+            [None if spread is None else spread.self_match_num for spread in evaluation.spreads],
+            pod_class.placement.node_selector,
+            nodeaffinity.required(pod_class.placement.affinity),
+            pod_class.placement.tolerations,
+            pod_class.pinned,
+            pod_class.scheduler_name,
         )
     )
 
@@ -315,4 +322,4 @@ def _row_order(row: EvaluatedConstraint) -> tuple[object, ...]:
 
 
 def _group_order(group: EvaluatedGroup) -> tuple[object, ...]:
-    return (group.workload, ENCODER.encode(group.view.effective), group.pods[0].name)
+    return (group.workload, ENCODER.encode(group.evaluation.effective), group.pods[0].name)

@@ -22,7 +22,7 @@ from kubectl_spread.kube.scheduler.configuration import Profile
 from kubectl_spread.kube.scheduler.podtopologyspread import NodeSets, Placement, Spread
 
 KeyVerdicts = tuple[tuple[KeyVerdict, ...], ...]
-"""The verdicts on every key, one tuple a clause."""
+"""The verdicts on every key, one tuple a term."""
 
 FIXED_TEMPLATES: Final = frozenset({"ReplicaSet", "Job"})
 """Kinds whose pod template stays what it was; a StatefulSet's may have got a label after the pod was created."""
@@ -32,17 +32,17 @@ _SETTLED: Final = frozenset(Verdict) - {
     Verdict.UNMERGED,
     Verdict.PRE_UPGRADE,
 }
-"""Verdicts that look the same on every pod of a shape; the others depend on each pod's own history."""
+"""Verdicts that look the same on every pod of a class; the others depend on each pod's own history."""
 
 
 class ClassEvaluation(msgspec.Struct, frozen=True, dict=True):
     """The verdicts and counts of every pod of a class.
 
-    ``effective`` holds one selector a clause; ``spreads`` one count a clause, None for affinity terms
+    ``effective`` holds one selector a term; ``spreads`` one count a term, None for affinity terms
     and wherever placement is not evaluated. ``node_answer`` is the Filter's over all hard constraints.
     """
 
-    shape: PodClass
+    pod_class: PodClass
     verdicts: KeyVerdicts
     effective: tuple[LabelSelector | None, ...]
     spreads: tuple[Spread | None, ...]
@@ -51,7 +51,7 @@ class ClassEvaluation(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def settled(self) -> bool:
-        """Whether the verdicts need nothing that differs between the shape's pods."""
+        """Whether the verdicts need nothing that differs between the pods of a class."""
         return all(key.verdict in _SETTLED for keys in self.verdicts for key in keys)
 
 
@@ -66,20 +66,20 @@ class Evaluator:
         counted_nodes = snapshot.nodes if nodes == "listed" else inferred_nodes(snapshot)
         self.node_sets = NodeSets(counted_nodes, context.behaviour)
         self._census = Census(snapshot, self.node_sets, context.behaviour)
-        self._views: dict[PodClass, ClassEvaluation] = {}
+        self._evaluator: dict[PodClass, ClassEvaluation] = {}
         self._alike: dict[object, ClassEvaluation] = {}
         self._named: dict[int, tuple[str, ...]] = {}
         self._verdicts: dict[KeyVerdicts, KeyVerdicts] = {}
 
     def judged_by(self, behaviour: Behaviour) -> Evaluator:
-        """Return views of the same snapshot by another behaviour."""
+        """Return an evaluator of the same snapshot by another behaviour."""
         return Evaluator(self._snapshot, msgspec.structs.replace(self._context, behaviour=behaviour), nodes=self._mode)
 
-    def of(self, shape: PodClass) -> ClassEvaluation:
-        """Return the view of a shape, made at first use."""
-        if shape not in self._views:
-            self._views[shape] = self._make(shape)
-        return self._views[shape]
+    def of(self, pod_class: PodClass) -> ClassEvaluation:
+        """Return the evaluation of a class, made at first use."""
+        if pod_class not in self._evaluator:
+            self._evaluator[pod_class] = self._make(pod_class)
+        return self._evaluator[pod_class]
 
     def matching(self, namespace: str, selector: LabelSelector | None) -> Mapping[str, int]:
         """Map a node's name to its number of pods in ``namespace`` that count for ``selector``."""
@@ -91,13 +91,13 @@ class Evaluator:
 
     def verdicts(self, pod: PodRecord) -> KeyVerdicts:
         """Return the verdicts on one pod, with its own history as evidence."""
-        shape = pod.shape
-        view = self.of(shape)
-        if view.settled:
-            return view.verdicts
+        pod_class = pod.pod_class
+        evaluation = self.of(pod_class)
+        if evaluation.settled:
+            return evaluation.verdicts
         chain = self._snapshot.owner_chain(pod)
         provenance = Provenance(
-            stored=shape.stored,
+            stored=pod_class.stored,
             generation=pod.generation,
             created=pod.created,
             owners=pod.owners,
@@ -106,95 +106,97 @@ class Evaluator:
             template_fixed=bool(chain) and chain[0].ref.kind in FIXED_TEMPLATES,
         )
         return judge(
-            shape.clauses,
-            shape.splits,
-            shape.labels,
-            bound=shape.bound,
+            pod_class.terms,
+            pod_class.splits,
+            pod_class.labels,
+            bound=pod_class.bound,
             context=self._context,
             provenance=provenance,
         )
 
-    def _make(self, shape: PodClass) -> ClassEvaluation:
-        key = self._likeness(shape)
+    def _make(self, pod_class: PodClass) -> ClassEvaluation:
+        key = self._likeness(pod_class)
         alike = self._alike.get(key)
         if alike is not None:
-            return msgspec.structs.replace(alike, shape=shape)
-        return self._alike.setdefault(key, self._worked_out(shape))
+            return msgspec.structs.replace(alike, pod_class=pod_class)
+        return self._alike.setdefault(key, self._worked_out(pod_class))
 
-    def _likeness(self, shape: PodClass) -> tuple[object, ...]:
-        """Return all that a view is made of, without labels that no clause names, as binding writes some."""
-        clauses, where = shape.clauses, shape.placement
-        named = self._named.get(id(clauses))
+    def _likeness(self, pod_class: PodClass) -> tuple[object, ...]:
+        """Return all that a evaluation is made of, without labels that no term names, as binding writes some."""
+        terms, where = pod_class.terms, pod_class.placement
+        named = self._named.get(id(terms))
         if named is None:
-            named = self._named[id(clauses)] = _named(clauses)
-        # Shapes outlive views, so that an identity is never given to another object.
-        parts = (clauses, shape.splits, where.node_selector or None, where.affinity, where.tolerations)
-        others = (shape.namespace, shape.scheduler_name, shape.bound, shape.pinned)
-        return (*map(id, parts), *others, *map(shape.labels.get, named))
+            named = self._named[id(terms)] = _named(terms)
+        # Classes outlive evaluators, so that an identity is never given to another object.
+        parts = (terms, pod_class.splits, where.node_selector or None, where.affinity, where.tolerations)
+        others = (pod_class.namespace, pod_class.scheduler_name, pod_class.bound, pod_class.pinned)
+        return (*map(id, parts), *others, *map(pod_class.labels.get, named))
 
-    def _worked_out(self, shape: PodClass) -> ClassEvaluation:
+    def _worked_out(self, pod_class: PodClass) -> ClassEvaluation:
         context = self._context
-        verdicts = judge(shape.clauses, shape.splits, shape.labels, bound=shape.bound, context=context)
+        verdicts = judge(pod_class.terms, pod_class.splits, pod_class.labels, bound=pod_class.bound, context=context)
         verdicts = self._verdicts.setdefault(verdicts, verdicts)
         effective = tuple(
-            _effective(clause, keys, shape, context.behaviour)
-            for clause, keys in zip(shape.clauses, verdicts, strict=True)
+            _effective(term, keys, pod_class, context.behaviour)
+            for term, keys in zip(pod_class.terms, verdicts, strict=True)
         )
-        spreads, answer = self._place(shape, effective)
-        return ClassEvaluation(shape, verdicts, effective, spreads, answer, self._mode == "inferred")
+        spreads, answer = self._place(pod_class, effective)
+        return ClassEvaluation(pod_class, verdicts, effective, spreads, answer, self._mode == "inferred")
 
     def _place(
-        self, shape: PodClass, effective: Sequence[LabelSelector | None]
+        self, pod_class: PodClass, effective: Sequence[LabelSelector | None]
     ) -> tuple[tuple[Spread | None, ...], podtopologyspread.FilterResult | None]:
-        silent = tuple(None for _ in shape.clauses)
-        profile = shape.profile
-        if self._mode == "none" or shape.pinned or profile is None:
+        silent = tuple(None for _ in pod_class.terms)
+        profile = pod_class.profile
+        if self._mode == "none" or pod_class.pinned or profile is None:
             return silent, None
         if self._mode == "inferred":
-            return _respected(self._place_by_pods(shape, effective), profile), None
+            return _respected(self._place_by_pods(pod_class, effective), profile), None
         behaviour = self._context.behaviour
         constraints = [
             podtopologyspread.working_constraint(
-                clause.constraint, selector, behaviour, lenient=clause.default and profile.system_defaults
+                term.constraint, selector, behaviour, lenient=term.default and profile.system_defaults
             )
-            for clause, selector in zip(shape.clauses, effective, strict=True)
-            if clause.constraint is not None
+            for term, selector in zip(pod_class.terms, effective, strict=True)
+            if term.constraint is not None
         ]
         if not constraints:
             return silent, None
-        spreads = self._census.spreads(shape.namespace, shape.labels, constraints, shape.placement)
-        unread = [clause for clause in shape.clauses if clause.spread and clause.parse_error]
-        answers = profile.filters and not any(clause.required for clause in unread)
+        spreads = self._census.spreads(pod_class.namespace, pod_class.labels, constraints, pod_class.placement)
+        unread = [term for term in pod_class.terms if term.spread and term.parse_error]
+        answers = profile.filters and not any(term.required for term in unread)
         answer = podtopologyspread.filter_nodes(spreads, self.node_sets) if answers else None
         counted = tuple(
-            None if clause in unread else spread for clause, spread in zip(shape.clauses, spreads, strict=False)
+            None if term in unread else spread for term, spread in zip(pod_class.terms, spreads, strict=False)
         )
         return _respected((*counted, *silent[len(spreads) :]), profile), answer
 
-    def _place_by_pods(self, shape: PodClass, effective: Sequence[LabelSelector | None]) -> tuple[Spread | None, ...]:
+    def _place_by_pods(
+        self, pod_class: PodClass, effective: Sequence[LabelSelector | None]
+    ) -> tuple[Spread | None, ...]:
         """Count zones and regions as the pods' own labels show them; where nodes could be excluded, not at all."""
         spreads: list[Spread | None] = []
         anywhere = Placement({}, None, ())
-        for clause, selector in zip(shape.clauses, effective, strict=True):
-            if clause.constraint is None or clause.topology_key not in BINDING_KEYS:
+        for term, selector in zip(pod_class.terms, effective, strict=True):
+            if term.constraint is None or term.topology_key not in BINDING_KEYS:
                 spreads.append(None)
                 continue
-            constraint = podtopologyspread.working_constraint(clause.constraint, selector, self._context.behaviour)
-            if shape.placement.restricts(constraint):
+            constraint = podtopologyspread.working_constraint(term.constraint, selector, self._context.behaviour)
+            if pod_class.placement.restricts(constraint):
                 spreads.append(None)
                 continue
-            (spread,) = self._census.spreads(shape.namespace, shape.labels, [constraint], anywhere)
+            (spread,) = self._census.spreads(pod_class.namespace, pod_class.labels, [constraint], anywhere)
             spreads.append(spread)
         return tuple(spreads)
 
 
-def _named(clauses: Iterable[TopologyTerm]) -> tuple[str, ...]:
-    """Return the label keys that clauses ask about."""
+def _named(terms: Iterable[TopologyTerm]) -> tuple[str, ...]:
+    """Return the label keys that terms ask about."""
     keys: set[str] = set()
-    for clause in clauses:
-        keys.update(clause.match_label_keys, clause.mismatch_label_keys)
-        if clause.selector is not None:
-            keys |= labelselectors.keys(clause.selector)
+    for term in terms:
+        keys.update(term.match_label_keys, term.mismatch_label_keys)
+        if term.selector is not None:
+            keys |= labelselectors.keys(term.selector)
     return tuple(keys)
 
 
@@ -203,13 +205,13 @@ def _respected(spreads: Iterable[Spread | None], profile: Profile) -> tuple[Spre
     return tuple(spread if spread and profile.respects(hard=spread.constraint.hard) else None for spread in spreads)
 
 
-def merged_selector(clause: TopologyTerm, shape: PodClass, authored: LabelSelector | None) -> LabelSelector | None:
+def merged_selector(term: TopologyTerm, pod_class: PodClass, authored: LabelSelector | None) -> LabelSelector | None:
     """Return ``authored`` as the API server would store it for today's labels; keys written at binding are left out."""
     return strategy.merged_selector(
         authored,
-        shape.labels,
-        [key for key in clause.match_label_keys if not _written_at_binding(clause, key, shape)],
-        [key for key in clause.mismatch_label_keys if not _written_at_binding(clause, key, shape)],
+        pod_class.labels,
+        [key for key in term.match_label_keys if not _written_at_binding(term, key, pod_class)],
+        [key for key in term.mismatch_label_keys if not _written_at_binding(term, key, pod_class)],
     )
 
 
@@ -225,23 +227,23 @@ def inferred_nodes(snapshot: Snapshot) -> list[Node]:
     return [Node(metadata=ObjectMeta(name=name, labels=of_node)) for name, of_node in labels.items()]
 
 
-def _written_at_binding(clause: TopologyTerm, key: str, shape: PodClass) -> bool:
-    if not shape.bound or key not in BINDING_KEYS or clause.selector is None:
+def _written_at_binding(term: TopologyTerm, key: str, pod_class: PodClass) -> bool:
+    if not pod_class.bound or key not in BINDING_KEYS or term.selector is None:
         return False
-    named = (*clause.selector.match_labels, *(item.key for item in clause.selector.match_expressions))
+    named = (*term.selector.match_labels, *(item.key for item in term.selector.match_expressions))
     return key not in named
 
 
 def _effective(
-    clause: TopologyTerm, keys: Sequence[KeyVerdict], shape: PodClass, behaviour: Behaviour
+    term: TopologyTerm, keys: Sequence[KeyVerdict], pod_class: PodClass, behaviour: Behaviour
 ) -> LabelSelector | None:
     """Return the selector that the scheduler works with; for an affinity term, the stored selector."""
-    if not clause.spread:
-        return clause.selector
+    if not term.spread:
+        return term.selector
     at_binding = {key.key for key in keys if key.verdict is Verdict.BIND_LABEL}
-    added = clause.match_label_keys if behaviour.scheduler_adds_match_label_keys else ()
+    added = term.match_label_keys if behaviour.scheduler_adds_match_label_keys else ()
     effective = podtopologyspread.effective_selector(
-        clause.selector, [key for key in added if key not in at_binding], shape.labels
+        term.selector, [key for key in added if key not in at_binding], pod_class.labels
     )
     # Equal selectors share one object, which saves memory.
-    return clause.selector if effective == clause.selector else effective
+    return term.selector if effective == term.selector else effective

@@ -48,33 +48,33 @@ class Obstacles:
         self._representatives: dict[object, PodClass] = {}
         self._found: dict[tuple[PodClass, str], Obstacle | None] = {}
 
-    def kind(self, shape: PodClass) -> PodClass:
-        """Return the first shape that was met of those that nodes cannot tell from ``shape``."""
-        representative = self._kinds.get(shape)
+    def kind(self, pod_class: PodClass) -> PodClass:
+        """Return the first of the classes that nodes cannot tell from ``pod_class``."""
+        representative = self._kinds.get(pod_class)
         if representative is None:
-            requests = None if shape.requests is None else frozenset(shape.requests.items())
-            key = (id(self._nodes.usable(shape.placement)), requests)
-            representative = self._kinds[shape] = self._representatives.setdefault(key, shape)
+            requests = None if pod_class.requests is None else frozenset(pod_class.requests.items())
+            key = (id(self._nodes.usable(pod_class.placement)), requests)
+            representative = self._kinds[pod_class] = self._representatives.setdefault(key, pod_class)
         return representative
 
-    def of(self, shape: PodClass, node: str) -> Obstacle | None:
-        """Return the first thing that keeps a pod of ``shape`` from a node, or None."""
-        shape = self.kind(shape)
-        key = (shape, node)
+    def of(self, pod_class: PodClass, node: str) -> Obstacle | None:
+        """Return the first thing that keeps a pod of ``pod_class`` from a node, or None."""
+        pod_class = self.kind(pod_class)
+        key = (pod_class, node)
         if key not in self._found:
-            self._found[key] = self._find(shape, self._by_name[node])
+            self._found[key] = self._find(pod_class, self._by_name[node])
         return self._found[key]
 
-    def free(self, shape: PodClass, nodes: Iterable[str]) -> Iterable[str]:
-        """Yield those of ``nodes`` that would take a pod of ``shape``."""
-        return (node for node in nodes if self.of(shape, node) is None)
+    def free(self, pod_class: PodClass, nodes: Iterable[str]) -> Iterable[str]:
+        """Yield those of ``nodes`` that would take a pod of ``pod_class``."""
+        return (node for node in nodes if self.of(pod_class, node) is None)
 
-    def takes(self, shape: PodClass, node: str, *, most: int) -> int:
-        """Return how many pods of ``shape`` a node has room for, up to ``most``."""
-        return self._room.holds(shape.requests, node, most=most)
+    def takes(self, pod_class: PodClass, node: str, *, most: int) -> int:
+        """Return how many pods of ``pod_class`` a node has room for, up to ``most``."""
+        return self._room.holds(pod_class.requests, node, most=most)
 
-    def _find(self, shape: PodClass, node: Node) -> Obstacle | None:
-        placement, name = shape.placement, node.metadata.name
+    def _find(self, pod_class: PodClass, node: Node) -> Obstacle | None:
+        placement, name = pod_class.placement, node.metadata.name
         usable = self._nodes.usable(placement)[name]
         if not usable.open:
             return Obstacle(ObstacleKind.CORDONED, "cordoned")
@@ -87,7 +87,7 @@ class Obstacles:
             )
         if not usable.fits:
             return Obstacle(ObstacleKind.EXCLUDED, "node affinity or nodeSelector does not match")
-        if lacking := self._room.lacks(shape.requests, name):
+        if lacking := self._room.lacks(pod_class.requests, name):
             return Obstacle(ObstacleKind.FULL, ", ".join(lacking))
         return None
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from kubectl_spread.audit.snapshot.podclasses import SharedClauses
+from kubectl_spread.audit.snapshot.podclasses import SharedTerms
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.kube.apiserver import strategy, validation
 from kubectl_spread.kube.features import Behaviour
@@ -14,29 +14,32 @@ from kubectl_spread.kube.features import Behaviour
 
 def admitted(pods: Sequence[PodRecord], behaviour: Behaviour) -> Sequence[PodRecord]:
     """Return pods with manifests as they would be stored; pods that are stored already stay as they are."""
-    shapes = _admitted_shapes((pod.shape for pod in pods if not pod.shape.stored), behaviour)
-    if not shapes:
+    pod_classes = _admitted_classes((pod.pod_class for pod in pods if not pod.pod_class.stored), behaviour)
+    if not pod_classes:
         return pods
-    return [msgspec.structs.replace(pod, shape=shapes[pod.shape]) if pod.shape in shapes else pod for pod in pods]
+    return [
+        msgspec.structs.replace(pod, pod_class=pod_classes[pod.pod_class]) if pod.pod_class in pod_classes else pod
+        for pod in pods
+    ]
 
 
-def _admitted_shapes(shapes: Iterable[PodClass], behaviour: Behaviour) -> dict[PodClass, PodClass]:
+def _admitted_classes(pod_classes: Iterable[PodClass], behaviour: Behaviour) -> dict[PodClass, PodClass]:
     """Map the class of each manifest to the class that its pods would be stored with."""
-    shared = SharedClauses()
-    return {shape: _admitted(shape, shared, behaviour) for shape in dict.fromkeys(shapes)}
+    shared = SharedTerms()
+    return {pod_class: _admitted(pod_class, shared, behaviour) for pod_class in dict.fromkeys(pod_classes)}
 
 
-def _admitted(shape: PodClass, shared: SharedClauses, behaviour: Behaviour) -> PodClass:
+def _admitted(pod_class: PodClass, shared: SharedTerms, behaviour: Behaviour) -> PodClass:
     """Return the class as it would be stored, or as it is written where the API server would refuse it."""
-    stored = strategy.prepare_for_create(shape.written, shape.labels, behaviour)
+    stored = strategy.prepare_for_create(pod_class.written, pod_class.labels, behaviour)
     if validation.pod_errors(stored, behaviour):
-        return shape
-    clauses, splits = shared.of(stored)
+        return pod_class
+    terms, splits = shared.of(stored)
     # The API server stores no default constraints of the scheduler.
-    own = sum(clause.default for clause in shape.clauses)
+    own = sum(term.default for term in pod_class.terms)
     return msgspec.structs.replace(
-        shape,
+        pod_class,
         spec=stored,
-        clauses=(*shape.clauses[:own], *clauses),
-        splits=(*shape.splits[:own], *splits),
+        terms=(*pod_class.terms[:own], *terms),
+        splits=(*pod_class.splits[:own], *splits),
     )

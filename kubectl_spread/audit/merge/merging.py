@@ -10,7 +10,7 @@ import msgspec
 from kubectl_spread.audit.merge.verdicts import KeyVerdict, ServerFacts, Verdict, judge
 from kubectl_spread.audit.snapshot.tails import Key, SelectorParts, split
 from kubectl_spread.audit.snapshot.templates import controller_labels, pod_refusals, template_labels
-from kubectl_spread.audit.snapshot.terms import TopologyTerm, clauses
+from kubectl_spread.audit.snapshot.terms import TopologyTerm, topology_terms
 from kubectl_spread.kube.api.field import FieldError
 from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.labels import Operator, describe_requirement
@@ -71,7 +71,7 @@ def merge_pod(pod: Pod, behaviour: Behaviour) -> Outcome:
     stored = strategy.prepare_for_create(pod.spec, pod.metadata.labels, behaviour)
     if errors := validation.pod_errors(stored, behaviour):
         return Outcome(errors)
-    pairs = zip(clauses(pod.spec), clauses(stored), strict=True)
+    pairs = zip(topology_terms(pod.spec), topology_terms(stored), strict=True)
     changes = tuple(change for before, after in pairs if (change := _merged(before, after)))
     notes = tuple(
         f"{change.path}.{name}: dropped, as its feature gate is off" for change in changes for name in change.dropped
@@ -100,7 +100,7 @@ def unmerge_pod(pod: Pod, behaviour: Behaviour) -> Outcome:
     would store something else when the pod is created again.
     """
     labels = pod.metadata.labels
-    terms = clauses(pod.spec)
+    terms = topology_terms(pod.spec)
     parts = split(terms)
     context = ServerFacts(behaviour, gates_known=False)
     verdicts = judge(terms, parts, labels, bound=bool(pod.spec.node_name), context=context)
@@ -110,8 +110,8 @@ def unmerge_pod(pod: Pod, behaviour: Behaviour) -> Outcome:
     again = strategy.prepare_for_create(spec, labels, behaviour)
     was_created = bool(pod.metadata.uid or changes)
     notes = dict.fromkeys(
-        f"{term.clause.path}: {note}"
-        for term, after in zip(judged, clauses(again), strict=True)
+        f"{term.term.path}: {note}"
+        for term, after in zip(judged, topology_terms(again), strict=True)
         for note in (*term.left, *(term.differing(after) if was_created else ()))
     )
     errors = validation.pod_errors(again, behaviour)
@@ -130,7 +130,7 @@ def applied(document: Mapping[str, Any], changes: Sequence[Change]) -> dict[str,
 class _Unmerging(msgspec.Struct, frozen=True):
     """One term of a stored pod, with the verdicts on its keys."""
 
-    clause: TopologyTerm
+    term: TopologyTerm
     part: SelectorParts
     keys: tuple[KeyVerdict, ...]
 
@@ -143,7 +143,7 @@ class _Unmerging(msgspec.Struct, frozen=True):
     def change(self) -> Change | None:
         """The removal of the merged requirements, if there are any."""
         removed = tuple(index for index, _, verdict in self._tail() if verdict.verdict in _TAKEN_OUT)
-        return Change(self.clause.path, removed=removed) if removed else None
+        return Change(self.term.path, removed=removed) if removed else None
 
     @property
     def left(self) -> Iterator[str]:
@@ -178,7 +178,7 @@ class _Unmerging(msgspec.Struct, frozen=True):
 
     @property
     def _expressions(self) -> tuple[LabelSelectorRequirement, ...]:
-        selector = self.clause.selector
+        selector = self.term.selector
         return () if selector is None else selector.match_expressions
 
     def _tail(self) -> Iterator[tuple[int, LabelSelectorRequirement, KeyVerdict]]:
@@ -213,12 +213,12 @@ def _merged(before: TopologyTerm, after: TopologyTerm) -> Change | None:
     return Change(before.path, appended=appended, dropped=dropped) if appended or dropped else None
 
 
-def _fields(clause: TopologyTerm) -> Mapping[str, object]:
+def _fields(term: TopologyTerm) -> Mapping[str, object]:
     """Return the fields of a term that a feature gate may drop, by their names in the API, where they are set."""
-    if clause.constraint is not None:
-        fields: dict[str, object] = msgspec.to_builtins(clause.constraint)
+    if term.constraint is not None:
+        fields: dict[str, object] = msgspec.to_builtins(term.constraint)
         return {name: value for name, value in fields.items() if name != "labelSelector"}
-    keys = {"matchLabelKeys": clause.match_label_keys, "mismatchLabelKeys": clause.mismatch_label_keys}
+    keys = {"matchLabelKeys": term.match_label_keys, "mismatchLabelKeys": term.mismatch_label_keys}
     return {name: value for name, value in keys.items() if value}
 
 
@@ -229,18 +229,18 @@ def _without(spec: PodSpec, changes: Sequence[Change]) -> PodSpec:
 
 def _applied_at(value: Any, steps: Sequence[str | int], change: Change) -> Any:
     if not steps:
-        return _changed_clause(value, change)
+        return _changed_term(value, change)
     step, *rest = steps
     if isinstance(value, dict):
         return {**value, step: _applied_at(value[step], rest, change)}
     return [_applied_at(item, rest, change) if index == step else item for index, item in enumerate(value)]
 
 
-def _changed_clause(clause: dict[str, Any], change: Change) -> dict[str, Any]:
-    changed = {name: value for name, value in clause.items() if name not in change.dropped}
+def _changed_term(term: dict[str, Any], change: Change) -> dict[str, Any]:
+    changed = {name: value for name, value in term.items() if name not in change.dropped}
     if not change.removed and not change.appended:
         return changed
-    selector = dict(clause["labelSelector"])
+    selector = dict(term["labelSelector"])
     written = selector.get("matchExpressions") or ()
     expressions = [item for index, item in enumerate(written) if index not in change.removed]
     expressions += [

@@ -72,13 +72,13 @@ class Confidence(StrEnum):
 class ServerFacts(msgspec.Struct, frozen=True):
     """The facts about the servers: their behaviour, whether gates were read, and since when all of them merge.
 
-    ``gates_known`` is False where gates are assumed from the version alone. ``inquiry`` are the extra checks.
+    ``gates_known`` is False where gates are assumed from the version alone. ``extra_checks`` are the extra checks.
     """
 
     behaviour: Behaviour
     gates_known: bool
     merge_since: datetime | None = None
-    inquiry: ExtraChecks = NOTHING_ELSE
+    extra_checks: ExtraChecks = NOTHING_ELSE
 
 
 class Provenance(msgspec.Struct, frozen=True):
@@ -115,7 +115,7 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict | None:
 
 
 def judge(
-    clauses: Sequence[TopologyTerm],
+    terms: Sequence[TopologyTerm],
     splits: Sequence[SelectorParts],
     labels: Labels,
     *,
@@ -127,7 +127,7 @@ def judge(
 
     Without ``provenance`` a missing requirement stays ``unmerged``, whatever its reason.
     """
-    parts = tuple(zip(clauses, splits, strict=True))
+    parts = tuple(zip(terms, splits, strict=True))
     owners: dict[str, list[LabelOwner]] = {}
     for owner in provenance.owners if provenance is not None else ():
         owners.setdefault(owner.key, []).append(owner)
@@ -137,17 +137,15 @@ def judge(
         context=context,
         provenance=provenance,
         owners=owners,
-        spread_merged=_first_two(key for clause, part in parts if clause.spread for key in part.tail),
-        affinity_merged=frozenset(key for clause, part in parts if not clause.spread for key in part.tail),
+        spread_merged=_first_two(key for term, part in parts if term.spread for key in part.tail),
+        affinity_merged=frozenset(key for term, part in parts if not term.spread for key in part.tail),
     )
-    return tuple(
-        tuple(judge_of_pod.key_verdict(key, clause, part) for key in keys_of(clause)) for clause, part in parts
-    )
+    return tuple(tuple(judge_of_pod.key_verdict(key, term, part) for key in keys_of(term)) for term, part in parts)
 
 
-def clause_verdict(clause: TopologyTerm, keys: Sequence[KeyVerdict]) -> Verdict | None:
+def term_verdict(term: TopologyTerm, keys: Sequence[KeyVerdict]) -> Verdict | None:
     """Return the verdict on a term: the worst of its keys; without keys None, or no-selector without a selector."""
-    if clause.selector is None:
+    if term.selector is None:
         return Verdict.NO_SELECTOR
     return worst(key.verdict for key in keys)
 
@@ -170,10 +168,10 @@ class _Judge(msgspec.Struct, frozen=True):
     spread_merged: tuple[Key, ...]
     affinity_merged: frozenset[Key]
 
-    def key_verdict(self, key: Key, clause: TopologyTerm, split: SelectorParts) -> KeyVerdict:
+    def key_verdict(self, key: Key, term: TopologyTerm, split: SelectorParts) -> KeyVerdict:
         """Evaluate one key of one term."""
         operator, name = key
-        verdict, confidence, evidence = self._read(key, clause, split)
+        verdict, confidence, evidence = self._read(key, term, split)
         changed = self._changed_by(name) if verdict in LABEL_MAY_HAVE_CHANGED else None
         return KeyVerdict(
             key=name,
@@ -186,11 +184,11 @@ class _Judge(msgspec.Struct, frozen=True):
             changed_by=changed,
         )
 
-    def _read(self, key: Key, clause: TopologyTerm, split: SelectorParts) -> _Reading:
+    def _read(self, key: Key, term: TopologyTerm, split: SelectorParts) -> _Reading:
         operator, name = key
-        if clause.selector is None:
+        if term.selector is None:
             return _certain(Verdict.NO_SELECTOR, "labelSelector is not set")
-        mentions = clause.mentions[name]
+        mentions = term.mentions[name]
         if operator is Operator.IN and mentions > 1:
             return _certain(Verdict.DUPLICATE, f"{name} stands {mentions} times in the selector")
         if key in split.tail:
@@ -201,7 +199,7 @@ class _Judge(msgspec.Struct, frozen=True):
             return _certain(Verdict.ABSENT_KEY, f"the pod has no label {name}")
         if self.bound and name in BINDING_KEYS:
             return _certain(Verdict.BIND_LABEL, "written when the pod was bound to its node")
-        if not clause.spread:
+        if not term.spread:
             return _certain(Verdict.LATE_LABEL, "a term that was merged at creation would hold it")
         if not self.context.behaviour.could_merge_spread_selectors:
             return _certain(Verdict.SCHEDULER_MERGED, "this server's scheduler applies the key itself")

@@ -30,54 +30,55 @@ def apply(snapshot: Snapshot, unread: Container[str] = ()) -> list[Target]:
     Returns:
         The owners whose selectors are missing; their pods get no default constraints.
     """
-    deduction = snapshot.deduction
-    if not deduction.keeps:
+    default_selectors = snapshot.default_selectors
+    if not default_selectors.keeps:
         return []
     derived: dict[PodClass, PodClass] = {}
     missing: set[Target] = set()
-    for shape in dict.fromkeys(pod.shape for pod in snapshot.pods if _lacks_defaults(pod.shape)):
-        if shape.owner is not None and shape.owner.kind in unread and not deduction.knows(shape):
-            missing.add(Target(shape.owner.kind, shape.owner.name))
-        elif not labelselectors.is_empty(selector := deduction.of(shape)):
-            derived[shape] = with_defaults(shape, selector)
+    for pod_class in dict.fromkeys(pod.pod_class for pod in snapshot.pods if _lacks_defaults(pod.pod_class)):
+        if pod_class.owner is not None and pod_class.owner.kind in unread and not default_selectors.knows(pod_class):
+            missing.add(Target(pod_class.owner.kind, pod_class.owner.name))
+        elif not labelselectors.is_empty(selector := default_selectors.of(pod_class)):
+            derived[pod_class] = with_defaults(pod_class, selector)
     snapshot.pods = [
-        msgspec.structs.replace(pod, shape=derived[pod.shape]) if pod.shape in derived else pod for pod in snapshot.pods
+        msgspec.structs.replace(pod, pod_class=derived[pod.pod_class]) if pod.pod_class in derived else pod
+        for pod in snapshot.pods
     ]
     return sorted(missing, key=lambda target: (target.kind, target.name))
 
 
-def may_have_defaults(shape: PodClass) -> bool:
+def may_have_defaults(pod_class: PodClass) -> bool:
     """Tell whether the scheduler may add default constraints: only to pods without constraints of their own."""
-    own = shape.spec.topology_spread_constraints
-    return not own and shape.profile is not None and bool(shape.profile.defaults)
+    own = pod_class.spec.topology_spread_constraints
+    return not own and pod_class.profile is not None and bool(pod_class.profile.defaults)
 
 
-def _lacks_defaults(shape: PodClass) -> bool:
-    return may_have_defaults(shape) and not any(clause.default for clause in shape.clauses)
+def _lacks_defaults(pod_class: PodClass) -> bool:
+    return may_have_defaults(pod_class) and not any(term.default for term in pod_class.terms)
 
 
-def with_defaults(shape: PodClass, deduced: LabelSelector) -> PodClass:
+def with_defaults(pod_class: PodClass, deduced: LabelSelector) -> PodClass:
     """Return a class with its scheduler's default constraints before its affinity terms.
 
     Default constraints that the scheduler ignores, because its plugin is off, are left out.
     """
-    defaults = () if shape.profile is None else shape.profile.defaults
+    defaults = () if pod_class.profile is None else pod_class.profile.defaults
     # Every effective selector has each requirement once.
     selector = effective_selector(deduced, (), {}) or deduced
     terms = tuple(
-        _clause(index, default, selector)
+        _term(index, default, selector)
         for index, default in enumerate(defaults)
-        if shape.profile is not None and shape.profile.respects(hard=_is_hard(default))
+        if pod_class.profile is not None and pod_class.profile.respects(hard=_is_hard(default))
     )
     splits = tuple(SelectorParts(selector, {}, frozenset()) for _ in terms)
-    return msgspec.structs.replace(shape, clauses=(*terms, *shape.clauses), splits=(*splits, *shape.splits))
+    return msgspec.structs.replace(pod_class, terms=(*terms, *pod_class.terms), splits=(*splits, *pod_class.splits))
 
 
 def _is_hard(constraint: TopologySpreadConstraint) -> bool:
     return constraint.when_unsatisfiable == WhenUnsatisfiable.DO_NOT_SCHEDULE
 
 
-def _clause(index: int, default: TopologySpreadConstraint, selector: LabelSelector) -> TopologyTerm:
+def _term(index: int, default: TopologySpreadConstraint, selector: LabelSelector) -> TopologyTerm:
     """Return a default constraint as a term; its matchLabelKeys have no effect."""
     constraint = msgspec.structs.replace(default, label_selector=selector, match_label_keys=())
     return TopologyTerm(

@@ -39,23 +39,23 @@ class DefaultSelectors:
             ref = ObjectRef(workload.metadata.namespace, kind, workload.metadata.name)
             self._owners[ref] = workload.selector or LabelSelector()
 
-    def knows(self, shape: PodClass) -> bool:
+    def knows(self, pod_class: PodClass) -> bool:
         """Tell whether the selector of the pods' owner was read, or no owner counts."""
-        return not _counts(shape.owner) or self._of_owner(shape) is not None
+        return not _counts(pod_class.owner) or self._of_owner(pod_class) is not None
 
-    def of(self, shape: PodClass) -> LabelSelector:
+    def of(self, pod_class: PodClass) -> LabelSelector:
         """Return the selector that the scheduler deduces for a pod class; an owner that was not read adds nothing."""
-        services = self._services.get(shape.namespace, ())
-        own = self._of_owner(shape)
-        if own is not None and shape.owner is not None and shape.owner.kind == _CONTROLLER:
-            return defaultconstraints.deduce(shape.labels, services, by_labels=own.match_labels)
-        return defaultconstraints.deduce(shape.labels, services, by_selector=own)
+        services = self._services.get(pod_class.namespace, ())
+        own = self._of_owner(pod_class)
+        if own is not None and pod_class.owner is not None and pod_class.owner.kind == _CONTROLLER:
+            return defaultconstraints.deduce(pod_class.labels, services, by_labels=own.match_labels)
+        return defaultconstraints.deduce(pod_class.labels, services, by_selector=own)
 
-    def _of_owner(self, shape: PodClass) -> LabelSelector | None:
-        owner = shape.owner
+    def _of_owner(self, pod_class: PodClass) -> LabelSelector | None:
+        owner = pod_class.owner
         if owner is None or not _counts(owner):
             return None
-        return self._owners.get(ObjectRef(shape.namespace, owner.kind, owner.name))
+        return self._owners.get(ObjectRef(pod_class.namespace, owner.kind, owner.name))
 
 
 def _counts(owner: OwnerReference | None) -> bool:

@@ -11,7 +11,7 @@ from kubectl_spread.audit.snapshot.digests import Digests, digest
 from kubectl_spread.audit.snapshot.ownership import controller
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.tails import SelectorParts, split
-from kubectl_spread.audit.snapshot.terms import TopologyTerm, clauses
+from kubectl_spread.audit.snapshot.terms import TopologyTerm, topology_terms
 from kubectl_spread.kube.api.labels import Labels, Operator
 from kubectl_spread.kube.api.types import Affinity, Pod, PodSpec
 from kubectl_spread.kube.scheduler import nodeaffinity
@@ -22,20 +22,20 @@ from kubectl_spread.kube.scheduler.resources import Amounts
 IGNORE_ANNOTATION: Final = "kubectl-spread/ignore"
 
 
-class SharedClauses:
+class SharedTerms:
     """The terms of specs and their parts, which pods of one template share even if their labels differ."""
 
     def __init__(self) -> None:
         """Start empty."""
-        self._clauses: dict[bytes, tuple[tuple[TopologyTerm, ...], tuple[SelectorParts, ...]]] = {}
+        self._terms: dict[bytes, tuple[tuple[TopologyTerm, ...], tuple[SelectorParts, ...]]] = {}
 
     def of(self, spec: PodSpec) -> tuple[tuple[TopologyTerm, ...], tuple[SelectorParts, ...]]:
         """Return the terms of a spec and the selector parts of each."""
         key = digest((spec.topology_spread_constraints, _without_node_affinity(spec.affinity)))
-        if key not in self._clauses:
-            terms = clauses(spec)
-            self._clauses[key] = (terms, split(terms))
-        return self._clauses[key]
+        if key not in self._terms:
+            terms = topology_terms(spec)
+            self._terms[key] = (terms, split(terms))
+        return self._terms[key]
 
 
 class PodClasses:
@@ -45,8 +45,8 @@ class PodClasses:
         """Start empty; ``schedulers`` tells how each scheduler spreads pods."""
         self._schedulers = schedulers
         self._digests = Digests()
-        self._shapes: dict[bytes, PodClass] = {}
-        self._clauses = SharedClauses()
+        self._classes: dict[bytes, PodClass] = {}
+        self._terms = SharedTerms()
 
     def of(self, pod: Pod, requests: Amounts | None) -> PodClass:
         """Return the class of a pod that requests ``requests``."""
@@ -69,13 +69,13 @@ class PodClasses:
             requests,
         )
         key = self._digests.of(alike)
-        if key not in self._shapes:
-            self._shapes[key] = self._new_shape(pod, affinity, requests, pinned=pinned)
-        return self._shapes[key]
+        if key not in self._classes:
+            self._classes[key] = self._new_class(pod, affinity, requests, pinned=pinned)
+        return self._classes[key]
 
-    def _new_shape(self, pod: Pod, affinity: Affinity | None, requests: Amounts | None, *, pinned: bool) -> PodClass:
+    def _new_class(self, pod: Pod, affinity: Affinity | None, requests: Amounts | None, *, pinned: bool) -> PodClass:
         spec = pod.spec
-        terms, splits = self._clauses.of(spec)
+        terms, splits = self._terms.of(spec)
         return PodClass(
             namespace=pod.metadata.namespace,
             owner=controller(pod.metadata),
@@ -83,7 +83,7 @@ class PodClasses:
             spec=spec,
             written=spec,
             requests=requests,
-            clauses=terms,
+            terms=terms,
             splits=splits,
             placement=Placement(spec.node_selector, affinity, spec.tolerations),
             scheduler_name=spec.scheduler_name,
@@ -101,8 +101,8 @@ def _unsettled_keys(
 ) -> frozenset[str]:
     return frozenset(
         key
-        for clause, part in zip(terms, splits, strict=True)
-        for key in (*clause.match_label_keys, *clause.mismatch_label_keys)
+        for term, part in zip(terms, splits, strict=True)
+        for key in (*term.match_label_keys, *term.mismatch_label_keys)
         if key not in labels
         or all(labels[key] != part.tail.get((operator, key)) for operator in (Operator.IN, Operator.NOT_IN))
     )

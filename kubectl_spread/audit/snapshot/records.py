@@ -33,7 +33,7 @@ DEFAULT_SCHEDULER: Final = "default-scheduler"
 class PodClass(msgspec.Struct, frozen=True, eq=False):
     """The common fields of pods of one template; compared by identity.
 
-    ``clauses`` hold the selectors of ``spec``, and ``splits`` their parts. ``unsettled_keys`` are the keys whose
+    ``terms`` hold the selectors of ``spec``, and ``splits`` their parts. ``unsettled_keys`` are the keys whose
     current value is missing in some term. ``pinned`` pods may run on one node only. ``written`` is the spec as it was
     read. In a snapshot ``spec`` is the same; ``admission`` replaces it, and the terms, where the pod is a manifest.
     ``requests`` are the resources that the spec requests, None if unknown. ``profile`` is the spread configuration of
@@ -46,7 +46,7 @@ class PodClass(msgspec.Struct, frozen=True, eq=False):
     spec: PodSpec
     written: PodSpec
     requests: Amounts | None
-    clauses: tuple[TopologyTerm, ...]
+    terms: tuple[TopologyTerm, ...]
     splits: tuple[SelectorParts, ...]
     placement: Placement
     scheduler_name: str
@@ -84,7 +84,7 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
 
     name: str
     node: str
-    shape: PodClass
+    pod_class: PodClass
     generation: int
     created: datetime | None
     owners: tuple[LabelOwner, ...]
@@ -102,7 +102,7 @@ class PodRecord(msgspec.Struct, frozen=True, gc=False):
     @property
     def namespace(self) -> str:
         """The namespace of the pod."""
-        return self.shape.namespace
+        return self.pod_class.namespace
 
 
 class OwnerRecord(msgspec.Struct, frozen=True):

@@ -48,14 +48,14 @@ class Revisions:
         A ReplicaSet of a Deployment has a number; otherwise a revision is as old as its owner, or as its first pod.
         """
         alike = list(pods)
-        shape, chain = alike[0].shape, self._snapshot.owner_chain(alike[0])
+        pod_class, chain = alike[0].pod_class, self._snapshot.owner_chain(alike[0])
         if chain and chain[0].ref != workload:
             age = (chain[0].revision, chain[0].created or _LONG_AGO)
         else:
             age = (0, min(pod.created or _LONG_AGO for pod in alike))
         self._in_order.pop(workload, None)
         ages = self._born.setdefault(workload, {})
-        revision = revision_of(shape.labels)
+        revision = revision_of(pod_class.labels)
         ages[revision] = min(ages.get(revision, age), age)
 
     def of(self, workload: ObjectRef) -> tuple[str, ...]:
@@ -68,7 +68,7 @@ class Revisions:
     def superseded(self, workload: ObjectRef, pods: Iterable[PodRecord]) -> bool:
         """Tell whether none of ``pods`` is of the newest revision of their workload."""
         revisions = self.of(workload)
-        return len(revisions) > 1 and all(revision_of(pod.shape.labels) != revisions[-1] for pod in pods)
+        return len(revisions) > 1 and all(revision_of(pod.pod_class.labels) != revisions[-1] for pod in pods)
 
     def older_pods(self, workload: ObjectRef, spread: Spread) -> Counter[str]:
         """Count the matching pods of all revisions of a workload but the newest, by eligible domain."""

@@ -47,7 +47,7 @@ class _Intake(msgspec.Struct, eq=False):
         reason: Why such pods are not evaluated; "": they are.
         in_scope: Whether the scope selects them.
         requests: The resources that they request; None: unknown.
-        shape: Their class, once one of them was evaluated.
+        pod_class: Their class, once one of them was evaluated.
         running: The counters by node of such pods: of their labels, and of their anti-affinity if they have any.
         terminating: The same for those that are terminating.
     """
@@ -56,7 +56,7 @@ class _Intake(msgspec.Struct, eq=False):
     reason: str
     in_scope: bool
     requests: Amounts | None
-    shape: PodClass | None = None
+    pod_class: PodClass | None = None
     running: tuple[Counter[str], ...] | None = None
     terminating: tuple[Counter[str], ...] | None = None
 
@@ -74,13 +74,13 @@ class Snapshot:
         """Store the pods that ``scope`` selects, and count all pods.
 
         ``schedulers`` are the schedulers whose spread configuration we know, by name; if any has default constraints,
-        ``deduction`` stores the input for their selectors. ``closely`` stores the owner of ``spec.replicas``, for
+        ``default_selectors`` stores their input. ``closely`` stores the owner of ``spec.replicas``, for
         ``explain``. ``with_managed_fields`` counts the evaluated pods that have managedFields; ``evictees`` are
         the pods that were read in detail, as the descheduler sees them.
         """
         self.scope = scope
         self.with_managed_fields = 0
-        self.neighbours = AntiAffinity()
+        self.anti_affinity = AntiAffinity()
         self._closely = closely
         self.evictees: list[PodGroup] = []
         self.pods: list[PodRecord] = []
@@ -95,8 +95,8 @@ class Snapshot:
         self._requested: dict[str, dict[str, int]] = {}
         self.ownership = Ownership()
         self.schedulers = schedulers
-        self.deduction = DefaultSelectors(keeps=any(profile.defaults for profile in schedulers.values()))
-        self._shapes = PodClasses(schedulers)
+        self.default_selectors = DefaultSelectors(keeps=any(profile.defaults for profile in schedulers.values()))
+        self._classes = PodClasses(schedulers)
         self._met: set[Target] = set()
 
     @property
@@ -133,7 +133,7 @@ class Snapshot:
             scaled=managedfields.field_owner(metadata, "f:spec", "f:replicas") if self._closely else None,
         )
         self.ownership.add(record)
-        self.deduction.add_owner(kind, workload)
+        self.default_selectors.add_owner(kind, workload)
         if self._speaks(record, workload) and self.scope.selects_template(
             metadata.namespace, workload.template.metadata.labels
         ):
@@ -187,7 +187,7 @@ class Snapshot:
             populations = self._leaving if terminating else self._populations
             metadata = intake.like.metadata
             population = populations.setdefault(metadata.namespace, Population())
-            repelling = self.neighbours.nodes(intake.like)
+            repelling = self.anti_affinity.nodes(intake.like)
             counters = (population.counter(metadata.labels), *(() if repelling is None else (repelling,)))
             if terminating:
                 intake.terminating = counters
@@ -209,7 +209,7 @@ class Snapshot:
         self._leaving.update(others._leaving)
         for node, requested in others._requested.items():
             resources.add(self._requested.setdefault(node, {}), requested)
-        self.neighbours.join(others.neighbours)
+        self.anti_affinity.join(others.anti_affinity)
 
     def add_event(self, event: Event) -> None:
         """Store an event."""
@@ -251,7 +251,7 @@ class Snapshot:
 
     def owner_chain(self, pod: PodRecord) -> tuple[OwnerRecord, ...]:
         """Return the known owners of a pod, the direct one first, up to the root."""
-        return self.ownership.chain(pod.shape.namespace, pod.shape.owner)
+        return self.ownership.chain(pod.pod_class.namespace, pod.pod_class.owner)
 
     @property
     def skipped(self) -> Counter[str]:
@@ -293,16 +293,16 @@ class Snapshot:
         return workload.replicas != 0 and (named or record.owner.kind not in _TEMPLATE_KINDS)
 
     def _keep(self, pod: SparsePod, intake: _Intake, node: str, copy: int) -> None:
-        like, shape = intake.like, intake.shape
-        if shape is None:
-            shape = intake.shape = self._shapes.of(like, intake.requests)
-        keys = shape.unsettled_keys
+        like, pod_class = intake.like, intake.pod_class
+        if pod_class is None:
+            pod_class = intake.pod_class = self._classes.of(like, intake.requests)
+        keys = pod_class.unsettled_keys
         self.with_managed_fields += pod.has_managed_fields
         self.pods.append(
             PodRecord(
                 pod.name,
                 node,
-                shape,
+                pod_class,
                 pod.generation,
                 pod.created,
                 managedfields.label_owners(pod.decode().metadata, keys) if keys else (),

@@ -31,35 +31,35 @@ class SelectorParts(msgspec.Struct, frozen=True):
     handwritten: frozenset[Key]
 
 
-def keys_of(clause: TopologyTerm) -> tuple[Key, ...]:
+def keys_of(term: TopologyTerm) -> tuple[Key, ...]:
     """Return the keys to merge, in the order of the merge, each once."""
-    matched = ((Operator.IN, key) for key in clause.match_label_keys)
-    mismatched = ((Operator.NOT_IN, key) for key in clause.mismatch_label_keys)
+    matched = ((Operator.IN, key) for key in term.match_label_keys)
+    mismatched = ((Operator.NOT_IN, key) for key in term.mismatch_label_keys)
     return tuple(dict.fromkeys((*matched, *mismatched)))
 
 
-def split(clauses: Sequence[TopologyTerm]) -> tuple[SelectorParts, ...]:
+def split(terms: Sequence[TopologyTerm]) -> tuple[SelectorParts, ...]:
     """Split the selectors of all terms of one pod, in their order."""
-    tails = [_tail(clause) for clause in clauses]
-    handwritten = _handwritten(clauses, tails)
+    tails = [_tail(term) for term in terms]
+    handwritten = _handwritten(terms, tails)
     return tuple(
         SelectorParts(
-            authored=_without_tail(clause.selector, len(tail)),
+            authored=_without_tail(term.selector, len(tail)),
             tail=dict(reversed(tail.items())),
-            handwritten=frozenset(handwritten[clause.spread]),
+            handwritten=frozenset(handwritten[term.spread]),
         )
-        for clause, tail in zip(clauses, tails, strict=True)
+        for term, tail in zip(terms, tails, strict=True)
     )
 
 
-def _tail(clause: TopologyTerm) -> dict[Key, str]:
+def _tail(term: TopologyTerm) -> dict[Key, str]:
     """Walk back from the end: NotIn over mismatchLabelKeys, then In over matchLabelKeys, each key once."""
     tail: dict[Key, str] = {}
-    if clause.selector is None:
+    if term.selector is None:
         return tail
-    order = {key: number for number, key in enumerate(keys_of(clause))}
+    order = {key: number for number, key in enumerate(keys_of(term))}
     before = len(order)
-    for requirement in reversed(clause.selector.match_expressions):
+    for requirement in reversed(term.selector.match_expressions):
         if len(requirement.values) != 1 or requirement.operator not in (Operator.IN, Operator.NOT_IN):
             break
         key = (Operator(requirement.operator), requirement.key)
@@ -70,7 +70,7 @@ def _tail(clause: TopologyTerm) -> dict[Key, str]:
     return tail
 
 
-def _handwritten(clauses: Sequence[TopologyTerm], tails: Sequence[dict[Key, str]]) -> Mapping[bool, set[Key]]:
+def _handwritten(terms: Sequence[TopologyTerm], tails: Sequence[dict[Key, str]]) -> Mapping[bool, set[Key]]:
     """Return the keys of spread constraints and of terms that no merge wrote, and take them out of the tails.
 
     Such a key is in the tail of one term and missing from the tail of another term that names it. A tail ends at such
@@ -78,10 +78,10 @@ def _handwritten(clauses: Sequence[TopologyTerm], tails: Sequence[dict[Key, str]
     """
     handwritten: dict[bool, set[Key]] = {True: set(), False: set()}
     naming: dict[tuple[bool, Key], list[dict[Key, str]]] = {}
-    for clause, tail in zip(clauses, tails, strict=True):
-        for key in keys_of(clause) if clause.selector is not None else ():
-            naming.setdefault((clause.spread, key), []).append(tail)
-    present = Counter((clause.spread, key) for clause, tail in zip(clauses, tails, strict=True) for key in tail)
+    for term, tail in zip(terms, tails, strict=True):
+        for key in keys_of(term) if term.selector is not None else ():
+            naming.setdefault((term.spread, key), []).append(tail)
+    present = Counter((term.spread, key) for term, tail in zip(terms, tails, strict=True) for key in tail)
     suspects: Iterable[tuple[bool, Key]] = naming
     while contradicted := [place for place in suspects if 0 < present[place] < len(naming[place])]:
         shortened: dict[tuple[bool, Key], None] = {}

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from kubectl_spread.audit.snapshot.terms import TopologyTerm, clauses
+from kubectl_spread.audit.snapshot.terms import TopologyTerm, topology_terms
 from kubectl_spread.kube.api.field import FieldError
 from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.labels import Labels
@@ -68,7 +68,7 @@ class Refusal(msgspec.Struct, frozen=True):
 class Template(msgspec.Struct, frozen=True, dict=True, eq=False):
     """A workload's pod template; compared by identity.
 
-    ``holder`` is the object that holds it, which ``workload`` may own. ``clauses`` have the
+    ``holder`` is the object that holds it, which ``workload`` may own. ``terms`` have the
     template's paths and ``path`` is the path of its pod spec; ``labels`` are those that its pods will have.
     ``replicas`` is None where the object has no such number; ``rolls`` tells whether old and new pods run together
     during a rollout.
@@ -80,7 +80,7 @@ class Template(msgspec.Struct, frozen=True, dict=True, eq=False):
     spec: PodSpec
     path: FieldPath
     labels: Labels
-    clauses: tuple[TopologyTerm, ...]
+    terms: tuple[TopologyTerm, ...]
     replicas: int | None
     rolls: bool
     ignored: str
@@ -89,7 +89,7 @@ class Template(msgspec.Struct, frozen=True, dict=True, eq=False):
     def terms_by_path(self) -> Mapping[FieldPath, tuple[TopologyTerm, ...]]:
         """The terms at each path."""
         terms: dict[FieldPath, tuple[TopologyTerm, ...]] = {}
-        for term in self.clauses:
+        for term in self.terms:
             terms[term.path] = (*terms.get(term.path, ()), term)
         return terms
 
@@ -127,7 +127,7 @@ def template_of(ref: ObjectRef, workload: WorkloadObject, owner: OwnerReference 
         spec=spec,
         path=path,
         labels=template_labels(kind, workload),
-        clauses=clauses(spec, path),
+        terms=topology_terms(spec, path),
         replicas=workload.replicas,
         rolls=workload.rolls,
         ignored=ignored,
@@ -151,8 +151,8 @@ def template_refusals(spec: PodSpec, labels: Labels, behaviour: Behaviour, path:
     """
     stored = strategy.drop_disabled_fields(spec, behaviour)
     if errors := validation.pod_errors(stored, behaviour, path):
-        return by_clause(errors, Refused.TEMPLATE, path)
-    return by_clause(pod_refusals(spec, labels, behaviour), Refused.PODS, path)
+        return by_term(errors, Refused.TEMPLATE, path)
+    return by_term(pod_refusals(spec, labels, behaviour), Refused.PODS, path)
 
 
 def pod_refusals(spec: PodSpec, labels: Labels, behaviour: Behaviour) -> tuple[FieldError, ...]:
@@ -160,18 +160,16 @@ def pod_refusals(spec: PodSpec, labels: Labels, behaviour: Behaviour) -> tuple[F
     return validation.pod_errors(strategy.prepare_for_create(spec, labels, behaviour), behaviour)
 
 
-def by_clause(errors: Iterable[FieldError], refused: Refused, path: FieldPath) -> tuple[Refusal, ...]:
+def by_term(errors: Iterable[FieldError], refused: Refused, path: FieldPath) -> tuple[Refusal, ...]:
     """Gather errors by the term they are about; ``path`` is the path of the pod spec."""
     by_path: dict[FieldPath, list[str]] = {}
     for error in errors:
-        clause = _clause_of(error.path)
-        by_path.setdefault(clause.moved(POD_SPEC, path) if refused is Refused.PODS else clause, []).append(
-            error.message
-        )
-    return tuple(Refusal(clause, refused, tuple(messages)) for clause, messages in by_path.items())
+        term = _term_of(error.path)
+        by_path.setdefault(term.moved(POD_SPEC, path) if refused is Refused.PODS else term, []).append(error.message)
+    return tuple(Refusal(term, refused, tuple(messages)) for term, messages in by_path.items())
 
 
-def _clause_of(path: FieldPath) -> FieldPath:
+def _term_of(path: FieldPath) -> FieldPath:
     """Return the path of the term that has a field; in a preferred term, the path of the weight or of the term."""
     depth = next((depth for depth, step in enumerate(path) if step in _LISTS_OF_CLAUSES), len(path)) + 2
     return FieldPath(path[: depth + (path[depth : depth + 1] == ("podAffinityTerm",))])

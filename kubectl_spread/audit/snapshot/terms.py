@@ -65,7 +65,7 @@ class TopologyTerm(msgspec.Struct, frozen=True, dict=True):
         return next(((name, error) for name, error in errors if error), None)
 
 
-def clauses(spec: PodSpec, path: FieldPath = POD_SPEC) -> tuple[TopologyTerm, ...]:
+def topology_terms(spec: PodSpec, path: FieldPath = POD_SPEC) -> tuple[TopologyTerm, ...]:
     """Return the spread constraints of a pod, then its affinity and anti-affinity terms, in the API's order.
 
     Args:
@@ -73,19 +73,19 @@ def clauses(spec: PodSpec, path: FieldPath = POD_SPEC) -> tuple[TopologyTerm, ..
         path: The path of the spec in its object.
     """
     constraints = tuple(
-        _constraint_clause(path / "topologySpreadConstraints" / index, constraint)
+        _constraint_term(path / "topologySpreadConstraints" / index, constraint)
         for index, constraint in enumerate(spec.topology_spread_constraints)
     )
     if spec.affinity is None:
         return constraints
     return (
         *constraints,
-        *_term_clauses(path / "affinity" / "podAffinity", spec.affinity.pod_affinity),
-        *_term_clauses(path / "affinity" / "podAntiAffinity", spec.affinity.pod_anti_affinity),
+        *_affinity_terms(path / "affinity" / "podAffinity", spec.affinity.pod_affinity),
+        *_affinity_terms(path / "affinity" / "podAntiAffinity", spec.affinity.pod_anti_affinity),
     )
 
 
-def _constraint_clause(path: FieldPath, constraint: TopologySpreadConstraint) -> TopologyTerm:
+def _constraint_term(path: FieldPath, constraint: TopologySpreadConstraint) -> TopologyTerm:
     return TopologyTerm(
         path=path,
         topology_key=constraint.topology_key,
@@ -97,15 +97,15 @@ def _constraint_clause(path: FieldPath, constraint: TopologySpreadConstraint) ->
     )
 
 
-def _term_clauses(path: FieldPath, affinity: PodAffinity | None) -> tuple[TopologyTerm, ...]:
+def _affinity_terms(path: FieldPath, affinity: PodAffinity | None) -> tuple[TopologyTerm, ...]:
     if affinity is None:
         return ()
     required = affinity.required_during_scheduling_ignored_during_execution
     preferred = affinity.preferred_during_scheduling_ignored_during_execution
     return (
-        *(_term_clause(path / _REQUIRED / index, term, required=True) for index, term in enumerate(required)),
+        *(_affinity_term(path / _REQUIRED / index, term, required=True) for index, term in enumerate(required)),
         *(
-            _term_clause(
+            _affinity_term(
                 path / _PREFERRED / index / "podAffinityTerm",
                 weighted.pod_affinity_term,
                 required=False,
@@ -115,7 +115,7 @@ def _term_clauses(path: FieldPath, affinity: PodAffinity | None) -> tuple[Topolo
     )
 
 
-def _term_clause(path: FieldPath, term: PodAffinityTerm, *, required: bool) -> TopologyTerm:
+def _affinity_term(path: FieldPath, term: PodAffinityTerm, *, required: bool) -> TopologyTerm:
     return TopologyTerm(
         path=path,
         topology_key=term.topology_key,

@@ -165,12 +165,12 @@ def _pods_with(key: str, subject: RuleInput) -> Iterator[tuple[Labels, int]]:
         if key in labels:
             yield labels, per_node.total()
     for pod in subject.audit.pods:
-        if _pending(pod, subject.namespace) and key in pod.shape.labels:
-            yield pod.shape.labels, 1
+        if _pending(pod, subject.namespace) and key in pod.pod_class.labels:
+            yield pod.pod_class.labels, 1
 
 
 def _pending(pod: PodRecord, namespace: str) -> bool:
-    return pod.shape.namespace == namespace and not pod.node
+    return pod.pod_class.namespace == namespace and not pod.node
 
 
 def _matching(selector: LabelSelector | None, counts: Iterable[tuple[Labels, int]]) -> int:

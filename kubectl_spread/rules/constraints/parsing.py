@@ -24,7 +24,7 @@ def _unparseable(subject: RuleInput) -> Iterator[Evidence]:
 
 def _fails(variant: TermVariant) -> bool:
     """Tell whether the pods are pending and their scheduler fails on the selector."""
-    profile = None if variant.view is None else variant.view.shape.profile
+    profile = None if variant.evaluation is None else variant.evaluation.pod_class.profile
     used = profile is not None and (not variant.term.spread or profile.respects(hard=variant.term.required))
     return used and _pending(variant)
 

@@ -19,11 +19,11 @@ _CORRECT: Final = "correct the field that the error names in the saved manifest 
 
 def _refused_again(subject: RuleInput) -> Iterator[Evidence]:
     """Yield stored pods that could not be created as they are; an owner makes new ones from its template."""
-    if not subject.audit.context.inquiry.recreate:
+    if not subject.audit.context.extra_checks.recreate:
         return
-    pods, errors = refused_pods(subject, subject.audit.acceptance.creations)
+    pods, errors = refused_pods(subject, subject.audit.admission.creations)
     if pods:
-        owned = pods[0].shape.owner is not None
+        owned = pods[0].pod_class.owner is not None
         values = {"errors": "; ".join(errors), "owner": _COPIES if owned else ""}
         severity = Severity.INFO if owned else Severity.ERROR
         fix = None if names_a_key_twice(errors) else _CORRECT

@@ -119,7 +119,7 @@ def _empty_selector(subject: RuleInput) -> Iterator[Evidence]:
 
 def _count_of_empty(subject: RuleInput, *, hard: bool) -> str:
     """Return how a scheduler that counts pods for an empty selector would count them."""
-    other = subject.audit.context.inquiry.upgrade
+    other = subject.audit.context.extra_checks.upgrade
     pods = sum(counts.total() for _, counts in subject.audit.snapshot.population(subject.namespace))
     counted = f"counts all pods of the namespace{f' ({pods} now)' if pods else ''}"
     if other is None or other.empty_selector_counts_nothing:

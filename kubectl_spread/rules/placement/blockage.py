@@ -29,18 +29,18 @@ def blockage(group: EvaluatedGroup, audit: Audit) -> Blockage | None:
 
     A full node is not usable for a pending pod; for a later pod it may have room again.
     """
-    view = group.view
+    evaluation = group.evaluation
     hard = [
         (term.path, spread)
-        for term, spread in zip(view.shape.clauses, view.spreads, strict=True)
+        for term, spread in zip(evaluation.pod_class.terms, evaluation.spreads, strict=True)
         if spread is not None and spread.constraint.hard
     ]
-    if not hard or view.node_answer is None:
+    if not hard or evaluation.node_answer is None:
         return None
     pending = any(not pod.node for pod in group.pods)
 
     def usable(node: Node) -> bool:
-        obstacle = audit.obstacles.of(view.shape, node.metadata.name)
+        obstacle = audit.obstacles.of(evaluation.pod_class, node.metadata.name)
         return obstacle is None or (obstacle.cause is ObstacleKind.FULL and not pending)
 
     if any(usable(node) for node in let_in([spread for _, spread in hard], audit.nodes)):

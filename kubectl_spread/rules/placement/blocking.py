@@ -26,7 +26,7 @@ def _blocked(subject: RuleInput) -> Iterator[Evidence]:
 
 def _answer(group: EvaluatedGroup) -> str:
     """Return the number of nodes that refuse the pods of a group, with the reasons."""
-    answer = group.view.node_answer
+    answer = group.evaluation.node_answer
     if answer is None:
         return ""
     parts = [
@@ -41,7 +41,7 @@ def _remedy(group: EvaluatedGroup, blockage: Blockage, audit: Audit) -> str | No
     """Return the fix for the refusal of one constraint; None stands for the rule's own fix."""
     spread = next(
         spread
-        for term, spread in zip(group.view.shape.clauses, group.view.spreads, strict=True)
+        for term, spread in zip(group.evaluation.pod_class.terms, group.evaluation.spreads, strict=True)
         if term.path == blockage.path and spread is not None
     )
     constraint = spread.constraint
@@ -51,7 +51,11 @@ def _remedy(group: EvaluatedGroup, blockage: Blockage, audit: Audit) -> str | No
         return "add nodes in another domain, or lower minDomains in the pod template"
     least = spread.match_num.least
     lowest = [node for node, domain in spread.domains.value_of.items() if spread.match_num[domain] == least]
-    causes = {obstacle.cause for node in lowest if (obstacle := audit.obstacles.of(group.view.shape, node)) is not None}
+    causes = {
+        obstacle.cause
+        for node in lowest
+        if (obstacle := audit.obstacles.of(group.evaluation.pod_class, node)) is not None
+    }
     if ObstacleKind.FULL in causes:
         return "make room in the domain at the minimum, or let the pods ask for less"
     if ObstacleKind.EXCLUDED in causes:
@@ -63,7 +67,7 @@ def _conflicting(subject: RuleInput) -> Iterator[Evidence]:
     """Yield groups whose constraints each allow nodes, but not the same ones."""
     for group, blockage in _blockages(subject):
         if blockage.conflict:
-            constraints = [term for term in group.view.shape.clauses if term.spread and term.required]
+            constraints = [term for term in group.evaluation.pod_class.terms if term.spread and term.required]
             keys = " and ".join(term.topology_key for term in constraints)
             yield Evidence(_waiting(group), {"who": _who(group), "keys": keys})
 

@@ -13,4 +13,4 @@ def names(row: EvaluatedConstraint) -> tuple[str, ...]:
 
 def at_most_info(row: EvaluatedConstraint) -> Severity | None:
     """Return info for one of the scheduler's soft default constraints; None stands for the rule's own severity."""
-    return Severity.INFO if row.clause.default and not row.clause.required else None
+    return Severity.INFO if row.term.default and not row.term.required else None

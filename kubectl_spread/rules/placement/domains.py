@@ -38,7 +38,7 @@ def _too_few_domains(subject: RuleInput) -> Iterator[Evidence]:
 
 def _left_out(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> str:
     """Return the domains whose nodes the constraint's policies leave out, each with the reasons."""
-    pod_class, key = row.views[0][0].shape, spread.constraint.topology_key
+    pod_class, key = row.evaluations[0][0].pod_class, spread.constraint.topology_key
     outside: dict[str, list[Obstacle | None]] = {}
     for node in audit.nodes.nodes:
         domain = node.metadata.labels.get(key)
@@ -65,7 +65,7 @@ def _with_empty_value(spread: Spread, audit: Audit) -> int:
 
 
 def _missing_domains(subject: RuleInput) -> Iterator[Evidence]:
-    expected = subject.audit.context.inquiry.expected_domains
+    expected = subject.audit.context.extra_checks.expected_domains
     for row, spread in subject.counted:
         key = spread.constraint.topology_key
         if key not in expected:

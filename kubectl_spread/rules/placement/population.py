@@ -34,7 +34,7 @@ def _older_revision(subject: RuleInput) -> Iterator[Evidence]:
     if len(revisions) < 2:  # noqa: PLR2004 - one revision is never older than another
         return
     for row, spread in subject.counted:
-        newest = [pod for pod in row.pods if revision_of(pod.shape.labels) == revisions[-1]]
+        newest = [pod for pod in row.pods if revision_of(pod.pod_class.labels) == revisions[-1]]
         if not newest:
             continue
         older = subject.audit.revisions.older_pods(subject.workload, spread)
@@ -44,7 +44,7 @@ def _older_revision(subject: RuleInput) -> Iterator[Evidence]:
                 "older": plural(older.total(), "pod"),
                 "skew": spread.skew,
                 "without": without.skew,
-                "key": revision_key(newest[0].shape.labels),
+                "key": revision_key(newest[0].pod_class.labels),
             }
             yield Evidence(names(row), values)
             return
@@ -53,7 +53,7 @@ def _older_revision(subject: RuleInput) -> Iterator[Evidence]:
 def _terminating(subject: RuleInput) -> Iterator[Evidence]:
     """Yield rows in which a domain has too few pods because some are terminating, which do not count."""
     for row, spread in subject.counted:
-        terminating = subject.audit.views.terminating(subject.namespace, spread)
+        terminating = subject.audit.evaluator.terminating(subject.namespace, spread)
         if not terminating:
             continue
         with_them = spread.changed(terminating)
@@ -74,7 +74,7 @@ def _uncounted(subject: RuleInput) -> Iterator[Evidence]:
         inside = spread.domains.value_of
         if not spread.match_num or {pod.node for pod in row.pods} <= inside.keys():
             continue
-        matching = subject.audit.views.matching(subject.namespace, spread.constraint.selector)
+        matching = subject.audit.evaluator.matching(subject.namespace, spread.constraint.selector)
         outside = {node: number for node, number in matching.items() if node not in inside}
         if any(pod.node in outside for pod in row.pods):
             reasons = _reasons(outside, row, spread, subject.audit)
@@ -119,7 +119,7 @@ def _counting_fix(reasons: Counter[str]) -> str | None:
 
 def _reasons(outside: Mapping[str, int], row: EvaluatedConstraint, spread: Spread, audit: Audit) -> Counter[str]:
     """Return the reasons why pods do not count, with the number of pods for each."""
-    usable = audit.nodes.usable(row.views[0][0].shape.placement)
+    usable = audit.nodes.usable(row.evaluations[0][0].pod_class.placement)
     labels = {node.metadata.name: node.metadata.labels for node in audit.nodes.nodes}
     reasons: Counter[str] = Counter()
     for node, number in outside.items():

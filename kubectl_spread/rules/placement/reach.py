@@ -24,7 +24,7 @@ def _keyless_nodes(subject: RuleInput) -> Iterator[Evidence]:
         key = spread.constraint.topology_key
         if spread.constraint.lenient:
             continue
-        pod_classes = [view.shape for view, _ in row.views]
+        pod_classes = [evaluation.pod_class for evaluation, _ in row.evaluations]
         lacking = subject.audit.nodes.lacking(key)
         keyless = [node for node in lacking if _schedulable(subject.audit, pod_classes[0].placement, node)]
         all_of_them = len(keyless) == len(subject.audit.nodes.nodes)

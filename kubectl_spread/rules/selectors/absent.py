@@ -33,7 +33,7 @@ def _absent_key(subject: RuleInput) -> Iterator[Evidence]:
                 members_by_key.setdefault(key.key, []).append(member)
     if members_by_key:
         members = [member for lacking in members_by_key.values() for member in lacking]
-        pod_class, term = members[0].pod.shape, members[0].clause
+        pod_class, term = members[0].pod.pod_class, members[0].term
         kind = "" if pod_class.owner is None else pod_class.owner.kind
         values = _values(members_by_key, term.match_label_keys, kind)
         yield Evidence(

@@ -48,9 +48,9 @@ def _relabelled(subject: RuleInput, verdict: Verdict) -> Iterator[Evidence]:
 
 def _effect(members: Sequence[EvaluatedPod], key: KeyVerdict, verdict: Verdict, siblings: int) -> tuple[Severity, str]:
     """Return the severity and the effect of a selector that no longer fits the labels, for the most affected pods."""
-    term = members[0].clause
+    term = members[0].term
     old = _old(members, verdict)
-    pending = [member.pod for member in members if not member.pod.node and member.pod.shape.known_scheduler]
+    pending = [member.pod for member in members if not member.pod.node and member.pod.pod_class.known_scheduler]
     if term.spread and pending:
         return Severity.ERROR, _effect_on_pending(pending, key, verdict, old, term.topology_key)
     if term.required and not term.spread:
@@ -113,7 +113,7 @@ def _old(members: Sequence[EvaluatedPod], verdict: Verdict) -> str:
 
 def _not_counting(members: Sequence[EvaluatedPod], verdict: Verdict, subject: RuleInput) -> int:
     """Return the number of other pods that selected some of ``members`` by their first labels, and no longer do."""
-    member_of_each_class = {member.pod.shape: member for member in members}.values()
+    member_of_each_class = {member.pod.pod_class: member for member in members}.values()
     number = 0
     for selector, pods in _selectors(subject, except_for={member.pod.name for member in members}):
         if any(_counted_once(selector, member, verdict) for member in member_of_each_class):
@@ -122,7 +122,7 @@ def _not_counting(members: Sequence[EvaluatedPod], verdict: Verdict, subject: Ru
 
 
 def _counted_once(selector: LabelSelector | None, member: EvaluatedPod, verdict: Verdict) -> bool:
-    labels = member.pod.shape.labels
+    labels = member.pod.pod_class.labels
     old = {key.key: key.stored for key in member.keys if key.verdict is verdict and key.stored is not None}
     return labelselectors.matches(selector, {**labels, **old}) and not labelselectors.matches(selector, labels)
 
@@ -140,8 +140,8 @@ def _selectors(subject: RuleInput, *, except_for: Container[str]) -> list[tuple[
 
 
 def _selector_at(path: FieldPath, pod: PodRecord, audit: Audit) -> list[LabelSelector | None]:
-    effective = audit.views.of(pod.shape).effective
-    return [selector for term, selector in zip(pod.shape.clauses, effective, strict=True) if term.path == path]
+    effective = audit.evaluator.of(pod.pod_class).effective
+    return [selector for term, selector in zip(pod.pod_class.terms, effective, strict=True) if term.path == path]
 
 
 STALE_LABEL: Final = Rule(

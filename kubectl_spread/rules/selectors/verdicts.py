@@ -69,7 +69,7 @@ def _unmerged(subject: RuleInput) -> Iterator[Evidence]:
 
 def _late_label(subject: RuleInput) -> Iterator[Evidence]:
     for evidence in _missing(subject, Verdict.LATE_LABEL):
-        term = subject.rows[0].clause
+        term = subject.rows[0].term
         active = term.required and not term.spread
         yield Evidence(evidence.pods, evidence.values, Severity.WARNING if active else Severity.INFO)
 

@@ -33,7 +33,7 @@ _BROKEN: Final = "no setting of this version helps: find out what wrote the pods
 
 def _uneditable(subject: RuleInput) -> Iterator[Evidence]:
     """Yield the pods that nobody can edit; this is an error where nobody can remove a finalizer."""
-    pods, errors = refused_pods(subject, subject.audit.acceptance.edits)
+    pods, errors = refused_pods(subject, subject.audit.admission.edits)
     if not pods:
         return
     stuck = [pod for pod in pods if pod.held and (pod.terminating or _of_job(pod))]
@@ -49,7 +49,7 @@ def _uneditable(subject: RuleInput) -> Iterator[Evidence]:
 
 def _of_job(pod: PodRecord) -> bool:
     """Tell whether a Job owns the pod, whose controller removes a finalizer after it has counted the pod."""
-    return pod.shape.owner is not None and pod.shape.owner.kind == "Job"
+    return pod.pod_class.owner is not None and pod.pod_class.owner.kind == "Job"
 
 
 class _Siblings(msgspec.Struct):
@@ -78,13 +78,18 @@ def _mixed_servers(subject: RuleInput) -> Iterator[Evidence]:
 
 def _mixed_siblings(subject: RuleInput) -> Iterator[tuple[str, _Siblings]]:
     """Yield each key with siblings of the same value, if some of them are merged and others are not."""
-    rows = [row for row in subject.rows if row.clause.spread]
+    rows = [row for row in subject.rows if row.term.spread]
     if not any(key.verdict in _NOT_MERGED for row in rows for member in row.members for key in member.keys):
         return
     siblings_of: dict[object, tuple[str, _Siblings]] = {}
     for row in rows:
         for pod, key, merged in _keys_of_owned(row):
-            key_of_siblings = (pod.shape.owner, pod.shape.labels.get(_REVISION), key, pod.shape.labels.get(key))
+            key_of_siblings = (
+                pod.pod_class.owner,
+                pod.pod_class.labels.get(_REVISION),
+                key,
+                pod.pod_class.labels.get(key),
+            )
             _, siblings = siblings_of.setdefault(key_of_siblings, (key, _Siblings()))
             (siblings.merged if merged else siblings.unmerged).append(pod)
     yield from (item for item in siblings_of.values() if item[1].merged and item[1].unmerged)
@@ -94,10 +99,10 @@ def _keys_of_owned(row: EvaluatedConstraint) -> Iterator[tuple[PodRecord, str, b
     """Yield each pod of an owner with each key, and whether the key is merged, for the verdicts that prove either."""
     keys = {member.pod.name: member.keys for member in row.members}
     for pod in row.pods:
-        if pod.shape.owner is None or pod.created is None:
+        if pod.pod_class.owner is None or pod.created is None:
             continue
         if pod.name not in keys:
-            yield from ((pod, key, True) for key in row.clause.match_label_keys)
+            yield from ((pod, key, True) for key in row.term.match_label_keys)
         for verdict_key in keys.get(pod.name, ()):
             if verdict_key.verdict is Verdict.MERGED or _unmerged_from_the_start(pod, verdict_key):
                 yield pod, verdict_key.key, verdict_key.verdict is Verdict.MERGED
@@ -145,7 +150,7 @@ def _namespace_selector_twice(subject: RuleInput) -> Iterator[Evidence]:
 def _minor_that_matches_twice(subject: RuleInput) -> str:
     """Return the evaluated minor, or the minor to compare with, whose scheduler matches twice; "" if neither does."""
     context = subject.audit.context
-    behaviours: list[Behaviour | None] = [context.behaviour, context.inquiry.upgrade]
+    behaviours: list[Behaviour | None] = [context.behaviour, context.extra_checks.upgrade]
     return next(
         (
             f"1.{behaviour.minor}"
@@ -158,8 +163,8 @@ def _minor_that_matches_twice(subject: RuleInput) -> str:
 
 def _incoming(subject: RuleInput) -> tuple[str, ...]:
     """Return the pending pods; without any, the pods of an owner whose template was not read."""
-    refusals = subject.audit.acceptance.manifests
-    pods = [pod for row in subject.rows for pod in row.pods if not refusals(pod.shape)]
+    refusals = subject.audit.admission.manifests
+    pods = [pod for row in subject.rows for pod in row.pods if not refusals(pod.pod_class)]
     pending = [pod.name for pod in pods if not pod.node]
     bare = subject.workload.kind == "Pod"
     template_known = bare or any(template.workload == subject.workload for template in subject.audit.templates)

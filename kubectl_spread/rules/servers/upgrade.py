@@ -41,7 +41,7 @@ Answers = tuple[AdmissionCheck, AdmissionCheck]
 def _scheduler_skip(subject: RuleInput) -> Iterator[Evidence]:
     """Yield pending pods with keys that only the scheduler adds, for an upgrade that skips 1.33."""
     context = subject.audit.context
-    other = context.inquiry.upgrade
+    other = context.extra_checks.upgrade
     if other is None or context.behaviour.minor > _LAST_WITHOUT_CARE or other.minor < _FIRST_MERGING:
         return
     waiting = {
@@ -49,7 +49,7 @@ def _scheduler_skip(subject: RuleInput) -> Iterator[Evidence]:
             keys_of_pod.key for keys_of_pod in member.keys if keys_of_pod.verdict is Verdict.SCHEDULER_MERGED
         ]
         for member in subject.taken
-        if member.pod.shape.stored and not member.pod.node and not member.pod.terminating
+        if member.pod.pod_class.stored and not member.pod.node and not member.pod.terminating
     }
     keys = {key for keys_of_pod in waiting.values() for key in keys_of_pod}
     if keys:
@@ -60,7 +60,7 @@ def _scheduler_skip(subject: RuleInput) -> Iterator[Evidence]:
 def _stops_working(subject: RuleInput) -> Iterator[Evidence]:
     """Yield templates and pods that the API accepts now and would refuse then; edits have a lower severity."""
     for comparison in _comparisons(subject):
-        answers = (comparison.acceptance, subject.audit.acceptance)
+        answers = (comparison.admission, subject.audit.admission)
         yield from _accepted_without_pods(subject, comparison)
         yield from _newly_refused(subject, comparison, answers, Severity.ERROR, Severity.WARNING)
 
@@ -70,8 +70,8 @@ def _accepted_without_pods(subject: RuleInput, comparison: Comparison) -> Iterat
     template = subject.template
     if template is None:
         return
-    now = [refusal for refusal in subject.audit.acceptance.template(template) if refusal.refused is Refused.TEMPLATE]
-    then = [refusal for refusal in comparison.acceptance.template(template) if refusal.refused is Refused.PODS]
+    now = [refusal for refusal in subject.audit.admission.template(template) if refusal.refused is Refused.TEMPLATE]
+    then = [refusal for refusal in comparison.admission.template(template) if refusal.refused is Refused.PODS]
     for refusal in then if now else []:
         if refusal.path == subject.path:
             minors = _minors(subject, comparison)
@@ -88,7 +88,7 @@ def _minors(subject: RuleInput, comparison: Comparison) -> dict[str, str]:
 def _starts_working(subject: RuleInput) -> Iterator[Evidence]:
     """Yield templates and pods that the API refuses now and would accept then."""
     for comparison in _comparisons(subject):
-        answers = (subject.audit.acceptance, comparison.acceptance)
+        answers = (subject.audit.admission, comparison.admission)
         yield from _newly_refused(subject, comparison, answers, Severity.INFO, Severity.INFO)
 
 
@@ -158,7 +158,7 @@ def _counted_differently(subject: RuleInput) -> Iterator[Evidence]:
             weight = Severity.ERROR if worst.blocks else _weight(hard=worst.now.constraint.hard)
             yield Evidence(tuple(sorted(pods)), values | {"then": then} | minors, weight, _fix_of_empty(worst))
         for term, now_stored, then_stored in () if differences else _stored_differently(subject, comparison):
-            pods = {pod.name for row in subject.rows for pod in row.pods if not pod.shape.stored}
+            pods = {pod.name for row in subject.rows for pod in row.pods if not pod.pod_class.stored}
             values = {"topology_key": term.topology_key, "now": now_stored, "then": then_stored}
             yield Evidence(tuple(sorted(pods)), values | minors, _weight(hard=term.required))
             return
@@ -185,11 +185,11 @@ class _Difference(NamedTuple):
 
 def _differences(subject: RuleInput, row: EvaluatedConstraint, comparison: Comparison) -> Iterator[_Difference]:
     """Yield both counts of each class of the row's pods that the two schedulers count differently."""
-    for view, _ in row.views:
-        now = view.spreads[row.index]
-        then = comparison.views.of(view.shape).spreads[row.index]
+    for evaluation, _ in row.evaluations:
+        now = evaluation.spreads[row.index]
+        then = comparison.evaluator.of(evaluation.pod_class).spreads[row.index]
         if now is not None and then is not None and _answer(now) != _answer(then):
-            usable = {} if view.lower_bound else subject.audit.nodes.usable(view.shape.placement)
+            usable = {} if evaluation.lower_bound else subject.audit.nodes.usable(evaluation.pod_class.placement)
             left = _places(then, usable)
             yield _Difference(row, now, then, tuple(sorted(_places(now, usable) - left)), bool(left))
 
@@ -251,10 +251,10 @@ def _stored_differently(subject: RuleInput, comparison: Comparison) -> Iterator[
 
 def _written(subject: RuleInput) -> Iterator[tuple[PodSpec, tuple[TopologyTerm, ...]]]:
     if subject.template is not None:
-        yield subject.template.spec, subject.template.clauses
-    for pod_class in (view.shape for row in subject.rows for view, _ in row.views):
-        if not (pod_class.stored or subject.audit.acceptance.manifests(pod_class)):
-            yield pod_class.written, pod_class.clauses
+        yield subject.template.spec, subject.template.terms
+    for pod_class in (evaluation.pod_class for row in subject.rows for evaluation, _ in row.evaluations):
+        if not (pod_class.stored or subject.audit.admission.manifests(pod_class)):
+            yield pod_class.written, pod_class.terms
 
 
 def _fields(constraint: TopologySpreadConstraint, other: TopologySpreadConstraint) -> str:

@@ -24,7 +24,7 @@ PLACES: Final[tuple[Json, ...]] = (
 
 
 def pods() -> list[Json]:
-    """Return pods that differ in labels that a clause names, in one that none names, and in where they may be."""
+    """Return pods that differ in labels that a term names, in one that none names, and in where they may be."""
     spread = constraint(match=["rev", ZONE], nodeTaintsPolicy="Honor")
     actual = []
     for number, (app, rev, tier, other, place) in enumerate(
@@ -39,21 +39,21 @@ def test_what_is_shared_is_what_each_shape_would_have_alone() -> None:
     evaluation = audit(*pods(), *NODES)
     assert len(evaluation.pods) == 144
     for pod in evaluation.pods:
-        alone = Evaluator(evaluation.snapshot, evaluation.context, nodes="listed").of(pod.shape)
-        assert evaluation.views.of(pod.shape) == alone
+        alone = Evaluator(evaluation.snapshot, evaluation.context, nodes="listed").of(pod.pod_class)
+        assert evaluation.evaluator.of(pod.pod_class) == alone
 
 
 def test_groups_and_rows_hold_what_is_placed_alike_alone() -> None:
-    """Each pod of one owner is grouped with those that differ from it in no more than a label that no clause names."""
+    """Each pod of one owner is grouped with those that differ from it in no more than a label that no term names."""
     evaluation = audit(*pods(), *NODES)
     groups = [{pod.name for pod in group.pods} for group in evaluation.groups]
     assert len(groups) > len(PLACES)
     for group in evaluation.groups:
-        places = {(pod.shape.scheduler_name, bool(pod.shape.placement.node_selector)) for pod in group.pods}
+        places = {(pod.pod_class.scheduler_name, bool(pod.pod_class.placement.node_selector)) for pod in group.pods}
         assert len(places) == 1
-        assert len({bool(pod.shape.placement.tolerations) for pod in group.pods}) == 1
-        assert len({len(pod.shape.clauses) for pod in group.pods}) == 1
-    for row in (row for row in evaluation.rows if row.clause.spread):
+        assert len({bool(pod.pod_class.placement.tolerations) for pod in group.pods}) == 1
+        assert len({len(pod.pod_class.terms) for pod in group.pods}) == 1
+    for row in (row for row in evaluation.rows if row.term.spread):
         names = {pod.name for pod in row.pods}
         assert names == set().union(*(group for group in groups if group & names))
 
@@ -61,15 +61,15 @@ def test_groups_and_rows_hold_what_is_placed_alike_alone() -> None:
 @pytest.mark.parametrize(
     ("labels", "shared"),
     [({"other": "y"}, True), ({"rev": "r2"}, False), ({"app": "db"}, False)],
-    ids=["a label that no clause names", "a key to match", "a label that the selector names"],
+    ids=["a label that no term names", "a key to match", "a label that the selector names"],
 )
-def test_labels_that_no_clause_names_make_no_difference(labels: Json, shared: bool) -> None:
+def test_labels_that_no_term_names_make_no_difference(labels: Json, shared: bool) -> None:
     first: dict[str, Any] = {"app": "web", "rev": "r1", "other": "x"}
     both = [
         pod_json(name, labels=first | more, constraints=[constraint(match=["rev"])])
         for name, more in (("p", {}), ("q", labels))
     ]
     evaluation = audit(*both, *NODES)
-    item, other = (evaluation.views.of(pod.shape) for pod in evaluation.pods)
-    assert item.shape is not other.shape
+    item, other = (evaluation.evaluator.of(pod.pod_class) for pod in evaluation.pods)
+    assert item.pod_class is not other.pod_class
     assert (item.spreads is other.spreads) is shared
