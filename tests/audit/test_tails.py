@@ -53,6 +53,16 @@ def told(selector_parts: SelectorParts) -> tuple[str, str]:
             [rev("r1"), NOT_A], ["rev"], ["tenant"], ("{}", "rev In r1, tenant NotIn a"), id="18: In, then NotIn"
         ),
         pytest.param(
+            [NOT_A, NOT_A], [], ["tenant", "tenant"], ("{}", "tenant NotIn a"), id="a key as often as it is named"
+        ),
+        pytest.param(
+            [NOT_A, NOT_B],
+            [],
+            ["tenant", "tenant"],
+            ("tenant NotIn [a]", "tenant NotIn b"),
+            id="a key that is named twice has one value",
+        ),
+        pytest.param(
             [NOT_A, rev("r1")], ["rev"], ["tenant"], ("tenant NotIn [a]", "rev In r1"), id="not NotIn, then In"
         ),
         pytest.param(

@@ -19,6 +19,9 @@ from kubectl_spread.kube.api.types import LabelSelector
 Key = tuple[Operator, str]
 """The operator that the merge writes, and the label key."""
 
+_NumberedKey = tuple[Key, int]
+"""A key with the number of times that its term names it before."""
+
 
 class SelectorParts(msgspec.Struct, frozen=True):
     """A stored selector in two parts: the author's, and the tail that the merge appended.
@@ -45,48 +48,62 @@ def split(terms: Sequence[TopologyTerm]) -> tuple[SelectorParts, ...]:
     return tuple(
         SelectorParts(
             authored=_without_tail(term.selector, len(tail)),
-            tail=dict(reversed(tail.items())),
+            tail={key: value for (key, _), value in reversed(tail.items())},
             handwritten=frozenset(handwritten[term.spread]),
         )
         for term, tail in zip(terms, tails, strict=True)
     )
 
 
-def _tail(term: TopologyTerm) -> dict[Key, str]:
-    """Walk back from the end: NotIn over mismatchLabelKeys, then In over matchLabelKeys, each key once."""
-    tail: dict[Key, str] = {}
+def _numbered(term: TopologyTerm) -> list[_NumberedKey]:
+    """Return the keys of a term with selector in the order of the merge, which writes a key as often as it is named."""
+    if term.selector is None:
+        return []
+    times = Counter[Key]()
+    numbered = []
+    for operator, keys in ((Operator.IN, term.match_label_keys), (Operator.NOT_IN, term.mismatch_label_keys)):
+        for key in keys:
+            numbered.append(((operator, key), times[operator, key]))
+            times[operator, key] += 1
+    return numbered
+
+
+def _tail(term: TopologyTerm) -> dict[_NumberedKey, str]:
+    """Walk back from the end: NotIn over mismatchLabelKeys, then In over matchLabelKeys; a key has one value."""
+    tail: dict[_NumberedKey, str] = {}
     if term.selector is None:
         return tail
-    order = {key: number for number, key in enumerate(keys_of(term))}
-    before = len(order)
+    values: dict[Key, str] = {}
+    keys = _numbered(term)
     for requirement in reversed(term.selector.match_expressions):
         if len(requirement.values) != 1 or requirement.operator not in (Operator.IN, Operator.NOT_IN):
             break
-        key = (Operator(requirement.operator), requirement.key)
-        if order.get(key, before) >= before:
+        key, (value,) = (Operator(requirement.operator), requirement.key), requirement.values
+        while keys and keys[-1][0] != key:
+            keys.pop()
+        if not keys or values.setdefault(key, value) != value:
             break
-        before = order[key]
-        tail[key] = requirement.values[0]
+        tail[keys.pop()] = value
     return tail
 
 
-def _handwritten(terms: Sequence[TopologyTerm], tails: Sequence[dict[Key, str]]) -> Mapping[bool, set[Key]]:
+def _handwritten(terms: Sequence[TopologyTerm], tails: Sequence[dict[_NumberedKey, str]]) -> Mapping[bool, set[Key]]:
     """Return the keys of spread constraints and of terms that no merge wrote, and take them out of the tails.
 
     Such a key is in the tail of one term and missing from the tail of another term that names it. A tail ends at such
     a key, which may show that further keys were written by hand.
     """
     handwritten: dict[bool, set[Key]] = {True: set(), False: set()}
-    naming: dict[tuple[bool, Key], list[dict[Key, str]]] = {}
+    naming: dict[tuple[bool, _NumberedKey], list[dict[_NumberedKey, str]]] = {}
     for term, tail in zip(terms, tails, strict=True):
-        for key in keys_of(term) if term.selector is not None else ():
+        for key in _numbered(term):
             naming.setdefault((term.spread, key), []).append(tail)
     present = Counter((term.spread, key) for term, tail in zip(terms, tails, strict=True) for key in tail)
-    suspects: Iterable[tuple[bool, Key]] = naming
+    suspects: Iterable[tuple[bool, _NumberedKey]] = naming
     while contradicted := [place for place in suspects if 0 < present[place] < len(naming[place])]:
-        shortened: dict[tuple[bool, Key], None] = {}
+        shortened: dict[tuple[bool, _NumberedKey], None] = {}
         for spread, key in contradicted:
-            handwritten[spread].add(key)
+            handwritten[spread].add(key[0])
             for tail in naming[spread, key]:
                 while key in tail:
                     place = (spread, tail.popitem()[0])
