@@ -17,7 +17,7 @@ from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.kube.apiserver.strategy import merged_selector, prepare_for_create
 from kubectl_spread.kube.apiserver.validation import pod_errors
 from kubectl_spread.kube.features import behaviour, gates
-from kubectl_spread.kube.scheduler.podtopologyspread import effective_selector
+from kubectl_spread.kube.scheduler.podtopologyspread.constraints import effective_selector
 from kubectl_spread.render import structured
 from tests.audits import as_json, audit, deployment, reported
 from tests.builders import (

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from kubectl_spread.kube.scheduler.podtopologyspread import Constraint
+from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
 
 _FEW: Final = 8
 """With more domains than this, smaller sets are not looked for."""

@@ -17,7 +17,8 @@ from kubectl_spread.audit.evaluation.obstacles import ObstacleKind
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.diagnosis.eviction_plan import EvictionGame, fewest, fullest_first
-from kubectl_spread.kube.scheduler.podtopologyspread import Spread, allow, place
+from kubectl_spread.kube.scheduler.podtopologyspread.filtering import allow, place
+from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import named
 from kubectl_spread.report import model
 

@@ -15,7 +15,7 @@ from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.evaluation.obstacles import Obstacle
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.kube.scheduler.interpodaffinity import AffinityAnswer
-from kubectl_spread.kube.scheduler.podtopologyspread import Spread
+from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 
 FirstRefusal: TypeAlias = Obstacle | Spread | AffinityAnswer
 """An obstacle, the first hard constraint that does not allow the node, or the answer of the filter of pod affinity."""

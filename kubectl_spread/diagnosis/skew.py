@@ -15,7 +15,7 @@ import msgspec
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.diagnosis.skew_fix import Closing, why_not
-from kubectl_spread.kube.scheduler.podtopologyspread import Spread
+from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 
 
 class Passing(StrEnum):

@@ -15,7 +15,8 @@ from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.diagnosis.node_filters import AFFINITY_WORDS, FirstRefusal, NodeFilters
 from kubectl_spread.kube.api import labels as labelselectors
-from kubectl_spread.kube.scheduler.podtopologyspread import Constraint, Spread
+from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
+from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 
 _LEAVERS: Final = 32
 """Where pod affinity decides too, no more pods than this are tried as the one that has left."""

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedGroup
-from kubectl_spread.kube.scheduler.podtopologyspread import NO_VALUE, Cell, Spread, allow, place
+from kubectl_spread.kube.scheduler.podtopologyspread.domains import NO_VALUE, Cell
+from kubectl_spread.kube.scheduler.podtopologyspread.filtering import allow, place
+from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import value
 from kubectl_spread.report import model
 

@@ -10,7 +10,7 @@ from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.explain.workload_pods import PodsByWorkload, Revision, WorkloadPods, others, per_domain
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.scheduler.podtopologyspread import Spread
+from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.report import model, projections
 
 

@@ -11,7 +11,7 @@ from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.explain.workload_pods import PodsByWorkload, WorkloadPods, matcher, per_domain
-from kubectl_spread.kube.scheduler.podtopologyspread import Spread
+from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 
 _UNGROUPED = frozenset({Verdict.STALE_LABEL, Verdict.REMOVED_LABEL})
 

@@ -14,7 +14,8 @@ from kubectl_spread.audit.snapshot.records import OwnerRecord, PodClass, PodReco
 from kubectl_spread.audit.snapshot.revisions import revision_of
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.scheduler.podtopologyspread import Spread, counts_nothing
+from kubectl_spread.kube.scheduler.podtopologyspread.constraints import counts_nothing
+from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 
 LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 

@@ -14,7 +14,7 @@ from kubectl_spread.audit.evaluation.evaluators import merged_selector
 from kubectl_spread.audit.merge import differences
 from kubectl_spread.audit.merge.verdicts import SEVEREST, Confidence, KeyVerdict, Verdict
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.scheduler.podtopologyspread import Spread
+from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.report import model
 
 MANY_DOMAINS: Final = 200

@@ -22,7 +22,8 @@ from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector, LabelSelectorRequirement
 from kubectl_spread.kube.api.unknownfields import UnknownField
-from kubectl_spread.kube.scheduler.podtopologyspread import Spread, effective_selector
+from kubectl_spread.kube.scheduler.podtopologyspread.constraints import effective_selector
+from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.rules.placement.blockage import Blockage, blockage
 
 _ENDING: Final = frozenset({"Pod", "Job", "CronJob"})

@@ -15,7 +15,7 @@ from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.diagnosis.eviction_plan import EvictionGame, fewest
 from kubectl_spread.kube.api.types import TopologySpreadConstraint
 from kubectl_spread.kube.features import behaviour, gates
-from kubectl_spread.kube.scheduler.podtopologyspread import Constraint, working_constraint
+from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint, working_constraint
 from tests.audits import audit, deployment, explained
 from tests.builders import ZONE, Json, affinity, constraint, node_json, pod_json, term
 

@@ -7,20 +7,17 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import pytest
 
-from kubectl_spread.kube.api.types import Affinity, Toleration
+from kubectl_spread.kube.api.types import Affinity, NodeInclusionPolicy, Toleration
 from kubectl_spread.kube.features import Behaviour, Gate, behaviour, gates
-from kubectl_spread.kube.scheduler.podtopologyspread import (
+from kubectl_spread.kube.scheduler.podtopologyspread.constraints import (
     Constraint,
-    NodeInclusionPolicy,
-    NodeSets,
-    Placement,
-    Spread,
-    count,
     counts_nothing,
     effective_selector,
-    filter_nodes,
     working_constraint,
 )
+from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets, Placement
+from kubectl_spread.kube.scheduler.podtopologyspread.filtering import filter_nodes
+from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread, count_pods
 from tests.builders import (
     HOSTNAME,
     ZONE,
@@ -124,7 +121,7 @@ def spread(
     manifest: Json, over: NodeSets, matching: Mapping[str, int], own: Mapping[str, str], placement: Placement = ANYWHERE
 ) -> Spread:
     made = working(manifest)
-    return count(made, over.domains(made, [made.topology_key], placement), matching, own)
+    return count_pods(made, over.domains(made, [made.topology_key], placement), matching, own)
 
 
 WEB = {"app": "web"}

@@ -15,7 +15,7 @@ from kubectl_spread.kube.api.types import ObjectMeta, Pod, PodSpec
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler import interpodaffinity
 from kubectl_spread.kube.scheduler.interpodaffinity import AffinityAnswer, Term
-from kubectl_spread.kube.scheduler.podtopologyspread import NodeSets
+from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets
 
 UNKNOWN_NAMESPACES: Final = "pod affinity: the labels of namespaces, which a namespaceSelector asks for, were not read"
 

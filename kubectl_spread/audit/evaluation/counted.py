@@ -16,7 +16,9 @@ from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.kube.features import Behaviour
-from kubectl_spread.kube.scheduler.podtopologyspread import Domains, Spread, counts_nothing
+from kubectl_spread.kube.scheduler.podtopologyspread.constraints import counts_nothing
+from kubectl_spread.kube.scheduler.podtopologyspread.domains import Domains
+from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 
 _BARE: Final = "Pod"
 _T = TypeVar("_T")

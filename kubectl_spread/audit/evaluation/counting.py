@@ -17,17 +17,10 @@ from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.kube.features import Behaviour
-from kubectl_spread.kube.scheduler import podtopologyspread
-from kubectl_spread.kube.scheduler.podtopologyspread import (
-    Constraint,
-    Domains,
-    MatchNum,
-    NodeSets,
-    Placement,
-    Spread,
-    UsableNodes,
-)
-from kubectl_spread.kube.scheduler.podtopologyspread_scoring import lenient_domains
+from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint, counts_nothing
+from kubectl_spread.kube.scheduler.podtopologyspread.domains import Domains, NodeSets, Placement, UsableNodes
+from kubectl_spread.kube.scheduler.podtopologyspread.scoring import lenient_domains
+from kubectl_spread.kube.scheduler.podtopologyspread.spread import MatchNum, Spread, pods_per_domain
 
 ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 
@@ -68,7 +61,7 @@ class Census:
 
     def matching(self, namespace: str, selector: LabelSelector | None) -> Mapping[str, int]:
         """Map a node's name to its number of pods in ``namespace`` that count for ``selector``."""
-        if selector is None or podtopologyspread.counts_nothing(selector, self._behaviour):
+        if selector is None or counts_nothing(selector, self._behaviour):
             return {}
         counts = self._counts_of(namespace)
         return counts.per_node(counts.selection(selector))
@@ -90,7 +83,7 @@ class Census:
         return self._spreads[question]
 
     def _match_num(self, namespace: str, selector: LabelSelector | None, domains: Domains) -> MatchNum:
-        if selector is None or podtopologyspread.counts_nothing(selector, self._behaviour):
+        if selector is None or counts_nothing(selector, self._behaviour):
             return MatchNum(domains.nodes, {})
         counts = self._counts_of(namespace)
         return counts.per_domain(counts.selection(selector), domains)
@@ -148,9 +141,9 @@ class _Counts:
             occupied = Counter(self.per_domain(selection, all_domains).occupied) - lost
             return MatchNum(domains.nodes, occupied)
         if not (selection.inverted and selection.numbers):
-            return podtopologyspread.pods_per_domain(domains, self.per_node(selection))
+            return pods_per_domain(domains, self.per_node(selection))
         everything = self.per_domain(SelectedNumbers((), inverted=True), domains)
-        left_out = podtopologyspread.pods_per_domain(domains, self._sum(selection.numbers))
+        left_out = pods_per_domain(domains, self._sum(selection.numbers))
         return everything.changed({value: -number for value, number in left_out.occupied.items()})
 
     @cached_property

@@ -26,7 +26,8 @@ from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.scheduler import nodeaffinity
-from kubectl_spread.kube.scheduler.podtopologyspread import NodeSets, Spread
+from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets
+from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 
 
 class EvaluatedPod(msgspec.Struct, frozen=True):

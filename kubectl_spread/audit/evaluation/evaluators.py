@@ -17,9 +17,11 @@ from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.types import LabelSelector, Node, ObjectMeta
 from kubectl_spread.kube.apiserver import strategy
 from kubectl_spread.kube.features import Behaviour
-from kubectl_spread.kube.scheduler import podtopologyspread
 from kubectl_spread.kube.scheduler.configuration import Profile
-from kubectl_spread.kube.scheduler.podtopologyspread import NodeSets, Placement, Spread
+from kubectl_spread.kube.scheduler.podtopologyspread import filtering
+from kubectl_spread.kube.scheduler.podtopologyspread.constraints import effective_selector, working_constraint
+from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets, Placement
+from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 
 KeyVerdicts = tuple[tuple[KeyVerdict, ...], ...]
 """The verdicts on every key, one tuple a term."""
@@ -46,7 +48,7 @@ class ClassEvaluation(msgspec.Struct, frozen=True, dict=True):
     verdicts: KeyVerdicts
     effective: tuple[LabelSelector | None, ...]
     spreads: tuple[Spread | None, ...]
-    node_answer: podtopologyspread.FilterResult | None
+    node_answer: filtering.FilterResult | None
     lower_bound: bool
 
     @cached_property
@@ -145,7 +147,7 @@ class Evaluator:
 
     def _place(
         self, pod_class: PodClass, effective: Sequence[LabelSelector | None]
-    ) -> tuple[tuple[Spread | None, ...], podtopologyspread.FilterResult | None]:
+    ) -> tuple[tuple[Spread | None, ...], filtering.FilterResult | None]:
         silent = tuple(None for _ in pod_class.terms)
         profile = pod_class.profile
         if self._mode == "none" or pod_class.pinned or profile is None:
@@ -154,9 +156,7 @@ class Evaluator:
             return _respected(self._place_by_pods(pod_class, effective), profile), None
         behaviour = self._context.behaviour
         constraints = [
-            podtopologyspread.working_constraint(
-                term.constraint, selector, behaviour, lenient=term.default and profile.system_defaults
-            )
+            working_constraint(term.constraint, selector, behaviour, lenient=term.default and profile.system_defaults)
             for term, selector in zip(pod_class.terms, effective, strict=True)
             if term.constraint is not None
         ]
@@ -165,7 +165,7 @@ class Evaluator:
         spreads = self._census.spreads(pod_class.namespace, pod_class.labels, constraints, pod_class.placement)
         unread = [term for term in pod_class.terms if term.spread and term.parse_error]
         answers = profile.filters and not any(term.required for term in unread)
-        answer = podtopologyspread.filter_nodes(spreads, self.node_sets) if answers else None
+        answer = filtering.filter_nodes(spreads, self.node_sets) if answers else None
         counted = tuple(
             None if term in unread else spread for term, spread in zip(pod_class.terms, spreads, strict=False)
         )
@@ -181,7 +181,7 @@ class Evaluator:
             if term.constraint is None or term.topology_key not in BINDING_KEYS:
                 spreads.append(None)
                 continue
-            constraint = podtopologyspread.working_constraint(term.constraint, selector, self._context.behaviour)
+            constraint = working_constraint(term.constraint, selector, self._context.behaviour)
             if pod_class.placement.restricts(constraint):
                 spreads.append(None)
                 continue
@@ -242,8 +242,6 @@ def _effective(
         return term.selector
     at_binding = {key.key for key in keys if key.verdict is Verdict.BIND_LABEL}
     added = term.match_label_keys if behaviour.scheduler_adds_match_label_keys else ()
-    effective = podtopologyspread.effective_selector(
-        term.selector, [key for key in added if key not in at_binding], pod_class.labels
-    )
+    effective = effective_selector(term.selector, [key for key in added if key not in at_binding], pod_class.labels)
     # Equal selectors share one object, which saves memory.
     return term.selector if effective == term.selector else effective

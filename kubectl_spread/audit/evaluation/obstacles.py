@@ -13,7 +13,7 @@ from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler import taints
-from kubectl_spread.kube.scheduler.podtopologyspread import NodeSets
+from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets
 from kubectl_spread.phrases import plural
 
 

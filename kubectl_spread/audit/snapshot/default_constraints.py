@@ -16,8 +16,8 @@ from kubectl_spread.audit.snapshot.tails import SelectorParts
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.fieldpath import FieldPath
-from kubectl_spread.kube.api.types import LabelSelector, TopologySpreadConstraint
-from kubectl_spread.kube.scheduler.podtopologyspread import WhenUnsatisfiable, effective_selector
+from kubectl_spread.kube.api.types import LabelSelector, TopologySpreadConstraint, WhenUnsatisfiable
+from kubectl_spread.kube.scheduler.podtopologyspread.constraints import effective_selector
 
 
 def apply(snapshot: Snapshot, unread: Container[str] = ()) -> list[Target]:

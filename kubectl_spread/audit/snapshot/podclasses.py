@@ -16,7 +16,7 @@ from kubectl_spread.kube.api.labels import Labels, Operator
 from kubectl_spread.kube.api.types import Affinity, Pod, PodSpec
 from kubectl_spread.kube.scheduler import nodeaffinity
 from kubectl_spread.kube.scheduler.configuration import Profile
-from kubectl_spread.kube.scheduler.podtopologyspread import Placement
+from kubectl_spread.kube.scheduler.podtopologyspread.domains import Placement
 from kubectl_spread.kube.scheduler.resources import Amounts
 
 IGNORE_ANNOTATION: Final = "kubectl-spread/ignore"

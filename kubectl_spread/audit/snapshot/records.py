@@ -24,7 +24,7 @@ from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector, OwnerReference, PodSpec
 from kubectl_spread.kube.api.unknownfields import UnknownField
 from kubectl_spread.kube.scheduler.configuration import Profile
-from kubectl_spread.kube.scheduler.podtopologyspread import Placement
+from kubectl_spread.kube.scheduler.podtopologyspread.domains import Placement
 from kubectl_spread.kube.scheduler.resources import Amounts
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"

@@ -11,7 +11,7 @@ from kubectl_spread.audit.snapshot.records import PodRecord, Population
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.scheduler.podtopologyspread import Spread
+from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 
 LABELS: Final = ("pod-template-hash", "controller-revision-hash", "rollouts-pod-template-hash")
 """The labels by which controllers distinguish the revisions of a workload; a pod has one of them."""

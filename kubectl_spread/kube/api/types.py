@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from enum import StrEnum
 from typing import Annotated, Final, TypeAlias
 
 import msgspec
@@ -54,6 +55,20 @@ class LabelSelector(Message, frozen=True):
 
     match_labels: Annotated[dict[str, str], 1] = {}
     match_expressions: Annotated[tuple[LabelSelectorRequirement, ...], 2] = ()
+
+
+class WhenUnsatisfiable(StrEnum):
+    """What the scheduler does with a node that a constraint does not allow."""
+
+    DO_NOT_SCHEDULE = "DoNotSchedule"
+    SCHEDULE_ANYWAY = "ScheduleAnyway"
+
+
+class NodeInclusionPolicy(StrEnum):
+    """Whether nodes that a pod could not use count."""
+
+    HONOR = "Honor"
+    IGNORE = "Ignore"
 
 
 class TopologySpreadConstraint(Message, frozen=True):

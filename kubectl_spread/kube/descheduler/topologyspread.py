@@ -15,11 +15,16 @@ import msgspec
 
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import Labels
-from kubectl_spread.kube.api.types import LabelSelector, Node, TopologySpreadConstraint
+from kubectl_spread.kube.api.types import LabelSelector, Node, TopologySpreadConstraint, WhenUnsatisfiable
 from kubectl_spread.kube.descheduler.defaultevictor import Explained
 from kubectl_spread.kube.features import NEWEST_MINOR, Behaviour, behaviour, gates
-from kubectl_spread.kube.scheduler import podtopologyspread
-from kubectl_spread.kube.scheduler.podtopologyspread import Domains, NodeSets, Placement, Spread, WhenUnsatisfiable
+from kubectl_spread.kube.scheduler.podtopologyspread.constraints import (
+    counts_nothing,
+    effective_selector,
+    working_constraint,
+)
+from kubectl_spread.kube.scheduler.podtopologyspread.domains import Domains, NodeSets, Placement
+from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread, count_pods
 
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})
 _ENCODER: Final = msgspec.json.Encoder(order="deterministic")
@@ -176,17 +181,17 @@ def _count(
     """Count as the scheduler does, except that ``rules`` are the descheduler's."""
     served = _with_rules(served, rules)
     added = constraint.match_label_keys if served.scheduler_adds_match_label_keys else ()
-    selector = podtopologyspread.effective_selector(constraint.label_selector, added, bearer.labels)
-    working = podtopologyspread.working_constraint(constraint, selector, served)
+    selector = effective_selector(constraint.label_selector, added, bearer.labels)
+    working = working_constraint(constraint, selector, served)
     nodes = cluster.node_sets(served, ready_only=CountingRule.READY_NODES in rules)
     keys = _keys(constraint, bearer, rules)
     domains = nodes.domains(working, keys, bearer.placement)
     matching: Mapping[str, int] = {}
-    if not podtopologyspread.counts_nothing(selector, served):
+    if not counts_nothing(selector, served):
         matching = cluster.matching(bearer.namespace, selector, evictable_only=CountingRule.EVICTABLE_PODS in rules)
     if CountingRule.EXCLUDED_NODES in rules:
         domains = _with_occupied(domains, nodes, keys, constraint.topology_key, matching)
-    return podtopologyspread.count(working, domains, matching, bearer.labels)
+    return count_pods(working, domains, matching, bearer.labels)
 
 
 def _with_rules(served: Behaviour, rules: Collection[CountingRule]) -> Behaviour:

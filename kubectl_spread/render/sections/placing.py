@@ -8,7 +8,7 @@ from msgspec import UnsetType
 
 from kubectl_spread.explain.explanation import Explanation
 from kubectl_spread.explain.placing import Placing
-from kubectl_spread.kube.scheduler.podtopologyspread_scoring import WEIGHT
+from kubectl_spread.kube.scheduler.podtopologyspread.scoring import WEIGHT
 from kubectl_spread.render import words
 from kubectl_spread.render.sections.names import answer, nodes
 from kubectl_spread.render.terminal import Terminal, heading

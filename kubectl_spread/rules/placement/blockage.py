@@ -10,7 +10,8 @@ from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedGroup
 from kubectl_spread.audit.evaluation.obstacles import ObstacleKind
 from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.types import Node
-from kubectl_spread.kube.scheduler.podtopologyspread import Spread, let_in
+from kubectl_spread.kube.scheduler.podtopologyspread.filtering import let_in
+from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 
 
 class Blockage(msgspec.Struct, frozen=True):

@@ -8,7 +8,7 @@ from typing import Final
 from kubectl_spread.audit.evaluation import obstacles
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
 from kubectl_spread.audit.evaluation.obstacles import Obstacle
-from kubectl_spread.kube.scheduler.podtopologyspread import Spread
+from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import plural, value
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.model import Evidence, Rule, Values

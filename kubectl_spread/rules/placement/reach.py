@@ -9,7 +9,8 @@ from kubectl_spread.audit.evaluation import obstacles
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
 from kubectl_spread.diagnosis import skew_fix
-from kubectl_spread.kube.scheduler.podtopologyspread import Placement, Spread
+from kubectl_spread.kube.scheduler.podtopologyspread.domains import Placement
+from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import some, value
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.model import Evidence, Rule

@@ -10,7 +10,8 @@ from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
 from kubectl_spread.audit.snapshot.templates import PRESUMED, Template
 from kubectl_spread.diagnosis.skew import in_the_fullest
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.scheduler.podtopologyspread import Spread, counts_nothing
+from kubectl_spread.kube.scheduler.podtopologyspread.constraints import counts_nothing
+from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import named, plural, value
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.model import Evidence, Rule, Values, together

@@ -8,7 +8,7 @@ from typing import Final
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.diagnosis.evictions import Plan, plan
 from kubectl_spread.diagnosis.skew import Passing, Skew, skew_of
-from kubectl_spread.kube.scheduler.podtopologyspread import Spread
+from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import named, plural, some, value
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.model import Evidence, Rule, literal

@@ -10,7 +10,7 @@ from kubectl_spread.kube.api.types import Node, Pod
 from kubectl_spread.kube.descheduler import defaultevictor, topologyspread
 from kubectl_spread.kube.descheduler.defaultevictor import Evictee, EvictionObstacle
 from kubectl_spread.kube.descheduler.topologyspread import Bearer, PodCounts, PodGroup
-from kubectl_spread.kube.scheduler.podtopologyspread import Placement
+from kubectl_spread.kube.scheduler.podtopologyspread.domains import Placement
 from kubectl_spread.sources.decode import json_objects
 from tests.builders import Json
 

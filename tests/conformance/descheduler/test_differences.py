@@ -14,8 +14,9 @@ from kubectl_spread.kube.api.types import Node, Pod, TopologySpreadConstraint
 from kubectl_spread.kube.descheduler import defaultevictor, topologyspread
 from kubectl_spread.kube.descheduler.topologyspread import Bearer, CountingRule, PodCounts
 from kubectl_spread.kube.features import behaviour, gates
-from kubectl_spread.kube.scheduler import podtopologyspread
-from kubectl_spread.kube.scheduler.podtopologyspread import NodeSets, Spread
+from kubectl_spread.kube.scheduler.podtopologyspread.constraints import effective_selector, working_constraint
+from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets
+from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.sources.decode import json_objects
 from tests.conformance.descheduler import ours
 from tests.conformance.descheduler.cases import case
@@ -57,12 +58,12 @@ class RandomCluster:
     def _spreads(self, pod: Pod) -> tuple[Spread, ...]:
         working = []
         for topology_spread_constraint in pod.spec.topology_spread_constraints:
-            effective = podtopologyspread.effective_selector(
+            effective = effective_selector(
                 topology_spread_constraint.label_selector,
                 topology_spread_constraint.match_label_keys,
                 pod.metadata.labels,
             )
-            working.append(podtopologyspread.working_constraint(topology_spread_constraint, effective, SERVED))
+            working.append(working_constraint(topology_spread_constraint, effective, SERVED))
         placement = ours.bearer(pod).placement
         return self.census.spreads(pod.metadata.namespace, pod.metadata.labels, working, placement)
 

@@ -12,15 +12,9 @@ from typing import Final
 
 import msgspec
 
-from kubectl_spread.kube.api.types import Node
-from kubectl_spread.kube.scheduler.podtopologyspread import (
-    NO_VALUE,
-    Constraint,
-    Domains,
-    NodeInclusionPolicy,
-    NodeSets,
-    UsableNodes,
-)
+from kubectl_spread.kube.api.types import Node, NodeInclusionPolicy
+from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
+from kubectl_spread.kube.scheduler.podtopologyspread.domains import NO_VALUE, Domains, NodeSets, UsableNodes
 
 MAX_NODE_SCORE: Final = 100
 WEIGHT: Final = 2

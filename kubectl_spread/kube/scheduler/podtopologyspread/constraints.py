@@ -1,0 +1,106 @@
+"""Spread constraints as the scheduler works with them: effective selector, every default filled in.
+
+Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/podtopologyspread/common.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+from msgspec.structs import replace as replace_field
+
+from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.api.labels import Labels
+from kubectl_spread.kube.api.types import (
+    LabelSelector,
+    LabelSelectorRequirement,
+    NodeInclusionPolicy,
+    TopologySpreadConstraint,
+    WhenUnsatisfiable,
+)
+from kubectl_spread.kube.features import Behaviour
+
+
+class Constraint(msgspec.Struct, frozen=True):
+    """A spread constraint as the scheduler works with it: effective selector, every default filled in.
+
+    Attributes:
+        counts: Whether the scheduler counts any pod for the selector.
+        lenient: Whether this is one of the system's defaults, for which a node may lack a topology key.
+    """
+
+    topology_key: str
+    hard: bool
+    max_skew: int
+    min_domains: int
+    node_affinity_policy: NodeInclusionPolicy
+    node_taints_policy: NodeInclusionPolicy
+    selector: LabelSelector | None
+    counts: bool = True
+    lenient: bool = False
+
+    def minimum(self, least: int, domains: int) -> int:
+        """Return the global minimum over so many eligible ``domains``, the emptiest of which has ``least`` pods.
+
+        Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/podtopologyspread/filtering.go, minMatchNum.
+        """
+        return least if domains >= self.min_domains else 0
+
+    def limit(self, minimum: int) -> int:
+        """Return how many matching pods a domain may have once a pod has been placed there."""
+        return minimum + self.max_skew
+
+
+def effective_selector(
+    selector: LabelSelector | None, match_label_keys: Iterable[str], labels: Labels
+) -> LabelSelector | None:
+    """Return ``selector`` and the pod's current values of ``match_label_keys``, each requirement once; None stays None.
+
+    Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/podtopologyspread/common.go, mergeLabelSetWithSelector.
+    """
+    if selector is None:
+        return None
+    current = tuple(
+        LabelSelectorRequirement(key=key, operator="In", values=(labels[key],))
+        for key in match_label_keys
+        if key in labels
+    )
+    seen = {
+        LabelSelectorRequirement(key=key, operator="In", values=(value,))
+        for key, value in selector.match_labels.items()
+    }
+    distinct = dict.fromkeys((*selector.match_expressions, *current))
+    expressions = tuple(requirement for requirement in distinct if requirement not in seen)
+    if expressions == selector.match_expressions:
+        return selector
+    return replace_field(selector, match_expressions=expressions)
+
+
+def working_constraint(
+    constraint: TopologySpreadConstraint, selector: LabelSelector | None, behaviour: Behaviour, *, lenient: bool = False
+) -> Constraint:
+    """Return the scheduler's view of an API constraint whose effective selector is ``selector``."""
+    hard = constraint.when_unsatisfiable == WhenUnsatisfiable.DO_NOT_SCHEDULE
+    policies = behaviour.node_inclusion_policies
+    honors_affinity = not policies or constraint.node_affinity_policy == NodeInclusionPolicy.HONOR
+    honors_taints = policies and constraint.node_taints_policy == NodeInclusionPolicy.HONOR
+    min_domains = constraint.min_domains if behaviour.min_domains and hard else None
+    return Constraint(
+        topology_key=constraint.topology_key,
+        hard=hard,
+        max_skew=constraint.max_skew,
+        min_domains=1 if min_domains is None else min_domains,
+        node_affinity_policy=NodeInclusionPolicy.HONOR if honors_affinity else NodeInclusionPolicy.IGNORE,
+        node_taints_policy=NodeInclusionPolicy.HONOR if honors_taints else NodeInclusionPolicy.IGNORE,
+        selector=selector,
+        counts=not counts_nothing(selector, behaviour),
+        lenient=lenient,
+    )
+
+
+def counts_nothing(selector: LabelSelector | None, behaviour: Behaviour) -> bool:
+    """Tell whether the scheduler counts no pod at all for ``selector``: None, or empty where it takes the shortcut."""
+    if selector is None:
+        return True
+    return behaviour.empty_selector_counts_nothing and labelselectors.is_empty(selector)

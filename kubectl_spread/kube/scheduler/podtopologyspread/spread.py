@@ -1,0 +1,189 @@
+"""Spread: how many matching pods does each domain have, and may one more go there?
+
+Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/podtopologyspread, calPreFilterState, minMatchNum, Filter and
+countPodsMatchSelector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+import msgspec
+
+from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.api.labels import Labels
+from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
+from kubectl_spread.kube.scheduler.podtopologyspread.domains import NO_VALUE, Domains
+
+
+class MatchNum(Mapping[str, int]):
+    """Every eligible domain's number of matching pods, by its topology value.
+
+    Of domains that hold none only the number matters: hosts are many and a workload is on few of them.
+    """
+
+    def __init__(self, domains: Mapping[str, object], occupied: Mapping[str, int]) -> None:
+        """Take all eligible ``domains``, and the counts of those that hold pods."""
+        self._domains = domains
+        self._occupied = occupied
+
+    def __getitem__(self, value: str) -> int:
+        """Return the count of an eligible domain."""
+        number = self._occupied.get(value, 0)
+        if not number and value not in self._domains:
+            raise KeyError(value)
+        return number
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield all eligible domains."""
+        return iter(self._domains)
+
+    def __len__(self) -> int:
+        """Return the number of eligible domains."""
+        return len(self._domains)
+
+    @property
+    def occupied(self) -> Mapping[str, int]:
+        """The counts of the domains that hold pods."""
+        return self._occupied
+
+    @property
+    def empty(self) -> int:
+        """The number of domains that hold no pod."""
+        return len(self._domains) - len(self._occupied)
+
+    @cached_property
+    def most(self) -> int:
+        """The count of the fullest domain; 0 without domains."""
+        return max(self._distinct(), default=0)
+
+    @cached_property
+    def least(self) -> int:
+        """The count of the emptiest domain; 0 without domains."""
+        return min(self._distinct(), default=0)
+
+    def _distinct(self) -> set[int]:
+        return {*self._occupied.values(), *((0,) if self.empty else ())}
+
+    @property
+    def total(self) -> int:
+        """The number of pods in all domains."""
+        return sum(self._occupied.values())
+
+    def changed(self, change: Mapping[str, int]) -> MatchNum:
+        """Return the counts with so many more (or, if negative, fewer) pods in the eligible ones of some domains."""
+        counts = {value: self[value] + number for value, number in change.items() if value in self._domains}
+        occupied = {**self._occupied, **counts}
+        return MatchNum(self._domains, {value: number for value, number in occupied.items() if number})
+
+
+class Spread(msgspec.Struct, frozen=True):
+    """The count of one constraint, in pods."""
+
+    constraint: Constraint
+    domains: Domains
+    match_num: MatchNum
+    self_match_num: int
+
+    @property
+    def min_match_num(self) -> int:
+        """The global minimum: that of all domains, and 0 while fewer domains than minDomains are eligible."""
+        return self.constraint.minimum(self.match_num.least, len(self.match_num))
+
+    @property
+    def short_of_domains(self) -> bool:
+        """Whether fewer domains are eligible than minDomains asks for."""
+        return len(self.match_num) < self.constraint.min_domains
+
+    @property
+    def skew(self) -> int:
+        """The largest skew of any eligible domain; 0 without one."""
+        return self.match_num.most - self.min_match_num if self.match_num else 0
+
+    @property
+    def exceeds_max_skew(self) -> bool:
+        """Whether the skew is above maxSkew."""
+        return self.skew > self.constraint.max_skew
+
+    def changed(self, change: Mapping[str, int]) -> Spread:
+        """Return the count with so many more (or, if negative, fewer) matching pods in some domains."""
+        return msgspec.structs.replace(self, match_num=self.match_num.changed(change))
+
+    def without(self, pods: Mapping[str, int]) -> Spread:
+        """Return the count with so many fewer matching pods in some domains."""
+        return self.changed({value: -number for value, number in pods.items()})
+
+    def with_domains(self, pods: Mapping[str, int]) -> Spread:
+        """Return the count with so many more matching pods, as if all domains of ``pods`` were eligible."""
+        match_num = MatchNum({**dict.fromkeys(self.match_num), **pods}, self.match_num.occupied)
+        return msgspec.structs.replace(self, match_num=match_num.changed(pods))
+
+    def placed(self, topology_value: str | None, pods: int = 1) -> Spread:
+        """Return the count after ``pods`` such pods were placed on nodes with a value; if negative, were removed.
+
+        None: these nodes lack the topology key. The system's default constraints count them as a domain.
+        """
+        if topology_value is None and self.constraint.lenient:
+            topology_value = NO_VALUE
+        if topology_value is None or not self.constraint.counts:
+            return self
+        return self.changed({topology_value: pods * self.self_match_num})
+
+    def skew_of(self, topology_value: str) -> int:
+        """Return how many pods a domain holds above the global minimum."""
+        return self.match_num.get(topology_value, 0) - self.min_match_num
+
+    def skew_with_one_more(self, topology_value: str) -> int:
+        """Return what the Filter compares with maxSkew: matchNum + selfMatchNum - minMatchNum."""
+        return self.skew_of(topology_value) + self.self_match_num
+
+    def allows(self, topology_value: str | None) -> bool:
+        """Tell whether one more such pod may go to nodes with a value; None: they lack the topology key."""
+        if not self.constraint.hard:
+            return True
+        return topology_value is not None and self.skew_with_one_more(topology_value) <= self.constraint.max_skew
+
+    def frees(self, before: Spread) -> bool:
+        """Tell whether a domain is allowed that was blocked ``before``."""
+        return any(self.allows(value) and not before.allows(value) for value in self.match_num)
+
+    @property
+    def allows_all(self) -> bool:
+        """Whether one more such pod may go to any eligible domain."""
+        return not self.constraint.hard or self.skew + self.self_match_num <= self.constraint.max_skew
+
+
+def count_pods(
+    constraint: Constraint,
+    domains: Domains,
+    matching: Mapping[str, int],
+    labels: Labels,
+) -> Spread:
+    """Count matching pods per eligible domain.
+
+    Args:
+        constraint: The constraint to count for.
+        domains: Its eligible domains.
+        matching: Maps a node's name to its number of pods that match the constraint's selector.
+        labels: The incoming pod's own labels, for selfMatchNum.
+    """
+    return Spread(
+        constraint=constraint,
+        domains=domains,
+        match_num=pods_per_domain(domains, matching),
+        self_match_num=int(labelselectors.matches(constraint.selector, labels)),
+    )
+
+
+def pods_per_domain(domains: Domains, matching: Mapping[str, int]) -> MatchNum:
+    """Count matching pods per eligible domain; ``matching`` maps a node's name to its number of them."""
+    occupied: dict[str, int] = {}
+    value_of = domains.value_of
+    if len(value_of) < len(matching):
+        matching = {node: matching[node] for node in value_of if node in matching}
+    for node, number in matching.items():
+        value = value_of.get(node)
+        if value is not None:
+            occupied[value] = occupied.get(value, 0) + number
+    return MatchNum(domains.nodes, occupied)
