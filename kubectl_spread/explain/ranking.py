@@ -10,8 +10,7 @@ from collections.abc import Iterable
 
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.snapshot.records import PodClass
-from kubectl_spread.kube.scheduler.podtopologyspread import scoring
-from kubectl_spread.kube.scheduler.podtopologyspread.scoring import SoftConstraint
+from kubectl_spread.kube.scheduler.podtopologyspread.scoring import SoftConstraint, scores
 
 
 def rank(pod_class: PodClass, feasible: Iterable[str], audit: Audit) -> dict[str, int]:
@@ -28,4 +27,4 @@ def rank(pod_class: PodClass, feasible: Iterable[str], audit: Audit) -> dict[str
     names = set(feasible)
     nodes = [node for node in audit.nodes.nodes if node.metadata.name in names]
     lenient = any(constraint.constraint.lenient for constraint in soft)
-    return scoring.scores(soft, nodes, all_keys=not lenient)
+    return scores(soft, nodes, all_keys=not lenient)

@@ -1,1 +1,1 @@
-"""How does kube-scheduler spread pods over domains? It imports `kube.api` and its neighbours in `kube.scheduler`."""
+"""Where does kube-scheduler let a pod go by its spread constraints? It may import `kube.api`, `kube.features` and its neighbours."""
