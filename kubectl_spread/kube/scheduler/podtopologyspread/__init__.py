@@ -1,1 +1,1 @@
-"""Where does kube-scheduler let a pod go by its spread constraints? It may import `kube.api`, `kube.features` and its neighbours."""
+"""Where may a pod go by its spread constraints? It may import `kube.api`, `kube.features` and its neighbours."""
