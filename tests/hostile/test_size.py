@@ -1,16 +1,20 @@
-"""Large input takes memory in proportion to its size, and no more."""
+"""Large input takes memory in proportion to its size, and objects that no API server holds are refused."""
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 
-from tests.builders import constraint, pod_json
-from tests.hostile.commands import run_alone
+from tests.builders import Json, constraint, pod_json
+from tests.hostile.commands import refusal, run, run_alone
 
-FEW, MANY = 100_000, 1_000_000
+FEW, MANY = 40_000, 120_000
+LARGEST = 3 * 1024 * 1024
 
 
 def labelled(path: Path, number: int) -> Path:
@@ -21,22 +25,80 @@ def labelled(path: Path, number: int) -> Path:
 
 
 @pytest.mark.parametrize("arguments", [["check"], ["check", "-o", "json"]], ids=" ".join)
-def test_a_million_labels(tmp_path: Path, arguments: list[str]) -> None:
-    """Ten times as many labels take at most ten times as much more memory, give or take a fifth."""
+def test_labels_of_three_megabytes(tmp_path: Path, arguments: list[str]) -> None:
+    """Three times as many labels take at most three times as much more memory, give or take a fifth."""
     taken = [
         run_alone([*arguments, "-f", "-"], stdin=labelled(tmp_path / f"{number}.json", number))
         for number in (1, FEW, MANY)
     ]
     least, few, many = (item.memory for item in taken)
     assert [item.status for item in taken] == [0, 0, 0], taken[-1].output[-500:]
-    assert many - least < 12 * (few - least)
+    assert many - least < 3.6 * (few - least)
 
 
 @pytest.mark.parametrize("command", ["check", "merge"])
-def test_an_annotation_of_ten_megabytes(tmp_path: Path, command: str) -> None:
-    pod = pod_json(metadata={"annotations": {"text": 'x"\\' * 3_500_000, "kubectl-spread/ignore": "," * 1_000_000}})
+def test_annotations_of_two_megabytes(tmp_path: Path, command: str) -> None:
+    pod = pod_json(metadata={"annotations": {"text": 'x"\\' * 300_000, "kubectl-spread/ignore": "," * 1_000_000}})
     path = tmp_path / "pod.json"
     path.write_text(json.dumps({**pod, "metadata": {**pod["metadata"], "generation": None}}))
     actual = run_alone([command, "-f", "-"], stdin=path)
     assert actual.status == 0, actual.output[-500:]
-    assert actual.memory < 25 * path.stat().st_size
+    assert actual.memory < 60 * path.stat().st_size
+
+
+def pod_of(size: int) -> Json:
+    """Return a pod whose JSON has so many bytes without white space."""
+    empty = pod_json(metadata={"annotations": {"text": ""}}, constraints=[constraint()])
+    return pod_json(
+        metadata={"annotations": {"text": "x" * (size - len(compact(empty)))}},
+        constraints=[constraint()],
+    )
+
+
+def compact(manifest: Json) -> str:
+    return json.dumps(manifest, separators=(",", ":"))
+
+
+def as_list(pod: Json) -> Json:
+    return {"apiVersion": "v1", "kind": "List", "items": [pod_json("small"), pod]}
+
+
+FORMS = [
+    pytest.param(compact, "", id="JSON"),
+    pytest.param(lambda pod: json.dumps(pod, indent=4), "", id="JSON with white space"),
+    pytest.param(lambda pod: compact(as_list(pod)), "items[1].", id="a list in JSON"),
+    pytest.param(yaml.safe_dump, "", id="YAML"),
+    pytest.param(lambda pod: yaml.safe_dump(as_list(pod)), "items[1].", id="a list in YAML"),
+]
+
+
+@pytest.mark.parametrize("command", ["check", "merge"])
+@pytest.mark.parametrize(("written", "place"), FORMS)
+def test_the_largest_object_that_an_api_server_takes_is_read_and_a_larger_one_is_refused(
+    written: Callable[[Json], str], place: str, command: str
+) -> None:
+    taken = run(written(pod_of(LARGEST)), command)
+    assert "bytes" not in taken.stderr
+    assert taken.exit_code == 0, taken.stderr[-500:]
+    error = refusal(written(pod_of(LARGEST + 1)), command)
+    assert re.fullmatch(
+        r"error: STDIN:\d+: Pod default/web-1: "
+        + re.escape(f"{place}metadata.annotations.text: ")
+        + "3,145,729 bytes as JSON: the API server takes objects of 3,145,728 bytes at most",
+        error,
+    )
+
+
+def test_the_refusal_of_a_large_object_names_the_list_that_makes_it_large() -> None:
+    spec = pod_json(constraints=[constraint()] * 25_000)["spec"]
+    job = {"spec": {"template": {"metadata": {"labels": {"app": "web"}}, "spec": spec}}}
+    cron = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "web"}, "spec": {"jobTemplate": job}}
+    assert "CronJob default/web: spec.jobTemplate.spec.template.spec.topologySpreadConstraints: " in refusal(
+        json.dumps(cron)
+    )
+
+
+def test_the_refusal_of_a_large_object_names_no_part_that_is_less_than_half_of_it() -> None:
+    annotations = {f"text-{number}": "x" * (LARGEST // 2) for number in range(2)}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": {}, "status": annotations}
+    assert "Pod default/web: status: 3," in refusal(json.dumps(pod))

@@ -37,6 +37,14 @@ UNREADABLE: Final = "unreadable"
 
 _DECODED: Final = 20
 """How many times its size an object may take in memory: an empty constraint, three bytes, takes 64."""
+_LARGEST: Final = 3 << 20
+"""The bytes of the largest object, as JSON without white space: more than that no API server accepts.
+
+Source: kubernetes v1.37.1 staging/src/k8s.io/apiserver/pkg/server/config.go, MaxRequestBodyBytes. That is twice the
+--max-request-bytes of etcd, since JSON is longer than the form that is stored.
+"""
+_LONGEST_PATH: Final = 9
+"""The steps to a preferred affinity term in the template of a CronJob; no part of a template is deeper."""
 _LOOSE: Final = json.JSONDecoder(parse_int=float)
 
 
@@ -211,6 +219,7 @@ def load(member: RawObject, source: str, namespace: str) -> Loaded:
         with memory.RUN.claim(position) as claim:
             claim.grow(len(raw) * _DECODED)
             decoded = json_objects.decode(raw, member.type)
+            _confirm_size(raw)
             loaded = Loaded(member.kind, _with_namespace(decoded, namespace), position, 0)
             if not loaded.is_manifest:
                 return _with_digest(loaded)
@@ -218,6 +227,33 @@ def load(member: RawObject, source: str, namespace: str) -> Loaded:
             return _with_text(loaded, raw)
     except FAULTS as error:
         raise _malformed(record, source, namespace, error) from error
+
+
+def _confirm_size(raw: bytes) -> None:
+    """Confirm that an API server could hold an object.
+
+    Raises:
+        MalformedFieldError: It is too large; the path is that of the innermost part with more than half of its bytes.
+    """
+    if len(raw) <= _LARGEST or (size := len(msgspec.json.format(raw, indent=-1))) <= _LARGEST:
+        return
+    path: Path = ()
+    part = raw
+    for _ in range(_LONGEST_PATH):
+        key, largest = max(_parts(part), key=lambda entry: len(entry[1]), default=("", b""))
+        if 2 * len(largest) <= len(raw):
+            break
+        path, part = (*path, key), largest
+    problem = f"{size:,} bytes as JSON: the API server takes objects of {_LARGEST:,} bytes at most"
+    raise MalformedFieldError(path, problem)
+
+
+def _parts(raw: bytes) -> Iterator[tuple[str | int, bytes]]:
+    """Yield the key or index of each entry of a JSON object or array, and its JSON; a scalar has none."""
+    if raw.startswith((b"{", b"[")):
+        container = msgspec.json.decode(raw, type=dict[str, msgspec.Raw] | list[msgspec.Raw])
+        entries = container.items() if isinstance(container, dict) else enumerate(container)
+        yield from ((key, bytes(entry)) for key, entry in entries)
 
 
 def _with_text(loaded: Loaded, raw: bytes) -> Loaded:
