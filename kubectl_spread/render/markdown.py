@@ -10,7 +10,7 @@ from msgspec import UnsetType
 
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.phrases import plural
-from kubectl_spread.render import about, words
+from kubectl_spread.render import about, figures, words
 from kubectl_spread.render.table import totals
 from kubectl_spread.report.model import Finding, Report, Row, severest_first
 from kubectl_spread.report.severity import Severity
@@ -103,19 +103,17 @@ def _workload(ref: ObjectRef, *, several: bool) -> str:
 
 def _domains(row: Row) -> str:
     """Return the count of each domain; for many domains their number and the range of counts."""
-    if isinstance(row.domains, UnsetType) or words.matches_nothing(row):
+    counts = figures.domain_counts(row)
+    if counts is None or isinstance(row.domains, UnsetType) or figures.matches_nothing(row):
         return "-"
-    empty = 0 if isinstance(row.empty_domains, UnsetType) else row.empty_domains
-    total = len(row.domains) + empty
-    if total <= _LISTED_DOMAINS:
+    if counts.number <= _LISTED_DOMAINS:
         return " ".join(f"{words.value(domain.value)}={domain.match_num}" for domain in row.domains) or "none"
-    counts = [domain.match_num for domain in row.domains]
-    return f"{total} ({0 if empty else min(counts)} to {max(counts, default=0)})"
+    return f"{counts.number} ({counts.least} to {counts.most})"
 
 
 def _skew(row: Row) -> str:
     """Return the skew, in bold and with ``above`` if it is above maxSkew."""
-    if isinstance(row.skew, UnsetType) or words.matches_nothing(row):
+    if isinstance(row.skew, UnsetType) or figures.matches_nothing(row):
         return "-"
     text = f"at least {row.skew}" if row.lower_bound is True else str(row.skew)
     return f"**{text}, above**" if row.exceeds_max_skew else text

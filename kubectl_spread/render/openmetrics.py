@@ -19,6 +19,7 @@ from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.registry import Collector
 
+from kubectl_spread.render.figures import domain_counts
 from kubectl_spread.render.words import safe, value
 from kubectl_spread.report.model import Cluster, Report, Row, Summary
 from kubectl_spread.report.severity import SEVEREST_FIRST
@@ -26,7 +27,8 @@ from kubectl_spread.report.severity import SEVEREST_FIRST
 MOST_DOMAINS: Final = 32
 """A constraint with more domains has no series for them, because each new hostname would begin a series."""
 _Labels: TypeAlias = tuple[tuple[str, str], ...]
-_Samples: TypeAlias = Iterable[tuple[_Labels, int]]
+_Samples: TypeAlias = Iterable[tuple[_Labels, int | UnsetType]]
+"""Labels and their value; UNSET does not apply, and has no sample."""
 _Places: TypeAlias = dict[_Labels, list[Row]]
 _COUNTED: Final = {
     "skew": "Pods of the fullest eligible domain above the global minimum.",
@@ -71,11 +73,12 @@ def _gauge(name: str, text: str, samples: _Samples) -> Metric:
     """Return a gauge; values with the same labels are added up, because escapes may make two texts equal."""
     sums: Counter[_Labels] = Counter()
     for labels, number in samples:
-        sums[labels] += number
-    made = GaugeMetricFamily(f"kube_spread_{name}", text)
-    for labels, number in sums.items():
-        made.add_sample(made.name, dict(labels), number)
-    return made
+        if not isinstance(number, UnsetType):
+            sums[labels] += number
+    gauge = GaugeMetricFamily(f"kube_spread_{name}", text)
+    for labels, total in sums.items():
+        gauge.add_sample(gauge.name, dict(labels), total)
+    return gauge
 
 
 def _labels(**texts: str | UnsetType) -> _Labels:
@@ -93,19 +96,19 @@ def _cluster(cluster: Cluster) -> Iterator[Metric]:
         nodes=cluster.nodes,
     )
     yield _gauge("info", "The cluster of the report, and what it was evaluated as.", [(labels, 1)])
-    read = "When pods were read, by the clock of the API server."
-    yield _gauge("read_timestamp_seconds", read, _single(_timestamp(cluster.read_at)))
-    yield _gauge("nodes", "Nodes that were listed.", _single(cluster.node_count))
+    read_at = _timestamp(cluster.read_at)
+    yield _gauge("read_timestamp_seconds", "When pods were read, by the clock of the API server.", [((), read_at)])
+    yield _gauge("nodes", "Nodes that were listed.", [((), cluster.node_count)])
 
 
 def _totals(summary: Summary) -> Iterator[Metric]:
-    yield _gauge("judged_pods", "Pods that were evaluated.", _single(summary.pods))
-    yield _gauge("judged_templates", "Pod templates that were evaluated.", _single(summary.templates))
-    yield _gauge("constraint_rows", "Constraints of the report.", _single(summary.constraints))
+    yield _gauge("judged_pods", "Pods that were evaluated.", [((), summary.pods)])
+    yield _gauge("judged_templates", "Pod templates that were evaluated.", [((), summary.templates)])
+    yield _gauge("constraint_rows", "Constraints of the report.", [((), summary.constraints)])
     severities = ((_labels(severity=str(severity)), summary.findings.of(severity)) for severity in SEVEREST_FIRST)
     yield _gauge("severity_findings", "Findings by severity.", severities)
-    yield _gauge("silenced_findings", "Findings that were silenced.", _single(summary.silenced))
-    yield _gauge("known_findings", "Findings that the baseline has.", _single(summary.known))
+    yield _gauge("silenced_findings", "Findings that were silenced.", [((), summary.silenced)])
+    yield _gauge("known_findings", "Findings that the baseline has.", [((), summary.known)])
     skipped = ((_labels(reason=reason), number) for reason, number in summary.skipped.items())
     yield _gauge("skipped_objects", "Objects or lists that were not evaluated, by reason.", skipped)
 
@@ -135,7 +138,7 @@ def _places(rows: Iterable[Row]) -> _Places:
 
 
 def _pods(places: _Places) -> Iterator[Metric]:
-    rows = [(place, row) for place, rows_there in places.items() for row in rows_there]
+    rows = [(place, row) for place, place_rows in places.items() for row in place_rows]
     yield _gauge("pods", "Pods with the constraint.", ((place, row.pod_count) for place, row in rows))
     yield _gauge("pending_pods", "Pods without a node.", ((place, row.pending) for place, row in rows))
     verdicts = (
@@ -147,13 +150,13 @@ def _pods(places: _Places) -> Iterator[Metric]:
 def _counted(places: _Places) -> Iterator[Metric]:
     """Yield the counts of the worst row of each place."""
     worst = {place: max(rows, key=_excess) for place, rows in places.items()}
-    measures = [(place, _measures(row)) for place, row in worst.items()]
+    measures = {place: _measures(row) for place, row in worst.items()}
     for name, text in _COUNTED.items():
-        yield _gauge(name, text, ((place, number) for place, values in measures for number in _numbers(values[name])))
+        yield _gauge(name, text, ((place, values[name]) for place, values in measures.items()))
     domains = (
         ((*place, ("domain", value(domain.value))), domain.match_num)
         for place, row in worst.items()
-        if not isinstance(row.domains, UnsetType) and len(row.domains) + _empty(row) <= MOST_DOMAINS
+        if isinstance(row.domains, list) and (counts := domain_counts(row)) and counts.number <= MOST_DOMAINS
         for domain in row.domains
     )
     yield _gauge("domain_pods", f"Matching pods of a domain, where there are up to {MOST_DOMAINS}.", domains)
@@ -165,31 +168,16 @@ def _excess(row: Row) -> float:
 
 
 def _measures(row: Row) -> dict[str, int | UnsetType]:
-    counted = not isinstance(row.domains, UnsetType)
-    counts = [] if isinstance(row.domains, UnsetType) else [domain.match_num for domain in row.domains]
+    counts = domain_counts(row)
     return {
         "skew": row.skew,
         "max_skew": row.max_skew,
         "lower_bound": row.lower_bound,
-        "domains": len(counts) + _empty(row) if counted else UNSET,
+        "domains": counts.number if counts else UNSET,
         "min_match": row.min_match_num,
-        "max_match": max(counts, default=0) if counted else UNSET,
+        "max_match": counts.most if counts else UNSET,
     }
-
-
-def _empty(row: Row) -> int:
-    """Return the number of domains that are not listed because they have no pod."""
-    return 0 if isinstance(row.empty_domains, UnsetType) else row.empty_domains
-
-
-def _numbers(number: int | UnsetType) -> list[int]:
-    """Return a number as a list, which is empty if the number does not apply."""
-    return [] if isinstance(number, UnsetType) else [int(number)]
 
 
 def _timestamp(time: str | UnsetType) -> int | UnsetType:
     return UNSET if isinstance(time, UnsetType) else int(datetime.fromisoformat(time).timestamp())
-
-
-def _single(number: int | UnsetType) -> _Samples:
-    return [] if isinstance(number, UnsetType) else [((), int(number))]

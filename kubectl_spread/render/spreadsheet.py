@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv as comma_separated
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
 from msgspec import UNSET, UnsetType
 
 from kubectl_spread.kube.api import labels
-from kubectl_spread.render.words import matches_nothing, safe
+from kubectl_spread.render.figures import domain_counts, matches_nothing
+from kubectl_spread.render.words import safe
 from kubectl_spread.report.model import FieldRef, Finding, Report, Row
 
 COLUMNS: Final = (
@@ -88,7 +89,7 @@ def _at(place: FieldRef) -> _Cells:
 
 
 def _row(row: Row) -> _Cells:
-    counts_pods = not matches_nothing(row)
+    selects_pods, domains = not matches_nothing(row), domain_counts(row)
     return {
         **_at(row.place),
         "topology_key": row.topology_key,
@@ -99,18 +100,12 @@ def _row(row: Row) -> _Cells:
         "verdict": next(iter(row.verdicts), ""),
         "verdicts": " ".join(f"{verdict}={number}" for verdict, number in row.verdicts.items()),
         "max_skew": row.max_skew,
-        "skew": row.skew if counts_pods else UNSET,
+        "skew": row.skew if selects_pods else UNSET,
         "lower_bound": row.lower_bound,
-        "domains": _domains(row),
-        "min_match": row.min_match_num if counts_pods else UNSET,
+        "domains": domains.number if domains else UNSET,
+        "min_match": row.min_match_num if selects_pods else UNSET,
         "effective_selector": labels.describe(row.selector.effective),
     }
-
-
-def _domains(row: Row) -> int | UnsetType:
-    if isinstance(row.domains, UnsetType):
-        return row.domains
-    return len(row.domains) + (0 if isinstance(row.empty_domains, UnsetType) else row.empty_domains)
 
 
 def _finding_cells(findings: Sequence[Finding]) -> _Cells:
@@ -120,14 +115,10 @@ def _finding_cells(findings: Sequence[Finding]) -> _Cells:
     worst = max(findings, key=lambda finding: finding.severity)
     return {
         "findings": len(findings),
-        "codes": " ".join(_distinct(finding.code for finding in findings)),
+        "codes": " ".join(sorted({finding.code for finding in findings})),
         "severity": worst.severity.value,
         "code": worst.code,
         "name": worst.name,
         "message": worst.message,
         "fix": worst.fix,
     }
-
-
-def _distinct(codes: Iterable[str]) -> list[str]:
-    return sorted(set(codes))

@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import textwrap
-from collections import Counter
 from collections.abc import Sequence
 from typing import Final, Literal
 
 import msgspec
 from msgspec import UnsetType
 
-from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.kube.api import labels
 from kubectl_spread.phrases import plural
-from kubectl_spread.render import about, bars, words
+from kubectl_spread.render import about, bars, figures, words
 from kubectl_spread.render.changes import Changes
 from kubectl_spread.render.folding import folded
 from kubectl_spread.render.terminal import Cell, Column, Terminal, between_phrases, hanging, paragraph, table
-from kubectl_spread.report.model import FieldRef, Finding, Report, Row, severest_first
+from kubectl_spread.report.model import Finding, Report, Row, severest_first
 from kubectl_spread.report.severity import SEVEREST_FIRST, Severity
 
 _STYLES: Final = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 _LISTED_DOMAINS: Final = 5
-_QUIET: Final = frozenset({Verdict.MERGED, Verdict.BIND_LABEL, Verdict.SCHEDULER_MERGED, Verdict.AUTHORED})
 _LARGE: Final = 50
 _INDENT: Final = " " * 9
 _GUTTER: Final = 2
 """The width of a mark and the space after it."""
 _FURTHER: Final = "  "
-_SKIPPED: Final = {"unknownKind": "of other kinds", "notKubernetes": "not Kubernetes objects"}
 
 
 class Layout(msgspec.Struct, frozen=True):
@@ -55,9 +51,7 @@ def check(report: Report, layout: Layout, terminal: Terminal) -> str:
     if listed:
         parts.append(_rows(listed, layout, terminal))
     if report.findings:
-        pods: Counter[FieldRef] = Counter()
-        for row in report.constraints:
-            pods[row.place] += row.pod_count
+        pods = figures.pods_by_place(report)
         texts = (
             _finding(finding, pods[finding.place], layout, terminal) for finding in severest_first(report.findings)
         )
@@ -88,8 +82,7 @@ def totals(report: Report, *, hidden: int = 0) -> str:
     if report.cluster.nodes == "none":
         parts.append("placement not evaluated: no nodes")
     if summary.skipped:
-        skipped = (f"{number} {_SKIPPED.get(reason, reason)}" for reason, number in summary.skipped.items())
-        parts.append(f"skipped: {', '.join(skipped)}")
+        parts.append(figures.skipped(summary))
     return "; ".join(parts)
 
 
@@ -137,7 +130,7 @@ def _cells(row: Row, layout: Layout, terminal: Terminal) -> list[Cell | str]:
         cells += [
             _number(row.min_match_num),
             _number(row.self_match_num),
-            ("" if words.matches_nothing(row) else bars.side_by_side(row, ascii_only=terminal.ascii)) or "-",
+            ("" if figures.matches_nothing(row) else bars.side_by_side(row, ascii_only=terminal.ascii)) or "-",
             words.short_path(row.path),
             words.safe(labels.describe(row.selector.effective)),
         ]
@@ -149,28 +142,25 @@ def _selector(row: Row) -> Cell:
         return Cell("-")
     worst, number = next(iter(row.verdicts.items()))
     text = worst if number == row.pod_count else f"{worst} {number}/{row.pod_count}"
-    return Cell(text, "" if worst in _QUIET else "yellow")
+    return Cell(text, "yellow" if figures.is_doubtful(row) else "")
 
 
 def _domains(row: Row) -> Cell:
     """Return the count of each domain; for many, and on narrow terminals, their number and the range of counts."""
-    if isinstance(row.domains, UnsetType) or words.matches_nothing(row):
+    counts = figures.domain_counts(row)
+    if counts is None or isinstance(row.domains, UnsetType) or figures.matches_nothing(row):
         return Cell("-")
-    empty = row.empty_domains if isinstance(row.empty_domains, int) else 0
-    total = len(row.domains) + empty
-    if not total:
+    if not counts.number:
         return Cell("<none>")
-    counts = [domain.match_num for domain in row.domains]
-    least = 0 if empty else min(counts)
-    summary = f"{total} ({least}..{max(counts, default=0)})"
-    if total > _LISTED_DOMAINS:
+    summary = f"{counts.number} ({counts.least}..{counts.most})"
+    if counts.number > _LISTED_DOMAINS:
         return Cell(summary)
-    text = folded([words.value(domain.value) for domain in row.domains], counts)
+    text = folded([words.value(domain.value) for domain in row.domains], [domain.match_num for domain in row.domains])
     return Cell(text, shorter=(text, summary) if len(summary) < len(text) else ())
 
 
 def _skew(row: Row) -> Cell:
-    if isinstance(row.skew, UnsetType) or words.matches_nothing(row):
+    if isinstance(row.skew, UnsetType) or figures.matches_nothing(row):
         return Cell("-")
     bound = ">=" if row.lower_bound is True else ""
     return Cell(f"{bound}{row.skew}", "yellow" if row.exceeds_max_skew else "")
@@ -185,11 +175,7 @@ def _finding(finding: Finding, pods: int, layout: Layout, terminal: Terminal) ->
     place = words.workload(finding.object)
     if layout.namespaces:
         place = f"{words.safe(finding.namespace)}/{place}"
-    if pods:
-        concerned = f"{finding.pod_count} of {plural(pods, 'pod')}"
-    else:
-        concerned = plural(finding.pod_count, "pod") if finding.pods else "pod template"
-    about = f"{place}  {words.short_path(finding.path)}  {concerned}{_written(finding)}"
+    about = f"{place}  {words.short_path(finding.path)}  {figures.concerned(finding, pods)}{_written(finding)}"
     if layout.changes is None:
         return head(finding, about, terminal) + details(finding, terminal, pods=layout.wide)
     narrower = terminal.narrower(_GUTTER)

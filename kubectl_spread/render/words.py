@@ -76,13 +76,6 @@ def strictness(row: Row) -> str:
     return safe(f"{key} {_TERMS.get(kind, kind)} {'hard' if strictly == 'required' else 'soft'}")
 
 
-def matches_nothing(row: Row) -> bool:
-    """Tell whether a row's constraint selects no pod, not even its own: its counts are 0, which is not evenness."""
-    if isinstance(row.domains, UnsetType) or row.self_match_num != 0:
-        return False
-    return not any(domain.match_num for domain in row.domains)
-
-
 def _short_key(key: str) -> str:
     """Return a topology key without its prefix."""
     return "host" if key == _HOSTNAME else key.rpartition("/")[2]

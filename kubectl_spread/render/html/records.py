@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Final, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.kube.api import labels
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.phrases import plural
-from kubectl_spread.render import about, words
+from kubectl_spread.render import about, figures, words
 from kubectl_spread.render.html.compact import Value
-from kubectl_spread.report.model import Cluster, Domain, FieldRef, Finding, Report, Row, Summary, severest_first
+from kubectl_spread.report.model import Cluster, Domain, Finding, Report, Row, Summary, severest_first
 from kubectl_spread.report.severity import SEVEREST_FIRST
 
 Record = dict[str, Value]
 _NAMED: Final = 10
 """How many pods of a finding are listed."""
-_QUIET: Final = frozenset({Verdict.MERGED, Verdict.BIND_LABEL, Verdict.SCHEDULER_MERGED, Verdict.AUTHORED})
 _GATES: Final = {"metrics": "from metrics", "version": "assumed by version", "flag": "from flags"}
-_SKIPPED: Final = {"unknownKind": "of other kinds", "notKubernetes": "not Kubernetes objects"}
 _T = TypeVar("_T")
 
 
@@ -69,30 +65,23 @@ def totals(report: Report) -> list[tuple[str, str]]:
 
 def notes(summary: Summary) -> list[str]:
     """Return the numbers of findings and objects that were left out, as phrases."""
-    skipped = [f"{number} {words.safe(_SKIPPED.get(why, why))}" for why, number in summary.skipped.items()]
     phrases = [
         f"{summary.silenced} silenced" if summary.silenced else "",
         f"{summary.known} known by the baseline" if isinstance(summary.known, int) else "",
         f"{summary.gone} of the baseline gone" if isinstance(summary.gone, int) else "",
-        f"skipped: {', '.join(skipped)}" if skipped else "",
+        words.safe(figures.skipped(summary)),
     ]
     return [note for note in phrases if note]
 
 
 def findings(report: Report) -> list[Record]:
     """Return the findings by severity, then in the report's order."""
-    pods: Counter[FieldRef] = Counter()
-    for row in report.constraints:
-        pods[row.place] += row.pod_count
+    pods = figures.pods_by_place(report)
     return [_finding(finding, pods[finding.place]) for finding in severest_first(report.findings)]
 
 
 def _finding(finding: Finding, pods: int) -> Record:
     """Return a finding; ``pods`` is the number of pods with the constraint or term."""
-    if pods:
-        concerned = f"{finding.pod_count} of {plural(pods, 'pod')}"
-    else:
-        concerned = plural(finding.pod_count, "pod") if finding.pods else "pod template"
     return {
         "code": finding.code,
         "name": finding.name,
@@ -100,7 +89,7 @@ def _finding(finding: Finding, pods: int) -> Record:
         "namespace": words.safe(finding.namespace),
         "object": words.workload(finding.object),
         "path": words.short_path(finding.path),
-        "concerned": concerned,
+        "concerned": figures.concerned(finding, pods),
         "podCount": finding.pod_count,
         "pods": [words.safe(name) for name in finding.pods[:_NAMED]],
         "message": words.safe(finding.message),
@@ -125,7 +114,7 @@ class Rows(msgspec.Struct):
 
     def add(self, row: Row) -> None:
         """Add a row."""
-        domains = None if words.matches_nothing(row) else _value_or_none(row.domains)
+        domains = None if figures.matches_nothing(row) else _value_or_none(row.domains)
         shared: Record = {
             "workload": self._workload(row),
             "domains": None if domains is None else self._set_of(domains),
@@ -188,7 +177,7 @@ def _counted(row: Row) -> Record:
         "emptyDomains": _value_or_none(row.empty_domains),
         "minMatchNum": _value_or_none(row.min_match_num),
         "selfMatchNum": _value_or_none(row.self_match_num),
-        "skew": None if words.matches_nothing(row) else _value_or_none(row.skew),
+        "skew": None if figures.matches_nothing(row) else _value_or_none(row.skew),
         "lowerBound": _value_or_none(row.lower_bound),
         "allowedNumber": following.allowed if following and isinstance(following.allowed, int) else None,
     }
@@ -203,7 +192,7 @@ def _selectors(row: Row) -> Record:
         "effective": _described(selector.effective),
         "diff": [words.safe(line) for line in diff or ()],
         "verdicts": [f"{verdict} {number}" for verdict, number in row.verdicts.items()],
-        "doubted": bool(row.verdicts) and next(iter(row.verdicts)) not in _QUIET,
+        "doubted": figures.is_doubtful(row),
     }
 
 

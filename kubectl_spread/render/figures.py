@@ -1,0 +1,64 @@
+"""Figures of rows, findings and totals that several formats print."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final, NamedTuple
+
+from msgspec import UnsetType
+
+from kubectl_spread.audit.merge.verdicts import Verdict
+from kubectl_spread.phrases import plural
+from kubectl_spread.report.model import FieldRef, Finding, Report, Row, Summary
+
+_QUIET: Final = frozenset({Verdict.MERGED, Verdict.BIND_LABEL, Verdict.SCHEDULER_MERGED, Verdict.AUTHORED})
+_SKIPPED: Final = {"unknownKind": "of other kinds", "notKubernetes": "not Kubernetes objects"}
+
+
+class DomainCounts(NamedTuple):
+    """The number of eligible domains, and the smallest and the largest count of matching pods in one."""
+
+    number: int
+    least: int
+    most: int
+
+
+def domain_counts(row: Row) -> DomainCounts | None:
+    """Return the figures of a row's domains, with those that are not listed; None if pods are not counted."""
+    if isinstance(row.domains, UnsetType):
+        return None
+    empty = row.empty_domains if isinstance(row.empty_domains, int) else 0
+    counts = [domain.match_num for domain in row.domains] + ([0] if empty else [])
+    return DomainCounts(len(row.domains) + empty, min(counts, default=0), max(counts, default=0))
+
+
+def matches_nothing(row: Row) -> bool:
+    """Tell whether a row's constraint selects no pod, not even its own: its counts are 0, which is not evenness."""
+    counts = domain_counts(row)
+    return counts is not None and row.self_match_num == 0 and not counts.most
+
+
+def is_doubtful(row: Row) -> bool:
+    """Tell whether the worst verdict of a row means that its selector may be wrong."""
+    return bool(row.verdicts) and next(iter(row.verdicts)) not in _QUIET
+
+
+def pods_by_place(report: Report) -> Counter[FieldRef]:
+    """Return the number of pods with each constraint or term."""
+    pods: Counter[FieldRef] = Counter()
+    for row in report.constraints:
+        pods[row.place] += row.pod_count
+    return pods
+
+
+def concerned(finding: Finding, pods: int) -> str:
+    """Return how many pods a finding is about; ``pods`` is the number of pods with the constraint or term."""
+    if pods:
+        return f"{finding.pod_count} of {plural(pods, 'pod')}"
+    return plural(finding.pod_count, "pod") if finding.pods else "pod template"
+
+
+def skipped(summary: Summary) -> str:
+    """Return the numbers of skipped objects with the reasons, or ""."""
+    numbers = ", ".join(f"{number} {_SKIPPED.get(reason, reason)}" for reason, number in summary.skipped.items())
+    return f"skipped: {numbers}" if numbers else ""
