@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -13,15 +13,23 @@ from kubectl_spread.report.model import Report
 _NOT_PRINTABLE_ASCII: Final = re.compile(r"[^\n -~]")
 
 
-def json(document: msgspec.Struct) -> str:
+def json(document: msgspec.Struct | dict[str, Any]) -> str:
     """Return a document as indented JSON; characters that could move a cursor or hide text are escaped."""
-    text = msgspec.json.format(msgspec.json.encode(document, order="deterministic"), indent=2).decode()
-    return _NOT_PRINTABLE_ASCII.sub(lambda match: _escaped(match[0]), text) + "\n"
+    return _printable(msgspec.json.format(_encoded(document), indent=2))
 
 
 def json_line(document: msgspec.Struct) -> str:
     """Return a document as JSON in one line; characters that could move a cursor or hide text are escaped."""
-    text = msgspec.json.encode(document, order="deterministic").decode()
+    return _printable(_encoded(document))
+
+
+def _encoded(document: msgspec.Struct | dict[str, Any]) -> bytes:
+    """Return a document as JSON; the author of a dict has chosen the order of its keys."""
+    return msgspec.json.encode(document, order=None if isinstance(document, dict) else "deterministic")
+
+
+def _printable(encoded: bytes) -> str:
+    text = encoded.decode()
     return _NOT_PRINTABLE_ASCII.sub(lambda match: _escaped(match[0]), text) + "\n"
 
 

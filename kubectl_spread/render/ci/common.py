@@ -1,4 +1,4 @@
-"""Helpers of the formats for CI: positions in files, names of rules and objects, numbers of unread objects."""
+"""Parts of several formats for CI: positions in files, names of rules and objects, numbers of unread objects."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kubectl_spread.render.words import safe
 from kubectl_spread.report.model import Finding, Report, Source
 
 HOME: Final = "https://github.com/kubectl-spread/kubectl-spread"
-_UNANSWERED: Final = ("conflicting", "forbidden", "malformed", "unreadable")
+UNANSWERED: Final = ("conflicting", "forbidden", "malformed", "unreadable")
 """Reasons why objects in scope were not evaluated; other skipped objects are not in scope."""
 _DEVICES: Final = "/dev/"
 
@@ -39,6 +39,9 @@ def place(finding: Finding) -> str:
     return safe(f"{finding.namespace}/{finding.object.kind}/{finding.object.name}")
 
 
-def unanswered(report: Report) -> dict[str, int]:
-    """Return the number of objects in scope that were not evaluated, by reason."""
-    return {reason: number for reason in _UNANSWERED if (number := report.summary.skipped.get(reason, 0))}
+def unanswered(report: Report) -> dict[str, str]:
+    """Return the reasons why objects in scope were not evaluated, each with a text that has their number."""
+    skipped = report.summary.skipped
+    return {
+        reason: f"could not be checked: {skipped[reason]} {reason}" for reason in UNANSWERED if skipped.get(reason)
+    }

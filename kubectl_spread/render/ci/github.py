@@ -23,15 +23,11 @@ def github(report: Report) -> str:
     """Return a report as workflow commands, one per line; "" if there is nothing to annotate."""
     cluster = about.label(report.cluster)
     where = f" in {cluster}" if cluster else ""
-    lost = (
-        _command("error", {"title": f"kubectl-spread{where}"}, f"could not be checked: {number} {reason}")
-        for reason, number in common.unanswered(report).items()
-    )
-    warnings = (
-        _command("warning", {"title": f"kubectl-spread{where}"}, text) for text in words.warnings(report.cluster)
-    )
-    findings = (_annotation(finding, where) for finding in severest_first(report.findings))
-    return "".join((*lost, *warnings, *findings))
+    title = {"title": f"kubectl-spread{where}"}
+    commands = [_command("error", title, text) for text in common.unanswered(report).values()]
+    commands += [_command("warning", title, text) for text in words.warnings(report.cluster)]
+    commands += [_annotation(finding, where) for finding in severest_first(report.findings)]
+    return "".join(commands)
 
 
 def _annotation(finding: Finding, where: str) -> str:
@@ -51,5 +47,5 @@ def _properties(finding: Finding, where: str) -> Iterator[tuple[str, str]]:
 
 
 def _command(name: str, properties: Mapping[str, str], data: str) -> str:
-    written = ",".join(f"{key}={value.translate(_PROPERTY)}" for key, value in properties.items())
-    return f"::{name} {written}::{data.translate(_DATA)}\n"
+    assignments = ",".join(f"{key}={value.translate(_PROPERTY)}" for key, value in properties.items())
+    return f"::{name} {assignments}::{data.translate(_DATA)}\n"

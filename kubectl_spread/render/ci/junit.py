@@ -49,8 +49,8 @@ def junit(report: Report) -> str:
     identity = about.identity(report.cluster)
     for namespace, cases in sorted(suites.items()):
         document.append(_suite(namespace, cases, identity))
-    if lost := common.unanswered(report):
-        document.append(_suite(_TOOL, [_lost(reason, number) for reason, number in lost.items()], identity))
+    if unanswered := common.unanswered(report):
+        document.append(_suite(_TOOL, [_unanswered(reason, text) for reason, text in unanswered.items()], identity))
     # update_statistics would add an attribute that Jenkins' schema does not have.
     for count in ("tests", "failures", "errors"):
         setattr(document, count, sum(getattr(suite, count) for suite in document))
@@ -122,9 +122,9 @@ def _lines(finding: Finding) -> Iterator[str]:
     yield f"fix: {finding.fix}"
 
 
-def _lost(reason: str, number: int) -> TestCase:
+def _unanswered(reason: str, text: str) -> TestCase:
     case = TestCase(reason, _TOOL)
-    case.append(Error(f"could not be checked: {number} {reason}", reason))
+    case.append(Error(text, reason))
     return case
 
 

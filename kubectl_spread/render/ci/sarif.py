@@ -1,4 +1,7 @@
-"""SARIF 2.1.0, for GitHub code scanning and for editors."""
+"""SARIF 2.1.0, for GitHub code scanning and for editors.
+
+Source: https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/sarif-v2.1.0-errata01-os-complete.html
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from hashlib import sha256
-from typing import Final
+from typing import Any, Final, TypeAlias
 from urllib.parse import quote
 
 from msgspec import UNSET, UnsetType
@@ -15,7 +18,6 @@ from kubectl_spread import __version__
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import about, structured, words
 from kubectl_spread.render.ci import common
-from kubectl_spread.render.ci import sarif_log as log
 from kubectl_spread.render.words import safe
 from kubectl_spread.report.model import Cluster, Finding, Report, severest_first
 from kubectl_spread.report.severity import Severity
@@ -24,103 +26,106 @@ from kubectl_spread.rules.model import Rule
 
 MOST_RESULTS: Final = 25_000
 """The most results that GitHub accepts in a log."""
+_SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _FINGERPRINT: Final = "finding/v1"
-_LEVELS: Final[dict[Severity, log.Level]] = {
-    Severity.ERROR: "error",
-    Severity.WARNING: "warning",
-    Severity.INFO: "note",
-}
+_LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 _PROBLEMS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "recommendation"}
 """The severities of GitHub for rules that are not about security."""
 _INDEX: Final = {rule.code: index for index, rule in enumerate(RULES)}
 _BRACES: Final = str.maketrans({"{": "{{", "}": "}}"})
 _DRIVE: Final = re.compile(r"[A-Za-z]:/")
+_Object: TypeAlias = dict[str, Any]
+"""An object of the specification; tests validate logs against its schema."""
 
 
 def sarif(report: Report) -> str:
     """Return a report as a SARIF log, with the most severe findings if GitHub does not accept all."""
     findings = report.findings
-    left_out = len(findings) - MOST_RESULTS
-    if left_out > 0:
+    excess = len(findings) - MOST_RESULTS
+    if excess > 0:
         findings = severest_first(findings)[:MOST_RESULTS]
-    lost = common.unanswered(report)
-    notifications = [
-        _notification("error", f"could not be checked: {number} {reason}") for reason, number in lost.items()
-    ]
+    unanswered = common.unanswered(report)
+    notifications = [_notification("error", text) for text in unanswered.values()]
     notifications += [_notification("warning", text) for text in words.warnings(report.cluster)]
-    if left_out > 0:
-        notifications.append(
-            _notification("warning", f"{plural(left_out, 'finding')} left out: no log may have more results")
-        )
-    driver = log.Driver(
-        name="kubectl-spread", version=__version__, information_uri=common.HOME, rules=[_rule(rule) for rule in RULES]
-    )
-    run = log.Run(
-        tool=log.Tool(driver=driver),
-        automation_details=_automation(report.cluster),
-        invocations=[log.Invocation(execution_successful=not lost, tool_execution_notifications=notifications)],
-        results=list(_results(findings)),
-        properties={"cluster": about.identity(report.cluster)},
-    )
-    return structured.json(log.Log(runs=[run]))
+    if excess > 0:
+        text = f"{plural(excess, 'finding')} left out: no log may have more results"
+        notifications.append(_notification("warning", text))
+    driver = {
+        "name": "kubectl-spread",
+        "version": __version__,
+        "informationUri": common.HOME,
+        "rules": [_rule(rule) for rule in RULES],
+    }
+    run = {
+        "tool": {"driver": driver},
+        **_automation(report.cluster),
+        "invocations": [{"executionSuccessful": not unanswered, "toolExecutionNotifications": notifications}],
+        "columnKind": "unicodeCodePoints",
+        "results": list(_results(findings)),
+        "properties": {"cluster": dict(sorted(about.identity(report.cluster).items()))},
+    }
+    return structured.json({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
-def _automation(cluster: Cluster) -> log.AutomationDetails | UnsetType:
-    """Return the category by which GitHub separates runs on several clusters; UNSET without a name of the cluster."""
+def _automation(cluster: Cluster) -> _Object:
+    """Return the category by which GitHub separates runs on several clusters, if the cluster has a name.
+
+    The category is the ``id`` up to its last slash.
+    """
     name = about.label(cluster)
     time = "" if isinstance(cluster.read_at, UnsetType) else safe(cluster.read_at)
-    return log.AutomationDetails(id=f"kubectl-spread/{name}/{time}") if name else UNSET
+    return {"automationDetails": {"id": f"kubectl-spread/{name}/{time}"}} if name else {}
 
 
-def _rule(rule: Rule) -> log.Descriptor:
+def _rule(rule: Rule) -> _Object:
     address = f"{common.HOME}/blob/v{__version__}/docs/rules.md#{rule.code.lower()}"
     markdown = f"{rule.why}\n\n**Fix:** {rule.general_fix}\n\n[{rule.code}]({address}), [source]({rule.source})"
-    return log.Descriptor(
-        id=rule.code,
-        name=rule.name,
-        short_description=_message(rule.summary),
-        full_description=_message(rule.why),
-        help=log.SarifMessage(
-            text=_text(rule.why, f"Fix: {rule.general_fix}", f"Source: {rule.source}"),
-            markdown=markdown.translate(_BRACES),
-        ),
-        help_uri=address,
-        default_configuration=log.Configuration(level=_LEVELS[rule.severity]),
-        properties={"problem.severity": _PROBLEMS[rule.severity], "tags": ["kubernetes", "topology-spread"]},
-    )
+    return {
+        "id": rule.code,
+        "name": rule.name,
+        "shortDescription": _message(rule.summary),
+        "fullDescription": _message(rule.why),
+        "help": {
+            **_message(rule.why, f"Fix: {rule.general_fix}", f"Source: {rule.source}"),
+            "markdown": markdown.translate(_BRACES),
+        },
+        "helpUri": address,
+        "defaultConfiguration": {"level": _LEVELS[rule.severity]},
+        "properties": {"problem.severity": _PROBLEMS[rule.severity], "tags": ["kubernetes", "topology-spread"]},
+    }
 
 
-def _results(findings: list[Finding]) -> Iterator[log.Result]:
+def _results(findings: list[Finding]) -> Iterator[_Object]:
     """Yield the results; findings that differ only in their order have numbered fingerprints."""
-    seen: Counter[str] = Counter()
+    fingerprints: Counter[str] = Counter()
     for finding in findings:
         fingerprint = _fingerprint(finding)
-        seen[fingerprint] += 1
-        yield _result(finding, f"{fingerprint}:{seen[fingerprint]}")
+        fingerprints[fingerprint] += 1
+        yield _result(finding, f"{fingerprint}:{fingerprints[fingerprint]}")
 
 
-def _result(finding: Finding, fingerprint: str) -> log.Result:
+def _result(finding: Finding, fingerprint: str) -> _Object:
     name = safe(finding.path)
-    logical = log.LogicalLocation(name=name, fully_qualified_name=f"{common.place(finding)}/{name}", kind="object")
-    return log.Result(
-        rule_id=finding.code,
-        rule_index=_INDEX[finding.code],
-        level=_LEVELS[finding.severity],
-        message=_message(f"{common.place(finding)}: {finding.message}", f"Fix: {finding.fix}"),
-        locations=[log.Location(physical_location=_physical(finding), logical_locations=[logical])],
-        partial_fingerprints={_FINGERPRINT: fingerprint},
-        properties={"podCount": finding.pod_count, "values": finding.values},
-    )
+    logical = {"name": name, "fullyQualifiedName": f"{common.place(finding)}/{name}", "kind": "object"}
+    return {
+        "ruleId": finding.code,
+        "ruleIndex": _INDEX[finding.code],
+        "level": _LEVELS[finding.severity],
+        "message": _message(f"{common.place(finding)}: {finding.message}", f"Fix: {finding.fix}"),
+        "locations": [{**_physical(finding), "logicalLocations": [logical]}],
+        "partialFingerprints": {_FINGERPRINT: fingerprint},
+        "properties": {"podCount": finding.pod_count, "values": dict(sorted(finding.values.items()))},
+    }
 
 
-def _physical(finding: Finding) -> log.PhysicalLocation | UnsetType:
+def _physical(finding: Finding) -> _Object:
+    """Return the position of a finding in a file, if it has one."""
     source = common.in_file(finding)
     if source is None:
-        return UNSET
-    return log.PhysicalLocation(
-        artifact_location=log.ArtifactLocation(uri=_uri(source.file)),
-        region=log.Region(start_line=source.line, start_column=source.column),
-    )
+        return {}
+    column = {} if source.column is UNSET else {"startColumn": source.column}
+    region = {"startLine": source.line, **column}
+    return {"physicalLocation": {"artifactLocation": {"uri": _uri(source.file)}, "region": region}}
 
 
 def _uri(file: str) -> str:
@@ -138,14 +143,10 @@ def _fingerprint(finding: Finding) -> str:
     return sha256("\0".join(identity).encode()).hexdigest()
 
 
-def _notification(level: log.Level, text: str) -> log.Notification:
-    return log.Notification(level=level, message=_message(text))
+def _notification(level: str, text: str) -> _Object:
+    return {"level": level, "message": _message(text)}
 
 
-def _message(*lines: str) -> log.SarifMessage:
-    return log.SarifMessage(text=_text(*lines))
-
-
-def _text(*lines: str) -> str:
-    """Return lines as text without placeholders and links."""
-    return "\n".join(map(safe, lines)).translate(_BRACES).replace("](", "] (")
+def _message(*lines: str) -> _Object:
+    """Return lines as a text without placeholders and links."""
+    return {"text": "\n".join(map(safe, lines)).translate(_BRACES).replace("](", "] (")}
