@@ -6,16 +6,17 @@ Results without a namespace, about objects that were not evaluated, go into a Cl
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, Literal, TypeAlias
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.workloads import KINDS
 from kubectl_spread.phrases import plural, some
 from kubectl_spread.render import about, words, yaml_text
+from kubectl_spread.render.ci import common
 from kubectl_spread.render.words import safe
 from kubectl_spread.report.model import FieldRef, Finding, Report, Row
 from kubectl_spread.report.severity import Severity
@@ -23,77 +24,45 @@ from kubectl_spread.report.severity import Severity
 SOURCE: Final = "kubectl-spread"
 MOST_BYTES: Final = 1_000_000
 """The most bytes of results in one object: etcd accepts 1.5 MiB."""
-_Outcome: TypeAlias = Literal["pass", "fail", "warn", "error", "skip"]
-_ReportSeverity: TypeAlias = Literal["high", "medium", "info"]
+_Json: TypeAlias = dict[str, Any]
+_OUTCOMES: Final = ("pass", "fail", "warn", "error", "skip")
 _WORDS: Final = re.compile(r"(?=[A-Z])")
 """The beginning of a word in a name such as ``readAt``."""
-_CATEGORY: Final = "Topology Spread"
 _API_VERSIONS: Final = {"Pod": "v1", **{kind: f"{group}/v1".lstrip("/") for group, kind in KINDS}}
-_OUTCOMES: Final[dict[Severity, tuple[_Outcome, _ReportSeverity]]] = {
+_SEVERITIES: Final = {
     Severity.ERROR: ("fail", "high"),
     Severity.WARNING: ("warn", "medium"),
     Severity.INFO: ("warn", "info"),
 }
-_UNANSWERED: Final = frozenset({"conflicting", "forbidden", "malformed", "unreadable"})
-"""Reasons why objects in scope were not evaluated; other skipped objects are not in scope."""
-
-
-class _Reference(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The object of a result; the API version of a kind from outside Kubernetes is unknown."""
-
-    api_version: str | UnsetType
-    kind: str
-    namespace: str
-    name: str
-
-
-class _Result(msgspec.Struct, frozen=True, kw_only=True):
-    """The finding of a rule, or the result that no rule has a finding on a workload and path."""
-
-    policy: str
-    rule: str
-    category: str = _CATEGORY
-    severity: _ReportSeverity | UnsetType = UNSET
-    result: _Outcome
-    scored: bool
-    message: str
-    resources: list[_Reference] | UnsetType = UNSET
-    properties: dict[str, str]
+"""Maps a severity to the outcome and the severity of a result."""
 
 
 def openreports(report: Report) -> str:
     """Return a report as YAML documents by namespace, the ClusterReport last; "" if nothing was evaluated."""
     identity, cluster = about.identity(report.cluster), about.label(report.cluster)
-    namespaces: dict[str, list[_Result]] = {}
-    for finding in report.findings:
-        namespaces.setdefault(finding.namespace, []).append(_finding(finding))
-    for namespace, passed in _passes(report):
-        namespaces.setdefault(namespace, []).append(passed)
+    namespaces: dict[str, list[_Json]] = {}
+    for namespace, result in (*_findings(report), *_passes(report)):
+        namespaces.setdefault(namespace, []).append(result)
     documents = [
         document
         for namespace, results in sorted(namespaces.items())
         for document in _manifests(_within(cluster, results), namespace, identity)
     ]
-    documents += _manifests(_within(cluster, _not_judged(report)), None, identity)
+    documents += _manifests(_within(cluster, _unevaluated(report)), None, identity)
     return yaml_text.dump(map(_safe, documents), explicit_start=True)
 
 
-def _finding(finding: Finding) -> _Result:
-    outcome, severity = _OUTCOMES[finding.severity]
-    pods = {"podCount": str(finding.pod_count), "pods": some(finding.pods)} if finding.pods else {}
-    return _Result(
-        policy=finding.code,
-        rule=finding.name,
-        severity=severity,
-        result=outcome,
-        scored=outcome == "fail",
-        message=finding.message,
-        resources=[_reference(finding.ref)],
-        properties={"path": finding.path, **pods, "fix": finding.fix},
-    )
+def _findings(report: Report) -> Iterator[tuple[str, _Json]]:
+    """Yield a result, with its namespace, for each finding."""
+    for finding in report.findings:
+        outcome, severity = _SEVERITIES[finding.severity]
+        pods = {"podCount": str(finding.pod_count), "pods": some(finding.pods)} if finding.pods else {}
+        properties = {"path": finding.path, **pods, "fix": finding.fix}
+        rule = (finding.code, finding.name)
+        yield finding.namespace, _result(rule, outcome, finding.message, properties, finding.ref, severity)
 
 
-def _passes(report: Report) -> Iterator[tuple[str, _Result]]:
+def _passes(report: Report) -> Iterator[tuple[str, _Json]]:
     """Yield a result, with its namespace, for each workload and path without findings."""
     places: dict[FieldRef, list[Row]] = {}
     for row in report.constraints:
@@ -102,47 +71,58 @@ def _passes(report: Report) -> Iterator[tuple[str, _Result]]:
         places.pop(finding.place, None)
     for (ref, path), rows in places.items():
         pods = sum(row.pod_count for row in rows)
-        yield (
-            ref.namespace,
-            _Result(
-                policy=SOURCE,
-                rule="all",
-                result="pass",
-                scored=True,
-                message=f"no findings on {plural(pods, 'pod')}",
-                resources=[_reference(ref)],
-                properties={"path": path, "podCount": str(pods), "topologyKey": rows[0].topology_key},
-            ),
-        )
+        properties = {"path": path, "podCount": str(pods), "topologyKey": rows[0].topology_key}
+        yield ref.namespace, _result((SOURCE, "all"), "pass", f"no findings on {plural(pods, 'pod')}", properties, ref)
 
 
-def _not_judged(report: Report) -> Iterator[_Result]:
+def _unevaluated(report: Report) -> Iterator[_Json]:
     """Yield results about skipped objects: errors for those in scope."""
     for reason, number in report.summary.skipped.items():
-        outcome: _Outcome = "error" if reason in _UNANSWERED else "skip"
-        properties = {"count": str(number)}
-        message = f"not evaluated: {number} {reason}"
-        yield _Result(policy=SOURCE, rule=reason, result=outcome, scored=False, message=message, properties=properties)
+        outcome = "error" if reason in common.UNANSWERED else "skip"
+        yield _result((SOURCE, reason), outcome, f"not evaluated: {number} {reason}", {"count": str(number)})
     for text in words.warnings(report.cluster):
-        yield _Result(policy=SOURCE, rule="warning", result="warn", scored=False, message=text, properties={})
+        yield _result((SOURCE, "warning"), "warn", text, {})
     if report.cluster.nodes == "none" and report.constraints:
-        message = "placement not evaluated: no nodes"
-        yield _Result(policy=SOURCE, rule="no-nodes", result="skip", scored=False, message=message, properties={})
+        yield _result((SOURCE, "no-nodes"), "skip", "placement not evaluated: no nodes", {})
 
 
-def _within(cluster: str, results: Iterable[_Result]) -> list[_Result]:
+def _result(
+    rule: tuple[str, str],
+    outcome: str,
+    message: str,
+    properties: Mapping[str, str],
+    ref: ObjectRef | None = None,
+    severity: str | None = None,
+) -> _Json:
+    """Return a result about an object, or about the cluster."""
+    policy, name = rule
+    return {
+        "policy": policy,
+        "rule": name,
+        "category": "Topology Spread",
+        **({"severity": severity} if severity else {}),
+        "result": outcome,
+        "scored": outcome in ("pass", "fail"),
+        "message": message,
+        **({"resources": [_reference(ref)]} if ref else {}),
+        "properties": properties,
+    }
+
+
+def _reference(ref: ObjectRef) -> _Json:
+    """Return the object of a result; the API version of a kind from outside Kubernetes is unknown."""
+    version = {"apiVersion": _API_VERSIONS[ref.kind]} if ref.kind in _API_VERSIONS else {}
+    return {**version, "kind": ref.kind, "namespace": ref.namespace, "name": ref.name}
+
+
+def _within(cluster: str, results: Iterable[_Json]) -> list[_Json]:
     """Return results with the name of their cluster, if it has one: tools that forward results drop the annotations."""
     if not cluster:
         return list(results)
-    return [msgspec.structs.replace(result, properties={**result.properties, "cluster": cluster}) for result in results]
+    return [{**result, "properties": {**result["properties"], "cluster": cluster}} for result in results]
 
 
-def _reference(ref: ObjectRef) -> _Reference:
-    version = _API_VERSIONS.get(ref.kind, UNSET)
-    return _Reference(api_version=version, kind=ref.kind, namespace=ref.namespace, name=ref.name)
-
-
-def _manifests(results: list[_Result], namespace: str | None, identity: Mapping[str, str]) -> list[dict[str, Any]]:
+def _manifests(results: Sequence[_Json], namespace: str | None, identity: Mapping[str, str]) -> list[_Json]:
     """Return the objects that hold the results; without a namespace they are ClusterReports."""
     annotations = {f"{SOURCE}/cluster-{_WORDS.sub('-', key).lower()}": value for key, value in identity.items()}
     return [
@@ -156,31 +136,31 @@ def _manifests(results: list[_Result], namespace: str | None, identity: Mapping[
                 "annotations": annotations,
             },
             "source": SOURCE,
-            "summary": _summary(part),
-            "results": msgspec.to_builtins(part),
+            "summary": _summary(results_in_object),
+            "results": results_in_object,
         }
-        for number, part in enumerate(_parts(results), start=1)
+        for number, results_in_object in enumerate(_split(results), start=1)
     ]
 
 
-def _parts(results: Iterable[_Result]) -> Iterator[list[_Result]]:
-    """Yield results in parts that fit into one object each."""
-    part: list[_Result] = []
+def _split(results: Iterable[_Json]) -> Iterator[list[_Json]]:
+    """Yield results in lists that fit into one object each."""
+    fitting: list[_Json] = []
     size = 0
     for result in results:
-        more = len(msgspec.json.encode(result))
-        if part and size + more > MOST_BYTES:
-            yield part
-            part, size = [], 0
-        part.append(result)
-        size += more
-    if part:
-        yield part
+        result_size = len(msgspec.json.encode(result))
+        if fitting and size + result_size > MOST_BYTES:
+            yield fitting
+            fitting, size = [], 0
+        fitting.append(result)
+        size += result_size
+    if fitting:
+        yield fitting
 
 
-def _summary(results: Iterable[_Result]) -> dict[str, int]:
-    outcomes = [result.result for result in results]
-    return {outcome: outcomes.count(outcome) for outcome in ("pass", "fail", "warn", "error", "skip")}
+def _summary(results: Iterable[_Json]) -> dict[str, int]:
+    outcomes = Counter(result["result"] for result in results)
+    return {outcome: outcomes[outcome] for outcome in _OUTCOMES}
 
 
 def _safe(document: Any) -> Any:
