@@ -6,22 +6,66 @@ from collections.abc import Callable
 from typing import Final
 
 from kubectl_spread.explain.explanation import Explanation
-from kubectl_spread.render.sections.causes import causes
-from kubectl_spread.render.sections.clauses import clauses
-from kubectl_spread.render.sections.engines import engines
-from kubectl_spread.render.sections.evictions import evictions
-from kubectl_spread.render.sections.findings import findings
-from kubectl_spread.render.sections.placing import placing
-from kubectl_spread.render.sections.replicas import replicas
+from kubectl_spread.phrases import plural
+from kubectl_spread.render import about, words
+from kubectl_spread.render.sections.clauses import clauses, templates
+from kubectl_spread.render.sections.placing import placing, replicas, waiting
 from kubectl_spread.render.sections.rollup import rollup
-from kubectl_spread.render.sections.templates import templates
-from kubectl_spread.render.sections.title import title
-from kubectl_spread.render.sections.waiting import waiting
-from kubectl_spread.render.terminal import Terminal
+from kubectl_spread.render.sections.skews import causes, engines, evictions
+from kubectl_spread.render.table import details, head
+from kubectl_spread.render.terminal import Terminal, between_phrases, heading, paragraph
 
 Section = Callable[[Explanation, Terminal], str]
 
-SECTIONS: Final[tuple[Section, ...]] = (
+
+def explain(explanation: Explanation, terminal: Terminal) -> str:
+    """Return the whole text, without empty sections."""
+    return "\n".join(text for section in _SECTIONS if (text := section(explanation, terminal)))
+
+
+def title(explanation: Explanation, terminal: Terminal) -> str:
+    """Return the name of the object, and its cluster."""
+    text = heading(f"{words.workload(explanation.object)} in {words.safe(explanation.namespace)}", terminal)
+    text += between_phrases(
+        about.header(explanation.cluster, explanation.summary, explanation.constraints, scope=False), "  ", terminal
+    )
+    if not explanation.constraints:
+        text += paragraph(_without_rows(explanation), "", terminal)
+    if isinstance(explanation.unconstrained, list):
+        text += paragraph(_defaults(len(explanation.unconstrained), explanation.summary.pods), "", terminal)
+    return text
+
+
+def _without_rows(explanation: Explanation) -> str:
+    """Return the numbers of pods and constraints, for pods without constraints."""
+    count = plural(explanation.summary.pods, "pod")
+    nothing = "no spread constraint and no affinity term with keys"
+    if explanation.summary.pods or not explanation.summary.templates:
+        return f"{count}, {nothing}"
+    spread = sum(isinstance(clause.when_unsatisfiable, str) for clause in explanation.templates)
+    terms = len(explanation.templates) - spread
+    has = [plural(spread, "spread constraint")] if spread else []
+    has += [f"{plural(terms, 'affinity term')} with keys"] if terms else []
+    return f"{count}; the template has {' and '.join(has) or nothing}"
+
+
+def _defaults(number: int, pods: int) -> str:
+    """Return how many of the pods have no constraints, so that the scheduler's defaults apply."""
+    which = "" if number == pods else f"{number} of {plural(pods, 'pod')}: "
+    whose = "its" if number == pods else "their"
+    return f"{which}no constraints of {whose} own: the scheduler's defaults apply (--defaults, --scheduler-config)"
+
+
+def findings(explanation: Explanation, terminal: Terminal) -> str:
+    """Return the findings, each with its fix."""
+    text = ""
+    for finding in explanation.findings:
+        text += head(finding, words.short_path(finding.path), terminal)
+        text += details(finding, terminal, pods=False)
+    return text
+
+
+_SECTIONS: Final[tuple[Section, ...]] = (
     title,
     templates,
     rollup,
@@ -34,8 +78,3 @@ SECTIONS: Final[tuple[Section, ...]] = (
     engines,
     findings,
 )
-
-
-def explain(explanation: Explanation, terminal: Terminal) -> str:
-    """Return the whole text, without empty sections."""
-    return "\n".join(text for section in SECTIONS if (text := section(explanation, terminal)))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import UnsetType
 
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.phrases import named
+from kubectl_spread.phrases import named, some
 from kubectl_spread.report.model import Cluster, Row, Workload
 
+_LISTED_NAMES: Final = 8
 _HOSTNAME: Final = "kubernetes.io/hostname"
 _TERMS: Final = {"podAffinity": "affinity", "podAntiAffinity": "anti"}
 _UNSAFE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
@@ -41,6 +43,11 @@ def workload(ref: Workload | ObjectRef) -> str:
 def value(text: str) -> str:
     """Return a label value, or ``""`` for the empty value."""
     return safe(text) or '""'
+
+
+def names(texts: Sequence[str]) -> str:
+    """Return names as a list; of many the first, and the number of the others."""
+    return some([safe(text) for text in texts], _LISTED_NAMES)
 
 
 def short_path(path: str) -> str:

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from kubectl_spread.render import explanation
-from kubectl_spread.render.sections.causes import causes
-from kubectl_spread.render.sections.placing import placing
+from kubectl_spread.render.sections.placing import placing, waiting
 from kubectl_spread.render.sections.rollup import rollup
-from kubectl_spread.render.sections.waiting import waiting
+from kubectl_spread.render.sections.skews import causes
 from kubectl_spread.render.terminal import Terminal
 from tests.conftest import Golden
 from tests.render.uneven import uneven

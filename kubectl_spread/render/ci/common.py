@@ -42,6 +42,4 @@ def place(finding: Finding) -> str:
 def unanswered(report: Report) -> dict[str, str]:
     """Return the reasons why objects in scope were not evaluated, each with a text that has their number."""
     skipped = report.summary.skipped
-    return {
-        reason: f"could not be checked: {skipped[reason]} {reason}" for reason in UNANSWERED if skipped.get(reason)
-    }
+    return {reason: f"could not be checked: {skipped[reason]} {reason}" for reason in UNANSWERED if skipped.get(reason)}

@@ -18,7 +18,7 @@ from kubectl_spread.phrases import plural, some
 from kubectl_spread.render import about, words, yaml_text
 from kubectl_spread.render.ci import common
 from kubectl_spread.render.words import safe
-from kubectl_spread.report.model import FieldRef, Finding, Report, Row
+from kubectl_spread.report.model import FieldRef, Report, Row
 from kubectl_spread.report.severity import Severity
 
 SOURCE: Final = "kubectl-spread"
@@ -59,7 +59,7 @@ def _findings(report: Report) -> Iterator[tuple[str, _Json]]:
         pods = {"podCount": str(finding.pod_count), "pods": some(finding.pods)} if finding.pods else {}
         properties = {"path": finding.path, **pods, "fix": finding.fix}
         rule = (finding.code, finding.name)
-        yield finding.namespace, _result(rule, outcome, finding.message, properties, finding.ref, severity)
+        yield finding.namespace, _result(rule, outcome, finding.message, properties, ref=finding.ref, severity=severity)
 
 
 def _passes(report: Report) -> Iterator[tuple[str, _Json]]:
@@ -72,7 +72,10 @@ def _passes(report: Report) -> Iterator[tuple[str, _Json]]:
     for (ref, path), rows in places.items():
         pods = sum(row.pod_count for row in rows)
         properties = {"path": path, "podCount": str(pods), "topologyKey": rows[0].topology_key}
-        yield ref.namespace, _result((SOURCE, "all"), "pass", f"no findings on {plural(pods, 'pod')}", properties, ref)
+        yield (
+            ref.namespace,
+            _result((SOURCE, "all"), "pass", f"no findings on {plural(pods, 'pod')}", properties, ref=ref),
+        )
 
 
 def _unevaluated(report: Report) -> Iterator[_Json]:
@@ -91,6 +94,7 @@ def _result(
     outcome: str,
     message: str,
     properties: Mapping[str, str],
+    *,
     ref: ObjectRef | None = None,
     severity: str | None = None,
 ) -> _Json:

@@ -1,4 +1,4 @@
-"""The rows of ``explain``: selectors and their diff, verdicts and the writers of labels, and the table of domains."""
+"""The sections about each term: selectors, verdicts and domains, or a preview for a template without pods."""
 
 from __future__ import annotations
 
@@ -8,14 +8,18 @@ from typing import Final
 from msgspec import UnsetType
 
 from kubectl_spread.explain.explanation import Explanation
+from kubectl_spread.explain.template_preview import TemplateClause
 from kubectl_spread.kube.api import labels
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import bars, words
-from kubectl_spread.render.terminal import Terminal, hanging, heading
+from kubectl_spread.render.terminal import Terminal, hanging, heading, paragraph
 from kubectl_spread.report.model import Domain, Key, PodVerdict, Row
 
-_NAMED: Final = 8
+_REFUSES: Final = {
+    "workload": "refuses the workload",
+    "pods": "takes the template, and refuses every pod of it",
+}
 
 
 def clauses(explanation: Explanation, terminal: Terminal) -> str:
@@ -45,7 +49,7 @@ def _selectors(row: Row) -> list[str]:
             f"  {'selector':<10} {deduced}",
             "             deduced from the Services that select the pods and from their owner",
         ]
-    chosen: list[tuple[str, LabelSelector | UnsetType | None]] = [
+    selectors: list[tuple[str, LabelSelector | UnsetType | None]] = [
         ("authored", row.selector.authored),
         ("merged", row.selector.merged),
         ("stored", row.selector.stored),
@@ -53,7 +57,7 @@ def _selectors(row: Row) -> list[str]:
     ]
     lines = [
         f"  {name:<10} {words.safe(labels.describe(selector))}"
-        for name, selector in chosen
+        for name, selector in selectors
         if not isinstance(selector, UnsetType)
     ]
     if isinstance(row.diff, list) and row.diff:
@@ -64,15 +68,14 @@ def _selectors(row: Row) -> list[str]:
 
 def _verdicts(row: Row, pods: Sequence[PodVerdict]) -> list[str]:
     lines = [f"  {'verdict':<10} {verdict}: {plural(number, 'pod')}" for verdict, number in row.verdicts.items()]
-    concerned: dict[str, list[str]] = {}
+    pods_by_key: dict[str, list[str]] = {}
     for pod in pods:
         if pod.path == row.path and pod.verdict in row.verdicts:
             for key in pod.keys:
                 if key.verdict != "merged":
-                    concerned.setdefault(_key(key), []).append(words.safe(pod.name))
-    for text, names in concerned.items():
-        listed = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
-        lines += [f"    {text}", f"      {listed}"]
+                    pods_by_key.setdefault(_key(key), []).append(pod.name)
+    for text, names in pods_by_key.items():
+        lines += [f"    {text}", f"      {words.names(names)}"]
     return lines
 
 
@@ -119,3 +122,31 @@ def _formula(domain: Domain, row: Row) -> str:
         return f"{domain.match_num} + {own} - {least} = {left}, preferred <= {most}"
     sign, answer = (">", "blocked") if left > most else ("<=", "allowed")
     return f"{domain.match_num} + {own} - {least} = {left} {sign} {most} {answer}"
+
+
+def templates(explanation: Explanation, terminal: Terminal) -> str:
+    """Return one block for every clause."""
+    return "\n".join(_template(clause, terminal) for clause in explanation.templates)
+
+
+def _template(clause: TemplateClause, terminal: Terminal) -> str:
+    title = (
+        f"{words.safe(clause.path)}  {words.requirement(clause.topology_key, clause.path, clause.when_unsatisfiable)}"
+    )
+    if isinstance(clause.max_skew, int):
+        title += f"  maxSkew {clause.max_skew}"
+    lines = [
+        f"{'authored':<10} {words.safe(labels.describe(clause.selector.authored))}",
+        f"{'merged':<10} {words.safe(labels.describe(clause.selector.merged))}",
+    ]
+    if clause.presumed:
+        keys = ", ".join(words.safe(key) for key in clause.presumed)
+        lines.append(f"{'<value>':<10} what the controller will set as {keys}")
+    lines.append(f"{'API':<10} {_api_answer(clause)}")
+    return heading(title, terminal) + "".join(paragraph(line, "  ", terminal) for line in lines)
+
+
+def _api_answer(clause: TemplateClause) -> str:
+    if isinstance(clause.refused, UnsetType):
+        return "allows it"
+    return f"{_REFUSES[clause.refused]}: {words.safe('; '.join(clause.messages))}"
