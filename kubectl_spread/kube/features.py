@@ -50,7 +50,7 @@ class _History(msgspec.Struct, frozen=True):
         return self.removed is not None and minor >= self.removed
 
 
-_HISTORY: Final[dict[Gate, _History]] = {
+_HISTORY: Final[Mapping[str, _History]] = {
     Gate.MATCH_LABEL_KEYS: _History(since=25, on=27),
     Gate.SELECTOR_MERGE: _History(since=34, on=34),
     Gate.AFFINITY_KEYS: _History(since=29, on=31, locked=33, removed=38),
@@ -111,7 +111,7 @@ def gates(minor: int, overrides: Mapping[str, bool]) -> dict[str, bool]:
     for name, value in overrides.items():
         if name not in histories:
             raise ValueError(f"unrecognized feature gate: {name} ({_why_unknown(minor, name, histories)})")
-        locked = histories[Gate(name)].locked
+        locked = histories[name].locked
         if locked is not None and minor >= locked and not value:
             raise ValueError(f"cannot set feature gate {name} to false, feature is locked to true")
     defaults = {gate: history.on is not None and minor >= history.on for gate, history in histories.items()}
@@ -136,20 +136,16 @@ def other_merges(minor: int, gate_values: Mapping[str, bool]) -> tuple[Behaviour
     )
 
 
-def _why_unknown(minor: int, name: str, gate_names: Iterable[Gate]) -> str:
-    history = _history(name)
+def _why_unknown(minor: int, name: str, gate_names: Iterable[str]) -> str:
+    history = _HISTORY.get(name)
     if history is not None and history.is_removed(minor):
         return f"removed in 1.{history.removed}: always on"
     return f"known in 1.{minor}: {', '.join(sorted(gate_names))}"
 
 
-def _history(name: str) -> _History | None:
-    return next((history for gate, history in _HISTORY.items() if gate == name), None)
-
-
 def takes(minor: int, name: str, *, value: bool) -> bool:
     """Tell whether a server of ``minor`` accepts this value for a gate."""
-    history = _history(name)
+    history = _HISTORY.get(name)
     if history is None or not history.exists(minor):
         return False
     return value or history.locked is None or minor < history.locked

@@ -30,14 +30,13 @@ def answer(texts: Iterable[str], pod: msgspec.Raw, nodes: Iterable[msgspec.Raw],
     }
 
 
-def _reasons(requests: resources.Amounts, node: Node, others: Iterable[Pod]) -> tuple[str, ...]:
-    there = [
-        resources.pod_requests(other.spec)
-        for other in others
-        if other.spec.node_name == node.metadata.name and other.status.phase not in _FINISHED
-    ]
+def _reasons(requests: resources.Amounts, node: Node, pods: Iterable[Pod]) -> tuple[str, ...]:
+    requested: dict[str, int] = {}
+    for pod in pods:
+        if pod.spec.node_name == node.metadata.name and pod.status.phase not in _FINISHED:
+            resources.add(requested, resources.pod_requests(pod.spec))
     listed = node.status.allocatable or node.status.capacity
-    return resources.fits(requests, resources.allocatable(listed), resources.total(there))
+    return resources.fits(requests, resources.allocatable(listed), requested)
 
 
 def _thousandths(text: str) -> str | None:

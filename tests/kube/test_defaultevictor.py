@@ -61,4 +61,3 @@ EVICT = ("descheduler.alpha.kubernetes.io/evict", "false")
 )
 def test_obstacles(pod: Evictee, values: tuple[EvictionObstacle, ...]) -> None:
     assert defaultevictor.obstacles(pod) == values
-    assert defaultevictor.evictable(pod) is (values == ())

@@ -188,10 +188,10 @@ def test_a_quantity_that_is_none_is_named() -> None:
         resources.pod_requests(spec([Container(resources=ResourceRequirements(requests={"memory": Quantity("1 GB")}))]))
 
 
-def test_what_pods_take_together() -> None:
-    pods: list[dict[str, int]] = [amounts("cpu=100 pods=1"), amounts("cpu=200 memory=5 pods=1")]
-    assert resources.total(pods) == amounts("cpu=300 memory=5 pods=2")
-    assert resources.total([]) == {}
+def test_amounts_are_added_resource_by_resource() -> None:
+    requested = amounts("cpu=100 pods=1")
+    resources.add(requested, amounts("cpu=200 memory=5 pods=1"))
+    assert requested == amounts("cpu=300 memory=5 pods=2")
 
 
 def test_what_pods_may_use_of_a_node() -> None:

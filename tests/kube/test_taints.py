@@ -70,6 +70,6 @@ def test_find_untolerated_looks_at_filtering_effects_only(effect: str, filters: 
 
 
 def test_find_untolerated_returns_the_first_that_no_toleration_covers() -> None:
-    actual = [GPU, Taint(key="a", effect="NoExecute"), Taint(key="b", effect="NoSchedule")]
-    held = iter([Toleration(key="gpu", operator="Exists"), Toleration(key="b", operator="Exists")])
-    assert taints.find_untolerated(actual, held, comparison_operators=False) == actual[1]
+    node_taints = [GPU, Taint(key="a", effect="NoExecute"), Taint(key="b", effect="NoSchedule")]
+    tolerations = [Toleration(key="gpu", operator="Exists"), Toleration(key="b", operator="Exists")]
+    assert taints.find_untolerated(node_taints, tolerations, comparison_operators=False) == node_taints[1]

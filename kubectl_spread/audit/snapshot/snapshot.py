@@ -334,7 +334,7 @@ def _evictee(pod: DetailedPod) -> PodGroup:
         metadata.namespace,
         metadata.labels,
         spec.node_name,
-        evictable=defaultevictor.evictable(evictee),
+        evictable=not defaultevictor.obstacles(evictee),
         terminating=terminating,
         phase=pod.status.phase,
     )

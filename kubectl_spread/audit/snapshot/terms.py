@@ -8,11 +8,9 @@ from functools import cached_property
 import msgspec
 
 from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.api.affinity import affinity_terms
 from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
-from kubectl_spread.kube.api.types import LabelSelector, PodAffinity, PodAffinityTerm, PodSpec, TopologySpreadConstraint
-
-_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+from kubectl_spread.kube.api.types import LabelSelector, PodAffinityTerm, PodSpec, TopologySpreadConstraint
 
 
 class TopologyTerm(msgspec.Struct, frozen=True, dict=True):
@@ -76,13 +74,11 @@ def topology_terms(spec: PodSpec, path: FieldPath = POD_SPEC) -> tuple[TopologyT
         _constraint_term(path / "topologySpreadConstraints" / index, constraint)
         for index, constraint in enumerate(spec.topology_spread_constraints)
     )
-    if spec.affinity is None:
-        return constraints
-    return (
-        *constraints,
-        *_affinity_terms(path / "affinity" / "podAffinity", spec.affinity.pod_affinity),
-        *_affinity_terms(path / "affinity" / "podAntiAffinity", spec.affinity.pod_anti_affinity),
+    affinities = (
+        _affinity_term(term_path, term, required=weight is None)
+        for term_path, term, weight in affinity_terms(spec, path)
     )
+    return (*constraints, *affinities)
 
 
 def _constraint_term(path: FieldPath, constraint: TopologySpreadConstraint) -> TopologyTerm:
@@ -94,24 +90,6 @@ def _constraint_term(path: FieldPath, constraint: TopologySpreadConstraint) -> T
         mismatch_label_keys=(),
         required=constraint.when_unsatisfiable == "DoNotSchedule",
         constraint=constraint,
-    )
-
-
-def _affinity_terms(path: FieldPath, affinity: PodAffinity | None) -> tuple[TopologyTerm, ...]:
-    if affinity is None:
-        return ()
-    required = affinity.required_during_scheduling_ignored_during_execution
-    preferred = affinity.preferred_during_scheduling_ignored_during_execution
-    return (
-        *(_affinity_term(path / _REQUIRED / index, term, required=True) for index, term in enumerate(required)),
-        *(
-            _affinity_term(
-                path / _PREFERRED / index / "podAffinityTerm",
-                weighted.pod_affinity_term,
-                required=False,
-            )
-            for index, weighted in enumerate(preferred)
-        ),
     )
 
 

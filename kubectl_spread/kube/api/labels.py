@@ -43,8 +43,8 @@ def matches(selector: LabelSelector | None, labels: Labels) -> bool:
 
 
 def matcher(requirements: Iterable[LabelSelectorRequirement]) -> Callable[[Labels], bool]:
-    """Return a test for labels that meet all ``requirements``, for many labels or values."""
-    tests = [(item.key, item.operator, frozenset(item.values)) for item in requirements]
+    """Return a test of labels against all ``requirements``, which is fast for many labels or values."""
+    tests = [(requirement.key, requirement.operator, frozenset(requirement.values)) for requirement in requirements]
     return lambda labels: all(_satisfies(key, operator, values, labels) for key, operator, values in tests)
 
 
@@ -67,15 +67,15 @@ def _satisfies(key: str, operator: str, values: Container[str], labels: Labels) 
 
 
 def valid(selector: LabelSelector) -> bool:
-    """Tell whether the selector can be parsed; otherwise it selects nothing."""
+    """Tell whether the selector can be parsed; a selector that cannot be parsed selects nothing."""
     return not parse_error(selector)
 
 
 def parse_error(selector: LabelSelector | None) -> str:
-    """Return why a selector cannot be parsed, in the words of the scheduler; "" if it can.
+    """Return the scheduler's error for a selector that cannot be parsed; "" if it can be parsed.
 
-    Of several requirements that cannot be parsed, the first one counts: matchLabels in key order, then the expressions.
-    The scheduler takes matchLabels in any order.
+    The error is that of the first such requirement: matchLabels in key order, then the expressions. The scheduler reads
+    matchLabels in any order.
 
     Source: kubernetes v1.37.1 staging/src/k8s.io/apimachinery/pkg/labels/selector.go, NewRequirement.
     """
@@ -89,30 +89,20 @@ def _requirement_error(requirement: LabelSelectorRequirement) -> str:
     if requirement.operator not in _OPERATORS:
         return f'"{requirement.operator}" is not a valid label selector operator'
     wants_values = requirement.operator in (Operator.IN, Operator.NOT_IN)
-    errors = [error for error in (_key_error(requirement.key),) if error]
+    errors = []
+    if problems := content.label_key_problems(requirement.key):
+        errors.append(field.invalid(FieldPath(("key",)), requirement.key, "; ".join(problems)).message)
     if wants_values and not requirement.values:
         errors.append("values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty")
     if not wants_values and requirement.values:
         values = ",".join(f'"{value}"' for value in requirement.values)
         errors.append(f"values: Invalid value: [{values}]: values set must be empty for exists and does not exist")
-    problems = ((index, value, _value_problems(value)) for index, value in enumerate(requirement.values))
     errors += [
-        field.invalid(FieldPath(("values", index, MapKey(requirement.key))), value, problem).message
-        for index, value, problem in problems
-        if problem
+        field.invalid(FieldPath(("values", index, MapKey(requirement.key))), value, "; ".join(problems)).message
+        for index, value in enumerate(requirement.values)
+        if (problems := content.label_value_problems(value))
     ]
     return errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]" if errors else ""
-
-
-@lru_cache(maxsize=4096)
-def _key_error(key: str) -> str:
-    problems = "; ".join(content.label_key_problems(key))
-    return field.invalid(FieldPath(("key",)), key, problems).message if problems else ""
-
-
-@lru_cache(maxsize=4096)
-def _value_problems(value: str) -> str:
-    return "; ".join(content.label_value_problems(value))
 
 
 def is_empty(selector: LabelSelector) -> bool:
@@ -132,13 +122,13 @@ def keys(selector: LabelSelector) -> frozenset[str]:
     return frozenset(requirement.key for requirement in requirements(selector))
 
 
-def describe_requirements(selector: LabelSelector, some: Iterable[LabelSelectorRequirement]) -> list[str]:
-    """Return some requirements of a selector as text; a requirement of its matchLabels is ``app=web``."""
+def describe_requirements(selector: LabelSelector, part: Iterable[LabelSelectorRequirement]) -> list[str]:
+    """Return a part of a selector's requirements as text; a requirement of its matchLabels is ``app=web``."""
     return [
         f"{requirement.key}={requirement.values[0]}"
         if requirement.key in selector.match_labels and requirement not in selector.match_expressions
         else describe_requirement(requirement)
-        for requirement in some
+        for requirement in part
     ]
 
 

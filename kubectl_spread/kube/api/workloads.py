@@ -1,4 +1,4 @@
-"""The workload kinds that hold pod templates, and the path of the template in each."""
+"""Workloads: the objects with pod templates, and the path of the template in each kind."""
 
 from __future__ import annotations
 
@@ -19,21 +19,20 @@ class _Strategy(Message, frozen=True):
 
 
 class _ReplicatedSpec(Message, frozen=True):
-    """The spec of a ReplicaSet or StatefulSet."""
-
     replicas: Annotated[Int32 | None, 1] = None
-    selector: Annotated[LabelSelector | None, 2] = None
     template: Annotated[PodTemplateSpec, 3] = EMPTY
 
 
-class _DeploymentSpec(_ReplicatedSpec, frozen=True):
+class _SelectingSpec(_ReplicatedSpec, frozen=True):
+    selector: Annotated[LabelSelector | None, 2] = None
+
+
+class _DeploymentSpec(_SelectingSpec, frozen=True):
     strategy: Annotated[_Strategy, 4] = _Strategy()
 
 
-class _ReplicationControllerSpec(Message, frozen=True):
-    replicas: Annotated[Int32 | None, 1] = None
+class _ReplicationControllerSpec(_ReplicatedSpec, frozen=True):
     selector: Annotated[dict[str, str], 2] = msgspec.field(default_factory=dict)
-    template: Annotated[PodTemplateSpec, 3] = EMPTY
 
 
 class _DaemonSetSpec(Message, frozen=True):
@@ -82,8 +81,8 @@ class WorkloadObject(Object, frozen=True):
         return False
 
 
-class ReplicatedWorkload(WorkloadObject, frozen=True):
-    """A ReplicaSet or StatefulSet."""
+class _Replicated(WorkloadObject, frozen=True):
+    """An object with a number of equal pods."""
 
     spec: Annotated[_ReplicatedSpec, 2] = _ReplicatedSpec()
 
@@ -96,6 +95,12 @@ class ReplicatedWorkload(WorkloadObject, frozen=True):
     def replicas(self) -> int:
         """The desired number of pods."""
         return _DEFAULT_REPLICAS if self.spec.replicas is None else self.spec.replicas
+
+
+class ReplicatedWorkload(_Replicated, frozen=True):
+    """A ReplicaSet or StatefulSet."""
+
+    spec: Annotated[_SelectingSpec, 2] = _SelectingSpec()
 
     @property
     def selector(self) -> LabelSelector | None:
@@ -114,20 +119,10 @@ class Deployment(ReplicatedWorkload, frozen=True):
         return self.spec.strategy.type != "Recreate"
 
 
-class ReplicationController(WorkloadObject, frozen=True):
+class ReplicationController(_Replicated, frozen=True):
     """A ReplicationController."""
 
     spec: Annotated[_ReplicationControllerSpec, 2] = _ReplicationControllerSpec()
-
-    @property
-    def template(self) -> PodTemplateSpec:
-        """The pod template."""
-        return self.spec.template
-
-    @property
-    def replicas(self) -> int:
-        """The desired number of pods."""
-        return _DEFAULT_REPLICAS if self.spec.replicas is None else self.spec.replicas
 
     @property
     def selector(self) -> LabelSelector | None:
@@ -163,7 +158,7 @@ class Job(WorkloadObject, frozen=True):
 
 
 class CronJob(WorkloadObject, frozen=True):
-    """A CronJob; its template is the template of its Jobs."""
+    """A CronJob; its pod template is that of its Jobs."""
 
     spec: Annotated[_CronJobSpec, 2] = _CronJobSpec()
 

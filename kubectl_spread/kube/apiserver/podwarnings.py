@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from kubectl_spread.kube.api.affinity import affinity_terms
 from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
-from kubectl_spread.kube.api.types import PodAffinity, PodSpec
+from kubectl_spread.kube.api.types import PodSpec
 from kubectl_spread.kube.features import Behaviour
 
 _DEPRECATED_KEYS: Final = {
     "beta.kubernetes.io/arch": 'deprecated since v1.14; use "kubernetes.io/arch" instead',
     "beta.kubernetes.io/os": 'deprecated since v1.14; use "kubernetes.io/os" instead',
-    "failure-domain.beta.kubernetes.io/region": ('deprecated since v1.17; use "topology.kubernetes.io/region" instead'),
+    "failure-domain.beta.kubernetes.io/region": 'deprecated since v1.17; use "topology.kubernetes.io/region" instead',
     "failure-domain.beta.kubernetes.io/zone": 'deprecated since v1.17; use "topology.kubernetes.io/zone" instead',
     "beta.kubernetes.io/instance-type": 'deprecated since v1.17; use "node.kubernetes.io/instance-type" instead',
     "app.kubernetes.io/created-by": "deprecated since v1.9",
@@ -40,19 +41,6 @@ def pod_warnings(spec: PodSpec, behaviour: Behaviour, path: FieldPath = POD_SPEC
             yield f"{here}.topologyKey: {key} is {_DEPRECATED_KEYS[key]}"
         if constraint.label_selector is None and behaviour.warns_of_null_selectors:
             yield f"{here}.labelSelector: {_NULL}"
-    if spec.affinity is not None and behaviour.warns_of_null_selectors:
-        yield from _affinity_warnings(spec.affinity.pod_affinity, path / "affinity" / "podAffinity")
-        yield from _affinity_warnings(spec.affinity.pod_anti_affinity, path / "affinity" / "podAntiAffinity")
-
-
-def _affinity_warnings(affinity: PodAffinity | None, path: FieldPath) -> Iterator[str]:
-    if affinity is None:
-        return
-    for index, term in enumerate(affinity.required_during_scheduling_ignored_during_execution):
+    for term_path, term, _ in affinity_terms(spec, path) if behaviour.warns_of_null_selectors else ():
         if term.label_selector is None:
-            term_path = path / "requiredDuringSchedulingIgnoredDuringExecution" / index
-            yield f"{term_path}.labelSelector: {_NULL}"
-    for index, weighted in enumerate(affinity.preferred_during_scheduling_ignored_during_execution):
-        if weighted.pod_affinity_term.label_selector is None:
-            term_path = path / "preferredDuringSchedulingIgnoredDuringExecution" / index / "podAffinityTerm"
             yield f"{term_path}.labelSelector: {_NULL}"

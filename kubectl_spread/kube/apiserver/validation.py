@@ -12,22 +12,23 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.kube.api import content, field
+from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.api.affinity import affinity_terms
 from kubectl_spread.kube.api.field import FieldError
 from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.labels import Operator
 from kubectl_spread.kube.api.types import (
     LabelSelector,
     LabelSelectorRequirement,
-    PodAffinity,
+    NodeInclusionPolicy,
     PodAffinityTerm,
     PodSpec,
     TopologySpreadConstraint,
+    WhenUnsatisfiable,
 )
 from kubectl_spread.kube.apiserver import strategy
 from kubectl_spread.kube.features import Behaviour
 
-_ACTIONS: Final = ("DoNotSchedule", "ScheduleAnyway")
-_POLICIES: Final = ("Honor", "Ignore")
 _WEIGHTS: Final = range(1, 101)
 _BYTES: Final = " bytes"
 _CHARACTERS: Final = " characters"
@@ -69,13 +70,14 @@ def pod_update_errors(new: PodSpec, old: PodSpec, behaviour: Behaviour) -> tuple
     pkg/apis/core/validation/validation.go, validateTopologySpreadConstraints.
     """
     strict = _Rules(merged_keys=True)
-    terms = [term for affinity in _pod_affinities(old) for term in _terms(affinity)]
     rules = _Rules(
         merged_keys=_judges_merged_keys(old, behaviour),
         spread_selectors=not any(
             any(_selector_errors(constraint.label_selector, POD_SPEC)) for constraint in old.topology_spread_constraints
         ),
-        affinity_values=not any(any(_term_selector_errors(term, POD_SPEC, strict)) for term in terms),
+        affinity_values=not any(
+            any(_term_selector_errors(term, term_path, strict)) for term_path, term, _ in affinity_terms(old)
+        ),
     )
     errors = _spec_errors(strategy.drop_disabled_fields(new, behaviour, old), rules, POD_SPEC)
     return tuple(_worded(error, behaviour) for error in errors)
@@ -110,25 +112,11 @@ def _judges_merged_keys(old: PodSpec, behaviour: Behaviour) -> bool:
     )
 
 
-def _pod_affinities(spec: PodSpec) -> tuple[PodAffinity, ...]:
-    if spec.affinity is None:
-        return ()
-    affinities = (spec.affinity.pod_affinity, spec.affinity.pod_anti_affinity)
-    return tuple(affinity for affinity in affinities if affinity is not None)
-
-
-def _terms(affinity: PodAffinity) -> tuple[PodAffinityTerm, ...]:
-    preferred = affinity.preferred_during_scheduling_ignored_during_execution
-    return (
-        *affinity.required_during_scheduling_ignored_during_execution,
-        *(weighted.pod_affinity_term for weighted in preferred),
-    )
-
-
 def _spec_errors(spec: PodSpec, rules: _Rules, path: FieldPath) -> Iterator[FieldError]:
-    if spec.affinity is not None:
-        yield from _affinity_errors(spec.affinity.pod_affinity, path / "affinity" / "podAffinity", rules)
-        yield from _affinity_errors(spec.affinity.pod_anti_affinity, path / "affinity" / "podAntiAffinity", rules)
+    for term_path, term, weight in affinity_terms(spec, path):
+        if weight is not None and weight not in _WEIGHTS:
+            yield field.invalid(FieldPath(term_path[:-1]) / "weight", weight, "must be in the range 1-100")
+        yield from _term_errors(term, term_path, rules)
     constraints = spec.topology_spread_constraints
     last_index = {_pair(constraint): index for index, constraint in enumerate(constraints)}
     for index, constraint in enumerate(constraints):
@@ -150,8 +138,8 @@ def _constraint_errors(
         yield field.invalid(path / "maxSkew", constraint.max_skew, "must be greater than zero")
     if not constraint.topology_key:
         yield field.required(path / "topologyKey", "can not be empty")
-    if action not in _ACTIONS:
-        yield field.unsupported(path / "whenUnsatisfiable", action, _ACTIONS)
+    if action not in tuple(WhenUnsatisfiable):
+        yield field.unsupported(path / "whenUnsatisfiable", action, WhenUnsatisfiable)
     if repeated:
         where = path / "{topologyKey, whenUnsatisfiable}"
         yield field.duplicate(where, f"{{{constraint.topology_key}, {action}}}")
@@ -161,8 +149,8 @@ def _constraint_errors(
         ("nodeAffinityPolicy", constraint.node_affinity_policy),
         ("nodeTaintsPolicy", constraint.node_taints_policy),
     ):
-        if policy not in _POLICIES:
-            yield field.unsupported(path / name, policy, _POLICIES)
+        if policy not in tuple(NodeInclusionPolicy):
+            yield field.unsupported(path / name, policy, NodeInclusionPolicy)
     keys, selector = constraint.match_label_keys, constraint.label_selector
     if rules.merged_keys:
         yield from _merged_key_errors(keys, (), selector, path)
@@ -175,7 +163,7 @@ def _constraint_errors(
 def _min_domains_errors(min_domains: int, action: str, path: FieldPath) -> Iterator[FieldError]:
     if min_domains <= 0:
         yield field.invalid(path, min_domains, "must be greater than zero")
-    if action != "DoNotSchedule":
+    if action != WhenUnsatisfiable.DO_NOT_SCHEDULE:
         detail = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
         yield field.invalid(path, min_domains, detail)
 
@@ -184,11 +172,11 @@ def _legacy_key_errors(keys: tuple[str, ...], selector: LabelSelector | None, pa
     """Refuse every key that the selector names, as an API server without the merge does."""
     if not keys:
         return
-    named: set[str] = set()
+    named: frozenset[str] = frozenset()
     if selector is None:
         yield field.forbidden(path, "must not be specified when labelSelector is not set")
     else:
-        named = {*selector.match_labels, *(item.key for item in selector.match_expressions)}
+        named = labelselectors.keys(selector)
     for index, key in enumerate(keys):
         yield from _name_errors(key, path / index)
         if key in named:
@@ -217,18 +205,6 @@ def _merged_key_errors(
         if key in mismatched:
             detail = "exists in both matchLabelKeys and mismatchLabelKeys"
             yield field.invalid(path / "matchLabelKeys" / index, key, detail)
-
-
-def _affinity_errors(affinity: PodAffinity | None, path: FieldPath, rules: _Rules) -> Iterator[FieldError]:
-    if affinity is None:
-        return
-    for index, term in enumerate(affinity.required_during_scheduling_ignored_during_execution):
-        yield from _term_errors(term, path / "requiredDuringSchedulingIgnoredDuringExecution" / index, rules)
-    for index, weighted in enumerate(affinity.preferred_during_scheduling_ignored_during_execution):
-        here = path / "preferredDuringSchedulingIgnoredDuringExecution" / index
-        if weighted.weight not in _WEIGHTS:
-            yield field.invalid(here / "weight", weighted.weight, "must be in the range 1-100")
-        yield from _term_errors(weighted.pod_affinity_term, here / "podAffinityTerm", rules)
 
 
 def _term_errors(term: PodAffinityTerm, path: FieldPath, rules: _Rules) -> Iterator[FieldError]:

@@ -74,8 +74,3 @@ def obstacles(pod: Evictee) -> tuple[EvictionObstacle, ...]:
         EvictionObstacle.DAEMON_SET: "DaemonSet" in pod.owner_kinds,
     }
     return tuple(obstacle for obstacle, holds in by_obstacle.items() if holds)
-
-
-def evictable(pod: Evictee) -> bool:
-    """Tell whether the default evictor would evict a pod."""
-    return not obstacles(pod)

@@ -14,7 +14,7 @@ import msgspec
 from kubectl_spread.kube.api import content, field
 from kubectl_spread.kube.api.field import FieldError
 from kubectl_spread.kube.api.fieldpath import FieldPath
-from kubectl_spread.kube.api.types import Int32, Message, TopologySpreadConstraint
+from kubectl_spread.kube.api.types import Int32, Message, TopologySpreadConstraint, WhenUnsatisfiable
 from kubectl_spread.kube.scheduler import defaultconstraints
 
 API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
@@ -24,7 +24,6 @@ DEFAULT_SCHEDULER: Final = "default-scheduler"
 
 _SYSTEM: Final = "System"
 _LIST: Final = "List"
-_ACTIONS: Final = ("DoNotSchedule", "ScheduleAnyway")
 _ALL: Final = "*"
 _NOTHING: Final = msgspec.Raw(b"null")
 
@@ -234,8 +233,8 @@ def _constraint_errors(constraint: TopologySpreadConstraint, path: FieldPath) ->
             yield field.invalid(path / "topologyKey", constraint.topology_key, detail)
     if not constraint.when_unsatisfiable:
         yield field.required(path / "whenUnsatisfiable", "can not be empty")
-    elif constraint.when_unsatisfiable not in _ACTIONS:
-        yield field.unsupported(path / "whenUnsatisfiable", constraint.when_unsatisfiable, _ACTIONS)
+    elif constraint.when_unsatisfiable not in tuple(WhenUnsatisfiable):
+        yield field.unsupported(path / "whenUnsatisfiable", constraint.when_unsatisfiable, WhenUnsatisfiable)
     if constraint.label_selector is not None:
         detail = "constraint must not define a selector, as they deduced for each pod"
         yield field.forbidden(path / "labelSelector", detail)

@@ -10,6 +10,7 @@ from enum import StrEnum
 
 import msgspec
 
+from kubectl_spread.kube.api import affinity as api_affinity
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.types import LabelSelector, Node, Pod, PodAffinity, PodAffinityTerm
@@ -66,7 +67,7 @@ def filter_nodes(
     Returns:
         The answer for each node, by name.
     """
-    if not _parses(pod):
+    if not all(_term_parses(term) for _, term, _ in api_affinity.affinity_terms(pod.spec)):
         return dict.fromkeys((node.metadata.name for node in nodes), AffinityAnswer.UNPARSEABLE)
     affinity = [_unrolled(term, namespaces, behaviour) for term in affinity_terms(pod)]
     anti_affinity = [_unrolled(term, namespaces, behaviour) for term in anti_affinity_terms(pod)]
@@ -126,19 +127,6 @@ def _term(term: PodAffinityTerm, namespace: str) -> Term:
         namespaces=frozenset([namespace] if here else term.namespaces),
         namespace_selector=term.namespace_selector,
     )
-
-
-def _parses(pod: Pod) -> bool:
-    if pod.spec.affinity is None:
-        return True
-    for affinity in (pod.spec.affinity.pod_affinity, pod.spec.affinity.pod_anti_affinity):
-        if affinity is None:
-            continue
-        preferred = affinity.preferred_during_scheduling_ignored_during_execution
-        required = affinity.required_during_scheduling_ignored_during_execution
-        if not all(_term_parses(term) for term in (*required, *(weighted.pod_affinity_term for weighted in preferred))):
-            return False
-    return True
 
 
 def _term_parses(term: PodAffinityTerm) -> bool:

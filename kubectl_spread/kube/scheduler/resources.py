@@ -8,39 +8,19 @@ pkg/scheduler/framework/types.go, Resource, and pkg/scheduler/framework/plugins/
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 
 from kubectl_spread.kube.api import content
 from kubectl_spread.kube.api.quantity import Quantity, divide_up, thousandths
-from kubectl_spread.kube.api.types import Container, ResourceRequirements
+from kubectl_spread.kube.api.types import PodSpec, ResourceRequirements
 
 ResourceList: TypeAlias = Mapping[str, Quantity]
 """Maps the name of a resource to a quantity of it, as the API has it."""
 
 Amounts: TypeAlias = Mapping[str, int]
 """Maps the name of a resource to an amount: cpu in thousandths, everything else in units (bytes, pods, devices)."""
-
-
-class Requesting(Protocol):
-    """The part of a pod's spec that says what it asks for."""
-
-    @property
-    def containers(self) -> Sequence[Container]:
-        """The containers that run together."""
-
-    @property
-    def init_containers(self) -> Sequence[Container]:
-        """Those that run before them, one after the other; one that restarts keeps running."""
-
-    @property
-    def overhead(self) -> ResourceList:
-        """What running the pod takes besides, from its RuntimeClass."""
-
-    @property
-    def resources(self) -> ResourceRequirements | None:
-        """What the pod asks for as a whole, if it says so."""
 
 
 POD: Final = "pods"
@@ -58,7 +38,7 @@ _ALWAYS: Final = "Always"
 _THOUSAND: Final = 1000
 
 
-def pod_requests(spec: Requesting) -> dict[str, int]:
+def pod_requests(spec: PodSpec) -> dict[str, int]:
     """Return what the scheduler looks for when it places a pod, and what a placed pod takes; among it one of ``pods``.
 
     What the API fills in is filled in here, so that manifests ask for what their pods will: a limit stands for a
@@ -78,7 +58,7 @@ def pod_requests(spec: Requesting) -> dict[str, int]:
     return {**_amounts(amounts), POD: 1}
 
 
-def _of_containers(spec: Requesting) -> dict[str, int]:
+def _of_containers(spec: PodSpec) -> dict[str, int]:
     """Return what the containers ask for at the worst time, in thousandths.
 
     Source: kubernetes v1.37.1 staging/src/k8s.io/component-helpers/resource/helpers.go, AggregateContainerRequests.
@@ -182,14 +162,6 @@ def _is_scalar(name: str) -> bool:
 
 def _is_huge(name: str) -> bool:
     return name.startswith(_HUGE_PAGES)
-
-
-def total(pods: Iterable[Amounts]) -> dict[str, int]:
-    """Return what pods take together: those bound to one node that have not finished, terminating or not."""
-    taken: dict[str, int] = {}
-    for requests in pods:
-        add(taken, requests)
-    return taken
 
 
 def fits(requests: Amounts, allocatable: Amounts, requested: Amounts) -> tuple[str, ...]:

@@ -6,19 +6,17 @@ FindMatchingUntoleratedTaint, and staging/src/k8s.io/api/core/v1/toleration.go, 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from kubectl_spread.kube.api.types import Taint, Toleration
+from kubectl_spread.kube.scheduler.nodeaffinity import parse_int
 
 FILTERING_EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})
-_CANONICAL_INTEGER: Final = re.compile(r"0|-?[1-9][0-9]{0,18}")
-_INT64: Final = range(-(2**63), 2**63)
 
 
 def find_untolerated(
-    taints: Iterable[Taint], tolerations: Iterable[Toleration], *, comparison_operators: bool
+    taints: Iterable[Taint], tolerations: Sequence[Toleration], *, comparison_operators: bool
 ) -> Taint | None:
     """Return the first NoSchedule or NoExecute taint that no toleration covers, or None.
 
@@ -27,10 +25,9 @@ def find_untolerated(
         tolerations: A pod's tolerations.
         comparison_operators: Whether the operators Lt and Gt are enabled.
     """
-    held = tuple(tolerations)
     for taint in taints:
         if taint.effect in FILTERING_EFFECTS and not any(
-            tolerates(toleration, taint, comparison_operators=comparison_operators) for toleration in held
+            tolerates(toleration, taint, comparison_operators=comparison_operators) for toleration in tolerations
         ):
             return taint
     return None
@@ -51,13 +48,13 @@ def tolerates(toleration: Toleration, taint: Taint, *, comparison_operators: boo
 
 
 def _compares(toleration: Toleration, taint: Taint) -> bool:
-    limit, value = _integer(toleration.value), _integer(taint.value)
+    limit, value = _canonical_int(toleration.value), _canonical_int(taint.value)
     if limit is None or value is None:
         return False
     return value < limit if toleration.operator == "Lt" else value > limit
 
 
-def _integer(text: str) -> int | None:
-    if not _CANONICAL_INTEGER.fullmatch(text) or int(text) not in _INT64:
-        return None
-    return int(text)
+def _canonical_int(text: str) -> int | None:
+    """Read a number without a plus sign or leading zeros; validation refuses these, so the scheduler does too."""
+    number = parse_int(text)
+    return number if str(number) == text else None

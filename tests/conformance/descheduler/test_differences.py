@@ -34,7 +34,7 @@ class RandomCluster:
         decoded = msgspec.json.decode(question, type=ours.Question)
         nodes, not_ready = ours.nodes(decoded)
         pods = [json_objects.decode(raw, Pod) for raw in decoded.pods]
-        evictees = [defaultevictor.evictable(ours.evictee(raw)) for raw in decoded.pods]
+        evictees = [not defaultevictor.obstacles(ours.evictee(raw)) for raw in decoded.pods]
         groups = [ours.group(pod, evictable=evictee) for pod, evictee in zip(pods, evictees, strict=True)]
         self.cluster = PodCounts(nodes, not_ready, groups)
         self.census = self._census(nodes, pods)
