@@ -58,14 +58,14 @@ class LabelSelector(Message, frozen=True):
 
 
 class WhenUnsatisfiable(StrEnum):
-    """What the scheduler does with a node that a constraint does not allow."""
+    """The scheduler's treatment of a node that a constraint does not allow: refuse it, or prefer others."""
 
     DO_NOT_SCHEDULE = "DoNotSchedule"
     SCHEDULE_ANYWAY = "ScheduleAnyway"
 
 
 class NodeInclusionPolicy(StrEnum):
-    """Whether nodes that a pod could not use count."""
+    """Whether nodes that the pod cannot use are left out of a constraint (Honor) or count (Ignore)."""
 
     HONOR = "Honor"
     IGNORE = "Ignore"

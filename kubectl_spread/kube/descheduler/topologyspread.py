@@ -185,7 +185,7 @@ def _count(
     working = working_constraint(constraint, selector, served)
     nodes = cluster.node_sets(served, ready_only=CountingRule.READY_NODES in rules)
     keys = _keys(constraint, bearer, rules)
-    domains = nodes.domains(working, keys, bearer.placement)
+    domains = nodes.eligible_domains(working, nodes.carrying(keys), nodes.usable(bearer.placement))
     matching: Mapping[str, int] = {}
     if not counts_nothing(selector, served):
         matching = cluster.matching(bearer.namespace, selector, evictable_only=CountingRule.EVICTABLE_PODS in rules)

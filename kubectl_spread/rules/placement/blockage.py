@@ -10,7 +10,7 @@ from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedGroup
 from kubectl_spread.audit.evaluation.obstacles import ObstacleKind
 from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.types import Node
-from kubectl_spread.kube.scheduler.podtopologyspread.filtering import let_in
+from kubectl_spread.kube.scheduler.podtopologyspread.filtering import feasible_nodes
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 
 
@@ -44,7 +44,7 @@ def blockage(group: EvaluatedGroup, audit: Audit) -> Blockage | None:
         obstacle = audit.obstacles.of(evaluation.pod_class, node.metadata.name)
         return obstacle is None or (obstacle.cause is ObstacleKind.FULL and not pending)
 
-    if any(usable(node) for node in let_in([spread for _, spread in hard], audit.nodes)):
+    if any(usable(node) for node in feasible_nodes([spread for _, spread in hard], audit.nodes)):
         return None
     refusing = [
         {path for path, spread in hard if not _lets_in(spread, node)} for node in audit.nodes.nodes if usable(node)

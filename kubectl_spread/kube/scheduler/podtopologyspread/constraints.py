@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import msgspec
-from msgspec.structs import replace as replace_field
 
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import Labels
@@ -41,7 +40,7 @@ class Constraint(msgspec.Struct, frozen=True):
     lenient: bool = False
 
     def minimum(self, least: int, domains: int) -> int:
-        """Return the global minimum over so many eligible ``domains``, the emptiest of which has ``least`` pods.
+        """Return the global minimum over this number of eligible ``domains``, of which the emptiest has ``least`` pods.
 
         Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/podtopologyspread/filtering.go, minMatchNum.
         """
@@ -55,26 +54,26 @@ class Constraint(msgspec.Struct, frozen=True):
 def effective_selector(
     selector: LabelSelector | None, match_label_keys: Iterable[str], labels: Labels
 ) -> LabelSelector | None:
-    """Return ``selector`` and the pod's current values of ``match_label_keys``, each requirement once; None stays None.
+    """Return ``selector`` with the pod's values of ``match_label_keys``, each requirement once; None stays None.
 
     Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/podtopologyspread/common.go, mergeLabelSetWithSelector.
     """
     if selector is None:
         return None
-    current = tuple(
+    added = tuple(
         LabelSelectorRequirement(key=key, operator="In", values=(labels[key],))
         for key in match_label_keys
         if key in labels
     )
-    seen = {
+    in_match_labels = {
         LabelSelectorRequirement(key=key, operator="In", values=(value,))
         for key, value in selector.match_labels.items()
     }
-    distinct = dict.fromkeys((*selector.match_expressions, *current))
-    expressions = tuple(requirement for requirement in distinct if requirement not in seen)
+    distinct = dict.fromkeys((*selector.match_expressions, *added))
+    expressions = tuple(requirement for requirement in distinct if requirement not in in_match_labels)
     if expressions == selector.match_expressions:
         return selector
-    return replace_field(selector, match_expressions=expressions)
+    return msgspec.structs.replace(selector, match_expressions=expressions)
 
 
 def working_constraint(
@@ -100,7 +99,7 @@ def working_constraint(
 
 
 def counts_nothing(selector: LabelSelector | None, behaviour: Behaviour) -> bool:
-    """Tell whether the scheduler counts no pod at all for ``selector``: None, or empty where it takes the shortcut."""
+    """Tell whether the scheduler counts no pods for ``selector``: None, and before 1.38 an empty one."""
     if selector is None:
         return True
     return behaviour.empty_selector_counts_nothing and labelselectors.is_empty(selector)

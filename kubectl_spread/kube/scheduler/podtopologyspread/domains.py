@@ -23,8 +23,8 @@ NO_VALUE: Final = ""
 """The domain of nodes that lack the topology key of one of the system's default constraints."""
 
 
-_FEW_OF: Final = 4
-"""If less than one of so many nodes is not eligible, domains are those of all nodes less a few."""
+_FEW: Final = 4
+"""If fewer than one in this number of nodes is ineligible, domains share those of all nodes."""
 
 
 Cell: TypeAlias = tuple[str | None, ...]
@@ -32,16 +32,16 @@ Cell: TypeAlias = tuple[str | None, ...]
 
 
 class Placement(msgspec.Struct, frozen=True):
-    """What decides which nodes a pod could use: nodeSelector, required node affinity, tolerations."""
+    """The parts of a pod's spec that decide which nodes it could use."""
 
     node_selector: Labels
     affinity: Affinity | None
     tolerations: tuple[Toleration, ...]
 
     def restricts(self, constraint: Constraint) -> bool:
-        """Tell whether ``constraint`` counts fewer than all nodes for such a pod, whatever the nodes are."""
-        chooses = bool(self.node_selector) or nodeaffinity.required(self.affinity) is not None
-        return (chooses and constraint.node_affinity_policy is NodeInclusionPolicy.HONOR) or (
+        """Tell whether ``constraint`` may leave out nodes because of this placement."""
+        selects = bool(self.node_selector) or nodeaffinity.required(self.affinity) is not None
+        return (selects and constraint.node_affinity_policy is NodeInclusionPolicy.HONOR) or (
             constraint.node_taints_policy is NodeInclusionPolicy.HONOR
         )
 
@@ -58,7 +58,7 @@ class Domains(msgspec.Struct, frozen=True):
 
 
 class _AllBut(Mapping[str, str]):
-    """A mapping without some of its keys, so that many such mappings share one."""
+    """A mapping without some of its keys; many of these share the full mapping."""
 
     def __init__(self, everything: Mapping[str, str], left_out: Mapping[str, str]) -> None:
         self._everything = everything
@@ -77,7 +77,7 @@ class _AllBut(Mapping[str, str]):
 
 
 class _Fewer(Mapping[str, int]):
-    """Numbers less others, so that many such mappings share one; there is none that is 0."""
+    """Numbers with others subtracted, without the keys that come to 0; many of these share the full mapping."""
 
     def __init__(self, numbers: Mapping[str, int], less: Mapping[str, int]) -> None:
         self._numbers = numbers
@@ -86,7 +86,7 @@ class _Fewer(Mapping[str, int]):
 
     def __getitem__(self, key: str) -> int:
         if key in self._gone or key not in self._numbers:
-            # The numbers may be a Counter, in which a key that is missing is 0.
+            # A Counter returns 0 for a key that is missing.
             raise KeyError(key)
         return self._numbers[key] - self._less.get(key, 0)
 
@@ -98,7 +98,7 @@ class _Fewer(Mapping[str, int]):
 
 
 class Usability(NamedTuple):
-    """What a pod may make of a node, before spread: node affinity fits, taints are tolerated, it is not cordoned."""
+    """Whether a pod could use a node: node affinity fits, taints are tolerated, no cordon keeps it away."""
 
     fits: bool
     tolerated: bool
@@ -106,25 +106,25 @@ class Usability(NamedTuple):
 
     @property
     def schedulable(self) -> bool:
-        """Whether the scheduler may place the pod there at all."""
+        """Whether all three hold."""
         return self.fits and self.tolerated and self.open
 
 
 class UsableNodes(Mapping[str, Usability]):
-    """What a pod may make of each node, by the node's name; placements that nodes cannot tell apart share one."""
+    """The usability of each node, by its name, for all placements that have the same answers."""
 
-    def __init__(self, numbers: Mapping[str, int], fits: int, tolerated: int, passing: int) -> None:
-        """Take the numbers of the nodes, and bitmaps of them."""
+    def __init__(self, numbers: Mapping[str, int], fits: int, tolerated: int, uncordoned: int) -> None:
+        """Take the number of each node, and bitmaps of the nodes."""
         self._numbers = numbers
         self.fits = fits
         self.tolerated = tolerated
-        self._open = passing
+        self._uncordoned = uncordoned
 
     def __getitem__(self, name: str) -> Usability:
-        """Return what the pod may make of one node."""
+        """Return the usability of one node."""
         number = self._numbers[name]
         return Usability(
-            bool(self.fits >> number & 1), bool(self.tolerated >> number & 1), bool(self._open >> number & 1)
+            bool(self.fits >> number & 1), bool(self.tolerated >> number & 1), bool(self._uncordoned >> number & 1)
         )
 
     def __iter__(self) -> Iterator[str]:
@@ -137,10 +137,10 @@ class UsableNodes(Mapping[str, Usability]):
 
 
 class NodeSets:
-    """The nodes of a cluster; eligible domains are found once for each distinct set of nodes."""
+    """The nodes of a cluster; the domains of each distinct set of nodes are computed once."""
 
     def __init__(self, nodes: Iterable[Node], behaviour: Behaviour) -> None:
-        """Take the nodes in any order; ``behaviour`` says how taints are read."""
+        """Take the nodes in any order; tolerations are read by ``behaviour``."""
         self.nodes = tuple(sorted(nodes, key=lambda node: node.metadata.name))
         self._numbers = {node.metadata.name: number for number, node in enumerate(self.nodes)}
         self._index = NodeLabels(self.nodes)
@@ -152,7 +152,7 @@ class NodeSets:
         self._outcomes: dict[object, UsableNodes] = {}
 
     def usable(self, placement: Placement) -> UsableNodes:
-        """Map each node's name to what a pod may make of it."""
+        """Return the usability of each node for pods with a placement."""
         key = msgspec.json.encode(
             (placement.node_selector, nodeaffinity.required(placement.affinity), placement.tolerations),
             order="deterministic",
@@ -160,9 +160,9 @@ class NodeSets:
         if key not in self._placements:
             fits = self._index.fitting(placement.node_selector, placement.affinity)
             tolerated, first = self._taints.tolerated(placement.tolerations)
-            passing = self._taints.passing(placement.tolerations)
+            uncordoned = self._taints.passing(placement.tolerations)
             self._placements[key] = self._outcomes.setdefault(
-                (fits, tolerated, first, passing), UsableNodes(self._numbers, fits, tolerated, passing)
+                (fits, tolerated, first, uncordoned), UsableNodes(self._numbers, fits, tolerated, uncordoned)
             )
         return self._placements[key]
 
@@ -170,25 +170,24 @@ class NodeSets:
         """Return the nodes that have all of some labels, as a bitmap."""
         return self._index.carrying(keys)
 
-    def domains(self, constraint: Constraint, keys: Iterable[str], placement: Placement) -> Domains:
-        """Return the eligible domains of ``constraint``.
-
-        A node that lacks any of ``keys``, the topology keys of all the pod's constraints with the same
-        whenUnsatisfiable, is in none of them.
-        """
-        return self.eligible_domains(constraint, self.carrying(keys), self.usable(placement))
-
     def eligible_domains(self, constraint: Constraint, carrying: int, usable: UsableNodes) -> Domains:
-        """Return the eligible domains of ``constraint`` among the nodes of a bitmap, which have its topology key."""
+        """Return the eligible domains of a pod's constraint.
+
+        Args:
+            constraint: The constraint.
+            carrying: The nodes that have the topology keys of all of the pod's constraints with the same
+                whenUnsatisfiable, as a bitmap.
+            usable: The usability of each node for the pod.
+        """
         eligible = carrying
         if constraint.node_affinity_policy is NodeInclusionPolicy.HONOR:
             eligible &= usable.fits
         if constraint.node_taints_policy is NodeInclusionPolicy.HONOR:
             eligible &= usable.tolerated
-        question = (constraint.topology_key, eligible)
-        if question not in self._domains:
-            self._domains[question] = self._domains_of(constraint.topology_key, eligible)
-        return self._domains[question]
+        cache_key = (constraint.topology_key, eligible)
+        if cache_key not in self._domains:
+            self._domains[cache_key] = self._domains_of(constraint.topology_key, eligible)
+        return self._domains[cache_key]
 
     def _domains_of(self, key: str, eligible: int) -> Domains:
         having = self._index.carrying([key])
@@ -198,20 +197,20 @@ class NodeSets:
             everywhere = self._domains[key, having] = Domains(nodes=Counter(value_of.values()), value_of=value_of)
         if eligible == having:
             return everywhere
-        left_out = having & ~eligible
-        if _FEW_OF * left_out.bit_count() > having.bit_count():
+        ineligible = having & ~eligible
+        if _FEW * ineligible.bit_count() > having.bit_count():
             value_of = self._values_of(key, eligible)
             return Domains(nodes=Counter(value_of.values()), value_of=value_of)
-        lost = self._values_of(key, left_out)
+        left_out = self._values_of(key, ineligible)
         return Domains(
-            nodes=_Fewer(everywhere.nodes, Counter(lost.values())),
-            value_of=_AllBut(everywhere.value_of, lost),
-            all_but=(everywhere, lost),
+            nodes=_Fewer(everywhere.nodes, Counter(left_out.values())),
+            value_of=_AllBut(everywhere.value_of, left_out),
+            all_but=(everywhere, left_out),
         )
 
     def _values_of(self, key: str, nodes: int) -> dict[str, str]:
-        listed = (self.nodes[number].metadata for number in labelindex.numbers(nodes))
-        return {metadata.name: metadata.labels[key] for metadata in listed}
+        metadatas = (self.nodes[number].metadata for number in labelindex.numbers(nodes))
+        return {metadata.name: metadata.labels[key] for metadata in metadatas}
 
     def labels_of(self, name: str) -> Labels:
         """Return the labels of a node."""
@@ -220,8 +219,7 @@ class NodeSets:
     def lacking(self, key: str) -> tuple[str, ...]:
         """Return the names of the nodes without a label."""
         if key not in self._lacking:
-            lacking = (node.metadata for node in self.nodes if key not in node.metadata.labels)
-            self._lacking[key] = tuple(metadata.name for metadata in lacking)
+            self._lacking[key] = tuple(node.metadata.name for node in self.nodes if key not in node.metadata.labels)
         return self._lacking[key]
 
     def cells(self, keys: Sequence[str]) -> Mapping[Cell, Sequence[Node]]:

@@ -22,7 +22,7 @@ def allow(spreads: Iterable[Spread], values: Iterable[str | None]) -> bool:
 
 
 def place(spreads: Iterable[Spread], values: Iterable[str | None], pods: int = 1) -> list[Spread]:
-    """Return the counts after ``pods`` such pods were placed on nodes with these ``values``, or removed from there."""
+    """Return the counts after this number of such pods is placed on nodes with these ``values``; negative: removed."""
     return [spread.placed(value, pods) for spread, value in zip(spreads, values, strict=True)]
 
 
@@ -35,7 +35,7 @@ class FilterAnswer(StrEnum):
 
 
 class FilterResult(msgspec.Struct, frozen=True):
-    """The Filter's answer over all nodes, in nodes: feasible, not matching the skew, lacking a topology key."""
+    """The numbers of nodes with each of the Filter's answers."""
 
     total: int
     feasible: int
@@ -44,25 +44,29 @@ class FilterResult(msgspec.Struct, frozen=True):
 
 
 def filter_nodes(spreads: Sequence[Spread], nodes: NodeSets) -> FilterResult:
-    """Filter all nodes by the pod's hard constraints, in the pod's order; a node's first failure decides."""
-    hard = [spread for spread in spreads if spread.constraint.hard]
-    answers: Counter[FilterAnswer] = Counter()
-    for values, alike in nodes.cells([spread.constraint.topology_key for spread in hard]).items():
-        answers[filter_node(hard, values)] += len(alike)
+    """Filter all nodes by the pod's hard constraints; the first constraint that a node fails decides."""
+    numbers: Counter[FilterAnswer] = Counter()
+    for answer, alike in _answers(spreads, nodes):
+        numbers[answer] += len(alike)
     return FilterResult(
         total=len(nodes.nodes),
-        feasible=answers[FilterAnswer.FEASIBLE],
-        not_matching=answers[FilterAnswer.NOT_MATCHING],
-        missing_label=answers[FilterAnswer.MISSING_LABEL],
+        feasible=numbers[FilterAnswer.FEASIBLE],
+        not_matching=numbers[FilterAnswer.NOT_MATCHING],
+        missing_label=numbers[FilterAnswer.MISSING_LABEL],
     )
 
 
-def let_in(spreads: Sequence[Spread], nodes: NodeSets) -> Iterator[Node]:
+def feasible_nodes(spreads: Sequence[Spread], nodes: NodeSets) -> Iterator[Node]:
     """Yield the nodes that pass all of the pod's hard constraints."""
+    for answer, alike in _answers(spreads, nodes):
+        if answer is FilterAnswer.FEASIBLE:
+            yield from alike
+
+
+def _answers(spreads: Sequence[Spread], nodes: NodeSets) -> Iterator[tuple[FilterAnswer, Sequence[Node]]]:
     hard = [spread for spread in spreads if spread.constraint.hard]
     for values, alike in nodes.cells([spread.constraint.topology_key for spread in hard]).items():
-        if filter_node(hard, values) is FilterAnswer.FEASIBLE:
-            yield from alike
+        yield filter_node(hard, values), alike
 
 
 def filter_node(hard: Sequence[Spread], values: Sequence[str | None]) -> FilterAnswer:

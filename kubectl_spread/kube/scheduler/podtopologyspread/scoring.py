@@ -26,11 +26,7 @@ _HOSTNAME: Final = "kubernetes.io/hostname"
 
 
 class SoftConstraint(msgspec.Struct, frozen=True):
-    """A soft constraint with what it counts.
-
-    ``domains`` are its eligible domains, over all nodes; ``matching`` maps a node's name to its number of matching
-    pods, be the node eligible or not.
-    """
+    """A soft constraint with its eligible domains and the number of matching pods on each node, eligible or not."""
 
     constraint: Constraint
     domains: Domains
@@ -38,14 +34,14 @@ class SoftConstraint(msgspec.Struct, frozen=True):
 
 
 class _Ranking(msgspec.Struct, frozen=True):
-    """A constraint among the nodes that are ranked: matching pods of each of their domains, and the domains' weight."""
+    """A constraint among the ranked nodes: the matching pods of each of their domains, and the weight of a pod."""
 
     soft: SoftConstraint
     match_num: Mapping[str, int]
     weight: float
 
     def score(self, node: Node) -> float:
-        """Return what the constraint holds against a node; nothing against one that lacks its key."""
+        """Return the raw score of a node, where less is better; 0 for a node without the topology key."""
         constraint = self.soft.constraint
         value = node.metadata.labels.get(constraint.topology_key)
         if value is None:
@@ -58,15 +54,13 @@ class _Ranking(msgspec.Struct, frozen=True):
 
 
 def scores(softs: Sequence[SoftConstraint], feasible: Sequence[Node], *, all_keys: bool = True) -> dict[str, int]:
-    """Rank the nodes that the filters left, by name, from 0 to 100 at best.
-
-    Without soft constraints there is no ranking.
+    """Map the names of feasible nodes to scores from 0 to 100, the best; nothing without soft constraints.
 
     Args:
         softs: The pod's soft constraints.
         feasible: The nodes that are ranked.
-        all_keys: Whether a node that lacks the topology key of any of the constraints has 0; with the system's
-            default constraints it has not, and a constraint counts what lacks its key as one domain.
+        all_keys: Whether a node without the topology key of any of the constraints has 0. For the system's default
+            constraints this is false: the nodes without a key are one domain.
 
     Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/podtopologyspread/scoring.go, PreScore, Score and
     NormalizeScore.
@@ -82,9 +76,9 @@ def scores(softs: Sequence[SoftConstraint], feasible: Sequence[Node], *, all_key
 
 
 def lenient_domains(constraint: Constraint, nodes: NodeSets, usable: UsableNodes) -> Domains:
-    """Return the eligible domains of one of the system's default constraints: a missing key is not an obstacle.
+    """Return the eligible domains of one of the system's default constraints.
 
-    The nodes that lack the key are one domain, ""; hosts are counted one by one, so without a name there is none.
+    The nodes without the topology key are one domain, "", except for hostname, where each node is scored by itself.
     """
     honors = constraint.node_affinity_policy is NodeInclusionPolicy.HONOR
     value_of = {

@@ -6,6 +6,7 @@ countPodsMatchSelector.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 
@@ -18,13 +19,13 @@ from kubectl_spread.kube.scheduler.podtopologyspread.domains import NO_VALUE, Do
 
 
 class MatchNum(Mapping[str, int]):
-    """Every eligible domain's number of matching pods, by its topology value.
+    """The number of matching pods of every eligible domain, by its topology value.
 
-    Of domains that hold none only the number matters: hosts are many and a workload is on few of them.
+    Only domains with pods have an entry, because a workload is on few of many hosts.
     """
 
     def __init__(self, domains: Mapping[str, object], occupied: Mapping[str, int]) -> None:
-        """Take all eligible ``domains``, and the counts of those that hold pods."""
+        """Take all eligible ``domains``, and the counts of the domains with pods."""
         self._domains = domains
         self._occupied = occupied
 
@@ -45,12 +46,12 @@ class MatchNum(Mapping[str, int]):
 
     @property
     def occupied(self) -> Mapping[str, int]:
-        """The counts of the domains that hold pods."""
+        """The counts of the domains with pods."""
         return self._occupied
 
     @property
     def empty(self) -> int:
-        """The number of domains that hold no pod."""
+        """The number of domains without pods."""
         return len(self._domains) - len(self._occupied)
 
     @cached_property
@@ -72,14 +73,14 @@ class MatchNum(Mapping[str, int]):
         return sum(self._occupied.values())
 
     def changed(self, change: Mapping[str, int]) -> MatchNum:
-        """Return the counts with so many more (or, if negative, fewer) pods in the eligible ones of some domains."""
+        """Return the counts after ``change``, a number of pods per domain, is added; ineligible domains are ignored."""
         counts = {value: self[value] + number for value, number in change.items() if value in self._domains}
         occupied = {**self._occupied, **counts}
         return MatchNum(self._domains, {value: number for value, number in occupied.items() if number})
 
 
 class Spread(msgspec.Struct, frozen=True):
-    """The count of one constraint, in pods."""
+    """The count of one constraint for pods with the same labels and placement."""
 
     constraint: Constraint
     domains: Domains
@@ -88,17 +89,17 @@ class Spread(msgspec.Struct, frozen=True):
 
     @property
     def min_match_num(self) -> int:
-        """The global minimum: that of all domains, and 0 while fewer domains than minDomains are eligible."""
+        """The global minimum: the count of the emptiest domain, or 0 if fewer domains than minDomains are eligible."""
         return self.constraint.minimum(self.match_num.least, len(self.match_num))
 
     @property
     def short_of_domains(self) -> bool:
-        """Whether fewer domains are eligible than minDomains asks for."""
+        """Whether fewer domains than minDomains are eligible."""
         return len(self.match_num) < self.constraint.min_domains
 
     @property
     def skew(self) -> int:
-        """The largest skew of any eligible domain; 0 without one."""
+        """The skew of the fullest domain; 0 without domains."""
         return self.match_num.most - self.min_match_num if self.match_num else 0
 
     @property
@@ -107,22 +108,22 @@ class Spread(msgspec.Struct, frozen=True):
         return self.skew > self.constraint.max_skew
 
     def changed(self, change: Mapping[str, int]) -> Spread:
-        """Return the count with so many more (or, if negative, fewer) matching pods in some domains."""
+        """Return the count after ``change``, a number of matching pods per domain, is added."""
         return msgspec.structs.replace(self, match_num=self.match_num.changed(change))
 
     def without(self, pods: Mapping[str, int]) -> Spread:
-        """Return the count with so many fewer matching pods in some domains."""
+        """Return the count without ``pods``, a number of matching pods per domain."""
         return self.changed({value: -number for value, number in pods.items()})
 
     def with_domains(self, pods: Mapping[str, int]) -> Spread:
-        """Return the count with so many more matching pods, as if all domains of ``pods`` were eligible."""
+        """Return the count with ``pods``, a number of matching pods per domain, whose domains become eligible."""
         match_num = MatchNum({**dict.fromkeys(self.match_num), **pods}, self.match_num.occupied)
         return msgspec.structs.replace(self, match_num=match_num.changed(pods))
 
     def placed(self, topology_value: str | None, pods: int = 1) -> Spread:
-        """Return the count after ``pods`` such pods were placed on nodes with a value; if negative, were removed.
+        """Return the count after this number of such pods is placed on nodes with a value, or removed if negative.
 
-        None: these nodes lack the topology key. The system's default constraints count them as a domain.
+        The value None stands for nodes without the topology key, a domain of the system's default constraints only.
         """
         if topology_value is None and self.constraint.lenient:
             topology_value = NO_VALUE
@@ -131,21 +132,21 @@ class Spread(msgspec.Struct, frozen=True):
         return self.changed({topology_value: pods * self.self_match_num})
 
     def skew_of(self, topology_value: str) -> int:
-        """Return how many pods a domain holds above the global minimum."""
+        """Return the skew of a domain: its count above the global minimum."""
         return self.match_num.get(topology_value, 0) - self.min_match_num
 
     def skew_with_one_more(self, topology_value: str) -> int:
-        """Return what the Filter compares with maxSkew: matchNum + selfMatchNum - minMatchNum."""
+        """Return the number that the Filter compares with maxSkew: matchNum + selfMatchNum - minMatchNum."""
         return self.skew_of(topology_value) + self.self_match_num
 
     def allows(self, topology_value: str | None) -> bool:
-        """Tell whether one more such pod may go to nodes with a value; None: they lack the topology key."""
+        """Tell whether one more such pod may go to nodes with a value, or without the topology key (None)."""
         if not self.constraint.hard:
             return True
         return topology_value is not None and self.skew_with_one_more(topology_value) <= self.constraint.max_skew
 
     def frees(self, before: Spread) -> bool:
-        """Tell whether a domain is allowed that was blocked ``before``."""
+        """Tell whether some domain is allowed that was not allowed ``before``."""
         return any(self.allows(value) and not before.allows(value) for value in self.match_num)
 
     @property
@@ -154,18 +155,13 @@ class Spread(msgspec.Struct, frozen=True):
         return not self.constraint.hard or self.skew + self.self_match_num <= self.constraint.max_skew
 
 
-def count_pods(
-    constraint: Constraint,
-    domains: Domains,
-    matching: Mapping[str, int],
-    labels: Labels,
-) -> Spread:
+def count_pods(constraint: Constraint, domains: Domains, matching: Mapping[str, int], labels: Labels) -> Spread:
     """Count matching pods per eligible domain.
 
     Args:
         constraint: The constraint to count for.
         domains: Its eligible domains.
-        matching: Maps a node's name to its number of pods that match the constraint's selector.
+        matching: Maps the names of nodes to their numbers of matching pods.
         labels: The incoming pod's own labels, for selfMatchNum.
     """
     return Spread(
@@ -177,13 +173,13 @@ def count_pods(
 
 
 def pods_per_domain(domains: Domains, matching: Mapping[str, int]) -> MatchNum:
-    """Count matching pods per eligible domain; ``matching`` maps a node's name to its number of them."""
-    occupied: dict[str, int] = {}
+    """Count matching pods per eligible domain; ``matching`` maps the names of nodes to their numbers of them."""
+    occupied: Counter[str] = Counter()
     value_of = domains.value_of
     if len(value_of) < len(matching):
         matching = {node: matching[node] for node in value_of if node in matching}
     for node, number in matching.items():
         value = value_of.get(node)
         if value is not None:
-            occupied[value] = occupied.get(value, 0) + number
+            occupied[value] += number
     return MatchNum(domains.nodes, occupied)
