@@ -94,7 +94,7 @@ class FilterRun(msgspec.Struct):
         if chunk.fault is not None:
             self._fail(chunk.fault)
             return
-        members = list(rawobjects.members(chunk.record)) if chunk.record else []
+        members = list(rawobjects.members(chunk.record, takes_pages=True)) if chunk.record else []
         if members and not file.named and not members[0].is_kubernetes:
             self.passed_over += 1
             return

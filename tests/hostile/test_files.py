@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from threading import Thread
@@ -62,6 +63,15 @@ def test_a_directory_without_manifests_is_refused(tmp_path: Path) -> None:
         2,
         f"error: error reading [{tmp_path}]: recognized file extensions are [.json .yaml .yml]\n",
     )
+
+
+@pytest.mark.parametrize("levels", [0, 1, 2])
+def test_a_saved_page_of_a_list_is_refused_at_any_level(levels: int) -> None:
+    text = json.dumps({"apiVersion": "v1", "kind": "PodList", "metadata": {"continue": "abc"}, "items": []})
+    for _ in range(levels):
+        text = f'{{"apiVersion": "v1", "kind": "List", "items": [\n{text}]}}'
+    field = "items[0]." * levels + "metadata.continue"
+    assert refusal(text).startswith(f"error: STDIN:{levels + 1}: PodList: {field}: the list is not complete: ")
 
 
 @pytest.mark.parametrize("command", ["check", "merge"])

@@ -277,6 +277,37 @@ def test_read_takes_no_page_for_a_list(text: str, line: int) -> None:
     assert [str(error) for error in reading.errors] == [expected]
 
 
+NESTED_PAGE = (
+    '{"apiVersion": "v1", "kind": "List", "items": [\n' + PAGE % (f"{TOKEN}, ", "") + ", " + PAGE % ("", "") + "]}"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        pytest.param(NESTED_PAGE, "STDIN:3: PodList: items[0]", id="JSON"),
+        pytest.param(
+            "kind: List\napiVersion: v1\nitems:\n- kind: PodList\n  apiVersion: v1\n"
+            "  metadata:\n    continue: abc\n  items:\n  - spec: {}\n  - spec: {}\n",
+            "STDIN:7: PodList: items[0]",
+            id="YAML",
+        ),
+        pytest.param(
+            '{"apiVersion": "v1", "kind": "List", "items": [' + NESTED_PAGE + "]}",
+            "STDIN:3: PodList: items[0].items[0]",
+            id="a list in a list in a list",
+        ),
+    ],
+)
+def test_read_refuses_a_page_in_another_list(text: str, place: str) -> None:
+    objects, reading = read_text(text)
+    assert len(objects) == 2
+    problem = "a continue token says that pages follow; save all of it, as kubectl get -o json does"
+    expected = f"{place}.metadata.continue: the list is not complete: {problem}"
+    assert [str(error) for error in reading.errors] == [expected]
+    assert reading.skipped == {"malformed": 1}
+
+
 @pytest.mark.parametrize("metadata", ['{"continue": ""}', '{"continue": 1}', "null", '"a"', "[]"])
 def test_read_takes_lists_whose_metadata_name_no_page(metadata: str) -> None:
     objects, reading = read_text(PAGE % (f'"metadata": {metadata}, ', ""))

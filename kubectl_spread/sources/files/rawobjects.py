@@ -1,9 +1,8 @@
-"""The objects in a document, before they are decoded: those of a list, or the only one, or why there is none."""
+"""The objects in a document before they are decoded, and the faults of documents that have none."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Final
 
 import msgspec
@@ -20,9 +19,9 @@ from kubectl_spread.sources.files import kinds
 from kubectl_spread.sources.files.kinds import Object
 
 FAULTS: Final = (MalformedFieldError, msgspec.DecodeError, UnicodeDecodeError)
-"""What is raised for JSON that is not what it should be."""
+"""The exceptions for JSON that is malformed, or has a field of another type than declared."""
 NOTED: Final = 1 << 10
-"""Bytes that an error, or an item that waits for the kind of its list, takes besides its text."""
+"""Bytes of memory for an error, or for an item that waits for the kind of its list, without its text."""
 _LONGEST_PATH: Final = 32
 """How many steps may lead to a list; each list around it is two."""
 _INCOMPLETE: Final = (
@@ -34,11 +33,11 @@ class RawObject(msgspec.Struct, frozen=True):
     """One object of a file, before it is decoded.
 
     Attributes:
-        record: Its JSON and where it is.
-        kind: Its kind; "" where ``fault`` says why that is not known.
-        type: The type it is decoded to; None for a kind that is not read.
-        fault: Why it is not an object at all.
-        is_kubernetes: Whether it is meant as an object of Kubernetes.
+        record: Its JSON and its place in the file.
+        kind: Its kind; "" where ``fault`` is the reason why the kind is unknown.
+        type: The type that it is decoded to; None for a kind that is not read.
+        fault: The reason why it is not an object.
+        is_kubernetes: Whether it is meant as a Kubernetes object.
     """
 
     record: Record
@@ -49,29 +48,29 @@ class RawObject(msgspec.Struct, frozen=True):
 
 
 def contents(document: Document) -> Iterator[RawObject | SourceError]:
-    """Yield the objects of a document: those of a list, or the only one, or the fault of the document."""
+    """Yield the objects of a document: the members of a list, or the only object, or the fault of the document."""
     match document:
         case SourceError():
             yield document
         case Listing():
             yield from _listed(document)
         case _:
-            header = _header(document)
-            yield from _of(document, header, NOTHING)
-            yield from _missing_pages(document, header)
+            yield from members(document)
 
 
-def _missing_pages(record: Record, header: Header | RawObject) -> Iterator[RawObject]:
-    """Yield the fault of a list that is only one page of it, as of ``kubectl get --raw`` with a limit."""
-    if isinstance(header, RawObject) or not header.kind.endswith(LIST):
-        return
-    with suppress(*FAULTS):
-        if (msgspec.json.decode(header.metadata, type=ListMeta | None) or ListMeta()).continue_:
-            yield RawObject(record, header.kind, fault=MalformedFieldError(("metadata", "continue"), _INCOMPLETE))
+def members(record: Record, default: Header = NOTHING, *, takes_pages: bool = False) -> Iterator[RawObject]:
+    """Yield the object of a record, or the members of a list, also of lists inside it.
+
+    Args:
+        record: The record.
+        default: The header that its object may leave out.
+        takes_pages: Whether a list may be one page of a longer list, as of ``kubectl get --raw`` with a limit.
+    """
+    yield from _members(record, _header(record), default, takes_pages=takes_pages)
 
 
 def _listed(listing: Listing) -> Iterator[RawObject | SourceError]:
-    """Yield the members of a list while it is read; items without a kind wait until that of the list is read."""
+    """Yield the members of a list while it is read; items without a kind wait until the kind of the list is read."""
     waiting: list[tuple[Record, Header | RawObject]] = []
     is_kubernetes = False
     claim = memory.RUN.claim("a list whose kind follows its items")
@@ -82,28 +81,18 @@ def _listed(listing: Listing) -> Iterator[RawObject | SourceError]:
         header = _header(item)
         if listing.complete or (isinstance(header, Header) and header.kind and header.api_version):
             is_kubernetes = True
-            yield from _of(item, header, listing.of_item)
+            yield from _members(item, header, listing.of_item)
         else:
             claim.grow(len(memoryview(item.raw)) + NOTED)
             waiting.append((item, header))
     record = JsonRecord(msgspec.json.encode({**listing.fields, ITEMS: []}), Place(listing.line, 1))
     is_kubernetes = is_kubernetes or kinds.is_meant_as_object(record.raw)
     for item, header in waiting if is_kubernetes else ():
-        yield from _of(item, header, listing.of_item)
-    yield from _no_list(record, is_kubernetes=is_kubernetes)
-    yield from _missing_pages(record, _header(record))
-
-
-def _no_list(record: Record, *, is_kubernetes: bool) -> Iterator[RawObject]:
-    """Yield the fault of a document with items that is not a list; ``record`` is the document without its items."""
+        yield from _members(item, header, listing.of_item)
+    # Without its items a list has no members, so only faults are left.
     for member in members(record):
         fault = member.fault or MalformedFieldError(("kind",), "is not a list, but has items")
         yield msgspec.structs.replace(member, fault=fault, is_kubernetes=is_kubernetes)
-
-
-def members(record: Record, default: Header = NOTHING) -> Iterator[RawObject]:
-    """Yield the object of a record, or those of a list, whose items may leave out the header ``default``."""
-    yield from _of(record, _header(record), default)
 
 
 def _header(record: Record) -> Header | RawObject:
@@ -115,12 +104,14 @@ def _header(record: Record) -> Header | RawObject:
 
 
 def _faulty(record: Record, fault: Exception) -> RawObject:
-    """Return a record that is not an object; an item of a list is always meant as one."""
+    """Return a record that is not an object; an item of a list is always meant as an object."""
     is_kubernetes = bool(record.path) or kinds.is_meant_as_object(record.raw)
     return RawObject(record, fault=fault, is_kubernetes=is_kubernetes)
 
 
-def _of(record: Record, header: Header | RawObject, default: Header) -> Iterator[RawObject]:
+def _members(
+    record: Record, header: Header | RawObject, default: Header, *, takes_pages: bool = False
+) -> Iterator[RawObject]:
     if isinstance(header, RawObject):
         yield header
         return
@@ -136,16 +127,25 @@ def _of(record: Record, header: Header | RawObject, default: Header) -> Iterator
         return
     if items is None:
         yield RawObject(record, kind, type_)
-        return
-    for element in record.elements(items):
-        yield from members(element, of_item(api_version, kind))
+    for element in record.elements(items or ()):
+        yield from members(element, of_item(api_version, kind), takes_pages=takes_pages)
+    if kind.endswith(LIST) and not takes_pages and _is_page(header):
+        yield RawObject(record, kind, fault=MalformedFieldError(("metadata", "continue"), _INCOMPLETE))
+
+
+def _is_page(header: Header) -> bool:
+    try:
+        metadata = msgspec.json.decode(header.metadata, type=ListMeta | None)
+    except FAULTS:
+        return False
+    return metadata is not None and bool(metadata.continue_)
 
 
 def _identity(header: Header, default: Header) -> tuple[str, str]:
     """Return the apiVersion and kind of an object.
 
     Raises:
-        MalformedFieldError: There is none.
+        MalformedFieldError: One of them is missing.
     """
     kind = header.kind or default.kind
     api_version = header.api_version or default.api_version
@@ -159,7 +159,7 @@ def _items(header: Header, kind: str) -> list[msgspec.Raw] | None:
     """Return the items of a list; None: it is not a list.
 
     Raises:
-        MalformedFieldError: It is a List, but its items are not.
+        MalformedFieldError: It is a List whose items are not an array.
     """
     if not kind.endswith(LIST):
         return None
@@ -167,7 +167,7 @@ def _items(header: Header, kind: str) -> list[msgspec.Raw] | None:
     if is_array:
         return msgspec.json.decode(header.items, type=list[msgspec.Raw])
     if kind != LIST:
-        # A kind of its own that happens to be called so.
+        # A custom resource whose kind happens to end in List.
         return None
     if bytes(header.items) == b"null":
         return []
