@@ -105,7 +105,7 @@ class FilterRun(msgspec.Struct):
             return
         if self.form or (members and all(changes.get(member.record.path) is GONE for member in members)):
             return
-        text = chunk.edited(changes) if changes else chunk.own_text
+        text = chunk.edited(changes) if changes else chunk.text
         if text is None:
             where = Position(source, members[0].record.line)
             self.console.note(f"{where}: rewritten as JSON, as this YAML cannot be edited in place")

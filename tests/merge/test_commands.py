@@ -132,6 +132,16 @@ def test_a_fault_ends_one_document_and_not_the_file() -> None:
         assert result.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("indented", ["  ", "\t"])
+def test_fields_behind_the_end_of_a_document_are_a_fault(indented: str) -> None:
+    """The first key is indented, so the mapping ends below it; the other fields were ignored."""
+    result = run("merge", f"--- {{apiVersion: v1}}\n{indented}kind: Pod\n---\n{OTHER}")
+    assert (result.exit_code, result.stdout) == (2, f"---\n{OTHER}")
+    assert result.stderr.startswith("error: STDIN:2: ")
+    assert result.stderr.count("\n") == 1
+    assert run("merge", f"  {GOOD}").stdout == ""
+
+
 def test_nothing_comes_of_nothing() -> None:
     for command in ("merge", "unmerge"):
         for text in ("", "\n"):

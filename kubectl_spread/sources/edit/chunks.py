@@ -1,14 +1,14 @@
-"""Chunks: the documents of a file with the text around them, to be passed on byte by byte or with edits.
+"""Chunks: the documents of a file with the text around them, to be written again as they are or with edits.
 
-This module is the interface of the editor; the others of this package are its parts.
+This module is the interface of the editor; the other modules of this package are its parts.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Generator, Iterator, Mapping
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -24,14 +24,12 @@ from kubectl_spread.sources.edit.edits import GONE, Editor, splice, without_gone
 if TYPE_CHECKING:
     from ruamel.yaml.nodes import Node
 
-    from kubectl_spread.sources.decode.yaml_documents import Document
-
 _MARKER: Final = re.compile(r"(?:(?<=[\r\n])|(?<!.))(?:(?P<begins>---)|\.\.\.)(?=\s|\Z)", re.DOTALL)
 _BLANKS: Final = re.compile(rb"[ \t\r\n]*")
 _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
-_ALL_BUT_LINES: Final = re.compile(r"[^\r\n]")
-# Possessive, as all patterns for comments are: a comment that ends in a space could else be read in two ways, and
-# thirty such lines in as many as there are seconds in a life.
+_LINE_END: Final = re.compile(r"\r\n|\r|\n")
+# Patterns for comments are possessive. A comment that ends in a space could match in two ways without that, and each
+# such line would double the time.
 _BLANK: Final = re.compile(r"(?:\s|#[^\r\n]*+|---(?=\s|\Z)|\.\.\.(?=\s|\Z))*+")
 _BEGINS: Final = re.compile(r"(?:\s|#[^\r\n]*+)*+(?P<marker>---(?=\s|\Z)|%)?")
 _ENCODING: Final = ("utf-8", "surrogateescape")
@@ -41,20 +39,18 @@ __all__ = ["GONE", "Chunk", "Stream", "encoded", "read"]
 
 
 class Chunk(msgspec.Struct, frozen=True, dict=True):
-    """A document and the text around it, up to the next one.
+    """A document and the text around it, up to the next document.
 
     Attributes:
-        text: The text in which ``start`` and ``end`` count.
-        start: Where the chunk begins.
-        end: Where it ends.
-        record: Its document; None: there is none.
+        text: The text.
+        place: The name of the file, and the number of the chunk in it.
+        record: Its document; None where there is none.
         root: The node of a YAML document.
-        fault: Why it cannot be read.
+        fault: The reason why it cannot be read.
     """
 
     text: str
-    start: int
-    end: int
+    place: tuple[str, int]
     record: Record | None = None
     root: Node | None = None
     fault: SourceError | None = None
@@ -64,17 +60,12 @@ class Chunk(msgspec.Struct, frozen=True, dict=True):
         """Whether there is no document in it."""
         return self.record is None and self.fault is None
 
-    @property
-    def own_text(self) -> str:
-        """The text of this chunk alone."""
-        return self.text[self.start : self.end]
-
     @cached_property
     def value(self) -> Any:
         """The value of the document.
 
         Raises:
-            SourceError: It is JSON that cannot be read after all, or it is nested too deeply.
+            SourceError: It is JSON with a number or text that cannot be decoded, or it is nested too deeply.
         """
         try:
             value = None if self.record is None else msgspec.json.decode(self.record.raw)
@@ -92,32 +83,33 @@ class Chunk(msgspec.Struct, frozen=True, dict=True):
         return value
 
     def edited(self, changes: Mapping[Path, object]) -> str | None:
-        """Return the text with the values at some paths replaced, or taken out where they are GONE.
+        """Return the text with the values at some paths replaced, or removed where they are GONE.
 
         Returns:
-            The text; None: this text cannot be edited in place.
+            The text; None where it cannot be edited in place.
         """
-        target = self.value
-        for path, value in changes.items():
-            target = _replaced(target, path, value)
-        editor = Editor(self.text, json=self.root is None)
+        target = self._with(changes)
         if self.root is None:
-            part = outline.of_json(self.text, self.start, self.value, target)
+            part = outline.of_json(self.text, self.value, target)
         else:
             part = outline.of_yaml(self.root, self.text)
+        editor = Editor(self.text, json=self.root is None)
         editor.sync(part, self.value, target)
-        text = splice(self.text, editor.edits, self.start, self.end)
-        return text if text is not None and self._says(text, without_gone(target)) else None
+        text = splice(self.text, editor.edits)
+        return text if text is not None and self._has_value(text, without_gone(target)) else None
 
     def rewritten(self, changes: Mapping[Path, object]) -> str:
         """Return the document with the same changes, rewritten as JSON, which is YAML too."""
+        body = msgspec.json.format(msgspec.json.encode(without_gone(self._with(changes))), indent=2).decode()
+        return f"{body}\n" if self.root is None else f"---\n{body}\n"
+
+    def _with(self, changes: Mapping[Path, object]) -> Any:
         target = self.value
         for path, value in changes.items():
             target = _replaced(target, path, value)
-        body = msgspec.json.format(msgspec.json.encode(without_gone(target)), indent=2).decode()
-        return f"{body}\n" if self.root is None else f"---\n{body}\n"
+        return target
 
-    def _says(self, text: str, value: object) -> bool:
+    def _has_value(self, text: str, value: object) -> bool:
         if self.root is None:
             return bool(msgspec.json.decode(text) == value)
         from kubectl_spread.sources.decode import yaml_documents  # noqa: PLC0415 - JSON does not wait for it
@@ -130,12 +122,12 @@ class Chunk(msgspec.Struct, frozen=True, dict=True):
 
 
 def read(body: bytes, source: str) -> Iterator[Chunk]:
-    """Yield the chunks of a file, which together are its text; of one that cannot be read ``fault`` says why."""
-    text = body.decode(*_ENCODING)
+    """Yield the chunks of a file, which together are its text."""
     window = Window([body], source)
-    start = (yield from _json(text, body, window, source)) if json_documents.begins(window) else 0
-    if start < len(text):
-        yield from _yaml(text, start, source)
+    number, end = (yield from _json(body, window, source)) if json_documents.begins(window) else (0, 0)
+    if end < len(body):
+        line = len(_LINE_END.findall(body[:end].decode(*_ENCODING))) + 1
+        yield from _yaml(body[end:].decode(*_ENCODING), (source, number), line)
 
 
 def encoded(text: str) -> bytes:
@@ -144,28 +136,29 @@ def encoded(text: str) -> bytes:
 
 
 class Stream:
-    """Chunks put one behind the other so that each stays a document of its own."""
+    """Joins chunks so that each remains a document of its own."""
 
     def __init__(self) -> None:
         """Start with nothing written."""
-        self._last: Chunk | None = None
+        self._last: tuple[str, int] | None = None
         self._last_text = ""
         self._yaml = False
 
     def add(self, chunk: Chunk, text: str) -> str:
         """Return the output for a chunk whose text, with its edits, is ``text``."""
-        last, before = self._last, self._last_text
+        before = self._last_text
         is_yaml = chunk.record is None or chunk.root is not None
-        self._last, self._last_text = chunk, text
-        apart = self._apart(last, chunk, text, is_yaml=is_yaml)
+        separator = self._separator(chunk, text, is_yaml=is_yaml)
+        self._last, self._last_text = chunk.place, text
         self._yaml = self._yaml or (is_yaml and bool(text.strip()))
-        glue = "\n" if apart is not None and before and not before.endswith(("\n", "\r")) else ""
-        return f"{glue}{apart or ''}{text}"
+        glue = "\n" if separator is not None and before and not before.endswith(("\n", "\r")) else ""
+        return f"{glue}{separator or ''}{text}"
 
-    def _apart(self, last: Chunk | None, chunk: Chunk, text: str, *, is_yaml: bool) -> str | None:
-        """Return the separator before a chunk; None: it follows the last one as in its file."""
-        follows = last is not None and last.text is chunk.text and last.end == chunk.start
-        if last is None or (follows and (is_yaml or not self._yaml)):
+    def _separator(self, chunk: Chunk, text: str, *, is_yaml: bool) -> str | None:
+        """Return the separator before a chunk; None where it follows the last one as in its file."""
+        source, number = chunk.place
+        follows = self._last == (source, number - 1)
+        if self._last is None or (follows and (is_yaml or not self._yaml)):
             return None
         if not is_yaml and not self._yaml:
             return ""
@@ -176,80 +169,49 @@ class Stream:
         return "...\n" if marker == "%" else "---\n"
 
 
-def _json(text: str, body: bytes, window: Window, source: str) -> Generator[Chunk, None, int]:
-    """Yield the JSON documents with which a file begins, and return where YAML follows them."""
-    end = end_byte = 0
+def _json(body: bytes, window: Window, source: str) -> Generator[Chunk, None, tuple[int, int]]:
+    """Yield the JSON documents with which a file begins; return their number, and the byte where YAML follows them."""
+    number = end = 0
     try:
         for record in json_documents.records(window, source):
             blanks = _BLANKS.match(body, record.offset + len(memoryview(record.raw)))
-            behind = blanks.end() if blanks else len(body)
-            start, end = end, end + len(body[end_byte:behind].decode(*_ENCODING))
-            end_byte = behind
-            yield Chunk(text, start, end, record)
+            start, end = end, blanks.end() if blanks else len(body)
+            yield Chunk(body[start:end].decode(*_ENCODING), (source, number), record)
+            number += 1
     except SourceError as error:
-        yield Chunk(text, end, len(text), fault=error)
-        return len(text)
-    if window.position < len(window.body):
-        return end
-    if end < len(text):
-        yield Chunk(text, end, len(text))
-    return len(text)
+        yield Chunk(body[end:].decode(*_ENCODING), (source, number), fault=error)
+        return number, len(body)
+    return number, end
 
 
-def _yaml(text: str, start: int, source: str) -> Iterator[Chunk]:
-    """Yield the YAML documents from ``start`` on; a fault ends one document, not the file."""
+def _yaml(text: str, place: tuple[str, int], line: int) -> Iterator[Chunk]:
+    """Yield YAML documents, the first of them at ``place``; a fault ends one document, not the file."""
+    source, first = place
+    starts = _starts(text)
+    for number, (start, end) in enumerate(pairwise((*starts, len(text))), first):
+        chunk = Chunk(text[start:end], (source, number))
+        yield chunk if _BLANK.fullmatch(chunk.text) else _with_document(chunk, line)
+        line += len(_LINE_END.findall(chunk.text))
+
+
+def _with_document(chunk: Chunk, line: int) -> Chunk:
+    """Return a chunk with its YAML document or its fault; ``line`` is the line of the file where the chunk begins."""
     from kubectl_spread.sources.decode import yaml_documents  # noqa: PLC0415 - JSON does not wait for it
 
-    starts = _starts(text, start)
-    pieces = [Chunk(text, *ends) for ends in zip(starts, (*starts[1:], len(text)), strict=True)]
-    done = 0
-    while done < len(pieces):
-        try:
-            for document in yaml_documents.documents(_hidden(text, pieces[done].start, len(text)), source):
-                index = bisect_right(starts, document.root.start_mark.index) - 1
-                yield from pieces[done:index]
-                done = index + 1
-                yield _document(pieces[index], document)
-        except SourceError:
-            # Whatever is wrong with the file, the next document may be right.
-            index = next((index for index in range(done, len(pieces)) if not _is_blank(pieces[index])), len(pieces))
-            yield from pieces[done:index]
-            done = index + 1
-            yield from (_alone(piece, source) for piece in pieces[index:done])
-        else:
-            yield from pieces[done:]
-            return
-
-
-def _alone(piece: Chunk, source: str) -> Chunk:
-    """Read one piece as if it were all that the file holds."""
-    from kubectl_spread.sources.decode import yaml_documents  # noqa: PLC0415 - likewise
-
     try:
-        documents = list(yaml_documents.documents(_hidden(piece.text, piece.start, piece.end), source))
+        documents = list(yaml_documents.documents(encoded(chunk.text), chunk.place[0], line))
+        if not documents:
+            return chunk
+        (document,) = documents
+        return msgspec.structs.replace(chunk, record=yaml_documents.record(document), root=document.root)
     except SourceError as error:
-        return msgspec.structs.replace(piece, fault=error)
-    return _document(piece, documents[0]) if documents else piece
+        return msgspec.structs.replace(chunk, fault=error)
 
 
-def _hidden(text: str, start: int, end: int) -> bytes:
-    """Return a file of which only a part is left, in its place."""
-    return (_ALL_BUT_LINES.sub(" ", text[:start]) + text[start:end]).encode(*_ENCODING)
-
-
-def _document(piece: Chunk, document: Document) -> Chunk:
-    from kubectl_spread.sources.decode import yaml_documents  # noqa: PLC0415 - likewise
-
-    try:
-        return msgspec.structs.replace(piece, record=yaml_documents.record(document), root=document.root)
-    except SourceError as error:
-        return msgspec.structs.replace(piece, fault=error)
-
-
-def _starts(text: str, start: int) -> list[int]:
+def _starts(text: str) -> list[int]:
     """Return where the pieces of a YAML file begin: at a marker, at its directives, or behind an end marker."""
-    starts = [start]
-    for marker in _MARKER.finditer(text, start):
+    starts = [0]
+    for marker in _MARKER.finditer(text):
         here = marker.start()
         if not marker["begins"]:
             rest = _LINE.match(text, marker.end())
@@ -262,13 +224,9 @@ def _starts(text: str, start: int) -> list[int]:
 
 
 def _has_directives(text: str) -> bool:
-    """Tell whether a text is nothing but the directives of the document that follows."""
+    """Tell whether a text has only the directives of the document that follows."""
     lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     return bool(lines) and all(line.startswith("%") for line in lines)
-
-
-def _is_blank(piece: Chunk) -> bool:
-    return _BLANK.fullmatch(piece.own_text) is not None
 
 
 def _replaced(value: Any, path: Path, new: object) -> Any:

@@ -28,16 +28,16 @@ class Edit(NamedTuple):
     text: str
 
 
-def splice(text: str, edits: Iterable[Edit], start: int, end: int) -> str | None:
-    """Return ``text`` from ``start`` to ``end`` with edits applied; None: they contradict each other."""
+def splice(text: str, edits: Iterable[Edit]) -> str | None:
+    """Return ``text`` with edits applied; None where two of them overlap."""
     pieces = []
-    position = start
+    position = 0
     for edit in sorted(edits, key=lambda edit: edit.start):
         if edit.start < position:
             return None
         pieces += [text[position : edit.start], edit.text]
         position = edit.end
-    return "".join([*pieces, text[position:end]])
+    return "".join([*pieces, text[position:]])
 
 
 class _Style(msgspec.Struct, frozen=True):

@@ -79,7 +79,7 @@ class Entry(msgspec.Struct, eq=False):
 
 
 def of_yaml(root: Node, text: str) -> OutlineNode:
-    """Return the outline of the document whose node is ``root``; ``text`` is that of the whole file."""
+    """Return the outline of the document in ``text`` whose node is ``root``."""
     return _Yaml(text).part(root, 0)
 
 
@@ -151,14 +151,14 @@ class _Yaml:
         return match.end() if match else start
 
 
-def of_json(text: str, start: int, old: object, new: object) -> OutlineNode:
-    """Return the outline of the JSON document that begins at ``start``, of what ``new`` changes in ``old``."""
-    return _Json(text, start).part(old, new)
+def of_json(text: str, old: object, new: object) -> OutlineNode:
+    """Return the outline of a JSON document as far as ``new`` changes its value ``old``."""
+    return _Json(text).part(old, new)
 
 
 class _Json:
-    def __init__(self, text: str, start: int) -> None:
-        self._tokens = _TOKEN.finditer(text, start)
+    def __init__(self, text: str) -> None:
+        self._tokens = _TOKEN.finditer(text)
         self._token = next(self._tokens)
 
     def part(self, old: object, new: object) -> OutlineNode:
