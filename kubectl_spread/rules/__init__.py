@@ -6,10 +6,9 @@ from typing import Final
 
 from kubectl_spread.rules.constraints.grouping import COUNTS_OLD_REVISIONS, OWN_GROUP
 from kubectl_spread.rules.constraints.mismatch import SELF_MISMATCH
+from kubectl_spread.rules.constraints.no_effect import EMPTY_SELECTOR, NULL_SELECTOR, REPEATED_KEY
 from kubectl_spread.rules.constraints.parsing import UNPARSEABLE_SELECTOR
-from kubectl_spread.rules.constraints.recreation import REFUSED_AGAIN
-from kubectl_spread.rules.constraints.unknown import UNKNOWN_FIELD
-from kubectl_spread.rules.constraints.validity import EMPTY_SELECTOR, NULL_SELECTOR, PODS_REFUSED, REFUSED, REPEATED_KEY
+from kubectl_spread.rules.constraints.refusals import PODS_REFUSED, REFUSED, REFUSED_AGAIN, UNKNOWN_FIELD
 from kubectl_spread.rules.constraints.workload import (
     DAEMON_SET_SPREAD,
     DEPRECATED_TOPOLOGY_KEY,
@@ -27,8 +26,9 @@ from kubectl_spread.rules.selectors.absent import ABSENT_KEY
 from kubectl_spread.rules.selectors.keys import AUTHORED_KEY, BINDING_KEY
 from kubectl_spread.rules.selectors.relabelled import REMOVED_LABEL, STALE_LABEL
 from kubectl_spread.rules.selectors.verdicts import DUPLICATE, LATE_LABEL, MERGE_OFF, PRE_UPGRADE, UNMERGED
+from kubectl_spread.rules.servers.recount import COUNTED_DIFFERENTLY
 from kubectl_spread.rules.servers.running import MIXED_SERVERS, NAMESPACE_SELECTOR_TWICE, UNEDITABLE
-from kubectl_spread.rules.servers.upgrade import COUNTED_DIFFERENTLY, SCHEDULER_SKIP, STARTS_WORKING, STOPS_WORKING
+from kubectl_spread.rules.servers.upgrade import SCHEDULER_SKIP, STARTS_WORKING, STOPS_WORKING
 
 RULES: Final[tuple[Rule, ...]] = (
     STALE_LABEL,

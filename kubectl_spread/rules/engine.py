@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -18,19 +18,11 @@ from kubectl_spread.report import model, projections
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.inputs import rule_inputs
 from kubectl_spread.rules.model import Evidence, Rule
+from kubectl_spread.rules.replacement import how_to_replace
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
-_RESTARTABLE: Final[Mapping[str, str]] = {
-    "Deployment": "deploy",
-    "StatefulSet": "sts",
-    "DaemonSet": "ds",
-}
-
-
-_FEW: Final = 3
-"""The most pods that a command names to replace only them."""
 _UNREAD: Final = ("conflicting", "malformed", "unreadable")
-"""Reasons why objects that may have findings were skipped."""
+"""Reasons for skipping objects that may have findings."""
 
 
 class Selection(msgspec.Struct, frozen=True):
@@ -49,7 +41,7 @@ class Selection(msgspec.Struct, frozen=True):
 
 
 class FindingKey(NamedTuple):
-    """The code, object and path of a finding, by which a finding of two reports is the same."""
+    """The code, object and path by which a finding of one report is recognized in another."""
 
     code: str
     object: ObjectRef
@@ -62,7 +54,11 @@ def key_of(finding: model.Finding) -> FindingKey:
 
 
 class Baseline(msgspec.Struct, frozen=True):
-    """The findings of an earlier report: the severity of each, by its key; several may share one."""
+    """The findings of an earlier report.
+
+    Attributes:
+        findings: The severities of the findings by their key, which several findings may share.
+    """
 
     findings: Mapping[FindingKey, tuple[Severity, ...]]
 
@@ -70,29 +66,19 @@ class Baseline(msgspec.Struct, frozen=True):
         """Tell whether the earlier report has a finding, at its severity or a higher one."""
         return any(severity >= finding.severity for severity in self.findings.get(key_of(finding), ()))
 
-    def gone(self, occurring: Iterable[FindingKey], codes: Container[str], scope: Scope) -> int:
+    def gone(self, occurring: Container[FindingKey], codes: Container[str], scope: Scope) -> int:
         """Count the earlier findings that no longer occur, among those that could.
 
         Args:
-            occurring: The present findings, with silenced ones.
-            codes: The rules that ran on everything they need.
+            occurring: The keys of the present findings, with silenced ones.
+            codes: The codes of the rules that ran on everything they need.
             scope: The scope of the run; a finding in another namespace is not gone.
         """
-        now = frozenset(occurring)
         return sum(
             len(severities)
             for key, severities in self.findings.items()
-            if key not in now and key.code in codes and scope.covers(key.object.namespace)
+            if key not in occurring and key.code in codes and scope.covers(key.object.namespace)
         )
-
-
-class _Sifted(msgspec.Struct, frozen=True):
-    """The findings to report, the numbers of the others, and the keys of all findings."""
-
-    reported: list[model.Finding]
-    silenced: int
-    in_baseline: int
-    occurring: frozenset[FindingKey]
 
 
 def complete(
@@ -106,47 +92,33 @@ def complete(
 ) -> model.Report:
     """Return the report of an audit, with the findings of the selected rules that the baseline does not have."""
     rules = selection.selected(rules)
-    sifted = _sift(_findings(audit, rules, selection), selection.least, baseline)
+    findings = list(_findings(audit, rules, selection))
+    loud = [finding for finding, silenced in findings if not silenced]
+    new = [finding for finding in loud if baseline is None or not baseline.knows(finding)]
     gone = None
     if baseline is not None and _everything_is_evaluated(audit.snapshot.scope, skipped):
-        answered = {rule.code for rule in rules if cluster.nodes == "listed" or not rule.needs_nodes}
-        gone = baseline.gone(sifted.occurring, answered, audit.snapshot.scope)
+        complete_codes = {rule.code for rule in rules if cluster.nodes == "listed" or not rule.needs_nodes}
+        gone = baseline.gone({key_of(finding) for finding, _ in findings}, complete_codes, audit.snapshot.scope)
     rows = [projections.constraint_row(row) for row in audit.rows]
-    counts = Counter(finding.severity for finding in sifted.reported)
+    counts = Counter(finding.severity for finding in new)
     return model.Report(
         cluster=cluster,
         constraints=rows,
         groups=[projections.group(group) for group in audit.groups],
         pods=projections.pods(audit),
-        findings=sifted.reported,
+        findings=sorted(new, key=_finding_order),
         summary=model.Summary(
             pods=len(audit.pods),
             workloads=audit.workloads,
             templates=len(audit.templates) or UNSET,
             constraints=len(rows),
             findings=model.FindingCounts(**{severity.value: counts[severity] for severity in Severity}),
-            silenced=sifted.silenced,
-            known=UNSET if baseline is None else sifted.in_baseline,
+            silenced=len(findings) - len(loud),
+            known=UNSET if baseline is None else len(loud) - len(new),
             gone=model.unset_none(gone),
             skipped={reason: number for reason, number in sorted(skipped.items()) if number},
         ),
     )
-
-
-def _sift(findings: Iterable[tuple[model.Finding, bool]], least: Severity, baseline: Baseline | None) -> _Sifted:
-    """Separate findings to ignore and those below ``least``, then findings in the baseline, from those to report."""
-    occurring: set[FindingKey] = set()
-    loud: list[model.Finding] = []
-    silenced = 0
-    for finding, ignored in findings:
-        occurring.add(key_of(finding))
-        if ignored or finding.severity < least:
-            silenced += 1
-        else:
-            loud.append(finding)
-    new = [finding for finding in loud if baseline is None or not baseline.knows(finding)]
-    new.sort(key=_finding_order)
-    return _Sifted(new, silenced, len(loud) - len(new), frozenset(occurring))
 
 
 def _everything_is_evaluated(scope: Scope, skipped: Mapping[str, int]) -> bool:
@@ -154,29 +126,30 @@ def _everything_is_evaluated(scope: Scope, skipped: Mapping[str, int]) -> bool:
     return not (scope.labels or scope.fields or scope.targets or any(skipped.get(reason) for reason in _UNREAD))
 
 
-def _findings(audit: Audit, rules: tuple[Rule, ...], selection: Selection) -> Iterator[tuple[model.Finding, bool]]:
-    """Yield the findings of the rules, and whether to ignore them."""
+def _findings(audit: Audit, rules: Sequence[Rule], selection: Selection) -> Iterator[tuple[model.Finding, bool]]:
+    """Yield the findings of the rules, and whether each is silenced."""
     reported: set[tuple[object, ...]] = set()
-    rules_for: dict[frozenset[InputPart], tuple[Rule, ...]] = {}
-    for subject in rule_inputs(audit):
+    rules_for: dict[InputPart, list[Rule]] = {}
+    for rule_input in rule_inputs(audit):
         ignored: tuple[str, ...] | None = None
-        if (parts := subject.parts) not in rules_for:
-            rules_for[parts] = tuple(rule for rule in rules if rule.of & parts)
+        if (parts := rule_input.parts) not in rules_for:
+            rules_for[parts] = [rule for rule in rules if rule.of & parts]
         for rule in rules_for[parts]:
-            evidences = list(rule.check(subject))
-            if not evidences or _is_reported(rule, subject, reported):
+            evidences = list(rule.check(rule_input))
+            if not evidences or _is_reported(rule, rule_input, reported):
                 continue
-            ignored = (*selection.ignore, *_annotated(subject)) if ignored is None else ignored
+            ignored = (*selection.ignore, *_annotated(rule_input)) if ignored is None else ignored
             for evidence in evidences:
-                yield _finding(rule, subject, evidence), named(rule, ignored)
+                finding = _finding(rule, rule_input, evidence)
+                yield finding, named(rule, ignored) or finding.severity < selection.least
 
 
-def _is_reported(rule: Rule, subject: RuleInput, reported: set[tuple[object, ...]]) -> bool:
+def _is_reported(rule: Rule, rule_input: RuleInput, reported: set[tuple[object, ...]]) -> bool:
     """Tell whether a rule has reported the pods of this template already."""
-    place = (rule.code, subject.workload, subject.pod_path)
-    if subject.template is not None and place in reported:
+    key = (rule.code, rule_input.workload, rule_input.pod_path)
+    if rule_input.template is not None and key in reported:
         return True
-    reported.add(place)
+    reported.add(key)
     return False
 
 
@@ -185,27 +158,26 @@ def named(rule: Rule, words: Iterable[str]) -> bool:
     return any(rule.code.startswith(word.upper()) or rule.name == word.lower() for word in words)
 
 
-def _annotated(subject: RuleInput) -> tuple[str, ...]:
+def _annotated(rule_input: RuleInput) -> tuple[str, ...]:
     """Return the codes to ignore by annotations on the workload, or on all of its pods."""
-    if subject.template is not None:
-        above = subject.audit.snapshot.template_owners(subject.template)
-        annotations = (subject.template.ignored, *(owner.ignored for owner in above))
-        return tuple(code for annotation in annotations for code in codes(annotation))
-    pod_classes = [evaluation.pod_class for row in subject.rows for evaluation, _ in row.evaluations] or _named_classes(
-        subject
-    )
-    on_pods = [frozenset(codes(pod_class.ignored)) for pod_class in pod_classes]
-    owners = subject.audit.snapshot.ownership.chain(pod_classes[0].namespace, pod_classes[0].owner)
-    on_owners = (code for owner in owners for code in codes(owner.ignored))
-    return (*sorted(frozenset.intersection(*on_pods)), *on_owners)
+    snapshot = rule_input.audit.snapshot
+    if rule_input.template is not None:
+        owners = snapshot.template_owners(rule_input.template)
+        return (*codes(rule_input.template.ignored), *(code for owner in owners for code in codes(owner.ignored)))
+    pod_classes = [evaluation.pod_class for row in rule_input.rows for evaluation, _ in row.evaluations]
+    pod_classes = pod_classes or _classes_by_name(rule_input)
+    on_all_pods = frozenset.intersection(*(frozenset(codes(pod_class.ignored)) for pod_class in pod_classes))
+    chain = snapshot.ownership.chain(pod_classes[0].namespace, pod_classes[0].owner)
+    return (*sorted(on_all_pods), *(code for owner in chain for code in codes(owner.ignored)))
 
 
-def _named_classes(subject: RuleInput) -> list[PodClass]:
-    names = {name for _, pods in (*subject.refusals, *subject.unknown_fields) for name in pods}
+def _classes_by_name(rule_input: RuleInput) -> list[PodClass]:
+    """Return the classes of the pods that refusals and unknown fields name, where no row has them."""
+    pod_names = {name for _, pods in (*rule_input.refusals, *rule_input.unknown_fields) for name in pods}
     return [
         pod.pod_class
-        for pod in subject.audit.pods
-        if pod.pod_class.namespace == subject.namespace and pod.name in names
+        for pod in rule_input.audit.pods
+        if pod.namespace == rule_input.namespace and pod.name in pod_names
     ]
 
 
@@ -214,83 +186,52 @@ def codes(annotation: str) -> tuple[str, ...]:
     return tuple(code.strip() for code in annotation.split(",") if code.strip())
 
 
-def _finding(rule: Rule, subject: RuleInput, evidence: Evidence) -> model.Finding:
+def _finding(rule: Rule, rule_input: RuleInput, evidence: Evidence) -> model.Finding:
     values = {name: evidence.values[name] for name in sorted(evidence.values)}
     severity = rule.severity if evidence.severity is None else evidence.severity
+    replacement = how_to_replace(evidence.pods, rule_input)
+    fix = (evidence.fix or rule.fix).format_map({**values, "restart": replacement})
     return model.Finding(
         code=rule.code,
         name=rule.name,
         severity=severity,
-        namespace=subject.namespace,
-        object=projections.workload(subject.workload),
-        path=str(subject.path),
+        namespace=rule_input.namespace,
+        object=projections.workload(rule_input.workload),
+        path=str(rule_input.path),
         pods=list(evidence.pods),
         pod_count=len(evidence.pods),
         message=rule.message.format_map(values),
         values=values,
-        fix=(evidence.fix or rule.fix).format_map({**values, "restart": _replacement(subject, evidence)})
-        + _default_hint(subject),
-        source=_source(subject),
-        rows=_rows_of(subject, evidence) or UNSET,
+        fix=fix + _default_hint(rule_input),
+        source=_source(rule_input),
+        rows=_rows_of(rule_input, evidence) or UNSET,
     )
 
 
-def _rows_of(subject: RuleInput, evidence: Evidence) -> list[int]:
+def _rows_of(rule_input: RuleInput, evidence: Evidence) -> list[int]:
     """Return the indices of the rows in the report that have any of the pods, in order."""
-    if len(subject.indices) == 1:
-        return list(subject.indices)
-    pods = frozenset(evidence.pods)
-    indexed = zip(subject.indices, subject.rows, strict=False)
-    return sorted(index for index, row in indexed if not pods.isdisjoint(pod.name for pod in row.pods))
+    if len(rule_input.indices) == 1:
+        return list(rule_input.indices)
+    pod_names = frozenset(evidence.pods)
+    rows_of_report = zip(rule_input.indices, rule_input.rows, strict=False)
+    return sorted(index for index, row in rows_of_report if not pod_names.isdisjoint(pod.name for pod in row.pods))
 
 
-def _source(subject: RuleInput) -> model.Source | UnsetType:
-    """Return the position of the subject's manifest."""
-    if subject.manifest is None:
+def _source(rule_input: RuleInput) -> model.Source | UnsetType:
+    """Return the position of the manifest."""
+    if rule_input.manifest is None:
         return UNSET
-    position = subject.manifest.position
+    position = rule_input.manifest.position
     return model.Source(file=position.source, line=position.line or 1)
 
 
-def _default_hint(subject: RuleInput) -> str:
+def _default_hint(rule_input: RuleInput) -> str:
     """Return a further fix for a default constraint of the scheduler, which is in no pod template."""
-    default = any(row.term.default for row in subject.rows)
-    return (
-        "; this is the scheduler's default, which topologySpreadConstraints in the pod template replace"
-        if default
-        else ""
-    )
-
-
-def _replacement(subject: RuleInput, evidence: Evidence) -> str:
-    """Return how to replace the pods of a finding, and how many other pods that restarts."""
-    of_rows = (pod for row in subject.rows for pod in row.pods)
-    terminating = {
-        pod.name: pod.terminating for pod in (*of_rows, *(pod for group in subject.groups for pod in group.pods))
-    }
-    staying = [name for name in evidence.pods if not terminating.get(name)]
-    if evidence.pods and not staying:
-        return "wait until they are gone: they are terminating"
-    others = sum(not gone for gone in terminating.values()) - len(staying)
-    all_of_them = restart(subject.workload, len(staying) + others)
-    if subject.workload.kind == "Pod" or not (others and 0 < len(staying) <= _FEW):
-        return all_of_them
-    delete = f"kubectl delete pod -n {subject.namespace} {' '.join(staying)}"
-    whose = "its owner replaces it" if len(staying) == 1 else "their owner replaces them"
-    return f"{delete} ({whose}); or {all_of_them}" if subject.workload.kind in _RESTARTABLE else f"{delete} ({whose})"
-
-
-def restart(workload: ObjectRef, pods: int) -> str:
-    """Return the safe way to replace pods: by their workload, by eviction, or by hand for a bare pod."""
-    if workload.kind in _RESTARTABLE:
-        resource = f"{_RESTARTABLE[workload.kind]}/{workload.name}"
-        number = f" all {pods} pods of the workload" if pods > 1 else " the pod"
-        return f"restart{number}: kubectl rollout restart {resource} -n {workload.namespace}"
-    if workload.kind == "Pod":
-        return "save the manifest, run it through kubectl spread unmerge, delete the pod and create it again"
-    return "evict them; their owner replaces them and disruption budgets hold"
+    if not any(row.term.default for row in rule_input.rows):
+        return ""
+    return "; this is the scheduler's default, which topologySpreadConstraints in the pod template replace"
 
 
 def _finding_order(finding: model.Finding) -> tuple[object, ...]:
-    place = (finding.namespace, finding.object.kind, finding.object.name)
-    return (*place, FieldPath.parse(finding.path).order, finding.code, finding.pods, finding.message)
+    workload = (finding.namespace, finding.object.kind, finding.object.name)
+    return (*workload, FieldPath.parse(finding.path).order, finding.code, finding.pods, finding.message)

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
+from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.report.severity import Severity
-from kubectl_spread.rules.rule_input import InputPart, RuleInput, TermVariant
+from kubectl_spread.rules.rule_input import InputPart, RuleInput
+from kubectl_spread.rules.variants import TermVariant
 
+KUBERNETES: Final = "https://github.com/kubernetes/kubernetes/blob/v1.37.1"
+FILTERING: Final = f"{KUBERNETES}/pkg/scheduler/framework/plugins/podtopologyspread/filtering.go"
+VALIDATION: Final = f"{KUBERNETES}/pkg/apis/core/validation/validation.go"
 Values: TypeAlias = dict[str, str | int]
+"""The values of a message, by the names in its template."""
 
 
 class Evidence(msgspec.Struct, frozen=True):
-    """The result of a check: pods, values for the message, and severity and fix where they are not the rule's own."""
+    """The names of pods and the values for the message; ``severity`` and ``fix`` are None if they are the rule's."""
 
     pods: tuple[str, ...]
     values: Mapping[str, str | int] = msgspec.field(default_factory=dict)
@@ -28,9 +34,11 @@ Check: TypeAlias = Callable[[RuleInput], Iterator[Evidence]]
 class Rule(msgspec.Struct, frozen=True):
     """A rule, with all texts that output, catalogue and documentation print about it.
 
-    ``message`` and ``fix`` are templates of the evidence's values; ``fix`` may also use ``restart``, the safe way to
-    replace the pods of the workload. ``needs_nodes`` tells whether the check needs to know where pods are or may go.
-    ``of`` has the parts of an input that the check needs: it runs on inputs with at least one of them.
+    Attributes:
+        message: A template of the evidence's values.
+        fix: A template of these values and of ``restart``, the safe way to replace the pods of the workload.
+        needs_nodes: Whether the check needs to know where pods are or may go.
+        of: The check runs on inputs with at least one of these parts.
     """
 
     code: str
@@ -43,11 +51,11 @@ class Rule(msgspec.Struct, frozen=True):
     source: str
     needs_nodes: bool
     check: Check
-    of: frozenset[InputPart] = frozenset((InputPart.TEMPLATE, InputPart.PODS))
+    of: InputPart = InputPart.TEMPLATE | InputPart.PODS
 
     @property
     def general_fix(self) -> str:
-        """The fix, whatever the workload."""
+        """The fix for any workload."""
         return self.fix.replace("{restart}", "restart the workload")
 
 
@@ -56,9 +64,14 @@ def literal(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
 
+def names(pods: Iterable[PodRecord]) -> tuple[str, ...]:
+    """Return the names of pods, in order."""
+    return tuple(sorted(pod.name for pod in pods))
+
+
 def together(pairs: Iterable[tuple[TermVariant, Values]], severity: Severity | None = None) -> Iterator[Evidence]:
-    """Yield one piece of evidence, if there is any variant: the pods of all of them, with the values of the first."""
+    """Yield one piece of evidence about the pods of all variants, with the values of the first; none for no variant."""
     pairs = list(pairs)
     if pairs:
-        names = sorted({pod.name for variant, _ in pairs for pod in variant.pods})
-        yield Evidence(tuple(names), pairs[0][1], severity)
+        pod_names = {pod.name for variant, _ in pairs for pod in variant.pods}
+        yield Evidence(tuple(sorted(pod_names)), pairs[0][1], severity)

@@ -2,40 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from enum import Enum, auto
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import Flag, auto
 from functools import cached_property
 from typing import Final
 
 import msgspec
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint, EvaluatedGroup, EvaluatedPod
-from kubectl_spread.audit.evaluation.evaluators import ClassEvaluation
+from kubectl_spread.audit.merge.admission_check import Refusals
 from kubectl_spread.audit.merge.verdicts import Verdict
-from kubectl_spread.audit.snapshot.labelled import Labelled
-from kubectl_spread.audit.snapshot.records import Manifest, PodRecord
+from kubectl_spread.audit.snapshot.labelled import Labelled, SelectedNumbers
+from kubectl_spread.audit.snapshot.records import Manifest, PodClass, PodRecord
 from kubectl_spread.audit.snapshot.templates import PRESUMED, Refusal, Template
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
-from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
-from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.api.types import LabelSelector, LabelSelectorRequirement
+from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.kube.api.unknownfields import UnknownField
-from kubectl_spread.kube.scheduler.podtopologyspread.constraints import effective_selector
-from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
+from kubectl_spread.kube.features import Behaviour
+from kubectl_spread.kube.scheduler.podtopologyspread import Spread
 from kubectl_spread.rules.placement.blockage import Blockage, blockage
+from kubectl_spread.rules.variants import TermVariant, variant_of_pods, variant_of_template
 
 _ENDING: Final = frozenset({"Pod", "Job", "CronJob"})
-"""Kinds whose pods are never followed by others."""
+"""Kinds whose pods have no successors."""
 
 
-class InputPart(Enum):
+class InputPart(Flag):
     """A part of the input that a rule may need.
 
     Attributes:
         TEMPLATE: A template.
-        PODS: Pods, whatever they are.
+        PODS: Pods.
         MEMBERS: Pods whose stored selector differs from the merged one.
         COUNTS: A count of domains.
     """
@@ -46,24 +45,13 @@ class InputPart(Enum):
     COUNTS = auto()
 
 
-_OF_TEMPLATE: Final = frozenset((InputPart.TEMPLATE,))
-_OF_PODS: Final = {
-    (members, counts): frozenset(
-        (InputPart.PODS, *((InputPart.MEMBERS,) if members else ()), *((InputPart.COUNTS,) if counts else ()))
-    )
-    for members in (False, True)
-    for counts in (False, True)
-}
-"""Maps whether there are members and counts to the parts of an input with pods."""
-
-
 class SharedAnswers:
     """Answers about one audit that several inputs need; each is computed once."""
 
     def __init__(self, audit: Audit) -> None:
         self._audit = audit
         self._blockages: dict[EvaluatedGroup, Blockage | None] = {}
-        self._workloads: dict[object, Sequence[ObjectRef]] = {}
+        self._workloads: dict[tuple[str, SelectedNumbers], Sequence[ObjectRef]] = {}
 
     def blockage(self, group: EvaluatedGroup) -> Blockage | None:
         """Return how the hard constraints of a group keep it from every usable node; None where they do not."""
@@ -84,69 +72,15 @@ class SharedAnswers:
         """Return the workloads with pods whose templates a selector selects, in order."""
         templates = self.templates.get(namespace, Labelled[Template]())
         selection = templates.selection(selector)
-        question = (namespace, selection)
-        if question not in self._workloads:
+        key = (namespace, selection)
+        if key not in self._workloads:
             selected = (template for _, template in templates.selected(selector) if template.replicas != 0)
-            self._workloads[question] = sorted({template.workload.first_copy for template in selected})
-        return self._workloads[question]
-
-
-class TermVariant(msgspec.Struct, frozen=True):
-    """A term as the pods of one class, or a template, have it.
-
-    Attributes:
-        term: The term.
-        authored: Its selector without the merged part.
-        effective: The selector that the scheduler works with.
-        labels: The labels of the pods.
-        kind: The kind of the pods' controller; "" for a pod without one.
-        scheduler_name: The name of the pods' scheduler.
-        stored: Whether the pods are from an API server, and not from manifests.
-        number: The number of pods; 0 for a template.
-        first: Whether no other term of the pods comes before it.
-        row: The row of the pods; None for a template.
-        evaluation: The evaluation of their class; None for a template.
-    """
-
-    term: TopologyTerm
-    authored: LabelSelector | None
-    effective: LabelSelector | None
-    labels: Labels
-    kind: str
-    scheduler_name: str
-    stored: bool
-    number: int
-    first: bool
-    row: EvaluatedConstraint | None = None
-    evaluation: ClassEvaluation | None = None
-
-    @property
-    def pods(self) -> tuple[PodRecord, ...]:
-        """The pods, by name; none for a template."""
-        if self.row is None or self.evaluation is None:
-            return ()
-        return tuple(pod for pod in self.row.pods if pod.pod_class is self.evaluation.pod_class)
-
-    @property
-    def unmet(self) -> tuple[LabelSelectorRequirement, ...]:
-        """The requirements of the authored selector that the labels do not meet.
-
-        Requirements on labels whose value a controller sets are left out, and all of a selector that cannot be parsed.
-        """
-        if self.authored is None or self.term.parse_error:
-            return ()
-        return tuple(
-            requirement
-            for requirement in labelselectors.requirements(self.authored)
-            if not labelselectors.satisfies(requirement, self.labels) and not self._presumed(requirement.key)
-        )
-
-    def _presumed(self, key: str) -> bool:
-        return self.row is None and self.labels.get(key) == PRESUMED
+            self._workloads[key] = sorted({template.workload.first_copy for template in selected})
+        return self._workloads[key]
 
 
 class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
-    """One workload and one field path: its pods, in all rows with that path, or its template.
+    """One workload and one field path: the workload's pods, in all rows with that path, or its template.
 
     Attributes:
         workload: The workload.
@@ -158,7 +92,7 @@ class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
         groups: The groups of the workload's pods.
         template: The template; None for pods.
         refusals: The refusals of the API, each with the names of the pods.
-        beside_pods: Whether there are stored pods of the workload of a template.
+        beside_pods: Whether the workload of the template has stored pods.
         unknown_fields: The fields that the API does not have, each with the names of the pods.
         manifest: The manifest of the template, or of a pod without owner.
     """
@@ -182,13 +116,21 @@ class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
         return self.workload.namespace
 
     @property
-    def parts(self) -> frozenset[InputPart]:
+    def parts(self) -> InputPart:
         """The parts that this input has."""
         if self.template is not None:
-            return _OF_TEMPLATE
-        members = any(row.members for row in self.rows)
-        counts = any(row.term.spread and row.spread is not None for row in self.rows)
-        return _OF_PODS[members, counts]
+            return InputPart.TEMPLATE
+        parts = InputPart.PODS
+        if any(row.members for row in self.rows):
+            parts |= InputPart.MEMBERS
+        if any(row.term.spread and row.spread is not None for row in self.rows):
+            parts |= InputPart.COUNTS
+        return parts
+
+    @property
+    def behaviour(self) -> Behaviour:
+        """The behaviour by which the pods were evaluated."""
+        return self.audit.context.behaviour
 
     @property
     def pod_path(self) -> FieldPath:
@@ -209,33 +151,42 @@ class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     def _variants(self) -> Iterator[TermVariant]:
         if self.template is not None:
-            yield from () if self.refusals else self._variants_of(self.template)
+            for term in () if self.refusals else self.terms:
+                yield variant_of_template(term, self.template, self.behaviour)
             return
         for row in self.rows:
             for evaluation, number in row.evaluations:
-                term = evaluation.pod_class.terms[row.index]
-                if not (term.default or self.audit.admission.manifests(evaluation.pod_class)):
-                    yield _variant_of_pods(row, evaluation, number, term)
+                default = evaluation.pod_class.terms[row.index].default
+                if not (default or self.audit.admission.manifests(evaluation.pod_class)):
+                    yield variant_of_pods(row, evaluation, number)
 
-    def _variants_of(self, template: Template) -> Iterator[TermVariant]:
-        adds_keys = self.audit.context.behaviour.scheduler_adds_match_label_keys
-        for term in self.terms:
-            keys = term.match_label_keys if adds_keys else ()
-            yield TermVariant(
-                term=term,
-                authored=term.selector,
-                effective=effective_selector(term.selector, keys, template.labels),
-                labels=template.labels,
-                kind=template.kind,
-                scheduler_name=template.spec.scheduler_name,
-                stored=False,
-                number=0,
-                first=term is template.terms[0],
-            )
+    def refused_pods(
+        self, refusals_of: Callable[[PodClass], Refusals], *, stored: bool = True
+    ) -> tuple[list[PodRecord], list[str]]:
+        """Return the pods that API servers refuse for the term at the path, by name, and the errors.
+
+        Args:
+            refusals_of: Returns the refusals for the pods of a class.
+            stored: Whether to look at stored pods, or else at manifests.
+        """
+        errors = {
+            evaluation.pod_class: messages
+            for row in self.rows
+            for evaluation, _ in row.evaluations
+            if evaluation.pod_class.stored is stored and (messages := self._messages(refusals_of(evaluation.pod_class)))
+        }
+        if not errors:
+            return [], []
+        pods = [pod for row in self.rows for pod in row.pods if pod.pod_class in errors]
+        distinct = dict.fromkeys(message for pod in pods for message in errors[pod.pod_class])
+        return sorted(pods, key=lambda pod: pod.name), list(distinct)
+
+    def _messages(self, refusals: Refusals) -> list[str]:
+        return [message for refusal in refusals if refusal.path == self.path for message in refusal.messages]
 
     @property
     def spreads(self) -> Iterator[tuple[EvaluatedConstraint, Spread]]:
-        """The rows that have a count, each with its count."""
+        """The rows with a count, each with its count."""
         return ((row, spread) for row in self.rows if (spread := row.spread) is not None)
 
     @cached_property
@@ -270,22 +221,3 @@ class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
             return []
         members = [member for member in self.taken if member.verdict is verdict]
         return sorted(members, key=lambda member: member.pod.name)
-
-
-def _variant_of_pods(
-    row: EvaluatedConstraint, evaluation: ClassEvaluation, number: int, term: TopologyTerm
-) -> TermVariant:
-    pod_class = evaluation.pod_class
-    return TermVariant(
-        term=term,
-        authored=pod_class.splits[row.index].authored,
-        effective=evaluation.effective[row.index],
-        labels=pod_class.labels,
-        kind="" if pod_class.owner is None else pod_class.owner.kind,
-        scheduler_name=pod_class.scheduler_name,
-        stored=pod_class.stored,
-        number=number,
-        first=all(earlier.default for earlier in pod_class.terms[: row.index]),
-        row=row,
-        evaluation=evaluation,
-    )

@@ -109,18 +109,18 @@ def test_templates_name_values_that_every_piece_of_evidence_holds(rule: Rule) ->
 
 def test_rules_are_asked_where_they_have_something_to_say(monkeypatch: pytest.MonkeyPatch) -> None:
     """A rule that is wrongly not asked would be silent, and nobody would see why."""
-    spoken: dict[str, set[frozenset[InputPart]]] = {rule.code: set() for rule in RULES}
+    spoken: dict[str, set[InputPart]] = {rule.code: set() for rule in RULES}
 
     def watched(audit: Audit) -> Iterator[RuleInput]:
-        for subject in rule_inputs(audit):
+        for rule_input in rule_inputs(audit):
             for rule in RULES:
-                if any(rule.check(subject)):
-                    spoken[rule.code].add(subject.parts)
-            yield subject
+                if any(rule.check(rule_input)):
+                    spoken[rule.code].add(rule_input.parts)
+            yield rule_input
 
     monkeypatch.setattr(engine, "rule_inputs", watched)
     for path in (*BAD, *GOOD):
         findings(path)
     for rule in RULES:
         assert all(rule.of & parts for parts in spoken[rule.code]), rule.code
-        assert (InputPart.TEMPLATE in rule.of) is (frozenset({InputPart.TEMPLATE}) in spoken[rule.code]), rule.code
+        assert (InputPart.TEMPLATE in rule.of) is (InputPart.TEMPLATE in spoken[rule.code]), rule.code

@@ -15,38 +15,39 @@ from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.phrases import value
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.model import Evidence, Rule, Values, together
-from kubectl_spread.rules.rule_input import RuleInput, TermVariant
+from kubectl_spread.rules.rule_input import RuleInput
+from kubectl_spread.rules.variants import TermVariant
 
 _FIND_THE_WRITER: Final = "find what changed the label of the pods, a mutating webhook or an edit; then {restart}"
 _RESTART_OR_FIND: Final = "find what changed the label of the pods; if only the template is newer than they, {restart}"
 
 
-def _self_mismatch(subject: RuleInput) -> Iterator[Evidence]:
-    """Yield pods whose selector does not fit, and in another piece pods that lost a label that their template has."""
-    plain: list[tuple[TermVariant, Values]] = []
+def _self_mismatch(rule_input: RuleInput) -> Iterator[Evidence]:
+    """Yield the pods that their selector does not select; in another piece those whose template would be selected."""
+    authored: list[tuple[TermVariant, Values]] = []
     changed: list[tuple[TermVariant, Values]] = []
     fixes: list[str] = []
-    for variant in subject.variants:
+    for variant in rule_input.variants:
         if not (variant.term.spread and variant.unmet):
             continue
-        owner = _owner(variant, subject)
-        if owner is None or not _agrees(variant, owner):
-            plain.append((variant, _mismatch(variant, owner)))
+        owner = _owner(variant, rule_input)
+        if owner is None or not _template_agrees(variant, owner):
+            authored.append((variant, _mismatch(variant, owner)))
         else:
             changed.append((variant, _mismatch(variant, owner)))
             fixes.append(_FIND_THE_WRITER if owner.ref.kind in FIXED_TEMPLATES else _RESTART_OR_FIND)
-    yield from together(plain)
+    yield from together(authored)
     yield from (msgspec.structs.replace(evidence, fix=fixes[0]) for evidence in together(changed))
 
 
-def _owner(variant: TermVariant, subject: RuleInput) -> OwnerRecord | None:
+def _owner(variant: TermVariant, rule_input: RuleInput) -> OwnerRecord | None:
     """Return the owner of stored pods, if it was read and its template has labels."""
-    chain = subject.audit.snapshot.owner_chain(variant.pods[0]) if variant.stored else ()
+    chain = rule_input.audit.snapshot.owner_chain(variant.pods[0]) if variant.stored else ()
     return chain[0] if chain and chain[0].template_labels else None
 
 
-def _agrees(variant: TermVariant, owner: OwnerRecord) -> bool:
-    """Tell whether pods with the labels of their template would meet the unmet requirements."""
+def _template_agrees(variant: TermVariant, owner: OwnerRecord) -> bool:
+    """Tell whether the labels of the pods' template meet the unmet requirements."""
     return all(labelselectors.satisfies(requirement, owner.template_labels) for requirement in variant.unmet)
 
 
@@ -54,15 +55,16 @@ def _mismatch(variant: TermVariant, owner: OwnerRecord | None) -> Values:
     requirements = labelselectors.describe_requirements(variant.authored or LabelSelector(), variant.unmet)
     keys = list(dict.fromkeys(requirement.key for requirement in variant.unmet))
     have = _label_texts(keys, variant.labels)
-    return {"asked": ", ".join(requirements), "have": have, "template": _of_owner(keys, have, owner)}
+    return {"asked": ", ".join(requirements), "have": have, "template": _template_text(keys, have, owner)}
 
 
-def _of_owner(keys: Iterable[str], have: str, owner: OwnerRecord | None) -> str:
+def _template_text(keys: Iterable[str], have: str, owner: OwnerRecord | None) -> str:
     """Return the labels of the pods' template, as a part of the message; "" if it was not read."""
     if owner is None:
         return ""
-    whose, there = f"the template of {owner.ref.kind} {owner.ref.name}", _label_texts(keys, owner.template_labels)
-    return f", as {whose} has" if there == have else f", while {whose} has {there}"
+    template = f"the template of {owner.ref.kind} {owner.ref.name}"
+    template_labels = _label_texts(keys, owner.template_labels)
+    return f", as {template} has" if template_labels == have else f", while {template} has {template_labels}"
 
 
 def _label_texts(keys: Iterable[str], labels: Labels) -> str:

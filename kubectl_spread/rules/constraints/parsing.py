@@ -1,32 +1,35 @@
-"""SPR2xx: selectors that older API servers accepted and that the scheduler cannot parse."""
+"""SPR214: selectors that older API servers accepted and that the scheduler cannot parse."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Final
 
+from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.model import Evidence, Rule, Values, together
-from kubectl_spread.rules.rule_input import InputPart, RuleInput, TermVariant
+from kubectl_spread.rules.rule_input import InputPart, RuleInput
+from kubectl_spread.rules.variants import TermVariant
 
 
-def _unparseable(subject: RuleInput) -> Iterator[Evidence]:
+def _unparseable(rule_input: RuleInput) -> Iterator[Evidence]:
     """Yield stored pods, or only the pending ones if there are any; a manifest with such a selector is refused."""
-    variants = [variant for variant in subject.variants if variant.stored and variant.term.parse_error]
-    waiting = [variant for variant in variants if _fails(variant)]
-    if waiting:
-        yield from together(((variant, _values(variant, _of_pending(variant))) for variant in waiting), Severity.ERROR)
+    variants = [variant for variant in rule_input.variants if variant.stored and variant.term.parse_error]
+    unplaced = [variant for variant in variants if _keeps_unplaced(variant)]
+    if unplaced:
+        pairs = ((variant, _values(variant, _effect_on_pending(variant.term))) for variant in unplaced)
+        yield from together(pairs, Severity.ERROR)
         return
     effects = [(variant, *_effect(variant)) for variant in variants]
     worst = max((severity for _, severity, _ in effects), default=None)
     yield from together(((variant, _values(variant, effect)) for variant, _, effect in effects), worst)
 
 
-def _fails(variant: TermVariant) -> bool:
+def _keeps_unplaced(variant: TermVariant) -> bool:
     """Tell whether the pods are pending and their scheduler fails on the selector."""
-    profile = None if variant.evaluation is None else variant.evaluation.pod_class.profile
-    used = profile is not None and (not variant.term.spread or profile.respects(hard=variant.term.required))
-    return used and _pending(variant)
+    profile = None if variant.pod_class is None else variant.pod_class.profile
+    reads = profile is not None and (not variant.term.spread or profile.respects(hard=variant.term.required))
+    return reads and _pending(variant)
 
 
 def _pending(variant: TermVariant) -> bool:
@@ -38,24 +41,24 @@ def _values(variant: TermVariant, effect: str) -> Values:
     return {"field": field, "error": error, "effect": effect}
 
 
-def _of_pending(variant: TermVariant) -> str:
-    if variant.term.spread and not variant.term.required:
+def _effect_on_pending(term: TopologyTerm) -> str:
+    if term.spread and not term.required:
         return "it fails to place the pods wherever it has more than one node to choose from"
     return "it fails on every attempt to place the pods"
 
 
 def _effect(variant: TermVariant) -> tuple[Severity, str]:
-    """Return the severity and the effect of the selector on pods that run, or that wait for another scheduler."""
+    """Return the severity and the effect of the selector on running pods, or on pending pods of another scheduler."""
     if _pending(variant):
         return Severity.INFO, "what the scheduler of these pods makes of it is not known"
     if variant.term.spread:
         return Severity.INFO, "the pods run on, but kube-apiserver takes no new one like them"
+    anti = "podAntiAffinity" in variant.term.path
+    if anti and variant.term.required:
+        text = "it passes over all required anti-affinity terms of these pods, so that they keep no pod away"
+        return Severity.WARNING, text
     which = "required" if variant.term.required else "preferred"
-    if "podAntiAffinity" in variant.term.path:
-        keeps = ", so that they keep no pod away" if variant.term.required else ""
-        severity = Severity.WARNING if variant.term.required else Severity.INFO
-        return severity, f"it passes over all {which} anti-affinity terms of these pods{keeps}"
-    return Severity.INFO, f"it passes over all {which} affinity terms of these pods"
+    return Severity.INFO, f"it passes over all {which} {'anti-affinity' if anti else 'affinity'} terms of these pods"
 
 
 UNPARSEABLE_SELECTOR: Final = Rule(
@@ -73,6 +76,6 @@ UNPARSEABLE_SELECTOR: Final = Rule(
     fix="correct the selector in the pod template or manifest and replace the pods; a stored one cannot be edited",
     source="https://github.com/kubernetes/kubernetes/issues/111791",
     needs_nodes=False,
-    of=frozenset({InputPart.PODS}),
+    of=InputPart.PODS,
     check=_unparseable,
 )

@@ -1,4 +1,4 @@
-"""SPR2xx: kinds and other fields of a workload that keep its constraints from having an effect."""
+"""SPR210 to SPR213: kinds and fields of a workload that keep its constraints from having an effect."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from kubectl_spread.audit.snapshot.records import DEFAULT_SCHEDULER
-from kubectl_spread.kube.api.types import NodeInclusionPolicy
-from kubectl_spread.kube.scheduler.podtopologyspread.constraints import working_constraint
+from kubectl_spread.kube.features import Behaviour
+from kubectl_spread.kube.scheduler.podtopologyspread import NodeInclusionPolicy, working_constraint
 from kubectl_spread.phrases import some
 from kubectl_spread.report.severity import Severity
-from kubectl_spread.rules.model import Evidence, Rule, Values, together
-from kubectl_spread.rules.rule_input import RuleInput, TermVariant
+from kubectl_spread.rules.model import KUBERNETES, Evidence, Rule, Values, together
+from kubectl_spread.rules.rule_input import RuleInput
+from kubectl_spread.rules.variants import TermVariant
 
 _CURRENT_KEYS: Final = {
     "beta.kubernetes.io/arch": ("1.14", "kubernetes.io/arch"),
@@ -23,9 +24,9 @@ _CURRENT_KEYS: Final = {
 """Maps a deprecated node label to the minor that deprecated it and its successor."""
 
 
-def _daemon_set_spread(subject: RuleInput) -> Iterator[Evidence]:
-    variants = [variant for variant in subject.variants if variant.kind == "DaemonSet" and variant.term.spread]
-    refusing = [variant for variant in variants if _may_refuse(variant, subject)]
+def _daemon_set_spread(rule_input: RuleInput) -> Iterator[Evidence]:
+    variants = [variant for variant in rule_input.variants if variant.kind == "DaemonSet" and variant.term.spread]
+    refusing = [variant for variant in variants if _may_refuse_only_node(variant, rule_input.behaviour)]
     effect = "the constraint can only keep one from its node" if refusing else "there is nothing to spread"
     yield from together(
         ((variant, {"effect": effect}) for variant in refusing or variants),
@@ -33,45 +34,49 @@ def _daemon_set_spread(subject: RuleInput) -> Iterator[Evidence]:
     )
 
 
-def _may_refuse(variant: TermVariant, subject: RuleInput) -> bool:
-    """Tell whether a constraint may refuse the only node of its pod."""
+def _may_refuse_only_node(variant: TermVariant, behaviour: Behaviour) -> bool:
+    """Tell whether a constraint may refuse the only node that a pod of a DaemonSet can use."""
     if variant.term.constraint is None:
         return False
-    constraint = working_constraint(variant.term.constraint, variant.effective, subject.audit.context.behaviour)
-    elsewhere = constraint.node_affinity_policy is NodeInclusionPolicy.IGNORE
-    return constraint.hard and (elsewhere or constraint.min_domains > 1)
+    constraint = working_constraint(variant.term.constraint, variant.effective, behaviour)
+    counts_all_nodes = constraint.node_affinity_policy is NodeInclusionPolicy.IGNORE
+    return constraint.hard and (counts_all_nodes or constraint.min_domains > 1)
 
 
-def _node_name(subject: RuleInput) -> Iterator[Evidence]:
-    """Yield pods with a node in their manifest, once for each workload; stored pods have it from the scheduler."""
-    if subject.template is not None and subject.template.spec.node_name:
-        values: Values = {"node": subject.template.spec.node_name}
-        yield from together(((variant, values) for variant in subject.variants if variant.first), Severity.WARNING)
+def _node_name(rule_input: RuleInput) -> Iterator[Evidence]:
+    """Yield pods with a node in their manifest, once for each workload.
+
+    The node of a stored pod is left out: the scheduler may have set it.
+    """
+    if rule_input.template is not None and rule_input.template.spec.node_name:
+        values: Values = {"node": rule_input.template.spec.node_name}
+        yield from together(((variant, values) for variant in rule_input.variants if variant.first), Severity.WARNING)
     yield from together(
         (variant, {"node": some(sorted({pod.node for pod in variant.pods}))})
-        for variant in subject.variants
+        for variant in rule_input.variants
         if variant.first and not variant.stored and any(pod.node for pod in variant.pods)
     )
 
 
-def _unknown_scheduler(subject: RuleInput) -> Iterator[Evidence]:
-    """Yield pods of unknown schedulers, once for each workload; an unset name means the default scheduler."""
+def _unknown_scheduler(rule_input: RuleInput) -> Iterator[Evidence]:
+    """Yield pods of unknown schedulers, once for each workload."""
     yield from together(
         (variant, {"scheduler": variant.scheduler_name})
-        for variant in subject.variants
-        if variant.first and variant.term.spread and not _is_known(variant.scheduler_name, subject)
+        for variant in rule_input.variants
+        if variant.first and variant.term.spread and not _is_known(variant.scheduler_name, rule_input)
     )
 
 
-def _is_known(scheduler: str, subject: RuleInput) -> bool:
-    profile = subject.audit.snapshot.schedulers.get(scheduler)
+def _is_known(scheduler: str, rule_input: RuleInput) -> bool:
+    """Tell whether a scheduler spreads pods in a way that we know; an unset name means the default scheduler."""
+    profile = rule_input.audit.snapshot.schedulers.get(scheduler)
     return scheduler in ("", DEFAULT_SCHEDULER) or (profile is not None and profile.spreads)
 
 
-def _deprecated_topology_key(subject: RuleInput) -> Iterator[Evidence]:
+def _deprecated_topology_key(rule_input: RuleInput) -> Iterator[Evidence]:
     yield from together(
         (variant, _deprecation(variant.term.topology_key))
-        for variant in subject.variants
+        for variant in rule_input.variants
         if variant.term.topology_key in _CURRENT_KEYS
     )
 
@@ -93,7 +98,7 @@ DAEMON_SET_SPREAD: Final = Rule(
         "minimum at 0: either can leave a pod pending and a node without it."
     ),
     fix="remove the constraint",
-    source="https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/controller/daemon/util/daemonset_util.go",
+    source=f"{KUBERNETES}/pkg/controller/daemon/util/daemonset_util.go",
     needs_nodes=False,
     check=_daemon_set_spread,
 )
@@ -108,7 +113,7 @@ NODE_NAME: Final = Rule(
         "one node. A required anti-affinity term of such a pod still keeps other pods away."
     ),
     fix="remove spec.nodeName; nodeSelector or node affinity choose nodes and are scheduled",
-    source="https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/eventhandlers.go",
+    source=f"{KUBERNETES}/pkg/scheduler/eventhandlers.go",
     needs_nodes=False,
     check=_node_name,
 )
@@ -123,7 +128,7 @@ UNKNOWN_SCHEDULER: Final = Rule(
         "are counted, is up to that scheduler."
     ),
     fix="nothing to do if that scheduler knows spread constraints; --scheduler-config names profiles of kube-scheduler",
-    source="https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/profile/profile.go",
+    source=f"{KUBERNETES}/pkg/scheduler/profile/profile.go",
     needs_nodes=False,
     check=_unknown_scheduler,
 )
@@ -139,7 +144,7 @@ DEPRECATED_TOPOLOGY_KEY: Final = Rule(
         "constraints only."
     ),
     fix="use the key that replaces it",
-    source="https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/api/node/util.go",
+    source=f"{KUBERNETES}/pkg/api/node/util.go",
     needs_nodes=False,
     check=_deprecated_topology_key,
 )

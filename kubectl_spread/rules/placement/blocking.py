@@ -9,19 +9,17 @@ from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedGroup
 from kubectl_spread.audit.evaluation.obstacles import ObstacleKind
 from kubectl_spread.phrases import plural
 from kubectl_spread.report.severity import Severity
-from kubectl_spread.rules.model import Evidence, Rule, literal
+from kubectl_spread.rules.model import FILTERING, Evidence, Rule, literal
 from kubectl_spread.rules.placement.blockage import Blockage
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
-_FILTERING: Final = "https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/podtopologyspread/filtering.go"
 
-
-def _blocked(subject: RuleInput) -> Iterator[Evidence]:
+def _blocked(rule_input: RuleInput) -> Iterator[Evidence]:
     """Yield groups that no node accepts, at the path of the first constraint that refuses a node."""
-    for group, blockage in _blockages(subject):
+    for group, blockage in _blockages(rule_input):
         if not blockage.conflict:
             values: dict[str, str | int] = {"who": _who(group), "answer": _answer(group)}
-            yield Evidence(_waiting(group), values, fix=_remedy(group, blockage, subject.audit))
+            yield Evidence(_waiting(group), values, fix=_remedy(group, blockage, rule_input.audit))
 
 
 def _answer(group: EvaluatedGroup) -> str:
@@ -63,23 +61,23 @@ def _remedy(group: EvaluatedGroup, blockage: Blockage, audit: Audit) -> str | No
     return None if causes else "see kubectl spread explain for the domains and their counts"
 
 
-def _conflicting(subject: RuleInput) -> Iterator[Evidence]:
+def _conflicting(rule_input: RuleInput) -> Iterator[Evidence]:
     """Yield groups whose constraints each allow nodes, but not the same ones."""
-    for group, blockage in _blockages(subject):
+    for group, blockage in _blockages(rule_input):
         if blockage.conflict:
             constraints = [term for term in group.evaluation.pod_class.terms if term.spread and term.required]
             keys = " and ".join(term.topology_key for term in constraints)
             yield Evidence(_waiting(group), {"who": _who(group), "keys": keys})
 
 
-def _blockages(subject: RuleInput) -> Iterator[tuple[EvaluatedGroup, Blockage]]:
+def _blockages(rule_input: RuleInput) -> Iterator[tuple[EvaluatedGroup, Blockage]]:
     """Yield at most one blocked group of each kind at the path of the subject, preferably one with pending pods."""
     blocked = [
         (group, blockage)
-        for group in subject.groups
-        if (_pending(group) or subject.followed(group.pods))
-        and (blockage := subject.answers.blockage(group)) is not None
-        and blockage.path == subject.path
+        for group in rule_input.groups
+        if (_pending(group) or rule_input.followed(group.pods))
+        and (blockage := rule_input.answers.blockage(group)) is not None
+        and blockage.path == rule_input.path
     ]
     for conflict in (False, True):
         alike = [item for item in blocked if item[1].conflict is conflict]
@@ -113,9 +111,9 @@ BLOCKED: Final = Rule(
         "bring the domain at the minimum back, or set nodeTaintsPolicy: Honor in the pod template, so that nodes with "
         "untolerated taints do not count"
     ),
-    source=_FILTERING,
+    source=FILTERING,
     needs_nodes=True,
-    of=frozenset({InputPart.COUNTS}),
+    of=InputPart.COUNTS,
     check=_blocked,
 )
 
@@ -133,8 +131,8 @@ CONFLICTING: Final = Rule(
         "make one of the constraints ScheduleAnyway or raise its maxSkew in the pod template, or add nodes to the "
         "domains that kubectl spread explain shows at the minimum"
     ),
-    source=_FILTERING,
+    source=FILTERING,
     needs_nodes=True,
-    of=frozenset({InputPart.COUNTS}),
+    of=InputPart.COUNTS,
     check=_conflicting,
 )

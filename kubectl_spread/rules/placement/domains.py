@@ -15,18 +15,16 @@ from kubectl_spread.rules.model import Evidence, Rule, Values
 from kubectl_spread.rules.placement.counts import at_most_info, names
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
-_SPREAD_DOCS: Final = "https://kubernetes.io/docs/concepts/scheduling-eviction/topology-spread-constraints/"
 
-
-def _too_few_domains(subject: RuleInput) -> Iterator[Evidence]:
-    for row, spread in subject.awaiting:
+def _too_few_domains(rule_input: RuleInput) -> Iterator[Evidence]:
+    for row, spread in rule_input.awaiting:
         if spread.short_of_domains and spread.constraint.min_domains > 1:
             limits = not spread.allows_all
             yield Evidence(
                 names(row),
                 {
                     "domains": plural(len(spread.match_num), "domain"),
-                    "left_out": _left_out(row, spread, subject.audit),
+                    "left_out": _left_out(row, spread, rule_input.audit),
                     "min_domains": spread.constraint.min_domains,
                     "topology_key": spread.constraint.topology_key,
                     "max_skew": spread.constraint.max_skew,
@@ -48,9 +46,9 @@ def _left_out(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> str:
     return f"; left out: {', '.join(texts)}" if texts else ""
 
 
-def _empty_value(subject: RuleInput) -> Iterator[Evidence]:
-    for row, spread in subject.counted:
-        if nodes := _with_empty_value(spread, subject.audit):
+def _empty_value(rule_input: RuleInput) -> Iterator[Evidence]:
+    for row, spread in rule_input.counted:
+        if nodes := _with_empty_value(spread, rule_input.audit):
             values: Values = {"topology_key": spread.constraint.topology_key, "nodes": plural(nodes, "node")}
             yield Evidence(names(row), values, at_most_info(row))
             return
@@ -64,13 +62,13 @@ def _with_empty_value(spread: Spread, audit: Audit) -> int:
     return sum(node.metadata.name in inside and node.metadata.labels.get(key) == "" for node in audit.nodes.nodes)
 
 
-def _missing_domains(subject: RuleInput) -> Iterator[Evidence]:
-    expected = subject.audit.context.extra_checks.expected_domains
-    for row, spread in subject.counted:
+def _missing_domains(rule_input: RuleInput) -> Iterator[Evidence]:
+    expected = rule_input.audit.context.extra_checks.expected_domains
+    for row, spread in rule_input.counted:
         key = spread.constraint.topology_key
         if key not in expected:
             continue
-        labels_of_nodes = (node.metadata.labels for node in subject.audit.nodes.nodes)
+        labels_of_nodes = (node.metadata.labels for node in rule_input.audit.nodes.nodes)
         domains = {labels[key] for labels in labels_of_nodes if key in labels}
         if len(domains) < expected[key]:
             values: dict[str, str | int] = {
@@ -83,8 +81,8 @@ def _missing_domains(subject: RuleInput) -> Iterator[Evidence]:
             return
 
 
-def _single_domain(subject: RuleInput) -> Iterator[Evidence]:
-    for row, spread in subject.counted:
+def _single_domain(rule_input: RuleInput) -> Iterator[Evidence]:
+    for row, spread in rule_input.counted:
         lonely = len(spread.match_num) == 1 and spread.constraint.min_domains == 1
         if lonely and spread.constraint.hard and len(row.pods) > 1:
             (only,) = spread.match_num
@@ -114,7 +112,7 @@ TOO_FEW_DOMAINS: Final = Rule(
     fix="add nodes in another domain, or lower minDomains in the pod template",
     source="https://kep.k8s.io/3022",
     needs_nodes=True,
-    of=frozenset({InputPart.COUNTS}),
+    of=InputPart.COUNTS,
     check=_too_few_domains,
 )
 
@@ -131,7 +129,7 @@ EMPTY_VALUE: Final = Rule(
     fix="set the right value on these nodes, or remove the label",
     source="https://github.com/Azure/karpenter-provider-azure/issues/1384",
     needs_nodes=True,
-    of=frozenset({InputPart.COUNTS}),
+    of=InputPart.COUNTS,
     check=_empty_value,
 )
 
@@ -148,7 +146,7 @@ MISSING_DOMAINS: Final = Rule(
     fix="bring nodes up in the missing domains; minDomains in the pod template keeps pods waiting for them",
     source="https://kep.k8s.io/3022",
     needs_nodes=True,
-    of=frozenset({InputPart.COUNTS}),
+    of=InputPart.COUNTS,
     check=_missing_domains,
 )
 
@@ -163,8 +161,8 @@ SINGLE_DOMAIN: Final = Rule(
         "scheduler wait for more domains."
     ),
     fix="add nodes in other domains, or set minDomains if the pods must not start without them",
-    source=_SPREAD_DOCS,
+    source="https://kubernetes.io/docs/concepts/scheduling-eviction/topology-spread-constraints/",
     needs_nodes=True,
-    of=frozenset({InputPart.COUNTS}),
+    of=InputPart.COUNTS,
     check=_single_domain,
 )

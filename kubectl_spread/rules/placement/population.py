@@ -13,12 +13,9 @@ from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import plural, value
 from kubectl_spread.report.severity import Severity
-from kubectl_spread.rules.model import Evidence, Rule
+from kubectl_spread.rules.model import FILTERING, Evidence, Rule
 from kubectl_spread.rules.placement.counts import names
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
-
-_FILTERING: Final = "https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/podtopologyspread/filtering.go"
-
 
 _HOSTNAME: Final = "kubernetes.io/hostname"
 _EXCLUDED: Final = "on nodes that node affinity excludes"
@@ -28,16 +25,16 @@ _GONE: Final = "read all nodes; if these were deleted, Kubernetes deletes their 
 _LABEL: Final = "label the nodes with the topology keys of the pods' constraints"
 
 
-def _older_revision(subject: RuleInput) -> Iterator[Evidence]:
+def _older_revision(rule_input: RuleInput) -> Iterator[Evidence]:
     """Yield rows in which pods of older revisions decide whether the skew is within maxSkew."""
-    revisions = subject.audit.revisions.of(subject.workload)
+    revisions = rule_input.audit.revisions.of(rule_input.workload)
     if len(revisions) < 2:  # noqa: PLR2004 - one revision is never older than another
         return
-    for row, spread in subject.counted:
+    for row, spread in rule_input.counted:
         newest = [pod for pod in row.pods if revision_of(pod.pod_class.labels) == revisions[-1]]
         if not newest:
             continue
-        older = subject.audit.revisions.older_pods(subject.workload, spread)
+        older = rule_input.audit.revisions.older_pods(rule_input.workload, spread)
         without = spread.without(older)
         if older.total() and spread.exceeds_max_skew is not without.exceeds_max_skew:
             values: dict[str, str | int] = {
@@ -50,10 +47,10 @@ def _older_revision(subject: RuleInput) -> Iterator[Evidence]:
             return
 
 
-def _terminating(subject: RuleInput) -> Iterator[Evidence]:
+def _terminating(rule_input: RuleInput) -> Iterator[Evidence]:
     """Yield rows in which a domain has too few pods because some are terminating, which do not count."""
-    for row, spread in subject.counted:
-        terminating = subject.audit.evaluator.terminating(subject.namespace, spread)
+    for row, spread in rule_input.counted:
+        terminating = rule_input.audit.evaluator.terminating(rule_input.namespace, spread)
         if not terminating:
             continue
         with_them = spread.changed(terminating)
@@ -69,30 +66,32 @@ def _terminating(subject: RuleInput) -> Iterator[Evidence]:
             return
 
 
-def _uncounted(subject: RuleInput) -> Iterator[Evidence]:
-    for row, spread in subject.counted:
+def _uncounted(rule_input: RuleInput) -> Iterator[Evidence]:
+    for row, spread in rule_input.counted:
         inside = spread.domains.value_of
         if not spread.match_num or {pod.node for pod in row.pods} <= inside.keys():
             continue
-        matching = subject.audit.evaluator.matching(subject.namespace, spread.constraint.selector)
+        matching = rule_input.audit.evaluator.matching(rule_input.namespace, spread.constraint.selector)
         outside = {node: number for node, number in matching.items() if node not in inside}
         if any(pod.node in outside for pod in row.pods):
-            reasons = _reasons(outside, row, spread, subject.audit)
+            reasons = _reasons(outside, row, spread, rule_input.audit)
             values: dict[str, str | int] = {
                 "uncounted": plural(sum(outside.values()), "matching pod"),
                 "where": ", ".join(f"{reasons[reason]} {reason}" for reason in sorted(reasons)),
             }
-            severity = Severity.WARNING if _change_skew(_missing(subject, spread), spread) else None
+            severity = Severity.WARNING if _change_skew(_missing(rule_input, spread), spread) else None
             yield Evidence(names(row), values, severity, _counting_fix(reasons))
             return
 
 
-def _missing(subject: RuleInput, spread: Spread) -> Counter[str | None]:
+def _missing(rule_input: RuleInput, spread: Spread) -> Counter[str | None]:
     """Count the pods on nodes outside the node list by domain; None stands for an unknown domain."""
-    constraint, listed = spread.constraint, {node.metadata.name for node in subject.audit.nodes.nodes}
+    constraint, listed = spread.constraint, {node.metadata.name for node in rule_input.audit.nodes.nodes}
     domains: Counter[str | None] = Counter()
     if constraint.selector is not None:
-        for labels, per_node in subject.audit.snapshot.population(subject.namespace).selected(constraint.selector):
+        for labels, per_node in rule_input.audit.snapshot.population(rule_input.namespace).selected(
+            constraint.selector
+        ):
             for node in per_node.keys() - listed:
                 domains[_domain(node, labels, constraint.topology_key)] += per_node[node]
     return domains
@@ -149,7 +148,7 @@ OLDER_REVISION: Final = Rule(
     fix="add matchLabelKeys: [{key}] to the constraint in the pod template",
     source="https://github.com/kubernetes/kubernetes/issues/98215",
     needs_nodes=True,
-    of=frozenset({InputPart.COUNTS}),
+    of=InputPart.COUNTS,
     check=_older_revision,
 )
 TERMINATING: Final = Rule(
@@ -165,7 +164,7 @@ TERMINATING: Final = Rule(
     fix="wait until they are gone; if their nodes are dead, see kubectl spread explain for where replacements may go",
     source="https://github.com/kubernetes/kubernetes/issues/116629",
     needs_nodes=True,
-    of=frozenset({InputPart.COUNTS}),
+    of=InputPart.COUNTS,
     check=_terminating,
 )
 UNCOUNTED: Final = Rule(
@@ -181,8 +180,8 @@ UNCOUNTED: Final = Rule(
         "would be another one with their pods."
     ),
     fix="set nodeAffinityPolicy or nodeTaintsPolicy: Ignore in the pod template if these nodes shall count",
-    source=_FILTERING,
+    source=FILTERING,
     needs_nodes=True,
-    of=frozenset({InputPart.COUNTS}),
+    of=InputPart.COUNTS,
     check=_uncounted,
 )

@@ -13,22 +13,20 @@ from kubectl_spread.kube.scheduler.podtopologyspread.domains import Placement
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import some, value
 from kubectl_spread.report.severity import Severity
-from kubectl_spread.rules.model import Evidence, Rule
+from kubectl_spread.rules.model import FILTERING, Evidence, Rule
 from kubectl_spread.rules.placement.counts import names
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
-_FILTERING: Final = "https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/podtopologyspread/filtering.go"
 
-
-def _keyless_nodes(subject: RuleInput) -> Iterator[Evidence]:
-    for row, spread in subject.awaiting:
+def _keyless_nodes(rule_input: RuleInput) -> Iterator[Evidence]:
+    for row, spread in rule_input.awaiting:
         key = spread.constraint.topology_key
         if spread.constraint.lenient:
             continue
         pod_classes = [evaluation.pod_class for evaluation, _ in row.evaluations]
-        lacking = subject.audit.nodes.lacking(key)
-        keyless = [node for node in lacking if _schedulable(subject.audit, pod_classes[0].placement, node)]
-        all_of_them = len(keyless) == len(subject.audit.nodes.nodes)
+        lacking = rule_input.audit.nodes.lacking(key)
+        keyless = [node for node in lacking if _schedulable(rule_input.audit, pod_classes[0].placement, node)]
+        all_of_them = len(keyless) == len(rule_input.audit.nodes.nodes)
         # Where a hard constraint refuses every node, the pods find none: SPR303 says so.
         if keyless and not (all_of_them and spread.constraint.hard):
             values: dict[str, str | int] = {
@@ -44,14 +42,14 @@ def _schedulable(audit: Audit, placement: Placement, node: str) -> bool:
     return audit.nodes.usable(placement)[node].schedulable
 
 
-def _held_down(subject: RuleInput) -> Iterator[Evidence]:
+def _held_down(rule_input: RuleInput) -> Iterator[Evidence]:
     """Yield domains at the minimum where no pod can go, if the minimum of the others would be higher."""
-    for row, spread in subject.awaiting:
+    for row, spread in rule_input.awaiting:
         if not spread.constraint.hard and not spread.exceeds_max_skew:
             continue
         least = spread.match_num.least
         holders = (node for node, domain in spread.domains.value_of.items() if spread.match_num[domain] == least)
-        kept_away = skew_fix.obstacles_on(row, holders, subject.audit)
+        kept_away = skew_fix.obstacles_on(row, holders, rule_input.audit)
         others = sum(number > least for number in spread.match_num.values()) if kept_away else 0
         if not kept_away or not others or others < spread.constraint.min_domains:
             continue
@@ -92,9 +90,9 @@ KEYLESS_NODES: Final = Rule(
         "of them. With soft constraints such a node gets the lowest score."
     ),
     fix="label the nodes, or take a topology key that every node has",
-    source=_FILTERING,
+    source=FILTERING,
     needs_nodes=True,
-    of=frozenset({InputPart.COUNTS}),
+    of=InputPart.COUNTS,
     check=_keyless_nodes,
 )
 
@@ -111,6 +109,6 @@ HELD_DOWN: Final = Rule(
     fix="bring the domain back, or set nodeTaintsPolicy: Honor in the pod template, so that it does not count",
     source="https://github.com/kubernetes/kubernetes/issues/80921",
     needs_nodes=True,
-    of=frozenset({InputPart.COUNTS}),
+    of=InputPart.COUNTS,
     check=_held_down,
 )

@@ -16,26 +16,27 @@ from kubectl_spread.phrases import named, plural, value
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.model import Evidence, Rule, Values, together
 from kubectl_spread.rules.placement.counts import names
-from kubectl_spread.rules.rule_input import InputPart, RuleInput, TermVariant
+from kubectl_spread.rules.rule_input import InputPart, RuleInput
+from kubectl_spread.rules.variants import TermVariant
 
 _NAMED: Final = 3
 
 
-def _other_workloads(subject: RuleInput) -> Iterator[Evidence]:
+def _other_workloads(rule_input: RuleInput) -> Iterator[Evidence]:
     """Yield the other workloads that a constraint counts: by their pods, or by their templates in manifests."""
-    if subject.template is not None:
-        yield from _of_template(subject, subject.template)
+    if rule_input.template is not None:
+        yield from _of_template(rule_input, rule_input.template)
         return
-    for row, spread in subject.counted:
+    for row, spread in rule_input.counted:
         if not spread.self_match_num:
             continue
         if _all_are_own(row, spread):
             continue
-        number, first = subject.audit.counted.of(subject.namespace, spread).others(subject.workload, _NAMED)
+        number, first = rule_input.audit.counted.of(rule_input.namespace, spread).others(rule_input.workload, _NAMED)
         if number:
-            only_others = _only_others_fill_it(row, spread, subject.audit)
+            only_others = _only_others_fill_it(row, spread, rule_input.audit)
             severity = Severity.WARNING if only_others and spread.constraint.hard else Severity.INFO
-            values = _values(spread, subject, _named(first, number), only_others=only_others)
+            values = _values(spread, rule_input, _named(first, number), only_others=only_others)
             yield Evidence(names(row), values, severity)
             return
 
@@ -54,8 +55,8 @@ def _only_others_fill_it(row: EvaluatedConstraint, spread: Spread, audit: Audit)
     return not any(counts[value_of[pod.node]] == counts.most for pod in audit.counted.of(row.namespace, spread).held)
 
 
-def _values(spread: Spread, subject: RuleInput, workloads: str, *, only_others: bool) -> Values:
-    foreign = subject.audit.counted.of(subject.namespace, spread).of_others(subject.workload)
+def _values(spread: Spread, rule_input: RuleInput, workloads: str, *, only_others: bool) -> Values:
+    foreign = rule_input.audit.counted.of(rule_input.namespace, spread).of_others(rule_input.workload)
     alone = spread.without(foreign).skew
     effect = f": skew is {spread.skew} with them and {alone} without"
     if only_others:
@@ -77,12 +78,12 @@ def _named(first: Sequence[ObjectRef], number: int) -> str:
     return ", ".join(few) + (f" and {number - len(first)} more" if number > len(first) else "")
 
 
-def _of_template(subject: RuleInput, template: Template) -> Iterator[Evidence]:
+def _of_template(rule_input: RuleInput, template: Template) -> Iterator[Evidence]:
     """Yield other templates whose pods a constraint will count; stored pods have findings of their own."""
-    if subject.beside_pods:
+    if rule_input.beside_pods:
         return
-    for variant in subject.variants:
-        workloads, own = _workloads_of_templates(variant, template, subject), template.workload.first_copy
+    for variant in rule_input.variants:
+        workloads, own = _workloads_of_templates(variant, template, rule_input), template.workload.first_copy
         others = [workload for workload in workloads[: _NAMED + 1] if workload != own][:_NAMED]
         if others:
             number = len(workloads) - _is_among(own, workloads)
@@ -91,23 +92,18 @@ def _of_template(subject: RuleInput, template: Template) -> Iterator[Evidence]:
             return
 
 
-def _workloads_of_templates(variant: TermVariant, template: Template, subject: RuleInput) -> Sequence[ObjectRef]:
+def _workloads_of_templates(variant: TermVariant, template: Template, rule_input: RuleInput) -> Sequence[ObjectRef]:
     """Return the workloads whose templates have pods that a constraint counts, in order.
 
     A controller sets another value of its labels, such as pod-template-hash, for each workload. Manifests with the same
     name, such as those of overlays, are one workload.
     """
     selector = variant.effective
-    if (
-        selector is None
-        or not variant.term.spread
-        or variant.unmet
-        or counts_nothing(selector, subject.audit.context.behaviour)
-    ):
+    if selector is None or not variant.term.spread or variant.unmet or counts_nothing(selector, rule_input.behaviour):
         return ()
     if any(variant.labels.get(key) == PRESUMED for key in variant.term.match_label_keys):
         return ()
-    return subject.answers.workloads_of_templates(template.namespace, selector)
+    return rule_input.answers.workloads_of_templates(template.namespace, selector)
 
 
 def _is_among(workload: ObjectRef, workloads: Sequence[ObjectRef]) -> bool:
@@ -131,6 +127,6 @@ OTHER_WORKLOADS: Final = Rule(
     fix="narrow the labelSelector in the pod template to labels that only this workload has, unless this is meant",
     source="https://kep.k8s.io/895",
     needs_nodes=True,
-    of=frozenset({InputPart.COUNTS, InputPart.TEMPLATE}),
+    of=InputPart.COUNTS | InputPart.TEMPLATE,
     check=_other_workloads,
 )

@@ -11,34 +11,33 @@ from kubectl_spread.diagnosis.skew import Passing, Skew, skew_of
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import named, plural, some, value
 from kubectl_spread.report.severity import Severity
-from kubectl_spread.rules.model import Evidence, Rule, literal
+from kubectl_spread.rules.model import FILTERING, Evidence, Rule, literal
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
-_FILTERING: Final = "https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/podtopologyspread/filtering.go"
 _NAMED: Final = 10
 """The most pods in a command."""
 
 
-def _hard_skew(subject: RuleInput) -> Iterator[Evidence]:
-    for skew in _uneven(subject, hard=True):
+def _hard_skew(rule_input: RuleInput) -> Iterator[Evidence]:
+    for skew in _uneven(rule_input, hard=True):
         severity = Severity.WARNING if skew.kept_away is None and not skew.passing else Severity.INFO
-        evictions = _plan(skew, subject)
+        evictions = _plan(skew, rule_input)
         values = _values(skew, skew.must_go if evictions is None else len(evictions.pods))
-        yield Evidence(_names(skew.pods), values, severity, _hard_fix(skew, evictions, subject))
+        yield Evidence(_names(skew.pods), values, severity, _hard_fix(skew, evictions, rule_input))
 
 
-def _soft_skew(subject: RuleInput) -> Iterator[Evidence]:
-    for skew in _uneven(subject, hard=False):
+def _soft_skew(rule_input: RuleInput) -> Iterator[Evidence]:
+    for skew in _uneven(rule_input, hard=False):
         values = _values(skew, skew.must_go)
-        yield Evidence(_names(skew.pods), values, Severity.INFO, _soft_fix(skew, subject))
+        yield Evidence(_names(skew.pods), values, Severity.INFO, _soft_fix(skew, rule_input))
 
 
-def _uneven(subject: RuleInput, *, hard: bool) -> Iterator[Skew]:
+def _uneven(rule_input: RuleInput, *, hard: bool) -> Iterator[Skew]:
     """Yield the largest skew above maxSkew to which pods of the workload contribute."""
     skews = [
         skew
-        for row, spread in subject.spreads
-        if spread.constraint.hard is hard and (skew := skew_of(row, spread, subject.audit)) is not None
+        for row, spread in rule_input.spreads
+        if spread.constraint.hard is hard and (skew := skew_of(row, spread, rule_input.audit)) is not None
     ]
     if skews:
         yield max(skews, key=lambda skew: skew.spread.skew)
@@ -90,20 +89,20 @@ def _lowest(spread: Spread) -> str:
     return f"{some([value(domain) for domain in lowest])} {verb} {least or 'none'}"
 
 
-def _plan(skew: Skew, subject: RuleInput) -> Plan | None:
+def _plan(skew: Skew, rule_input: RuleInput) -> Plan | None:
     """Return the pods to delete to end a hard skew; None if that ends none, or domains are only inferred."""
-    if _other_fix(skew, subject) or skew.row.lower_bound:
+    if _other_fix(skew, rule_input) or skew.row.lower_bound:
         return None
-    return plan(skew.row, skew.spread, subject.audit)
+    return plan(skew.row, skew.spread, rule_input.audit)
 
 
-def _hard_fix(skew: Skew, evictions: Plan | None, subject: RuleInput) -> str | None:
+def _hard_fix(skew: Skew, evictions: Plan | None, rule_input: RuleInput) -> str | None:
     """Return the command that deletes pods whose replacements end the skew, or why there is none."""
     if evictions is None:
-        return _other_fix(skew, subject) or None
+        return _other_fix(skew, rule_input) or None
     if not evictions.pods:
         return literal(evictions.reason)
-    return f"{_delete(evictions.pods, subject)}; {_outcome(evictions)}"
+    return f"{_delete(evictions.pods, rule_input)}; {_outcome(evictions)}"
 
 
 def _outcome(evictions: Plan) -> str:
@@ -117,16 +116,16 @@ def _outcome(evictions: Plan) -> str:
     return f"other constraints decide too where {whose} {'goes' if single else 'go'}, so look again afterwards"
 
 
-def _soft_fix(skew: Skew, subject: RuleInput) -> str:
+def _soft_fix(skew: Skew, rule_input: RuleInput) -> str:
     """Return the command that deletes pods, as the scheduler prefers lower domains, or why that does not help."""
-    if useless := _other_fix(skew, subject):
+    if useless := _other_fix(skew, rule_input):
         return useless
     pods = skew.pods[: skew.must_go]
-    delete = f"delete {len(pods)} of these pods" if len(pods) > _NAMED else _delete(pods, subject)
+    delete = f"delete {len(pods)} of these pods" if len(pods) > _NAMED else _delete(pods, rule_input)
     return f"use DoNotSchedule if the spread must hold; else, when convenient, {delete}: lower domains are preferred"
 
 
-def _other_fix(skew: Skew, subject: RuleInput) -> str:
+def _other_fix(skew: Skew, rule_input: RuleInput) -> str:
     """Return the fix for a skew that deleting pods would not end; "" if it would."""
     if skew.passing is Passing.SUPERSEDED or (skew.passing is not None and skew.kept_away is None):
         return str(skew.passing)
@@ -134,18 +133,18 @@ def _other_fix(skew: Skew, subject: RuleInput) -> str:
         return "give the nodes of the domain with the empty value their own first; it counts as a domain"
     if skew.kept_away is not None:
         return "nothing to gain by moving pods until a node of a lower domain can take one"
-    return "{restart}" if subject.workload.kind == "Pod" else ""
+    return "{restart}" if rule_input.workload.kind == "Pod" else ""
 
 
-def _delete(pods: Sequence[PodRecord], subject: RuleInput) -> str:
+def _delete(pods: Sequence[PodRecord], rule_input: RuleInput) -> str:
     """Return the command that deletes pods, or for many a reference to ``explain``, which names them."""
     if len(pods) > _NAMED:
-        workload = named(subject.workload.kind, subject.workload.name)
-        return f"delete the {len(pods)} pods that kubectl spread explain {workload} -n {subject.namespace} names"
-    command = f"kubectl delete pod -n {subject.namespace} {' '.join(_names(pods))}"
-    owners = {subject.audit.snapshot.workload(pod) for pod in pods}
+        workload = named(rule_input.workload.kind, rule_input.workload.name)
+        return f"delete the {len(pods)} pods that kubectl spread explain {workload} -n {rule_input.namespace} names"
+    command = f"kubectl delete pod -n {rule_input.namespace} {' '.join(_names(pods))}"
+    owners = {rule_input.audit.snapshot.workload(pod) for pod in pods}
     names = sorted(named(owner.kind, owner.name) for owner in owners)
-    return command if owners == {subject.workload} else f"{command} (of {some(names)})"
+    return command if owners == {rule_input.workload} else f"{command} (of {some(names)})"
 
 
 HARD_SKEW: Final = Rule(
@@ -160,9 +159,9 @@ HARD_SKEW: Final = Rule(
         "the constraint promises."
     ),
     fix="delete as many of the named pods as must go; their owner replaces them where the constraint allows",
-    source=_FILTERING,
+    source=FILTERING,
     needs_nodes=True,
-    of=frozenset({InputPart.COUNTS}),
+    of=InputPart.COUNTS,
     check=_hard_skew,
 )
 
@@ -176,6 +175,6 @@ SOFT_SKEW: Final = Rule(
     fix="use DoNotSchedule if the spread must hold; else delete as many of the named pods as must go when convenient",
     source="https://kep.k8s.io/895",
     needs_nodes=True,
-    of=frozenset({InputPart.COUNTS}),
+    of=InputPart.COUNTS,
     check=_soft_skew,
 )

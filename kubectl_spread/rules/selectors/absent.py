@@ -22,12 +22,12 @@ _CLOSE: Final = 0.85
 _UNKNOWN: Final = "correct the key or add the label to the pod template"
 
 
-def _absent_key(subject: RuleInput) -> Iterator[Evidence]:
+def _absent_key(rule_input: RuleInput) -> Iterator[Evidence]:
     """Yield the pods, or the template, that lack a key, whatever the verdicts on their other keys."""
-    if subject.template is not None:
-        yield from _absent_from_template(subject.path, subject.template)
+    if rule_input.template is not None:
+        yield from _absent_from_template(rule_input.path, rule_input.template)
     members_by_key: dict[str, list[EvaluatedPod]] = {}
-    for member in subject.taken:
+    for member in rule_input.taken:
         for key in member.keys:
             if key.verdict is Verdict.ABSENT_KEY and key.key not in BINDING_KEYS:
                 members_by_key.setdefault(key.key, []).append(member)
@@ -110,6 +110,6 @@ ABSENT_KEY: Final = Rule(
     fix=_UNKNOWN,
     source="https://github.com/kubernetes/kubernetes/issues/127263",
     needs_nodes=False,
-    of=frozenset({InputPart.MEMBERS, InputPart.TEMPLATE}),
+    of=InputPart.MEMBERS | InputPart.TEMPLATE,
     check=_absent_key,
 )

@@ -11,17 +11,18 @@ from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import Operator
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.model import Evidence, Rule
-from kubectl_spread.rules.rule_input import InputPart, RuleInput, TermVariant
+from kubectl_spread.rules.rule_input import InputPart, RuleInput
+from kubectl_spread.rules.variants import TermVariant
 
 
-def _authored_key(subject: RuleInput) -> Iterator[Evidence]:
+def _authored_key(rule_input: RuleInput) -> Iterator[Evidence]:
     """Yield matchLabelKeys that the author's selector names as well: of pods by verdict, of templates as written."""
-    if subject.template is not None:
-        yield from _of_template(key for variant in subject.variants for key in _authored(variant))
+    if rule_input.template is not None:
+        yield from _of_template(key for variant in rule_input.variants for key in _authored(variant))
         return
     yield from _of_members(
         (member, key.key)
-        for member in subject.taken
+        for member in rule_input.taken
         for key in member.keys
         if key.verdict is Verdict.AUTHORED and key.operator is Operator.IN
     )
@@ -33,14 +34,14 @@ def _authored(variant: TermVariant) -> list[str]:
     return [key for key in variant.term.match_label_keys if key in named and key not in variant.labels]
 
 
-def _binding_key(subject: RuleInput) -> Iterator[Evidence]:
+def _binding_key(rule_input: RuleInput) -> Iterator[Evidence]:
     """Yield keys that pods get when they are bound, unless the pods had a value before."""
-    if subject.template is not None:
-        yield from _of_template(key for variant in subject.variants for key in _of_binding(variant))
+    if rule_input.template is not None:
+        yield from _of_template(key for variant in rule_input.variants for key in _of_binding(variant))
         return
     yield from _of_members(
         (member, key.key)
-        for member in subject.taken
+        for member in rule_input.taken
         for key in member.keys
         if key.verdict in (Verdict.BIND_LABEL, Verdict.ABSENT_KEY) and key.key in BINDING_KEYS
     )
@@ -82,7 +83,7 @@ AUTHORED_KEY: Final = Rule(
     fix="name the key once: in matchLabelKeys or in labelSelector",
     source="https://github.com/kubernetes/kubernetes/issues/130063",
     needs_nodes=False,
-    of=frozenset({InputPart.MEMBERS, InputPart.TEMPLATE}),
+    of=InputPart.MEMBERS | InputPart.TEMPLATE,
     check=_authored_key,
 )
 BINDING_KEY: Final = Rule(
@@ -98,6 +99,6 @@ BINDING_KEY: Final = Rule(
     fix="remove the key",
     source="https://kep.k8s.io/4742",
     needs_nodes=False,
-    of=frozenset({InputPart.MEMBERS, InputPart.TEMPLATE}),
+    of=InputPart.MEMBERS | InputPart.TEMPLATE,
     check=_binding_key,
 )

@@ -19,23 +19,22 @@ from kubectl_spread.rules.model import Evidence, Rule
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 from kubectl_spread.rules.selectors.verdicts import key_of, names_of, values_of
 
-_MERGE_SOURCE: Final = "https://kep.k8s.io/3243"
 _UNHURRIED: Final = "nothing to do while the pod runs; to have its selector merged again, {restart}"
 _HOSTNAME: Final = "kubernetes.io/hostname"
 
 
-def _stale_label(subject: RuleInput) -> Iterator[Evidence]:
-    return _relabelled(subject, Verdict.STALE_LABEL)
+def _stale_label(rule_input: RuleInput) -> Iterator[Evidence]:
+    return _relabelled(rule_input, Verdict.STALE_LABEL)
 
 
-def _removed_label(subject: RuleInput) -> Iterator[Evidence]:
-    return _relabelled(subject, Verdict.REMOVED_LABEL)
+def _removed_label(rule_input: RuleInput) -> Iterator[Evidence]:
+    return _relabelled(rule_input, Verdict.REMOVED_LABEL)
 
 
-def _relabelled(subject: RuleInput, verdict: Verdict) -> Iterator[Evidence]:
-    if members := subject.members(verdict):
+def _relabelled(rule_input: RuleInput, verdict: Verdict) -> Iterator[Evidence]:
+    if members := rule_input.members(verdict):
         key = key_of(members[0], verdict)
-        siblings = _not_counting(members, verdict, subject)
+        siblings = _not_counting(members, verdict, rule_input)
         severity, effect = _effect(members, key, verdict, siblings)
         values: dict[str, str | int] = {
             **values_of(members, verdict),
@@ -111,11 +110,11 @@ def _old(members: Sequence[EvaluatedPod], verdict: Verdict) -> str:
     return phrases.some(sorted(f"{key}={phrases.value(stored)}" for key, stored in old_values))
 
 
-def _not_counting(members: Sequence[EvaluatedPod], verdict: Verdict, subject: RuleInput) -> int:
+def _not_counting(members: Sequence[EvaluatedPod], verdict: Verdict, rule_input: RuleInput) -> int:
     """Return the number of other pods that selected some of ``members`` by their first labels, and no longer do."""
     member_of_each_class = {member.pod.pod_class: member for member in members}.values()
     number = 0
-    for selector, pods in _selectors(subject, except_for={member.pod.name for member in members}):
+    for selector, pods in _selectors(rule_input, except_for={member.pod.name for member in members}):
         if any(_counted_once(selector, member, verdict) for member in member_of_each_class):
             number += pods
     return number
@@ -127,13 +126,13 @@ def _counted_once(selector: LabelSelector | None, member: EvaluatedPod, verdict:
     return labelselectors.matches(selector, {**labels, **old}) and not labelselectors.matches(selector, labels)
 
 
-def _selectors(subject: RuleInput, *, except_for: Container[str]) -> list[tuple[LabelSelector | None, int]]:
+def _selectors(rule_input: RuleInput, *, except_for: Container[str]) -> list[tuple[LabelSelector | None, int]]:
     """Return the selectors of other pods of the workload at the subject's path, with their numbers of pods."""
-    audit = subject.audit
+    audit = rule_input.audit
     selectors: dict[bytes, tuple[LabelSelector | None, int]] = {}
-    siblings = audit.counted.siblings(subject.workload)
+    siblings = audit.counted.siblings(rule_input.workload)
     for pod in (sibling for sibling in siblings if sibling.name not in except_for):
-        for selector in _selector_at(subject.path, pod, audit):
+        for selector in _selector_at(rule_input.path, pod, audit):
             key = ENCODER.encode(selector)
             selectors[key] = (selector, selectors.get(key, (selector, 0))[1] + 1)
     return list(selectors.values())
@@ -159,9 +158,9 @@ STALE_LABEL: Final = Rule(
         "by the old value for as long as the pod lives: an error."
     ),
     fix="{restart}",
-    source=_MERGE_SOURCE,
+    source="https://kep.k8s.io/3243",
     needs_nodes=False,
-    of=frozenset({InputPart.MEMBERS}),
+    of=InputPart.MEMBERS,
     check=_stale_label,
 )
 REMOVED_LABEL: Final = Rule(
@@ -177,8 +176,8 @@ REMOVED_LABEL: Final = Rule(
         "removed a label."
     ),
     fix="{restart}",
-    source=_MERGE_SOURCE,
+    source="https://kep.k8s.io/3243",
     needs_nodes=False,
-    of=frozenset({InputPart.MEMBERS}),
+    of=InputPart.MEMBERS,
     check=_removed_label,
 )

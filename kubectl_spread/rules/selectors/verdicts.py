@@ -10,11 +10,8 @@ from kubectl_spread.audit.evaluation.evaluate import EvaluatedPod
 from kubectl_spread.audit.merge.verdicts import KeyVerdict, Verdict
 from kubectl_spread.report.projections import timestamp
 from kubectl_spread.report.severity import Severity
-from kubectl_spread.rules.model import Evidence, Rule
+from kubectl_spread.rules.model import KUBERNETES, Evidence, Rule
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
-
-_MERGE_SOURCE: Final = "https://kep.k8s.io/3243"
-_STRATEGY_SOURCE: Final = "https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/registry/core/pod/strategy.go"
 
 
 def key_of(member: EvaluatedPod, verdict: Verdict) -> KeyVerdict:
@@ -47,35 +44,35 @@ def values_of(members: list[EvaluatedPod], verdict: Verdict) -> dict[str, str]:
     }
 
 
-def _missing(subject: RuleInput, verdict: Verdict) -> Iterator[Evidence]:
+def _missing(rule_input: RuleInput, verdict: Verdict) -> Iterator[Evidence]:
     """Yield the pods whose selector lacks a key for one reason, with the evidence of the first pod."""
-    if members := subject.members(verdict):
+    if members := rule_input.members(verdict):
         key = key_of(members[0], verdict)
         values = {**values_of(members, verdict), "evidence": "; ".join(key.evidence)}
         yield Evidence(names_of(members), values)
 
 
-def _pre_upgrade(subject: RuleInput) -> Iterator[Evidence]:
-    return _missing(subject, Verdict.PRE_UPGRADE)
+def _pre_upgrade(rule_input: RuleInput) -> Iterator[Evidence]:
+    return _missing(rule_input, Verdict.PRE_UPGRADE)
 
 
-def _merge_off(subject: RuleInput) -> Iterator[Evidence]:
-    return _missing(subject, Verdict.MERGE_OFF)
+def _merge_off(rule_input: RuleInput) -> Iterator[Evidence]:
+    return _missing(rule_input, Verdict.MERGE_OFF)
 
 
-def _unmerged(subject: RuleInput) -> Iterator[Evidence]:
-    return _missing(subject, Verdict.UNMERGED)
+def _unmerged(rule_input: RuleInput) -> Iterator[Evidence]:
+    return _missing(rule_input, Verdict.UNMERGED)
 
 
-def _late_label(subject: RuleInput) -> Iterator[Evidence]:
-    for evidence in _missing(subject, Verdict.LATE_LABEL):
-        term = subject.rows[0].term
+def _late_label(rule_input: RuleInput) -> Iterator[Evidence]:
+    for evidence in _missing(rule_input, Verdict.LATE_LABEL):
+        term = rule_input.rows[0].term
         active = term.required and not term.spread
         yield Evidence(evidence.pods, evidence.values, Severity.WARNING if active else Severity.INFO)
 
 
-def _duplicate(subject: RuleInput) -> Iterator[Evidence]:
-    return _missing(subject, Verdict.DUPLICATE)
+def _duplicate(rule_input: RuleInput) -> Iterator[Evidence]:
+    return _missing(rule_input, Verdict.DUPLICATE)
 
 
 PRE_UPGRADE: Final = Rule(
@@ -90,9 +87,9 @@ PRE_UPGRADE: Final = Rule(
         "revisions together."
     ),
     fix="nothing to do; the next rollout creates merged pods",
-    source=_MERGE_SOURCE,
+    source="https://kep.k8s.io/3243",
     needs_nodes=False,
-    of=frozenset({InputPart.MEMBERS}),
+    of=InputPart.MEMBERS,
     check=_pre_upgrade,
 )
 MERGE_OFF: Final = Rule(
@@ -109,9 +106,9 @@ MERGE_OFF: Final = Rule(
         "set MatchLabelKeysInPodTopologySpreadSelectorMerge=true on kube-apiserver, then restart the pods when "
         "convenient"
     ),
-    source=_STRATEGY_SOURCE,
+    source=f"{KUBERNETES}/pkg/registry/core/pod/strategy.go",
     needs_nodes=False,
-    of=frozenset({InputPart.MEMBERS}),
+    of=InputPart.MEMBERS,
     check=_merge_off,
 )
 LATE_LABEL: Final = Rule(
@@ -128,7 +125,7 @@ LATE_LABEL: Final = Rule(
     fix="put the label into the pod template, then {restart}",
     source="https://kep.k8s.io/3633",
     needs_nodes=False,
-    of=frozenset({InputPart.MEMBERS}),
+    of=InputPart.MEMBERS,
     check=_late_label,
 )
 DUPLICATE: Final = Rule(
@@ -142,9 +139,9 @@ DUPLICATE: Final = Rule(
         "direct write to storage, or another API that copies pods. All requirements are ANDed."
     ),
     fix="find out what wrote the pod; then {restart}",
-    source=_STRATEGY_SOURCE,
+    source=f"{KUBERNETES}/pkg/registry/core/pod/strategy.go",
     needs_nodes=False,
-    of=frozenset({InputPart.MEMBERS}),
+    of=InputPart.MEMBERS,
     check=_duplicate,
 )
 UNMERGED: Final = Rule(
@@ -158,8 +155,8 @@ UNMERGED: Final = Rule(
         "if you know when every apiserver began to merge."
     ),
     fix="nothing to do for running pods; {restart} to have the selector merged",
-    source=_MERGE_SOURCE,
+    source="https://kep.k8s.io/3243",
     needs_nodes=False,
-    of=frozenset({InputPart.MEMBERS}),
+    of=InputPart.MEMBERS,
     check=_unmerged,
 )

@@ -1,4 +1,4 @@
-"""SPR401, SPR402 and SPR407: effects on pods that only the servers of some versions have."""
+"""SPR401, SPR402 and SPR407: effects of servers of some versions on pods."""
 
 from __future__ import annotations
 
@@ -12,18 +12,13 @@ from kubectl_spread.audit.evaluation.evaluate import EvaluatedConstraint
 from kubectl_spread.audit.merge.verdicts import MERGE_RELEASED, KeyVerdict, Verdict
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.kube.api import labels as labelselectors
-from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.report.projections import timestamp
 from kubectl_spread.report.severity import Severity
-from kubectl_spread.rules.model import Evidence, Rule
+from kubectl_spread.rules.model import KUBERNETES, Evidence, Rule, names
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
-from kubectl_spread.rules.stored import refused_pods
 
-_INTERPODAFFINITY: Final = (
-    "https://github.com/kubernetes/kubernetes/blob/v1.37.1/pkg/scheduler/framework/plugins/interpodaffinity/plugin.go"
-)
 _SAME_MOMENT: Final = timedelta(seconds=1)
-"""The API has creation times to the second."""
+"""The resolution of creation times in the API."""
 _NOT_MERGED: Final = frozenset({Verdict.UNMERGED, Verdict.PRE_UPGRADE, Verdict.SCHEDULER_MERGED})
 _UNPROVEN: Final = frozenset({Verdict.UNMERGED, Verdict.SCHEDULER_MERGED})
 _REVISION: Final = "controller-revision-hash"
@@ -31,20 +26,22 @@ _STUCK: Final = "upgrade kube-apiserver, or switch its gates on: one that merges
 _BROKEN: Final = "no setting of this version helps: find out what wrote the pods, correct the field, then {restart}"
 
 
-def _uneditable(subject: RuleInput) -> Iterator[Evidence]:
+def _uneditable(rule_input: RuleInput) -> Iterator[Evidence]:
     """Yield the pods that nobody can edit; this is an error where nobody can remove a finalizer."""
-    pods, errors = refused_pods(subject, subject.audit.admission.edits)
+    pods, errors = rule_input.refused_pods(rule_input.audit.admission.edits)
     if not pods:
         return
     stuck = [pod for pod in pods if pod.held and (pod.terminating or _of_job(pod))]
     values = {
-        "minor": f"1.{subject.audit.context.behaviour.minor}",
+        "minor": f"1.{rule_input.behaviour.minor}",
         "errors": "; ".join(errors),
         "stuck": f"; nobody can remove the finalizers of {stuck[0].name}" if stuck else "",
     }
     severity = Severity.ERROR if stuck else Severity.WARNING
-    fix = _BROKEN if subject.audit.context.behaviour.merges_spread_selectors else _STUCK if stuck else None
-    yield Evidence(tuple(pod.name for pod in pods), values, severity, fix)
+    fix = _STUCK if stuck else None
+    if rule_input.behaviour.merges_spread_selectors:
+        fix = _BROKEN
+    yield Evidence(names(pods), values, severity, fix)
 
 
 def _of_job(pod: PodRecord) -> bool:
@@ -59,9 +56,9 @@ class _Siblings(msgspec.Struct):
     unmerged: list[PodRecord] = msgspec.field(default_factory=list)
 
 
-def _mixed_servers(subject: RuleInput) -> Iterator[Evidence]:
+def _mixed_servers(rule_input: RuleInput) -> Iterator[Evidence]:
     """Yield unmerged pods whose merged siblings are not all younger, as they would be after an upgrade."""
-    mixed = {key: siblings for key, siblings in _mixed_siblings(subject) if _made_at_one_time(siblings, subject)}
+    mixed = {key: siblings for key, siblings in _mixed_siblings(rule_input) if _interleave(siblings, rule_input)}
     if mixed:
         key, siblings = next(iter(mixed.items()))
         merged, unmerged = min(siblings.merged, key=_age), max(siblings.unmerged, key=_age)
@@ -72,31 +69,29 @@ def _mixed_servers(subject: RuleInput) -> Iterator[Evidence]:
             "unmerged": unmerged.name,
             "unmerged_at": timestamp(_created(unmerged)),
         }
-        names = {pod.name for siblings in mixed.values() for pod in siblings.unmerged}
-        yield Evidence(tuple(sorted(names)), values)
+        pod_names = {pod.name for siblings in mixed.values() for pod in siblings.unmerged}
+        yield Evidence(tuple(sorted(pod_names)), values)
 
 
-def _mixed_siblings(subject: RuleInput) -> Iterator[tuple[str, _Siblings]]:
+def _mixed_siblings(rule_input: RuleInput) -> Iterator[tuple[str, _Siblings]]:
     """Yield each key with siblings of the same value, if some of them are merged and others are not."""
-    rows = [row for row in subject.rows if row.term.spread]
+    rows = [row for row in rule_input.rows if row.term.spread]
     if not any(key.verdict in _NOT_MERGED for row in rows for member in row.members for key in member.keys):
         return
-    siblings_of: dict[object, tuple[str, _Siblings]] = {}
+    families: dict[object, tuple[str, _Siblings]] = {}
     for row in rows:
         for pod, key, merged in _keys_of_owned(row):
-            key_of_siblings = (
-                pod.pod_class.owner,
-                pod.pod_class.labels.get(_REVISION),
-                key,
-                pod.pod_class.labels.get(key),
-            )
-            _, siblings = siblings_of.setdefault(key_of_siblings, (key, _Siblings()))
+            labels = pod.pod_class.labels
+            family = (pod.pod_class.owner, labels.get(_REVISION), key, labels.get(key))
+            _, siblings = families.setdefault(family, (key, _Siblings()))
             (siblings.merged if merged else siblings.unmerged).append(pod)
-    yield from (item for item in siblings_of.values() if item[1].merged and item[1].unmerged)
+    for key, siblings in families.values():
+        if siblings.merged and siblings.unmerged:
+            yield key, siblings
 
 
 def _keys_of_owned(row: EvaluatedConstraint) -> Iterator[tuple[PodRecord, str, bool]]:
-    """Yield each pod of an owner with each key, and whether the key is merged, for the verdicts that prove either."""
+    """Yield each owned pod with each of its keys that is certainly merged, or certainly was not at creation."""
     keys = {member.pod.name: member.keys for member in row.members}
     for pod in row.pods:
         if pod.pod_class.owner is None or pod.created is None:
@@ -114,13 +109,13 @@ def _unmerged_from_the_start(pod: PodRecord, key: KeyVerdict) -> bool:
     return key.verdict in _NOT_MERGED and not (key.verdict in _UNPROVEN and written_later)
 
 
-def _made_at_one_time(siblings: _Siblings, subject: RuleInput) -> bool:
+def _interleave(siblings: _Siblings, rule_input: RuleInput) -> bool:
     """Tell whether neither an upgrade nor, on an older server, a downgrade explains the creation times."""
     merged, unmerged = [_created(pod) for pod in siblings.merged], [_created(pod) for pod in siblings.unmerged]
     upgraded = max(unmerged) + _SAME_MOMENT < min(merged)
-    merges = subject.audit.context.behaviour.could_merge_spread_selectors
-    went_back = not merges and max(merged) + _SAME_MOMENT < min(unmerged)
-    return not upgraded and not went_back
+    merges = rule_input.behaviour.could_merge_spread_selectors
+    downgraded = not merges and max(merged) + _SAME_MOMENT < min(unmerged)
+    return not upgraded and not downgraded
 
 
 def _created(pod: PodRecord) -> datetime:
@@ -131,10 +126,10 @@ def _age(pod: PodRecord) -> tuple[datetime, str]:
     return _created(pod), pod.name
 
 
-def _namespace_selector_twice(subject: RuleInput) -> Iterator[Evidence]:
+def _namespace_selector_twice(rule_input: RuleInput) -> Iterator[Evidence]:
     """Yield new pods with a term that would act on every namespace."""
-    minor = _minor_that_matches_twice(subject)
-    terms = [term for term in subject.terms if not term.spread and term.selector is not None]
+    minor = _minor_that_matches_twice(rule_input)
+    terms = [term for term in rule_input.terms if not term.spread and term.selector is not None]
     selectors = [term.namespace_selector for term in terms if term.namespace_selector is not None]
     unlabelled = [
         selector
@@ -142,33 +137,28 @@ def _namespace_selector_twice(subject: RuleInput) -> Iterator[Evidence]:
         if not labelselectors.is_empty(selector) and labelselectors.matches(selector, {})
     ]
     if minor and unlabelled:
-        pods = _incoming(subject)
-        if pods or subject.template is not None:
+        pods = _incoming(rule_input)
+        if pods or rule_input.template is not None:
             yield Evidence(pods, {"minor": minor, "selector": labelselectors.describe(unlabelled[0])})
 
 
-def _minor_that_matches_twice(subject: RuleInput) -> str:
+def _minor_that_matches_twice(rule_input: RuleInput) -> str:
     """Return the evaluated minor, or the minor to compare with, whose scheduler matches twice; "" if neither does."""
-    context = subject.audit.context
-    behaviours: list[Behaviour | None] = [context.behaviour, context.extra_checks.upgrade]
-    return next(
-        (
-            f"1.{behaviour.minor}"
-            for behaviour in behaviours
-            if behaviour and behaviour.matches_namespace_selectors_twice
-        ),
-        "",
-    )
+    for behaviour in (rule_input.behaviour, rule_input.audit.context.extra_checks.upgrade):
+        if behaviour is not None and behaviour.matches_namespace_selectors_twice:
+            return f"1.{behaviour.minor}"
+    return ""
 
 
-def _incoming(subject: RuleInput) -> tuple[str, ...]:
+def _incoming(rule_input: RuleInput) -> tuple[str, ...]:
     """Return the pending pods; without any, the pods of an owner whose template was not read."""
-    refusals = subject.audit.admission.manifests
-    pods = [pod for row in subject.rows for pod in row.pods if not refusals(pod.pod_class)]
-    pending = [pod.name for pod in pods if not pod.node]
-    bare = subject.workload.kind == "Pod"
-    template_known = bare or any(template.workload == subject.workload for template in subject.audit.templates)
-    return tuple(sorted(pending or ([] if template_known else [pod.name for pod in pods])))
+    refusals = rule_input.audit.admission.manifests
+    pods = [pod for row in rule_input.rows for pod in row.pods if not refusals(pod.pod_class)]
+    pending = [pod for pod in pods if not pod.node]
+    bare = rule_input.workload.kind == "Pod"
+    if pending or bare or any(template.workload == rule_input.workload for template in rule_input.audit.templates):
+        return names(pending)
+    return names(pods)
 
 
 UNEDITABLE: Final = Rule(
@@ -187,7 +177,7 @@ UNEDITABLE: Final = Rule(
     fix="make edits through a kube-apiserver that merges (1.34 or newer, gates on), or {restart}",
     source="https://kep.k8s.io/3243",
     needs_nodes=False,
-    of=frozenset({InputPart.PODS}),
+    of=InputPart.PODS,
     check=_uneditable,
 )
 MIXED_SERVERS: Final = Rule(
@@ -208,7 +198,7 @@ MIXED_SERVERS: Final = Rule(
     fix="bring every kube-apiserver to one version with the same feature gates; then {restart}",
     source="https://github.com/kubernetes/kubernetes/pull/129874",
     needs_nodes=False,
-    of=frozenset({InputPart.MEMBERS}),
+    of=InputPart.MEMBERS,
     check=_mixed_servers,
 )
 NAMESPACE_SELECTOR_TWICE: Final = Rule(
@@ -224,7 +214,7 @@ NAMESPACE_SELECTOR_TWICE: Final = Rule(
         "correctly, and 1.37 is right again."
     ),
     fix="list the namespaces, or add a requirement that needs a label, such as kubernetes.io/metadata.name Exists",
-    source=_INTERPODAFFINITY,
+    source=f"{KUBERNETES}/pkg/scheduler/framework/plugins/interpodaffinity/plugin.go",
     needs_nodes=False,
     check=_namespace_selector_twice,
 )
