@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import msgspec
+
 from kubectl_spread.report.model import API_VERSION, Part
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.model import Rule
@@ -37,14 +39,5 @@ def listing(rules: Iterable[Rule]) -> RuleList:
 
 
 def _entry(rule: Rule) -> RuleEntry:
-    return RuleEntry(
-        code=rule.code,
-        name=rule.name,
-        severity=rule.severity,
-        summary=rule.summary,
-        message=rule.message,
-        why=rule.why,
-        fix=rule.general_fix,
-        source=rule.source,
-        needs_nodes=rule.needs_nodes,
-    )
+    entry = msgspec.convert(rule, RuleEntry, from_attributes=True)
+    return msgspec.structs.replace(entry, fix=rule.general_fix)

@@ -69,9 +69,11 @@ def names(pods: Iterable[PodRecord]) -> tuple[str, ...]:
     return tuple(sorted(pod.name for pod in pods))
 
 
-def together(pairs: Iterable[tuple[TermVariant, Values]], severity: Severity | None = None) -> Iterator[Evidence]:
+def together(
+    pairs: Iterable[tuple[TermVariant, Values]], severity: Severity | None = None, fix: str | None = None
+) -> Iterator[Evidence]:
     """Yield one piece of evidence about the pods of all variants, with the values of the first; none for no variant."""
     pairs = list(pairs)
     if pairs:
         pod_names = {pod.name for variant, _ in pairs for pod in variant.pods}
-        yield Evidence(tuple(sorted(pod_names)), pairs[0][1], severity)
+        yield Evidence(tuple(sorted(pod_names)), pairs[0][1], severity, fix)

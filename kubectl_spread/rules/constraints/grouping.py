@@ -1,4 +1,4 @@
-"""SPR2xx: constraints that count all revisions together, or only one pod."""
+"""SPR208 and SPR209: constraints that count all revisions together, or only one pod."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import msgspec
 
 from kubectl_spread.audit.merge.verdicts import BINDING_KEYS, REVISION_KEYS, Verdict
 from kubectl_spread.audit.snapshot.labelled import Labelled
-from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.audit.snapshot.revisions import revision_of
 from kubectl_spread.audit.snapshot.templates import PRESUMED, Template
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector
-from kubectl_spread.kube.scheduler.podtopologyspread.constraints import counts_nothing
+from kubectl_spread.kube.features import Behaviour
+from kubectl_spread.kube.scheduler.podtopologyspread import counts_nothing
 from kubectl_spread.phrases import some
 from kubectl_spread.report.severity import Severity
-from kubectl_spread.rules.model import KUBERNETES, Evidence, Rule, together
+from kubectl_spread.rules.model import KUBERNETES, Evidence, Rule, Values, together
 from kubectl_spread.rules.rule_input import RuleInput
 from kubectl_spread.rules.variants import TermVariant
 
@@ -38,53 +38,53 @@ _BY_HAND: Final = "after a rollout, evict pods of the fullest domain"
 def _counts_old_revisions(rule_input: RuleInput) -> Iterator[Evidence]:
     """Yield pods of several revisions that count together now, or a template whose rollout would count them so."""
     variants = [variant for variant in rule_input.variants if variant.term.spread and variant.term.required]
-    counted = (
-        _together_now(variants, rule_input) if rule_input.template is None else _in_a_rollout(variants, rule_input)
-    )
-    has_keys = rule_input.behaviour.scheduler_adds_match_label_keys
-    for evidence in together((variant, {"revisions": revisions}) for variant, revisions in counted):
-        yield msgspec.structs.replace(evidence, fix=None if has_keys else _BY_HAND)
+    mixing = _mixing_now if rule_input.template is None else _mixing_in_a_rollout
+    fix = None if rule_input.behaviour.scheduler_adds_match_label_keys else _BY_HAND
+    pairs: list[tuple[TermVariant, Values]] = [
+        (variant, {"revisions": revisions}) for variant, revisions in mixing(variants, rule_input)
+    ]
+    yield from together(pairs, fix=fix)
 
 
-def _in_a_rollout(variants: list[TermVariant], rule_input: RuleInput) -> Iterator[tuple[TermVariant, str]]:
-    """Yield the variants of a template that rolls; stored pods of its workload have findings of their own."""
+def _mixing_in_a_rollout(variants: list[TermVariant], rule_input: RuleInput) -> Iterator[tuple[TermVariant, str]]:
+    """Yield the variants of a template with rollouts; stored pods of its workload have findings of their own."""
     template = rule_input.template
     if template is not None and template.rolls and template.replicas not in (0, 1) and not rule_input.beside_pods:
-        yield from ((variant, "all revisions") for variant in variants if _mixes(variant, rule_input))
+        yield from ((variant, "all revisions") for variant in variants if _mixes(variant, rule_input.behaviour))
 
 
-def _mixes(variant: TermVariant, rule_input: RuleInput) -> bool:
+def _mixes(variant: TermVariant, behaviour: Behaviour) -> bool:
     """Tell whether a constraint counts its own pods and has no key that differs between revisions."""
-    if variant.effective is None or variant.unmet or counts_nothing(variant.effective, rule_input.behaviour):
+    if variant.effective is None or variant.unmet or counts_nothing(variant.effective, behaviour):
         return False
     return not variant.term.match_label_keys and _HASH not in labelselectors.keys(variant.effective)
 
 
 class _Revision(msgspec.Struct, frozen=True):
-    """Pods of one revision of one Deployment; a newer revision has a higher ``number``."""
+    """The pods of one revision of a Deployment, which numbers its revisions."""
 
     variant: TermVariant
     deployment: ObjectRef
     number: int
 
 
-def _together_now(variants: list[TermVariant], rule_input: RuleInput) -> Iterator[tuple[TermVariant, str]]:
+def _mixing_now(variants: list[TermVariant], rule_input: RuleInput) -> Iterator[tuple[TermVariant, str]]:
     """Yield variants of a Deployment's newest revision that count pods of others too, with all counted revisions."""
     if len({variant.labels[_HASH] for variant in variants if _HASH in variant.labels}) <= 1:
         return
     newest: dict[ObjectRef, int] = {}
-    standing: dict[ObjectRef, Labelled[_Revision]] = {}
+    revisions_by_labels: dict[ObjectRef, Labelled[_Revision]] = {}
     for revision in (revision for variant in variants for revision in _revision(variant, rule_input)):
         newest[revision.deployment] = max(revision.number, newest.get(revision.deployment, 0))
-        standing.setdefault(revision.deployment, Labelled()).add(revision.variant.labels, revision)
-    for deployment, revisions in standing.items():
+        revisions_by_labels.setdefault(revision.deployment, Labelled()).add(revision.variant.labels, revision)
+    for deployment, revisions in revisions_by_labels.items():
         for revision in (revision for _, revision in revisions if revision.number == newest[deployment]):
             selector = revision.variant.effective
             if selector is None or counts_nothing(selector, rule_input.behaviour):
                 continue
-            counted = {other.variant.labels[_HASH] for _, other in revisions.selected(selector)}
-            if len(counted) > 1:
-                yield revision.variant, f"the revisions {some(sorted(counted))}"
+            hashes = {counted.variant.labels[_HASH] for _, counted in revisions.selected(selector)}
+            if len(hashes) > 1:
+                yield revision.variant, f"the revisions {some(sorted(hashes))}"
 
 
 def _revision(variant: TermVariant, rule_input: RuleInput) -> Iterator[_Revision]:
@@ -105,58 +105,57 @@ def _own_group(rule_input: RuleInput) -> Iterator[Evidence]:
     for variant in variants:
         for key in dict.fromkeys(variant.term.match_label_keys):
             variants_by_key.setdefault(key, []).append(variant)
-    for key, of_key in variants_by_key.items():
+    for key, variants_of_key in variants_by_key.items():
         if key in relabelled:
             continue
-        having = [variant for variant in of_key if key in variant.labels]
-        alone = _alone if rule_input.template is None else _alone_by_name
-        if having and alone(having, key, rule_input):
-            yield from together((variant, {"key": key}) for variant in having)
+        labelled = [variant for variant in variants_of_key if key in variant.labels]
+        counts_only_itself = _each_pod_is_alone if rule_input.template is None else _each_future_pod_is_alone
+        if labelled and counts_only_itself(labelled, key, rule_input):
+            yield from together((variant, {"key": key}) for variant in labelled)
             return
 
 
-def _alone_by_name(having: list[TermVariant], key: str, rule_input: RuleInput) -> bool:
+def _each_future_pod_is_alone(variants: list[TermVariant], key: str, rule_input: RuleInput) -> bool:
     """Tell whether no pods of a template share a value of the key, nor pods of other templates."""
     if key not in _ONE_POD_EACH:
         return False
-    others = (other for other in rule_input.audit.templates if other is not rule_input.template)
+    templates = [template for template in rule_input.audit.templates if template is not rule_input.template]
     return key == _POD_NAME or not any(
-        _shares(variant, key, other, rule_input) for variant in having for other in others
+        _may_count(variant, key, template, rule_input) for variant in variants for template in templates
     )
 
 
-def _shares(variant: TermVariant, key: str, other: Template, rule_input: RuleInput) -> bool:
+def _may_count(variant: TermVariant, key: str, template: Template, rule_input: RuleInput) -> bool:
     """Tell whether a constraint may count pods of another template."""
-    if other.namespace != rule_input.namespace or key not in other.labels or variant.authored is None:
+    if template.namespace != rule_input.namespace or key not in template.labels or variant.authored is None:
         return False
-    fixed = {name: text for name, text in other.labels.items() if text != PRESUMED}
     return all(
-        labelselectors.satisfies(requirement, fixed)
+        labelselectors.satisfies(requirement, template.labels)
         for requirement in labelselectors.requirements(variant.authored)
-        if other.labels.get(requirement.key) != PRESUMED
+        if template.labels.get(requirement.key) != PRESUMED
     )
 
 
-def _alone(having: list[TermVariant], key: str, rule_input: RuleInput) -> bool:
+def _each_pod_is_alone(variants: list[TermVariant], key: str, rule_input: RuleInput) -> bool:
     """Tell whether each pod has its own value of a key and its constraint counts no other pod."""
     values = Counter[str]()
-    for variant in having:
+    for variant in variants:
         values[variant.labels[key]] += variant.number
-    if any(number > 1 for number in values.values()) or not _distinct_by_design(having, key):
+    if any(number > 1 for number in values.values()) or not _distinct_by_design(variants, key):
         return False
-    sharing: dict[str, list[tuple[Labels, int]]] = {}
+    pods_by_value: dict[str, list[tuple[Labels, int]]] = {}
     for labels, number in _pods_with(key, rule_input):
-        sharing.setdefault(labels[key], []).append((labels, number))
-    return all(_matching(variant.effective, sharing.get(variant.labels[key], ())) <= 1 for variant in having)
+        pods_by_value.setdefault(labels[key], []).append((labels, number))
+    return all(_matching(variant.effective, pods_by_value.get(variant.labels[key], ())) <= 1 for variant in variants)
 
 
-def _distinct_by_design(having: list[TermVariant], key: str) -> bool:
+def _distinct_by_design(variants: list[TermVariant], key: str) -> bool:
     """Tell whether distinct values are by design: of the key, or since several pods of one revision and run differ."""
     if key in _ONE_POD_EACH:
         return True
     if key in REVISION_KEYS or key in BINDING_KEYS:
         return False
-    alike = Counter((revision_of(variant.labels), _run_of(variant.labels)) for variant in having)
+    alike = Counter((revision_of(variant.labels), _run_of(variant.labels)) for variant in variants)
     return max(alike.values(), default=0) >= _ENOUGH
 
 
@@ -170,12 +169,8 @@ def _pods_with(key: str, rule_input: RuleInput) -> Iterator[tuple[Labels, int]]:
         if key in labels:
             yield labels, per_node.total()
     for pod in rule_input.audit.pods:
-        if _pending(pod, rule_input.namespace) and key in pod.pod_class.labels:
+        if pod.namespace == rule_input.namespace and not pod.node and key in pod.pod_class.labels:
             yield pod.pod_class.labels, 1
-
-
-def _pending(pod: PodRecord, namespace: str) -> bool:
-    return pod.pod_class.namespace == namespace and not pod.node
 
 
 def _matching(selector: LabelSelector | None, counts: Iterable[tuple[Labels, int]]) -> int:

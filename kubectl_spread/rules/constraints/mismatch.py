@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-import msgspec
-
 from kubectl_spread.audit.evaluation.evaluators import FIXED_TEMPLATES
 from kubectl_spread.audit.snapshot.records import OwnerRecord
 from kubectl_spread.kube.api import labels as labelselectors
@@ -37,7 +35,7 @@ def _self_mismatch(rule_input: RuleInput) -> Iterator[Evidence]:
             changed.append((variant, _mismatch(variant, owner)))
             fixes.append(_FIND_THE_WRITER if owner.ref.kind in FIXED_TEMPLATES else _RESTART_OR_FIND)
     yield from together(authored)
-    yield from (msgspec.structs.replace(evidence, fix=fixes[0]) for evidence in together(changed))
+    yield from together(changed, fix=fixes[0] if fixes else None)
 
 
 def _owner(variant: TermVariant, rule_input: RuleInput) -> OwnerRecord | None:

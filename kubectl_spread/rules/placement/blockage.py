@@ -15,10 +15,11 @@ from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 
 
 class Blockage(msgspec.Struct, frozen=True):
-    """No node that the pods could use passes their hard constraints.
+    """The refusal of every usable node by the hard constraints of pods.
 
-    ``path`` is the path of the first constraint that refuses a node. There is a ``conflict`` if each constraint alone
-    would allow some node.
+    Attributes:
+        path: The path of the first constraint that refuses a node.
+        conflict: Whether each constraint alone would allow some node.
     """
 
     path: FieldPath
@@ -28,7 +29,7 @@ class Blockage(msgspec.Struct, frozen=True):
 def blockage(group: EvaluatedGroup, audit: Audit) -> Blockage | None:
     """Return how the hard constraints keep a group from every node that it could use; None where they do not.
 
-    A full node is not usable for a pending pod; for a later pod it may have room again.
+    A pending pod cannot use a full node; a later pod may, because the node may have room again by then.
     """
     evaluation = group.evaluation
     hard = [

@@ -1,25 +1,25 @@
-"""SPR3xx: pods that no node accepts, because of their constraints."""
+"""SPR303 and SPR308: pods that no node accepts, because of their constraints."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Final
 
-from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedGroup
+from kubectl_spread.audit.evaluation.evaluate import EvaluatedGroup
 from kubectl_spread.audit.evaluation.obstacles import ObstacleKind
+from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.phrases import plural
 from kubectl_spread.report.severity import Severity
-from kubectl_spread.rules.model import FILTERING, Evidence, Rule, literal
+from kubectl_spread.rules.model import FILTERING, Evidence, Rule, literal, names
 from kubectl_spread.rules.placement.blockage import Blockage
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
 
 def _blocked(rule_input: RuleInput) -> Iterator[Evidence]:
-    """Yield groups that no node accepts, at the path of the first constraint that refuses a node."""
-    for group, blockage in _blockages(rule_input):
-        if not blockage.conflict:
-            values: dict[str, str | int] = {"who": _who(group), "answer": _answer(group)}
-            yield Evidence(_waiting(group), values, fix=_remedy(group, blockage, rule_input.audit))
+    """Yield a group that no node accepts, at the path of the first constraint that refuses a node."""
+    for group in _blocked_groups(rule_input, conflict=False):
+        values = {"who": _who(group), "answer": _answer(group)}
+        yield Evidence(_affected(group), values, fix=_fix(group, rule_input))
 
 
 def _answer(group: EvaluatedGroup) -> str:
@@ -35,12 +35,12 @@ def _answer(group: EvaluatedGroup) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _remedy(group: EvaluatedGroup, blockage: Blockage, audit: Audit) -> str | None:
-    """Return the fix for the refusal of one constraint; None stands for the rule's own fix."""
+def _fix(group: EvaluatedGroup, rule_input: RuleInput) -> str | None:
+    """Return the fix for the refusal of the constraint at the path; None stands for the rule's own fix."""
     spread = next(
         spread
         for term, spread in zip(group.evaluation.pod_class.terms, group.evaluation.spreads, strict=True)
-        if term.path == blockage.path and spread is not None
+        if term.path == rule_input.path and spread is not None
     )
     constraint = spread.constraint
     if not spread.match_num:
@@ -49,11 +49,8 @@ def _remedy(group: EvaluatedGroup, blockage: Blockage, audit: Audit) -> str | No
         return "add nodes in another domain, or lower minDomains in the pod template"
     least = spread.match_num.least
     lowest = [node for node, domain in spread.domains.value_of.items() if spread.match_num[domain] == least]
-    causes = {
-        obstacle.cause
-        for node in lowest
-        if (obstacle := audit.obstacles.of(group.evaluation.pod_class, node)) is not None
-    }
+    refusals = (rule_input.audit.obstacles.of(group.evaluation.pod_class, node) for node in lowest)
+    causes = {obstacle.cause for obstacle in refusals if obstacle is not None}
     if ObstacleKind.FULL in causes:
         return "make room in the domain at the minimum, or let the pods ask for less"
     if ObstacleKind.EXCLUDED in causes:
@@ -62,35 +59,30 @@ def _remedy(group: EvaluatedGroup, blockage: Blockage, audit: Audit) -> str | No
 
 
 def _conflicting(rule_input: RuleInput) -> Iterator[Evidence]:
-    """Yield groups whose constraints each allow nodes, but not the same ones."""
-    for group, blockage in _blockages(rule_input):
-        if blockage.conflict:
-            constraints = [term for term in group.evaluation.pod_class.terms if term.spread and term.required]
-            keys = " and ".join(term.topology_key for term in constraints)
-            yield Evidence(_waiting(group), {"who": _who(group), "keys": keys})
+    """Yield a group whose constraints each allow nodes, but not the same ones."""
+    for group in _blocked_groups(rule_input, conflict=True):
+        constraints = [term for term in group.evaluation.pod_class.terms if term.spread and term.required]
+        keys = " and ".join(term.topology_key for term in constraints)
+        yield Evidence(_affected(group), {"who": _who(group), "keys": keys})
 
 
-def _blockages(rule_input: RuleInput) -> Iterator[tuple[EvaluatedGroup, Blockage]]:
-    """Yield at most one blocked group of each kind at the path of the subject, preferably one with pending pods."""
-    blocked = [
-        (group, blockage)
+def _blocked_groups(rule_input: RuleInput, *, conflict: bool) -> list[EvaluatedGroup]:
+    """Return the first group that the constraint at the path blocks, preferably one with pending pods."""
+    blockage = Blockage(rule_input.path, conflict)
+    groups = [
+        group
         for group in rule_input.groups
-        if (_pending(group) or rule_input.followed(group.pods))
-        and (blockage := rule_input.answers.blockage(group)) is not None
-        and blockage.path == rule_input.path
+        if (_pending(group) or rule_input.followed(group.pods)) and rule_input.answers.blockage(group) == blockage
     ]
-    for conflict in (False, True):
-        alike = [item for item in blocked if item[1].conflict is conflict]
-        if alike:
-            yield max(alike, key=lambda item: bool(_pending(item[0])))
+    return sorted(groups, key=lambda group: not _pending(group))[:1]
 
 
-def _pending(group: EvaluatedGroup) -> list[str]:
-    return [pod.name for pod in group.pods if not pod.node]
+def _pending(group: EvaluatedGroup) -> list[PodRecord]:
+    return [pod for pod in group.pods if not pod.node]
 
 
-def _waiting(group: EvaluatedGroup) -> tuple[str, ...]:
-    return tuple(sorted(_pending(group) or [pod.name for pod in group.pods]))
+def _affected(group: EvaluatedGroup) -> tuple[str, ...]:
+    return names(_pending(group) or group.pods)
 
 
 def _who(group: EvaluatedGroup) -> str:

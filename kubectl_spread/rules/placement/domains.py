@@ -1,4 +1,4 @@
-"""SPR3xx: missing domains, a single domain, and domains with an empty value."""
+"""SPR304, SPR306, SPR311 and SPR313: too few domains, and domains with an empty value."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ from kubectl_spread.audit.evaluation.obstacles import Obstacle
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import plural, value
 from kubectl_spread.report.severity import Severity
-from kubectl_spread.rules.model import Evidence, Rule, Values
-from kubectl_spread.rules.placement.counts import at_most_info, names
+from kubectl_spread.rules.model import Evidence, Rule, Values, names
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
 
 def _too_few_domains(rule_input: RuleInput) -> Iterator[Evidence]:
     for row, spread in rule_input.awaiting:
         if spread.short_of_domains and spread.constraint.min_domains > 1:
-            limits = not spread.allows_all
-            yield Evidence(
-                names(row),
-                {
-                    "domains": plural(len(spread.match_num), "domain"),
-                    "left_out": _left_out(row, spread, rule_input.audit),
-                    "min_domains": spread.constraint.min_domains,
-                    "topology_key": spread.constraint.topology_key,
-                    "max_skew": spread.constraint.max_skew,
-                },
-                Severity.WARNING if limits else Severity.INFO,
-            )
+            values: Values = {
+                "domains": plural(len(spread.match_num), "domain"),
+                "left_out": _left_out(row, spread, rule_input.audit),
+                "min_domains": spread.constraint.min_domains,
+                "topology_key": spread.constraint.topology_key,
+                "max_skew": spread.constraint.max_skew,
+            }
+            yield Evidence(names(row.pods), values, Severity.INFO if spread.allows_all else Severity.WARNING)
             return
 
 
 def _left_out(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> str:
     """Return the domains whose nodes the constraint's policies leave out, each with the reasons."""
     pod_class, key = row.evaluations[0][0].pod_class, spread.constraint.topology_key
-    outside: dict[str, list[Obstacle | None]] = {}
+    obstacles_by_domain: dict[str, list[Obstacle]] = {}
     for node in audit.nodes.nodes:
         domain = node.metadata.labels.get(key)
         if domain is not None and domain not in spread.match_num:
-            outside.setdefault(domain, []).append(audit.obstacles.of(pod_class, node.metadata.name))
-    texts = [f"{value(domain)} ({obstacles.summary(there)})" for domain, there in sorted(outside.items()) if any(there)]
+            obstacle = audit.obstacles.of(pod_class, node.metadata.name)
+            obstacles_by_domain.setdefault(domain, []).extend([obstacle] if obstacle else [])
+    texts = [
+        f"{value(domain)} ({obstacles.summary(there)})"
+        for domain, there in sorted(obstacles_by_domain.items())
+        if there
+    ]
     return f"; left out: {', '.join(texts)}" if texts else ""
 
 
@@ -50,8 +50,13 @@ def _empty_value(rule_input: RuleInput) -> Iterator[Evidence]:
     for row, spread in rule_input.counted:
         if nodes := _with_empty_value(spread, rule_input.audit):
             values: Values = {"topology_key": spread.constraint.topology_key, "nodes": plural(nodes, "node")}
-            yield Evidence(names(row), values, at_most_info(row))
+            yield Evidence(names(row.pods), values, _at_most_info(row))
             return
+
+
+def _at_most_info(row: EvaluatedConstraint) -> Severity | None:
+    """Return info for one of the scheduler's soft default constraints; None stands for the rule's own severity."""
+    return Severity.INFO if row.term.default and not row.term.required else None
 
 
 def _with_empty_value(spread: Spread, audit: Audit) -> int:
@@ -71,27 +76,27 @@ def _missing_domains(rule_input: RuleInput) -> Iterator[Evidence]:
         labels_of_nodes = (node.metadata.labels for node in rule_input.audit.nodes.nodes)
         domains = {labels[key] for labels in labels_of_nodes if key in labels}
         if len(domains) < expected[key]:
-            values: dict[str, str | int] = {
+            values: Values = {
                 "topology_key": key,
                 "domains": len(domains),
                 "expected": expected[key],
                 "bound": "" if spread.constraint.min_domains > len(domains) else "; minDomains does not ask for more",
             }
-            yield Evidence(names(row), values, at_most_info(row))
+            yield Evidence(names(row.pods), values, _at_most_info(row))
             return
 
 
 def _single_domain(rule_input: RuleInput) -> Iterator[Evidence]:
     for row, spread in rule_input.counted:
-        lonely = len(spread.match_num) == 1 and spread.constraint.min_domains == 1
-        if lonely and spread.constraint.hard and len(row.pods) > 1:
-            (only,) = spread.match_num
-            values: dict[str, str | int] = {
-                "domain": value(only),
-                "nodes": plural(spread.domains.nodes[only], "node"),
-                "topology_key": spread.constraint.topology_key,
+        constraint = spread.constraint
+        if constraint.hard and constraint.min_domains == 1 and len(spread.match_num) == 1 and len(row.pods) > 1:
+            (domain,) = spread.match_num
+            values: Values = {
+                "domain": value(domain),
+                "nodes": plural(spread.domains.nodes[domain], "node"),
+                "topology_key": constraint.topology_key,
             }
-            yield Evidence(names(row), values)
+            yield Evidence(names(row.pods), values)
             return
 
 

@@ -1,4 +1,4 @@
-"""SPR3xx: pods that cause a skew, and pods that do not count."""
+"""SPR309, SPR310 and SPR312: pods that cause a skew, and pods that do not count."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import plural, value
 from kubectl_spread.report.severity import Severity
-from kubectl_spread.rules.model import FILTERING, Evidence, Rule
-from kubectl_spread.rules.placement.counts import names
+from kubectl_spread.rules.model import FILTERING, Evidence, Rule, Values, names
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
 _HOSTNAME: Final = "kubernetes.io/hostname"
@@ -28,7 +27,7 @@ _LABEL: Final = "label the nodes with the topology keys of the pods' constraints
 def _older_revision(rule_input: RuleInput) -> Iterator[Evidence]:
     """Yield rows in which pods of older revisions decide whether the skew is within maxSkew."""
     revisions = rule_input.audit.revisions.of(rule_input.workload)
-    if len(revisions) < 2:  # noqa: PLR2004 - one revision is never older than another
+    if len(revisions) <= 1:
         return
     for row, spread in rule_input.counted:
         newest = [pod for pod in row.pods if revision_of(pod.pod_class.labels) == revisions[-1]]
@@ -37,13 +36,13 @@ def _older_revision(rule_input: RuleInput) -> Iterator[Evidence]:
         older = rule_input.audit.revisions.older_pods(rule_input.workload, spread)
         without = spread.without(older)
         if older.total() and spread.exceeds_max_skew is not without.exceeds_max_skew:
-            values: dict[str, str | int] = {
+            values: Values = {
                 "older": plural(older.total(), "pod"),
                 "skew": spread.skew,
                 "without": without.skew,
                 "key": revision_key(newest[0].pod_class.labels),
             }
-            yield Evidence(names(row), values)
+            yield Evidence(names(row.pods), values)
             return
 
 
@@ -56,13 +55,13 @@ def _terminating(rule_input: RuleInput) -> Iterator[Evidence]:
         with_them = spread.changed(terminating)
         ends_skew = spread.exceeds_max_skew and not with_them.exceeds_max_skew
         if ends_skew or (spread.constraint.hard and with_them.frees(spread)):
-            values: dict[str, str | int] = {
+            values: Values = {
                 "terminating": plural(sum(terminating.values()), "terminating pod"),
                 "domains": ", ".join(value(domain) for domain in sorted(terminating)),
                 "skew": spread.skew,
                 "with_them": with_them.skew,
             }
-            yield Evidence(names(row), values)
+            yield Evidence(names(row.pods), values)
             return
 
 
@@ -75,16 +74,16 @@ def _uncounted(rule_input: RuleInput) -> Iterator[Evidence]:
         outside = {node: number for node, number in matching.items() if node not in inside}
         if any(pod.node in outside for pod in row.pods):
             reasons = _reasons(outside, row, spread, rule_input.audit)
-            values: dict[str, str | int] = {
+            values: Values = {
                 "uncounted": plural(sum(outside.values()), "matching pod"),
                 "where": ", ".join(f"{reasons[reason]} {reason}" for reason in sorted(reasons)),
             }
-            severity = Severity.WARNING if _change_skew(_missing(rule_input, spread), spread) else None
-            yield Evidence(names(row), values, severity, _counting_fix(reasons))
+            severity = Severity.WARNING if _changes_skew(_on_unlisted_nodes(rule_input, spread), spread) else None
+            yield Evidence(names(row.pods), values, severity, _fix(reasons))
             return
 
 
-def _missing(rule_input: RuleInput, spread: Spread) -> Counter[str | None]:
+def _on_unlisted_nodes(rule_input: RuleInput, spread: Spread) -> Counter[str | None]:
     """Count the pods on nodes outside the node list by domain; None stands for an unknown domain."""
     constraint, listed = spread.constraint, {node.metadata.name for node in rule_input.audit.nodes.nodes}
     domains: Counter[str | None] = Counter()
@@ -99,17 +98,19 @@ def _missing(rule_input: RuleInput, spread: Spread) -> Counter[str | None]:
 
 def _domain(node: str, labels: Labels, topology_key: str) -> str | None:
     """Return the domain of a node outside the node list, from the labels that binding wrote to its pod."""
-    return node if topology_key == _HOSTNAME else labels.get(topology_key) if topology_key in BINDING_KEYS else None
+    if topology_key == _HOSTNAME:
+        return node
+    return labels.get(topology_key) if topology_key in BINDING_KEYS else None
 
 
-def _change_skew(missing: Mapping[str | None, int], spread: Spread) -> bool:
+def _changes_skew(pods: Mapping[str | None, int], spread: Spread) -> bool:
     """Tell whether the skew would or might differ if the pods on nodes outside the node list counted."""
-    counts = {domain: number for domain, number in missing.items() if domain is not None}
-    return counts.keys() != missing.keys() or spread.with_domains(counts).skew != spread.skew
+    counts = {domain: number for domain, number in pods.items() if domain is not None}
+    return None in pods or spread.with_domains(counts).skew != spread.skew
 
 
-def _counting_fix(reasons: Counter[str]) -> str | None:
-    """Return the fix for the most frequent reason why pods do not count; None stands for the rule's own fix."""
+def _fix(reasons: Counter[str]) -> str | None:
+    """Return the fix for the reason why most pods do not count; None stands for the rule's own fix."""
     main_reason = max(sorted(reasons), key=lambda reason: reasons[reason])
     if main_reason in (_EXCLUDED, _TAINTED):
         return None

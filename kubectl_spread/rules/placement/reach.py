@@ -1,4 +1,4 @@
-"""SPR3xx: nodes and domains that pods of a constraint cannot reach."""
+"""SPR305 and SPR307: nodes and domains that pods of a constraint cannot reach."""
 
 from __future__ import annotations
 
@@ -6,40 +6,31 @@ from collections.abc import Iterator
 from typing import Final
 
 from kubectl_spread.audit.evaluation import obstacles
-from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
 from kubectl_spread.diagnosis import skew_fix
-from kubectl_spread.kube.scheduler.podtopologyspread.domains import Placement
-from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import some, value
 from kubectl_spread.report.severity import Severity
-from kubectl_spread.rules.model import FILTERING, Evidence, Rule
-from kubectl_spread.rules.placement.counts import names
+from kubectl_spread.rules.model import FILTERING, Evidence, Rule, Values, names
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
 
 def _keyless_nodes(rule_input: RuleInput) -> Iterator[Evidence]:
     for row, spread in rule_input.awaiting:
-        key = spread.constraint.topology_key
-        if spread.constraint.lenient:
+        constraint, nodes = spread.constraint, rule_input.audit.nodes
+        if constraint.lenient:
             continue
-        pod_classes = [evaluation.pod_class for evaluation, _ in row.evaluations]
-        lacking = rule_input.audit.nodes.lacking(key)
-        keyless = [node for node in lacking if _schedulable(rule_input.audit, pod_classes[0].placement, node)]
-        all_of_them = len(keyless) == len(rule_input.audit.nodes.nodes)
-        # Where a hard constraint refuses every node, the pods find none: SPR303 says so.
-        if keyless and not (all_of_them and spread.constraint.hard):
-            values: dict[str, str | int] = {
+        usable = nodes.usable(row.evaluations[0][0].pod_class.placement)
+        keyless = [node for node in nodes.lacking(constraint.topology_key) if usable[node].schedulable]
+        all_of_them = len(keyless) == len(nodes.nodes)
+        # SPR303 reports pods of a hard constraint that refuses every node.
+        if keyless and not (all_of_them and constraint.hard):
+            values: Values = {
                 "nodes": "every node" if all_of_them else some(keyless),
-                "topology_key": key,
-                "effect": "never get such a pod" if spread.constraint.hard else "score lowest for such a pod",
+                "topology_key": constraint.topology_key,
+                "effect": "never get such a pod" if constraint.hard else "score lowest for such a pod",
             }
-            yield Evidence(names(row), values, Severity.WARNING if spread.constraint.hard else Severity.INFO)
+            yield Evidence(names(row.pods), values, Severity.WARNING if constraint.hard else Severity.INFO)
             return
-
-
-def _schedulable(audit: Audit, placement: Placement, node: str) -> bool:
-    return audit.nodes.usable(placement)[node].schedulable
 
 
 def _held_down(rule_input: RuleInput) -> Iterator[Evidence]:
@@ -48,30 +39,27 @@ def _held_down(rule_input: RuleInput) -> Iterator[Evidence]:
         if not spread.constraint.hard and not spread.exceeds_max_skew:
             continue
         least = spread.match_num.least
-        holders = (node for node, domain in spread.domains.value_of.items() if spread.match_num[domain] == least)
-        kept_away = skew_fix.obstacles_on(row, holders, rule_input.audit)
-        others = sum(number > least for number in spread.match_num.values()) if kept_away else 0
-        if not kept_away or not others or others < spread.constraint.min_domains:
+        nodes = (node for node, domain in spread.domains.value_of.items() if spread.match_num[domain] == least)
+        refusals = skew_fix.obstacles_on(row, nodes, rule_input.audit)
+        fuller = sum(number > least for number in spread.match_num.values()) if refusals else 0
+        if not refusals or not fuller or fuller < spread.constraint.min_domains:
             continue
-        holding = sorted(domain for domain, number in spread.match_num.items() if number == least)
-        limits = not spread.allows_all
-        severity = Severity.WARNING if limits else Severity.INFO
-        yield Evidence(names(row), _held_values(spread, holding, kept_away), severity, _remedy(kept_away))
+        lowest = sorted(domain for domain, number in spread.match_num.items() if number == least)
+        values: Values = {
+            "domains": ", ".join(value(domain) for domain in lowest),
+            "topology_key": spread.constraint.topology_key,
+            "minimum": least,
+            "why": obstacles.summary(refusals),
+        }
+        yield Evidence(
+            names(row.pods), values, Severity.INFO if spread.allows_all else Severity.WARNING, _fix(refusals)
+        )
         return
 
 
-def _held_values(spread: Spread, holding: list[str], kept_away: list[Obstacle]) -> dict[str, str | int]:
-    return {
-        "domains": ", ".join(value(domain) for domain in holding),
-        "topology_key": spread.constraint.topology_key,
-        "minimum": spread.match_num.least,
-        "why": obstacles.summary(kept_away),
-    }
-
-
-def _remedy(kept_away: list[Obstacle]) -> str | None:
+def _fix(refusals: list[Obstacle]) -> str | None:
     """Return the fix for the obstacles; None stands for the rule's own, which is about taints."""
-    causes = {obstacle.cause for obstacle in kept_away}
+    causes = {obstacle.cause for obstacle in refusals}
     if ObstacleKind.FULL in causes:
         return "make room in the domain, or let the pods ask for less"
     if ObstacleKind.EXCLUDED in causes:

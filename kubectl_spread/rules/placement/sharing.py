@@ -1,4 +1,4 @@
-"""SPR3xx: workloads that a constraint counts together, because their pods match one selector."""
+"""SPR314: workloads that a constraint counts together, because their pods match one selector."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from kubectl_spread.kube.scheduler.podtopologyspread.constraints import counts_n
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import named, plural, value
 from kubectl_spread.report.severity import Severity
-from kubectl_spread.rules.model import Evidence, Rule, Values, together
-from kubectl_spread.rules.placement.counts import names
+from kubectl_spread.rules.model import Evidence, Rule, Values, names, together
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 from kubectl_spread.rules.variants import TermVariant
 
 _NAMED: Final = 3
+"""The most workloads in a message."""
 
 
 def _other_workloads(rule_input: RuleInput) -> Iterator[Evidence]:
@@ -28,26 +28,24 @@ def _other_workloads(rule_input: RuleInput) -> Iterator[Evidence]:
         yield from _of_template(rule_input, rule_input.template)
         return
     for row, spread in rule_input.counted:
-        if not spread.self_match_num:
-            continue
-        if _all_are_own(row, spread):
+        if not spread.self_match_num or _all_are_own(row, spread):
             continue
         number, first = rule_input.audit.counted.of(rule_input.namespace, spread).others(rule_input.workload, _NAMED)
         if number:
-            only_others = _only_others_fill_it(row, spread, rule_input.audit)
+            only_others = _only_others_fill_a_domain(row, spread, rule_input.audit)
             severity = Severity.WARNING if only_others and spread.constraint.hard else Severity.INFO
-            values = _values(spread, rule_input, _named(first, number), only_others=only_others)
-            yield Evidence(names(row), values, severity)
+            values = _values(spread, rule_input, _list(first, number), only_others=only_others)
+            yield Evidence(names(row.pods), values, severity)
             return
 
 
 def _all_are_own(row: EvaluatedConstraint, spread: Spread) -> bool:
-    """Tell whether a row has all pods that are counted, as most rows do."""
+    """Tell whether a row has all counted pods, as most rows do."""
     own = sum(not pod.terminating and pod.node in spread.domains.value_of for pod in row.pods)
     return own == spread.match_num.total
 
 
-def _only_others_fill_it(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> bool:
+def _only_others_fill_a_domain(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> bool:
     """Tell whether only pods without the constraint cause the skew, so that no other finding reports it."""
     if not spread.exceeds_max_skew or in_the_fullest(row, spread, audit):
         return False
@@ -72,10 +70,10 @@ def _values(spread: Spread, rule_input: RuleInput, workloads: str, *, only_other
     }
 
 
-def _named(first: Sequence[ObjectRef], number: int) -> str:
-    """Return the first workloads as a list, and the number of the others."""
-    few = [named(workload.kind, workload.name) for workload in first]
-    return ", ".join(few) + (f" and {number - len(first)} more" if number > len(first) else "")
+def _list(first: Sequence[ObjectRef], number: int) -> str:
+    """Return the first of ``number`` workloads as a list, and the number of the others."""
+    listed = ", ".join(named(workload.kind, workload.name) for workload in first)
+    return f"{listed} and {number - len(first)} more" if number > len(first) else listed
 
 
 def _of_template(rule_input: RuleInput, template: Template) -> Iterator[Evidence]:
@@ -87,7 +85,7 @@ def _of_template(rule_input: RuleInput, template: Template) -> Iterator[Evidence
         others = [workload for workload in workloads[: _NAMED + 1] if workload != own][:_NAMED]
         if others:
             number = len(workloads) - _is_among(own, workloads)
-            values: Values = {"others": "the pods", "workloads": _named(others, number), "effect": ""}
+            values: Values = {"others": "the pods", "workloads": _list(others, number), "effect": ""}
             yield from together([(variant, values)])
             return
 
@@ -107,9 +105,9 @@ def _workloads_of_templates(variant: TermVariant, template: Template, rule_input
 
 
 def _is_among(workload: ObjectRef, workloads: Sequence[ObjectRef]) -> bool:
-    """Tell whether a workload is among others that are in order."""
-    place = bisect_left(workloads, workload)
-    return place < len(workloads) and workloads[place] == workload
+    """Tell whether a workload is in an ordered sequence, in logarithmic time."""
+    index = bisect_left(workloads, workload)
+    return index < len(workloads) and workloads[index] == workload
 
 
 OTHER_WORKLOADS: Final = Rule(

@@ -1,4 +1,4 @@
-"""SPR3xx: skew above maxSkew."""
+"""SPR301 and SPR302: skew above maxSkew."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kubectl_spread.diagnosis.skew import Passing, Skew, skew_of
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import named, plural, some, value
 from kubectl_spread.report.severity import Severity
-from kubectl_spread.rules.model import FILTERING, Evidence, Rule, literal
+from kubectl_spread.rules.model import FILTERING, Evidence, Rule, Values, literal, names
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
 _NAMED: Final = 10
@@ -23,13 +23,13 @@ def _hard_skew(rule_input: RuleInput) -> Iterator[Evidence]:
         severity = Severity.WARNING if skew.kept_away is None and not skew.passing else Severity.INFO
         evictions = _plan(skew, rule_input)
         values = _values(skew, skew.must_go if evictions is None else len(evictions.pods))
-        yield Evidence(_names(skew.pods), values, severity, _hard_fix(skew, evictions, rule_input))
+        yield Evidence(names(skew.pods), values, severity, _hard_fix(skew, evictions, rule_input))
 
 
 def _soft_skew(rule_input: RuleInput) -> Iterator[Evidence]:
     for skew in _uneven(rule_input, hard=False):
         values = _values(skew, skew.must_go)
-        yield Evidence(_names(skew.pods), values, Severity.INFO, _soft_fix(skew, rule_input))
+        yield Evidence(names(skew.pods), values, Severity.INFO, _soft_fix(skew, rule_input))
 
 
 def _uneven(rule_input: RuleInput, *, hard: bool) -> Iterator[Skew]:
@@ -43,11 +43,7 @@ def _uneven(rule_input: RuleInput, *, hard: bool) -> Iterator[Skew]:
         yield max(skews, key=lambda skew: skew.spread.skew)
 
 
-def _names(pods: Sequence[PodRecord]) -> tuple[str, ...]:
-    return tuple(pod.name for pod in pods)
-
-
-def _values(skew: Skew, must_go: int) -> dict[str, str | int]:
+def _values(skew: Skew, must_go: int) -> Values:
     """Return the values of the message; ``must_go`` is the number of pods to delete, or 0 if it is unknown."""
     spread = skew.spread
     return {
@@ -90,7 +86,7 @@ def _lowest(spread: Spread) -> str:
 
 
 def _plan(skew: Skew, rule_input: RuleInput) -> Plan | None:
-    """Return the pods to delete to end a hard skew; None if that ends none, or domains are only inferred."""
+    """Return the pods to delete to end a hard skew; None if that does not end it, or domains are only inferred."""
     if _other_fix(skew, rule_input) or skew.row.lower_bound:
         return None
     return plan(skew.row, skew.spread, rule_input.audit)
@@ -107,19 +103,18 @@ def _hard_fix(skew: Skew, evictions: Plan | None, rule_input: RuleInput) -> str 
 
 def _outcome(evictions: Plan) -> str:
     """Return where the replacements can go."""
-    single = len(evictions.pods) == 1
-    whose = "its replacement" if single else "their replacements"
+    replacements, go = ("its replacement", "goes") if len(evictions.pods) == 1 else ("their replacements", "go")
     if evictions.only:
-        return literal(f"{whose} can only go to {value(evictions.only)}")
+        return literal(f"{replacements} can only go to {value(evictions.only)}")
     if evictions.sure:
-        return f"{whose} can only go where the skew ends within maxSkew"
-    return f"other constraints decide too where {whose} {'goes' if single else 'go'}, so look again afterwards"
+        return f"{replacements} can only go where the skew ends within maxSkew"
+    return f"other constraints decide too where {replacements} {go}, so look again afterwards"
 
 
 def _soft_fix(skew: Skew, rule_input: RuleInput) -> str:
     """Return the command that deletes pods, as the scheduler prefers lower domains, or why that does not help."""
-    if useless := _other_fix(skew, rule_input):
-        return useless
+    if fix := _other_fix(skew, rule_input):
+        return fix
     pods = skew.pods[: skew.must_go]
     delete = f"delete {len(pods)} of these pods" if len(pods) > _NAMED else _delete(pods, rule_input)
     return f"use DoNotSchedule if the spread must hold; else, when convenient, {delete}: lower domains are preferred"
@@ -141,10 +136,10 @@ def _delete(pods: Sequence[PodRecord], rule_input: RuleInput) -> str:
     if len(pods) > _NAMED:
         workload = named(rule_input.workload.kind, rule_input.workload.name)
         return f"delete the {len(pods)} pods that kubectl spread explain {workload} -n {rule_input.namespace} names"
-    command = f"kubectl delete pod -n {rule_input.namespace} {' '.join(_names(pods))}"
+    command = f"kubectl delete pod -n {rule_input.namespace} {' '.join(names(pods))}"
     owners = {rule_input.audit.snapshot.workload(pod) for pod in pods}
-    names = sorted(named(owner.kind, owner.name) for owner in owners)
-    return command if owners == {rule_input.workload} else f"{command} (of {some(names)})"
+    owner_names = sorted(named(owner.kind, owner.name) for owner in owners)
+    return command if owners == {rule_input.workload} else f"{command} (of {some(owner_names)})"
 
 
 HARD_SKEW: Final = Rule(

@@ -23,7 +23,7 @@ _UNKNOWN: Final = "correct the key or add the label to the pod template"
 
 
 def _absent_key(rule_input: RuleInput) -> Iterator[Evidence]:
-    """Yield the pods, or the template, that lack a key, whatever the verdicts on their other keys."""
+    """Yield the template, or the pods, that lack a key, whatever the verdicts on their other keys."""
     if rule_input.template is not None:
         yield from _absent_from_template(rule_input.path, rule_input.template)
     members_by_key: dict[str, list[EvaluatedPod]] = {}
@@ -33,14 +33,11 @@ def _absent_key(rule_input: RuleInput) -> Iterator[Evidence]:
                 members_by_key.setdefault(key.key, []).append(member)
     if members_by_key:
         members = [member for lacking in members_by_key.values() for member in lacking]
-        pod_class, term = members[0].pod.pod_class, members[0].term
+        pod_class = members[0].pod.pod_class
         kind = "" if pod_class.owner is None else pod_class.owner.kind
-        values = _values(members_by_key, term.match_label_keys, kind)
-        yield Evidence(
-            tuple(sorted({member.pod.name for member in members})),
-            values,
-            fix=_fix(members_by_key, kind, pod_class.labels),
-        )
+        values = _values(members_by_key, members[0].term.match_label_keys, kind)
+        pod_names = {member.pod.name for member in members}
+        yield Evidence(tuple(sorted(pod_names)), values, fix=_fix(members_by_key, kind, pod_class.labels))
 
 
 def _absent_from_template(path: FieldPath, template: Template) -> Iterator[Evidence]:
@@ -78,20 +75,22 @@ def _fix(keys: Iterable[str], kind: str, labels: Labels) -> str:
 
 
 def _advice(key: str, kind: str, labels: Labels) -> str:
-    """Return the replacement of a key, or that it should be removed."""
+    """Return the advice to replace a key, to correct it or to remove it."""
     intended = _intended(key, labels)
     if intended in LABELS and intended not in labels:
-        right = revision_key(labels) or revision_key(dict.fromkeys(labels_of_controller(kind), ""))
-        if right == key:
+        correct = revision_key(labels) or revision_key(dict.fromkeys(labels_of_controller(kind), ""))
+        if correct == key:
             return _UNKNOWN
-        return f"use {right} in place of {key}" if right else f"remove {key}: these pods have no label for revisions"
+        return (
+            f"use {correct} in place of {key}" if correct else f"remove {key}: these pods have no label for revisions"
+        )
     if intended != key:
         return f"did you mean {intended}? Use it in place of {key}"
     return _UNKNOWN
 
 
 def _intended(key: str, labels: Labels) -> str:
-    """Return the well-known key, or the label of the pods, that is nearest to a misspelt key; else the key."""
+    """Return the well-known key or label of the pods that is nearest to a misspelt key; the key if none is near."""
     candidates = sorted({*LABELS, *REVISION_KEYS, *labels})
     return key if key in candidates else next(iter(get_close_matches(key, candidates, n=1, cutoff=_CLOSE)), key)
 

@@ -1,4 +1,4 @@
-"""SPR1xx: matchLabelKeys that have no effect, or a harmful one, whatever the pods' labels are."""
+"""SPR109 and SPR110: keys to match that have no effect, or a harmful one, whatever the pods' labels are."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kubectl_spread.rules.variants import TermVariant
 
 
 def _authored_key(rule_input: RuleInput) -> Iterator[Evidence]:
-    """Yield matchLabelKeys that the author's selector names as well: of pods by verdict, of templates as written."""
+    """Yield matchLabelKeys that the author's selector names as well."""
     if rule_input.template is not None:
         yield from _of_template(key for variant in rule_input.variants for key in _authored(variant))
         return
@@ -30,8 +30,8 @@ def _authored_key(rule_input: RuleInput) -> Iterator[Evidence]:
 
 def _authored(variant: TermVariant) -> list[str]:
     """Return the keys that the selector names and the labels lack; with the label, the API would refuse the pods."""
-    named = _named(variant)
-    return [key for key in variant.term.match_label_keys if key in named and key not in variant.labels]
+    keys = _keys_of_selector(variant)
+    return [key for key in variant.term.match_label_keys if key in keys and key not in variant.labels]
 
 
 def _binding_key(rule_input: RuleInput) -> Iterator[Evidence]:
@@ -50,23 +50,23 @@ def _binding_key(rule_input: RuleInput) -> Iterator[Evidence]:
 def _of_binding(variant: TermVariant) -> list[str]:
     term = variant.term
     keys = dict.fromkeys((*term.match_label_keys, *term.mismatch_label_keys))
-    return [key for key in keys if key in BINDING_KEYS - _named(variant) - variant.labels.keys()]
+    return [key for key in keys if key in BINDING_KEYS - _keys_of_selector(variant) - variant.labels.keys()]
 
 
-def _named(variant: TermVariant) -> frozenset[str]:
+def _keys_of_selector(variant: TermVariant) -> frozenset[str]:
     return frozenset() if variant.term.selector is None else labelselectors.keys(variant.term.selector)
 
 
 def _of_template(keys: Iterator[str]) -> Iterator[Evidence]:
-    if named := ", ".join(dict.fromkeys(keys)):
-        yield Evidence((), {"keys": named})
+    if listed := ", ".join(dict.fromkeys(keys)):
+        yield Evidence((), {"keys": listed})
 
 
 def _of_members(members_with_keys: Iterator[tuple[EvaluatedPod, str]]) -> Iterator[Evidence]:
     pairs = list(members_with_keys)
     if pairs:
-        names = sorted({member.pod.name for member, _ in pairs})
-        yield Evidence(tuple(names), {"keys": ", ".join(sorted({key for _, key in pairs}))})
+        pod_names = {member.pod.name for member, _ in pairs}
+        yield Evidence(tuple(sorted(pod_names)), {"keys": ", ".join(sorted({key for _, key in pairs}))})
 
 
 AUTHORED_KEY: Final = Rule(

@@ -15,9 +15,9 @@ from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.labels import Operator
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.report.severity import Severity
-from kubectl_spread.rules.model import Evidence, Rule
+from kubectl_spread.rules.model import Evidence, Rule, Values, names
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
-from kubectl_spread.rules.selectors.verdicts import key_of, names_of, values_of
+from kubectl_spread.rules.selectors.verdicts import key_of, values_of
 
 _UNHURRIED: Final = "nothing to do while the pod runs; to have its selector merged again, {restart}"
 _HOSTNAME: Final = "kubernetes.io/hostname"
@@ -36,13 +36,14 @@ def _relabelled(rule_input: RuleInput, verdict: Verdict) -> Iterator[Evidence]:
         key = key_of(members[0], verdict)
         siblings = _not_counting(members, verdict, rule_input)
         severity, effect = _effect(members, key, verdict, siblings)
-        values: dict[str, str | int] = {
+        values: Values = {
             **values_of(members, verdict),
             "operator": str(key.operator),
             "effect": effect,
             "siblings": siblings,
         }
-        yield Evidence(names_of(members), values, severity, _UNHURRIED if severity is Severity.INFO else None)
+        fix = _UNHURRIED if severity is Severity.INFO else None
+        yield Evidence(names(member.pod for member in members), values, severity, fix)
 
 
 def _effect(members: Sequence[EvaluatedPod], key: KeyVerdict, verdict: Verdict, siblings: int) -> tuple[Severity, str]:
@@ -75,7 +76,7 @@ def _effect_on_pending(
         return f"{who} {does if single else many}."
     both = f"both {old} and {changed_key.key}={phrases.value(changed_key.label or '')}"
     requires = f"its selector requires {both}" if single else f"their selectors require {both}"
-    where = f"{'it' if single else 'they'} may be placed {_in_any_domain(key)}"
+    where = f"{'it' if single else 'they'} may be placed {_in_domain(key, 'any')}"
     return f"The constraint has no effect for {who}: {requires}, so {where}."
 
 
@@ -96,10 +97,6 @@ def _siblings_text(members: Sequence[EvaluatedPod], siblings: int, old: str) -> 
     return f"{whose} {siblings} siblings still select {old} and no longer count {which}"
 
 
-def _in_any_domain(key: str) -> str:
-    return _in_domain(key, "any")
-
-
 def _in_domain(key: str, which: str) -> str:
     """Return the place of a pod in terms of the topology key: ``in its zone``, ``on any node``."""
     return f"on {which} node" if key == _HOSTNAME else f"in {which} {key.rpartition('/')[2]}"
@@ -111,23 +108,24 @@ def _old(members: Sequence[EvaluatedPod], verdict: Verdict) -> str:
 
 
 def _not_counting(members: Sequence[EvaluatedPod], verdict: Verdict, rule_input: RuleInput) -> int:
-    """Return the number of other pods that selected some of ``members`` by their first labels, and no longer do."""
+    """Return the number of other pods that selected some of ``members`` by their old labels, and no longer do."""
     member_of_each_class = {member.pod.pod_class: member for member in members}.values()
     number = 0
     for selector, pods in _selectors(rule_input, except_for={member.pod.name for member in members}):
-        if any(_counted_once(selector, member, verdict) for member in member_of_each_class):
+        if any(_stopped_selecting(selector, member, verdict) for member in member_of_each_class):
             number += pods
     return number
 
 
-def _counted_once(selector: LabelSelector | None, member: EvaluatedPod, verdict: Verdict) -> bool:
+def _stopped_selecting(selector: LabelSelector | None, member: EvaluatedPod, verdict: Verdict) -> bool:
+    """Tell whether a selector selects the old labels of a pod and not its present ones."""
     labels = member.pod.pod_class.labels
     old = {key.key: key.stored for key in member.keys if key.verdict is verdict and key.stored is not None}
     return labelselectors.matches(selector, {**labels, **old}) and not labelselectors.matches(selector, labels)
 
 
 def _selectors(rule_input: RuleInput, *, except_for: Container[str]) -> list[tuple[LabelSelector | None, int]]:
-    """Return the selectors of other pods of the workload at the subject's path, with their numbers of pods."""
+    """Return the selectors of other pods of the workload at the same path, with their numbers of pods."""
     audit = rule_input.audit
     selectors: dict[bytes, tuple[LabelSelector | None, int]] = {}
     siblings = audit.counted.siblings(rule_input.workload)

@@ -1,4 +1,4 @@
-"""SPR1xx: stored selectors that differ from the merged ones."""
+"""SPR103 to SPR106 and SPR108: stored selectors that differ from the merged ones."""
 
 from __future__ import annotations
 
@@ -10,18 +10,13 @@ from kubectl_spread.audit.evaluation.evaluate import EvaluatedPod
 from kubectl_spread.audit.merge.verdicts import KeyVerdict, Verdict
 from kubectl_spread.report.projections import timestamp
 from kubectl_spread.report.severity import Severity
-from kubectl_spread.rules.model import KUBERNETES, Evidence, Rule
+from kubectl_spread.rules.model import KUBERNETES, Evidence, Rule, Values, names
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
 
 def key_of(member: EvaluatedPod, verdict: Verdict) -> KeyVerdict:
     """Return the first key of a pod that has a verdict."""
     return next(key for key in member.keys if key.verdict is verdict)
-
-
-def names_of(members: list[EvaluatedPod]) -> tuple[str, ...]:
-    """Return the names of pods, in their order."""
-    return tuple(member.pod.name for member in members)
 
 
 def _writer(key: KeyVerdict) -> str:
@@ -32,8 +27,8 @@ def _writer(key: KeyVerdict) -> str:
     return f" (by {changed.manager}, at or before {timestamp(changed.time)})"
 
 
-def values_of(members: list[EvaluatedPod], verdict: Verdict) -> dict[str, str]:
-    """Return the values of the message: the keys with a verdict, with their stored values and labels on all pods."""
+def values_of(members: list[EvaluatedPod], verdict: Verdict) -> Values:
+    """Return the values of the message: the keys with a verdict, their values in the selectors and their labels."""
     keys = [key for member in members for key in member.keys if key.verdict is verdict]
     writers = {_writer(key) for key in keys} - {""}
     return {
@@ -44,35 +39,34 @@ def values_of(members: list[EvaluatedPod], verdict: Verdict) -> dict[str, str]:
     }
 
 
-def _missing(rule_input: RuleInput, verdict: Verdict) -> Iterator[Evidence]:
-    """Yield the pods whose selector lacks a key for one reason, with the evidence of the first pod."""
+def _with_verdict(rule_input: RuleInput, verdict: Verdict) -> Iterator[Evidence]:
+    """Yield the pods with a verdict, with the evidence of the first pod."""
     if members := rule_input.members(verdict):
-        key = key_of(members[0], verdict)
-        values = {**values_of(members, verdict), "evidence": "; ".join(key.evidence)}
-        yield Evidence(names_of(members), values)
+        values = {**values_of(members, verdict), "evidence": "; ".join(key_of(members[0], verdict).evidence)}
+        yield Evidence(names(member.pod for member in members), values)
 
 
 def _pre_upgrade(rule_input: RuleInput) -> Iterator[Evidence]:
-    return _missing(rule_input, Verdict.PRE_UPGRADE)
+    return _with_verdict(rule_input, Verdict.PRE_UPGRADE)
 
 
 def _merge_off(rule_input: RuleInput) -> Iterator[Evidence]:
-    return _missing(rule_input, Verdict.MERGE_OFF)
+    return _with_verdict(rule_input, Verdict.MERGE_OFF)
 
 
 def _unmerged(rule_input: RuleInput) -> Iterator[Evidence]:
-    return _missing(rule_input, Verdict.UNMERGED)
+    return _with_verdict(rule_input, Verdict.UNMERGED)
 
 
 def _late_label(rule_input: RuleInput) -> Iterator[Evidence]:
-    for evidence in _missing(rule_input, Verdict.LATE_LABEL):
+    for evidence in _with_verdict(rule_input, Verdict.LATE_LABEL):
         term = rule_input.rows[0].term
         active = term.required and not term.spread
         yield Evidence(evidence.pods, evidence.values, Severity.WARNING if active else Severity.INFO)
 
 
 def _duplicate(rule_input: RuleInput) -> Iterator[Evidence]:
-    return _missing(rule_input, Verdict.DUPLICATE)
+    return _with_verdict(rule_input, Verdict.DUPLICATE)
 
 
 PRE_UPGRADE: Final = Rule(
