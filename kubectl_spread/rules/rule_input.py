@@ -21,7 +21,7 @@ from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.kube.api.unknownfields import UnknownField
 from kubectl_spread.kube.features import Behaviour
-from kubectl_spread.kube.scheduler.podtopologyspread import Spread
+from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.rules.placement.blockage import Blockage, blockage
 from kubectl_spread.rules.variants import TermVariant, variant_of_pods, variant_of_template
 

@@ -13,7 +13,7 @@ from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.types import LabelSelector, LabelSelectorRequirement
 from kubectl_spread.kube.features import Behaviour
-from kubectl_spread.kube.scheduler.podtopologyspread import effective_selector
+from kubectl_spread.kube.scheduler.podtopologyspread.constraints import effective_selector
 
 
 class TermVariant(msgspec.Struct, frozen=True):

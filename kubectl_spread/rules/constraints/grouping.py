@@ -17,7 +17,7 @@ from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.kube.features import Behaviour
-from kubectl_spread.kube.scheduler.podtopologyspread import counts_nothing
+from kubectl_spread.kube.scheduler.podtopologyspread.constraints import counts_nothing
 from kubectl_spread.phrases import some
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.model import KUBERNETES, Evidence, Rule, Values, together

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from kubectl_spread.audit.snapshot.records import DEFAULT_SCHEDULER
+from kubectl_spread.kube.api.types import NodeInclusionPolicy
 from kubectl_spread.kube.features import Behaviour
-from kubectl_spread.kube.scheduler.podtopologyspread import NodeInclusionPolicy, working_constraint
+from kubectl_spread.kube.scheduler.podtopologyspread.constraints import working_constraint
 from kubectl_spread.phrases import some
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.model import KUBERNETES, Evidence, Rule, Values, together

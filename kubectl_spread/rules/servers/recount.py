@@ -14,7 +14,8 @@ from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.types import PodSpec, TopologySpreadConstraint
 from kubectl_spread.kube.apiserver import strategy
-from kubectl_spread.kube.scheduler.podtopologyspread import Spread, Usability
+from kubectl_spread.kube.scheduler.podtopologyspread.domains import Usability
+from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import some
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.model import Evidence, Rule
