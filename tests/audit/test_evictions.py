@@ -137,7 +137,7 @@ def test_many_domains_take_no_time() -> None:
 
 
 def web(name: str, node: str, **fields: Any) -> Json:
-    return pod_json(name, node=node, owner="Deployment/web", **{"constraints": [constraint()], **fields})
+    return pod_json(name, node=node, **{"owner": "Deployment/web", "constraints": [constraint()], **fields})
 
 
 def repelling(node: str) -> Json:
@@ -182,6 +182,50 @@ def test_evictions_of_a_workload(objects: list[Json], pods: list[str] | None, re
     (actual,) = explained(audit(*objects))["evictions"][:1]
     assert actual.get("pods") == pods
     assert (reason or "") in actual.get("reason", "")
+
+
+def requesting(name: str, node: str, cpu: str, owner: str = "Deployment/web") -> Json:
+    containers = [{"name": "app", "resources": {"requests": {"cpu": cpu}}}]
+    return web(name, node, containers=containers, owner=owner)
+
+
+def with_cpu(node: Json, cpu: str) -> Json:
+    return {**node, "status": {"allocatable": {"cpu": cpu, "pods": "110"}}}
+
+
+def test_an_eviction_is_not_sure_to_help_where_pods_of_the_workload_request_different_amounts() -> None:
+    """Node b1 has room for a small replacement only, and either pod may be the next to be replaced."""
+    nodes = (with_cpu(A, "8"), with_cpu(B, "1"))
+    alike = explained(audit(requesting("w1", "a1", "1"), requesting("w2", "a1", "1"), *nodes))
+    mixed = explained(audit(requesting("w1", "a1", "1"), requesting("w2", "a1", "4"), *nodes))
+    assert [(eviction["pods"], eviction["sure"]) for eviction in alike["evictions"]] == [(["w1"], True)]
+    assert [(eviction["pods"], eviction["sure"]) for eviction in mixed["evictions"]] == [(["w1"], False)]
+
+
+@pytest.mark.parametrize(
+    ("cpu", "reason"),
+    [
+        pytest.param("1", "no eviction is sure to help: replacements have nowhere better to go", id="equal requests"),
+        pytest.param(
+            "4",
+            "no set of pods was found: they differ in the nodes or resources that they need",
+            id="different requests",
+        ),
+    ],
+)
+def test_no_pod_is_named_where_no_replacement_fits_a_lower_domain(cpu: str, reason: str) -> None:
+    nodes = (with_cpu(A, "8"), with_cpu(B, "500m"))
+    (eviction,) = explained(audit(requesting("w1", "a1", "1"), requesting("w2", "a1", cpu), *nodes))["evictions"]
+    assert "pods" not in eviction
+    assert eviction["reason"] == reason
+
+
+def test_pods_of_another_workload_are_not_evicted_for_one_whose_pods_request_less() -> None:
+    """Pod other of the other workload comes first by name, but its replacement does not fit on b1."""
+    nodes = (with_cpu(A, "8"), with_cpu(B, "1"))
+    other = requesting("other", "a1", "4", owner="Deployment/other")
+    evictions = explained(audit(requesting("w1", "a1", "1"), other, *nodes))["evictions"]
+    assert [eviction.get("pods") for eviction in evictions] == [None, ["w1"]]
 
 
 def test_soft_constraints_decide_nothing() -> None:
