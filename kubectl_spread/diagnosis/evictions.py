@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -26,8 +25,6 @@ _NOT_REPLACED_ALIKE: Final = frozenset(
     {Verdict.STALE_LABEL, Verdict.REMOVED_LABEL, Verdict.LATE_LABEL, Verdict.DUPLICATE}
 )
 
-_SETS: Final = 64
-"""For so many sets of pods that are counted together the plan is kept."""
 _NOT_REPLACED: Final = "nothing replaces these pods: they have no owner"
 _MIXED: Final = "no set of pods was found: they differ in the nodes or resources that they need"
 _NOWHERE: Final = "no eviction is sure to help: replacements have nowhere better to go"
@@ -85,7 +82,9 @@ def plan(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> Plan:
         return Plan(reason=reason)
     replacements = {_replacement(evaluation.pod_class, audit) for evaluation, _ in row.evaluations}
     if len(replacements) == 1 and _decides_alone(evaluation.pod_class for evaluation, _ in row.evaluations):
-        return _plan_of_all(replacements.pop(), audit.counted.of(row.namespace, spread), audit)
+        counted, replacement = audit.counted.of(row.namespace, spread), replacements.pop()
+        # Workloads that share a constraint share its plan.
+        return counted.remember(replacement, lambda: _plan_of_all(replacement, counted, audit))
     replacement = _replacement(row.evaluations[0][0].pod_class, audit)
     field, candidates = _field(replacement, row.pods, spread, audit)
     numbers = fewest(field)
@@ -96,12 +95,8 @@ def plan(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> Plan:
     return Plan(pods=_chosen_by_name(candidates, numbers))
 
 
-@lru_cache(maxsize=_SETS)
 def _plan_of_all(replacement: _Replacement, counted: Counted, audit: Audit) -> Plan:
-    """Return whom to evict of all pods that a constraint counts, holds, and that it alone places.
-
-    Workloads that share it have one plan.
-    """
+    """Return the pods to evict among all pods that a constraint counts and that no other hard constraint places."""
     spread = counted.spread
     pods = [
         pod
@@ -194,9 +189,9 @@ def _not_alone(row: EvaluatedConstraint, audit: Audit) -> str:
     """Return whom to ask about where only some of a workload's pods are asked about; "" where all are."""
     if not audit.snapshot.scope.targets:
         return ""
-    requested = {id(pod) for pod in audit.pods}
+    requested = {pod.ref for pod in audit.pods}
     owned = (pod for pod in audit.snapshot.pods if pod.namespace == row.namespace and not pod.terminating)
-    if all(id(pod) in requested for pod in owned if audit.snapshot.workload(pod) == row.workload):
+    if all(pod.ref in requested for pod in owned if audit.snapshot.workload(pod) == row.workload):
         return ""
     part = "one pod" if len(requested) == 1 else "a part of the pods"
     workload = named(row.workload.kind, row.workload.name)

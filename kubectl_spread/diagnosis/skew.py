@@ -74,8 +74,8 @@ def in_the_fullest(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> tu
     own = audit.counted.of(row.namespace, spread).of_workload(row.workload)
     fullest = [pod for pod in own if spread.match_num[value_of[pod.node]] == most]
     if audit.snapshot.scope.targets:
-        requested = {id(pod) for pod in audit.pods}
-        fullest = [pod for pod in fullest if id(pod) in requested]
+        requested = {pod.ref for pod in audit.pods}
+        fullest = [pod for pod in fullest if pod.ref in requested]
     return tuple(fullest)
 
 

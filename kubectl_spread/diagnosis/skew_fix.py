@@ -112,7 +112,7 @@ def _kinds(row: EvaluatedConstraint, audit: Audit) -> Iterable[_Kind]:
         concerned = audit.affinity.concerns(evaluation.pod_class)
         pod_class = evaluation.pod_class if concerned else audit.obstacles.kind(evaluation.pod_class)
         hard = [spread for spread in evaluation.spreads if spread is not None and spread.constraint.hard]
-        kinds[pod_class, concerned, *map(id, hard)] = _Kind(pod_class, hard, concerned)
+        kinds[pod_class, concerned, *hard] = _Kind(pod_class, hard, concerned)
     return kinds.values()
 
 
@@ -132,7 +132,7 @@ class _Departure(msgspec.Struct, frozen=True, dict=True):
     def question(self) -> object:
         """A value that is equal for equal filters."""
         gone = self.gone if self.kind.concerned else None
-        return (self.kind.pod_class, self.kind.concerned, gone, *map(id, self.hard), *self.lost)
+        return (self.kind.pod_class, self.kind.concerned, gone, *self.hard, *self.lost)
 
     @cached_property
     def filters(self) -> NodeFilters:

@@ -1,4 +1,4 @@
-"""Views: shapes share what is worked out of what they have in common, and nothing else."""
+"""Evaluators: equal pod classes share one evaluation, and different ones do not."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from kubectl_spread.audit.evaluation.evaluators import Evaluator
+from kubectl_spread.audit.evaluation.evaluators import ClassEvaluation, Evaluator
 from tests.audits import audit
 from tests.builders import ZONE, Json, affinity, constraint, node_json, pod_json, requirement, selector, term
 
@@ -26,25 +26,35 @@ PLACES: Final[tuple[Json, ...]] = (
 def pods() -> list[Json]:
     """Return pods that differ in labels that a term names, in one that none names, and in where they may be."""
     spread = constraint(match=["rev", ZONE], nodeTaintsPolicy="Honor")
-    actual = []
+    manifests = []
     for number, (app, rev, tier, other, place) in enumerate(
         product(("web", "db"), ("r1", "r2", None), ("front", "back"), ("x", "y"), PLACES)
     ):
         labels = {"app": app, "tier": tier, "other": other, ZONE: "a"} | ({} if rev is None else {"rev": rev})
-        actual.append(pod_json(f"p{number}", labels=labels, constraints=[spread], owner="ReplicaSet/web", **place))
-    return actual
+        manifests.append(pod_json(f"p{number}", labels=labels, constraints=[spread], owner="ReplicaSet/web", **place))
+    return manifests
 
 
-def test_what_is_shared_is_what_each_shape_would_have_alone() -> None:
+def facts(evaluation: ClassEvaluation) -> tuple[object, ...]:
+    """Return the values of an evaluation; its counts compare by identity."""
+    counts = [
+        (spread.constraint, dict(spread.domains.value_of), dict(spread.match_num), spread.self_match_num)
+        for spread in evaluation.spreads
+        if spread is not None
+    ]
+    return evaluation.verdicts, evaluation.effective, evaluation.node_answer, evaluation.lower_bound, counts
+
+
+def test_a_shared_evaluation_equals_that_of_each_class_alone() -> None:
     evaluation = audit(*pods(), *NODES)
     assert len(evaluation.pods) == 144
     for pod in evaluation.pods:
         alone = Evaluator(evaluation.snapshot, evaluation.context, nodes="listed").of(pod.pod_class)
-        assert evaluation.evaluator.of(pod.pod_class) == alone
+        assert facts(evaluation.evaluator.of(pod.pod_class)) == facts(alone)
 
 
-def test_groups_and_rows_hold_what_is_placed_alike_alone() -> None:
-    """Each pod of one owner is grouped with those that differ from it in no more than a label that no term names."""
+def test_pods_of_one_group_or_row_are_placed_alike() -> None:
+    """Pods of one owner share a group if they differ only in a label that no term names."""
     evaluation = audit(*pods(), *NODES)
     groups = [{pod.name for pod in group.pods} for group in evaluation.groups]
     assert len(groups) > len(PLACES)
@@ -63,13 +73,13 @@ def test_groups_and_rows_hold_what_is_placed_alike_alone() -> None:
     [({"other": "y"}, True), ({"rev": "r2"}, False), ({"app": "db"}, False)],
     ids=["a label that no term names", "a key to match", "a label that the selector names"],
 )
-def test_labels_that_no_term_names_make_no_difference(labels: Json, shared: bool) -> None:
+def test_classes_share_counts_unless_they_differ_in_a_label_that_a_term_names(labels: Json, shared: bool) -> None:
     first: dict[str, Any] = {"app": "web", "rev": "r1", "other": "x"}
     both = [
         pod_json(name, labels=first | more, constraints=[constraint(match=["rev"])])
         for name, more in (("p", {}), ("q", labels))
     ]
     evaluation = audit(*both, *NODES)
-    item, other = (evaluation.evaluator.of(pod.pod_class) for pod in evaluation.pods)
-    assert item.pod_class is not other.pod_class
-    assert (item.spreads is other.spreads) is shared
+    p, q = (evaluation.evaluator.of(pod.pod_class) for pod in evaluation.pods)
+    assert p.pod_class is not q.pod_class
+    assert (p.spreads is q.spreads) is shared

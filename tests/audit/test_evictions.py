@@ -228,6 +228,14 @@ def test_pods_of_another_workload_are_not_evicted_for_one_whose_pods_request_les
     assert [eviction.get("pods") for eviction in evictions] == [None, ["w1"]]
 
 
+def test_pods_of_manifests_are_evicted_where_the_user_names_their_workload() -> None:
+    """The API server would store such pods with other selectors, so an evaluation holds copies of them."""
+    pods = [web(name, "a1", stored=False, constraints=[constraint(match=["app"])]) for name in ("w1", "w2")]
+    scope = Scope(targets=(Target("Deployment", "web"),))
+    (eviction,) = explained(audit(deployment(), *pods, A, B, scope=scope))["evictions"]
+    assert eviction.get("pods") == ["w1"]
+
+
 def test_soft_constraints_decide_nothing() -> None:
     soft = [constraint(hard=False)]
     explanation = explained(audit(web("w1", "a1", constraints=soft), web("w2", "a1", constraints=soft), A, B, C))

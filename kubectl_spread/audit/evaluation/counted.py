@@ -70,12 +70,12 @@ class CountedPods:
         self._snapshot = snapshot
         self._behaviour = behaviour
         self._evaluator = evaluator
-        self._counted: dict[tuple[str, int], Counted] = {}
+        self._counted: dict[tuple[str, Spread], Counted] = {}
         self._siblings: dict[ObjectRef, list[PodRecord]] | None = None
 
     def of(self, namespace: str, spread: Spread) -> Counted:
         """Return the pods in eligible domains that a constraint counts."""
-        question = (namespace, id(spread))
+        question = (namespace, spread)
         if question not in self._counted:
             self._counted[question] = self._find(namespace, spread)
         return self._counted[question]
@@ -140,16 +140,16 @@ class _Bound:
         for of_workload in self.workloads.values():
             of_workload.sort(key=lambda bound: bound.pod.name)
         self._selections: dict[bytes, SelectedNumbers] = {}
-        self._members: dict[tuple[SelectedNumbers, int], _Members] = {}
-        self._having: dict[tuple[bytes, int], list[int]] | None = None
-        self._outside: dict[int, Sequence[str]] = {}
+        self._members: dict[tuple[SelectedNumbers, Domains], _Members] = {}
+        self._having: dict[tuple[bytes, Domains], list[int]] | None = None
+        self._outside: dict[Domains, Sequence[str]] = {}
 
     def members(self, selector: LabelSelector, domains: Domains) -> _Members:
         """Return the pods that a selector selects in some domains."""
         key = digest(selector)
         if key not in self._selections:
             self._selections[key] = self.classes.selection(selector)
-        question = (self._selections[key], id(domains))
+        question = (self._selections[key], domains)
         if question not in self._members:
             self._members[question] = _Members(self, self._selections[key], domains)
         return self._members[question]
@@ -160,9 +160,9 @@ class _Bound:
             self._having = {}
             for number, (_, pods) in enumerate(self.classes):
                 spreads = (each for each in evaluator.of(pods[0].pod.pod_class).spreads if each is not None)
-                for question in dict.fromkeys((digest(each.constraint), id(each.domains)) for each in spreads):
+                for question in dict.fromkeys((digest(each.constraint), each.domains) for each in spreads):
                     self._having.setdefault(question, []).append(number)
-        return self._having.get((digest(spread.constraint), id(spread.domains)), ())
+        return self._having.get((digest(spread.constraint), spread.domains), ())
 
     @cached_property
     def in_order(self) -> Sequence[ObjectRef]:
@@ -179,9 +179,9 @@ class _Bound:
         if domains.all_but is not None:
             everywhere, left_out = domains.all_but
             return (*self.outside(everywhere), *left_out)
-        if id(domains) not in self._outside:
-            self._outside[id(domains)] = [node for node in self.nodes if node not in domains.value_of]
-        return self._outside[id(domains)]
+        if domains not in self._outside:
+            self._outside[domains] = [node for node in self.nodes if node not in domains.value_of]
+        return self._outside[domains]
 
     @cached_property
     def per_node(self) -> Mapping[str, int]:

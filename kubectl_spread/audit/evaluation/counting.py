@@ -54,7 +54,7 @@ class Census:
     def _domains(self, constraint: Constraint, carrying: int, usable: UsableNodes) -> Domains:
         if not constraint.lenient:
             return self.nodes.eligible_domains(constraint, carrying, usable)
-        question = (constraint.topology_key, constraint.node_affinity_policy, id(usable))
+        question = (constraint.topology_key, constraint.node_affinity_policy, usable)
         if question not in self._lenient:
             self._lenient[question] = lenient_domains(constraint, self.nodes, usable)
         return self._lenient[question]
@@ -76,7 +76,7 @@ class Census:
 
     def _spread(self, namespace: str, labels: Labels, constraint: Constraint, domains: Domains) -> Spread:
         self_match_num = int(labelselectors.matches(constraint.selector, labels))
-        question = (namespace, digest(constraint), id(domains), self_match_num)
+        question = (namespace, digest(constraint), domains, self_match_num)
         if question not in self._spreads:
             match_num = self._match_num(namespace, constraint.selector, domains)
             self._spreads[question] = Spread(constraint, domains, match_num, self_match_num)
@@ -104,7 +104,7 @@ class _Counts:
         self._selections: dict[bytes, SelectedNumbers] = {}
         self._shared: dict[SelectedNumbers, SelectedNumbers] = {}
         self._per_node: dict[SelectedNumbers, Mapping[str, int]] = {}
-        self._per_domain: dict[tuple[SelectedNumbers, int], MatchNum] = {}
+        self._per_domain: dict[tuple[SelectedNumbers, Domains], MatchNum] = {}
 
     def selection(self, selector: LabelSelector) -> SelectedNumbers:
         """Return the label sets that a selector selects."""
@@ -126,7 +126,7 @@ class _Counts:
 
     def per_domain(self, selection: SelectedNumbers, domains: Domains) -> MatchNum:
         """Count the selected pods in each domain."""
-        question = (selection, id(domains))
+        question = (selection, domains)
         if question not in self._per_domain:
             self._per_domain[question] = self._count(selection, domains)
         return self._per_domain[question]

@@ -53,7 +53,7 @@ class Obstacles:
         representative = self._kinds.get(pod_class)
         if representative is None:
             requests = None if pod_class.requests is None else frozenset(pod_class.requests.items())
-            key = (id(self._nodes.usable(pod_class.placement)), requests)
+            key = (self._nodes.usable(pod_class.placement), requests)
             representative = self._kinds[pod_class] = self._representatives.setdefault(key, pod_class)
         return representative
 

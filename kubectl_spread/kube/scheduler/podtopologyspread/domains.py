@@ -46,8 +46,10 @@ class Placement(msgspec.Struct, frozen=True):
         )
 
 
-class Domains(msgspec.Struct, frozen=True):
+class Domains(msgspec.Struct, frozen=True, eq=False):
     """The eligible domains of one constraint: topology value to number of nodes, and each eligible node's value.
+
+    Compared by identity, because ``NodeSets`` makes the domains of each distinct set of nodes once.
 
     ``all_but`` holds the domains of all nodes, and the value of each node that is not eligible, where these are few.
     """
@@ -119,6 +121,9 @@ class UsableNodes(Mapping[str, Usability]):
         self.fits = fits
         self.tolerated = tolerated
         self._uncordoned = uncordoned
+
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
     def __getitem__(self, name: str) -> Usability:
         """Return the usability of one node."""

@@ -79,8 +79,8 @@ class MatchNum(Mapping[str, int]):
         return MatchNum(self._domains, {value: number for value, number in occupied.items() if number})
 
 
-class Spread(msgspec.Struct, frozen=True):
-    """The count of one constraint for pods with the same labels and placement."""
+class Spread(msgspec.Struct, frozen=True, eq=False):
+    """The count of one constraint for pods with the same labels and placement; compared by identity."""
 
     constraint: Constraint
     domains: Domains
