@@ -19,8 +19,8 @@ from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import Event, Namespace
 from kubectl_spread.kube.api.workloads import KINDS
 from kubectl_spread.kube.features import behaviour, gates
-from kubectl_spread.kube.scheduler.configuration import UNASKED, Profile
-from kubectl_spread.kube.scheduler.defaultconstraints import MapSelecting
+from kubectl_spread.kube.scheduler.configuration import WITHOUT_DEFAULTS, Profile
+from kubectl_spread.kube.scheduler.defaultconstraints import Service
 from kubectl_spread.render import structured
 from kubectl_spread.report import model
 from kubectl_spread.rules import RULES
@@ -38,7 +38,7 @@ def audit(
     scope: Scope = EVERYTHING,
     nodes: model.NodesKnown | None = None,
     merge_since: datetime | None = None,
-    schedulers: Mapping[str, Profile] = UNASKED,
+    schedulers: Mapping[str, Profile] = WITHOUT_DEFAULTS,
 ) -> Audit:
     """Return the audit of objects in the order given; gates count as known where there are ``overrides``."""
     read = snapshot(*objects, scope=scope, schedulers=schedulers)
@@ -48,7 +48,9 @@ def audit(
     return evaluate(read, context, nodes=nodes or ("listed" if read.nodes else "none"))
 
 
-def snapshot(*objects: Json, scope: Scope = EVERYTHING, schedulers: Mapping[str, Profile] = UNASKED) -> Snapshot:
+def snapshot(
+    *objects: Json, scope: Scope = EVERYTHING, schedulers: Mapping[str, Profile] = WITHOUT_DEFAULTS
+) -> Snapshot:
     """Return what is read of objects in the order given."""
     read = Snapshot(scope, closely=True, schedulers=schedulers)
     for manifest in objects:
@@ -62,9 +64,7 @@ def snapshot(*objects: Json, scope: Scope = EVERYTHING, schedulers: Mapping[str,
             case "Namespace":
                 read.anti_affinity.add_namespace(msgspec.json.decode(msgspec.json.encode(manifest), type=Namespace))
             case "Service":
-                read.default_selectors.add_service(
-                    msgspec.json.decode(msgspec.json.encode(manifest), type=MapSelecting)
-                )
+                read.default_selectors.add_service(msgspec.json.decode(msgspec.json.encode(manifest), type=Service))
             case kind:
                 group = manifest["apiVersion"].rpartition("/")[0]
                 workload = msgspec.json.decode(msgspec.json.encode(manifest), type=KINDS[group, kind])

@@ -22,7 +22,7 @@ from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.errors import SourceError
 from kubectl_spread.kube.api.types import Event, Namespace, Node, Pod
 from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
-from kubectl_spread.kube.scheduler.defaultconstraints import MapSelecting
+from kubectl_spread.kube.scheduler.defaultconstraints import Service
 from kubectl_spread.phrases import plural
 from kubectl_spread.report import model
 
@@ -141,7 +141,7 @@ def _add_objects(reading: ManifestReading, snapshot: Snapshot) -> None:
                 snapshot.anti_affinity.add_namespace(loaded.object)
             case Event():
                 snapshot.add_event(loaded.object)
-            case MapSelecting():
+            case Service():
                 snapshot.default_selectors.add_service(loaded.object)
             case WorkloadObject():
                 snapshot.add_workload(loaded.kind, loaded.object, manifest)

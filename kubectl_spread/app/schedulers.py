@@ -10,7 +10,7 @@ from kubectl_spread.audit.snapshot import default_constraints
 from kubectl_spread.audit.snapshot.default_selectors import API_VERSIONS
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.errors import CombinedError, UsageError
-from kubectl_spread.kube.scheduler.configuration import SYSTEM, UNASKED, Profile
+from kubectl_spread.kube.scheduler.configuration import SYSTEM, WITHOUT_DEFAULTS, Profile
 from kubectl_spread.phrases import some
 from kubectl_spread.sources.files import inputs
 
@@ -29,7 +29,7 @@ def profiles(options: CheckOptions) -> Mapping[str, Profile]:
     if options.defaults and path:
         raise UsageError("--defaults and --scheduler-config name two schedulers: give one or the other")
     if not path:
-        return SYSTEM if options.defaults else UNASKED
+        return SYSTEM if options.defaults else WITHOUT_DEFAULTS
     if path == inputs.STDIN and inputs.STDIN in options.filename:
         raise UsageError("--scheduler-config and --filename cannot both be standard input")
     from kubectl_spread.sources.files import schedulerconfig  # noqa: PLC0415 - only --scheduler-config needs it

@@ -74,7 +74,7 @@ def explain(audit: Audit, report: model.Report, ref: ObjectRef, *, replicas: int
 
 def _unconstrained(audit: Audit) -> list[str]:
     """Return the pods to which the scheduler's default constraints apply, where nobody asked for these."""
-    if audit.snapshot.schedulers is not configuration.UNASKED:
+    if audit.snapshot.schedulers is not configuration.WITHOUT_DEFAULTS:
         return []
     pod_classes = {pod.pod_class for pod in audit.pods}
     bare = {pod_class for pod_class in pod_classes if not any(term.spread for term in pod_class.terms)}

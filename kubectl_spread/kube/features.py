@@ -1,4 +1,4 @@
-"""The differences between Kubernetes minors and feature gates, gathered in one Behaviour.
+"""Features: how does the behaviour of Kubernetes differ by minor and feature gate?
 
 Source: kubernetes pkg/features/kube_features.go of v1.27 to v1.37.1; for 1.38, CHANGELOG-1.38.md up to v1.38.0-alpha.2.
 """
@@ -14,7 +14,7 @@ import msgspec
 OLDEST_MINOR: Final = 27
 NEWEST_MINOR: Final = 38
 PRE_RELEASES: Final[Mapping[int, str]] = {38: "v1.38.0-alpha.2"}
-"""Maps an unreleased minor to the pre-release that we know; it may change until its release."""
+"""Maps an unreleased minor to the pre-release that it is modelled on; it may change until its release."""
 NEWEST_RELEASED_MINOR: Final = min(PRE_RELEASES, default=NEWEST_MINOR + 1) - 1
 _WARNS_OF_NULL_SELECTORS: Final = 28
 COUNTS_EMPTY_SELECTORS: Final = 38
@@ -22,7 +22,7 @@ COUNTS_EMPTY_SELECTORS: Final = 38
 
 
 class Gate(StrEnum):
-    """The feature gates that change our answers."""
+    """The feature gates that change an answer of ours."""
 
     MATCH_LABEL_KEYS = "MatchLabelKeysInPodTopologySpread"
     SELECTOR_MERGE = "MatchLabelKeysInPodTopologySpreadSelectorMerge"
@@ -34,7 +34,7 @@ class Gate(StrEnum):
 
 
 class _History(msgspec.Struct, frozen=True):
-    """The minors from which a gate exists, is on by default, is locked on, and is removed (always on)."""
+    """The minors from which a gate exists, is on by default, is locked on, and is removed, which means always on."""
 
     since: int
     on: int | None
@@ -88,24 +88,24 @@ class Behaviour(msgspec.Struct, frozen=True):
     binding_writes_topology_labels: bool
     """A pod gets its node's zone and region labels when it is bound."""
     empty_selector_counts_nothing: bool
-    """A spread selector without any requirement counts no pod, although it selects all (issue 141339).
+    """A spread selector without requirements counts no pods, although it selects all (issue 141339).
 
-    We know no patch release of 1.27 to 1.37 that differs (docs/upgrades.md).
+    No known patch release of 1.27 to 1.37 differs (docs/upgrades.md).
     """
     matches_namespace_selectors_twice: bool
-    """An incoming pod's namespaceSelector selects all namespaces, besides those listed, if it selects empty labels."""
+    """An incoming pod's namespaceSelector selects all namespaces if it selects empty labels."""
     label_key_texts: bool
-    """Validation says label keys and bytes instead of qualified names and characters."""
+    """Validation errors name label keys and bytes, and not qualified names and characters."""
     warns_of_null_selectors: bool
     """The API server warns about a spread constraint or affinity term without a labelSelector."""
 
 
 def gates(minor: int, overrides: Mapping[str, bool]) -> dict[str, bool]:
-    """Return every gate that ``minor`` knows with its value: the default, unless overridden.
+    """Return every gate of ``minor`` with its value: the default, unless overridden.
 
     Raises:
-        ValueError: An override names a gate that this minor does not know, has locked or has removed, or leaves a gate
-            on without a gate that it depends on. A server would not start.
+        ValueError: A server would not start: it does not have the gate of an override, or has locked it, or a gate is
+            on without a gate that it depends on.
     """
     histories = {gate: history for gate, history in _HISTORY.items() if history.exists(minor)}
     for name, value in overrides.items():
@@ -117,8 +117,8 @@ def gates(minor: int, overrides: Mapping[str, bool]) -> dict[str, bool]:
     defaults = {gate: history.on is not None and minor >= history.on for gate, history in histories.items()}
     values = {str(gate): overrides.get(gate, default) for gate, default in sorted(defaults.items())}
     if minor >= _DEPENDENCIES and values[Gate.SELECTOR_MERGE] and not values[Gate.MATCH_LABEL_KEYS]:
-        needs = f"depends on features that are disabled: [{Gate.MATCH_LABEL_KEYS}]"
-        raise ValueError(f"{Gate.SELECTOR_MERGE} is enabled, but {needs}")
+        problem = f"depends on features that are disabled: [{Gate.MATCH_LABEL_KEYS}]"
+        raise ValueError(f"{Gate.SELECTOR_MERGE} is enabled, but {problem}")
     return values
 
 
@@ -129,10 +129,10 @@ def merge_gates(minor: int) -> tuple[Gate, ...]:
 
 def other_merges(minor: int, gate_values: Mapping[str, bool]) -> tuple[Behaviour, ...]:
     """Return the behaviours of a server of ``minor`` that has ``gate_values`` but does not merge spread selectors."""
-    switched = merge_gates(minor)
+    switches = merge_gates(minor)
     return tuple(
-        behaviour(minor, {**gate_values, **dict.fromkeys(switched[index:], False)})
-        for index in reversed(range(len(switched)))
+        behaviour(minor, {**gate_values, **dict.fromkeys(switches[index:], False)})
+        for index in reversed(range(len(switches)))
     )
 
 
@@ -144,7 +144,7 @@ def _why_unknown(minor: int, name: str, gate_names: Iterable[str]) -> str:
 
 
 def takes(minor: int, name: str, *, value: bool) -> bool:
-    """Tell whether a server of ``minor`` accepts this value for a gate."""
+    """Tell whether a server of ``minor`` accepts this value of a gate."""
     history = _HISTORY.get(name)
     if history is None or not history.exists(minor):
         return False

@@ -32,7 +32,7 @@ from kubectl_spread.kube.apiserver import podwarnings, strategy, validation
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler import defaultconstraints, interpodaffinity
 from kubectl_spread.kube.scheduler.configuration import DEFAULT_SCHEDULER, Profile
-from kubectl_spread.kube.scheduler.defaultconstraints import MapSelecting
+from kubectl_spread.kube.scheduler.defaultconstraints import Service
 from kubectl_spread.kube.scheduler.interpodaffinity import AffinityAnswer
 from kubectl_spread.kube.scheduler.podtopologyspread.filtering import FilterAnswer, filter_node
 from kubectl_spread.sources.decode import json_objects
@@ -159,7 +159,7 @@ def _evaluated(question: Question, behaviour: Behaviour) -> tuple[Audit, PodClas
     for raw in question.nodes:
         snapshot.add_node(json_objects.decode(raw, Node))
     for raw in question.services:
-        snapshot.default_selectors.add_service(json_objects.decode(raw, MapSelecting))
+        snapshot.default_selectors.add_service(json_objects.decode(raw, Service))
     owners = {
         ("", "ReplicationController"): question.replication_controllers,
         ("apps", "ReplicaSet"): question.replica_sets,

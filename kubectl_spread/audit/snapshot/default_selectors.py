@@ -10,7 +10,7 @@ from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector, OwnerReference
 from kubectl_spread.kube.api.workloads import WorkloadObject
 from kubectl_spread.kube.scheduler import defaultconstraints
-from kubectl_spread.kube.scheduler.defaultconstraints import MapSelecting
+from kubectl_spread.kube.scheduler.defaultconstraints import Service
 
 _CONTROLLER: Final = "ReplicationController"
 API_VERSIONS: Final = {_CONTROLLER: "v1", "ReplicaSet": "apps/v1", "StatefulSet": "apps/v1"}
@@ -27,7 +27,7 @@ class DefaultSelectors:
         self._services: dict[str, list[Labels]] = {}
         self._owners: dict[ObjectRef, LabelSelector] = {}
 
-    def add_service(self, service: MapSelecting) -> None:
+    def add_service(self, service: Service) -> None:
         """Store the selector of a Service; without one it selects nothing."""
         self.services += 1
         if self.keeps and service.spec.selector:
@@ -48,8 +48,8 @@ class DefaultSelectors:
         services = self._services.get(pod_class.namespace, ())
         own = self._of_owner(pod_class)
         if own is not None and pod_class.owner is not None and pod_class.owner.kind == _CONTROLLER:
-            return defaultconstraints.deduce(pod_class.labels, services, by_labels=own.match_labels)
-        return defaultconstraints.deduce(pod_class.labels, services, by_selector=own)
+            return defaultconstraints.default_selector(pod_class.labels, services, controller=own.match_labels)
+        return defaultconstraints.default_selector(pod_class.labels, services, owner=own)
 
     def _of_owner(self, pod_class: PodClass) -> LabelSelector | None:
         owner = pod_class.owner

@@ -69,7 +69,7 @@ class Snapshot:
         scope: Scope,
         *,
         closely: bool = False,
-        schedulers: Mapping[str, Profile] = configuration.UNASKED,
+        schedulers: Mapping[str, Profile] = configuration.WITHOUT_DEFAULTS,
     ) -> None:
         """Store the pods that ``scope`` selects, and count all pods.
 

@@ -30,7 +30,7 @@ def merged_selector(
 ) -> LabelSelector | None:
     """Append ``key In [value]`` for each key to match, then ``key NotIn [value]`` for each key to mismatch.
 
-    A key that ``labels`` lack is skipped, "" is a value, a key listed twice is appended twice, and None stays None.
+    A key that ``labels`` lack is skipped, and a duplicated key is appended twice. None stays None.
     """
     if selector is None:
         return None
@@ -57,23 +57,23 @@ def prepare_for_create(spec: PodSpec, labels: Labels, behaviour: Behaviour) -> P
         selector = merged_selector(term.label_selector, labels, term.match_label_keys, term.mismatch_label_keys)
         return msgspec.structs.replace(term, label_selector=selector)
 
-    return _changed(dropped, merged_constraint, merged_term)
+    return _replaced(dropped, merged_constraint, merged_term)
 
 
 def drop_disabled_fields(spec: PodSpec, behaviour: Behaviour, old: PodSpec | None = None) -> PodSpec:
     """Return ``spec``, of a pod or a template, without the fields of disabled gates.
 
     Args:
-        spec: The spec as it is sent.
+        spec: The spec in the request.
         behaviour: The behaviour of the API server.
-        old: The stored spec that it replaces; matchLabelKeys stay if any of its constraints has them.
+        old: The stored spec that is updated; matchLabelKeys stay if any of its constraints has them.
 
     Source: kubernetes v1.37.1 pkg/api/pod/util.go, dropDisabledMatchLabelKeysFieldInTopologySpread and
     dropDisabledMatchLabelKeysFieldInPodAffinity.
     """
     in_use = old is not None and any(constraint.match_label_keys for constraint in old.topology_spread_constraints)
 
-    def kept_constraint(constraint: TopologySpreadConstraint) -> TopologySpreadConstraint:
+    def stored_constraint(constraint: TopologySpreadConstraint) -> TopologySpreadConstraint:
         if not behaviour.min_domains:
             constraint = msgspec.structs.replace(constraint, min_domains=None)
         if not behaviour.node_inclusion_policies:
@@ -82,12 +82,12 @@ def drop_disabled_fields(spec: PodSpec, behaviour: Behaviour, old: PodSpec | Non
             return constraint
         return msgspec.structs.replace(constraint, match_label_keys=())
 
-    def kept_term(term: PodAffinityTerm) -> PodAffinityTerm:
+    def stored_term(term: PodAffinityTerm) -> PodAffinityTerm:
         if behaviour.merges_affinity_selectors:
             return term
         return msgspec.structs.replace(term, match_label_keys=(), mismatch_label_keys=())
 
-    return _changed(spec, kept_constraint, kept_term)
+    return _replaced(spec, stored_constraint, stored_term)
 
 
 def _requirements(labels: Labels, label_keys: Iterable[str], operator: Operator) -> Iterable[LabelSelectorRequirement]:
@@ -96,7 +96,7 @@ def _requirements(labels: Labels, label_keys: Iterable[str], operator: Operator)
             yield LabelSelectorRequirement(key=key, operator=operator, values=(labels[key],))
 
 
-def _changed(
+def _replaced(
     spec: PodSpec,
     constraint: Callable[[TopologySpreadConstraint], TopologySpreadConstraint],
     term: Callable[[PodAffinityTerm], PodAffinityTerm],
@@ -106,14 +106,14 @@ def _changed(
     if affinity is not None:
         affinity = msgspec.structs.replace(
             affinity,
-            pod_affinity=_changed_terms(affinity.pod_affinity, term),
-            pod_anti_affinity=_changed_terms(affinity.pod_anti_affinity, term),
+            pod_affinity=_replaced_terms(affinity.pod_affinity, term),
+            pod_anti_affinity=_replaced_terms(affinity.pod_anti_affinity, term),
         )
     constraints = tuple(constraint(original) for original in spec.topology_spread_constraints)
     return msgspec.structs.replace(spec, topology_spread_constraints=constraints, affinity=affinity)
 
 
-def _changed_terms(
+def _replaced_terms(
     affinity: PodAffinity | None, term: Callable[[PodAffinityTerm], PodAffinityTerm]
 ) -> PodAffinity | None:
     if affinity is None:

@@ -38,9 +38,10 @@ _MATCH_OVERLAP: Final = "exists in both matchLabelKeys and labelSelector"
 class _Rules(msgspec.Struct, frozen=True):
     """The rules that a spec must obey.
 
-    ``merged_keys``: matchLabelKeys of spread constraints are compared with a merged selector.
-    ``spread_selectors``: the selectors of spread constraints are validated. ``affinity_values``: so are the values in
-    the expressions of affinity terms.
+    Attributes:
+        merged_keys: Whether matchLabelKeys of spread constraints are compared with a merged selector.
+        spread_selectors: Whether the selectors of spread constraints are validated.
+        affinity_values: Whether the values in the expressions of affinity terms are validated.
     """
 
     merged_keys: bool
@@ -49,10 +50,10 @@ class _Rules(msgspec.Struct, frozen=True):
 
 
 def pod_errors(spec: PodSpec, behaviour: Behaviour, path: FieldPath = POD_SPEC) -> tuple[FieldError, ...]:
-    """Return the API's errors on the affinity terms and spread constraints of a pod that has been merged.
+    """Return the API's errors on the affinity terms and spread constraints of a new pod or template.
 
     Args:
-        spec: The spec as PrepareForCreate leaves it; for a template, as it is written.
+        spec: The spec that PrepareForCreate returns; for a template, the spec in the manifest.
         behaviour: The behaviour of the API server.
         path: The path of the spec: ``spec``, or ``spec.template.spec``.
     """
@@ -63,15 +64,15 @@ def pod_errors(spec: PodSpec, behaviour: Behaviour, path: FieldPath = POD_SPEC) 
 def pod_update_errors(new: PodSpec, old: PodSpec, behaviour: Behaviour) -> tuple[FieldError, ...]:
     """Return the API's errors on the affinity terms and spread constraints of a stored pod that is updated.
 
-    The API server tolerates some rules that the stored pod already breaks, for all of its constraints or terms at once.
-    That the spec is immutable is not checked here.
+    A rule that the stored pod already breaks is not applied to any constraint or term of the new one. The immutability
+    of the spec is not checked here.
 
     Source: kubernetes v1.37.1 pkg/api/pod/util.go, GetValidationOptionsFromPodSpecAndMeta, and
     pkg/apis/core/validation/validation.go, validateTopologySpreadConstraints.
     """
     strict = _Rules(merged_keys=True)
     rules = _Rules(
-        merged_keys=_judges_merged_keys(old, behaviour),
+        merged_keys=_compares_merged_keys(old, behaviour),
         spread_selectors=not any(
             any(_selector_errors(constraint.label_selector, POD_SPEC)) for constraint in old.topology_spread_constraints
         ),
@@ -93,10 +94,10 @@ def _worded(error: FieldError, behaviour: Behaviour) -> FieldError:
     return error
 
 
-def _judges_merged_keys(old: PodSpec, behaviour: Behaviour) -> bool:
-    """Tell whether the keys of a stored pod are compared with merged selectors, as a merging API server stores them.
+def _compares_merged_keys(old: PodSpec, behaviour: Behaviour) -> bool:
+    """Tell whether matchLabelKeys of a stored pod are compared with merged selectors.
 
-    A pod that breaks the rule in force must obey the other one, where the API server knows both.
+    A pod that breaks the current rule must obey the other one, if the API server has both.
     """
     if not behaviour.scheduler_adds_match_label_keys or not behaviour.could_merge_spread_selectors:
         return False
@@ -120,13 +121,12 @@ def _spec_errors(spec: PodSpec, rules: _Rules, path: FieldPath) -> Iterator[Fiel
     constraints = spec.topology_spread_constraints
     last_index = {_pair(constraint): index for index, constraint in enumerate(constraints)}
     for index, constraint in enumerate(constraints):
-        here = path / "topologySpreadConstraints" / index
         repeated = last_index[_pair(constraint)] > index
-        yield from _constraint_errors(constraint, here, rules, repeated=repeated)
+        yield from _constraint_errors(constraint, path / "topologySpreadConstraints" / index, rules, repeated=repeated)
 
 
 def _pair(constraint: TopologySpreadConstraint) -> tuple[str, str]:
-    """Return what no two constraints of a pod may have in common."""
+    """Return the fields of which no two constraints of a pod may have the same values."""
     return constraint.topology_key, constraint.when_unsatisfiable
 
 
@@ -141,8 +141,8 @@ def _constraint_errors(
     if action not in tuple(WhenUnsatisfiable):
         yield field.unsupported(path / "whenUnsatisfiable", action, WhenUnsatisfiable)
     if repeated:
-        where = path / "{topologyKey, whenUnsatisfiable}"
-        yield field.duplicate(where, f"{{{constraint.topology_key}, {action}}}")
+        pair = f"{{{constraint.topology_key}, {action}}}"
+        yield field.duplicate(path / "{topologyKey, whenUnsatisfiable}", pair)
     if constraint.min_domains is not None:
         yield from _min_domains_errors(constraint.min_domains, action, path / "minDomains")
     for name, policy in (
@@ -169,24 +169,20 @@ def _min_domains_errors(min_domains: int, action: str, path: FieldPath) -> Itera
 
 
 def _legacy_key_errors(keys: tuple[str, ...], selector: LabelSelector | None, path: FieldPath) -> Iterator[FieldError]:
-    """Refuse every key that the selector names, as an API server without the merge does."""
-    if not keys:
-        return
-    named: frozenset[str] = frozenset()
-    if selector is None:
+    """Yield the errors of an API server without the merge: the selector must not have any of the keys."""
+    if keys and selector is None:
         yield field.forbidden(path, "must not be specified when labelSelector is not set")
-    else:
-        named = labelselectors.keys(selector)
+    selector_keys = frozenset[str]() if selector is None else labelselectors.keys(selector)
     for index, key in enumerate(keys):
         yield from _name_errors(key, path / index)
-        if key in named:
+        if key in selector_keys:
             yield field.invalid(path / index, key, _MATCH_OVERLAP)
 
 
 def _merged_key_errors(
     match: tuple[str, ...], mismatch: tuple[str, ...], selector: LabelSelector | None, path: FieldPath
 ) -> Iterator[FieldError]:
-    """Refuse keys to match that the merged selector names twice; the odd path is upstream's own."""
+    """Yield an error for each key to match that the merged selector has twice; upstream's path lacks the field."""
     for name, keys in (("matchLabelKeys", match), ("mismatchLabelKeys", mismatch)):
         if keys and selector is None:
             yield field.forbidden(path / name, "must not be specified when labelSelector is not set")

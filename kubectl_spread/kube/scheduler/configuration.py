@@ -1,4 +1,4 @@
-"""Scheduler configuration: what does each scheduler make of spread constraints, and of pods without any?
+"""Scheduler configuration: which spread constraints does each scheduler respect, and which does it add?
 
 Source: kubernetes v1.37.1 staging/src/k8s.io/kube-scheduler/config/v1/types.go and types_pluginargs.go,
 pkg/scheduler/apis/config/validation and pkg/scheduler/apis/config/v1, setDefaults_KubeSchedulerProfile.
@@ -36,14 +36,14 @@ class Plugin(Message, frozen=True):
 
 
 class PluginSet(Message, frozen=True):
-    """What is changed of the plugins of one extension point."""
+    """The plugins of one extension point that are enabled or disabled."""
 
     enabled: tuple[Plugin, ...] = ()
     disabled: tuple[Plugin, ...] = ()
 
 
 class Plugins(Message, frozen=True):
-    """What is changed of the plugins, by extension point; ``multi_point`` stands for all of them."""
+    """The plugins that are enabled or disabled, by extension point; ``multi_point`` stands for all of them."""
 
     pre_enqueue: PluginSet = PluginSet()
     queue_sort: PluginSet = PluginSet()
@@ -71,7 +71,7 @@ class PluginConfig(Message, frozen=True):
 
 
 class KubeSchedulerProfile(Message, frozen=True):
-    """One scheduler of several that a kube-scheduler is; ``scheduler_name`` is None where it is not written."""
+    """One of the schedulers that a kube-scheduler runs; ``scheduler_name`` is None where it is absent."""
 
     scheduler_name: str | None = None
     percentage_of_nodes_to_score: Int32 | None = None
@@ -80,7 +80,7 @@ class KubeSchedulerProfile(Message, frozen=True):
 
 
 class KubeSchedulerConfiguration(Message, frozen=True):
-    """The configuration of a kube-scheduler; its profiles, and what does not concern us, are undecoded."""
+    """The configuration of a kube-scheduler; the profiles and the fields that we do not read are undecoded."""
 
     api_version: str = ""
     kind: str = ""
@@ -107,13 +107,13 @@ class PodTopologySpreadArgs(Message, frozen=True):
 
 
 class Profile(msgspec.Struct, frozen=True):
-    """What a scheduler makes of spread constraints.
+    """The part of a scheduler's configuration that concerns spread constraints.
 
     Attributes:
-        filters: Whether it keeps pods off nodes that a hard constraint does not allow.
-        scores: Whether it prefers nodes by soft constraints.
-        defaults: The constraints of pods that have none.
-        system_defaults: Whether those are the built-in ones, which nodes without their topology keys may meet.
+        filters: Whether the scheduler respects hard constraints.
+        scores: Whether the scheduler respects soft constraints.
+        defaults: The constraints that it gives to pods without constraints.
+        system_defaults: Whether the defaults are the built-in ones, which allow nodes without their topology keys.
     """
 
     filters: bool = True
@@ -123,22 +123,22 @@ class Profile(msgspec.Struct, frozen=True):
 
     @property
     def spreads(self) -> bool:
-        """Whether spread constraints mean anything to it."""
+        """Whether the scheduler respects any spread constraints."""
         return self.filters or self.scores
 
     def respects(self, *, hard: bool) -> bool:
-        """Tell whether it acts on constraints of this kind: filters by hard ones, scores by soft ones."""
+        """Tell whether the scheduler respects hard, or soft, constraints."""
         return self.filters if hard else self.scores
 
 
-UNASKED: Final[Mapping[str, Profile]] = {DEFAULT_SCHEDULER: Profile(defaults=(), system_defaults=False)}
-"""What is assumed where nobody asks for default constraints: one scheduler, and nothing about its defaults."""
+WITHOUT_DEFAULTS: Final[Mapping[str, Profile]] = {DEFAULT_SCHEDULER: Profile(defaults=(), system_defaults=False)}
+"""The assumption where default constraints are not requested: one scheduler, which has none."""
 SYSTEM: Final[Mapping[str, Profile]] = {DEFAULT_SCHEDULER: Profile()}
-"""A kube-scheduler that is not configured differently."""
+"""A kube-scheduler with its default configuration."""
 
 
 def profile(written: KubeSchedulerProfile, args: PodTopologySpreadArgs) -> Profile:
-    """Return what a valid profile comes to; a scheduler that does not spread has no default constraints.
+    """Return the meaning of a valid profile; a scheduler that does not spread has no default constraints.
 
     Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/podtopologyspread/plugin.go, New.
     """
@@ -152,7 +152,7 @@ def profile(written: KubeSchedulerProfile, args: PodTopologySpreadArgs) -> Profi
 
 
 def _is_enabled(plugins: Plugins, own: PluginSet) -> bool:
-    """Tell whether the plugin runs at an extension point; what is enabled at the point itself runs in any case.
+    """Tell whether the plugin runs at an extension point, whose own settings override those of multiPoint.
 
     Source: kubernetes v1.37.1 pkg/scheduler/apis/config/v1/default_plugins.go, mergePluginSet, and
     pkg/scheduler/framework/runtime/framework.go, expandMultiPointPlugins.
@@ -170,16 +170,16 @@ def _has(plugins: Sequence[Plugin], *names: str) -> bool:
 
 
 def scheduler_names(profiles: Sequence[KubeSchedulerProfile]) -> tuple[str, ...]:
-    """Return the names of the profiles; one that stands alone need not have any.
+    """Return the names of the profiles; a single profile has a default name.
 
     Source: kubernetes v1.37.1 pkg/scheduler/apis/config/v1/defaults.go, SetDefaults_KubeSchedulerConfiguration.
     """
-    alone = DEFAULT_SCHEDULER if len(profiles) == 1 else ""
-    return tuple(alone if profile.scheduler_name is None else profile.scheduler_name for profile in profiles)
+    default = DEFAULT_SCHEDULER if len(profiles) == 1 else ""
+    return tuple(default if profile.scheduler_name is None else profile.scheduler_name for profile in profiles)
 
 
 def profile_errors(names: Sequence[str], index: int) -> Iterator[FieldError]:
-    """Yield what is wrong with the name of one profile; the error says which profile has the same name.
+    """Yield the errors of the name of one profile: it is missing, or an earlier profile has it.
 
     Source: kubernetes v1.37.1 pkg/scheduler/apis/config/validation/validation.go, ValidateKubeSchedulerConfiguration.
     """
@@ -192,7 +192,7 @@ def profile_errors(names: Sequence[str], index: int) -> Iterator[FieldError]:
 
 
 def plugin_config_errors(written: KubeSchedulerProfile, index: int) -> Iterator[FieldError]:
-    """Yield an error for every plugin that is configured again.
+    """Yield an error for each plugin that an earlier item of pluginConfig configures.
 
     Source: kubernetes v1.37.1 pkg/scheduler/apis/config/validation/validation.go, validatePluginConfig.
     """
@@ -204,7 +204,7 @@ def plugin_config_errors(written: KubeSchedulerProfile, index: int) -> Iterator[
 
 
 def args_errors(args: PodTopologySpreadArgs, path: FieldPath) -> Iterator[FieldError]:
-    """Yield what is wrong with the plugin's arguments.
+    """Yield the errors of the plugin's arguments.
 
     Source: kubernetes v1.37.1 pkg/scheduler/apis/config/validation/validation_pluginargs.go,
     ValidatePodTopologySpreadArgs.
@@ -215,12 +215,12 @@ def args_errors(args: PodTopologySpreadArgs, path: FieldPath) -> Iterator[FieldE
     if type_ == _SYSTEM and args.default_constraints:
         yield field.invalid(path / "defaultingType", type_, "when .defaultConstraints are not empty")
     for index, constraint in enumerate(args.default_constraints):
-        here = path / "defaultConstraints" / index
-        yield from _constraint_errors(constraint, here)
+        constraint_path = path / "defaultConstraints" / index
+        yield from _constraint_errors(constraint, constraint_path)
         pair = (constraint.topology_key, constraint.when_unsatisfiable)
         earlier = args.default_constraints[:index]
-        if any(pair == (other.topology_key, other.when_unsatisfiable) for other in earlier):
-            yield field.duplicate(here, f"{{{pair[0]}, {pair[1]}}}")
+        if any(pair == (before.topology_key, before.when_unsatisfiable) for before in earlier):
+            yield field.duplicate(constraint_path, f"{{{pair[0]}, {pair[1]}}}")
 
 
 def _constraint_errors(constraint: TopologySpreadConstraint, path: FieldPath) -> Iterator[FieldError]:

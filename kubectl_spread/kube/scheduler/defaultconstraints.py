@@ -1,4 +1,4 @@
-"""Default constraints: what does the scheduler ask of a pod that has no spread constraints?
+"""Default constraints: how does the scheduler spread pods that have no spread constraints?
 
 Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/podtopologyspread/common.go, buildDefaultConstraints, and
 pkg/scheduler/framework/plugins/helper/spread.go, DefaultSelector.
@@ -21,48 +21,37 @@ SYSTEM: Final = (
         max_skew=5, topology_key="topology.kubernetes.io/zone", when_unsatisfiable="ScheduleAnyway"
     ),
 )
-"""What a scheduler that is not configured differently has."""
+"""The built-in default constraints."""
 
 
-class _MapSelectorSpec(Message, frozen=True):
+class _ServiceSpec(Message, frozen=True):
     selector: Annotated[dict[str, str], 2] = msgspec.field(default_factory=dict)
 
 
-class MapSelecting(Object, frozen=True):
-    """A Service or ReplicationController."""
+class Service(Object, frozen=True):
+    """A Service, which is read for its selector."""
 
-    spec: Annotated[_MapSelectorSpec, 2] = _MapSelectorSpec()
-
-
-_NO_LABELS: Final[Labels] = {}
+    spec: Annotated[_ServiceSpec, 2] = _ServiceSpec()
 
 
-def deduce(
-    labels: Labels,
-    services: Iterable[Labels],
-    *,
-    by_labels: Labels = _NO_LABELS,
-    by_selector: LabelSelector | None = None,
+def default_selector(
+    labels: Labels, services: Iterable[Labels], *, controller: Labels | None = None, owner: LabelSelector | None = None
 ) -> LabelSelector:
-    """Return the requirements of all Services that select a pod and of the controller that owns it.
+    """Return the selector of default constraints: that of all Services that select a pod and of the pod's controller.
 
     A Service without a selector selects nothing.
 
     Args:
         labels: The pod's labels.
         services: The selectors of the Services of its namespace, as labels.
-        by_labels: The selector of a ReplicationController that owns it; its labels replace those of Services.
-        by_selector: The selector of a ReplicaSet or StatefulSet that owns it; a label may stand in both parts.
+        controller: The selector of the pod's ReplicationController; its labels replace those of Services.
+        owner: The selector of the pod's ReplicaSet or StatefulSet; a label of a Service may appear in it again.
     """
     match_labels: dict[str, str] = {}
     for service in services:
-        if _selects(service, labels):
+        if all(labels.get(key) == value for key, value in service.items()):
             match_labels |= service
-    match_labels |= by_labels
-    if by_selector is None or not labelselectors.valid(by_selector):
+    match_labels |= controller or {}
+    if owner is None or not labelselectors.valid(owner):
         return LabelSelector(match_labels=match_labels)
-    return LabelSelector(match_labels=match_labels, match_expressions=tuple(labelselectors.requirements(by_selector)))
-
-
-def _selects(selector: Labels, labels: Labels) -> bool:
-    return all(labels.get(key) == value for key, value in selector.items())
+    return LabelSelector(match_labels=match_labels, match_expressions=tuple(labelselectors.requirements(owner)))

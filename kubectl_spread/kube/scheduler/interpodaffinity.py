@@ -1,4 +1,4 @@
-"""Pod affinity and anti-affinity: which nodes do the required terms, a pod's own and those of others, leave?
+"""Pod affinity and anti-affinity: which nodes do the required terms of a pod and of all other pods allow?
 
 Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/interpodaffinity, PreFilter and Filter.
 """
@@ -20,7 +20,7 @@ _EMPTY = LabelSelector()
 
 
 class AffinityAnswer(StrEnum):
-    """What the Filter says to a node; all but the first refuse it."""
+    """The Filter's answer for one node; every answer except the first refuses the node."""
 
     FEASIBLE = "feasible"
     NO_AFFINITY = "didn't match pod affinity rules"
@@ -30,7 +30,7 @@ class AffinityAnswer(StrEnum):
 
 
 class Term(msgspec.Struct, frozen=True):
-    """A required term as the scheduler works with it: the namespaces where it selects pods, and a selector of more."""
+    """A required term as the scheduler works with it; it selects pods in its namespaces and in selected ones."""
 
     topology_key: str
     selector: LabelSelector | None
@@ -39,10 +39,10 @@ class Term(msgspec.Struct, frozen=True):
 
     def matches(self, pod: Pod, namespace_labels: Labels) -> bool:
         """Tell whether the term selects ``pod``, whose namespace has ``namespace_labels``."""
-        metadata = pod.metadata
-        here = metadata.namespace in self.namespaces
-        here = here or labelselectors.matches(self.namespace_selector, namespace_labels)
-        return here and labelselectors.matches(self.selector, metadata.labels)
+        in_scope = pod.metadata.namespace in self.namespaces or labelselectors.matches(
+            self.namespace_selector, namespace_labels
+        )
+        return in_scope and labelselectors.matches(self.selector, pod.metadata.labels)
 
 
 class _Domain(msgspec.Struct, frozen=True):
@@ -55,11 +55,11 @@ class _Domain(msgspec.Struct, frozen=True):
 def filter_nodes(
     pod: Pod, others: Iterable[Pod], nodes: Sequence[Node], namespaces: Mapping[str, Labels], behaviour: Behaviour
 ) -> dict[str, AffinityAnswer]:
-    """Filter nodes by the required terms of an incoming pod and of the pods that are there.
+    """Filter nodes by the required terms of an incoming pod and of the other pods.
 
     Args:
         pod: The incoming pod.
-        others: The pods in the scheduler's cache: bound and not finished; terminating ones act too.
+        others: The pods in the scheduler's cache: bound and not finished, terminating or not.
         nodes: All nodes.
         namespaces: Maps a namespace's name to its labels.
         behaviour: How the scheduler behaves.
@@ -83,15 +83,15 @@ def filter_nodes(
         if _matches_all(affinity, other):
             attracting.update(_domains(affinity, node))
         excluded.update(_domains((term for term in anti_affinity if term.matches(other, {})), node))
-        theirs = anti_affinity_terms(other)
-        repelling.update(_domains((term for term in theirs if term.matches(pod, own_namespace)), node))
-    first = not attracting and _matches_all(affinity, pod)
+        repelling_terms = (term for term in anti_affinity_terms(other) if term.matches(pod, own_namespace))
+        repelling.update(_domains(repelling_terms, node))
+    is_first = not attracting and _matches_all(affinity, pod)
     return {
         name: _answer(
             node,
             affinity,
             anti_affinity,
-            attracting=None if first else attracting,
+            attracting=None if is_first else attracting,
             excluded=excluded,
             repelling=repelling,
         )
@@ -100,12 +100,12 @@ def filter_nodes(
 
 
 def affinity_terms(pod: Pod) -> tuple[Term, ...]:
-    """Return the required affinity terms of a pod; none if any of them cannot be parsed."""
+    """Return the required affinity terms of a pod; no terms if any of them cannot be parsed."""
     return _terms(None if pod.spec.affinity is None else pod.spec.affinity.pod_affinity, pod.metadata.namespace)
 
 
 def anti_affinity_terms(pod: Pod) -> tuple[Term, ...]:
-    """Return the required anti-affinity terms of a pod; none if any of them cannot be parsed."""
+    """Return the required anti-affinity terms of a pod; no terms if any of them cannot be parsed."""
     return _terms(None if pod.spec.affinity is None else pod.spec.affinity.pod_anti_affinity, pod.metadata.namespace)
 
 
@@ -119,12 +119,12 @@ def _terms(affinity: PodAffinity | None, namespace: str) -> tuple[Term, ...]:
 
 
 def _term(term: PodAffinityTerm, namespace: str) -> Term:
-    """Return a term of a pod in ``namespace``: it selects there, unless it says where."""
-    here = not term.namespaces and term.namespace_selector is None
+    """Return a term of a pod in ``namespace``, which is the term's namespace unless the term names others."""
+    own_only = not term.namespaces and term.namespace_selector is None
     return Term(
         topology_key=term.topology_key,
         selector=term.label_selector,
-        namespaces=frozenset([namespace] if here else term.namespaces),
+        namespaces=frozenset([namespace] if own_only else term.namespaces),
         namespace_selector=term.namespace_selector,
     )
 
@@ -135,7 +135,7 @@ def _term_parses(term: PodAffinityTerm) -> bool:
 
 
 def _unrolled(term: Term, namespaces: Mapping[str, Labels], behaviour: Behaviour) -> Term:
-    """Return an incoming pod's term with the namespaces that its selector selects by name, once they are listed.
+    """Return an incoming pod's term with the names of the namespaces that its selector selects.
 
     Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/interpodaffinity/plugin.go,
     mergeAffinityTermNamespacesIfNotEmpty.
@@ -143,17 +143,17 @@ def _unrolled(term: Term, namespaces: Mapping[str, Labels], behaviour: Behaviour
     selector = term.namespace_selector
     if selector == _EMPTY:
         return term
-    listed = {name for name, labels in namespaces.items() if labelselectors.matches(selector, labels)}
+    selected = {name for name, labels in namespaces.items() if labelselectors.matches(selector, labels)}
     return Term(
         topology_key=term.topology_key,
         selector=term.selector,
-        namespaces=term.namespaces | listed,
+        namespaces=term.namespaces | selected,
         namespace_selector=selector if behaviour.matches_namespace_selectors_twice else None,
     )
 
 
 def _matches_all(terms: Sequence[Term], pod: Pod) -> bool:
-    """Tell whether there are terms and all of them select ``pod``; its namespace's labels are not looked up again."""
+    """Tell whether there are terms and all of them select ``pod``; the selected namespaces are named in them."""
     return bool(terms) and all(term.matches(pod, {}) for term in terms)
 
 
@@ -173,7 +173,7 @@ def _answer(
     excluded: set[_Domain],
     repelling: set[_Domain],
 ) -> AffinityAnswer:
-    """Evaluate one node; ``attracting`` None says that this is the first pod of a group that wants to be together."""
+    """Evaluate one node; ``attracting`` is None for the first pod of a group with affinity to itself."""
     domains = list(_domains(affinity, node))
     if len(domains) < len(affinity) or (attracting is not None and not attracting.issuperset(domains)):
         return AffinityAnswer.NO_AFFINITY

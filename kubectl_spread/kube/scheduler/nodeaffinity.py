@@ -1,4 +1,4 @@
-"""Required node affinity: which part of a pod decides, and which requirements can be parsed?
+"""Required node affinity: the part of a pod that decides, and the values that can be parsed.
 
 Source: kubernetes v1.37.1 staging/src/k8s.io/component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go,
 GetRequiredNodeAffinity and RequiredNodeAffinity.Match.
@@ -25,7 +25,7 @@ def required(affinity: Affinity | None) -> NodeSelector | None:
 
 
 def pinned_node(affinity: Affinity | None) -> str | None:
-    """Return the only node that required node affinity leaves, as the DaemonSet controller writes it, or None."""
+    """Return the one node that required node affinity allows, as the DaemonSet controller writes it, or None."""
     selector = required(affinity)
     if selector is None or not selector.node_selector_terms:
         return None
@@ -41,7 +41,7 @@ def _named_node(term: NodeSelectorTerm) -> str | None:
 
 
 def has_label_values(requirement: NodeSelectorRequirement) -> bool:
-    """Tell whether a label can have each value; else, as with a sign before a number, nothing parses."""
+    """Tell whether each value is a valid label value; a requirement with another one, such as ``+1``, is not parsed."""
     return all(_LABEL_VALUE.fullmatch(value) for value in requirement.values)
 
 

@@ -1,7 +1,7 @@
-"""Node index: the nodes that node affinity, taints and labels leave to a pod, as bitmaps.
+"""Node index: which nodes do the node affinity, labels and tolerations of a pod allow?
 
-A bitmap has one bit for each node. Pods are many and each may restrict its nodes in its own way, so the nodes are not
-looked at one by one: the cost for a pod follows its terms and tolerations.
+The answers are bitmaps with one bit for each node, because each of many pods may restrict its nodes differently: the
+cost of an answer grows with the terms and tolerations of the pod, not with the nodes.
 
 Source: kubernetes v1.37.1 staging/src/k8s.io/component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go,
 RequiredNodeAffinity.Match.
@@ -43,7 +43,7 @@ class NodeLabels:
         return bits
 
     def fitting(self, node_selector: Labels, affinity: Affinity | None) -> int:
-        """Return the nodes that meet a pod's nodeSelector and its required node affinity, both."""
+        """Return the nodes that match both a pod's nodeSelector and its required node affinity."""
         bits = self.everything
         for key, value in node_selector.items():
             bits &= self._labels.value_bits(key, (value,))
@@ -52,11 +52,11 @@ class NodeLabels:
             return bits
         matching = 0
         for term in selector.node_selector_terms:
-            matching |= self._meeting(term)
+            matching |= self._matching(term)
         return bits & matching
 
-    def _meeting(self, term: NodeSelectorTerm) -> int:
-        """Return the nodes that match a term; an empty term, and one that cannot be parsed, matches none."""
+    def _matching(self, term: NodeSelectorTerm) -> int:
+        """Return the nodes that match a term; an empty term and a term that cannot be parsed match none."""
         if not term.match_expressions and not term.match_fields:
             return 0
         bits = self.everything
@@ -84,7 +84,7 @@ class NodeLabels:
         return 0
 
     def _beyond(self, requirement: NodeSelectorRequirement) -> Sequence[str]:
-        """Return the values of a label that are numbers above a limit (Gt), or below it (Lt)."""
+        """Return the values of a label that are numbers above the limit of Gt, or below that of Lt."""
         limit = nodeaffinity.parse_int(requirement.values[0])
         if limit is None:
             return ()
@@ -117,7 +117,7 @@ class NodeTaints:
     """The nodes by the taints that keep pods away, and by cordons."""
 
     def __init__(self, nodes: Sequence[Node], behaviour: Behaviour) -> None:
-        """Index ``nodes``; ``behaviour`` says how tolerations are read."""
+        """Index ``nodes``; tolerations are read by ``behaviour``."""
         self._comparison = behaviour.toleration_comparison
         self._size = len(nodes)
         self.everything = (1 << len(nodes)) - 1
@@ -131,12 +131,12 @@ class NodeTaints:
             tainted = tuple(dict.fromkeys(self._taints.setdefault(taint, len(self._taints)) for taint in filtering))
             by_taints.setdefault(tainted, []).append(number)
         self._lists = list(by_taints)
-        """The distinct lists of taints that nodes have, by the numbers of the taints."""
+        """The distinct lists of taints that nodes have; a taint is a number."""
         self._nodes_of = list(by_taints.values())
         self._lists_with: list[list[int]] = [[] for _ in self._taints]
-        for place, tainted in enumerate(self._lists):
-            for each in tainted:
-                self._lists_with[each].append(place)
+        for index, tainted in enumerate(self._lists):
+            for taint_number in tainted:
+                self._lists_with[taint_number].append(index)
         self._by_key: dict[str, list[tuple[int, Taint]]] = {}
         for taint, number in self._taints.items():
             self._by_key.setdefault(taint.key, []).append((number, taint))
@@ -144,7 +144,7 @@ class NodeTaints:
         self._tolerated: dict[Toleration, int] = {}
 
     def passing(self, tolerations: Iterable[Toleration]) -> int:
-        """Return the nodes whose cordon, with or without its taint, lets such a pod pass.
+        """Return the nodes where no cordon keeps a pod with these tolerations away; a cordon counts as its taint.
 
         Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go, Filter.
         """
@@ -154,9 +154,9 @@ class NodeTaints:
         return self.everything if passes else self._uncordoned
 
     def tolerated(self, tolerations: Iterable[Toleration]) -> tuple[int, tuple[int | None, ...]]:
-        """Return the nodes whose NoSchedule and NoExecute taints are all tolerated.
+        """Return the nodes without untolerated NoSchedule or NoExecute taints.
 
-        With them comes, for each list of several taints that nodes have, the first taint that is not tolerated.
+        The second value is the first untolerated taint of each list of several taints, which obstacles name.
         """
         tolerated = 0
         for toleration in tolerations:
@@ -164,21 +164,21 @@ class NodeTaints:
         untolerated = ((1 << len(self._taints)) - 1) & ~tolerated
         first = tuple(next((taint for taint in several if untolerated >> taint & 1), None) for several in self._several)
         if 2 * untolerated.bit_count() <= len(self._taints):
-            lists = {each for taint in numbers(untolerated) for each in self._lists_with[taint]}
+            lists = {index for taint in numbers(untolerated) for index in self._lists_with[taint]}
             return self.everything & ~self._nodes(lists), first
-        lists = {each for taint in numbers(tolerated) for each in self._lists_with[taint]}
-        lists = {each for each in lists if all(tolerated >> taint & 1 for taint in self._lists[each])}
+        lists = {index for taint in numbers(tolerated) for index in self._lists_with[taint]}
+        lists = {index for index in lists if all(tolerated >> taint & 1 for taint in self._lists[index])}
         return self._untainted | self._nodes(lists), first
 
     @cached_property
     def _untainted(self) -> int:
-        return self._nodes(number for number, tainted in enumerate(self._lists) if not tainted)
+        return self._nodes(index for index, tainted in enumerate(self._lists) if not tainted)
 
     def _nodes(self, lists: Iterable[int]) -> int:
-        return bitmap((node for number in lists for node in self._nodes_of[number]), self._size)
+        return bitmap((node for index in lists for node in self._nodes_of[index]), self._size)
 
     def _tolerated_by(self, toleration: Toleration) -> int:
-        """Return the bitmap of the taints that a toleration tolerates."""
+        """Return the taints that a toleration tolerates, as a bitmap."""
         if toleration not in self._tolerated:
             candidates = (
                 self._by_key.get(toleration.key, ())

@@ -1,6 +1,6 @@
-"""Resources: what does a pod ask for, and does a node still have it?
+"""Resources: what does a pod request, and does a node still have it?
 
-Amounts are whole numbers as the scheduler keeps them: cpu in thousandths, everything else in units, both rounded up.
+Amounts are whole numbers, rounded up, as the scheduler has them.
 
 Source: kubernetes v1.37.1 staging/src/k8s.io/component-helpers/resource/helpers.go, PodRequests,
 pkg/scheduler/framework/types.go, Resource, and pkg/scheduler/framework/plugins/noderesources/fit.go, fitsRequest.
@@ -17,7 +17,7 @@ from kubectl_spread.kube.api.quantity import Quantity, divide_up, thousandths
 from kubectl_spread.kube.api.types import PodSpec, ResourceRequirements
 
 ResourceList: TypeAlias = Mapping[str, Quantity]
-"""Maps the name of a resource to a quantity of it, as the API has it."""
+"""Maps the name of a resource to a quantity of it, as written in the API."""
 
 Amounts: TypeAlias = Mapping[str, int]
 """Maps the name of a resource to an amount: cpu in thousandths, everything else in units (bytes, pods, devices)."""
@@ -39,13 +39,13 @@ _THOUSAND: Final = 1000
 
 
 def pod_requests(spec: PodSpec) -> dict[str, int]:
-    """Return what the scheduler looks for when it places a pod, and what a placed pod takes; among it one of ``pods``.
+    """Return the requests of a pod, with one of ``pods``.
 
-    What the API fills in is filled in here, so that manifests ask for what their pods will: a limit stands for a
-    request that is missing. A resize in progress, which holds the larger of two amounts, is not considered.
+    A limit stands for a missing request, as in the API server's defaults, so that a manifest requests as much as its
+    pods. A resize in progress, for which the scheduler takes the larger of two amounts, is ignored.
 
     Raises:
-        ValueError: A quantity is none.
+        ValueError: A quantity is not valid.
 
     Source: kubernetes v1.37.1 staging/src/k8s.io/component-helpers/resource/helpers.go, PodRequests, and
     pkg/apis/core/v1/defaults.go, SetDefaults_Pod.
@@ -59,7 +59,7 @@ def pod_requests(spec: PodSpec) -> dict[str, int]:
 
 
 def _of_containers(spec: PodSpec) -> dict[str, int]:
-    """Return what the containers ask for at the worst time, in thousandths.
+    """Return the requests of the containers in thousandths, when they are largest: at the start or later.
 
     Source: kubernetes v1.37.1 staging/src/k8s.io/component-helpers/resource/helpers.go, AggregateContainerRequests.
     """
@@ -67,22 +67,22 @@ def _of_containers(spec: PodSpec) -> dict[str, int]:
     for container in spec.containers:
         add(amounts, _requests(container.resources))
     sidecars: dict[str, int] = {}
-    starting: dict[str, int] = {}
+    at_start: dict[str, int] = {}
     for container in spec.init_containers:
         requests = _requests(container.resources)
         if container.restart_policy == _ALWAYS:
             add(amounts, requests)
             add(sidecars, requests)
-            _raise(starting, sidecars)
+            _raise(at_start, sidecars)
         else:
             add(requests, sidecars)
-            _raise(starting, requests)
-    _raise(amounts, starting)
+            _raise(at_start, requests)
+    _raise(amounts, at_start)
     return amounts
 
 
 def _of_pod(resources: ResourceRequirements, of_containers: Amounts) -> dict[str, int]:
-    """Return what a pod asks for as a whole, in thousandths; it stands for what the containers ask for.
+    """Return the requests of the pod itself in thousandths, which replace those of its containers.
 
     Source: kubernetes v1.37.1 pkg/api/pod/util.go, defaultPodLevelRequests.
     """
@@ -101,7 +101,7 @@ def _numbers(listed: ResourceList) -> dict[str, int]:
     """Return every quantity in thousandths.
 
     Raises:
-        ValueError: One is none; its resource is named.
+        ValueError: A quantity is not valid; the message names its resource.
     """
     numbers = {}
     for name, text in listed.items():
@@ -113,26 +113,26 @@ def _numbers(listed: ResourceList) -> dict[str, int]:
     return numbers
 
 
-def add(amounts: dict[str, int], more: Amounts) -> None:
-    """Add amounts to ``amounts``."""
-    for name, amount in more.items():
+def add(amounts: dict[str, int], requests: Amounts) -> None:
+    """Add ``requests`` to ``amounts``."""
+    for name, amount in requests.items():
         amounts[name] = amounts.get(name, 0) + amount
 
 
-def _raise(amounts: dict[str, int], other: Amounts) -> None:
-    """Make every amount at least what it is in ``other``."""
-    for name, amount in other.items():
+def _raise(amounts: dict[str, int], least: Amounts) -> None:
+    """Raise every amount to that in ``least``."""
+    for name, amount in least.items():
         amounts[name] = max(amounts.get(name, amount), amount)
 
 
 def allocatable(listed: ResourceList) -> dict[str, int]:
-    """Return what pods may use of a node.
+    """Return the amounts of a node that its pods may request together.
 
     Args:
         listed: The node's ``status.allocatable``, or its ``status.capacity`` where that is missing.
 
     Raises:
-        ValueError: A quantity is none.
+        ValueError: A quantity is not valid.
 
     Source: kubernetes v1.37.1 pkg/scheduler/framework/types.go, Resource.Add.
     """
@@ -140,7 +140,7 @@ def allocatable(listed: ResourceList) -> dict[str, int]:
 
 
 def _amounts(numbers: Mapping[str, int]) -> dict[str, int]:
-    """Return the amounts of those resources that the scheduler knows, from thousandths."""
+    """Return the amounts of the resources that the scheduler counts, from thousandths."""
     return {
         name: number if name == _CPU else divide_up(number, _THOUSAND)
         for name, number in numbers.items()
@@ -150,7 +150,7 @@ def _amounts(numbers: Mapping[str, int]) -> dict[str, int]:
 
 @lru_cache(maxsize=4096)
 def _is_scalar(name: str) -> bool:
-    """Tell whether a resource that not every node has is one that the scheduler counts.
+    """Tell whether the scheduler counts a resource that not every node has.
 
     Source: kubernetes v1.37.1 pkg/scheduler/util/utils.go, IsScalarResourceName.
     """
@@ -165,12 +165,12 @@ def _is_huge(name: str) -> bool:
 
 
 def fits(requests: Amounts, allocatable: Amounts, requested: Amounts) -> tuple[str, ...]:
-    """Return why a node has no room for a pod, in the scheduler's words; nothing: it has.
+    """Return the scheduler's reasons why a node has no room for a pod; none if the pod fits.
 
     Args:
-        requests: What the pod asks for, as ``pod_requests`` says it.
-        allocatable: What pods may use of the node; a resource that it lacks is 0.
-        requested: What its pods have taken of that.
+        requests: The requests of the pod.
+        allocatable: The allocatable amounts of the node; a missing resource is 0.
+        requested: The sum of the requests of its pods.
 
     Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins/noderesources/fit.go, fitsRequest.
     """

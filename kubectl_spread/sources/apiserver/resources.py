@@ -19,7 +19,7 @@ from kubectl_spread.kube.api.workloads import (
     ReplicationController,
     WorkloadObject,
 )
-from kubectl_spread.kube.scheduler.defaultconstraints import MapSelecting
+from kubectl_spread.kube.scheduler.defaultconstraints import Service
 
 T_co = TypeVar("T_co", bound=Message, covariant=True)
 
@@ -69,7 +69,7 @@ PODS: Final = Resource("", "v1", "pods", "Pod", Pod)
 SPARSE_PODS: Final = Resource("", "v1", "pods", "Pod", SparsePod)
 DETAILED_PODS: Final = Resource("", "v1", "pods", "Pod", DetailedPod)
 NODES: Final = Resource("", "v1", "nodes", "Node", Node, namespaced=False)
-SERVICES: Final = Resource("", "v1", "services", "Service", MapSelecting)
+SERVICES: Final = Resource("", "v1", "services", "Service", Service)
 NAMESPACES: Final = Resource("", "v1", "namespaces", "Namespace", Namespace, namespaced=False)
 EVENTS: Final = Resource("", "v1", "events", "Event", Event)
 WORKLOADS: Final[tuple[Resource[WorkloadObject], ...]] = (

@@ -11,11 +11,11 @@ import msgspec
 
 from kubectl_spread.kube.api.types import Event, Namespace, Node, Pod
 from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
-from kubectl_spread.kube.scheduler.defaultconstraints import MapSelecting
+from kubectl_spread.kube.scheduler.defaultconstraints import Service
 from kubectl_spread.sources.decode.json_objects import Json, MalformedFieldError
 from kubectl_spread.sources.decode.listing import HEADER, LIST, METADATA
 
-Object: TypeAlias = Pod | Node | Namespace | Event | MapSelecting | WorkloadObject
+Object: TypeAlias = Pod | Node | Namespace | Event | Service | WorkloadObject
 
 NOT_KUBERNETES: Final = "not a Kubernetes object, which has apiVersion and kind"
 _TYPES: Final[dict[tuple[str, str], type[Object]]] = {
@@ -23,7 +23,7 @@ _TYPES: Final[dict[tuple[str, str], type[Object]]] = {
     ("", "Node"): Node,
     ("", "Namespace"): Namespace,
     ("", "Event"): Event,
-    ("", "Service"): MapSelecting,
+    ("", "Service"): Service,
     **KINDS,
 }
 _GROUP_OF: Final[Mapping[str, str]] = {**{kind: group for group, kind in _TYPES}, LIST: ""}

@@ -16,7 +16,7 @@ from kubectl_spread.kube.api.fieldpath import POD_SPEC
 from kubectl_spread.kube.api.types import Namespace, Node, Pod
 from kubectl_spread.kube.api.unknownfields import UnknownField, unknown_fields
 from kubectl_spread.kube.api.workloads import WorkloadObject, template_path
-from kubectl_spread.kube.scheduler.defaultconstraints import MapSelecting
+from kubectl_spread.kube.scheduler.defaultconstraints import Service
 from kubectl_spread.sources import memory
 from kubectl_spread.sources.decode import documents, json_documents, json_objects
 from kubectl_spread.sources.decode.json_objects import Json, MalformedFieldError, Path
@@ -153,7 +153,7 @@ class _Reader(msgspec.Struct, frozen=True):
         if not (member.is_kubernetes or file.named):
             self.skipped[NOT_KUBERNETES] += 1
             return
-        passed_over = member.type is MapSelecting and not self.services
+        passed_over = member.type is Service and not self.services
         if passed_over or (member.type is None and member.fault is None):
             self.skipped[UNKNOWN_KIND] += 1
             return
