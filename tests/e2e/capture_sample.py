@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.builders import HOSTNAME, Json, constraint, selector
@@ -30,6 +31,14 @@ def main() -> None:
 
 def capture(directory: Path) -> str:
     """Return the sample cluster as kubectl prints it, without what is noise; ``directory`` is scratch space."""
+    with sample_cluster(directory) as cluster:
+        listing = cluster.kubectl("get", _KINDS, "-n", NAMESPACE, "-o", "json", "--show-managed-fields")
+    return json.dumps(_without_noise(json.loads(listing.stdout)), indent=1) + "\n"
+
+
+@contextmanager
+def sample_cluster(directory: Path) -> Iterator[ControlPlane]:
+    """Start a control plane with the workloads of the sample; ``directory`` is scratch space."""
     with ControlPlane.start(directory, feature_gates={_SELECTOR_MERGE: False}, kubelet=True) as cluster:
         cluster.add_nodes()
         cluster.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
@@ -41,8 +50,7 @@ def capture(directory: Path) -> str:
         _scale_down_unevenly(cluster)
         roll_out(cluster, _shop("cart", keys=["rev"], labels={"rev": "r1"}, replicas=3))
         label(cluster, NAMESPACE, _named(cluster, "cart")[0]["metadata"]["name"], "rev=r2")
-        listing = cluster.kubectl("get", _KINDS, "-n", NAMESPACE, "-o", "json", "--show-managed-fields")
-    return json.dumps(_without_noise(json.loads(listing.stdout)), indent=1) + "\n"
+        yield cluster
 
 
 def _shop(
