@@ -1,12 +1,12 @@
-"""Completion of the values of options and arguments; each function is a ``shell_complete`` of click.
+"""Completion of the values of options and arguments; each completer is a ``shell_complete`` of click.
 
 All imports are late, because help and the completion of flags do not need them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Final, TypeAlias
+from collections.abc import Callable, Iterable
+from typing import Final, Literal, TypeAlias
 
 import click
 from click.shell_completion import CompletionItem
@@ -27,25 +27,18 @@ def directories(_context: click.Context, _parameter: click.Parameter, incomplete
     return [CompletionItem(incomplete, type="dir")]
 
 
-def contexts(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
-    """Complete the name of a context of the kubeconfig."""
-    from kubectl_spread.app import candidates  # noqa: PLC0415
+def _names_in_kubeconfig(part: Literal["contexts", "clusters", "users"]) -> Completer:
+    def complete(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
+        from kubectl_spread.app import candidates  # noqa: PLC0415
 
-    return _matching(candidates.kubeconfig(context.params, "contexts"), incomplete)
+        return _matching(candidates.kubeconfig(context.params, part), incomplete)
 
-
-def clusters(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
-    """Complete the name of a cluster of the kubeconfig."""
-    from kubectl_spread.app import candidates  # noqa: PLC0415
-
-    return _matching(candidates.kubeconfig(context.params, "clusters"), incomplete)
+    return complete
 
 
-def users(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
-    """Complete the name of a user of the kubeconfig."""
-    from kubectl_spread.app import candidates  # noqa: PLC0415
-
-    return _matching(candidates.kubeconfig(context.params, "users"), incomplete)
+contexts: Final = _names_in_kubeconfig("contexts")
+clusters: Final = _names_in_kubeconfig("clusters")
+users: Final = _names_in_kubeconfig("users")
 
 
 def namespaces(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
@@ -95,49 +88,47 @@ def fields(context: click.Context, _parameter: click.Parameter, incomplete: str)
     return _matching([f"{field}=" for field in FIELDS], incomplete)
 
 
-def formats(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
+def formats(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Item]:
     """Complete a format, and the file after it."""
     from kubectl_spread.cli.formats import NAMES  # noqa: PLC0415
 
-    return [CompletionItem(incomplete, type="file")] if "=" in incomplete else _matching(NAMES, incomplete)
+    return files(context, parameter, incomplete) if "=" in incomplete else _matching(NAMES, incomplete)
 
 
-def objects(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Item]:
+def objects(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Item]:
     """Complete NAME, TYPE/NAME or TYPE NAME; with ``--manifests`` files, and with ``-f`` nothing of a cluster."""
     from kubectl_spread.app import candidates  # noqa: PLC0415
 
     if context.params.get("manifests"):
-        return [CompletionItem(incomplete, type="file")]
+        return files(context, parameter, incomplete)
     return _matching(candidates.objects(context.params, incomplete), incomplete)
 
 
 def objects_or_rules(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Item]:
     """Complete an object or, as the first argument, a rule."""
-    items = objects(context, parameter, incomplete)
-    return items if context.params.get("arguments") else items + rules(context, parameter, incomplete)
+    candidates = objects(context, parameter, incomplete)
+    return candidates if context.params.get("arguments") else candidates + rules(context, parameter, incomplete)
 
 
 def _last(complete: Completer, context: click.Context, parameter: click.Parameter, incomplete: str) -> list[Item]:
     """Complete the value after the last comma, except to values that are in the list already."""
     before, comma, last = incomplete.rpartition(",")
-    listed = set(before.split(","))
-    candidates = complete(context, parameter, last)
-    new = [item for item in candidates if item.value not in listed]
-    return [CompletionItem(f"{before}{comma}{item.value}", help=item.help) for item in new]
-
-
-def _matching(candidates: Iterable[str | tuple[str, str]], incomplete: str) -> list[Item]:
-    """Return the candidates that begin with the incomplete word.
-
-    Names with control characters are left out, because shells print candidates to the terminal as they are.
-    """
+    values = before.split(",")
     return [
-        CompletionItem(value, help=about)
-        for value, about in _described(candidates)
-        if value.startswith(incomplete) and value.isprintable()
+        CompletionItem(f"{before}{comma}{candidate.value}", help=candidate.help)
+        for candidate in complete(context, parameter, last)
+        if candidate.value not in values
     ]
 
 
-def _described(candidates: Iterable[str | tuple[str, str]]) -> Iterator[tuple[str, str | None]]:
-    for candidate in candidates:
-        yield (candidate, None) if isinstance(candidate, str) else candidate
+def _matching(candidates: Iterable[str | tuple[str, str]], incomplete: str) -> list[Item]:
+    """Return the candidates that begin with the incomplete word, some of them with a description.
+
+    Names with control characters are left out, because shells print candidates to the terminal as they are.
+    """
+    described = ((candidate, None) if isinstance(candidate, str) else candidate for candidate in candidates)
+    return [
+        CompletionItem(value, help=description)
+        for value, description in described
+        if value.startswith(incomplete) and value.isprintable()
+    ]

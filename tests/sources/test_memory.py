@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Final, cast
 
 import pytest
 
-from kubectl_spread.cli import sizes
+from kubectl_spread.cli.options import limit_memory
 from kubectl_spread.errors import SourceError, UsageError
 from kubectl_spread.sources import memory
 from kubectl_spread.sources.apiserver.resources import NODES, PODS, WORKLOADS
@@ -277,14 +277,14 @@ def test_a_claim_ends_with_whoever_holds_it() -> None:
 @pytest.mark.parametrize(("size", "limit"), [("1Gi", 1 << 30), ("512Mi", 512 << 20), ("1e9", 10**9), ("100", 100)])
 def test_sizes(monkeypatch: pytest.MonkeyPatch, size: str, limit: int) -> None:
     monkeypatch.setattr(memory.RUN, "limit", 0)
-    sizes.allow(size)
+    limit_memory(size)
     assert memory.RUN.limit == limit
 
 
 @pytest.mark.parametrize("size", ["", "0", "-1Gi", "1GiB", "much", "1" * 5000])
 def test_sizes_that_are_none(size: str) -> None:
     with pytest.raises(UsageError, match="of --max-memory: write a number of bytes such as 512Mi or 2Gi"):
-        sizes.allow(size)
+        limit_memory(size)
 
 
 @pytest.mark.parametrize(("packed", "unpacked"), [(1, memory.FREE), (1 << 20, 200 << 20)])
