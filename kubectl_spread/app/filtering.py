@@ -74,12 +74,9 @@ class FilterRun(msgspec.Struct):
             self._fail(manifests.without_objects(options.filename))
         if self.passed_over:
             self.console.note(f"left out, as not Kubernetes objects: {plural(self.passed_over, 'document')}")
-        report = mergereport.MergeReport(items=tuple(self.items))
-        match self.form:
-            case "json":
-                self.console.data(structured.json(report))
-            case "yaml":
-                self.console.data(structured.yaml(report))
+        if self.form:
+            report = mergereport.MergeReport(items=tuple(self.items))
+            self.console.data(structured.document(report, self.form))
 
     def _file(self, file: File, behaviour: Behaviour) -> None:
         body = inputs.content(file.path, inputs.standard_input())

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal, NoReturn
+from typing import TYPE_CHECKING, Final, Literal
 
 import click
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from kubectl_spread.app.checkrun import CheckRun
     from kubectl_spread.render.table import Layout
     from kubectl_spread.report.model import Report
-    from kubectl_spread.rules.engine import Baseline
 
 _FINDINGS: Final = 1
 _UNANSWERED: Final = 2
@@ -103,25 +101,30 @@ def check(
     if manifests:
         filename, arguments = _files(filename, arguments), ()
     parameters |= {"arguments": arguments, "filename": filename}
-    output_files.refuse_inputs((each.file for each in outputs), {**parameters, "baseline": baseline})
+    output_files.refuse_inputs((destination.file for destination in outputs), {**parameters, "baseline": baseline})
     earlier = load(baseline, filename) if baseline else None
+    layout_of = partial(_layout, show=show, headers=not no_headers)
     if watch:
-        _watch(parameters, outputs, earlier, partial(_layout, show=show, headers=not no_headers), color)
+        from kubectl_spread.cli.watch import loop  # noqa: PLC0415 - it needs urllib3 and protobuf
+
+        loop.watch(parameters, loop.View(outputs, layout_of, color, earlier))
     check_options, run = collect(parameters, output)
     report = run.report(check_options, earlier)
     fast_exit.keep(run, report)
-    if any(each.form not in formats.FOR_PEOPLE for each in outputs):
+    if any(destination.form not in formats.FOR_PEOPLE for destination in outputs):
         report = run.located(report)
     output.messages(run)
     if text := gone(report.summary):
         output.note(text)
-    for each in outputs:
-        if each.form in formats.FOR_PEOPLE and run.empty:
-            _print_nothing(run, each)
+    for destination in outputs:
+        if run.empty and destination.form in formats.FOR_PEOPLE:
+            if not run.problems:
+                output.note(run.nothing_found())
+            text = ""
         else:
-            layout = _layout(run, each.form, show=show, headers=not no_headers)
-            render = _table(layout, each, color) if layout else formats.renderer(each.form)
-            formats.write(render(report), each.file)
+            layout = layout_of(run, destination.form)
+            text = _table(report, layout, destination, color) if layout else formats.render(report, destination.form)
+        formats.write(text, destination.file)
     if run.problems:
         context.exit(_UNANSWERED)
     if _at_or_above(report, fail_on):
@@ -133,26 +136,6 @@ def _files(filename: tuple[str, ...], arguments: tuple[str, ...]) -> tuple[str, 
     if not filename and not arguments:
         raise UsageError("--manifests: no file is named")
     return (*filename, *arguments)
-
-
-def _print_nothing(run: CheckRun, each: Output) -> None:
-    """Print why there is nothing to report, and write an empty file."""
-    if not run.problems:
-        output.note(run.nothing_found())
-    if each.file is not None:
-        formats.write("", each.file)
-
-
-def _watch(
-    parameters: Mapping[str, object],
-    outputs: Sequence[Output],
-    baseline: Baseline | None,
-    layout: Callable[[CheckRun, str], Layout | None],
-    color: str,
-) -> NoReturn:
-    from kubectl_spread.cli.watch import loop  # noqa: PLC0415 - it needs urllib3 and protobuf
-
-    loop.watch(parameters, loop.View(outputs, layout, color, baseline))
 
 
 def _layout(run: CheckRun, form: str, *, show: Literal["problems", "all"] | None, headers: bool) -> Layout | None:
@@ -169,12 +152,11 @@ def _layout(run: CheckRun, form: str, *, show: Literal["problems", "all"] | None
     )
 
 
-def _table(layout: Layout, each: Output, color: str) -> Callable[[Report], str]:
-    """Return the function that renders a report as a table."""
+def _table(report: Report, layout: Layout, destination: Output, color: str) -> str:
     from kubectl_spread.render import table  # noqa: PLC0415 - only tables need rich
 
-    terminal = output.terminal(color) if each.file is None else output.page(color)
-    return lambda report: table.check(report, layout, terminal)
+    terminal = output.terminal(color) if destination.file is None else output.page(color)
+    return table.check(report, layout, terminal)
 
 
 def _at_or_above(report: Report, fail_on: str) -> bool:

@@ -89,22 +89,16 @@ def explain(
     _confirm_one(targets[0], namespaces, run)
     ref = ObjectRef(namespaces[0], targets[0].kind, targets[0].name)
     document = explain_audit(run.audit, report, ref, replicas=replicas)
-    match form:
-        case "json":
-            output.data(structured.json(document))
-        case "yaml":
-            output.data(structured.yaml(document))
-        case _:
-            output.data(explanation.explain(document, output.terminal(color)))
+    output.data(structured.document(document, form) if form else explanation.explain(document, output.terminal(color)))
     if run.problems:
         context.exit(_UNANSWERED)
 
 
 def _confirm_one(target: Target, namespaces: list[str], run: CheckRun) -> None:
-    """Raise where the target stands for several objects.
+    """Raise where several objects, in several namespaces or manifests, have the target's name.
 
     Raises:
-        UsageError: It does, in several namespaces or manifests.
+        UsageError: Several objects have the name.
     """
     if len(namespaces) > 1:
         raise UsageError(f"{target.name} is in several namespaces ({', '.join(namespaces)}): choose one with -n")
@@ -116,7 +110,7 @@ def _rule(arguments: tuple[str, ...]) -> Rule | None:
     """Return the rule that a single argument names by its code or name, in any case.
 
     Raises:
-        NotFoundError: the argument looks like a code, but no rule has it.
+        NotFoundError: The argument looks like a code, but no rule has it.
     """
     from kubectl_spread.rules import RULES  # noqa: PLC0415 - completion of flags does not need the rules
 
@@ -135,10 +129,4 @@ def _print_rule(rule: Rule, form: str | None) -> None:
     from kubectl_spread.render import catalogue, structured  # noqa: PLC0415 - only text needs rich
     from kubectl_spread.rules.listing import listing  # noqa: PLC0415 - completion of flags does not need the rules
 
-    match form:
-        case "json":
-            output.data(structured.json(listing([rule])))
-        case "yaml":
-            output.data(structured.yaml(listing([rule])))
-        case _:
-            output.data(catalogue.rule(rule))
+    output.data(structured.document(listing([rule]), form) if form else catalogue.rule(rule))

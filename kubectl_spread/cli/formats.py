@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Final
 
@@ -49,18 +49,18 @@ def _parsed(value: str) -> Output:
     return Output(form, file or None)
 
 
-def renderer(form: str) -> Callable[[Report], str]:
-    """Return the function that renders a report in a format; its module is imported only now."""
+def render(report: Report, form: str) -> str:
+    """Return a report in a format other than a table; the module of the format is imported only now."""
     module, _, function = _RENDERERS[form].partition(":")
-    render: Callable[[Report], str] = getattr(import_module(f"kubectl_spread.render.{module}"), function)
-    return render
+    text: str = getattr(import_module(f"kubectl_spread.render.{module}"), function)(report)
+    return text
 
 
 def write(text: str, file: str | None) -> None:
     """Print text to stdout, or write it to a file.
 
     Raises:
-        SourceError: the file cannot be written.
+        SourceError: The file cannot be written.
     """
     if file is None:
         output.data(text)

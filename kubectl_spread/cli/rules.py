@@ -23,11 +23,9 @@ def rules(form: str | None, color: str) -> None:
     from kubectl_spread.rules.listing import listing  # noqa: PLC0415 - likewise
 
     match form:
-        case "json":
-            output.data(structured.json(listing(RULES)))
-        case "yaml":
-            output.data(structured.yaml(listing(RULES)))
+        case None:
+            output.data(catalogue.rules(RULES, output.terminal(color)))
         case "markdown":
             output.data(catalogue.page(RULES))
         case _:
-            output.data(catalogue.rules(RULES, output.terminal(color)))
+            output.data(structured.document(listing(RULES), form))

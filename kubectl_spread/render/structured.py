@@ -48,6 +48,11 @@ def yaml(document: msgspec.Struct) -> str:
     return yaml_text.dump([msgspec.to_builtins(document, order="deterministic")])
 
 
+def document(part: msgspec.Struct, form: str) -> str:
+    """Return a document in the format that ``-o`` names."""
+    return yaml(part) if form == "yaml" else json(part)
+
+
 def names(report: Report) -> str:
     """Return the workloads with findings, one per line: ``deploy/web``.
 

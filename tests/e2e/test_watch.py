@@ -281,10 +281,7 @@ class _Driver:
     def __call__(self, *_: object) -> Self:
         return self
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         """Leave nothing behind."""
 
     def show(self, picture: Picture) -> None:

@@ -262,7 +262,7 @@ def test_nothing_is_made_up() -> None:
 def test_names_do_nothing(form: str, text: str) -> None:
     """A kubeconfig may come from anywhere: its names are data in every format."""
     report = identified.several(context=f"c{text}", name=f"n{text}")
-    printed = formats.renderer(form)(report)
+    printed = formats.render(report, form)
     assert all(char.isprintable() or char in "\n\t" for char in printed)
     _CHECKS[form](report, printed, f"c{text}")
 

@@ -7,7 +7,7 @@ import re
 import msgspec
 import pytest
 
-from kubectl_spread.cli.watch import screen
+from kubectl_spread.cli.watch import displays
 from kubectl_spread.render import table
 from kubectl_spread.render.changes import Changes, lasting
 from kubectl_spread.render.table import Layout
@@ -104,8 +104,8 @@ def test_revisions_and_the_time_are_no_change() -> None:
     ],
 )
 def test_what_does_not_fit_is_counted(height: int, displayed: list[str]) -> None:
-    assert screen.fitted([str(number) for number in range(6)], height) == displayed
+    assert displays.fitted([str(number) for number in range(6)], height) == displayed
 
 
 def test_a_frame_empties_nothing_before_it_is_drawn() -> None:
-    assert screen.frame(["one", "two"], 24) == "\x1b[Hone\x1b[K\ntwo\x1b[K\n\x1b[J"
+    assert displays.frame(["one", "two"], 24) == "\x1b[Hone\x1b[K\ntwo\x1b[K\n\x1b[J"

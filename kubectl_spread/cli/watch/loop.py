@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from datetime import datetime
+from functools import partial
 from typing import Final, NoReturn
 
 import msgspec
@@ -15,9 +17,10 @@ from kubectl_spread.app.checkrun import CheckRun
 from kubectl_spread.app.cluster.live import LiveRun, flags
 from kubectl_spread.app.collect import check_options
 from kubectl_spread.app.hints import hints
+from kubectl_spread.app.options import CheckOptions
 from kubectl_spread.app.output_files import Output
 from kubectl_spread.cli import formats, output
-from kubectl_spread.cli.watch.displays import Display, Picture, Pipe, Screen, is_screen
+from kubectl_spread.cli.watch.displays import Picture, Pipe, Screen, is_screen
 from kubectl_spread.errors import SourceError, UsageError
 from kubectl_spread.render import structured, table
 from kubectl_spread.render.changes import Changes, lasting
@@ -27,10 +30,7 @@ from kubectl_spread.report.model import Report
 from kubectl_spread.rules.engine import Baseline
 from kubectl_spread.sources.apiserver.watch import WatchedCluster
 
-_JSON: Final = "json"
-_NAME: Final = "name"
-_TABLES: Final = (formats.TABLE, formats.WIDE)
-_FORMS: Final = (_JSON, _NAME, *_TABLES)
+_FORMS: Final = ("json", "name", formats.TABLE, formats.WIDE)
 _PAUSE: Final = 1.0
 """The least number of seconds between two reports; on a large cluster it is the time that a report takes."""
 _TICK: Final = 0.25
@@ -57,37 +57,31 @@ class View(msgspec.Struct, frozen=True):
         """The only format.
 
         Raises:
-            UsageError: there are several, one that cannot be watched, or a file.
+            UsageError: There are several formats, one that cannot be watched, or a file.
         """
-        first, *others = self.outputs
-        if others or first.file is not None:
+        form = self.outputs[0].form
+        if len(self.outputs) > 1 or self.outputs[0].file is not None:
             raise UsageError("--watch prints one format to standard output, and writes no files")
-        if first.form not in _FORMS:
-            raise UsageError(f"--watch: -o {first.form} cannot be watched: choose {', '.join(sorted(_FORMS))}")
-        return first.form
+        if form not in _FORMS:
+            raise UsageError(f"--watch: -o {form} cannot be watched: choose {', '.join(sorted(_FORMS))}")
+        return form
 
 
 def watch(parameters: Mapping[str, object], view: View) -> NoReturn:
     """Show the report, and show it again whenever it changes.
 
     Raises:
-        UsageError: options contradict ``--watch``, or each other.
-        SourceError: a list cannot be read at the beginning, or cannot be watched.
+        UsageError: Options contradict ``--watch``, or each other.
+        SourceError: A list cannot be read at the beginning, or cannot be watched.
     """
     form, options = view.form, check_options(parameters)
     if options.filename:
         raise UsageError("--watch: only a cluster can be watched, not files (-f)")
-    display = Screen() if form != _JSON and is_screen() else Pipe(_SEPARATED[form])
+    display = Screen() if form != "json" and is_screen() else Pipe(partial(_separated, form))
     messages = _StartMessages()
     cluster = WatchedCluster.connect(flags(parameters), messages.note, messages.progress)
-
-    def collect(*, again: bool) -> CheckRun:
-        run = LiveRun(options, cluster, again=again).collect()
-        run.notes += hints(options, run.audit)
-        return run
-
-    with display:
-        watching = _Watch(collect, lambda run: run.report(options, view.baseline), cluster, view, display)
+    with closing(display):
+        watching = _Watch(options, cluster, view, display)
         messages.stop()
         watching.go_on()
 
@@ -95,24 +89,16 @@ def watch(parameters: Mapping[str, object], view: View) -> NoReturn:
 class _Watch:
     """One view of one cluster, while it is watched."""
 
-    def __init__(
-        self,
-        collect: Callable[..., CheckRun],
-        report_of: Callable[[CheckRun], Report],
-        cluster: WatchedCluster,
-        view: View,
-        display: Display,
-    ) -> None:
+    def __init__(self, options: CheckOptions, cluster: WatchedCluster, view: View, display: Pipe | Screen) -> None:
         """Show the first report."""
-        self._collect = collect
-        self._report_of = report_of
+        self._options = options
         self._cluster = cluster
         self._view = view
         self._display = display
         self._last: Report | None = None
         self._last_text: tuple[str, Sequence[str]] = "", ()
         self._took = 0.0
-        self._trouble = self._lost = ""
+        self._trouble = self._reported_trouble = ""
         self._look()
 
     def go_on(self) -> NoReturn:
@@ -131,8 +117,9 @@ class _Watch:
 
     def _look(self) -> None:
         began = time.monotonic()
-        run = self._collect(again=self._last is not None)
-        report = self._report_of(run)
+        run = LiveRun(self._options, self._cluster, again=self._last is not None).collect()
+        run.notes += hints(self._options, run.audit)
+        report = run.report(self._options, self._view.baseline)
         form, layout = self._view.form, self._view.layout(run, self._view.form)
         silent = run.empty and form in formats.FOR_PEOPLE
         messages = _messages(run, report, silent=silent)
@@ -154,24 +141,22 @@ class _Watch:
     def _rest(self) -> None:
         """Wait until the report may have changed."""
         earliest = time.monotonic() + max(_PAUSE, self._took)
-        while True:
+        changed = False
+        while not changed:
             if time.monotonic() < earliest:
                 time.sleep(_TICK)
-                changed = False
             else:
                 changed = self._cluster.wait(_TICK) or bool(self._trouble)
             self._report_connection(self._cluster.lost or self._trouble)
             self._display.fit()
-            if changed:
-                return
 
-    def _report_connection(self, lost: str) -> None:
+    def _report_connection(self, trouble: str) -> None:
         """Show once that the connection is lost, and once that it is back."""
-        if lost and not self._lost:
-            self._display.lose(lost)
-        if self._lost and not lost:
+        if trouble and not self._reported_trouble:
+            self._display.lose(trouble)
+        if self._reported_trouble and not trouble:
             self._display.regain()
-        self._lost = lost
+        self._reported_trouble = trouble
 
 
 class _StartMessages:
@@ -206,24 +191,14 @@ def _messages(run: CheckRun, report: Report, *, silent: bool) -> list[str]:
 def _text(report: Report, form: str, layout: Layout | None, terminal: Terminal) -> str:
     if layout:
         return table.check(report, layout, terminal)
-    return structured.names(report) if form == _NAME else structured.json_line(report)
+    return structured.names(report) if form == "name" else structured.json_line(report)
 
 
-def _behind_a_line(picture: Picture, text: str) -> str:
+def _separated(form: str, picture: Picture, text: str) -> str:
+    """Return the text of a report, separated from the report before or after it."""
+    match form:
+        case "json":
+            return text
+        case "name":
+            return f"{text}\n"
     return f"--- {picture.head}\n{text}"
-
-
-def _before_an_empty_line(_picture: Picture, text: str) -> str:
-    return f"{text}\n"
-
-
-def _alone(_picture: Picture, text: str) -> str:
-    return text
-
-
-_SEPARATED: Final[dict[str, Callable[[Picture, str], str]]] = {
-    _JSON: _alone,
-    _NAME: _before_an_empty_line,
-    **dict.fromkeys(_TABLES, _behind_a_line),
-}
-"""Maps a format to the function that separates one report from the next."""
