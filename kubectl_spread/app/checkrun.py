@@ -87,7 +87,8 @@ class CheckRun(msgspec.Struct):
     def report(self, options: CheckOptions, baseline: engine.Baseline | None = None) -> model.Report:
         """Return the report, with the findings of the selected rules that the baseline does not have."""
         cluster, selection = self._cluster(), options.selection
-        return engine.complete(self.audit, cluster, RULES, selection, self.skipped, baseline=baseline)
+        flags = options.kubectl_flags
+        return engine.complete(self.audit, cluster, RULES, selection, self.skipped, baseline=baseline, flags=flags)
 
     def positions(self, namespace: str, target: Target) -> list[str]:
         """Return the positions of the manifests of one object, if it has several."""

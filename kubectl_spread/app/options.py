@@ -69,6 +69,21 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     severity: str = "info"
+    kubeconfig: str = ""
+    context: str = ""
+    cluster: str = ""
+    user: str = ""
+
+    @property
+    def kubectl_flags(self) -> tuple[str, ...]:
+        """The flags that chose the cluster, for commands to type; credentials are not among them."""
+        flags = {
+            "--kubeconfig": self.kubeconfig,
+            "--context": self.context,
+            "--cluster": self.cluster,
+            "--user": self.user,
+        }
+        return tuple(word for flag, name in flags.items() if name and not self.filename for word in (flag, name))
 
     @property
     def selection(self) -> Selection:

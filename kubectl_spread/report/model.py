@@ -201,10 +201,18 @@ class Source(Part, frozen=True, kw_only=True):
     column: int | UnsetType = UNSET
 
 
+class Patch(Part, frozen=True, kw_only=True):
+    """A patch of a finding's object, for ``kubectl patch --type=json``: operations as in RFC 6902."""
+
+    type: Literal["json"] = "json"
+    operations: list[dict[str, object]]
+
+
 class Finding(Part, frozen=True, kw_only=True):
     """A finding of one rule for one workload and path, with the pods it is about; ``source`` if these are a manifest.
 
-    ``rows`` are the indices of the constraints that have any of these pods.
+    ``group`` is equal for findings with the same cause: one rule, severity and message. ``commands`` are lines for a
+    shell. ``rows`` are the indices of the constraints that have any of these pods.
     """
 
     code: str
@@ -218,6 +226,9 @@ class Finding(Part, frozen=True, kw_only=True):
     message: str
     values: dict[str, str | int]
     fix: str
+    commands: list[str] | UnsetType = UNSET
+    patch: Patch | UnsetType = UNSET
+    group: str
     rows: list[int] | UnsetType = UNSET
     source: Source | UnsetType = UNSET
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -17,8 +18,8 @@ from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.report import model, projections
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.inputs import rule_inputs
-from kubectl_spread.rules.model import Evidence, Rule
-from kubectl_spread.rules.replacement import how_to_replace
+from kubectl_spread.rules.model import RESTART, Evidence, Rule, literal
+from kubectl_spread.rules.remedy import Remedy, line, replacement
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
 _UNREAD: Final = ("conflicting", "malformed", "unreadable")
@@ -89,10 +90,14 @@ def complete(
     skipped: Mapping[str, int],
     *,
     baseline: Baseline | None = None,
+    flags: Sequence[str] = (),
 ) -> model.Report:
-    """Return the report of an audit, with the findings of the selected rules that the baseline does not have."""
+    """Return the report of an audit, with the findings of the selected rules that the baseline does not have.
+
+    ``flags`` are kubectl's for the cluster that was read, where it is not the current one.
+    """
     rules = selection.selected(rules)
-    findings = list(_findings(audit, rules, selection))
+    findings = list(_findings(audit, rules, selection, flags))
     loud = [finding for finding, silenced in findings if not silenced]
     new = [finding for finding in loud if baseline is None or not baseline.knows(finding)]
     gone = None
@@ -126,7 +131,9 @@ def _everything_is_evaluated(scope: Scope, skipped: Mapping[str, int]) -> bool:
     return not (scope.labels or scope.fields or scope.targets or any(skipped.get(reason) for reason in _UNREAD))
 
 
-def _findings(audit: Audit, rules: Sequence[Rule], selection: Selection) -> Iterator[tuple[model.Finding, bool]]:
+def _findings(
+    audit: Audit, rules: Sequence[Rule], selection: Selection, flags: Sequence[str]
+) -> Iterator[tuple[model.Finding, bool]]:
     """Yield the findings of the rules, and whether each is silenced."""
     reported: set[tuple[object, ...]] = set()
     rules_for: dict[InputPart, list[Rule]] = {}
@@ -140,7 +147,7 @@ def _findings(audit: Audit, rules: Sequence[Rule], selection: Selection) -> Iter
                 continue
             ignored = (*selection.ignore, *_annotated(rule_input)) if ignored is None else ignored
             for evidence in evidences:
-                finding = _finding(rule, rule_input, evidence)
+                finding = _finding(rule, rule_input, evidence, flags)
                 yield finding, named(rule, ignored) or finding.severity < selection.least
 
 
@@ -186,11 +193,12 @@ def codes(annotation: str) -> tuple[str, ...]:
     return tuple(code.strip() for code in annotation.split(",") if code.strip())
 
 
-def _finding(rule: Rule, rule_input: RuleInput, evidence: Evidence) -> model.Finding:
+def _finding(rule: Rule, rule_input: RuleInput, evidence: Evidence, flags: Sequence[str]) -> model.Finding:
     values = {name: evidence.values[name] for name in sorted(evidence.values)}
     severity = rule.severity if evidence.severity is None else evidence.severity
-    replacement = how_to_replace(evidence.pods, rule_input)
-    fix = (evidence.fix or rule.fix).format_map({**values, "restart": replacement})
+    message = rule.message.format_map(values)
+    remedy = _remedy(rule, rule_input, evidence)
+    fix = remedy.text.format_map(values) + _default_hint(rule_input)
     return model.Finding(
         code=rule.code,
         name=rule.name,
@@ -200,12 +208,32 @@ def _finding(rule: Rule, rule_input: RuleInput, evidence: Evidence) -> model.Fin
         path=str(rule_input.path),
         pods=list(evidence.pods),
         pod_count=len(evidence.pods),
-        message=rule.message.format_map(values),
+        message=message,
         values=values,
-        fix=fix + _default_hint(rule_input),
+        fix=fix,
+        commands=[line(command, flags) for command in remedy.commands] or UNSET,
+        patch=_patch(remedy),
+        group=f"{rule.code}-{hashlib.sha256(f'{severity} {message}'.encode()).hexdigest()[:8]}",
         source=_source(rule_input),
         rows=_rows_of(rule_input, evidence) or UNSET,
     )
+
+
+def _remedy(rule: Rule, rule_input: RuleInput, evidence: Evidence) -> Remedy:
+    """Return what to do, with the replacement of the pods where the text names it."""
+    fix = evidence.fix or rule.fix
+    remedy = fix if isinstance(fix, Remedy) else Remedy(fix)
+    if RESTART not in remedy.text:
+        return remedy
+    replaced = replacement(evidence.pods, rule_input)
+    text = remedy.text.replace(RESTART, literal(replaced.text))
+    return msgspec.structs.replace(remedy, text=text, commands=(*remedy.commands, *replaced.commands))
+
+
+def _patch(remedy: Remedy) -> model.Patch | UnsetType:
+    if not remedy.patch:
+        return UNSET
+    return model.Patch(operations=msgspec.to_builtins(remedy.patch))
 
 
 def _rows_of(rule_input: RuleInput, evidence: Evidence) -> list[int]:

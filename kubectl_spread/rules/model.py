@@ -9,23 +9,29 @@ import msgspec
 
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.report.severity import Severity
+from kubectl_spread.rules.remedy import Remedy
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 from kubectl_spread.rules.variants import TermVariant
 
 KUBERNETES: Final = "https://github.com/kubernetes/kubernetes/blob/v1.37.1"
 FILTERING: Final = f"{KUBERNETES}/pkg/scheduler/framework/plugins/podtopologyspread/filtering.go"
 VALIDATION: Final = f"{KUBERNETES}/pkg/apis/core/validation/validation.go"
+RESTART: Final = "{restart}"
+"""The place in a fix for the safe way to replace the pods of the workload."""
 Values: TypeAlias = dict[str, str | int]
 """The values of a message, by the names in its template."""
 
 
 class Evidence(msgspec.Struct, frozen=True):
-    """The names of pods and the values for the message; ``severity`` and ``fix`` are None if they are the rule's."""
+    """The names of pods and the values for the message; ``severity`` and ``fix`` are None if they are the rule's.
+
+    A ``fix`` that is a text has nothing to type.
+    """
 
     pods: tuple[str, ...]
     values: Mapping[str, str | int] = msgspec.field(default_factory=dict)
     severity: Severity | None = None
-    fix: str | None = None
+    fix: Remedy | str | None = None
 
 
 Check: TypeAlias = Callable[[RuleInput], Iterator[Evidence]]
@@ -56,7 +62,7 @@ class Rule(msgspec.Struct, frozen=True):
     @property
     def general_fix(self) -> str:
         """The fix for any workload."""
-        return self.fix.replace("{restart}", "restart the workload")
+        return self.fix.replace(RESTART, "restart the workload")
 
 
 def literal(text: str) -> str:
@@ -70,7 +76,7 @@ def names(pods: Iterable[PodRecord]) -> tuple[str, ...]:
 
 
 def together(
-    pairs: Iterable[tuple[TermVariant, Values]], severity: Severity | None = None, fix: str | None = None
+    pairs: Iterable[tuple[TermVariant, Values]], severity: Severity | None = None, fix: Remedy | str | None = None
 ) -> Iterator[Evidence]:
     """Yield one piece of evidence about the pods of all variants, with the values of the first; none for no variant."""
     pairs = list(pairs)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+import msgspec
+
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.diagnosis.evictions import Plan, plan
 from kubectl_spread.diagnosis.skew import Passing, Skew, skew_of
@@ -12,6 +14,7 @@ from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import named, plural, some, value
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.model import FILTERING, Evidence, Rule, Values, literal, names
+from kubectl_spread.rules.remedy import Remedy, delete
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
 _NAMED: Final = 10
@@ -92,13 +95,14 @@ def _plan(skew: Skew, rule_input: RuleInput) -> Plan | None:
     return plan(skew.row, skew.spread, rule_input.audit)
 
 
-def _hard_fix(skew: Skew, evictions: Plan | None, rule_input: RuleInput) -> str | None:
-    """Return the command that deletes pods whose replacements end the skew, or why there is none."""
+def _hard_fix(skew: Skew, evictions: Plan | None, rule_input: RuleInput) -> Remedy | str | None:
+    """Return the deletion of pods whose replacements end the skew, or why there is none."""
     if evictions is None:
         return _other_fix(skew, rule_input) or None
     if not evictions.pods:
         return literal(evictions.reason)
-    return f"{_delete(evictions.pods, rule_input)}; {_outcome(evictions)}"
+    deletion = _deletion(evictions.pods, rule_input)
+    return msgspec.structs.replace(deletion, text=f"{deletion.text}; {_outcome(evictions)}")
 
 
 def _outcome(evictions: Plan) -> str:
@@ -111,13 +115,15 @@ def _outcome(evictions: Plan) -> str:
     return f"other constraints decide too where {replacements} {go}, so look again afterwards"
 
 
-def _soft_fix(skew: Skew, rule_input: RuleInput) -> str:
-    """Return the command that deletes pods, as the scheduler prefers lower domains, or why that does not help."""
+def _soft_fix(skew: Skew, rule_input: RuleInput) -> Remedy | str:
+    """Return the deletion of pods, as the scheduler prefers lower domains, or why that does not help."""
     if fix := _other_fix(skew, rule_input):
         return fix
     pods = skew.pods[: skew.must_go]
-    delete = f"delete {len(pods)} of these pods" if len(pods) > _NAMED else _delete(pods, rule_input)
-    return f"use DoNotSchedule if the spread must hold; else, when convenient, {delete}: lower domains are preferred"
+    deletion = _deletion(pods, rule_input)
+    what = f"delete {len(pods)} of these pods" if len(pods) > _NAMED else deletion.text
+    text = f"use DoNotSchedule if the spread must hold; else, when convenient, {what}: lower domains are preferred"
+    return msgspec.structs.replace(deletion, text=text)
 
 
 def _other_fix(skew: Skew, rule_input: RuleInput) -> str:
@@ -131,15 +137,19 @@ def _other_fix(skew: Skew, rule_input: RuleInput) -> str:
     return "{restart}" if rule_input.workload.kind == "Pod" else ""
 
 
-def _delete(pods: Sequence[PodRecord], rule_input: RuleInput) -> str:
-    """Return the command that deletes pods, or for many a reference to ``explain``, which names them."""
+def _deletion(pods: Sequence[PodRecord], rule_input: RuleInput) -> Remedy:
+    """Return the deletion of pods, or for many a reference to ``explain``, which names them."""
     if len(pods) > _NAMED:
         workload = named(rule_input.workload.kind, rule_input.workload.name)
-        return f"delete the {len(pods)} pods that kubectl spread explain {workload} -n {rule_input.namespace} names"
-    command = f"kubectl delete pod -n {rule_input.namespace} {' '.join(names(pods))}"
+        return Remedy(
+            f"delete the {len(pods)} pods that kubectl spread explain names",
+            (("kubectl", "spread", "explain", workload, "-n", rule_input.namespace),),
+        )
+    these = "this pod" if len(pods) == 1 else f"these {len(pods)} pods"
     owners = {rule_input.audit.snapshot.workload(pod) for pod in pods}
-    owner_names = sorted(named(owner.kind, owner.name) for owner in owners)
-    return command if owners == {rule_input.workload} else f"{command} (of {some(owner_names)})"
+    whose = sorted(named(owner.kind, owner.name) for owner in owners)
+    text = f"delete {these}" if owners == {rule_input.workload} else f"delete {these} (of {some(whose)})"
+    return Remedy(literal(text), (delete(rule_input.namespace, names(pods)),))
 
 
 HARD_SKEW: Final = Rule(

@@ -1,0 +1,106 @@
+"""What to do about a finding: a sentence, commands to type, and a patch of the object."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from typing import Final, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.phrases import named
+from kubectl_spread.rules.rule_input import RuleInput
+
+PIPES: Final = (">", "|")
+"""Words of a command that the shell reads."""
+_RESTARTABLE: Final = ("Deployment", "StatefulSet", "DaemonSet")
+_FEW: Final = 3
+"""The most pods that a command names to replace only them."""
+
+
+class Operation(msgspec.Struct, frozen=True):
+    """One operation of a JSON patch, as in RFC 6902; ``path`` is a JSON pointer."""
+
+    op: Literal["add", "remove", "replace", "test"]
+    path: str
+    value: object | UnsetType = UNSET
+
+
+class Remedy(msgspec.Struct, frozen=True):
+    """A template of a sentence, with what to type.
+
+    Attributes:
+        text: A template of the evidence's values.
+        commands: Lines for a shell, each as words; a word of ``PIPES`` is not quoted.
+        patch: A JSON patch of the finding's object that ends the finding.
+    """
+
+    text: str
+    commands: tuple[tuple[str, ...], ...] = ()
+    patch: tuple[Operation, ...] = ()
+
+
+def line(command: Sequence[str], flags: Sequence[str]) -> str:
+    """Return a command as a line that is safe to paste into a shell, with kubectl's flags for the cluster."""
+    words = [word if word in PIPES else shlex.quote(word) for word in command]
+    for index in reversed(range(len(words))):
+        if words[index] == "kubectl" and words[index + 2] != "unmerge":
+            # kubectl takes no flags in front of a plugin's name.
+            end = index + 3 if words[index + 1] == "spread" else index + 1
+            words[end:end] = map(shlex.quote, flags)
+    return " ".join(words)
+
+
+def delete(namespace: str, pods: Sequence[str]) -> tuple[str, ...]:
+    """Return the command that deletes pods, which their owner replaces."""
+    return ("kubectl", "delete", "pod", "-n", namespace, *pods)
+
+
+def replacement(pods: Sequence[str], rule_input: RuleInput) -> Remedy:
+    """Return how to replace some pods of the workload, and how many other pods that restarts."""
+    read = (
+        *(pod for row in rule_input.rows for pod in row.pods),
+        *(pod for group in rule_input.groups for pod in group.pods),
+    )
+    terminating = {pod.name: pod.terminating for pod in read}
+    staying = [name for name in pods if not terminating.get(name)]
+    if pods and not staying:
+        return Remedy("wait until they are gone: they are terminating")
+    workload = rule_input.workload
+    others = sum(not gone for gone in terminating.values()) - len(staying)
+    restart_all = _restart(workload, staying, len(staying) + others)
+    if workload.kind == "Pod" or not (others and 0 < len(staying) <= _FEW):
+        return restart_all
+    these, whose = (
+        ("the pod", "its owner replaces it") if len(staying) == 1 else ("the pods", "their owner replaces them")
+    )
+    text = f"delete {these} ({whose})"
+    if workload.kind in _RESTARTABLE:
+        text += f", or {restart_all.text}"
+    return Remedy(text, (delete(rule_input.namespace, staying), *restart_all.commands))
+
+
+def _restart(workload: ObjectRef, pods: Sequence[str], number: int) -> Remedy:
+    """Return the safe way to replace pods: by their workload, by eviction, or by hand for a bare pod."""
+    if workload.kind in _RESTARTABLE:
+        whom = f"all {number} pods of the workload" if number > 1 else "the pod"
+        command = ("kubectl", "rollout", "restart", named(workload.kind, workload.name), "-n", workload.namespace)
+        return Remedy(f"restart {whom}", (command,))
+    if workload.kind == "Pod":
+        return Remedy(
+            "save the manifest, run it through kubectl spread unmerge, delete the pod and create it again",
+            _created_again(workload) if pods else (),
+        )
+    return Remedy("evict them; their owner replaces them and disruption budgets hold")
+
+
+def _created_again(pod: ObjectRef) -> tuple[tuple[str, ...], ...]:
+    """Return the commands that create a bare pod again from its saved manifest."""
+    file, where = f"{pod.name}.yaml", ("-n", pod.namespace)
+    return (
+        ("kubectl", "get", "pod", pod.name, *where, "-o", "yaml", ">", file),
+        ("kubectl", "delete", "pod", pod.name, *where),
+        ("kubectl", "spread", "unmerge", "-f", file, "|", "kubectl", "create", "-f", "-"),
+    )
