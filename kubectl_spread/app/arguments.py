@@ -27,12 +27,12 @@ _KIND_OF: Final = {word: kind for kind, words in KINDS.items() for word in words
 
 
 def parse(arguments: Sequence[str]) -> tuple[Target, ...]:
-    """Return the targets that the arguments name; a plain NAME is a pod, and a TYPE alone is all of its objects.
+    """Return the targets that the arguments name; a plain NAME is a pod, and a TYPE alone means all objects of it.
 
     An unknown type may be the kind of an owner, which ``resolve`` looks up when pods have been read.
 
     Raises:
-        UsageError: a name is missing, or both forms are mixed.
+        UsageError: A name is missing, or both forms are mixed.
     """
     if not arguments:
         return ()
@@ -55,7 +55,7 @@ def resolve(snapshot: Snapshot) -> None:
     """Look unknown types up among the kinds of the owners in the snapshot.
 
     Raises:
-        UsageError: no owner is of such a kind.
+        UsageError: No owner is of such a kind.
     """
     kinds = {pod.pod_class.owner.kind for pod in snapshot.pods if pod.pod_class.owner is not None}
     kinds |= snapshot.ownership.owner_kinds

@@ -1,24 +1,44 @@
-"""The result of one run: an audit, with notes and errors."""
+"""The result of one run: an audit, with notes and errors, and the report made of them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Final
+from datetime import datetime
+from typing import Final, Literal
 
 import msgspec
 from msgspec import UNSET
 
-from kubectl_spread.app.identity import UNKNOWN, ClusterIdentity
 from kubectl_spread.app.options import CheckOptions
 from kubectl_spread.app.target_version import TargetVersion
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.phrases import plural
 from kubectl_spread.report import model
+from kubectl_spread.report.projections import timestamp
 from kubectl_spread.rules import RULES, engine
+from kubectl_spread.sources.addresses import without_secrets
 
 _SKIPPED_PODS: Final = ("finished", "mirror")
 """Reasons why pods in scope are not evaluated."""
+
+
+class ClusterIdentity(msgspec.Struct, frozen=True):
+    """The identity of a cluster; "" and None mean unknown.
+
+    Attributes:
+        context: The kubeconfig context that leads to it.
+        name: Its name in the kubeconfig.
+        uid: The UID of its namespace ``kube-system``.
+        read_at: When its pods were read, by the API server's clock.
+        server_version: The API server's version.
+    """
+
+    context: str = ""
+    name: str = ""
+    uid: str = ""
+    read_at: datetime | None = None
+    server_version: str = ""
 
 
 class CheckRun(msgspec.Struct):
@@ -46,7 +66,7 @@ class CheckRun(msgspec.Struct):
     problems: list[str] = msgspec.field(default_factory=list)
     notes: list[str] = msgspec.field(default_factory=list)
     without_pods: str = ""
-    identity: ClusterIdentity = UNKNOWN
+    identity: ClusterIdentity = ClusterIdentity()
 
     @property
     def scope(self) -> Scope:
@@ -86,9 +106,10 @@ class CheckRun(msgspec.Struct):
 
     def report(self, options: CheckOptions, baseline: engine.Baseline | None = None) -> model.Report:
         """Return the report, with the findings of the selected rules that the baseline does not have."""
-        cluster, selection = self._cluster(), options.selection
-        flags = options.kubectl_flags
-        return engine.complete(self.audit, cluster, RULES, selection, self.skipped, baseline=baseline, flags=flags)
+        cluster, flags = self._cluster(options.cluster_name), options.kubectl_flags
+        return engine.complete(
+            self.audit, cluster, RULES, options.selection, self.skipped, baseline=baseline, flags=flags
+        )
 
     def positions(self, namespace: str, target: Target) -> list[str]:
         """Return the positions of the manifests of one object, if it has several."""
@@ -108,15 +129,22 @@ class CheckRun(msgspec.Struct):
 
         return located.located(report, manifests)
 
-    def _cluster(self) -> model.Cluster:
+    def _cluster(self, flag_name: str) -> model.Cluster:
+        """Return the cluster with the name of ``--cluster-name``, or else its name in the kubeconfig.
+
+        Everybody who reads the report sees the names. Some tools make them from a server's address, whose user and
+        password are left out.
+        """
         target_version, identity, snapshot = self.target_version, self.identity, self.audit.snapshot
         upgrade = target_version.upgrade
+        name = without_secrets(flag_name or identity.name)
+        name_source: Literal["kubeconfig", "flag"] = "flag" if flag_name else "kubeconfig"
         return model.Cluster(
-            context=identity.context or UNSET,
-            name=identity.name or UNSET,
-            name_source=identity.name_source,
+            context=without_secrets(identity.context) or UNSET,
+            name=name or UNSET,
+            name_source=name_source if name else UNSET,
             uid=identity.uid or UNSET,
-            read_at=identity.read_at_text or UNSET,
+            read_at=UNSET if identity.read_at is None else timestamp(identity.read_at),
             server_version=identity.server_version or UNSET,
             judged_as=f"1.{target_version.minor}",
             compared_with=UNSET if upgrade is None else f"1.{upgrade.minor}",

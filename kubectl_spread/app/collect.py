@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from kubectl_spread.app import arguments, placement, schedulers
+from kubectl_spread.app import arguments, schedulers
 from kubectl_spread.app.arguments import resource
 from kubectl_spread.app.checkrun import CheckRun
 from kubectl_spread.app.console import Console
-from kubectl_spread.app.hints import hints
-from kubectl_spread.app.identity import identity
+from kubectl_spread.app.hints import capture_hints, hints, unknown_nodes
 from kubectl_spread.app.options import CheckOptions, refuse_undecodable
 from kubectl_spread.app.target_version import target_for_files
-from kubectl_spread.audit.evaluation.evaluate import Audit, evaluate
-from kubectl_spread.audit.merge.verdicts import LABEL_MAY_HAVE_CHANGED
+from kubectl_spread.audit.evaluation.evaluate import evaluate
 from kubectl_spread.audit.snapshot.records import Manifest
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.errors import SourceError
@@ -30,9 +28,6 @@ if TYPE_CHECKING:
     from kubectl_spread.sources.files.manifests import ManifestReading
 
 _WITH_PODS: Final = frozenset({"Pod", *(kind for _, kind in KINDS)})
-_NO_MANAGED_FIELDS: Final = (
-    "no managedFields in what was read: capture with --show-managed-fields to see who changed a label"
-)
 
 
 def collect(parameters: Mapping[str, object], console: Console) -> tuple[CheckOptions, CheckRun]:
@@ -43,7 +38,7 @@ def collect(parameters: Mapping[str, object], console: Console) -> tuple[CheckOp
         console: Prints progress and notes while a cluster is read.
 
     Raises:
-        SpreadError: nothing can be evaluated.
+        SpreadError: Nothing can be evaluated.
     """
     options = check_options(parameters)
     run = from_files(options) if options.filename else _from_cluster(options, parameters, console)
@@ -55,7 +50,7 @@ def check_options(parameters: Mapping[str, object]) -> CheckOptions:
     """Return a command's options, without those of the connection.
 
     Raises:
-        UsageError: an option or argument that is sent or compared is not UTF-8 text.
+        UsageError: An option or argument that is sent or compared is not UTF-8 text.
     """
     refuse_undecodable(parameters)
     return msgspec.convert(
@@ -77,8 +72,8 @@ def from_files(options: CheckOptions) -> CheckRun:
     """Read and evaluate the files of ``--filename``, without any cluster.
 
     Raises:
-        UsageError: options contradict each other.
-        SourceError: a path cannot be read at all.
+        UsageError: Options contradict each other.
+        SourceError: A path cannot be read at all.
     """
     from kubectl_spread.sources.files import inputs, manifests  # noqa: PLC0415 - a live check does not need files
 
@@ -95,29 +90,27 @@ def from_files(options: CheckOptions) -> CheckRun:
     _add_objects(reading, snapshot)
     arguments.resolve(snapshot)
     unknown_defaults = schedulers.apply(snapshot, schedulers.OWNER_KINDS)
-    unknown_nodes = placement.unknown_nodes(snapshot) if snapshot.nodes else ""
-    nodes: model.NodesKnown = "listed" if snapshot.nodes and not unknown_nodes else "none"
+    missing_nodes = unknown_nodes(snapshot) if snapshot.nodes else ""
+    nodes: model.NodesKnown = "listed" if snapshot.nodes and not missing_nodes else "none"
     audit = evaluate(snapshot, target_version.facts(options), nodes=nodes)
     notes += inputs.unread(options.filename, recursive=options.recursive)
-    notes += [*_capture_hint(audit), *schedulers.hints(snapshot)]
-    problems = [*(str(error) for error in reading.errors), *unknown_defaults, *filter(None, [unknown_nodes])]
+    notes += capture_hints(audit)
+    problems = [*(str(error) for error in reading.errors), *unknown_defaults, *filter(None, [missing_nodes])]
     problems += [f'{resource(target.kind)} "{target.name}" not found in the files' for target in snapshot.unmet()]
-    skipped = snapshot.skipped + reading.skipped
     return CheckRun(
         audit,
         target_version,
         nodes,
         options.all_namespaces,
-        skipped=skipped,
+        skipped=snapshot.skipped + reading.skipped,
         problems=problems,
         notes=notes,
         without_pods=_without_pods(reading),
-        identity=identity(options.cluster_name),
     )
 
 
 def _add_objects(reading: ManifestReading, snapshot: Snapshot) -> None:
-    """Add the objects of a reading to a snapshot: of equal and of conflicting objects only the first."""
+    """Add the objects of a reading to a snapshot; equal and conflicting objects are left out behind the first."""
     from kubectl_spread.sources.files.repeats import Repeats  # noqa: PLC0415 - a live check does not need files
 
     repeats = Repeats()
@@ -148,24 +141,14 @@ def _add_objects(reading: ManifestReading, snapshot: Snapshot) -> None:
 
 
 def _without_pods(reading: ManifestReading) -> str:
-    """Return which objects files have that have no pods or pod templates; "" where they have some, or no object."""
+    """Return a message that files have only other objects than pods and pod templates; "" where that is not so."""
     if any(kind in _WITH_PODS for kind in reading.kinds):
         return ""
-    others = reading.kinds.total() + reading.skipped["unknownKind"]
-    strangers = reading.skipped["notKubernetes"]
+    objects = reading.kinds.total() + reading.skipped["unknownKind"]
+    documents = reading.skipped["notKubernetes"]
     parts = [
-        f"{plural(others, 'object')} of {'another kind' if others == 1 else 'other kinds'}" if others else "",
-        f"not Kubernetes objects: {plural(strangers, 'document')}" if strangers else "",
+        f"{plural(objects, 'object')} of {'another kind' if objects == 1 else 'other kinds'}" if objects else "",
+        f"not Kubernetes objects: {plural(documents, 'document')}" if documents else "",
     ]
     counted = "; ".join(filter(None, parts))
     return f"no pods or pod templates in {plural(reading.files, 'file')} ({counted})" if counted else ""
-
-
-def _capture_hint(audit: Audit) -> list[str]:
-    """Return a note where verdicts on stored pods need managedFields and no pod has them; manifests never do."""
-    if audit.snapshot.with_managed_fields:
-        return []
-    members = (member for row in audit.rows for member in row.members if member.pod.pod_class.stored)
-    if any(key.verdict in LABEL_MAY_HAVE_CHANGED for member in members for key in member.keys):
-        return [_NO_MANAGED_FIELDS]
-    return []

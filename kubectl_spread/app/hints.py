@@ -1,15 +1,24 @@
-"""Hints: words on the command line or in an annotation that have no effect on anything in scope."""
+"""Hints: words of the user that have no effect on anything in scope, and objects that the input lacks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from kubectl_spread.app.options import CheckOptions
 from kubectl_spread.audit.evaluation.evaluate import Audit
+from kubectl_spread.audit.merge.verdicts import LABEL_MAY_HAVE_CHANGED
+from kubectl_spread.audit.snapshot import default_constraints
 from kubectl_spread.audit.snapshot.podclasses import IGNORE_ANNOTATION
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
-from kubectl_spread.audit.snapshot.terms import TopologyTerm
+from kubectl_spread.audit.snapshot.snapshot import Snapshot
+from kubectl_spread.phrases import plural, some
 from kubectl_spread.rules import RULES, engine
+
+_NO_MANAGED_FIELDS: Final = (
+    "no managedFields in what was read: capture with --show-managed-fields to see who changed a label"
+)
+_NO_SERVICES: Final = "no Services in what was read: default constraints select by the pods' owners alone"
 
 
 def hints(options: CheckOptions, audit: Audit) -> list[str]:
@@ -17,20 +26,37 @@ def hints(options: CheckOptions, audit: Audit) -> list[str]:
     return [*_unused_keys(options, audit), *_unknown_words(audit)]
 
 
+def capture_hints(audit: Audit) -> list[str]:
+    """Return notes on managedFields and Services, which captures of a cluster often lack."""
+    notes = []
+    if _needs_managed_fields(audit):
+        notes.append(_NO_MANAGED_FIELDS)
+    if _needs_services(audit.snapshot):
+        notes.append(_NO_SERVICES)
+    return notes
+
+
+def unknown_nodes(snapshot: Snapshot) -> str:
+    """Return an error where the input has bound pods and none of their nodes, else ""."""
+    pods = snapshot.pods_on_nodes()
+    names = {node.metadata.name for node in snapshot.nodes}
+    if not pods or not names.isdisjoint(pods):
+        return ""
+    subject = "pod runs on a node" if pods.total() == 1 else "pods run on nodes"
+    nodes = f"{plural(len(names), 'node')} that were read ({some(list(pods))})"
+    return f"{pods.total()} bound {subject} not among the {nodes}: placement is not evaluated"
+
+
 def _unused_keys(options: CheckOptions, audit: Audit) -> list[str]:
     """Return a note on each expected key that no constraint has; nothing where no pod or template is in scope."""
     if not (audit.pods or audit.templates):
         return []
-    used = {term.topology_key for term in _terms(audit) if term.spread}
-    unused = [key for key in options.expected_domains if key not in used]
-    return [f'--expect-domains: no constraint has the key "{key}"' for key in unused]
-
-
-def _terms(audit: Audit) -> Iterator[TopologyTerm]:
-    for pod in _pod_of_each_class(audit):
-        yield from pod.pod_class.terms
-    for template in audit.templates:
-        yield from template.terms
+    of_pods = (pod.pod_class.terms for pod in _pod_of_each_class(audit))
+    of_templates = (template.terms for template in audit.templates)
+    used = {term.topology_key for terms in (*of_pods, *of_templates) for term in terms if term.spread}
+    return [
+        f'--expect-domains: no constraint has the key "{key}"' for key in options.expected_domains if key not in used
+    ]
 
 
 def _unknown_words(audit: Audit) -> list[str]:
@@ -52,3 +78,19 @@ def _annotations(audit: Audit) -> Iterator[str]:
 def _pod_of_each_class(audit: Audit) -> list[PodRecord]:
     pods: dict[PodClass, PodRecord] = {pod.pod_class: pod for pod in audit.pods}
     return list(pods.values())
+
+
+def _needs_managed_fields(audit: Audit) -> bool:
+    """Tell whether verdicts on stored pods depend on managedFields and no pod has them; manifests never do."""
+    if audit.snapshot.with_managed_fields:
+        return False
+    members = (member for row in audit.rows for member in row.members if member.pod.pod_class.stored)
+    return any(key.verdict in LABEL_MAY_HAVE_CHANGED for member in members for key in member.keys)
+
+
+def _needs_services(snapshot: Snapshot) -> bool:
+    """Tell whether selectors of default constraints are made without any Service, because none was read."""
+    selectors = snapshot.default_selectors
+    if selectors.services or not selectors.keeps:
+        return False
+    return any(default_constraints.may_have_defaults(pod.pod_class) for pod in snapshot.pods)

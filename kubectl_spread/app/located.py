@@ -44,18 +44,18 @@ def _field(
 ) -> Field | None:
     """Return the field of a manifest that a finding is about; None where there is no manifest.
 
-    In JSON a line may hold several objects. The object of a finding may own the one with the template.
+    A line of JSON may hold several objects. The object of a finding may be the owner of the object with the template.
     """
     if isinstance(finding.source, Source):
         position = Position(finding.source.file, finding.source.line)
-        there = refs[position]
-        if finding.ref in there or len(there) == 1:
-            return finding.ref if finding.ref in there else there[0], position, FieldPath.parse(finding.path)
+        line_refs = refs[position]
+        if finding.ref in line_refs or len(line_refs) == 1:
+            return finding.ref if finding.ref in line_refs else line_refs[0], position, FieldPath.parse(finding.path)
     return next(((ref, written[ref], path) for ref, path in _fields(finding) if ref in written), None)
 
 
 def _fields(finding: Finding) -> Iterator[tuple[ObjectRef, FieldPath]]:
-    """Yield the fields that a finding may be about: the one at its path, or else the template of that field."""
+    """Yield the fields that a finding may be about: the field at its path, or else the same field of the template."""
     ref, path = finding.ref, FieldPath.parse(finding.path)
     template = template_path(ref.kind)
     if ref.kind == "Pod" or path.is_inside(template):

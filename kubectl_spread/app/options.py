@@ -25,8 +25,6 @@ _TOPOLOGY_KEYS: Final = {
     "region": "topology.kubernetes.io/region",
     "zone": ZONE,
 }
-
-
 _PATHS: Final = frozenset(
     {
         "baseline",
@@ -90,7 +88,7 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
         """The rules to run and the rules to silence.
 
         Raises:
-            UsageError: a word is neither the code or name of a rule nor the prefix of a code.
+            UsageError: A word is neither the code or name of a rule nor the prefix of a code.
         """
         least = Severity(self.severity)
         selection = Selection(select=_split(self.select), ignore=_split(self.ignore), least=least)
@@ -109,17 +107,15 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
         """When every API server had begun to merge, if the user gives the time.
 
         Raises:
-            UsageError: the text is not a date or time.
+            UsageError: The text is not a date or time.
         """
         if not self.merge_since:
             return None
         try:
             moment = datetime.fromisoformat(self.merge_since)
         except ValueError:
-            message = (
-                f'--merge-since: "{self.merge_since}" is not a date or time (write 2025-09-30 or 2025-09-30T12:00:00Z)'
-            )
-            raise UsageError(message) from None
+            example = "write 2025-09-30 or 2025-09-30T12:00:00Z"
+            raise UsageError(f'--merge-since: "{self.merge_since}" is not a date or time ({example})') from None
         return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
     @property
@@ -127,13 +123,13 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
         """How many domains there should be, by topology key; ``zone``, ``region`` and ``hostname`` are expanded.
 
         Raises:
-            UsageError: an item is not KEY=NUMBER.
+            UsageError: An item is not KEY=NUMBER.
         """
         expected = {}
-        for item in _split(self.expect_domains):
-            key, _, number = item.rpartition("=")
+        for assignment in _split(self.expect_domains):
+            key, _, number = assignment.rpartition("=")
             if not key or not _NUMBER.fullmatch(number) or int(number) < 1:
-                raise UsageError(f'--expect-domains: "{item}" is not KEY=NUMBER (write zone=3)')
+                raise UsageError(f'--expect-domains: "{assignment}" is not KEY=NUMBER (write zone=3)')
             expected[_TOPOLOGY_KEYS.get(key, key)] = int(number)
         return expected
 
@@ -142,7 +138,7 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
         """The Kubernetes minor whose rules decide, if the user names one.
 
         Raises:
-            UsageError: it is not of the form 1.N, or the user names two.
+            UsageError: It is not of the form 1.N, or the user names two.
         """
         server = _minor("--server-version", self.server_version)
         start = _minor("--from", self.from_version)
@@ -158,7 +154,7 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
         """The Kubernetes minor to compare with, if the user names one.
 
         Raises:
-            UsageError: it is not of the form 1.N.
+            UsageError: It is not of the form 1.N.
         """
         return _minor("--to", self.to_version)
 
@@ -167,13 +163,13 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
         """The feature gates that the user gives.
 
         Raises:
-            UsageError: an item is not NAME=true or NAME=false.
+            UsageError: An item is not NAME=true or NAME=false.
         """
         overrides = {}
-        for item in filter(None, self.feature_gates.split(",")):
-            name, _, value = item.partition("=")
+        for assignment in filter(None, self.feature_gates.split(",")):
+            name, _, value = assignment.partition("=")
             if value.lower() not in ("true", "false"):
-                raise UsageError(f'--feature-gates: "{item}" is not NAME=true or NAME=false')
+                raise UsageError(f'--feature-gates: "{assignment}" is not NAME=true or NAME=false')
             overrides[name.strip()] = value.lower() == "true"
         return overrides
 
@@ -181,10 +177,10 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
         """Return the pods and templates to evaluate; without a default namespace those of all namespaces.
 
         Raises:
-            UsageError: a selector cannot be parsed, or options contradict each other.
+            UsageError: A selector cannot be parsed, or options contradict each other.
         """
-        named_targets = arguments.parse(self.arguments)
-        if any(target.name for target in named_targets) and (self.selector or self.field_selector):
+        targets = arguments.parse(self.arguments)
+        if any(target.name for target in targets) and (self.selector or self.field_selector):
             raise UsageError("selectors and names cannot be combined: give one or the other")
         try:
             labels = labelsyntax.parse_labels(self.selector)
@@ -193,14 +189,13 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(str(error)) from None
         for field, _, _ in fields:
             if field not in FIELDS:
-                field_names = ", ".join(FIELDS)
-                raise UsageError(f'field label not supported: "{field}" (known: {field_names})')
+                raise UsageError(f'field label not supported: "{field}" (known: {", ".join(FIELDS)})')
         return Scope(
             namespace=None if self.all_namespaces else self.namespace or default_namespace,
             exclude_namespaces=frozenset(_split(self.exclude_namespace)),
             labels=labels,
             fields=tuple(FieldRequirement(field, value, equal) for field, value, equal in fields),
-            targets=named_targets,
+            targets=targets,
         )
 
 
@@ -208,7 +203,7 @@ def refuse_undecodable(parameters: Mapping[str, object]) -> None:
     """Raise where an option is not UTF-8 text; paths may be any bytes, as in the file system.
 
     Args:
-        parameters: The values of the options, by parameter name; Python decodes other bytes to surrogates.
+        parameters: The values of the options, by parameter name; Python decodes bytes that are not UTF-8 to surrogates.
 
     Raises:
         UsageError: An option is not; the message leaves out its value, which may be secret.

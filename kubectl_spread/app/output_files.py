@@ -29,6 +29,7 @@ _READ: Final = {
 """Maps the parameter of an option whose value is a file to read to the name of that option."""
 _STANDARD_INPUT: Final = "/dev/stdin"
 _HEAD: Final = 4096
+"""How many bytes of a file show whether it is a report."""
 _OWN_REPORT: Final = re.compile(rb'"?apiVersion"?: *"?kubectl-spread/')
 _FileIdentity: TypeAlias = tuple[object, ...]
 """Equal for paths that lead to one file."""
@@ -55,21 +56,22 @@ def outputs(chosen: Sequence[Output], default_form: str, output_file: str) -> li
         output_file: The value of ``--output-file``, which replaces standard output; "" for standard output.
 
     Raises:
-        UsageError: two outputs have one destination, or no output is left for that file.
+        UsageError: Two outputs have one destination, or no output is left for that file.
     """
-    all_outputs = [Output(each.form, each.file or output_file or None) for each in chosen or [Output(default_form)]]
-    files = [output.file for output in all_outputs]
+    chosen = chosen or [Output(default_form)]
+    chosen = [Output(output.form, output.file or output_file or None) for output in chosen]
+    files = [output.file for output in chosen]
     _refuse_shared(files)
     if output_file and output_file not in files:
         raise UsageError("--output-file: every -o names a file of its own")
-    return sorted(all_outputs, key=lambda output: output.file is None)
+    return sorted(chosen, key=lambda output: output.file is None)
 
 
 def write(text: str, file: str) -> None:
     """Write a file: whole or not at all, so that another process never reads half of it.
 
     Raises:
-        SourceError: the file cannot be written.
+        SourceError: The file cannot be written.
     """
     try:
         _replace(Path(file), text.encode())
@@ -116,14 +118,14 @@ def _refuse_shared(files: Sequence[str | None]) -> None:
     """Raise where two outputs go to one file, or both to standard output.
 
     Raises:
-        UsageError: They do, by the same path, by another, or by a link.
+        UsageError: They do, by the same path, by different paths, or by a link.
     """
-    taken: dict[_FileIdentity, str | None] = {}
+    earlier_files: dict[_FileIdentity, str | None] = {}
     for file in files:
         identity = _standard_output() if file is None else _identity(file)
-        if identity in taken:
-            raise UsageError(f"several -o go to {_names(taken[identity], file)}: write -o FORMAT=FILE")
-        taken[identity] = file
+        if identity in earlier_files:
+            raise UsageError(f"several -o go to {_names(earlier_files[identity], file)}: write -o FORMAT=FILE")
+        earlier_files[identity] = file
 
 
 def refuse_inputs(files: Iterable[str | None], parameters: Mapping[str, object]) -> None:
@@ -138,13 +140,11 @@ def refuse_inputs(files: Iterable[str | None], parameters: Mapping[str, object])
         SourceError: The files of ``-f`` cannot be found.
     """
     # For a name that is too long, os.path.isfile returns False where pathlib raises.
-    existing = [file for file in files if file is not None and os.path.isfile(file)]  # noqa: PTH113
-    written = {_identity(file): file for file in existing}
-    if not written:
+    output_files = {_identity(file): file for file in files if file is not None and os.path.isfile(file)}  # noqa: PTH113
+    if not output_files:
         return
     for option, path in _inputs(parameters):
-        file = written.get(_identity(path))
-        if file is not None:
+        if file := output_files.get(_identity(path)):
             same = "" if path in {file, _STANDARD_INPUT} else f", which is {path}"
             raise UsageError(f"-o would replace {file}{same}, and {option} reads that file: name another file")
 
@@ -154,7 +154,10 @@ def _inputs(parameters: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     yield from ((option, str(parameters[name])) for name, option in _READ.items() if parameters.get(name))
     filename = parameters.get("filename")
     if not isinstance(filename, tuple) or not filename:
-        yield from _kubeconfigs(str(parameters.get("kubeconfig") or ""))
+        from kubectl_spread.sources.auth import kubeconfig  # noqa: PLC0415 - only a cluster needs it
+
+        explicit = str(parameters.get("kubeconfig") or "")
+        yield from (("the kubeconfig", str(path)) for path in kubeconfig.paths(explicit, os.environ))
         return
     for file in inputs.expand(filename, recursive=bool(parameters.get("recursive"))):
         if file.path == inputs.STDIN:
@@ -162,12 +165,6 @@ def _inputs(parameters: Mapping[str, object]) -> Iterator[tuple[str, str]]:
             yield "-f -", _STANDARD_INPUT
         elif file.named or not _is_own_report(file.path):
             yield "-f", file.path
-
-
-def _kubeconfigs(explicit: str) -> Iterator[tuple[str, str]]:
-    from kubectl_spread.sources.auth import kubeconfig  # noqa: PLC0415 - only a cluster needs it
-
-    yield from (("the kubeconfig", str(path)) for path in kubeconfig.paths(explicit, os.environ))
 
 
 def _is_own_report(path: str) -> bool:
@@ -182,10 +179,9 @@ def _is_own_report(path: str) -> bool:
 def _standard_output() -> _FileIdentity:
     """Return the identity of the file, pipe or terminal that standard output is; ``/dev/stdout`` has the same one."""
     try:
-        status = os.fstat(sys.stdout.fileno())
+        return _inode(os.fstat(sys.stdout.fileno()))
     except (OSError, ValueError, AttributeError):
         return ("standard output",)
-    return (status.st_dev, status.st_ino)
 
 
 def _identity(path: str) -> _FileIdentity:
@@ -194,19 +190,17 @@ def _identity(path: str) -> _FileIdentity:
     Names of new files that differ only in case, or in how Unicode writes an accent, are equal: some file systems keep
     only one of them.
     """
-    try:
-        status = Path(path).stat()
-    except (OSError, ValueError):
-        return ("new", unicodedata.normalize("NFC", _resolved(path)).casefold())
+    with suppress(OSError, ValueError):
+        return _inode(Path(path).stat())
+    resolved = os.path.normpath(path)
+    # Without a current directory there is no path without links.
+    with suppress(OSError):
+        resolved = os.path.realpath(path)
+    return ("new", unicodedata.normalize("NFC", resolved).casefold())
+
+
+def _inode(status: os.stat_result) -> _FileIdentity:
     return (status.st_dev, status.st_ino)
-
-
-def _resolved(path: str) -> str:
-    """Return the path without links, or as it is written where the current directory no longer exists."""
-    try:
-        return os.path.realpath(path)
-    except OSError:
-        return os.path.normpath(path)
 
 
 def _names(first: str | None, second: str | None) -> str:

@@ -15,15 +15,14 @@ from kubectl_spread.phrases import some
 from kubectl_spread.sources.files import inputs
 
 OWNER_KINDS: Final = frozenset(API_VERSIONS)
-_NO_SERVICES: Final = "no Services in what was read: default constraints select by the pods' owners alone"
 
 
 def profiles(options: CheckOptions) -> Mapping[str, Profile]:
     """Return the profiles of the schedulers, by scheduler name.
 
     Raises:
-        UsageError: options contradict each other.
-        CombinedError: the configuration file has errors.
+        UsageError: Options contradict each other.
+        CombinedError: The configuration file has errors.
     """
     path = options.scheduler_config
     if options.defaults and path:
@@ -41,7 +40,7 @@ def profiles(options: CheckOptions) -> Mapping[str, Profile]:
 
 
 def apply(snapshot: Snapshot, unread: Collection[str]) -> list[str]:
-    """Add the default constraints of their scheduler to pods without constraints; return errors.
+    """Add the default constraints of its scheduler to each pod without constraints; return errors.
 
     Args:
         snapshot: A complete snapshot.
@@ -51,10 +50,3 @@ def apply(snapshot: Snapshot, unread: Collection[str]) -> list[str]:
     if not missing:
         return []
     return [f"default constraints are not known of the pods of {some(missing)}: their selectors could not be read"]
-
-
-def hints(snapshot: Snapshot) -> list[str]:
-    """Return a note where a capture has no Services, which the selectors of default constraints are made from."""
-    services = snapshot.default_selectors
-    needed = services.keeps and any(default_constraints.may_have_defaults(pod.pod_class) for pod in snapshot.pods)
-    return [_NO_SERVICES] if needed and not services.services else []

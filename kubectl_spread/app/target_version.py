@@ -38,12 +38,13 @@ class TargetVersion(msgspec.Struct, frozen=True):
 
     def facts(self, options: CheckOptions) -> ServerFacts:
         """Return the facts about the servers that verdicts may rely on."""
-        gates_known = self.gates_source != "version"
-        extra_checks = ExtraChecks(
-            recreate=options.recreate, upgrade=self.upgrade, expected_domains=options.expected_domains
-        )
         return ServerFacts(
-            self.behaviour, gates_known=gates_known, merge_since=options.merging_since, extra_checks=extra_checks
+            self.behaviour,
+            gates_known=self.gates_source != "version",
+            merge_since=options.merging_since,
+            extra_checks=ExtraChecks(
+                recreate=options.recreate, upgrade=self.upgrade, expected_domains=options.expected_domains
+            ),
         )
 
 
@@ -58,29 +59,32 @@ def target_for(
         served_gates: The gates as the server's metrics show them; None where they were not read.
 
     Raises:
-        UsageError: the version or a gate is unknown.
+        UsageError: The version or a gate is unknown.
     """
     option_minor = options.minor
-    source: VersionSource = "flag" if option_minor is not None else "default" if server is None else "live"
+    source: VersionSource = "default" if server is None else "live"
+    if option_minor is not None:
+        source = "flag"
     minor, warnings = _evaluated_minor(options, server)
-    other = options.other_minor
-    if other is not None:
-        _confirm_supported("--to", other)
+    upgrade = options.other_minor
+    if upgrade is not None:
+        _confirm_supported("--to", upgrade)
     warnings += tuple(
         f"Kubernetes 1.{unreleased} is evaluated as its pre-release {version}: a later 1.{unreleased} may differ"
         for unreleased, version in PRE_RELEASES.items()
-        if unreleased in (minor, other)
+        if unreleased in (minor, upgrade)
     )
     overrides = options.gate_overrides
-    gates = _gates(minor, overrides, other)
+    gates = _gates(minor, overrides, upgrade)
     if served_gates is not None and option_minor is None:
         gates |= {name: served_gates[name] for name in gates if name in served_gates and name not in overrides}
+    gates_source: model.GatesSource = "version" if served_gates is None else "metrics"
     return TargetVersion(
         minor=minor,
         version_source=source,
         gates=gates,
-        gates_source="flag" if overrides else "version" if served_gates is None else "metrics",
-        upgrade=None if other is None else _upgrade(other, minor, gates, overrides),
+        gates_source="flag" if overrides else gates_source,
+        upgrade=None if upgrade is None else _upgrade(upgrade, minor, gates, overrides),
         warnings=warnings,
     ), list(warnings)
 
@@ -89,7 +93,7 @@ def target_for_files(options: CheckOptions) -> tuple[TargetVersion, list[str]]:
     """Return the Kubernetes whose rules decide for files, and notes about it.
 
     Raises:
-        UsageError: the version or a gate is unknown.
+        UsageError: The version or a gate is unknown.
     """
     target_version, notes = target_for(options, None)
     if target_version.version_source == "default":
@@ -102,7 +106,7 @@ def _evaluated_minor(options: CheckOptions, server: int | None) -> tuple[int, tu
     """Return the minor to evaluate as, and a warning where the server is newer than the newest supported minor.
 
     Raises:
-        UsageError: the minor that the user names is not supported, or the server is older than all supported ones.
+        UsageError: The minor that the user names is not supported, or the server is older than all supported ones.
     """
     if options.minor is not None:
         _confirm_supported("--from" if options.from_version else "--server-version", options.minor)
@@ -120,25 +124,26 @@ def _confirm_supported(origin: str, minor: int) -> None:
     """Raise where a minor is not supported.
 
     Raises:
-        UsageError: it is not; the message begins with its ``origin``.
+        UsageError: It is not; the message begins with its ``origin``.
     """
     if not OLDEST_MINOR <= minor <= NEWEST_MINOR:
         supported = f"1.{OLDEST_MINOR} to 1.{NEWEST_MINOR} are known"
         raise UsageError(f"{origin}: Kubernetes 1.{minor} is not known ({supported})")
 
 
-def _gates(minor: int, overrides: Mapping[str, bool], other: int | None) -> dict[str, bool]:
+def _gates(minor: int, overrides: Mapping[str, bool], upgrade: int | None) -> dict[str, bool]:
     """Return the gates of a minor, without the overrides that only the minor to compare with takes.
 
     Raises:
-        UsageError: neither minor takes a gate, or the gates contradict each other.
+        UsageError: Neither minor takes a gate, or the gates contradict each other.
     """
 
-    def is_of_other(name: str, *, value: bool) -> bool:
-        here = features.takes(minor, name, value=value)
-        return other is not None and not here and features.takes(other, name, value=value)
+    def is_of_upgrade(name: str, *, value: bool) -> bool:
+        if upgrade is None or features.takes(minor, name, value=value):
+            return False
+        return features.takes(upgrade, name, value=value)
 
-    own = {name: value for name, value in overrides.items() if not is_of_other(name, value=value)}
+    own = {name: value for name, value in overrides.items() if not is_of_upgrade(name, value=value)}
     try:
         return features.gates(minor, own)
     except ValueError as error:
@@ -151,12 +156,12 @@ def _upgrade(minor: int, evaluated: int, gates: Mapping[str, bool], overrides: M
     Gates at their default in the evaluated minor are left out, because the other minor may have another default.
 
     Raises:
-        UsageError: no server of that minor would start with these gates.
+        UsageError: No server of that minor would start with these gates.
     """
     defaults = features.gates(evaluated, {})
     set_gates = {name: value for name, value in gates.items() if value != defaults[name]} | dict(overrides)
-    taken = {name: value for name, value in set_gates.items() if features.takes(minor, name, value=value)}
+    own = {name: value for name, value in set_gates.items() if features.takes(minor, name, value=value)}
     try:
-        return features.behaviour(minor, features.gates(minor, taken))
+        return features.behaviour(minor, features.gates(minor, own))
     except ValueError as error:
         raise UsageError(f"--to: no server of 1.{minor} would start with these feature gates: {error}") from None

@@ -71,12 +71,7 @@ class OtherCount(model.Part, frozen=True, kw_only=True):
 
 def other_counts(audit: Audit) -> list[OtherCount]:
     """Return how other engines see every counted constraint, by the report's rows; Karpenter where it made a node."""
-    not_ready = [
-        node.metadata.name
-        for node in audit.snapshot.nodes
-        if not topologyspread.is_ready((condition.type, condition.status) for condition in node.status.conditions)
-    ]
-    cluster = PodCounts(audit.snapshot.nodes, not_ready, audit.snapshot.evictees)
+    cluster = PodCounts(audit.snapshot.nodes, audit.snapshot.evictees)
     rows = [row for row in audit.rows if row.term.spread and row.spread is not None and not row.lower_bound]
     counts = [
         msgspec.structs.replace(_by_descheduler(row, row.term.constraint, cluster, audit), row=index)
@@ -114,9 +109,9 @@ def _by_descheduler(
     return OtherCount(
         engine="descheduler",
         path=str(row.path),
-        domains=dict(sorted(counted.domains.items())),
+        domains=dict(sorted(counted.match_num.items())),
         skew=counted.skew,
-        violated=counted.violated,
+        violated=counted.exceeds_max_skew,
         differences=differences,
     )
 

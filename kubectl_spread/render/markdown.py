@@ -79,7 +79,7 @@ def _finding(finding: Finding, *, several: bool) -> tuple[str, ...]:
         _escaped(words.short_path(finding.path)),
         str(finding.pod_count),
         _escaped(finding.message),
-        _escaped(finding.fix),
+        "<br>".join(map(_escaped, finding.advice)).removeprefix("fix: "),
     )
 
 

@@ -121,4 +121,5 @@ def _finding_cells(findings: Sequence[Finding]) -> _Cells:
         "name": worst.name,
         "message": worst.message,
         "fix": worst.fix,
+        "commands": "\n".join(worst.advice[1:]),
     }

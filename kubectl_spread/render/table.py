@@ -198,4 +198,7 @@ def head(finding: Finding, about: str, terminal: Terminal) -> str:
 def details(finding: Finding, terminal: Terminal, *, pods: bool) -> str:
     """Return the lines below the head of a finding: message, pods if ``pods`` is true, fix."""
     texts = [finding.message, *([f"pods: {' '.join(finding.pods)}"] if pods else []), f"fix: {finding.fix}"]
-    return "".join(paragraph(words.safe(text), _INDENT, terminal) for text in texts)
+    paragraphs = "".join(paragraph(words.safe(text), _INDENT, terminal) for text in texts)
+    # A command is one line of any length, so that it can be copied.
+    commands = () if isinstance(finding.commands, UnsetType) else finding.commands
+    return paragraphs + "".join(f"{_INDENT}$ {words.safe(command)}\n" for command in commands)

@@ -233,6 +233,11 @@ class Finding(Part, frozen=True, kw_only=True):
     source: Source | UnsetType = UNSET
 
     @property
+    def advice(self) -> list[str]:
+        """The fix, then the commands, each a line of its own."""
+        return [f"fix: {self.fix}", *([] if isinstance(self.commands, UnsetType) else self.commands)]
+
+    @property
     def ref(self) -> ObjectRef:
         """The object."""
         return ObjectRef(self.namespace, self.object.kind, self.object.name)

@@ -13,10 +13,9 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from kubectl_spread.app import arguments, placement, schedulers
-from kubectl_spread.app.checkrun import CheckRun
+from kubectl_spread.app import arguments, hints, schedulers
+from kubectl_spread.app.checkrun import CheckRun, ClusterIdentity
 from kubectl_spread.app.cluster import explain_reads
-from kubectl_spread.app.identity import ClusterIdentity, identity
 from kubectl_spread.app.options import CheckOptions
 from kubectl_spread.app.target_version import TargetVersion, target_for
 from kubectl_spread.audit.evaluation import affinity
@@ -162,8 +161,7 @@ class LiveRun:
         )
 
     def _identity(self, version: ServerVersion, uid: Future[str]) -> ClusterIdentity:
-        return identity(
-            self._options.cluster_name,
+        return ClusterIdentity(
             context=self._cluster.context,
             name=self._cluster.name,
             uid=_result_in(uid, _UID_TIMEOUT),
@@ -213,7 +211,7 @@ class LiveRun:
             self._problems.append(f"{error}: {so}")
             self._forbidden += 1
             return "inferred" if inferred else "none"
-        if problem := placement.unknown_nodes(snapshot):
+        if problem := hints.unknown_nodes(snapshot):
             self._problems.append(problem)
             return "none"
         return "listed"

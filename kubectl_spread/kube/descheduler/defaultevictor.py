@@ -1,4 +1,4 @@
-"""The descheduler's default evictor: the pods that it would evict.
+"""Which pods does the descheduler's default evictor evict?
 
 Source: sigs.k8s.io/descheduler v0.36.0 pkg/framework/plugins/defaultevictor, Filter, with the defaults of its policy.
 """
@@ -19,7 +19,7 @@ _LOCAL_STORAGE: Final = frozenset({"emptyDir", "hostPath"})
 
 
 class Explained(StrEnum):
-    """A stable word with a short English clause for it."""
+    """An enum of stable words, each with a short English clause."""
 
     clause: str
 
@@ -46,8 +46,12 @@ class EvictionObstacle(Explained):
 class Evictee(msgspec.Struct, frozen=True):
     """The fields of a pod that the default evictor reads.
 
-    ``owner_kinds`` are those of all ownerReferences; ``priority`` is the number that the API server resolved, because
-    priorityClassName is not read; ``volume_kinds`` are spelt as in the API, such as ``emptyDir``.
+    Attributes:
+        owner_kinds: The kinds in ownerReferences.
+        annotations: The annotations.
+        priority: The number that the API server resolved.
+        volume_kinds: The kinds of the volumes as in the API, such as ``emptyDir``.
+        terminating: Whether the pod has a deletion timestamp.
     """
 
     owner_kinds: Collection[str]
@@ -60,7 +64,7 @@ class Evictee(msgspec.Struct, frozen=True):
 def obstacles(pod: Evictee) -> tuple[EvictionObstacle, ...]:
     """Return the reasons why the default evictor does not evict a pod.
 
-    PersistentVolumeClaims, resource claims and the lack of a PodDisruptionBudget are none, by default.
+    By default, PersistentVolumeClaims, resource claims and a missing PodDisruptionBudget are not obstacles.
     """
     if _EVICT in pod.annotations:
         return ()
@@ -73,4 +77,4 @@ def obstacles(pod: Evictee) -> tuple[EvictionObstacle, ...]:
         EvictionObstacle.LOCAL_STORAGE: not _LOCAL_STORAGE.isdisjoint(pod.volume_kinds),
         EvictionObstacle.DAEMON_SET: "DaemonSet" in pod.owner_kinds,
     }
-    return tuple(obstacle for obstacle, holds in by_obstacle.items() if holds)
+    return tuple(obstacle for obstacle, applies in by_obstacle.items() if applies)

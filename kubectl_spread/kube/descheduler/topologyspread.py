@@ -1,4 +1,4 @@
-"""The descheduler's count of a spread constraint, and the rules by which it differs from the scheduler's.
+"""How does the descheduler count a spread constraint, and by which rules does it differ from the scheduler?
 
 Source: sigs.k8s.io/descheduler v0.36.0, with the defaults of its policy:
 pkg/framework/plugins/removepodsviolatingtopologyspreadconstraint, Balance, newTopologySpreadConstraint and
@@ -31,7 +31,7 @@ _ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 
 
 class CountingRule(Explained):
-    """A rule by which the descheduler counts and the scheduler does not; the clauses are about the descheduler."""
+    """A counting rule of the descheduler that the scheduler does not have; the clauses are about the descheduler."""
 
     SOFT = "soft-constraints-not-looked-at", "it looks at DoNotSchedule constraints only"
     GATES = "feature-gates-not-known", "it always reads matchLabelKeys, node policies and Lt and Gt tolerations"
@@ -43,14 +43,14 @@ class CountingRule(Explained):
     EVICTABLE_PODS = "only-evictable-pods-count", "it counts only pods that it could evict"
 
 
-# A pod that two rules exclude is explained by the later one, so rare rules are left out first.
+# A rule is left out if the others explain the same count, so the rarest rules come first.
 _COUNTING: Final = tuple(rule for rule in CountingRule if rule is not CountingRule.SOFT)
 _SCHEDULER: Final[Behaviour] = behaviour(NEWEST_MINOR, gates(NEWEST_MINOR, {}))
 
 
-def is_ready(conditions: Iterable[tuple[str, str]]) -> bool:
-    """Tell whether the descheduler reads a node with these conditions (type, status); without ``Ready`` it does."""
-    return all(status == "True" for kind, status in conditions if kind == "Ready")
+def is_ready(node: Node) -> bool:
+    """Tell whether the descheduler reads a node; a node without the condition ``Ready`` is read."""
+    return all(condition.status == "True" for condition in node.status.conditions if condition.type == "Ready")
 
 
 class PodGroup(msgspec.Struct, frozen=True):
@@ -66,7 +66,7 @@ class PodGroup(msgspec.Struct, frozen=True):
 
 
 class Bearer(msgspec.Struct, frozen=True):
-    """The pod that has the constraint, and all of its constraints, which the scheduler reads together."""
+    """The parts of a pod with spread constraints that decide what they count."""
 
     namespace: str
     labels: Labels
@@ -74,30 +74,13 @@ class Bearer(msgspec.Struct, frozen=True):
     constraints: tuple[TopologySpreadConstraint, ...]
 
 
-class Count(msgspec.Struct, frozen=True):
-    """The descheduler's count of one constraint: topology value to number of pods, and maxSkew."""
-
-    domains: Mapping[str, int]
-    max_skew: int
-
-    @property
-    def skew(self) -> int:
-        """The pods in the fullest domain minus those in the emptiest; 0 without a domain."""
-        return max(self.domains.values(), default=0) - min(self.domains.values(), default=0)
-
-    @property
-    def violated(self) -> bool:
-        """Whether the descheduler would evict pods because of the constraint, if they fit elsewhere."""
-        return self.skew > self.max_skew
-
-
 class PodCounts:
-    """Nodes and pods; equal pods are counted together, and eligible nodes are computed once."""
+    """The nodes and pods of a cluster; equal pods are counted together, and eligible nodes are computed once."""
 
-    def __init__(self, nodes: Iterable[Node], not_ready: Collection[str], pods: Iterable[PodGroup]) -> None:
-        """Take nodes and pods in any order; ``not_ready`` names the nodes that ``is_ready`` denies."""
+    def __init__(self, nodes: Iterable[Node], pods: Iterable[PodGroup]) -> None:
+        """Take nodes and pods in any order."""
         self._nodes = tuple(nodes)
-        self._ready = frozenset(node.metadata.name for node in self._nodes) - frozenset(not_ready)
+        self._ready = frozenset(node.metadata.name for node in self._nodes if is_ready(node))
         self._sets: dict[tuple[bool, bool], NodeSets] = {}
         self._pods: dict[str, dict[bytes, tuple[PodGroup, Counter[str]]]] = {}
         for pod in pods:
@@ -107,11 +90,11 @@ class PodCounts:
                 groups.setdefault(key, (pod, Counter()))[1][pod.node] += pod.number
 
     def lists(self, pod: PodGroup) -> bool:
-        """Tell whether the descheduler lists ``pod``; it reads the constraints of no other pods."""
+        """Tell whether the descheduler lists ``pod``, and so reads its constraints."""
         return pod.evictable and pod.phase not in _FINISHED and pod.node in self._ready
 
     def node_sets(self, served: Behaviour, *, ready_only: bool) -> NodeSets:
-        """Return all nodes, or those that are ready."""
+        """Return all nodes, or the ready ones only."""
         key = (ready_only, served.toleration_comparison)
         if key not in self._sets:
             nodes = (node for node in self._nodes if not ready_only or node.metadata.name in self._ready)
@@ -132,21 +115,20 @@ def looks_at(constraint: TopologySpreadConstraint) -> bool:
     return constraint.when_unsatisfiable == WhenUnsatisfiable.DO_NOT_SCHEDULE
 
 
-def count(constraint: TopologySpreadConstraint, bearer: Bearer, cluster: PodCounts) -> Count:
-    """Count as the descheduler does: the pods that it could evict, by the topology value of their ready node.
+def count(constraint: TopologySpreadConstraint, bearer: Bearer, cluster: PodCounts) -> Spread:
+    """Count as the descheduler does: the pods that it could evict on ready nodes.
 
     A domain is a value that an eligible ready node or a counted pod's node has. No gate or minor changes the count.
     """
-    spread = _count(constraint, bearer, cluster, _SCHEDULER, _COUNTING)
-    return Count(domains=spread.match_num, max_skew=constraint.max_skew)
+    return _count(constraint, bearer, cluster, _SCHEDULER, _COUNTING)
 
 
 def differences(
     constraint: TopologySpreadConstraint, bearer: Bearer, cluster: PodCounts, served: Behaviour
 ) -> tuple[CountingRule, ...]:
-    """Return rules that turn the scheduler's count of a constraint into the descheduler's; none where both are equal.
+    """Return the fewest rules that turn the scheduler's count of a constraint into the descheduler's.
 
-    Counts are equal if every domain and the minimum are. No rule of the answer can be left out.
+    Counts are equal if all of their domains and their minimum are. No rule of the answer can be left out.
 
     Args:
         constraint: One of the bearer's constraints.
@@ -161,13 +143,13 @@ def differences(
         spread = _count(constraint, bearer, cluster, served, rules)
         return spread.match_num, spread.min_match_num
 
-    seen = outcome(_COUNTING)
-    if outcome(()) == seen:
+    descheduler = outcome(_COUNTING)
+    if outcome(()) == descheduler:
         return ()
     needed = _COUNTING
-    for rule in _COUNTING:
-        fewer = tuple(other for other in needed if other is not rule)
-        needed = fewer if outcome(fewer) == seen else needed
+    for left_out in _COUNTING:
+        fewer = tuple(rule for rule in needed if rule is not left_out)
+        needed = fewer if outcome(fewer) == descheduler else needed
     return needed
 
 
@@ -178,7 +160,7 @@ def _count(
     served: Behaviour,
     rules: Sequence[CountingRule],
 ) -> Spread:
-    """Count as the scheduler does, except that ``rules`` are the descheduler's."""
+    """Count by the scheduler's rules, except for ``rules`` of the descheduler."""
     served = _with_rules(served, rules)
     added = constraint.match_label_keys if served.scheduler_adds_match_label_keys else ()
     selector = effective_selector(constraint.label_selector, added, bearer.labels)
@@ -216,10 +198,10 @@ def _keys(constraint: TopologySpreadConstraint, bearer: Bearer, rules: Collectio
 def _with_occupied(
     domains: Domains, nodes: NodeSets, keys: Sequence[str], key: str, matching: Mapping[str, int]
 ) -> Domains:
-    """Return ``domains`` with the nodes that are not eligible but hold matching pods."""
+    """Return ``domains`` with the ineligible nodes that have matching pods."""
     value_of = dict(domains.value_of)
     for node in nodes.nodes:
         labels = node.metadata.labels
-        if node.metadata.name in matching and all(other_key in labels for other_key in keys):
+        if node.metadata.name in matching and all(topology_key in labels for topology_key in keys):
             value_of[node.metadata.name] = labels[key]
     return Domains(nodes=Counter(value_of.values()), value_of=value_of)

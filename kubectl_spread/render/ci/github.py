@@ -31,7 +31,7 @@ def github(report: Report) -> str:
 
 
 def _annotation(finding: Finding, where: str) -> str:
-    message = f"{safe(finding.message)}\n{safe(finding.path)}\nfix: {safe(finding.fix)}"
+    message = "\n".join(map(safe, (finding.message, finding.path, *finding.advice)))
     return _command(_COMMANDS[finding.severity], dict(_properties(finding, where)), message)
 
 

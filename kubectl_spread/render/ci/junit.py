@@ -119,7 +119,7 @@ def _lines(finding: Finding) -> Iterator[str]:
         yield ":".join(map(str, filter(None, (source.file, source.line, common.column(source)))))
     if finding.pods:
         yield f"{plural(finding.pod_count, 'pod')}: {some(finding.pods, _MOST_PODS)}"
-    yield f"fix: {finding.fix}"
+    yield from finding.advice
 
 
 def _unanswered(reason: str, text: str) -> TestCase:

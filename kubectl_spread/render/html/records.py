@@ -94,6 +94,7 @@ def _finding(finding: Finding, pods: int) -> Record:
         "pods": [words.safe(name) for name in finding.pods[:_NAMED]],
         "message": words.safe(finding.message),
         "fix": words.safe(finding.fix),
+        "commands": [words.safe(command) for command in finding.advice[1:]],
     }
 
 

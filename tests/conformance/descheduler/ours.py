@@ -36,21 +36,8 @@ class _Spec(msgspec.Struct, frozen=True):
     volumes: tuple[dict[str, Any], ...] = ()
 
 
-class _Condition(msgspec.Struct, frozen=True):
-    type: str = ""
-    status: str = ""
-
-
-class _Status(msgspec.Struct, frozen=True):
-    conditions: tuple[_Condition, ...] = ()
-
-
 class _PodRest(msgspec.Struct, frozen=True):
     spec: _Spec = _Spec()
-
-
-class _NodeRest(msgspec.Struct, frozen=True):
-    status: _Status = _Status()
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -71,7 +58,7 @@ def answer(question: bytes) -> Json:
         pod.metadata.name: defaultevictor.obstacles(evictee(raw)) for pod, raw in zip(pods, decoded.pods, strict=True)
     }
     groups = {pod.metadata.name: group(pod, evictable=not actual[pod.metadata.name]) for pod in pods}
-    cluster = PodCounts(*nodes(decoded), groups.values())
+    cluster = PodCounts(nodes(decoded), groups.values())
     counts: dict[str, Json | None] = {}
     evicts = set()
     for pod in pods:
@@ -79,9 +66,9 @@ def answer(question: bytes) -> Json:
             for index, constraint in enumerate(pod.spec.topology_spread_constraints):
                 looks = topologyspread.looks_at(constraint)
                 count = topologyspread.count(constraint, bearer(pod), cluster)
-                displayed = {"domains": dict(count.domains), "violated": count.violated}
+                displayed = {"domains": dict(count.match_num), "violated": count.exceeds_max_skew}
                 counts[f"{pod.metadata.name}/{index}"] = displayed if looks else None
-                evicts |= {pod.metadata.namespace} if looks and count.violated else set()
+                evicts |= {pod.metadata.namespace} if looks and count.exceeds_max_skew else set()
     checks = {
         name: [text for obstacle in obstacles for text in _CHECKS[obstacle]]
         for name, obstacles in actual.items()
@@ -90,16 +77,9 @@ def answer(question: bytes) -> Json:
     return {"obstacles": checks, "counts": counts, "evicts": sorted(evicts)}
 
 
-def nodes(question: Question) -> tuple[list[Node], list[str]]:
-    """Return the nodes and the names of those that are not ready."""
-    typed = [json_objects.decode(raw, Node) for raw in question.nodes]
-    rests = [msgspec.json.decode(raw, type=_NodeRest) for raw in question.nodes]
-    not_ready = [
-        node.metadata.name
-        for node, rest in zip(typed, rests, strict=True)
-        if not topologyspread.is_ready((condition.type, condition.status) for condition in rest.status.conditions)
-    ]
-    return typed, not_ready
+def nodes(question: Question) -> list[Node]:
+    """Return the nodes."""
+    return [json_objects.decode(raw, Node) for raw in question.nodes]
 
 
 def evictee(raw: msgspec.Raw) -> Evictee:

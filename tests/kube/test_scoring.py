@@ -1,0 +1,71 @@
+"""Spread scores, computed by hand from the formulas of the scheduler's plugin."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from kubectl_spread.kube.features import behaviour, gates
+from kubectl_spread.kube.scheduler.podtopologyspread.constraints import working_constraint
+from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets, Placement
+from kubectl_spread.kube.scheduler.podtopologyspread.scoring import SoftConstraint, lenient_domains, scores
+from tests.builders import HOSTNAME, ZONE, Json, constraint, decode_node, decode_pod, node_json, pod_json
+
+SERVED = behaviour(37, gates(37, {}))
+ABC = [node_json("a1"), node_json("b1"), node_json("c1")]
+
+
+def ranked(
+    constraints: Sequence[Json], matching: Mapping[str, int], manifests: Sequence[Json], *, lenient: bool = False
+) -> dict[str, int]:
+    nodes = NodeSets([decode_node(manifest) for manifest in manifests], SERVED)
+    usable = nodes.usable(Placement({}, None, ()))
+    decoded = decode_pod(pod_json(constraints=constraints)).spec.topology_spread_constraints
+    keys = nodes.carrying(soft.topology_key for soft in decoded)
+    softs = []
+    for soft in decoded:
+        working = working_constraint(soft, soft.label_selector, SERVED, lenient=lenient)
+        domains = lenient_domains(working, nodes, usable) if lenient else nodes.eligible_domains(working, keys, usable)
+        softs.append(SoftConstraint(working, domains, matching))
+    return scores(softs, nodes.nodes, all_keys=not lenient)
+
+
+@pytest.mark.parametrize(
+    ("matching", "max_skew", "expected"),
+    [
+        # Three zones: a pod weighs ln(3 + 2) = 1.609.
+        pytest.param({}, 1, {"a1": 100, "b1": 100, "c1": 100}, id="without pods all nodes have the best score"),
+        # round(3.219) = 3, round(1.609) = 2, 0.
+        pytest.param({"a1": 2, "b1": 1}, 1, {"a1": 0, "b1": 33, "c1": 100}, id="fewer pods are better"),
+        # round(5.219) = 5, round(3.609) = 4, 2: scores are 100 * (5 + 2 - raw) / 5.
+        pytest.param({"a1": 2, "b1": 1}, 3, {"a1": 40, "b1": 60, "c1": 100}, id="a larger maxSkew matters less"),
+    ],
+)
+def test_zones_are_ranked_by_their_pods(
+    matching: Mapping[str, int], max_skew: int, expected: Mapping[str, int]
+) -> None:
+    assert ranked([constraint(hard=False, max_skew=max_skew)], matching, ABC) == expected
+
+
+def test_hosts_are_ranked_by_their_own_pods() -> None:
+    """A pod weighs ln(2 nodes + 2) = 1.386, and 3 pods come to round(4.159) = 4."""
+    nodes = [node_json("a1"), node_json("a2")]
+    assert ranked([constraint(key=HOSTNAME, hard=False)], {"a1": 3}, nodes) == {"a1": 0, "a2": 100}
+    assert ranked([constraint(key=HOSTNAME, hard=False)], {"a1": 3, "a2": 1}, nodes) == {"a1": 25, "a2": 100}
+
+
+def test_a_node_without_a_topology_key_has_the_worst_score() -> None:
+    nodes = [node_json("a1"), node_json("x1", without=[ZONE])]
+    assert ranked([constraint(hard=False)], {"a1": 1}, nodes) == {"a1": 100, "x1": 0}
+
+
+def test_nodes_without_a_key_are_one_domain_of_the_default_constraints() -> None:
+    """With three domains a pod weighs ln(3 + 2) = 1.609; the pods of x1 and x2 add nothing to their raw score of 0."""
+    nodes = [*ABC[:2], node_json("x1", without=[ZONE]), node_json("x2", without=[ZONE])]
+    by_node = ranked([constraint(hard=False)], {"a1": 2, "b1": 1, "x1": 5}, nodes, lenient=True)
+    assert by_node == {"a1": 0, "b1": 33, "x1": 100, "x2": 100}
+
+
+def test_without_soft_constraints_nothing_is_ranked() -> None:
+    assert ranked([], {"a1": 1}, ABC) == {}
