@@ -39,6 +39,7 @@ COLUMNS: Final = (
     "name",
     "message",
     "fix",
+    "commands",
 )
 _FORMULA: Final = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
 """The characters that begin a formula in a spreadsheet, and their wide forms."""

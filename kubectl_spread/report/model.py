@@ -6,7 +6,7 @@ A field that is UNSET is not applicable and is left out; 0, "", false and [] nev
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, Literal, NamedTuple, TypeVar
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -201,11 +201,19 @@ class Source(Part, frozen=True, kw_only=True):
     column: int | UnsetType = UNSET
 
 
+class Operation(Part, frozen=True, kw_only=True):
+    """One operation of a JSON patch, as in RFC 6902; ``path`` is a JSON pointer."""
+
+    op: Literal["add", "remove", "replace", "test"]
+    path: str
+    value: Any | UnsetType = UNSET
+
+
 class Patch(Part, frozen=True, kw_only=True):
-    """A patch of a finding's object, for ``kubectl patch --type=json``: operations as in RFC 6902."""
+    """A patch of a finding's object, for ``kubectl patch --type=json``."""
 
     type: Literal["json"] = "json"
-    operations: list[dict[str, object]]
+    operations: list[Operation]
 
 
 class Finding(Part, frozen=True, kw_only=True):

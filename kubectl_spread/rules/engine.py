@@ -212,7 +212,7 @@ def _finding(rule: Rule, rule_input: RuleInput, evidence: Evidence, flags: Seque
         values=values,
         fix=fix,
         commands=[line(command, flags) for command in remedy.commands] or UNSET,
-        patch=_patch(remedy),
+        patch=model.Patch(operations=list(remedy.patch)) if remedy.patch else UNSET,
         group=f"{rule.code}-{hashlib.sha256(f'{severity} {message}'.encode()).hexdigest()[:8]}",
         source=_source(rule_input),
         rows=_rows_of(rule_input, evidence) or UNSET,
@@ -228,12 +228,6 @@ def _remedy(rule: Rule, rule_input: RuleInput, evidence: Evidence) -> Remedy:
     replaced = replacement(evidence.pods, rule_input)
     text = remedy.text.replace(RESTART, literal(replaced.text))
     return msgspec.structs.replace(remedy, text=text, commands=(*remedy.commands, *replaced.commands))
-
-
-def _patch(remedy: Remedy) -> model.Patch | UnsetType:
-    if not remedy.patch:
-        return UNSET
-    return model.Patch(operations=msgspec.to_builtins(remedy.patch))
 
 
 def _rows_of(rule_input: RuleInput, evidence: Evidence) -> list[int]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.phrases import named
+from kubectl_spread.report.model import Operation
 from kubectl_spread.rules.rule_input import RuleInput
 
 PIPES: Final = (">", "|")
@@ -18,14 +18,6 @@ PIPES: Final = (">", "|")
 _RESTARTABLE: Final = ("Deployment", "StatefulSet", "DaemonSet")
 _FEW: Final = 3
 """The most pods that a command names to replace only them."""
-
-
-class Operation(msgspec.Struct, frozen=True):
-    """One operation of a JSON patch, as in RFC 6902; ``path`` is a JSON pointer."""
-
-    op: Literal["add", "remove", "replace", "test"]
-    path: str
-    value: object | UnsetType = UNSET
 
 
 class Remedy(msgspec.Struct, frozen=True):

@@ -161,5 +161,7 @@ def _finding(index: int, workload: Workload, pods_each: int) -> Finding:
         message=f"topology.kubernetes.io/zone {_ZONES[0]} holds {pods_each} pods of {workload.name}, the global "
         f"minimum is {index % 7}: skew {2 + index % 5}, maxSkew 1; nodes of the lower domains could take one of them",
         values={},
-        fix=f"restart the workload: kubectl rollout restart deploy/{workload.name} -n {_namespace(index)}",
+        fix="restart the workload",
+        commands=[f"kubectl rollout restart deploy/{workload.name} -n {_namespace(index)}"],
+        group=f"{rule.code}-{index % 50:08x}",
     )
