@@ -23,7 +23,6 @@ def entry(
     fields = {"f:metadata": {"f:labels": labels}, **({} if spec is None else {"f:spec": spec})}
     return ManagedFieldsEntry(
         manager=manager,
-        operation="Update",
         time=time,
         fields_v1=msgspec.Raw(msgspec.json.encode(fields)),
         subresource=subresource,

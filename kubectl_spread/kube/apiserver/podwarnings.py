@@ -1,4 +1,4 @@
-"""Warnings of kube-apiserver about spread constraints and pod (anti)affinity that it accepts.
+"""Warnings: which accepted spread constraints and affinity terms does kube-apiserver warn about?
 
 Source: kubernetes v1.37.1 pkg/api/pod/warnings.go, warningsForPodSpecAndMeta, and pkg/api/node/util.go.
 """

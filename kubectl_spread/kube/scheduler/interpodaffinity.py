@@ -153,8 +153,8 @@ def _unrolled(term: Term, namespaces: Mapping[str, Labels], behaviour: Behaviour
 
 
 def _matches_all(terms: Sequence[Term], pod: Pod) -> bool:
-    """Tell whether there are terms and all of them select ``pod``; the selected namespaces are named in them."""
-    return bool(terms) and all(term.matches(pod, {}) for term in terms)
+    """Tell whether all terms select ``pod``; their selected namespaces are named in them."""
+    return all(term.matches(pod, {}) for term in terms)
 
 
 def _domains(terms: Iterable[Term], node: Node) -> Iterator[_Domain]:
