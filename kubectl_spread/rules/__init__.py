@@ -6,8 +6,12 @@ from typing import Final
 
 from kubectl_spread.rules.constraints.grouping import COUNTS_OLD_REVISIONS, OWN_GROUP
 from kubectl_spread.rules.constraints.mismatch import SELF_MISMATCH
-from kubectl_spread.rules.constraints.no_effect import EMPTY_SELECTOR, NULL_SELECTOR, REPEATED_KEY
-from kubectl_spread.rules.constraints.parsing import UNPARSEABLE_SELECTOR
+from kubectl_spread.rules.constraints.no_effect import (
+    EMPTY_SELECTOR,
+    NULL_SELECTOR,
+    REPEATED_KEY,
+    UNPARSEABLE_SELECTOR,
+)
 from kubectl_spread.rules.constraints.refusals import PODS_REFUSED, REFUSED, REFUSED_AGAIN, UNKNOWN_FIELD
 from kubectl_spread.rules.constraints.workload import (
     DAEMON_SET_SPREAD,

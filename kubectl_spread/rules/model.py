@@ -49,8 +49,8 @@ class Rule(msgspec.Struct, frozen=True):
     why: str
     fix: str
     source: str
-    needs_nodes: bool
     check: Check
+    needs_nodes: bool = False
     of: InputPart = InputPart.TEMPLATE | InputPart.PODS
 
     @property

@@ -81,6 +81,5 @@ SELF_MISMATCH: Final = Rule(
     ),
     fix="make labelSelector and the labels of the pod template agree",
     source="https://kep.k8s.io/895",
-    needs_nodes=False,
     check=_self_mismatch,
 )

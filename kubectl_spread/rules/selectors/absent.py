@@ -108,7 +108,6 @@ ABSENT_KEY: Final = Rule(
     ),
     fix=_UNKNOWN,
     source="https://github.com/kubernetes/kubernetes/issues/127263",
-    needs_nodes=False,
     of=InputPart.MEMBERS | InputPart.TEMPLATE,
     check=_absent_key,
 )

@@ -82,7 +82,6 @@ AUTHORED_KEY: Final = Rule(
     ),
     fix="name the key once: in matchLabelKeys or in labelSelector",
     source="https://github.com/kubernetes/kubernetes/issues/130063",
-    needs_nodes=False,
     of=InputPart.MEMBERS | InputPart.TEMPLATE,
     check=_authored_key,
 )
@@ -98,7 +97,6 @@ BINDING_KEY: Final = Rule(
     ),
     fix="remove the key",
     source="https://kep.k8s.io/4742",
-    needs_nodes=False,
     of=InputPart.MEMBERS | InputPart.TEMPLATE,
     check=_binding_key,
 )

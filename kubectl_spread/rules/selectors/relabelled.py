@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
+from functools import partial
 from typing import Final
 
 from kubectl_spread import phrases
@@ -21,14 +22,6 @@ from kubectl_spread.rules.selectors.verdicts import key_of, values_of
 
 _UNHURRIED: Final = "nothing to do while the pod runs; to have its selector merged again, {restart}"
 _HOSTNAME: Final = "kubernetes.io/hostname"
-
-
-def _stale_label(rule_input: RuleInput) -> Iterator[Evidence]:
-    return _relabelled(rule_input, Verdict.STALE_LABEL)
-
-
-def _removed_label(rule_input: RuleInput) -> Iterator[Evidence]:
-    return _relabelled(rule_input, Verdict.REMOVED_LABEL)
 
 
 def _relabelled(rule_input: RuleInput, verdict: Verdict) -> Iterator[Evidence]:
@@ -157,9 +150,8 @@ STALE_LABEL: Final = Rule(
     ),
     fix="{restart}",
     source="https://kep.k8s.io/3243",
-    needs_nodes=False,
     of=InputPart.MEMBERS,
-    check=_stale_label,
+    check=partial(_relabelled, verdict=Verdict.STALE_LABEL),
 )
 REMOVED_LABEL: Final = Rule(
     code="SPR102",
@@ -175,7 +167,6 @@ REMOVED_LABEL: Final = Rule(
     ),
     fix="{restart}",
     source="https://kep.k8s.io/3243",
-    needs_nodes=False,
     of=InputPart.MEMBERS,
-    check=_removed_label,
+    check=partial(_relabelled, verdict=Verdict.REMOVED_LABEL),
 )

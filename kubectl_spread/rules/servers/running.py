@@ -176,7 +176,6 @@ UNEDITABLE: Final = Rule(
     ),
     fix="make edits through a kube-apiserver that merges (1.34 or newer, gates on), or {restart}",
     source="https://kep.k8s.io/3243",
-    needs_nodes=False,
     of=InputPart.PODS,
     check=_uneditable,
 )
@@ -197,7 +196,6 @@ MIXED_SERVERS: Final = Rule(
     ),
     fix="bring every kube-apiserver to one version with the same feature gates; then {restart}",
     source="https://github.com/kubernetes/kubernetes/pull/129874",
-    needs_nodes=False,
     of=InputPart.MEMBERS,
     check=_mixed_servers,
 )
@@ -215,6 +213,5 @@ NAMESPACE_SELECTOR_TWICE: Final = Rule(
     ),
     fix="list the namespaces, or add a requirement that needs a label, such as kubernetes.io/metadata.name Exists",
     source=f"{KUBERNETES}/pkg/scheduler/framework/plugins/interpodaffinity/plugin.go",
-    needs_nodes=False,
     check=_namespace_selector_twice,
 )

@@ -143,7 +143,6 @@ SCHEDULER_SKIP: Final = Rule(
     ),
     fix="nothing has to be done up to 1.37; to keep to the release note, go by way of 1.33 and see the pods scheduled",
     source="https://github.com/kubernetes/kubernetes/pull/129874",
-    needs_nodes=False,
     of=InputPart.MEMBERS,
     check=_scheduler_skip,
 )
@@ -161,7 +160,6 @@ STOPS_WORKING: Final = Rule(
     ),
     fix="correct the field that the error names before the change",
     source=VALIDATION,
-    needs_nodes=False,
     check=_stops_working,
 )
 STARTS_WORKING: Final = Rule(
@@ -176,6 +174,5 @@ STARTS_WORKING: Final = Rule(
     ),
     fix="nothing to do if that is wanted; else correct the field that the error names before the change",
     source=VALIDATION,
-    needs_nodes=False,
     check=_starts_working,
 )
