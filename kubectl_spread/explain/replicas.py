@@ -16,10 +16,10 @@ _BETWEEN_KEYS: Final = " / "
 
 
 class Step(model.Part, frozen=True, kw_only=True):
-    """One more pod: the domains that would take it, the number of their nodes, and where it is assumed to go.
+    """One more pod: the domains that would take it, the number of their nodes, and the domain that is assumed.
 
     A domain of several constraints is written as the values of their topology keys, in the constraints' order. The
-    pod is assumed to go where there are the fewest of its kind; without a node ``assumed`` is "".
+    pod is assumed to use the domain with the fewest matching pods; if no node takes it, ``assumed`` is "".
     """
 
     allowed: list[str]
@@ -36,9 +36,9 @@ class NextPods(model.Part, frozen=True, kw_only=True):
 
 
 def next_pods(group: EvaluatedGroup, audit: Audit, number: int) -> NextPods | None:
-    """Place ``number`` more pods like those of a group, one after another; None where it has no counted constraint.
+    """Place ``number`` more pods like those of a group, one after another; None if it has no counted constraint.
 
-    Nodes are those that the pods could use by taints, cordon and node affinity; resources are not looked at.
+    Cordons, taints and node affinity leave nodes out; resources do not.
     """
     counted = [spread for spread in group.evaluation.spreads if spread is not None]
     if not counted or group.evaluation.node_answer is None:
@@ -74,7 +74,7 @@ def _cell_name(cell: Cell) -> str:
 
 
 def _crowd(spreads: Sequence[Spread], cell: Cell) -> int:
-    """Return how many matching pods the domains of a cell have together."""
+    """Return the number of matching pods in the domains of a cell."""
     return sum(_pods_in(spread, domain) for spread, domain in zip(spreads, cell, strict=True))
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import UnsetType
 
 from kubectl_spread.explain.explanation import Explanation
-from kubectl_spread.explain.template_preview import TemplateClause
+from kubectl_spread.explain.template_preview import TemplateTerm
 from kubectl_spread.kube.api import labels
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.phrases import plural
@@ -129,7 +129,7 @@ def templates(explanation: Explanation, terminal: Terminal) -> str:
     return "\n".join(_template(clause, terminal) for clause in explanation.templates)
 
 
-def _template(clause: TemplateClause, terminal: Terminal) -> str:
+def _template(clause: TemplateTerm, terminal: Terminal) -> str:
     title = (
         f"{words.safe(clause.path)}  {words.requirement(clause.topology_key, clause.path, clause.when_unsatisfiable)}"
     )
@@ -146,7 +146,7 @@ def _template(clause: TemplateClause, terminal: Terminal) -> str:
     return heading(title, terminal) + "".join(paragraph(line, "  ", terminal) for line in lines)
 
 
-def _api_answer(clause: TemplateClause) -> str:
+def _api_answer(clause: TemplateTerm) -> str:
     if isinstance(clause.refused, UnsetType):
         return "allows it"
     return f"{_REFUSES[clause.refused]}: {words.safe('; '.join(clause.messages))}"
