@@ -100,7 +100,7 @@ def _plan_of_all(replacement: _Replacement, counted: Counted, audit: Audit) -> P
     spread = counted.spread
     pods = [
         pod
-        for pod in counted.held
+        for pod in counted.carriers
         if _decides_alone([pod.pod_class]) and _replacement(pod.pod_class, audit) == replacement
     ]
     field, candidates = _field(replacement, pods, spread, audit)

@@ -8,15 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from kubectl_spread.audit.evaluation.affinity import AffinityFilter
-from kubectl_spread.audit.evaluation.comparison import Comparison
 from kubectl_spread.audit.evaluation.counted import CountedPods
-from kubectl_spread.audit.evaluation.counting import ENCODER
-from kubectl_spread.audit.evaluation.evaluators import ClassEvaluation, Evaluator, KeyVerdicts
+from kubectl_spread.audit.evaluation.evaluators import ClassEvaluation, Comparison, Evaluator, KeyVerdicts
 from kubectl_spread.audit.evaluation.obstacles import Obstacles
 from kubectl_spread.audit.merge.admission import admitted
 from kubectl_spread.audit.merge.admission_check import AdmissionCheck
 from kubectl_spread.audit.merge.verdicts import SEVEREST, KeyVerdict, ServerFacts, Verdict, term_verdict
-from kubectl_spread.audit.snapshot.digests import digest
+from kubectl_spread.audit.snapshot.digests import ENCODER, digest
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.audit.snapshot.revisions import Revisions
 from kubectl_spread.audit.snapshot.scope import Target

@@ -9,11 +9,14 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.audit.evaluation.counting import Census
+from kubectl_spread.audit.merge.admission_check import AdmissionCheck
 from kubectl_spread.audit.merge.verdicts import BINDING_KEYS, KeyVerdict, Provenance, ServerFacts, Verdict, judge
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
+from kubectl_spread.audit.snapshot.templates import Template
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector, Node, ObjectMeta
 from kubectl_spread.kube.apiserver import strategy
 from kubectl_spread.kube.features import Behaviour
@@ -188,6 +191,23 @@ class Evaluator:
             (spread,) = self._census.spreads(pod_class.namespace, pod_class.labels, [constraint], anywhere)
             spreads.append(spread)
         return tuple(spreads)
+
+
+class Comparison:
+    """The same snapshot by another behaviour; every answer is computed once, at first use."""
+
+    def __init__(self, behaviour: Behaviour, evaluator: Evaluator, templates: Iterable[Template]) -> None:
+        """Compare ``behaviour`` with that of ``evaluator``."""
+        self.behaviour = behaviour
+        self.evaluator = evaluator.judged_by(behaviour)
+        self.admission = AdmissionCheck(behaviour)
+        self._templates: dict[ObjectRef, list[Template]] = {}
+        for template in templates:
+            self._templates.setdefault(template.workload, []).append(template)
+
+    def templates(self, workload: ObjectRef) -> list[Template]:
+        """Return the templates of a workload."""
+        return self._templates.get(workload, [])
 
 
 def _named(terms: Iterable[TopologyTerm]) -> tuple[str, ...]:

@@ -8,12 +8,12 @@ from typing import Final
 
 import msgspec
 
+from kubectl_spread.audit.snapshot.digests import digest
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.types import Affinity, Namespace, ObjectMeta, Pod, PodAffinity, PodAffinityTerm, PodSpec
 from kubectl_spread.kube.scheduler import interpodaffinity
 
-_ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 _ANYWHERE: Final = ""
 """Stands for the namespaces of terms that select these by their labels."""
 
@@ -103,7 +103,7 @@ def _required(pod: Pod) -> Sequence[PodAffinityTerm]:
 
 
 def _key(pod: Pod) -> bytes:
-    return _ENCODER.encode((pod.metadata.namespace, _required(pod)))
+    return digest((pod.metadata.namespace, _required(pod)))
 
 
 def _with_only(required: Sequence[PodAffinityTerm], namespace: str) -> Pod:

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.audit.snapshot.antiaffinity import AntiAffinity
-from kubectl_spread.audit.snapshot.capacity import NodeCapacity, Requests
+from kubectl_spread.audit.snapshot.capacity import NodeCapacity, requests_of
 from kubectl_spread.audit.snapshot.default_selectors import DefaultSelectors
 from kubectl_spread.audit.snapshot.ownership import Ownership, controller
 from kubectl_spread.audit.snapshot.podclasses import IGNORE_ANNOTATION, PodClasses
@@ -90,7 +90,6 @@ class Snapshot:
         self._unjudged: list[tuple[str, ObjectRef, OwnerReference | None]] = []
         self._populations: dict[str, Population] = {}
         self._leaving: dict[str, Population] = {}
-        self._requests = Requests()
         self._intakes: dict[int, _Intake] = {}
         self._requested: dict[str, dict[str, int]] = {}
         self.ownership = Ownership()
@@ -158,9 +157,7 @@ class Snapshot:
         reason = "finished" if like.status.phase in _FINISHED else ""
         if not reason and _MIRROR_ANNOTATION in like.metadata.annotations:
             reason = "mirror"
-        return _Intake(
-            like, reason, self.scope.selects(like), None if reason == "finished" else self._requests.of(like.spec)
-        )
+        return _Intake(like, reason, self.scope.selects(like), None if reason == "finished" else requests_of(like.spec))
 
     def _add(self, pod: SparsePod, intake: _Intake, copy: int) -> None:
         like, node = intake.like, pod.node_name

@@ -30,7 +30,9 @@ def _other_workloads(rule_input: RuleInput) -> Iterator[Evidence]:
     for row, spread in rule_input.counted:
         if not spread.self_match_num or _all_are_own(row, spread):
             continue
-        number, first = rule_input.audit.counted.of(rule_input.namespace, spread).others(rule_input.workload, _NAMED)
+        number, first = rule_input.audit.counted.of(rule_input.namespace, spread).pods.others(
+            rule_input.workload, _NAMED
+        )
         if number:
             only_others = _only_others_fill_a_domain(row, spread, rule_input.audit)
             severity = Severity.WARNING if only_others and spread.constraint.hard else Severity.INFO
@@ -50,11 +52,13 @@ def _only_others_fill_a_domain(row: EvaluatedConstraint, spread: Spread, audit: 
     if not spread.exceeds_max_skew or in_the_fullest(row, spread, audit):
         return False
     value_of, counts = spread.domains.value_of, spread.match_num
-    return not any(counts[value_of[pod.node]] == counts.most for pod in audit.counted.of(row.namespace, spread).held)
+    return not any(
+        counts[value_of[pod.node]] == counts.most for pod in audit.counted.of(row.namespace, spread).carriers
+    )
 
 
 def _values(spread: Spread, rule_input: RuleInput, workloads: str, *, only_others: bool) -> Values:
-    foreign = rule_input.audit.counted.of(rule_input.namespace, spread).of_others(rule_input.workload)
+    foreign = rule_input.audit.counted.of(rule_input.namespace, spread).pods.of_others(rule_input.workload)
     alone = spread.without(foreign).skew
     effect = f": skew is {spread.skew} with them and {alone} without"
     if only_others:

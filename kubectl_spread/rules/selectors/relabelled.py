@@ -7,9 +7,9 @@ from functools import partial
 from typing import Final
 
 from kubectl_spread import phrases
-from kubectl_spread.audit.evaluation.counting import ENCODER
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedPod
 from kubectl_spread.audit.merge.verdicts import KeyVerdict, Verdict
+from kubectl_spread.audit.snapshot.digests import ENCODER
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.fieldpath import FieldPath

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 import msgspec
 
 from kubectl_spread import phrases
-from kubectl_spread.audit.evaluation.comparison import Comparison
 from kubectl_spread.audit.evaluation.evaluate import EvaluatedConstraint
+from kubectl_spread.audit.evaluation.evaluators import Comparison
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.types import PodSpec, TopologySpreadConstraint

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from kubectl_spread.audit.evaluation.comparison import Comparison
+from kubectl_spread.audit.evaluation.evaluators import Comparison
 from kubectl_spread.audit.merge.admission_check import AdmissionCheck, Refusals
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import PodClass
