@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from kubectl_spread.errors import UsageError
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.phrases import plural
 from kubectl_spread.report import model
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.engine import Baseline, FindingKey
-from kubectl_spread.sources.files import baseline, inputs
-from kubectl_spread.sources.files.baseline import KnownFinding
+from kubectl_spread.sources.files import inputs
+
+if TYPE_CHECKING:
+    from kubectl_spread.sources.files.baseline import KnownFinding
 
 
 def load(path: str, filename: tuple[str, ...]) -> Baseline:
@@ -24,6 +28,8 @@ def load(path: str, filename: tuple[str, ...]) -> Baseline:
         SourceError: The file cannot be read.
         DecodeError: It is not a report.
     """
+    from kubectl_spread.sources.files import baseline  # noqa: PLC0415 - a check without a baseline reads no documents
+
     if path == inputs.STDIN and inputs.STDIN in filename:
         raise UsageError("--baseline and --filename cannot both be standard input")
     severities: dict[FindingKey, list[Severity]] = {}

@@ -5,12 +5,24 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 import click
 import pytest
+import yaml
 
 from kubectl_spread.cli import cli
+from tests.cli.test_identity import Routed, configure
+from tests.sources.server import Reply, serve
+
+_ONLY_FOR_FILES: Final = (
+    "ruamel",
+    "kubectl_spread.sources.decode.json_grammar",
+    "kubectl_spread.sources.files.manifests",
+)
+_ONLY_FOR_OTHER_COMMANDS: Final = ("deepdiff", "jinja2", "kubectl_spread.explain", "kubectl_spread.cli.watch")
 
 
 def imported(*arguments: str) -> set[str]:
@@ -64,3 +76,15 @@ def test_a_login_outside_of_pods_spares_the_kubernetes_package(credentials: dict
     flags = json.dumps({"kubeconfig": str(config), "cluster": "c", **credentials})
     done = subprocess.run([sys.executable, "-c", code, flags], check=True, capture_output=True, text=True)
     assert done.stdout.split() == ["True", "False"]
+
+
+@pytest.mark.parametrize("form", [json.dumps, yaml.safe_dump], ids=["JSON", "YAML"])
+def test_a_check_of_a_cluster_spares_what_it_does_not_need(form: Callable[[object], str], tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    with serve(Reply()) as server:
+        server.__class__ = Routed
+        configure(config, server)
+        config.write_text(form(json.loads(config.read_text())))
+        modules = imported("check", "--kubeconfig", str(config))
+    assert "urllib3" in modules
+    assert modules.isdisjoint((*_ONLY_FOR_FILES, *_ONLY_FOR_OTHER_COMMANDS, "kubernetes", "socks", "ctypes"))

@@ -40,7 +40,7 @@ class Server:
         return Response(200, "", body)
 
     def pages(self) -> Generator[int | None, None, None]:
-        for page in paging.follow(self.request, decode, token_in):
+        for page in paging.follow(self.request, lambda: decode, token_in):
             yield page.metadata.remaining_item_count
 
 
@@ -78,7 +78,7 @@ def test_the_next_page_is_asked_for_before_the_first_one_has_arrived() -> None:
         both.wait()
         return Response(200, "", body)
 
-    assert len(list(paging.follow(request, decode, token_in))) == 2
+    assert len(list(paging.follow(request, lambda: decode, token_in))) == 2
 
 
 def test_no_more_pages_wait_than_there_is_room_for() -> None:
@@ -107,7 +107,9 @@ def test_a_page_that_is_sent_again_may_lead_elsewhere() -> None:
         begun(body)
         return Response(200, "", body)
 
-    remaining_item_counts = [page.metadata.remaining_item_count for page in paging.follow(request, decode, token_in)]
+    remaining_item_counts = [
+        page.metadata.remaining_item_count for page in paging.follow(request, lambda: decode, token_in)
+    ]
     assert remaining_item_counts == [0, *range(2, 10)]
     assert sorted(requested) == ["", *map(str, range(1, 10))]
 
@@ -129,7 +131,7 @@ def test_pages_that_nobody_will_take_need_no_room() -> None:
         begun(body)
         return Response(200, "", body)
 
-    pages = paging.follow(request, decode, token_in)
+    pages = paging.follow(request, lambda: decode, token_in)
     reading = paging.background(lambda: [page.metadata.remaining_item_count for page in pages])
     assert reading.result(_PATIENCE) == [*range(10)]
     few = len(astray)

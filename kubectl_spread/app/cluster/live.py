@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -61,8 +60,8 @@ _ALL_LOCKED: Final = 33
 
 def flags(parameters: Mapping[str, object]) -> ConnectionFlags:
     """Return the connection flags among a command's options; flags without a value keep their default."""
-    names = [field.name for field in dataclasses.fields(ConnectionFlags)]
-    return msgspec.convert({name: parameters[name] for name in names if parameters.get(name)}, ConnectionFlags)
+    values = {name: parameters[name] for name in ConnectionFlags.__struct_fields__ if parameters.get(name)}
+    return msgspec.convert(values, ConnectionFlags)
 
 
 def _may_own(kind: str, target: Target) -> bool:
@@ -123,12 +122,10 @@ class LiveRun:
             SourceError: pods cannot be read, or anything else for another reason than a missing permission.
         """
         options = self._options
-        version = self._cluster.version()
-        server = _minor(version)
+        version, uid, pods = self._send_requests()
+        server = _minor(version.result())
         target_version, warnings = target_for(options, server)
-        self._expect()
-        uid = background(self._cluster.uid)
-        snapshot = self._pods()
+        snapshot = pods.result()
         nodes = self._nodes(snapshot, target_version) if options.needs_nodes else "none"
         unread = self._owners(snapshot)
         self._defaults(snapshot, unread)
@@ -157,7 +154,7 @@ class LiveRun:
             skipped=skipped,
             problems=self._problems,
             notes=[*warnings, *self._notes],
-            identity=self._identity(version, uid),
+            identity=self._identity(version.result(), uid),
         )
 
     def _identity(self, version: ServerVersion, uid: Future[str]) -> ClusterIdentity:
@@ -169,13 +166,18 @@ class LiveRun:
             server_version=version.text,
         )
 
-    def _expect(self) -> None:
-        """Request all lists at once, because the API server takes longer to send pods than it takes to read them."""
-        namespace = self._scope.namespace
+    def _send_requests(self) -> tuple[Future[ServerVersion], Future[str], Future[Snapshot]]:
+        """Request version, UID, pods and all lists at once.
+
+        Each result is waited for in the order of its use, so the first error in this order is reported, whichever
+        request fails first.
+        """
+        version, pods, uid = background(self._cluster.version), background(self._pods), background(self._cluster.uid)
         if self._options.needs_nodes:
             self._expected[NODES.plural] = background(lambda: self._read(NODES, None))
         for resource in WORKLOADS:
-            self._expected[resource.plural] = background(partial(self._read, resource, namespace))
+            self._expected[resource.plural] = background(partial(self._read, resource, self._scope.namespace))
+        return version, uid, pods
 
     def _pods(self) -> Snapshot:
         def add(snapshot: Snapshot, page: Page[SparsePod]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import sys
 from contextlib import suppress
 from typing import Final
@@ -18,6 +17,8 @@ def keep_apart() -> None:
     After that, glibc takes buffers of this size from its heap, where small objects that stay alive fragment the rest.
     Other C libraries do not.
     """
+    import ctypes  # noqa: PLC0415 - only lists of several pages need it
+
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _LARGE)

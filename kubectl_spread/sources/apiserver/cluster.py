@@ -142,6 +142,10 @@ class LiveCluster:
             name=settings.cluster_name,
         )
 
+    def close(self) -> None:
+        """Let requests whose responses nobody waits for end."""
+        self._transport.close()
+
     def now(self) -> datetime | None:
         """Return the time by the API server's clock, in UTC; None if no response had a Date header."""
         return self._transport.clock.now()
@@ -220,13 +224,13 @@ class LiveCluster:
                 states of the cluster. See ``fold``.
             SourceError: It fails for another reason, or repeats a continue token.
         """
-        decoder = responses.list_decoder(resource.type)
 
-        def decode(answer: Response) -> Page[T]:
-            return responses.page(answer, decoder, resource)
+        def prepare() -> Callable[[Response], Page[T]]:
+            decoder = responses.list_decoder(resource.type)
+            return lambda answer: responses.page(answer, decoder, resource)
 
         request = self._request(resource, namespace, field_selector)
-        return paging.follow(request, decode, envelope.continue_token)
+        return paging.follow(request, prepare, envelope.continue_token)
 
     def _request(self, resource: Resource[T], namespace: str | None, field_selector: str) -> paging.Request:
         """Return the request for the page of a list that a token names."""

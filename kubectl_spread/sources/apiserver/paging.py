@@ -11,6 +11,7 @@ import msgspec
 
 from kubectl_spread.errors import SourceError
 from kubectl_spread.kube.api.types import Message
+from kubectl_spread.sources.apiserver import buffers
 from kubectl_spread.sources.apiserver.responses import ExpiredError
 from kubectl_spread.sources.apiserver.transport import Response
 from kubectl_spread.sources.decode.page import Page
@@ -27,13 +28,14 @@ _AHEAD: Final = 2
 
 
 def follow(
-    request: Request, decode: Callable[[Response], Page[T]], token_in: Callable[[bytes], str | None]
+    request: Request, prepare: Callable[[], Callable[[Response], Page[T]]], token_in: Callable[[bytes], str | None]
 ) -> Iterator[Page[T]]:
     """Yield all pages of a list; a page without objects is not the last if another follows.
 
     Args:
         request: Requests a page.
-        decode: Decodes a page.
+        prepare: Returns a decoder of pages. It is called after the first request is sent, because it takes some of
+            the time until the response arrives.
         token_in: Returns the continue token in the beginning of a body; None if it is not there yet.
 
     Raises:
@@ -43,6 +45,7 @@ def follow(
     revision, tokens = "", {""}
     reader = Reader(request, token_in)
     pending = reader.ask("")
+    decode = prepare()
     try:
         while True:
             page = decode(reader.take(pending))
@@ -56,6 +59,7 @@ def follow(
             if not token:
                 yield page
                 return
+            buffers.keep_apart()
             pending = reader.after(pending, token)
             yield page
     finally:

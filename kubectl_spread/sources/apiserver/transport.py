@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from http import HTTPStatus
-from threading import Lock
+from threading import Event, Lock
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
@@ -94,6 +93,8 @@ class Transport:
         self._renewing = Lock()
         self._say = say
         self._known = False
+        self._reported: set[str] = set()
+        self._closed = Event()
         if not login.verifies:
             # The user asked for insecure connections, so a warning for each request is noise.
             urllib3.disable_warnings(InsecureRequestWarning)
@@ -121,6 +122,10 @@ class Transport:
         if answer.status == HTTPStatus.UNAUTHORIZED and self._renewed(login):
             answer = self._patiently(url, accept, patience, begun)
         return answer
+
+    def close(self) -> None:
+        """Repeat no more requests, and report no more delays: nobody waits for the responses."""
+        self._closed.set()
 
     @contextmanager
     def stream(
@@ -191,17 +196,24 @@ class Transport:
                 if pause is None:
                     raise
             else:
-                pause = patience.pause(answer.retry_after) if answer.is_passing else None
+                pause = patience.pause(answer.retry_after) if answer.is_passing and not self._closed.is_set() else None
                 if pause is None:
+                    self._reported.clear()
                     return answer
                 reason = f"The server answers with HTTP status {answer.status}"
             if pause >= _WORTH_SAYING and not reported:
-                self._say(f"{reason}; trying again")
+                self._report(reason)
                 reported = True
-            time.sleep(pause)
+            self._closed.wait(pause)
+
+    def _report(self, reason: str) -> None:
+        """Tell the user why a response takes long; once if many requests at a time fail for this reason."""
+        if reason not in self._reported:
+            self._reported.add(reason)
+            self._say(f"{reason}; trying again")
 
     def _pause_after(self, error: ConnectionFailedError, patience: Patience) -> float | None:
-        if error.again is Again.NEVER or (error.again is Again.KNOWN and not self._known):
+        if self._closed.is_set() or error.again is Again.NEVER or (error.again is Again.KNOWN and not self._known):
             return None
         return patience.pause(None, retries.RETRIES if self._known else retries.RETRIES_BEFORE_CONTACT)
 

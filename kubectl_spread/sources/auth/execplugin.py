@@ -17,33 +17,28 @@ from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO, Final, cast
+from typing import BinaryIO, Final, cast
 
 import msgspec
 
 from kubectl_spread.errors import SourceError
 from kubectl_spread.sources import memory
-from kubectl_spread.sources.decode import yaml_documents
+from kubectl_spread.sources.auth.kubeconfig import Secretive, Section
+from kubectl_spread.sources.decode import yaml_values
 from kubectl_spread.sources.memory import TooLargeError
-
-Section = dict[str, Any]
 
 FAILED: Final = "Unable to connect to the server: getting credentials: "
 _GROUP: Final = "client.authentication.k8s.io"
 _VERSIONS: Final = (f"{_GROUP}/v1", f"{_GROUP}/v1beta1")
 
 
-class Credentials(msgspec.Struct, frozen=True, rename="camel"):
+class Credentials(Secretive, frozen=True, rename="camel"):
     """The answer of a program; times are RFC 3339, certificate and key PEM."""
 
     token: str = ""
     client_certificate_data: str = ""
     client_key_data: str = ""
     expiration_timestamp: datetime | None = None
-
-    def __repr__(self) -> str:
-        """Return a text without the secrets."""
-        return "Credentials(…)"
 
     @property
     def expires(self) -> float:
@@ -168,11 +163,11 @@ def _answer(output: bytes, version: str) -> Credentials:
         SourceError: It is not an ExecCredential.
     """
     try:
-        document = next(yaml_documents.documents(output, "stdout"), None)
-        answer = msgspec.json.decode(yaml_documents.record(document).raw if document else b"null", type=_Answer)
+        document = next(iter(yaml_values.read_all(output, "stdout")), None)
+        answer = msgspec.json.decode(msgspec.json.encode(document), type=_Answer)
     except TooLargeError as error:
         raise SourceError(f"{FAILED}decoding {error}") from None
-    except (SourceError, msgspec.DecodeError):
+    except (SourceError, msgspec.DecodeError, UnicodeEncodeError):
         # The reason would quote text that may be secret.
         raise SourceError(f"{FAILED}decoding stdout: it is not an ExecCredential") from None
     if answer.kind != "ExecCredential":

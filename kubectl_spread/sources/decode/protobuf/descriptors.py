@@ -91,14 +91,6 @@ def partial_classes(root: type[Message], left_out: Mapping[str, Collection[str]]
     return _made(file)
 
 
-def declared(root: type[Message]) -> Mapping[str, Mapping[int, str]]:
-    """Map the names of all messages of ``root`` to the fields that they declare, by number."""
-    return {
-        message.name: {field.number: field.name for field in message.field}
-        for message in _file(root, merged=True).message_type
-    }
-
-
 def is_known_wire(wire: int) -> bool:
     """Tell whether values of a wire type can be skipped by declaring them: all but groups, which nobody sends."""
     return wire in _WIRES
