@@ -105,20 +105,6 @@ class Both:
         return self.run(*flags, **options)
 
 
-def config(server: str, authority: Path | None, user: Json, **cluster: object) -> Json:
-    """Return a kubeconfig with one context; a ``cluster`` field is written with ``_`` for ``-``."""
-    fields = {name.replace("_", "-"): value for name, value in cluster.items()}
-    trusted = {} if authority is None else {"certificate-authority": str(authority)}
-    return {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "c", "cluster": {"server": server, **trusted, **fields}}],
-        "users": [{"name": "u", "user": user}],
-        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
-        "current-context": "x",
-    }
-
-
 def asked_alike(recorder: Recorder) -> Seen:
     """Return the plugin's request: both programs asked once, said the same of who they are, and none knows more."""
     (ours,) = [seen for seen in recorder.requests if seen.by_plugin]

@@ -9,11 +9,12 @@ from itertools import count
 from tests.builders import ZONE, Json, requirement
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.nodes import REGION
+from tests.e2e.manifests import SCHEDULING_GATE, WITHOUT_GATE
 from tests.e2e.scheduler_log import Decision, Refusal, SchedulerLog
 from tests.e2e.spread import Report, named
+from tests.e2e.workloads import owner_reference
 
 _AT_BINDING = (ZONE, REGION)
-_GATE = [{"name": "example.com/not-yet"}]
 _CORDON = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 
 
@@ -125,17 +126,9 @@ def _plain(selector: Json | None) -> object:
 
 def _owner(cluster: ControlPlane, namespace: str) -> Json:
     """Return a reference to an owner of the clones; a ReplicaSet would adopt pods that have none."""
-    name = "clones"
-    created = cluster.api.create(
-        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": namespace}}
-    )
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "name": name,
-        "uid": created["metadata"]["uid"],
-        "controller": True,
-    }
+    metadata = {"name": "clones", "namespace": namespace}
+    created = cluster.api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+    return owner_reference(created)
 
 
 def _clone(pod: Json, rows: Sequence[Json], report: Report, name: str, owner: Json) -> Json:
@@ -148,7 +141,7 @@ def _clone(pod: Json, rows: Sequence[Json], report: Report, name: str, owner: Js
     for item, row in zip(_constraints(pod), rows, strict=True):
         authored = row["selector"]["authored"]
         constraints.append({**item, "labelSelector": authored} if authored is not None else item)
-    spec |= {"topologySpreadConstraints": constraints, "schedulingGates": _GATE}
+    spec |= {"topologySpreadConstraints": constraints, **SCHEDULING_GATE}
     metadata = {
         "name": name,
         "namespace": pod["metadata"]["namespace"],
@@ -193,7 +186,7 @@ def _schedule(cluster: ControlPlane, log: SchedulerLog, clone: Json, pod: Json) 
     ]
     now, then = _labels_now(pod), metadata["labels"]
     cluster.api.patch(path, {"metadata": {"labels": {**dict.fromkeys(then), **now}}})
-    cluster.api.patch(path, {"spec": {"schedulingGates": None}})
+    cluster.api.patch(path, WITHOUT_GATE)
     decision = log.decision(full_name)
     cluster.api.request("DELETE", path, {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0})
     log.wait_until_forgotten(full_name)

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.builders import ZONE, Json, constraint
-from tests.controlplane import kubeconfigs
 from tests.controlplane.certificates import Authority
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e.manifests import pod
 from tests.e2e.spread import Answer, Plugin, Report, Spread
 from tests.faults.proxy import Proxy
+from tests.kubeconfigs import config
 
 USERS = {user: ["system:masters"] for user in ("first", "second")}
 PODS = 30
@@ -67,10 +67,7 @@ class Faulty:
     def kubeconfig(self, user: Json) -> Path:
         """Write a kubeconfig for the proxy."""
         path = self.cluster.directory / "kubeconfigs" / "faulty.json"
-        kubeconfigs.write(path, self.proxy.url, self.authority.certificate, self.token)
-        content = json.loads(path.read_text(encoding="utf-8"))
-        content["users"][0]["user"] = user
-        path.write_text(json.dumps(content), encoding="utf-8")
+        path.write_text(json.dumps(config(self.proxy.url, self.authority.certificate, user)), encoding="utf-8")
         return path
 
     def check(self, *arguments: str) -> Answer:

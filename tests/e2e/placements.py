@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from tests.builders import HOSTNAME, ZONE, Json, requirement, selector
 from tests.controlplane.client import parallel
 from tests.controlplane.cluster import ControlPlane
-from tests.e2e.manifests import pod
+from tests.e2e.manifests import SCHEDULING_GATE, WITHOUT_GATE, pod
 from tests.e2e.scheduler_log import SchedulerLog
 from tests.e2e.spread import Spread
+from tests.e2e.workloads import idle_replica_set, scheduled
 
 RACK = "example.com/rack"
 APPS = 20
 _BACKGROUND = 4
-_GATE: Json = {"schedulingGates": [{"name": "example.com/wait"}]}
 _OWNER = "all"
 _TAINTS: Sequence[Json] = (
     {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"},
@@ -73,7 +73,8 @@ class World:
         cluster.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self._namespace}})
         self._log = SchedulerLog(cluster)
         self._nodes = self._make_nodes()
-        self._owner = self._make_owner()
+        # One owner for all pods, so that one command explains them.
+        self._owner = idle_replica_set(cluster.api, pod(_OWNER, namespace=self._namespace))
         self._make_background()
 
     def round(self, number: int) -> list[Placement]:
@@ -83,7 +84,7 @@ class World:
         self._relabel(list(names))
         output = self._explain()
         paths = {name: f"/api/v1/namespaces/{self._namespace}/pods/{name}" for name in names}
-        parallel(lambda path: self._cluster.api.patch(path, {"spec": {"schedulingGates": None}}), paths.values())
+        parallel(lambda path: self._cluster.api.patch(path, WITHOUT_GATE), paths.values())
         done = self._log.decisions([f"{self._namespace}/{name}" for name in names])
         self._cluster.wait_for(lambda: all(map(_decided, self._pods(names))), what="the conditions tell the same")
         actual = {pod["metadata"]["name"]: pod for pod in self._pods(names)}
@@ -96,7 +97,7 @@ class World:
                 *output[name],
                 feasible=done[f"{self._namespace}/{name}"].feasible,
                 node=actual[name]["spec"].get("nodeName", ""),
-                reason=_scheduled(actual[name]).get("reason", ""),
+                reason=scheduled(actual[name]).get("reason", ""),
             )
             for name in names
         ]
@@ -139,23 +140,6 @@ class World:
             api.patch(f"/api/v1/nodes/{name}", {"spec": {"unschedulable": True}})
         return names
 
-    def _make_owner(self) -> Json:
-        """Return a reference to a ReplicaSet without a controller: one name for all pods when they are explained."""
-        made = self._cluster.api.create(
-            {
-                "apiVersion": "apps/v1",
-                "kind": "ReplicaSet",
-                "metadata": {"name": _OWNER, "namespace": self._namespace},
-                "spec": {
-                    "replicas": 0,
-                    "selector": {"matchLabels": {"owned": "yes"}},
-                    "template": {"metadata": {"labels": {"owned": "yes"}}, "spec": pod("any")["spec"]},
-                },
-            }
-        )
-        uid = made["metadata"]["uid"]
-        return {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": _OWNER, "uid": uid, "controller": True}
-
     def _make_background(self) -> None:
         """Put pods of all apps, and of apps that get no more, onto nodes; some are terminating, some have finished."""
         chance, api = self._random, self._cluster.api
@@ -182,7 +166,7 @@ class World:
         labels = {"app": app, "rev": chance.choice(["r1", "r2"]), "tier": chance.choice(["old", "new"])}
         if chance.random() < 0.1:
             del labels["rev"]
-        spec: Json = dict(_GATE)
+        spec: Json = dict(SCHEDULING_GATE)
         if chance.random() < 0.3:
             spec["nodeSelector"] = {"disk": chance.choice(["ssd", "hdd"])}
         if chance.random() < 0.25:
@@ -249,11 +233,6 @@ class World:
             self._cluster.api.patch(path, {"metadata": {"labels": {"rev": value}}})
 
 
-def _scheduled(manifest: Json) -> Json:
-    conditions: list[Json] = manifest["status"].get("conditions", [])
-    return next((condition for condition in conditions if condition["type"] == "PodScheduled"), {})
-
-
 def _decided(manifest: Json) -> bool:
-    condition = _scheduled(manifest)
+    condition = scheduled(manifest)
     return condition.get("status") == "True" or condition.get("reason") == "Unschedulable"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import ssl
 import threading
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
@@ -13,6 +12,7 @@ from typing import Literal
 
 from tests.controlplane.certificates import KeyPair
 from tests.controlplane.processes import LOOPBACK
+from tests.loopback import server_context, serving
 
 _SOCKS5, _NO_AUTHENTICATION, _PASSWORD, _CONNECT, _NAME = 5, 0, 2, 1, 3
 _REFUSED = b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n"
@@ -73,21 +73,10 @@ def running(
         daemon_threads = True
 
         def handle_error(self, request: object, client_address: object) -> None:
-            """Say nothing: clients that do not trust it break off."""
+            """Print nothing: clients that do not trust the certificate break off."""
 
-    with Server((LOOPBACK, 0), Handler) as server:
-        proxy.port = server.server_address[1]
-        if pair:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(pair.certificate, pair.key)
-            server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield proxy
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(Server((LOOPBACK, 0), Handler), server_context(pair) if pair else None) as proxy.port:
+        yield proxy
 
 
 def _http(handler: StreamRequestHandler, proxy: Proxy) -> socket.socket | None:

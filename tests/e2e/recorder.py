@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import ssl
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 from tests.controlplane.certificates import Authority, KeyPair
 from tests.controlplane.processes import LOOPBACK
+from tests.loopback import QuietRequests, QuietServer, server_context, serving
 
 PLUGIN = "kubectl-spread/"
 """What the user agent of the plugin begins with; kubectl's own differs between its builds."""
@@ -83,7 +83,7 @@ def record(directory: Path, *names: str, tls: bool = True, authority: Authority 
     """Run a server with a certificate for loopback and for other names; it asks for client certificates."""
     recorder = Recorder(directory, authority or Authority(directory / "pki"), tls=tls)
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietRequests, BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
@@ -99,34 +99,13 @@ def record(directory: Path, *names: str, tls: bool = True, authority: Authority 
             self.end_headers()
             self.wfile.write(text)
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            """Say nothing."""
-
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-
-        def handle_error(self, request: object, client_address: object) -> None:
-            """Say nothing: clients that do not trust it break off."""
-
-    with Server((LOOPBACK, 0), Handler) as http:
-        recorder.port = http.server_address[1]
-        if tls:
-            pair = recorder.authority.server("recorder", [LOOPBACK, *names])
-            http.socket = _context(pair, recorder.authority).wrap_socket(
-                http.socket, server_side=True, do_handshake_on_connect=False
-            )
-        thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield recorder
-        finally:
-            http.shutdown()
-            thread.join()
+    pair = recorder.authority.server("recorder", [LOOPBACK, *names])
+    with serving(QuietServer(Handler), _context(pair, recorder.authority) if tls else None) as recorder.port:
+        yield recorder
 
 
 def _context(pair: KeyPair, authority: Authority) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(pair.certificate, pair.key)
+    context = server_context(pair)
     context.load_verify_locations(authority.certificate)
     context.verify_mode = ssl.CERT_OPTIONAL
 

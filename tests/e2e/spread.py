@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests import contract
+from tests.commands import SPREAD
 from tests.controlplane import binaries
 from tests.controlplane.cluster import ControlPlane
 
@@ -21,7 +21,7 @@ Json = dict[str, Any]
 def install(directory: Path) -> Path:
     """Make ``directory`` one that kubectl finds the plugin in, as krew does: by a symbolic link."""
     directory.mkdir(parents=True, exist_ok=True)
-    (directory / "kubectl-spread").symlink_to(Path(sys.executable).parent / "kubectl-spread")
+    (directory / "kubectl-spread").symlink_to(SPREAD)
     return directory
 
 

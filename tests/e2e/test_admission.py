@@ -12,7 +12,7 @@ from tests.builders import Json, constraint
 from tests.controlplane.client import ApiError
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e.judging import ABSENT, MERGED, STALE, edit, judged, look
-from tests.e2e.manifests import pod
+from tests.e2e.manifests import SCHEDULING_GATE, pod
 from tests.e2e.spread import Spread
 from tests.e2e.workloads import pods
 
@@ -36,7 +36,6 @@ WRITES_THE_EXPRESSION: Json = {
     },
 }
 REFUSED = 'spec.topologySpreadConstraints[0][0]: Invalid value: "rev": exists in both matchLabelKeys and labelSelector'
-GATE: Json = {"schedulingGates": [{"name": "example.com/wait"}]}
 
 
 @contextmanager
@@ -78,12 +77,12 @@ def test_a_label_set_by_a_policy_is_merged(control_plane: ControlPlane, namespac
     keys = [constraint(match=["rev"])]
     by_user: Json = {"app": "web", "rev": "r1"}
     # Made before there is a policy, for comparison.
-    control_plane.api.create(pod("earlier", keys, labels=by_user, namespace=namespace, **GATE))
-    control_plane.api.create(pod("earlier-bare", keys, namespace=namespace, **GATE))
+    control_plane.api.create(pod("earlier", keys, labels=by_user, namespace=namespace, **SCHEDULING_GATE))
+    control_plane.api.create(pod("earlier-bare", keys, namespace=namespace, **SCHEDULING_GATE))
     with _policy(control_plane, namespace, SETS_A_LABEL, by_user):
         for name in ("overwritten", "relabelled", "put-back"):
-            control_plane.api.create(pod(name, keys, labels=by_user, namespace=namespace, **GATE))
-        control_plane.api.create(pod("added", keys, namespace=namespace, **GATE))
+            control_plane.api.create(pod(name, keys, labels=by_user, namespace=namespace, **SCHEDULING_GATE))
+        control_plane.api.create(pod("added", keys, namespace=namespace, **SCHEDULING_GATE))
     edit(control_plane, namespace, {"rev=r1": ["relabelled", "put-back"], "rev=policy": ["put-back"]})
     report = look(spread, namespace)
     assert judged(report) == {
@@ -115,11 +114,11 @@ def test_an_expression_written_by_a_policy_is_refused(
 ) -> None:
     """The policy does what the merge does, and the merge does it again; without the key in the list all is well."""
     labels: Json = {"app": "web", "rev": "r1"}
-    twice = pod("twice", [constraint(match=["rev"])], labels=labels, namespace=namespace, **GATE)
+    twice = pod("twice", [constraint(match=["rev"])], labels=labels, namespace=namespace, **SCHEDULING_GATE)
     with _policy(control_plane, namespace, WRITES_THE_EXPRESSION, labels):
         with pytest.raises(ApiError) as refused:
             control_plane.api.create(twice)
-        control_plane.api.create(pod("once", [constraint()], labels=labels, namespace=namespace, **GATE))
+        control_plane.api.create(pod("once", [constraint()], labels=labels, namespace=namespace, **SCHEDULING_GATE))
     message = json.loads(str(refused.value).partition(": ")[2])["message"]
     assert message == f'Pod "twice" is invalid: {REFUSED}'
     report = look(spread, namespace)

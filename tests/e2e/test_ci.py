@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import pytest
 from tests import contract
 from tests.builders import constraint
 from tests.ci import checkout, wheels
+from tests.commands import BIN
 from tests.controlplane import binaries
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e.manifests import deployment
@@ -109,7 +109,7 @@ def test_the_kustomize_hook(tmp_path: Path, manifest: str, status: int) -> None:
     path = os.pathsep.join([str(plugins), os.environ["PATH"]])
     home = {"PATH": path, "PRE_COMMIT_HOME": str(tmp_path / "home")}
     done = subprocess.run(
-        [Path(sys.executable).parent / "pre-commit", "run", "--all-files"],
+        [BIN / "pre-commit", "run", "--all-files"],
         cwd=tmp_path,
         env={**checkout.environment(), **home},
         check=False,

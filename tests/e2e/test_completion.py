@@ -7,7 +7,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -17,6 +16,7 @@ import pexpect
 import pytest
 
 from tests.builders import constraint
+from tests.commands import BIN
 from tests.controlplane import binaries
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e.faulty import NAMESPACE, OWNER
@@ -24,7 +24,6 @@ from tests.e2e.manifests import pod
 
 pytestmark = pytest.mark.e2e
 
-BIN = Path(sys.executable).parent
 BASH_COMPLETION = Path("/usr/share/bash-completion/bash_completion")
 _ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*[a-zA-Z]|\][^\x07]*\x07|[=>])|[\r\x07\x08]")
 

@@ -17,15 +17,15 @@ import pytest
 from tests.builders import HOSTNAME, ZONE, Json
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.fixtures import require_built
-from tests.e2e.manifests import pod, pod_spec
+from tests.e2e.manifests import SCHEDULING_GATE, WITHOUT_GATE, pod, pod_spec
 from tests.e2e.scheduler_log import Decision, Refusal, SchedulerLog
 from tests.e2e.spread import Plugin, Spread
-from tests.e2e.test_permissions import allow
+from tests.e2e.users import allow_listing
+from tests.e2e.workloads import owner_reference
 
 pytestmark = pytest.mark.e2e
 
 ARGS = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "PodTopologySpreadArgs"}
-GATE = {"schedulingGates": [{"name": "example.com/wait"}]}
 WEB = {"app": "web"}
 
 
@@ -167,7 +167,7 @@ def _outcome(case: Case, namespace: str, cluster: ControlPlane, spread: Spread) 
         "explain", "po/next", "-n", namespace, "--scheduler-config", str(cluster.scheduler_config), "-o", "json"
     )
     assert answer.status == 0, answer.stderr
-    api.patch(f"/api/v1/namespaces/{namespace}/pods/next", {"spec": {"schedulingGates": None}})
+    api.patch(f"/api/v1/namespaces/{namespace}/pods/next", WITHOUT_GATE)
     nodes = {item["metadata"]["name"]: item["metadata"]["labels"] for item in api.get("/api/v1/nodes")["items"]}
     counted = Counter(case.bound if case.owner == "ReplicaSet" else (*case.bound, *case.others))
     return Outcome(answer.report.document, log.decision(f"{namespace}/next"), nodes, counted)
@@ -175,7 +175,7 @@ def _outcome(case: Case, namespace: str, cluster: ControlPlane, spread: Spread) 
 
 def _pod(case: Case, name: str, node: str, **more: Any) -> Json:
     """Return a pod that is bound, or one at a gate that is as the case says."""
-    spec = {"nodeName": node} if node else {**GATE, **case.spec}
+    spec = {"nodeName": node} if node else {**SCHEDULING_GATE, **case.spec}
     return pod(name, schedulerName=case.scheduler, **spec, **more)
 
 
@@ -192,7 +192,7 @@ def _owner(kind: str, revision: str, namespace: str, cluster: ControlPlane) -> J
     selects: Json = {"matchLabels": labels if kind == "ReplicaSet" else WEB}
     template = {"metadata": {"labels": labels}, "spec": {**pod_spec(), "restartPolicy": "Always"}}
     api_version = "v1" if kind == "ReplicationController" else "apps/v1"
-    made = cluster.api.create(
+    owner = cluster.api.create(
         {
             "apiVersion": api_version,
             "kind": kind,
@@ -204,8 +204,7 @@ def _owner(kind: str, revision: str, namespace: str, cluster: ControlPlane) -> J
             },
         }
     )
-    reference = {"name": f"web-{revision}", "uid": made["metadata"]["uid"], "controller": True}
-    return {"ownerReferences": [{"apiVersion": api_version, "kind": kind, **reference}]}
+    return {"ownerReferences": [owner_reference(owner)]}
 
 
 def test_there_are_as_many_default_rows_as_said(case: Case, outcome: Outcome) -> None:
@@ -303,7 +302,7 @@ def test_a_user_who_may_not_list_services_gets_no_defaults(cluster: ControlPlane
     with cluster.namespace("defaults") as namespace:
         cluster.api.create(_service("web", WEB, namespace))
         cluster.api.create(_pod(Case(), "p", "a1", namespace=namespace))
-        allow(cluster, "some", namespace, "pods")
+        allow_listing(cluster, "some", "pods", namespace=namespace)
         answer = plugin.on(cluster, cluster.kubeconfig_for("some"))(
             "check", "-n", namespace, "--defaults", "-o", "json"
         )
@@ -320,7 +319,7 @@ def test_without_its_owner_a_pod_gets_no_defaults(cluster: ControlPlane, plugin:
         owned = {"labels": {**WEB, "rev": "r1"}, "metadata": _owner("ReplicaSet", "r1", namespace, cluster)}
         cluster.api.create(_pod(Case(), "owned", "a1", namespace=namespace, **owned))
         cluster.api.create(_pod(Case(), "bare", "a1", namespace=namespace))
-        allow(cluster, "other", namespace, "pods", "services")
+        allow_listing(cluster, "other", "pods", "services", namespace=namespace)
         spread = plugin.on(cluster, cluster.kubeconfig_for("other"))
         answer = spread("check", "-n", namespace, "--defaults", "-o", "json")
         assert answer.status == 2

@@ -13,8 +13,9 @@ import pytest
 
 from tests.builders import Json
 from tests.controlplane.cluster import ControlPlane
-from tests.e2e.both import Both, asked_alike, config
+from tests.e2e.both import Both, asked_alike
 from tests.e2e.recorder import Recorder, Seen
+from tests.kubeconfigs import config
 
 pytestmark = pytest.mark.e2e
 

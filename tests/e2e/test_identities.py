@@ -14,9 +14,10 @@ from kubectl_spread.sources.apiserver.cluster import LiveCluster
 from kubectl_spread.sources.auth.connection import ConnectionFlags
 from tests.builders import Json
 from tests.controlplane.cluster import ControlPlane
-from tests.e2e.both import Both, asked_alike, config
+from tests.e2e.both import Both, asked_alike
 from tests.e2e.faulty import Faulty
 from tests.e2e.recorder import PLUGIN, Recorder, Seen
+from tests.kubeconfigs import config
 
 pytestmark = pytest.mark.e2e
 

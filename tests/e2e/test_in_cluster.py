@@ -14,8 +14,9 @@ import pytest
 
 from tests.builders import Json
 from tests.controlplane.cluster import ControlPlane
-from tests.e2e.both import Both, Pair, asked_alike, config
+from tests.e2e.both import Both, Pair, asked_alike
 from tests.e2e.recorder import Recorder
+from tests.kubeconfigs import config
 
 pytestmark = pytest.mark.e2e
 

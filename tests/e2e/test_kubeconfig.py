@@ -10,8 +10,9 @@ import pytest
 
 from tests.builders import Json
 from tests.controlplane.processes import free_port
-from tests.e2e.both import Both, asked_alike, config
+from tests.e2e.both import Both, asked_alike
 from tests.e2e.recorder import Recorder, record
+from tests.kubeconfigs import config
 
 pytestmark = pytest.mark.e2e
 

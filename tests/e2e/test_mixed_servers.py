@@ -9,7 +9,7 @@ import pytest
 
 from tests.builders import Json, constraint
 from tests.controlplane import binaries
-from tests.controlplane.client import ApiClient, ApiError
+from tests.controlplane.client import ApiError
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.fixtures import require_built
 from tests.e2e.judging import (
@@ -28,6 +28,7 @@ from tests.e2e.judging import (
 )
 from tests.e2e.manifests import pod
 from tests.e2e.spread import Plugin, Report
+from tests.e2e.workloads import idle_replica_set
 
 pytestmark = pytest.mark.e2e
 
@@ -55,7 +56,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> Iterator[P
     with ControlPlane.start(directory, version=V1_34, scheduler=False, controllers=False) as cluster:
         older = cluster.add_apiserver(version=V1_33)
         cluster.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SHOP}})
-        owner = _replica_set(cluster.api)
+        owner = idle_replica_set(cluster.api, _web("web", REV))
         for client, name in ((older.client, "old"), (cluster.api, "new")):
             for number in range(3):
                 client.create(_web(f"{name}-sibling-{number}", REV, ownerReferences=[owner]))
@@ -81,24 +82,6 @@ def pair(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> Iterator[P
 
 def _web(name: str, labels: Json, **metadata: object) -> Json:
     return pod(name, [constraint(match=["rev"])], labels=labels, namespace=SHOP, metadata=metadata)
-
-
-def _replica_set(client: ApiClient) -> Json:
-    """Return a reference to a ReplicaSet with the label in its template; no controller runs that would use it."""
-    made = client.create(
-        {
-            "apiVersion": "apps/v1",
-            "kind": "ReplicaSet",
-            "metadata": {"name": "web", "namespace": SHOP},
-            "spec": {
-                "replicas": 0,
-                "selector": {"matchLabels": BARE},
-                "template": {"metadata": {"labels": REV}, "spec": _web("", REV)["spec"]},
-            },
-        }
-    )
-    uid = made["metadata"]["uid"]
-    return {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": uid, "controller": True}
 
 
 NEW = {

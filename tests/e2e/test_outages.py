@@ -6,13 +6,13 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from tests.commands import INTERRUPTIBLE
 from tests.controlplane.certificates import Authority
 from tests.e2e.faulty import CHECK, INCOMPLETE, NAMESPACE, Faulty, assert_complete, assert_no_secrets, assert_refused
 from tests.faults import steps
@@ -155,10 +155,8 @@ def test_a_plugin_that_fails_later(behind: Faulty, tmp_path: Path, tokens: list[
 def start(behind: Faulty, arguments: Sequence[str] = CHECK, **environment: str) -> subprocess.Popen[str]:
     """Start the plugin and do not wait for it."""
     environment = {**behind.cluster.environment(behind.kubeconfig({"token": behind.token})), **environment}
-    # A shell's background job, which this may be, ignores interrupts, and so would its children.
-    interruptible = ["env", "--default-signal=INT"]
     return subprocess.Popen(
-        [*interruptible, Path(sys.executable).parent / "kubectl-spread", *arguments],
+        [*INTERRUPTIBLE, *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
@@ -16,6 +15,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families as parse
 
 from tests.builders import Json
+from tests.commands import SPREAD
 from tests.e2e import consumers
 from tests.e2e.consumers import Page, Prometheus
 from tests.generated import ROOT
@@ -42,8 +42,7 @@ PLACE: Final = {
 def written(directory: Path) -> Path:
     """Return the file that the plugin writes about the sample cluster, as a cron job on a node would have it."""
     target = directory / "kubectl_spread.prom"
-    plugin, cluster = Path(sys.executable).parent / "kubectl-spread", ROOT / "examples/cluster.json"
-    command = [str(plugin), "check", "-f", str(cluster), "--server-version", "1.37"]
+    command = [str(SPREAD), "check", "-f", str(ROOT / "examples/cluster.json"), "--server-version", "1.37"]
     subprocess.run([*command, "-o", "openmetrics", "--output-file", str(target)], check=True)
     return target
 
@@ -61,7 +60,7 @@ def scraped(sample: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
     pages: dict[str, Page] = {
         f"/{name}/{form}": (content_type, text) for name, text in texts.items() for form, content_type in TYPES.items()
     }
-    with consumers.serving(pages) as address:
+    with consumers.serving_pages(pages) as address:
         jobs = {path: {"metrics_path": path, "static_configs": [{"targets": [address]}]} for path in pages}
         with consumers.prometheus(tmp_path_factory.mktemp("prometheus"), jobs) as running:
             yield running
@@ -69,7 +68,7 @@ def scraped(sample: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
 
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.prom")), ids=lambda path: path.name)
 def test_promtool_has_no_complaint(path: Path) -> None:
-    assert consumers.promtool("check", "metrics", given=path.read_text(encoding="utf-8")) == ""
+    assert consumers.promtool("check", "metrics", stdin=path.read_text(encoding="utf-8")) == ""
 
 
 @pytest.mark.parametrize("form", TYPES)

@@ -11,9 +11,10 @@ import pytest
 from tests.builders import Json
 from tests.controlplane.processes import LOOPBACK, free_port
 from tests.e2e import proxy
-from tests.e2e.both import Both, asked_alike, config
+from tests.e2e.both import Both, asked_alike
 from tests.e2e.proxy import Proxy
 from tests.e2e.recorder import Recorder
+from tests.kubeconfigs import config
 
 pytestmark = pytest.mark.e2e
 

@@ -6,12 +6,11 @@ import json
 import os
 import pty
 import subprocess
-import sys
 import threading
-from pathlib import Path
 
 import pytest
 
+from tests.commands import SPREAD
 from tests.e2e.faulty import CHECK, NAMESPACE, PODS, Faulty, assert_complete
 from tests.faults.proxy import Exchange, passed
 
@@ -67,7 +66,7 @@ def test_the_next_page_is_asked_for_while_one_arrives(behind: Faulty) -> None:
 def test_a_terminal_sees_how_far_it_is(behind: Faulty) -> None:
     """The line is taken away before the answer; in a pipe there is none (see ``test_without_a_fault``)."""
     terminal, stderr = pty.openpty()
-    command = [str(Path(sys.executable).parent / "kubectl-spread"), *CHECK]
+    command = [str(SPREAD), *CHECK]
     environment = behind.cluster.environment(behind.kubeconfig({"token": behind.token}))
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=stderr, env=environment, check=False, timeout=60)
     os.close(stderr)

@@ -11,13 +11,12 @@ from ruamel.yaml import YAML
 from tests.builders import Json, affinity, constraint, requirement, selector, term
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e.judging import MERGED, REMOVED, STALE, Judged, judged, look
-from tests.e2e.manifests import pod
+from tests.e2e.manifests import SCHEDULING_GATE, pod
 from tests.e2e.spread import Spread
 from tests.e2e.workloads import label
 
 pytestmark = pytest.mark.e2e
 
-GATE: Json = {"schedulingGates": [{"name": "example.com/wait"}]}
 LABELS: Json = {"app": "web", "rev": "r1", "tenant": "t1"}
 WRITTEN = selector({"app": "web"}, requirement("rev2", "DoesNotExist"))
 SPREAD = "spec.topologySpreadConstraints[0]"
@@ -49,7 +48,7 @@ EXPECTED = {
 def _make(cluster: ControlPlane, namespace: str, name: str) -> None:
     spec = dict(_pods()[name])
     constraints = spec.pop("constraints", ())
-    cluster.api.create(pod(name, constraints, labels=LABELS, namespace=namespace, **GATE, **spec))
+    cluster.api.create(pod(name, constraints, labels=LABELS, namespace=namespace, **SCHEDULING_GATE, **spec))
 
 
 def _stored(cluster: ControlPlane, namespace: str, name: str) -> str:

@@ -22,14 +22,13 @@ from tests.e2e.judging import (
     judged,
     look,
 )
-from tests.e2e.manifests import deployment, pod
+from tests.e2e.manifests import SCHEDULING_GATE, WITHOUT_GATE, deployment, pod
 from tests.e2e.spread import Report, Spread
-from tests.e2e.workloads import label, pods, roll_out
+from tests.e2e.workloads import label, pods, roll_out, scheduled
 
 pytestmark = pytest.mark.e2e
 
-GATE: Json = {"schedulingGates": [{"name": "example.com/wait"}]}
-ZONE_A: Json = {"nodeSelector": {ZONE: "a"}, **GATE}
+ZONE_A: Json = {"nodeSelector": {ZONE: "a"}, **SCHEDULING_GATE}
 REV = {"app": "web", "rev": "r1"}
 BARE = {"app": "web"}
 EDITS = {
@@ -85,7 +84,7 @@ def release(control_plane: ControlPlane, spread: Spread) -> Iterator[Release]:
         placed, errors = set(), {}
         for name in GATED:
             path = f"/api/v1/namespaces/{namespace}/pods/{name}"
-            control_plane.api.patch(path, {"spec": {"schedulingGates": None}})
+            control_plane.api.patch(path, WITHOUT_GATE)
             condition = _decision(control_plane, path)
             if condition["status"] == "True":
                 placed.add(name)
@@ -106,15 +105,12 @@ def _fits(spread: Spread, namespace: str, name: str) -> bool:
 def _decision(cluster: ControlPlane, path: str) -> Json:
     """Wait until the scheduler has decided on a pod, and return the condition that tells."""
 
-    def conditions() -> list[Json]:
-        response = cluster.api.get(path)["status"].get("conditions", [])
-        return [
-            manifest
-            for manifest in response
-            if manifest["type"] == "PodScheduled" and manifest.get("reason") != "SchedulingGated"
-        ]
+    def decision() -> Json | None:
+        condition = scheduled(cluster.api.get(path))
+        return None if condition.get("reason") == "SchedulingGated" else condition
 
-    (condition,) = cluster.wait_for(conditions, what=f"the scheduler decides on {path}")
+    condition = cluster.wait_for(decision, what=f"the scheduler decides on {path}")
+    assert condition
     return condition
 
 
@@ -150,7 +146,7 @@ def test_labels_written_at_binding_over_the_users_own(
     for zone in ("a", "b"):
         chosen: Json = {"nodeSelector": {ZONE: zone}}
         control_plane.api.create(pod(f"bound-{zone}", keys, labels=labels, namespace=namespace, **chosen))
-    control_plane.api.create(pod("waiting", keys, labels=labels, namespace=namespace, **GATE))
+    control_plane.api.create(pod("waiting", keys, labels=labels, namespace=namespace, **SCHEDULING_GATE))
     # Admission writes the label of a pod that has its node already before the merge, not after it.
     control_plane.api.create(pod("placed", keys, labels=labels, namespace=namespace, nodeName="b1"))
     control_plane.wait_for(lambda: _bound(control_plane, namespace) == 3, what="pods are bound")

@@ -12,12 +12,12 @@ from tests.builders import ZONE, Json, constraint
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e.manifests import deployment, pod_spec, workload
 from tests.e2e.spread import Answer, Plugin, Spread
+from tests.e2e.users import bind
 from tests.e2e.workloads import roll_out
 from tests.rbac import DIRECTORY, Permission, manifest, permissions
 
 pytestmark = pytest.mark.e2e
 
-RBAC = "rbac.authorization.k8s.io"
 SERIAL = count(1)
 DEFAULTS = ("check", "--defaults")
 TO = ("check", "--to", "1.36")
@@ -91,19 +91,6 @@ def losses(*names: str) -> list[Lost]:
         Lost(deployments, ("check", "deploy/web"), 0),
         Lost(stateful_sets, ("check", "deploy/web"), 0),
     ]
-
-
-def bind(cluster: ControlPlane, role: Json, user: str, namespace: str) -> None:
-    """Bind a role to a user, in this namespace if it is not one of the cluster."""
-    kind, name = role["kind"], role["metadata"]["name"]
-    binding = {
-        "apiVersion": f"{RBAC}/v1",
-        "kind": f"{kind}Binding",
-        "metadata": {"name": f"{name}-{user}", "namespace": namespace},
-        "subjects": [{"apiGroup": RBAC, "kind": "User", "name": user}],
-        "roleRef": {"apiGroup": RBAC, "kind": kind, "name": name},
-    }
-    cluster.api.create(binding)
 
 
 def allow(cluster: ControlPlane, name: str, user: str, namespace: str) -> None:

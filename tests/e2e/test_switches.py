@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
+from kubectl_spread.kube.features import Gate
 from tests.builders import Json, constraint
 from tests.controlplane import binaries
 from tests.controlplane.cluster import ControlPlane
@@ -30,7 +31,6 @@ pytestmark = pytest.mark.e2e
 
 _, V1_34 = binaries.OLDER_APISERVERS
 SHOP = "shop"
-SELECTOR_MERGE = "MatchLabelKeysInPodTopologySpreadSelectorMerge"
 OFF = Judged("merge-off", "likely")
 
 
@@ -51,7 +51,7 @@ def stops(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> Iterator[
         spread = plugin.on(cluster)
         cluster.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SHOP}})
         _make(cluster, "first")
-        cluster.restart_apiserver(feature_gates={SELECTOR_MERGE: False})
+        cluster.restart_apiserver(feature_gates={Gate.SELECTOR_MERGE: False})
         _make(cluster, "off")
         # A pod that is merged can be edited here: the old rule is not applied to what breaks it already.
         edit(cluster, SHOP, {"rev=r2": ["first-changed", "off-changed"], "rev=r1": ["off-late"]})
@@ -85,13 +85,13 @@ MADE_ON = {"on-kept": MERGED, "on-changed": STALE, "on-changed-later": MERGED, "
 
 def test_off(stops: Stops) -> None:
     """Whatever lacks the merge does so because it is off; what was merged before is evaluated as ever."""
-    assert stops.off["cluster"]["gates"][SELECTOR_MERGE] is False
+    assert stops.off["cluster"]["gates"][Gate.SELECTOR_MERGE] is False
     assert judged(stops.off) == {**FIRST, **dict.fromkeys(MADE_OFF, OFF)}
 
 
 def test_on_again(stops: Stops) -> None:
     """Pods made meanwhile are like those from before an upgrade."""
-    assert stops.on["cluster"]["gates"][SELECTOR_MERGE] is True
+    assert stops.on["cluster"]["gates"][Gate.SELECTOR_MERGE] is True
     assert judged(stops.on) == {**FIRST, **MADE_OFF, **MADE_ON}
 
 
@@ -100,7 +100,7 @@ def test_an_emulated_version_is_the_one_judged_by(stops: Stops) -> None:
     cluster = stops.emulated["cluster"]
     assert cluster["serverVersion"].startswith("1.34.")
     assert (cluster["judgedAs"], cluster["versionSource"]) == ("1.33", "live")
-    assert SELECTOR_MERGE not in cluster["gates"]
+    assert Gate.SELECTOR_MERGE not in cluster["gates"]
     assert judged(stops.emulated) == {
         **FIRST,
         **dict.fromkeys(MADE_OFF, BY_SCHEDULER),

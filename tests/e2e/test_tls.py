@@ -9,8 +9,9 @@ import pytest
 
 from tests.controlplane.certificates import Authority
 from tests.controlplane.processes import free_port
-from tests.e2e.both import Both, asked_alike, config
+from tests.e2e.both import Both, asked_alike
 from tests.e2e.recorder import Recorder
+from tests.kubeconfigs import config
 
 pytestmark = pytest.mark.e2e
 

@@ -31,6 +31,7 @@ from tests.e2e.judging import (
 )
 from tests.e2e.manifests import pod, workload
 from tests.e2e.spread import Plugin, Report, Spread
+from tests.e2e.workloads import idle_replica_set
 
 pytestmark = pytest.mark.e2e
 
@@ -99,33 +100,11 @@ def _live_on_1_33(cluster: ControlPlane) -> None:
     manifests += [_web("early-late", BARE)]
     anti = affinity("podAntiAffinity", term(match=["rev"]))
     manifests += [_web("old-anti-changed", REV, affinity=anti)]
-    owner = _replica_set(cluster)
+    owner = idle_replica_set(cluster.api, _web("owner", REV))
     manifests += [_web("old-owned-changed", REV, metadata={"ownerReferences": [owner]})]
     manifests += [_web("old-hashed", {**REV, "pod-template-hash": "h1"}, "pod-template-hash")]
     cluster.apply(manifests)
     _edit(cluster, "early")
-
-
-def _replica_set(cluster: ControlPlane) -> Json:
-    """Return a reference to a ReplicaSet with the label in its template; no controller runs that would use it."""
-    manifest = {
-        "apiVersion": "apps/v1",
-        "kind": "ReplicaSet",
-        "metadata": {"name": "owner", "namespace": SHOP},
-        "spec": {
-            "replicas": 0,
-            "selector": {"matchLabels": REV},
-            "template": {"metadata": {"labels": REV}, "spec": _web("", REV)["spec"]},
-        },
-    }
-    made = cluster.api.create(manifest)
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "ReplicaSet",
-        "name": "owner",
-        "uid": made["metadata"]["uid"],
-        "controller": True,
-    }
 
 
 def _twice() -> list[Json]:

@@ -22,6 +22,7 @@ from tests.controlplane.client import MERGE_PATCH
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e import faulty
 from tests.e2e.faulty import Faulty
+from tests.e2e.users import allow
 from tests.e2e.watching import COMMAND, OnTerminal, Piped, piped
 from tests.faults import steps
 from tests.faults.proxy import Exchange, Step, passed
@@ -230,20 +231,9 @@ def test_an_apiserver_that_restarts(cluster: ControlPlane) -> None:
 
 def test_without_permission_to_watch(cluster: ControlPlane) -> None:
     """One line names the verb."""
-    rules = [
-        {"apiGroups": ["", "apps", "batch"], "resources": ["*"], "verbs": ["get", "list"]},
-        {"nonResourceURLs": ["/version", "/metrics"], "verbs": ["get"]},
-    ]
-    role = {"kind": "ClusterRole", "apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": "no-watch"}}
-    binding = {
-        "kind": "ClusterRoleBinding",
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "metadata": {"name": "no-watch"},
-        "subjects": [{"kind": "User", "name": "no-watch", "apiGroup": "rbac.authorization.k8s.io"}],
-        "roleRef": {"kind": "ClusterRole", "name": "no-watch", "apiGroup": "rbac.authorization.k8s.io"},
-    }
-    cluster.api.create({**role, "rules": rules})
-    cluster.api.create(binding)
+    reads = {"apiGroups": ["", "apps", "batch"], "resources": ["*"], "verbs": ["get", "list"]}
+    paths = {"nonResourceURLs": ["/version", "/metrics"], "verbs": ["get"]}
+    allow(cluster, "no-watch", [reads, paths])
     with piped(cluster.environment(cluster.kubeconfig_for("no-watch")), *JSON) as watching:
         assert watching.process.wait(60) == 2
     (line,) = watching.errors

@@ -12,7 +12,7 @@ from tests.controlplane import binaries
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e.manifests import deployment
 from tests.e2e.spread import Plugin, Spread
-from tests.e2e.test_permissions import allow
+from tests.e2e.users import allow_listing
 from tests.e2e.workloads import roll_out
 
 pytestmark = pytest.mark.e2e
@@ -64,7 +64,7 @@ def test_a_server_that_is_given_has_no_name(control_plane: ControlPlane, namespa
 def test_who_may_not_read_it_gets_the_rest(control_plane: ControlPlane, namespace: str, plugin: Plugin) -> None:
     """Exit status 0, and no word about the namespace ``kube-system``."""
     user = f"pods-of-{namespace}"
-    allow(control_plane, user, namespace, "pods")
+    allow_listing(control_plane, user, "pods", namespace=namespace)
     reader = plugin.on(control_plane, control_plane.kubeconfig_for(user))
     answer = reader("check", "-n", namespace, "--select", "SPR1", "-o", "json")
     assert answer.status == 0, answer.stderr

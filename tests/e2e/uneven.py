@@ -13,7 +13,7 @@ from tests.controlplane.cluster import ControlPlane
 from tests.e2e.manifests import deployment
 from tests.e2e.spread import Spread, counts
 from tests.e2e.uneven_cases import Case, Way
-from tests.e2e.workloads import pods
+from tests.e2e.workloads import pods, scheduled
 
 _CORDON: Json = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 _QUIET = 4.0
@@ -211,4 +211,4 @@ class Play:
 
 
 def _refused(manifest: Json) -> bool:
-    return any(condition.get("reason") == "Unschedulable" for condition in manifest["status"].get("conditions", []))
+    return scheduled(manifest).get("reason") == "Unschedulable"

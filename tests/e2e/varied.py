@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from tests.builders import HOSTNAME, ZONE, Json, constraint, requirement, selector
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.nodes import REGION
-from tests.e2e.manifests import deployment, pod, workload
-from tests.e2e.workloads import label, pods
+from tests.e2e.manifests import SCHEDULING_GATE, deployment, pod, workload
+from tests.e2e.workloads import label, pod_names, pods, scheduled
 
 HASH = "pod-template-hash"
+_EXPECTED_PODS = 100
 NAMESPACES = ("shop", "lab", "other")
 _HOLD = "example.com/hold"
 _FAST = {"disk": "ssd"}
@@ -146,42 +147,33 @@ def _bare_pods() -> Iterator[Json]:
     for number in range(4):
         by_app = constraint(selects=_by("lonely"))
         yield pod(f"lonely-{number}", [by_app], labels={"app": "lonely"}, namespace="other", nodeName="a1")
-    gate: Json = {"schedulingGates": [{"name": "example.com/wait"}]}
     labels = {"app": "revised", "rev": "r1"}
     by_rev = constraint(selects=_by("revised"), match=["rev"])
-    yield pod("gated", [by_rev], labels=labels, namespace="shop", **gate)
+    yield pod("gated", [by_rev], labels=labels, namespace="shop", **SCHEDULING_GATE)
     # Unlike the pods that wait for a node, it may be edited: its two values exclude each other.
-    yield pod("gated-stale", [by_rev], labels=labels, namespace="shop", **gate)
+    yield pod("gated-stale", [by_rev], labels=labels, namespace="shop", **SCHEDULING_GATE)
 
 
 def _settled(cluster: ControlPlane) -> bool:
     """Tell whether every pod that should be there runs, or was refused."""
-    found_pods = [pod for namespace in NAMESPACES for pod in pods(cluster, namespace)]
-    return len(found_pods) >= _EXPECTED_PODS and all(map(_at_rest, found_pods))
-
-
-_EXPECTED_PODS = 100
+    present = [pod for namespace in NAMESPACES for pod in pods(cluster, namespace)]
+    return len(present) >= _EXPECTED_PODS and all(map(_at_rest, present))
 
 
 def _at_rest(manifest: Json) -> bool:
     if manifest["status"]["phase"] == "Running" or manifest["spec"]["schedulerName"] == "another":
         return True
-    reasons = {condition.get("reason") for condition in manifest["status"].get("conditions", [])}
-    return bool(reasons & {"Unschedulable", "SchedulingGated"})
+    return scheduled(manifest).get("reason") in ("Unschedulable", "SchedulingGated")
 
 
 def _edit_labels(cluster: ControlPlane) -> None:
     """Make pods whose labels are no longer those that were merged."""
     edits = {"revised": (["rev=r2"], ["rev=r2"], ["rev-"]), "late": (["rev=r1"],), "unproven": (["rev=r1"],)}
-    names = {app: [name for name in _names(cluster, "shop") if name.startswith(f"{app}-")] for app in edits}
+    names = {app: [name for name in pod_names(cluster, "shop") if name.startswith(f"{app}-")] for app in edits}
     for app, changes in edits.items():
         for name, change in zip(names[app], changes, strict=False):
             label(cluster, "shop", name, *change)
     label(cluster, "shop", "gated-stale", "rev=r2")
-
-
-def _names(cluster: ControlPlane, namespace: str) -> list[str]:
-    return sorted(pod["metadata"]["name"] for pod in pods(cluster, namespace))
 
 
 def _end_pods(cluster: ControlPlane) -> None:

@@ -9,28 +9,20 @@ import pty
 import signal
 import struct
 import subprocess
-import sys
 import termios
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import IO, Any
 
 import pyte
 
 from tests.builders import Json
+from tests.commands import INTERRUPTIBLE
 
 PATIENCE = 60.0
-COMMAND = [
-    # A shell's background job, which this may be, ignores interrupts, and so would its children.
-    "env",
-    "--default-signal=INT",
-    str(Path(sys.executable).parent / "kubectl-spread"),
-    "check",
-    "--watch",
-]
+COMMAND = [*INTERRUPTIBLE, "check", "--watch"]
 
 
 class Piped:

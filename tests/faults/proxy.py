@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -16,6 +15,7 @@ import urllib3
 
 from tests.controlplane.certificates import KeyPair
 from tests.controlplane.processes import LOOPBACK
+from tests.loopback import QuietRequests, QuietServer, server_context, serving
 
 UNAVAILABLE = (502, b"<html>upstream is gone</html>", "text/html")
 _PASSED = frozenset({"Accept", "Authorization", "User-Agent"})
@@ -143,8 +143,8 @@ class Proxy:
         keeps_alive: Whether a connection takes another request.
     """
 
-    def __init__(self, upstream: str, authority: Path, serving: KeyPair) -> None:
-        """Stand before the apiserver at ``upstream``, with the certificate ``serving``."""
+    def __init__(self, upstream: str, authority: Path, pair: KeyPair) -> None:
+        """Stand before the apiserver at ``upstream``, with a certificate."""
         self.requests: list[Request] = []
         self.keeps_alive = True
         self.stopped = threading.Event()
@@ -152,8 +152,7 @@ class Proxy:
         self._upstream = upstream
         self._steps: dict[str, list[Step]] = {}
         self._lock = threading.Lock()
-        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self.serve_with(serving)
+        self._context = server_context(pair)
         self._pool = urllib3.PoolManager(ca_certs=str(authority), retries=False, maxsize=4)
 
     def script(self, resource: str, *steps: Step) -> None:
@@ -166,9 +165,9 @@ class Proxy:
         with self._lock:
             self._steps[resource] = list(steps)
 
-    def serve_with(self, serving: KeyPair) -> None:
+    def serve_with(self, pair: KeyPair) -> None:
         """Show another certificate to new connections."""
-        self._context.load_cert_chain(serving.certificate, serving.key)
+        self._context.load_cert_chain(pair.certificate, pair.key)
 
     def asked_for(self, resource: str) -> list[Request]:
         """Return the requests for a resource since it was scripted."""
@@ -198,30 +197,17 @@ class Proxy:
     @contextmanager
     def running(self) -> Iterator[Proxy]:
         """Run on a free port of the loopback interface."""
-        http = _Server((LOOPBACK, 0), _handler(self))
-        http.socket = self._context.wrap_socket(http.socket, server_side=True, do_handshake_on_connect=False)
-        self.url = f"https://{LOOPBACK}:{http.server_address[1]}"
-        thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield self
-        finally:
-            self.stopped.set()
-            http.shutdown()
-            thread.join()
-            http.server_close()
-            self._pool.clear()
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing: clients that go away are what is tested."""
+        with serving(QuietServer(_handler(self)), self._context) as port:
+            self.url = f"https://{LOOPBACK}:{port}"
+            try:
+                yield self
+            finally:
+                self.stopped.set()
+                self._pool.clear()
 
 
 def _handler(proxy: Proxy) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietRequests, BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
@@ -231,8 +217,5 @@ def _handler(proxy: Proxy) -> type[BaseHTTPRequestHandler]:
                 self.close_connection |= not proxy.keeps_alive
                 return
             self.close_connection = True
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            """Say nothing."""
 
     return Handler

@@ -170,7 +170,7 @@ class Server:
     """Sends the same bytes to whoever asks, and hangs up.
 
     Attributes:
-        port: Where it is on loopback.
+        url: Its address.
         body: What it sends.
     """
 
@@ -178,7 +178,7 @@ class Server:
         """Begin to listen."""
         self.body = b""
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=64)
-        self.port: int = self._socket.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         threading.Thread(target=self._run, daemon=True).start()
 
     def _run(self) -> None:
@@ -204,7 +204,7 @@ def exchange(body: bytes, chance: random.Random) -> Outcome:
     """Ask a server that sends ``body`` and hangs up, as the program asks an apiserver."""
     asks = chance.choice(_ASKS)
     server().body = body
-    flags = ConnectionFlags(server=f"http://127.0.0.1:{server().port}", request_timeout="2s")
+    flags = ConnectionFlags(server=server().url, request_timeout="2s")
     with warnings.catch_warnings(), patch.object(retries, "backoff", lambda *_: 0.0):
         warnings.simplefilter("error")
         try:

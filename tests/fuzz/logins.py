@@ -12,7 +12,6 @@ import json
 import os
 import random
 import socket
-import ssl
 import subprocess
 import tempfile
 import time
@@ -31,10 +30,13 @@ from kubectl_spread.render.words import safe
 from kubectl_spread.sources.apiserver import retries
 from kubectl_spread.sources.apiserver.cluster import LiveCluster
 from kubectl_spread.sources.auth.connection import ConnectionFlags
+from tests.builders import Json
 from tests.controlplane.certificates import Authority
 from tests.fuzz import mutation
 from tests.fuzz.hostile import TEXTS
 from tests.fuzz.outcome import Outcome
+from tests.kubeconfigs import config
+from tests.loopback import server_context
 from tests.sources.server import Reply, Request, Server, serve
 
 _SECRET: Final = "hunter2"
@@ -72,9 +74,7 @@ class Host:
         self.authority = authority.certificate.read_text()
         self.pair = client.certificate.read_text(), client.key.read_text()
         self.discovery = self.tokens = b""
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(serving.certificate, serving.key)
-        self.server: Server = stack.enter_context(serve(Reply(), tls=context))
+        self.server: Server = stack.enter_context(serve(Reply(), tls=server_context(serving)))
         self.server.next = self._reply  # type: ignore[method-assign]
 
     @property
@@ -187,17 +187,17 @@ def log_in_with_issuer(body: bytes, _chance: random.Random) -> Outcome:
     """Log in with what an OIDC issuer answers to a refresh token."""
     discovery, _, tokens = host().localized(body).partition(_BETWEEN)
     host().discovery, host().tokens = discovery, tokens
-    config = {
+    settings = {
         "idp-issuer-url": host().server.url,
         "idp-certificate-authority-data": b64encode(host().authority.encode()).decode(),
         "client-id": "kube",
         "client-secret": _SECRET,
         "refresh-token": _SECRET,
     }
-    return _logged_in({"auth-provider": {"name": "oidc", "config": config}})
+    return _logged_in({"auth-provider": {"name": "oidc", "config": settings}})
 
 
-def _logged_in(user: object) -> Outcome:
+def _logged_in(user: Json) -> Outcome:
     path = host().directory / "config"
     path.write_bytes(host().localized(json.dumps(_configured(user)).encode()))
     outcome = _asked(path)
@@ -242,22 +242,17 @@ def _nothing_outside() -> Iterator[None]:
         yield
 
 
-def _configured(user: object) -> dict[str, Any]:
+def _configured(user: Json) -> Json:
     authority = b64encode(host().authority.encode()).decode()
-    return {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "c", "cluster": {"server": _SERVER, "certificate-authority-data": authority}}],
-        "users": [{"name": "u", "user": user}],
-        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u", "namespace": "default"}}],
-        "current-context": "x",
-    }
+    content = config(_SERVER, None, user, certificate_authority_data=authority)
+    content["contexts"][0]["context"]["namespace"] = "default"
+    return content
 
 
 def _config(chance: random.Random, user: dict[str, Any]) -> dict[str, Any]:
-    actual = _configured(user)
-    cluster = actual["clusters"][0]["cluster"]
-    others: dict[str, Any] = {
+    content = _configured(user)
+    cluster = content["clusters"][0]["cluster"]
+    fields: Json = {
         "tls-server-name": "127.0.0.1",
         "proxy-url": chance.choice(("http://127.0.0.1:1", "socks5://127.0.0.1:1", "https://u:p@127.0.0.1:1")),
         "disable-compression": True,
@@ -265,9 +260,9 @@ def _config(chance: random.Random, user: dict[str, Any]) -> dict[str, Any]:
         "certificate-authority": str(host().directory / "pki/ca.crt"),
         "extensions": [{"name": "client.authentication.k8s.io/exec", "extension": {"audience": "a"}}],
     }
-    for name in chance.sample(list(others), chance.choice((0, 1, 1, 2))):
-        cluster[name] = others[name]
-    return actual
+    for name in chance.sample(list(fields), chance.choice((0, 1, 1, 2))):
+        cluster[name] = fields[name]
+    return content
 
 
 def _user(chance: random.Random) -> dict[str, Any]:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import threading
 from base64 import b64encode, urlsafe_b64encode
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
-from socketserver import BaseRequestHandler, ThreadingTCPServer
 from typing import Any, Final
 
 import pytest
 
 from tests.builders import Json
+from tests.fuzz import exchanges
 from tests.hostile.commands import check
+from tests.kubeconfigs import config
 from tests.sources.server import Reply, serve, serving
 
 NOWHERE: Final = "https://127.0.0.1:1"
@@ -29,16 +28,12 @@ def _nothing_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def said(directory: Path, *arguments: str, user: Json | None = None, **cluster: object) -> str:
+def error_line(
+    directory: Path, *arguments: str, user: Json | None = None, cluster: Mapping[str, object] | None = None
+) -> str:
     """Return the line that ends a check with a kubeconfig of one cluster and one user."""
-    content = {
-        "clusters": [{"name": "c", "cluster": {"server": NOWHERE, **cluster}}],
-        "users": [{"name": "u", "user": user or {}}],
-        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
-        "current-context": "x",
-    }
     path = directory / "config"
-    path.write_text(json.dumps(content))
+    path.write_text(json.dumps(config(NOWHERE, None, user or {}, **(cluster or {}))))
     status, stderr = check("--kubeconfig", str(path), *arguments)
     assert (status, stderr.count("\n")) == (2, 1), stderr
     return stderr
@@ -76,7 +71,7 @@ _TOLD: Final = ("extensions", "authority for a plugin")
 def test_clusters(tmp_path: Path, name: str) -> None:
     cluster, words = CLUSTERS[name]
     plugin = {"exec": {**API, "command": "cat", "provideClusterInfo": True}} if name in _TOLD else None
-    assert words in said(tmp_path, user=plugin, **cluster)
+    assert words in error_line(tmp_path, user=plugin, cluster=cluster)
 
 
 USERS: Final[dict[str, tuple[dict[str, Any], str]]] = {
@@ -105,7 +100,7 @@ USERS: Final[dict[str, tuple[dict[str, Any], str]]] = {
 @pytest.mark.parametrize("name", USERS)
 def test_users(tmp_path: Path, name: str) -> None:
     user, words = USERS[name]
-    assert words in said(tmp_path, user=user)
+    assert words in error_line(tmp_path, user=user)
 
 
 def test_a_namespace_with_a_surrogate(tmp_path: Path) -> None:
@@ -130,7 +125,7 @@ def test_a_namespace_with_a_surrogate(tmp_path: Path) -> None:
 def test_answers_of_plugins(tmp_path: Path, status: Json) -> None:
     answer = {"apiVersion": API["apiVersion"], "kind": "ExecCredential", "status": status}
     (tmp_path / "answer").write_text(json.dumps(answer))
-    line = said(tmp_path, user={"exec": {**API, "command": "cat", "args": [str(tmp_path / "answer")]}})
+    line = error_line(tmp_path, user={"exec": {**API, "command": "cat", "args": [str(tmp_path / "answer")]}})
     assert "secret" not in line
 
 
@@ -152,7 +147,7 @@ TOKENS: Final = {
 @pytest.mark.parametrize("name", TOKENS)
 def test_ends_of_tokens(tmp_path: Path, name: str) -> None:
     config = {"idp-issuer-url": "https://127.0.0.1:1", "client-id": "c", "id-token": token(TOKENS[name])}
-    line = said(tmp_path, user={"auth-provider": {"name": "oidc", "config": config}})
+    line = error_line(tmp_path, user={"auth-provider": {"name": "oidc", "config": config}})
     assert "ID Token is not a valid JWT" in line
 
 
@@ -169,7 +164,7 @@ ISSUERS: Final = {
 @pytest.mark.parametrize("issuer", ISSUERS)
 def test_issuers(tmp_path: Path, issuer: str) -> None:
     config = {"idp-issuer-url": issuer, "client-id": "c", "refresh-token": "r"}
-    assert ISSUERS[issuer] in said(tmp_path, user={"auth-provider": {"name": "oidc", "config": config}})
+    assert ISSUERS[issuer] in error_line(tmp_path, user={"auth-provider": {"name": "oidc", "config": config}})
 
 
 def asked_of_issuer(tmp_path: Path, *replies: Reply) -> tuple[str, list[str]]:
@@ -185,7 +180,7 @@ def asked_of_issuer(tmp_path: Path, *replies: Reply) -> tuple[str, list[str]]:
             "refresh-token": "hunter2",
             "idp-certificate-authority": str(tmp_path / "pki/ca.crt"),
         }
-        line = said(tmp_path, user={"auth-provider": {"name": "oidc", "config": config}})
+        line = error_line(tmp_path, user={"auth-provider": {"name": "oidc", "config": config}})
         assert "hunter2" not in line
         return line, [request.path for request in server.requests]
 
@@ -226,23 +221,6 @@ def test_answers_of_token_endpoints(tmp_path: Path, body: str) -> None:
     asked_of_issuer(tmp_path, Reply(body=b'{"token_endpoint": "ISSUER/token"}'), Reply(body=body.encode()))
 
 
-@contextmanager
-def answering(body: bytes) -> Iterator[str]:
-    """Yield the address of a server that answers every request with these bytes."""
-
-    class Handler(BaseRequestHandler):
-        def handle(self) -> None:
-            self.request.recv(65536)
-            self.request.sendall(body)
-
-    with ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}"
-        finally:
-            server.shutdown()
-
-
 HEAD: Final = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 CHUNKED: Final = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 BODIES: Final = {
@@ -259,20 +237,19 @@ BODIES: Final = {
 def test_numbers_of_http(name: str, timeout: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kubectl_spread.sources.apiserver.retries._FIRST_BACKOFF", 0.0001)
     monkeypatch.setenv("KUBECONFIG", "/no/where")
-    with answering(BODIES[name]) as url:
-        status, stderr = check("-s", url, "--request-timeout", timeout)
+    exchanges.server().body = BODIES[name]
+    status, stderr = check("-s", exchanges.server().url, "--request-timeout", timeout)
     assert (status, stderr.count("\n")) == (2, 1), stderr
 
 
 def test_basic_credentials_are_utf8(tmp_path: Path) -> None:
     """What is text is sent, as kubectl sends it."""
     with serve(Reply(500), tls=serving(tmp_path)) as server:
-        said(
+        error_line(
             tmp_path,
             "--request-timeout=2s",
             user={"username": "jörg", "password": "p"},
-            server=server.url,
-            **{"certificate-authority": str(tmp_path / "pki/ca.crt")},
+            cluster={"server": server.url, "certificate-authority": str(tmp_path / "pki/ca.crt")},
         )
     header = dict(server.requests[0].headers)["authorization"]
     assert header == f"Basic {b64encode('jörg:p'.encode()).decode()}"

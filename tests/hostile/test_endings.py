@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,10 +20,10 @@ from click.testing import CliRunner
 from kubectl_spread.cli import cli
 from kubectl_spread.sources.apiserver import responses
 from tests.builders import pod_json
+from tests.commands import SPREAD
 from tests.hostile.commands import as_nobody, check, open_to_all
 from tests.sources.server import Reply, serve
 
-SCRIPT: Final = Path(sys.executable).with_name("kubectl-spread")
 UNKNOWN: Final = 54321
 """A user without an entry in passwd."""
 LONG: Final = "a" * 300
@@ -109,7 +108,7 @@ def directory(tmp_path: Path) -> Path:
 def ended(directory: Path, case: Case) -> tuple[int, list[str]]:
     """Return the exit status and the lines on stderr of the console script."""
     environment = {**os.environ, "KUBECONFIG": "", "NO_PROXY": "127.0.0.1", **case.environment}
-    command = [str(SCRIPT), *case.arguments]
+    command = [str(SPREAD), *case.arguments]
     if not case.stdin:
         command = ["sh", "-c", 'exec "$@" <&-', "sh", *command]
     done = subprocess.run(
@@ -286,7 +285,7 @@ def test_memory_that_is_limited(directory: Path) -> None:
         file.write("}}}")
     limit = 400 << 20
     done = subprocess.run(
-        [SCRIPT, "check", "-f", "large.json"],
+        [SPREAD, "check", "-f", "large.json"],
         cwd=directory,
         capture_output=True,
         text=True,

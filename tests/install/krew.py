@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 import subprocess
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 from tests.controlplane import binaries
+from tests.controlplane.processes import LOOPBACK
 from tests.e2e.spread import Spread
 from tests.install.programs import program
+from tests.loopback import QuietRequests, serving
 
 
 class Krew:
@@ -70,19 +70,12 @@ class Index:
         subprocess.run(["git", "-C", self.directory, *arguments], check=True)
 
 
-class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_: Any) -> None:
-        """Say nothing of requests."""
+class _Handler(QuietRequests, SimpleHTTPRequestHandler):
+    pass
 
 
 @contextmanager
 def served(directory: Path) -> Iterator[str]:
     """Serve a directory by HTTP on loopback and yield its address."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(directory))) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(ThreadingHTTPServer((LOOPBACK, 0), partial(_Handler, directory=str(directory)))) as port:
+        yield f"http://{LOOPBACK}:{port}"

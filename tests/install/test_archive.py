@@ -13,6 +13,7 @@ import pytest
 from kubectl_spread.cli import formats
 from release.environments import ROOT
 from tests.ci.shadows import Shadows
+from tests.commands import BIN, SPREAD
 from tests.install.krew import Krew
 
 pytestmark = pytest.mark.install
@@ -30,7 +31,7 @@ def test_it_holds_plain_files_of_nobody(archive: Path) -> None:
     assert len({entry.mtime for entry in entries}) == 1
     assert {entry.mode for entry in entries if entry.isdir()} == {0o755}
     assert not [entry.name for entry in entries if ".." in entry.name or not entry.name.startswith("kubectl-spread")]
-    programs = {path.name for path in (Path(sys.executable).parent).glob("kubectl*spread")}
+    programs = {path.name for path in BIN.glob("kubectl*spread")}
     assert {Path(entry.name).name for entry in entries if entry.isreg() and entry.mode & 0o111} == programs
 
 
@@ -95,7 +96,7 @@ def test_its_commands_answer_as_those_of_the_checkout(
 
 def _both(command: list[str], krew: Krew) -> list[subprocess.CompletedProcess[str]]:
     """Return what the checkout's program makes of a command, and what that of the archive does."""
-    programs = [Path(sys.executable).parent / "kubectl-spread", krew.program]
+    programs = [SPREAD, krew.program]
     return [subprocess.run([program, *command], check=False, capture_output=True, text=True) for program in programs]
 
 

@@ -14,6 +14,7 @@ from packaging.version import Version
 
 from kubectl_spread import __version__
 from release.environments import ROOT
+from tests.commands import BIN
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e.spread import Spread
 from tests.install import routes
@@ -47,7 +48,7 @@ def test_kubectl_finds_what_is_installed(
 def test_the_index_would_take_them(dist: Path) -> None:
     """PyPI renders the README and knows every classifier."""
     packages = [*dist.glob("*.whl"), *dist.glob("kubectl_spread-*.tar.gz")]
-    command = [str(routes.TOOLS / "twine"), "check", "--strict", *map(str, packages)]
+    command = [str(BIN / "twine"), "check", "--strict", *map(str, packages)]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
     assert done.stdout.count("PASSED") == len(packages) == 2
@@ -85,5 +86,5 @@ def test_the_lowest_releases_are_those_that_are_declared(tmp_path: Path) -> None
 
 
 def _uv(*arguments: str) -> None:
-    command = [str(routes.TOOLS / "uv"), "--quiet", "--no-python-downloads", *arguments]
+    command = [str(BIN / "uv"), "--quiet", "--no-python-downloads", *arguments]
     subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
