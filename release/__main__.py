@@ -52,7 +52,9 @@ def _build(output: Path, work: Path) -> None:
     platform = here()
     programs = frozenset(f"{point.name}{platform.suffix}" for point in bundling.programs(environment.packages))
     archiving.write(output / platform.archive, directory, programs, moment)
-    sbom.write(output / f"{platform.stem}.cdx.json", tools, environment, bundling.held(environment, directory))
+    sbom.write(
+        output / f"{platform.stem}.cdx.json", tools, environment, bundling.bundled_distributions(environment, directory)
+    )
 
 
 def _moment() -> int:

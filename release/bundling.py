@@ -35,7 +35,7 @@ def bundle(tools: Environment, environment: Environment, work: Path) -> Path:
     if sys.platform == "linux":
         _forget_the_builder(directory, tools)
     shutil.copy(ROOT / "LICENSE", directory / "LICENSE")
-    parts = held(environment, directory)
+    parts = bundled_distributions(environment, directory)
     forget_others(directory / _CONTENTS, parts)
     text = notices.text(parts, _libraries(directory / _CONTENTS, parts))
     (directory / "THIRD-PARTY-NOTICES.txt").write_text(text, encoding="utf-8", newline="\n")
@@ -48,11 +48,15 @@ def programs(packages: Path) -> list[EntryPoint]:
     return sorted(project.entry_points.select(group="console_scripts"), key=lambda point: point.name)
 
 
-def held(environment: Environment, directory: Path) -> list[Distribution]:
+def bundled_distributions(environment: Environment, directory: Path) -> list[Distribution]:
     """Return the distributions that the directory holds modules of, the project itself left out, by name."""
     installed = distributions(path=[str(environment.packages)])
-    bundled = [item for item in installed if item.name != "kubectl-spread" and _is_held(item, directory / _CONTENTS)]
-    return sorted(bundled, key=lambda item: item.name.lower())
+    bundled = [
+        distribution
+        for distribution in installed
+        if distribution.name != "kubectl-spread" and _is_held(distribution, directory / _CONTENTS)
+    ]
+    return sorted(bundled, key=lambda distribution: distribution.name.lower())
 
 
 def _libraries(contents: Path, parts: Sequence[Distribution]) -> list[str]:
@@ -81,7 +85,9 @@ def _refuse_strangers(contents: Path, environment: Environment) -> None:
     Raises:
         LookupError: It has; nobody would know their versions and licences.
     """
-    files = [file for item in distributions(path=[str(environment.packages)]) for file in item.files or ()]
+    files = [
+        file for distribution in distributions(path=[str(environment.packages)]) for file in distribution.files or ()
+    ]
     own_modules = {file.parts[0].partition(".")[0] for file in files} | sys.stdlib_module_names
     modules = {path.stem for path in contents.iterdir() if path.suffix == ".pyc" or next(path.rglob("*.pyc"), None)}
     strangers = sorted(name for name in modules - own_modules if not name.startswith("_sysconfigdata"))

@@ -16,7 +16,7 @@ _RULE: Final = "=" * 80
 _HEAD: Final = (
     "kubectl-spread is licensed as LICENSE says. This archive also holds what follows, under its own licences.\n"
 )
-_UNTOLD: Final = """\
+_UNKNOWN: Final = """\
 It comes with the Python build or with the compiler of the machine that built the archive: see
 https://docs.python.org/3/license.html and https://gcc.gnu.org/onlinedocs/libstdc++/manual/license.html
 """
@@ -26,7 +26,7 @@ class UnlicensedError(RuntimeError):
     """Something in the archive says nothing of its licence."""
 
 
-def text(held: Sequence[Distribution], native: Sequence[str]) -> str:
+def text(bundled: Sequence[Distribution], native: Sequence[str]) -> str:
     """Return the notices for some distributions, Python itself and the system's libraries, by file name.
 
     Raises:
@@ -35,7 +35,8 @@ def text(held: Sequence[Distribution], native: Sequence[str]) -> str:
     sections = [_section(f"Python {python_version()}", _python())]
     sections += [_section(name, _library(name)) for name in native if not name.startswith(("libpython", "python3"))]
     sections += [
-        _section(f"{distribution.name} {distribution.version}", "\n".join(_own(distribution))) for distribution in held
+        _section(f"{distribution.name} {distribution.version}", "\n".join(_own(distribution)))
+        for distribution in bundled
     ]
     return "\n".join([_HEAD, *sections])
 
@@ -83,8 +84,8 @@ def _library(name: str) -> str:
     """Return the licence of one of the system's libraries: Debian keeps them by package."""
     query = shutil.which("dpkg-query")
     if query is None:
-        return _UNTOLD
+        return _UNKNOWN
     done = subprocess.run([query, "--search", f"*/{name}"], check=False, capture_output=True, text=True)
     package = done.stdout.partition(":")[0]
     copying = Path("/usr/share/doc", package, "copyright")
-    return copying.read_text(encoding="utf-8") if package and copying.is_file() else _UNTOLD
+    return copying.read_text(encoding="utf-8") if package and copying.is_file() else _UNKNOWN

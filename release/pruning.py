@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-KEPT: Final = frozenset(
+MODULES: Final = frozenset(
     {
         "client/__init__.py",
         "client/api_client.py",
@@ -33,12 +33,12 @@ def prune(packages: Path) -> None:
         FileNotFoundError: It has not the modules that it is known for.
     """
     package = packages / "kubernetes"
-    for name in KEPT | EMPTIED:
+    for name in MODULES | EMPTIED:
         if not (package / name).is_file():
             raise FileNotFoundError(f"{package / name}: the kubernetes package is laid out in another way")
     for path in package.rglob("*.py"):
         name = path.relative_to(package).as_posix()
         if name in EMPTIED:
             path.write_text("", encoding="utf-8")
-        elif name not in KEPT and not name.startswith("config/"):
+        elif name not in MODULES and not name.startswith("config/"):
             path.unlink()

@@ -7,8 +7,8 @@ read by now. Exec plugins of a kubeconfig would load them instead of the system'
 import os
 
 os.environ.pop("LD_LIBRARY_PATH", None)
-_given = os.environ.pop("LD_LIBRARY_PATH_ORIG", None)
-if _given is not None:
-    os.environ["LD_LIBRARY_PATH"] = _given
+_original = os.environ.pop("LD_LIBRARY_PATH_ORIG", None)
+if _original is not None:
+    os.environ["LD_LIBRARY_PATH"] = _original
 for _name in [name for name in os.environ if name.startswith("_PYI_")]:
     del os.environ[_name]

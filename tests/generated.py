@@ -47,8 +47,7 @@ def page(path: str) -> str:
 
 def run(*arguments: str) -> str:
     """Return what a command prints on stdout."""
-    result = CliRunner().invoke(cli, arguments, prog_name="kubectl spread")
-    return result.stdout
+    return CliRunner().invoke(cli, arguments, prog_name="kubectl spread").stdout
 
 
 def sample(*arguments: str) -> str:
@@ -61,7 +60,7 @@ def source(path: str) -> str:
     return f"```yaml\n{(ROOT / path).read_text(encoding='utf-8')}```\n"
 
 
-def shown(section: Section, make: Callable[[], Explanation] = uneven) -> str:
+def section_block(section: Section, make: Callable[[], Explanation] = uneven) -> str:
     """Return what a section of ``explain`` says of an uneven Deployment on a narrow terminal, as a Markdown block."""
     return f"```\n{section(make(), Terminal(width=80))}```\n"
 
@@ -103,13 +102,13 @@ BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
     "docs/getting-started.md": {"check": lambda: sample(*CHECK), "explain": lambda: sample(*EXPLAIN)},
     "docs/explain.md": {
         "scale-down": lambda: sample(*EXPLAIN_API),
-        "owners": lambda: shown(rollup),
-        "templates": lambda: shown(templates, unmade),
-        "why": lambda: shown(causes),
-        "evictions": lambda: shown(evictions, crowded),
-        "pending": lambda: shown(waiting),
-        "replicas": lambda: shown(replicas, crowded),
-        "engines": lambda: shown(engines, crowded),
+        "owners": lambda: section_block(rollup),
+        "templates": lambda: section_block(templates, unmade),
+        "why": lambda: section_block(causes),
+        "evictions": lambda: section_block(evictions, crowded),
+        "pending": lambda: section_block(waiting),
+        "replicas": lambda: section_block(replicas, crowded),
+        "engines": lambda: section_block(engines, crowded),
     },
 }
 

@@ -37,8 +37,8 @@ class Permission(NamedTuple):
 
 def manifest(name: str) -> dict[str, Any]:
     """Return the role that a file in ``docs/rbac`` holds."""
-    actual: dict[str, Any] = YAML(typ="safe").load(DIRECTORY / f"{name}.yaml")
-    return actual
+    role: dict[str, Any] = YAML(typ="safe").load(DIRECTORY / f"{name}.yaml")
+    return role
 
 
 def permissions(*names: str) -> list[Permission]:

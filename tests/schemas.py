@@ -50,11 +50,11 @@ def schema(kind: str) -> dict[str, Any]:
     root, page = KINDS[kind]
     parts = parts_of(root)
     tables = {**documented(page), root.__name__: documented(page)[kind]}
-    actual = {name: _described(part, tables[name]) for name, part in parts.items()}
-    own = actual.pop(root.__name__)
+    types = {name: _described(part, tables[name]) for name, part in parts.items()}
+    own = types.pop(root.__name__)
     own["properties"]["apiVersion"]["const"] = API_VERSION
     own["properties"]["kind"]["const"] = kind
-    return {**own, "$schema": DIALECT, "$id": f"{HOME}/{path(kind)}", "title": kind, "$defs": actual}
+    return {**own, "$schema": DIALECT, "$id": f"{HOME}/{path(kind)}", "title": kind, "$defs": types}
 
 
 def parts_of(root: type[Part]) -> dict[str, dict[str, Any]]:
@@ -65,17 +65,17 @@ def parts_of(root: type[Part]) -> dict[str, dict[str, Any]]:
     """
     types: dict[str, dict[str, Any]] = msgspec.json.schema(root)["$defs"]
     enums = {f"#/$defs/{name}": {"enum": part["enum"]} for name, part in types.items() if "enum" in part}
-    actual = {name: part for name, part in types.items() if "enum" not in part}
-    ours = {item.__name__ for item in _subclasses(Part)}
-    for name, part in actual.items():
+    structs = {name: part for name, part in types.items() if "enum" not in part}
+    ours = {subclass.__name__ for subclass in _subclasses(Part)}
+    for name, part in structs.items():
         part["properties"] = {name: enums.get(field.get("$ref"), field) for name, field in part["properties"].items()}
         fields = part["properties"].items()
         if name in ours:
-            part["required"] += [field for field, item in fields if "default" in item]
+            part["required"] += [field for field, definition in fields if "default" in definition]
         part["required"].sort()
         for _, field in fields:
             field.pop("default", None)
-    return actual
+    return structs
 
 
 def documented(page: str) -> dict[str, dict[str, str]]:
@@ -99,6 +99,6 @@ def _described(part: dict[str, Any], table: Mapping[str, str]) -> dict[str, Any]
 
 
 def _subclasses(of: type[Part]) -> Iterator[type[Part]]:
-    for item in of.__subclasses__():
-        yield item
-        yield from _subclasses(item)
+    for subclass in of.__subclasses__():
+        yield subclass
+        yield from _subclasses(subclass)

@@ -134,7 +134,7 @@ def test_docstrings_name_exceptions_that_exist() -> None:
         name: import_module(f"kubectl_spread.{'.'.join(path.with_suffix('').parts)}") for path, name in public_classes()
     }
     classes = {**vars(builtins), **{name: getattr(module, name) for name, module in ours.items()}}
-    assert {item for item in named if not _is_exception(classes.get(item[1]))} == set()
+    assert {exception for exception in named if not _is_exception(classes.get(exception[1]))} == set()
 
 
 def _is_exception(value: object) -> bool:

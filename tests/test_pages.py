@@ -16,7 +16,7 @@ from kubectl_spread.cli import cli
 from tests.generated import ROOT
 
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
-TOLD = [page for page in PAGES if page.name != "CHANGELOG.md"]
+CURRENT = [page for page in PAGES if page.name != "CHANGELOG.md"]
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
@@ -79,7 +79,7 @@ def _parts(line: str) -> Iterator[list[str]]:
     yield part
 
 
-@pytest.mark.parametrize("page", TOLD, ids=name)
+@pytest.mark.parametrize("page", CURRENT, ids=name)
 def test_commands_can_be_called(page: Path) -> None:
     for words in commands(page):
         try:
@@ -107,11 +107,11 @@ def test_commands_are_found() -> None:
     assert ["check", "-f", "-", "--server-version", "1.37"] in list(commands(ROOT / "docs" / "ci.md"))
 
 
-@pytest.mark.parametrize("page", TOLD, ids=name)
+@pytest.mark.parametrize("page", CURRENT, ids=name)
 def test_targets_of_make_exist(page: Path) -> None:
-    existing = set(TARGET.findall((ROOT / "Makefile").read_text(encoding="utf-8")))
+    targets = set(TARGET.findall((ROOT / "Makefile").read_text(encoding="utf-8")))
     for line in re.findall(r"(?:^\$ |`)make ([^`\n#]+)", page.read_text(encoding="utf-8"), re.MULTILINE):
-        assert {word for word in line.split() if "=" not in word} <= existing, line
+        assert {word for word in line.split() if "=" not in word} <= targets, line
 
 
 def test_the_index_names_every_page_once() -> None:

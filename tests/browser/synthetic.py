@@ -35,15 +35,15 @@ def report(workloads: int, *, pods_each: int = 30, hosts: int = 5000, finding_ea
         hosts: Nodes; with more than 200 only those with pods are domains of a row.
         finding_each: Every how many workloads one has a finding, with all its pods.
     """
-    actual = [_workload(index) for index in range(workloads)]
-    findings = [_finding(index, actual[index], pods_each) for index in range(0, workloads, finding_each)]
+    objects = [_workload(index) for index in range(workloads)]
+    findings = [_finding(index, objects[index], pods_each) for index in range(0, workloads, finding_each)]
     words = [str(finding.severity) for finding in findings]
     counts = FindingCounts(error=words.count("error"), warning=words.count("warning"), info=words.count("info"))
-    rows = [row for index in range(workloads) for row in _rows(index, actual[index], pods_each, hosts)]
+    rows = [row for index in range(workloads) for row in _rows(index, objects[index], pods_each, hosts)]
     return Report(
         cluster=_cluster(hosts),
         constraints=rows,
-        groups=[_group(index, actual[index], pods_each, hosts) for index in range(workloads)],
+        groups=[_group(index, objects[index], pods_each, hosts) for index in range(workloads)],
         pods=[],
         findings=findings,
         summary=Summary(

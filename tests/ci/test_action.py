@@ -73,8 +73,8 @@ class Runner:
 
     @staticmethod
     def _step(name: str) -> Any:
-        (actual,) = (step for step in SCRIPTS if step["name"] == name)
-        return actual
+        (script,) = (step for step in SCRIPTS if step["name"] == name)
+        return script
 
     def _script(
         self, step: Any, context: Mapping[str, str], directory: Path, variables: Mapping[str, str] | None = None

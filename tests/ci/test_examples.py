@@ -90,7 +90,7 @@ def test_examples_name_images_by_digest_and_actions_by_commit() -> None:
     """The plugin's own action excepted: the reader fills in its version."""
     files = [*EXAMPLES.iterdir(), ROOT / "docs" / "ci.md"]
     named = [
-        actual for path in files for actual in re.findall(r"(?:image:|FROM) (\S+)", path.read_text(encoding="utf-8"))
+        image for path in files for image in re.findall(r"(?:image:|FROM) (\S+)", path.read_text(encoding="utf-8"))
     ]
     assert len(named) >= 6
     assert [image for image in named if not DIGEST.fullmatch(image)] == []

@@ -58,8 +58,8 @@ class Project:
 
     def configure(self, config: Any) -> None:
         """Write a configuration that takes the hooks from the copy of this checkout."""
-        for item in config["repos"]:
-            item.update(repo=str(self.hooks.repository), rev=self.hooks.commit)
+        for repository in config["repos"]:
+            repository.update(repo=str(self.hooks.repository), rev=self.hooks.commit)
         with (self.directory / ".pre-commit-config.yaml").open("w", encoding="utf-8") as file:
             YAML(typ="safe").dump(config, file)
 

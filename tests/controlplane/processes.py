@@ -84,11 +84,11 @@ def accepts_connections(port: int) -> bool:
 
 
 def _spawn(command: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
-    with log.open("ab") as output:
+    with log.open("ab") as file:
         return subprocess.Popen(
             [*_die_with_parent(), *command],
             stdin=subprocess.DEVNULL,
-            stdout=output,
+            stdout=file,
             stderr=subprocess.STDOUT,
             # Its own session: Ctrl-C is for the tests, which then stop everything in order.
             start_new_session=True,

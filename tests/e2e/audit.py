@@ -29,7 +29,7 @@ def requests(directory: Path) -> Iterator[Json]:
             yield from (event for event in events if not event.get("userAgent", "").startswith(_TOOLS))
 
 
-def asked(event: Json) -> Permission:
+def permission_of(event: Json) -> Permission:
     """Return what a request needs permission for."""
     target = event.get("objectRef")
     if target is None:
@@ -40,7 +40,7 @@ def asked(event: Json) -> Permission:
 
 def not_allowed(events: Iterable[Json]) -> set[Permission]:
     """Return what was asked for beyond what the documentation says."""
-    return {permission for permission in map(asked, events) if not {permission, _of_any(permission)} & ALLOWED}
+    return {permission for permission in map(permission_of, events) if not {permission, _of_any(permission)} & ALLOWED}
 
 
 def _of_any(permission: Permission) -> Permission:

@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.builders import Json
 from tests.controlplane import binaries
-from tests.e2e.recorder import Recorder, Seen
+from tests.e2e.recorder import Recorder, Request
 from tests.e2e.spread import Answer, Plugin, Spread
 
 _AMBIENT = ("KUBECONFIG", "KUBERNETES_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "REQUEST_METHOD")
@@ -105,9 +105,9 @@ class Both:
         return self.run(*flags, **options)
 
 
-def asked_alike(recorder: Recorder) -> Seen:
+def matching_request(recorder: Recorder) -> Request:
     """Return the plugin's request: both programs asked once, said the same of who they are, and none knows more."""
-    (ours,) = [seen for seen in recorder.requests if seen.by_plugin]
+    (ours,) = [request for request in recorder.requests if request.by_plugin]
     theirs = list(_of_kubectl(recorder))
     assert len(theirs) == 1, recorder.requests
     assert ours.target == theirs[0].target
@@ -116,8 +116,8 @@ def asked_alike(recorder: Recorder) -> Seen:
     return ours
 
 
-def _of_kubectl(recorder: Recorder) -> Iterator[Seen]:
+def _of_kubectl(recorder: Recorder) -> Iterator[Request]:
     """Yield the requests of kubectl, without those of one that looks for another kubectl to run."""
-    for seen in recorder.requests:
-        if not seen.by_plugin and not seen.header("User-Agent").startswith("kubectl-dispatcher/"):
-            yield seen
+    for request in recorder.requests:
+        if not request.by_plugin and not request.header("User-Agent").startswith("kubectl-dispatcher/"):
+            yield request

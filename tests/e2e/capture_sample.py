@@ -18,7 +18,7 @@ SAMPLE = Path(__file__).parents[2] / "examples" / "cluster.json"
 NAMESPACE = "shop"
 _HASH = "pod-template-hash"
 _KINDS = "nodes,deployments,replicasets,pods,events"
-_TOLD = frozenset({"FailedScheduling", "ScalingReplicaSet"})
+_REASONS = frozenset({"FailedScheduling", "ScalingReplicaSet"})
 
 
 def main() -> None:
@@ -71,7 +71,7 @@ def _shop(
 
 def _without_noise(captured: Json) -> Json:
     """Drop what no reader of the sample misses."""
-    captured["items"] = [item for item in captured["items"] if item["kind"] != "Event" or item["reason"] in _TOLD]
+    captured["items"] = [item for item in captured["items"] if item["kind"] != "Event" or item["reason"] in _REASONS]
     for item in captured["items"]:
         if item["kind"] != "Pod":
             item["metadata"].pop("managedFields", None)

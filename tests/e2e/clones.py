@@ -79,14 +79,14 @@ def _constraints(pod: Json) -> list[Json]:
 
 def _row(report: Report, group: Json, index: int, pod: Json) -> Json:
     """Return the row that holds one constraint of a group's pod: stored alike, with the pod's own labels effective."""
-    item = _constraints(pod)[index]
+    constraint = _constraints(pod)[index]
     labels = _labels_now(pod)
-    current = [requirement(key, "In", labels[key]) for key in item.get("matchLabelKeys", []) if key in labels]
+    current = [requirement(key, "In", labels[key]) for key in constraint.get("matchLabelKeys", []) if key in labels]
     rows = [
         row
         for row in report.rows(named(group["workload"]), f"spec.topologySpreadConstraints[{index}]")
         if row["namespace"] == group["namespace"]
-        and _plain(row["selector"]["stored"]) == _plain(_stored(item))
+        and _plain(row["selector"]["stored"]) == _plain(_stored(constraint))
         and all(expected in _expressions(row) for expected in current)
     ]
     return min(rows, key=lambda row: len(_expressions(row)))
@@ -95,8 +95,8 @@ def _row(report: Report, group: Json, index: int, pod: Json) -> Json:
 def _expressions(row: Json) -> list[Json]:
     """Return the matchExpressions of a row's effective selector."""
     effective = row["selector"]["effective"] or {}
-    response: list[Json] = effective.get("matchExpressions", [])
-    return response
+    expressions: list[Json] = effective.get("matchExpressions", [])
+    return expressions
 
 
 def _as_for(pod: Json, row: Json, report: Report) -> Json:
@@ -115,8 +115,8 @@ def _as_for(pod: Json, row: Json, report: Report) -> Json:
     return {**row, "selfMatchNum": 0, "next": {"blocked": blocked}}
 
 
-def _stored(item: Json) -> Json | None:
-    return item.get("labelSelector")
+def _stored(constraint: Json) -> Json | None:
+    return constraint.get("labelSelector")
 
 
 def _plain(selector: Json | None) -> object:
@@ -138,9 +138,9 @@ def _clone(pod: Json, rows: Sequence[Json], report: Report, name: str, owner: Js
     """
     spec = {key: value for key, value in pod["spec"].items() if key not in ("nodeName", "schedulingGates")}
     constraints = []
-    for item, row in zip(_constraints(pod), rows, strict=True):
+    for constraint, row in zip(_constraints(pod), rows, strict=True):
         authored = row["selector"]["authored"]
-        constraints.append({**item, "labelSelector": authored} if authored is not None else item)
+        constraints.append({**constraint, "labelSelector": authored} if authored is not None else constraint)
     spec |= {"topologySpreadConstraints": constraints, **SCHEDULING_GATE}
     metadata = {
         "name": name,
@@ -181,8 +181,8 @@ def _schedule(cluster: ControlPlane, log: SchedulerLog, clone: Json, pod: Json) 
     full_name = f"{metadata['namespace']}/{metadata['name']}"
     path = f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}"
     created = cluster.api.create(clone)
-    alike = [_plain(_stored(item)) for item in _constraints(created)] == [
-        _plain(_stored(item)) for item in _constraints(pod)
+    alike = [_plain(_stored(constraint)) for constraint in _constraints(created)] == [
+        _plain(_stored(constraint)) for constraint in _constraints(pod)
     ]
     now, then = _labels_now(pod), metadata["labels"]
     cluster.api.patch(path, {"metadata": {"labels": {**dict.fromkeys(then), **now}}})
@@ -234,7 +234,9 @@ def _usable(node: Json, pod: Json) -> bool:
     taints = [taint for taint in spec.get("taints", []) if taint["effect"] != "PreferNoSchedule"]
     if spec.get("unschedulable"):
         taints.append(_CORDON)
-    return all(any(_tolerates(item, taint) for item in tolerations) for taint in taints) and _fits(node, pod)
+    return all(any(_tolerates(toleration, taint) for toleration in tolerations) for taint in taints) and _fits(
+        node, pod
+    )
 
 
 def _tolerates(toleration: Json, taint: Json) -> bool:
@@ -250,6 +252,6 @@ def _fits(node: Json, pod: Json) -> bool:
     affinity = spec.get("affinity", {}).get("nodeAffinity", {})
     terms = affinity.get("requiredDuringSchedulingIgnoredDuringExecution", {}).get("nodeSelectorTerms", [{}])
     return all(
-        (labels.get(item["key"]) in item["values"]) == (item["operator"] == "In")
-        for item in terms[0].get("matchExpressions", [])
+        (labels.get(expression["key"]) in expression["values"]) == (expression["operator"] == "In")
+        for expression in terms[0].get("matchExpressions", [])
     )

@@ -81,8 +81,8 @@ class Prometheus:
     def query(self, expression: str) -> list[dict[str, Any]]:
         """Return the samples of an instant query: ``metric`` (labels) and ``value`` (time, text)."""
         answer = urllib3.request("GET", f"http://{self._address}/api/v1/query", fields={"query": expression})
-        result: list[dict[str, Any]] = answer.json()["data"]["result"]
-        return result
+        series: list[dict[str, Any]] = answer.json()["data"]["result"]
+        return series
 
     def targets(self) -> dict[str, str]:
         """Map the job of each target to what went wrong when it was last scraped."""

@@ -82,22 +82,22 @@ class World:
         names = {f"pod-{number}-{app}": f"app-{app}" for app in range(APPS)}
         self._cluster.api.create_all([self._pod(name, app) for name, app in names.items()])
         self._relabel(list(names))
-        output = self._explain()
+        explained = self._explain()
         paths = {name: f"/api/v1/namespaces/{self._namespace}/pods/{name}" for name in names}
         parallel(lambda path: self._cluster.api.patch(path, WITHOUT_GATE), paths.values())
         done = self._log.decisions([f"{self._namespace}/{name}" for name in names])
         self._cluster.wait_for(lambda: all(map(_decided, self._pods(names))), what="the conditions tell the same")
-        actual = {pod["metadata"]["name"]: pod for pod in self._pods(names)}
-        waiting = [name for name in names if "nodeName" not in actual[name]["spec"]]
+        pods = {pod["metadata"]["name"]: pod for pod in self._pods(names)}
+        waiting = [name for name in names if "nodeName" not in pods[name]["spec"]]
         # They would be tried again in a later round, and change what is counted there.
         parallel(lambda name: self._cluster.api.request("DELETE", paths[name]), waiting)
         return [
             Placement(
                 name,
-                *output[name],
+                *explained[name],
                 feasible=done[f"{self._namespace}/{name}"].feasible,
-                node=actual[name]["spec"].get("nodeName", ""),
-                reason=scheduled(actual[name]).get("reason", ""),
+                node=pods[name]["spec"].get("nodeName", ""),
+                reason=scheduled(pods[name]).get("reason", ""),
             )
             for name in names
         ]
@@ -118,8 +118,8 @@ class World:
         }
 
     def _pods(self, names: dict[str, str]) -> list[Json]:
-        items = self._cluster.api.get(f"/api/v1/namespaces/{self._namespace}/pods")["items"]
-        return [item for item in items if item["metadata"]["name"] in names]
+        pods = self._cluster.api.get(f"/api/v1/namespaces/{self._namespace}/pods")["items"]
+        return [pod for pod in pods if pod["metadata"]["name"] in names]
 
     def _make_nodes(self) -> list[str]:
         """Replace all nodes; pods on those that are gone count nowhere."""
@@ -194,26 +194,26 @@ class World:
         chance = self._random
         for key in chance.sample([ZONE, HOSTNAME, RACK], chance.choice([1, 1, 2, 2, 3])):
             hard = chance.random() < 0.85
-            item: Json = {
+            constraint: Json = {
                 "maxSkew": chance.choice([1, 1, 1, 2, 3]),
                 "topologyKey": key,
                 "whenUnsatisfiable": "DoNotSchedule" if hard else "ScheduleAnyway",
             }
             selects = self._selector(app)
             if selects is not None:
-                item["labelSelector"] = selects
+                constraint["labelSelector"] = selects
                 if chance.random() < 0.5:
                     # An empty selector takes the pods of all apps unless a key narrows it to its own.
                     keys = (
                         [["rev"], ["rev", "absent"], ["absent"]] if selects else [["app"], ["app", "rev"], ["absent"]]
                     )
-                    item["matchLabelKeys"] = chance.choice(keys)
+                    constraint["matchLabelKeys"] = chance.choice(keys)
             if hard and chance.random() < 0.3:
-                item["minDomains"] = chance.randint(1, 6)
+                constraint["minDomains"] = chance.randint(1, 6)
             for policy in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
                 if chance.random() < 0.5:
-                    item[policy] = chance.choice(["Honor", "Ignore"])
-            yield item
+                    constraint[policy] = chance.choice(["Honor", "Ignore"])
+            yield constraint
 
     def _selector(self, app: str) -> Json | None:
         """Return a selector that takes none of the other apps that get pods in the same round."""

@@ -29,7 +29,7 @@ class Proxy:
     def __init__(self, scheme: Literal["http", "https", "socks5"], routes: Mapping[str, int], who: str) -> None:
         """Lead each name of ``routes`` to a port of loopback; ``who``: the user that may, ``name:password`` or ""."""
         self.scheme = scheme
-        self.asked: list[str] = []
+        self.targets: list[str] = []
         self.port = 0
         self.routes = routes
         self.who = who
@@ -46,7 +46,7 @@ class Proxy:
 
     def connect(self, host: str, port: int) -> socket.socket:
         """Connect to what a client asks for."""
-        self.asked.append(f"{host}:{port}")
+        self.targets.append(f"{host}:{port}")
         return socket.create_connection((LOOPBACK, self.routes[host]), timeout=10)
 
 

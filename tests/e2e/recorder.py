@@ -21,7 +21,7 @@ _OF_CREDENTIALS = ("Authorization", "Impersonate-")
 
 
 @dataclass(frozen=True)
-class Seen:
+class Request:
     """One request.
 
     Attributes:
@@ -49,8 +49,8 @@ class Seen:
     def who(self) -> dict[str, Any]:
         """What says who asks: headers in the canonical form of their names, the certificate, the server's name."""
         named = [(name.title(), value) for name, value in self.headers]
-        reported = sorted((name, value) for name, value in named if name.startswith(_OF_CREDENTIALS))
-        return {"headers": reported, "certificate": self.certificate, "server name": self.server_name}
+        credentials = sorted((name, value) for name, value in named if name.startswith(_OF_CREDENTIALS))
+        return {"headers": credentials, "certificate": self.certificate, "server name": self.server_name}
 
 
 @dataclass
@@ -59,10 +59,10 @@ class Recorder:
 
     directory: Path
     authority: Authority
-    requests: list[Seen] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
     port: int = 0
     tls: bool = True
-    answer: Callable[[Seen], int] = lambda _: 403
+    answer: Callable[[Request], int] = lambda _: 403
 
     @property
     def url(self) -> str:
@@ -74,8 +74,8 @@ def body(status: int, target: str) -> bytes:
     """Return what an apiserver would say next to a status."""
     reason = {401: "Unauthorized", 403: "Forbidden"}.get(status, "InternalError")
     message = "Unauthorized" if status == 401 else f'forbidden: User "nobody" cannot get path "{target}"'
-    output = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "message": message}
-    return json.dumps({**output, "code": status}).encode()
+    document = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "message": message}
+    return json.dumps({**document, "code": status}).encode()
 
 
 @contextmanager
@@ -89,9 +89,9 @@ def record(directory: Path, *names: str, tls: bool = True, authority: Authority 
         def do_GET(self) -> None:
             subject = _common_name(self.connection)
             name = getattr(self.connection, "asked_for", "")
-            seen = Seen(self.path, tuple(self.headers.items()), subject, name)
-            recorder.requests.append(seen)
-            status = recorder.answer(seen)
+            request = Request(self.path, tuple(self.headers.items()), subject, name)
+            recorder.requests.append(request)
+            status = recorder.answer(request)
             text = body(status, self.path.partition("?")[0])
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
@@ -120,6 +120,6 @@ def _common_name(connection: Any) -> str:
     """Return the common name of the certificate that the client sent; "": none."""
     if not isinstance(connection, ssl.SSLSocket):
         return ""
-    actual: Mapping[str, Any] = connection.getpeercert() or {}
-    parts = [part for group in actual.get("subject", ()) for part in group]
+    certificate: Mapping[str, Any] = connection.getpeercert() or {}
+    parts = [part for group in certificate.get("subject", ()) for part in group]
     return str(dict(parts).get("commonName", ""))

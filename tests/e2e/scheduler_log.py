@@ -54,7 +54,7 @@ class SchedulerLog:
     def decisions(self, pods: Collection[str]) -> dict[str, Decision]:
         """Wait until the scheduler has decided on every one of ``pods``, and return what it logged of each."""
         refusals: dict[str, list[Refusal]] = {pod: [] for pod in pods}
-        actual: dict[str, Decision] = {}
+        decisions: dict[str, Decision] = {}
 
         def decided() -> bool:
             for message, values in self._read(pods):
@@ -66,13 +66,13 @@ class SchedulerLog:
                         refusals[pod].append(Refusal(values["node"], values["topologyKey"]))
                     case s if s == _BOUND:
                         feasible = int(values["feasibleNodes"])
-                        actual[pod] = Decision(frozenset(refusals[pod]), feasible, values["node"])
+                        decisions[pod] = Decision(frozenset(refusals[pod]), feasible, values["node"])
                     case s if s == _NO_FIT:
-                        actual[pod] = Decision(frozenset(refusals[pod]), 0, "", values["err"])
-            return len(actual) == len(pods)
+                        decisions[pod] = Decision(frozenset(refusals[pod]), 0, "", values["err"])
+            return len(decisions) == len(pods)
 
         self._cluster.wait_for(decided, what=f"the scheduler decides on {', '.join(pods)}")
-        return actual
+        return decisions
 
     def wait_until_forgotten(self, pod: str) -> None:
         """Wait until the scheduler knows that a pod is deleted."""

@@ -107,10 +107,10 @@ class Report:
 
     def verdicts(self, workload: str, path: str = "spec.topologySpreadConstraints[0]") -> Counter[str]:
         """Count the pods of one workload in one clause by verdict."""
-        actual = Counter[str]()
+        verdicts = Counter[str]()
         for row in self.rows(workload, path):
-            actual.update(row["verdicts"])
-        return actual
+            verdicts.update(row["verdicts"])
+        return verdicts
 
     def verdict_of(self, pod: str) -> Json:
         """Return the only entry of one pod."""

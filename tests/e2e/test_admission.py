@@ -11,9 +11,9 @@ import pytest
 from tests.builders import Json, constraint
 from tests.controlplane.client import ApiError
 from tests.controlplane.cluster import ControlPlane
-from tests.e2e.judging import ABSENT, MERGED, STALE, edit, judged, look
 from tests.e2e.manifests import SCHEDULING_GATE, pod
 from tests.e2e.spread import Spread
+from tests.e2e.verdicts import ABSENT, MERGED, STALE, edit, look, pod_verdicts
 from tests.e2e.workloads import pods
 
 pytestmark = pytest.mark.e2e
@@ -85,7 +85,7 @@ def test_a_label_set_by_a_policy_is_merged(control_plane: ControlPlane, namespac
         control_plane.api.create(pod("added", keys, namespace=namespace, **SCHEDULING_GATE))
     edit(control_plane, namespace, {"rev=r1": ["relabelled", "put-back"], "rev=policy": ["put-back"]})
     report = look(spread, namespace)
-    assert judged(report) == {
+    assert pod_verdicts(report) == {
         "earlier": MERGED,
         "earlier-bare": ABSENT,
         "overwritten": MERGED,

@@ -34,8 +34,8 @@ def pod_of(cluster: ControlPlane, namespace: str, job: str) -> Any:
     """Return the pod that the Job controller makes; the admission of restricted pods has taken it."""
 
     def made() -> Any:
-        items = cluster.api.get(f"/api/v1/namespaces/{namespace}/pods", labelSelector=f"job-name={job}")["items"]
-        return items[0] if items else None
+        pods = cluster.api.get(f"/api/v1/namespaces/{namespace}/pods", labelSelector=f"job-name={job}")["items"]
+        return pods[0] if pods else None
 
     return cluster.wait_for(made, what=f"a pod of job {job}")
 

@@ -13,8 +13,8 @@ import pytest
 
 from tests.builders import Json
 from tests.controlplane.cluster import ControlPlane
-from tests.e2e.both import Both, asked_alike
-from tests.e2e.recorder import Recorder, Seen
+from tests.e2e.both import Both, matching_request
+from tests.e2e.recorder import Recorder, Request
 from tests.kubeconfigs import config
 
 pytestmark = pytest.mark.e2e
@@ -54,13 +54,13 @@ class Desk:
         """Return a kubeconfig for the recorder."""
         return config(self.recorder.url, self.recorder.authority.certificate, user, **cluster)
 
-    def ask(self, script: str, **changes: object) -> Seen:
+    def ask(self, script: str, **changes: object) -> Request:
         """Run both, and return the plugin's request, which says the same as kubectl's."""
         self.both.ask(self.config(self.user(script, **changes)))
-        return asked_alike(self.recorder)
+        return matching_request(self.recorder)
 
     @property
-    def told(self) -> list[Json]:
+    def inputs(self) -> list[Json]:
         """What the plugin was told, each time it was run."""
         return [json.loads(line) for line in self.calls.read_text(encoding="utf-8").splitlines()]
 
@@ -86,8 +86,8 @@ def test_a_certificate(desk: Desk) -> None:
     pair = desk.recorder.authority.client("bob", "bob")
     status = {"clientCertificateData": pair.certificate.read_text(), "clientKeyData": pair.key.read_text()}
     assert desk.ask(says(credential(**status))).certificate == "bob"
-    seen = desk.ask(says(credential(token="abc", **status)))
-    assert (seen.certificate, seen.header("Authorization")) == ("bob", "Bearer abc")
+    request = desk.ask(says(credential(token="abc", **status)))
+    assert (request.certificate, request.header("Authorization")) == ("bob", "Bearer abc")
 
 
 def test_arguments_and_environment(desk: Desk) -> None:
@@ -102,12 +102,12 @@ def test_what_a_plugin_is_told(desk: Desk, provided: bool) -> None:
     """The cluster only where it is asked for, with the authority in full and the plugin's own configuration."""
     extension = {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "x"}}
     user = desk.user(says(credential(token="abc")), provideClusterInfo=provided)
-    others = {"tls_server_name": "apiserver.test", "disable_compression": True, "extensions": [extension]}
-    desk.both.ask(desk.config(user, **others))
-    asked_alike(desk.recorder)
-    assert len(desk.told) >= 2
-    assert all(reported == desk.told[0] for reported in desk.told)
-    assert ("cluster" in desk.told[-1]["spec"]) == provided
+    fields = {"tls_server_name": "apiserver.test", "disable_compression": True, "extensions": [extension]}
+    desk.both.ask(desk.config(user, **fields))
+    matching_request(desk.recorder)
+    assert len(desk.inputs) >= 2
+    assert all(info == desk.inputs[0] for info in desk.inputs)
+    assert ("cluster" in desk.inputs[-1]["spec"]) == provided
 
 
 def test_a_plugin_that_is_not_asked(desk: Desk) -> None:
@@ -115,9 +115,9 @@ def test_a_plugin_that_is_not_asked(desk: Desk) -> None:
     pair = desk.recorder.authority.client("bob", "bob")
     certificate = {"client-certificate": str(pair.certificate), "client-key": str(pair.key)}
     plugin = desk.user("exit 1")
-    for other in ({"token": "a"}, {"username": "a", "password": "b"}, certificate):
-        desk.both.ask(desk.config({**plugin, **other}))
-        asked_alike(desk.recorder)
+    for credentials in ({"token": "a"}, {"username": "a", "password": "b"}, certificate):
+        desk.both.ask(desk.config({**plugin, **credentials}))
+        matching_request(desk.recorder)
     assert not desk.calls.exists()
 
 
@@ -134,8 +134,8 @@ def test_a_terminal(desk: Desk, mode: str) -> None:
         os.close(master)
         os.close(terminal)
     expected = "nothing" if mode == "Never" else "typed"
-    assert asked_alike(desk.recorder).header("Authorization") == f"Bearer {expected}"
-    assert {reported["spec"]["interactive"] for reported in desk.told} == {mode != "Never"}
+    assert matching_request(desk.recorder).header("Authorization") == f"Bearer {expected}"
+    assert {info["spec"]["interactive"] for info in desk.inputs} == {mode != "Never"}
 
 
 def test_no_terminal(desk: Desk) -> None:
@@ -218,7 +218,7 @@ def test_a_plugin_in_the_path(desk: Desk, tmp_path: Path) -> None:
     assert "gizmo-login not found" in desk.both.ask(desk.config(user)).spread.error
     path = f"{desk.both.directory}{os.pathsep}{desk.both.path}"
     desk.both.ask(desk.config(user), environment={"PATH": path})
-    assert asked_alike(desk.recorder).header("Authorization") == "Bearer abc"
+    assert matching_request(desk.recorder).header("Authorization") == "Bearer abc"
 
 
 @pytest.mark.parametrize("ends", ["", "2020-01-01T00:00:00Z", "2199-01-01T00:00:00+01:00"])
@@ -232,7 +232,7 @@ def test_credentials_are_kept_until_they_end(
     user = desk.user(says(credential(**status)))
     pair = both.ask(config(faulty_cluster.api.server, faulty_cluster._security.authority.certificate, user))
     assert (pair.kubectl.status, pair.spread.status) == (0, 0), pair.spread.stderr
-    before = len(desk.told)
+    before = len(desk.inputs)
     answer = both.spread("check", "-A")
     assert answer.status == 0, answer.stderr
-    assert (len(desk.told) - before == 1) == (not ends.startswith("2020"))
+    assert (len(desk.inputs) - before == 1) == (not ends.startswith("2020"))

@@ -19,7 +19,7 @@ def test_without_a_fault(behind: Faulty) -> None:
     answer = behind.check()
     assert_complete(answer)
     assert answer.stderr == ""
-    assert len(behind.proxy.asked_for("pods")) == 5
+    assert len(behind.proxy.requests_for("pods")) == 5
 
 
 PASSING = {
@@ -41,7 +41,7 @@ def test_a_fault_that_passes(behind: Faulty, fault: Step, before: int) -> None:
     """The page is asked for again, and its pods are counted once."""
     behind.proxy.script("pods", *[passed] * before, fault, fault)
     assert_complete(behind.check("--request-timeout=30s"))
-    tokens = [request.token for request in behind.proxy.asked_for("pods")]
+    tokens = [request.token for request in behind.proxy.requests_for("pods")]
     revisions = [steps.revision(token) for token in tokens if token]
     # Only where somebody wrote meanwhile, other pages follow a first one that is sent again.
     assert len(tokens) == 7 or (not before and len(set(revisions)) > 1)
@@ -67,7 +67,7 @@ def test_a_fault_of_another_request(behind: Faulty, resource: str) -> None:
     """Every request is repeated, not only those for pods."""
     behind.proxy.script(resource, steps.reset, PASSING["503"])
     assert_complete(behind.check())
-    assert len(behind.proxy.asked_for(resource)) == 3
+    assert len(behind.proxy.requests_for(resource)) == 3
 
 
 def test_a_server_that_is_newer_than_all_that_are_known(behind: Faulty) -> None:
@@ -110,7 +110,7 @@ def test_retries_are_bounded_without_a_timeout(behind: Faulty) -> None:
     behind.proxy.script("pods", passed, *[PASSING["503"]] * 100)
     answer = behind.check()
     assert_refused(answer, "Error from server (ServiceUnavailable): apiserver not ready", INCOMPLETE)
-    assert len(behind.proxy.asked_for("pods")) == 12
+    assert len(behind.proxy.requests_for("pods")) == 12
     assert answer.stderr.startswith("The server answers with HTTP status 503; trying again\n")
 
 

@@ -37,7 +37,7 @@ def test_a_list_that_expires(behind: Faulty, compacted: None) -> None:
     assert_complete(answer)
     assert answer.error.startswith(EXPIRED)
     assert answer.error.endswith(": the list of pods is read again from its beginning")
-    assert len(behind.proxy.asked_for("pods")) == 3 + 5
+    assert len(behind.proxy.requests_for("pods")) == 3 + 5
 
 
 def test_a_list_that_expires_twice(behind: Faulty, compacted: None) -> None:
@@ -56,7 +56,7 @@ def test_an_empty_page_is_not_the_end(behind: Faulty) -> None:
     """A page without objects may have a token."""
     behind.proxy.script("pods", steps.edited(steps.no_objects))
     assert_complete(behind.check())
-    assert len(behind.proxy.asked_for("pods")) == 6
+    assert len(behind.proxy.requests_for("pods")) == 6
 
 
 def test_a_list_without_end(behind: Faulty) -> None:
@@ -67,7 +67,7 @@ def test_a_list_without_end(behind: Faulty) -> None:
 
 def _with_token(behind: Faulty) -> Callable[..., None]:
     def repeat(document: Json) -> None:
-        document["metadata"]["continue"] = behind.proxy.asked_for("pods")[1].token
+        document["metadata"]["continue"] = behind.proxy.requests_for("pods")[1].token
 
     return steps.edited(repeat)
 

@@ -41,7 +41,7 @@ def test_the_apiserver_restarts(behind: Faulty) -> None:
         restarting.join()
     report = assert_complete(answer)
     assert int(report["cluster"]["resourceVersions"]["pods"]) > 0
-    assert len(behind.proxy.asked_for("pods")) > 5
+    assert len(behind.proxy.requests_for("pods")) > 5
 
 
 def test_the_apiserver_is_gone(behind: Faulty) -> None:
@@ -70,7 +70,7 @@ def test_a_certificate_that_changes(behind: Faulty, tmp_path: Path, monkeypatch:
     behind.proxy.script("pods", passed, passed, change)
     answer = behind.check()
     assert_refused(answer, "x509: certificate signed by unknown authority", INCOMPLETE)
-    assert len(behind.proxy.asked_for("pods")) == 3
+    assert len(behind.proxy.requests_for("pods")) == 3
 
 
 def expiring(change: Step) -> list[Step]:
@@ -96,7 +96,7 @@ def test_a_token_file_that_changes(behind: Faulty, tmp_path: Path) -> None:
     behind.proxy.script("pods", *expiring(change))
     answer = spread(*CHECK)
     assert_complete(answer)
-    used = [request.headers["Authorization"] for request in behind.proxy.asked_for("pods")]
+    used = [request.headers["Authorization"] for request in behind.proxy.requests_for("pods")]
     assert used == [f"Bearer {behind.token}"] * 3 + [f"Bearer {second}"] * 3
 
 
@@ -109,13 +109,13 @@ def test_a_token_file_that_stays_old(behind: Faulty, tmp_path: Path) -> None:
     answer = spread(*CHECK)
     assert_refused(answer, NOT_LOGGED_IN, INCOMPLETE)
     assert_no_secrets(answer, [behind.token, OLD_TOKEN])
-    assert len(behind.proxy.asked_for("pods")) == 3
+    assert len(behind.proxy.requests_for("pods")) == 3
 
 
 def test_a_token_that_cannot_be_renewed(behind: Faulty) -> None:
     behind.proxy.script("pods", passed, steps.as_token(OLD_TOKEN))
     assert_refused(behind.check(), NOT_LOGGED_IN, INCOMPLETE)
-    assert len(behind.proxy.asked_for("pods")) == 2
+    assert len(behind.proxy.requests_for("pods")) == 2
 
 
 def plugin(directory: Path, *tokens: str) -> dict[str, object]:
@@ -139,7 +139,7 @@ def test_a_plugin_is_asked_again(behind: Faulty, tmp_path: Path) -> None:
     behind.proxy.script("pods", *expiring(lambda _: None))
     answer = spread(*CHECK)
     assert_complete(answer)
-    used = [request.headers["Authorization"] for request in behind.proxy.asked_for("pods")]
+    used = [request.headers["Authorization"] for request in behind.proxy.requests_for("pods")]
     assert used == [f"Bearer {behind.token}"] * 3 + [f"Bearer {second}"] * 3
 
 

@@ -23,12 +23,12 @@ def placements(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> Iter
     require_built()
     with ControlPlane.start(tmp_path_factory.mktemp("placements"), controllers=False) as cluster:
         spread = plugin.on(cluster)
-        actual = []
+        placed = []
         for seed in SEEDS:
             world = World(cluster, spread, seed)
             for number in range(ROUNDS):
-                actual += world.round(number)
-        yield actual
+                placed += world.round(number)
+        yield placed
 
 
 def test_the_scheduler_does_what_was_said(placements: list[Placement]) -> None:
@@ -40,13 +40,13 @@ def test_the_scheduler_does_what_was_said(placements: list[Placement]) -> None:
 def test_a_pod_without_a_node_is_a_finding(placements: list[Placement]) -> None:
     """SPR303 names a pod that waits, never one that was placed, and every one that its constraints alone hold back."""
     blocked = [placement for placement in placements if placement.blocked]
-    assert [item for item in blocked if item.node] == []
+    assert [placement for placement in blocked if placement.node] == []
     held = [
         placement
         for placement in placements
         if placement.refused and all(" > " in reason for reason in placement.refused)
     ]
-    assert [distribution for distribution in held if not distribution.allowed and not distribution.blocked] == []
+    assert [placement for placement in held if not placement.allowed and not placement.blocked] == []
     assert blocked
 
 

@@ -92,7 +92,7 @@ def stored(scraped: Prometheus, job: str) -> dict[frozenset[tuple[str, str]], fl
     """Return the values of all our series that Prometheus has of a job, by name and labels."""
     samples = scraped.query(f'{{__name__=~"kube_spread_.+",job="{job}"}}')
     return {
-        frozenset(item for item in sample["metric"].items() if item[0] not in ("job", "instance")): float(
+        frozenset(label for label in sample["metric"].items() if label[0] not in ("job", "instance")): float(
             sample["value"][1]
         )
         for sample in samples
@@ -137,15 +137,15 @@ def test_the_documented_alerts_fire(tmp_path: Path) -> None:
         'kube_spread_findings{code="SPR303",name="blocked",namespace="shop",severity="error"}': "1x120",
         'node_textfile_mtime_seconds{file="/var/lib/kubectl_spread.prom",instance="n"}': "0x120",
     }
-    reported = {
+    alerts = {
         "PodsNotSpread": alert(
             PLACE, "web in shop has skew 2 over zone", description="kubectl spread explain Deployment/web -n shop"
         ),
         "SpreadErrors": alert(finding, "SPR303 blocked in shop"),
         "SpreadNotChecked": alert(file, "kubectl_spread.prom on n was not written for an hour"),
     }
-    cases: list[Json] = [{"eval_time": "5m", "alertname": name, "exp_alerts": []} for name in reported]
-    cases += [{"eval_time": "90m", "alertname": name, "exp_alerts": [actual]} for name, actual in reported.items()]
+    cases: list[Json] = [{"eval_time": "5m", "alertname": name, "exp_alerts": []} for name in alerts]
+    cases += [{"eval_time": "90m", "alertname": name, "exp_alerts": [expected]} for name, expected in alerts.items()]
     series = [{"series": name, "values": value} for name, value in values.items()]
     test = {"interval": "1m", "input_series": series, "alert_rule_test": cases}
     path = tmp_path / "test.json"

@@ -20,13 +20,13 @@ pytestmark = pytest.mark.e2e
 def test_nodes_and_workloads_are_read_beside_the_pods(behind: Faulty) -> None:
     """The first page of pods comes only when all other lists have been asked for."""
     beside = {"nodes", "replicasets", "deployments", "statefulsets", "daemonsets", "jobs", "cronjobs"}
-    requested: set[str] = set()
+    resources: set[str] = set()
     all_asked = threading.Event()
     in_time: list[bool] = []
 
     def tell(exchange: Exchange) -> None:
-        requested.add(exchange.request.resource)
-        if beside <= requested:
+        resources.add(exchange.request.resource)
+        if beside <= resources:
             all_asked.set()
         passed(exchange)
 
@@ -70,7 +70,7 @@ def test_a_terminal_sees_how_far_it_is(behind: Faulty) -> None:
     environment = behind.cluster.environment(behind.kubeconfig({"token": behind.token}))
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=stderr, env=environment, check=False, timeout=60)
     os.close(stderr)
-    displayed = os.read(terminal, 1 << 16).decode()
+    screen = os.read(terminal, 1 << 16).decode()
     os.close(terminal)
     assert json.loads(done.stdout)["summary"]["pods"] == PODS
-    assert displayed.split("\r\x1b[K") == ["", *(f"pods: {number}" for number in (7, 14, 21, 28)), ""]
+    assert screen.split("\r\x1b[K") == ["", *(f"pods: {number}" for number in (7, 14, 21, 28)), ""]

@@ -9,21 +9,21 @@ import pytest
 
 from tests.builders import HOSTNAME, ZONE, Json, affinity, constraint, term
 from tests.controlplane.cluster import ControlPlane
-from tests.e2e.judging import (
+from tests.e2e.manifests import SCHEDULING_GATE, WITHOUT_GATE, deployment, pod
+from tests.e2e.spread import Report, Spread
+from tests.e2e.verdicts import (
     ABSENT,
     MERGED,
     REMOVED,
     STALE,
     STALE_UNTRACKED,
     UNMERGED_EDITED,
-    Judged,
+    PodVerdict,
     edit,
     evidence,
-    judged,
     look,
+    pod_verdicts,
 )
-from tests.e2e.manifests import SCHEDULING_GATE, WITHOUT_GATE, deployment, pod
-from tests.e2e.spread import Report, Spread
 from tests.e2e.workloads import label, pods, roll_out, scheduled
 
 pytestmark = pytest.mark.e2e
@@ -42,7 +42,7 @@ GATED = {
     "removed": REMOVED,
     "back": MERGED,
     "added": UNMERGED_EDITED,
-    "added-proven": Judged("late-label", "certain", ("kubectl-label",)),
+    "added-proven": PodVerdict("late-label", "certain", ("kubectl-label",)),
     "never": ABSENT,
 }
 # Zone a holds three pods of each revision and the others none, so that only a pod that counts nothing fits there.
@@ -53,7 +53,7 @@ class Release(NamedTuple):
     """Gated pods that were relabelled: the report, what each was told, and who was placed when the gates were gone."""
 
     report: Report
-    told: dict[str, bool]
+    fitting: dict[str, bool]
     blocked: set[str]
     placed: set[str]
     errors: dict[str, str]
@@ -80,7 +80,7 @@ def release(control_plane: ControlPlane, spread: Spread) -> Iterator[Release]:
             control_plane.api.create(manifest)
         edit(control_plane, namespace, EDITS)
         report = look(spread, namespace)
-        reported = {name: _fits(spread, namespace, name) for name in GATED}
+        fitting = {name: _fits(spread, namespace, name) for name in GATED}
         placed, errors = set(), {}
         for name in GATED:
             path = f"/api/v1/namespaces/{namespace}/pods/{name}"
@@ -91,7 +91,7 @@ def release(control_plane: ControlPlane, spread: Spread) -> Iterator[Release]:
             else:
                 errors[name] = condition["message"]
         blocked = {name for finding in report["findings"] if finding["code"] == "SPR303" for name in finding["pods"]}
-        yield Release(report, reported, blocked, placed, errors)
+        yield Release(report, fitting, blocked, placed, errors)
 
 
 def _fits(spread: Spread, namespace: str, name: str) -> bool:
@@ -116,7 +116,7 @@ def _decision(cluster: ControlPlane, path: str) -> Json:
 
 def test_gated_pods_are_judged_by_what_was_done_to_them(release: Release) -> None:
     """While it waits, every pod is reported apart by its edit."""
-    assert judged(release.report) == GATED
+    assert pod_verdicts(release.report) == GATED
 
 
 def test_a_stale_or_removed_label_of_a_gated_pod_is_an_error(release: Release) -> None:
@@ -132,7 +132,7 @@ def test_a_stale_or_removed_label_of_a_gated_pod_is_an_error(release: Release) -
 def test_the_scheduler_ignores_the_constraint_of_a_stale_pod_alone(release: Release) -> None:
     """Values that exclude each other count no pod: it is placed where all the others are refused, as was said."""
     assert release.placed == PLACED
-    assert {name for name, fits in release.told.items() if fits} == PLACED
+    assert {name for name, fits in release.fitting.items() if fits} == PLACED
     assert release.blocked == set(GATED) - PLACED
     assert all("didn't match pod topology spread constraints" in message for message in release.errors.values())
 
@@ -151,7 +151,7 @@ def test_labels_written_at_binding_over_the_users_own(
     control_plane.api.create(pod("placed", keys, labels=labels, namespace=namespace, nodeName="b1"))
     control_plane.wait_for(lambda: _bound(control_plane, namespace) == 3, what="pods are bound")
     report = look(spread, namespace)
-    assert judged(report) == {
+    assert pod_verdicts(report) == {
         "bound-a": MERGED,
         "bound-b": STALE_UNTRACKED,
         "waiting": MERGED,
@@ -176,8 +176,8 @@ def test_a_zone_in_a_template(control_plane: ControlPlane, namespace: str, sprea
     assert sorted(zones.values()) == ["a", "b", "c"]
     path = "spec.topologySpreadConstraints[1]"
     expected = {name: MERGED if zone == "a" else STALE_UNTRACKED for name, zone in zones.items()}
-    assert judged(report, path) == expected
-    stale = [name for name, actual in expected.items() if actual == STALE_UNTRACKED]
+    assert pod_verdicts(report, path) == expected
+    stale = [name for name, verdict in expected.items() if verdict == STALE_UNTRACKED]
     assert {evidence(report, name, path)[0] for name in stale} == {
         "binding the pod overwrote the label with its node's value"
     }
@@ -201,7 +201,7 @@ def test_a_relabelled_pod_still_repels(control_plane: ControlPlane, namespace: s
     assert (refused["status"], accepted["status"]) == ("False", "True")
     report = spread.report("-n", namespace, status=1)
     where = "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0]"
-    assert judged(report, where) == {"repelling": STALE}
+    assert pod_verdicts(report, where) == {"repelling": STALE}
     assert [(finding["code"], finding["severity"], finding["pods"]) for finding in report["findings"]] == [
         ("SPR101", "error", ["repelling"])
     ]
@@ -219,11 +219,11 @@ def test_running_pods_of_one_owner_after_every_edit(
     edits = {"rev=r2": [changed, back], "rev=r1": [back, added], "rev-": [removed]}
     edit(control_plane, namespace, edits)
     report = spread.report("-n", namespace)
-    assert judged(report) == {
+    assert pod_verdicts(report) == {
         remaining: MERGED,
         changed: STALE,
         removed: REMOVED,
         back: MERGED,
-        added: Judged("late-label", "certain", ("kubectl-label",)),
+        added: PodVerdict("late-label", "certain", ("kubectl-label",)),
         never: ABSENT,
     }

@@ -49,7 +49,7 @@ class Lost(NamedTuple):
         """Return the name of the case."""
         return f"{self.permission} in {' '.join(self.command)}"
 
-    def said(self, where: str) -> str:
+    def message(self, where: str) -> str:
         """Return the words on stderr."""
         verb, group, resource, _ = self.permission
         if resource == "/metrics" or (verb == "list" and resource in ("deployments", "cronjobs")):
@@ -122,7 +122,7 @@ def waiting(namespace: str) -> Json:
     )
 
 
-def others(namespace: str) -> list[Json]:
+def workloads(namespace: str) -> list[Json]:
     """Return a workload of every kind, none with constraints of its own."""
     metadata = {"namespace": namespace}
     labels = {"app": "old"}
@@ -145,7 +145,7 @@ def others(namespace: str) -> list[Json]:
 def shop(control_plane: ControlPlane) -> Iterator[str]:
     """Return a namespace with pods of every kind of owner, and one that waits."""
     with control_plane.namespace("roles") as namespace:
-        control_plane.apply([waiting(namespace), *others(namespace)])
+        control_plane.apply([waiting(namespace), *workloads(namespace)])
         roll_out(control_plane, deployment("web", [constraint(match=["rev"])], namespace=namespace))
         yield namespace
 
@@ -224,7 +224,7 @@ def test_one_permission_less_in_the_cluster(control_plane: ControlPlane, plugin:
         return
     in_cluster = everywhere or case.permission.resource == "namespaces"
     (line,) = missing(answer)
-    assert case.said("at the cluster scope" if in_cluster else f'in the namespace "{shop}"') in line
+    assert case.message("at the cluster scope" if in_cluster else f'in the namespace "{shop}"') in line
     assert answer.status == case.status
 
 
@@ -242,5 +242,5 @@ def test_one_permission_less_in_a_namespace(control_plane: ControlPlane, plugin:
     in_cluster = case.permission in permissions("nodes")
     elsewhere = 'resource "pods" in API group "" at the cluster scope'
     (line,) = (line for line in missing(answer) if elsewhere not in line)
-    assert case.said("at the cluster scope" if in_cluster else f'in the namespace "{shop}"') in line
+    assert case.message("at the cluster scope" if in_cluster else f'in the namespace "{shop}"') in line
     assert answer.status == case.status

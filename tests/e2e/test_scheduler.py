@@ -88,6 +88,6 @@ def test_enough_was_compared(comparisons: list[Comparison], before: Report) -> N
     assert 15 <= len(bound) <= len(comparisons) - 6, figures
     assert len(counted) >= 100, figures
     assert len(refusals) - len(counted) >= 20, figures
-    for item in (0, 1):
-        assert any(refusal.self_match_num == item for refusal in counted), figures
+    for number in (0, 1):
+        assert any(refusal.self_match_num == number for refusal in counted), figures
     assert any(refusal.min_match_num for refusal in counted), figures

@@ -12,26 +12,26 @@ from tests.builders import Json, constraint
 from tests.controlplane import binaries
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.fixtures import require_built
-from tests.e2e.judging import (
+from tests.e2e.manifests import pod
+from tests.e2e.spread import Plugin, Report
+from tests.e2e.verdicts import (
     ABSENT,
     BY_SCHEDULER,
     MERGED,
     PRE_UPGRADE,
     STALE,
     UNMERGED_EDITED,
-    Judged,
+    PodVerdict,
     edit,
-    judged,
     look,
+    pod_verdicts,
 )
-from tests.e2e.manifests import pod
-from tests.e2e.spread import Plugin, Report
 
 pytestmark = pytest.mark.e2e
 
 _, V1_34 = binaries.OLDER_APISERVERS
 SHOP = "shop"
-OFF = Judged("merge-off", "likely")
+OFF = PodVerdict("merge-off", "likely")
 
 
 class Stops(NamedTuple):
@@ -74,7 +74,7 @@ def _make(cluster: ControlPlane, when: str) -> None:
 
 
 FIRST = {"first-kept": MERGED, "first-changed": STALE, "first-changed-later": MERGED, "first-late": ABSENT}
-MADE_OFF: Mapping[str, Judged] = {
+MADE_OFF: Mapping[str, PodVerdict] = {
     "off-kept": PRE_UPGRADE,
     "off-changed": UNMERGED_EDITED,
     "off-changed-later": UNMERGED_EDITED,
@@ -86,13 +86,13 @@ MADE_ON = {"on-kept": MERGED, "on-changed": STALE, "on-changed-later": MERGED, "
 def test_off(stops: Stops) -> None:
     """Whatever lacks the merge does so because it is off; what was merged before is evaluated as ever."""
     assert stops.off["cluster"]["gates"][Gate.SELECTOR_MERGE] is False
-    assert judged(stops.off) == {**FIRST, **dict.fromkeys(MADE_OFF, OFF)}
+    assert pod_verdicts(stops.off) == {**FIRST, **dict.fromkeys(MADE_OFF, OFF)}
 
 
 def test_on_again(stops: Stops) -> None:
     """Pods made meanwhile are like those from before an upgrade."""
     assert stops.on["cluster"]["gates"][Gate.SELECTOR_MERGE] is True
-    assert judged(stops.on) == {**FIRST, **MADE_OFF, **MADE_ON}
+    assert pod_verdicts(stops.on) == {**FIRST, **MADE_OFF, **MADE_ON}
 
 
 def test_an_emulated_version_is_the_one_judged_by(stops: Stops) -> None:
@@ -101,7 +101,7 @@ def test_an_emulated_version_is_the_one_judged_by(stops: Stops) -> None:
     assert cluster["serverVersion"].startswith("1.34.")
     assert (cluster["judgedAs"], cluster["versionSource"]) == ("1.33", "live")
     assert Gate.SELECTOR_MERGE not in cluster["gates"]
-    assert judged(stops.emulated) == {
+    assert pod_verdicts(stops.emulated) == {
         **FIRST,
         **dict.fromkeys(MADE_OFF, BY_SCHEDULER),
         **MADE_ON,

@@ -59,7 +59,7 @@ def refused(cluster: ControlPlane, manifest: Json) -> set[str]:
     return set()
 
 
-def found(spread: Spread, path: Path) -> set[str]:
+def reported_fields(spread: Spread, path: Path) -> set[str]:
     report = spread("check", "-f", str(path), "-o", "json", "--select", "SPR215").report
     return {finding["path"] for finding in report["findings"]}
 
@@ -69,7 +69,7 @@ def test_the_cases_of_the_rule(path: Path, control_plane: ControlPlane, spread: 
     manifest = YAML(typ="safe").load(path)
     expected = refused(control_plane, manifest)
     assert expected
-    assert found(spread, path) == expected
+    assert reported_fields(spread, path) == expected
 
 
 def test_the_right_names_are_known(control_plane: ControlPlane) -> None:
@@ -88,7 +88,7 @@ def test_many_at_once(manifest: Json, control_plane: ControlPlane, spread: Sprea
     YAML(typ="safe").dump(manifest, path)
     expected = refused(control_plane, manifest)
     assert len(expected) > 5
-    assert found(spread, path) == expected
+    assert reported_fields(spread, path) == expected
 
 
 def test_kinds_that_the_server_has_are_not_taken_for_misspelt_ones(control_plane: ControlPlane) -> None:

@@ -74,9 +74,9 @@ def test_a_pod_relabelled_at_once_is_stale(control_plane: ControlPlane, namespac
         control_plane.api.create(pod(name, [constraint(match=["rev"])], labels=labels, namespace=namespace))
         label(control_plane, namespace, name, "rev=r2")
     report = spread.report("-n", namespace)
-    actual = {entry["name"]: entry["keys"][0] for entry in report["pods"]}
-    assert sorted(actual) == pod_names(control_plane, namespace)
-    assert {(key["verdict"], key["changedBy"]["manager"]) for key in actual.values()} == {
+    keys = {entry["name"]: entry["keys"][0] for entry in report["pods"]}
+    assert sorted(keys) == pod_names(control_plane, namespace)
+    assert {(key["verdict"], key["changedBy"]["manager"]) for key in keys.values()} == {
         ("stale-label", "kubectl-label")
     }
 

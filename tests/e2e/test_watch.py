@@ -39,7 +39,7 @@ NUMBERS = count()
 @pytest.fixture
 def cluster(faulty_cluster: ControlPlane) -> Iterator[ControlPlane]:
     """Return a control plane where nothing but the tests changes anything, with a namespace for one test."""
-    namespaces = [item["metadata"]["name"] for item in faulty_cluster.api.get("/api/v1/namespaces")["items"]]
+    namespaces = [namespace["metadata"]["name"] for namespace in faulty_cluster.api.get("/api/v1/namespaces")["items"]]
     if NAMESPACE not in namespaces:
         faulty_cluster.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
     yield faulty_cluster
@@ -62,7 +62,7 @@ def delete(cluster: ControlPlane, name: str) -> None:
     cluster.api.request("DELETE", f"/api/v1/namespaces/{NAMESPACE}/pods/{name}?gracePeriodSeconds=0")
 
 
-def said(watching: Piped, *words: str) -> int:
+def count_errors(watching: Piped, *words: str) -> int:
     """Count the lines on stderr that begin with one of these."""
     return sum(line.startswith(words) for line in watching.errors)
 
@@ -150,10 +150,10 @@ def test_a_named_workload_that_goes(cluster: ControlPlane) -> None:
         watching.until(watching.sees(merged=1))
         delete(cluster, "one")
         watching.until(watching.sees())
-        watching.until(lambda: said(watching, "Error from server (NotFound)") == 1)
+        watching.until(lambda: count_errors(watching, "Error from server (NotFound)") == 1)
         create(cluster, "one")
         watching.until(watching.sees(merged=1))
-        assert said(watching, "Error from server (NotFound)") == 1
+        assert count_errors(watching, "Error from server (NotFound)") == 1
     with piped(cluster.environment(), "po/nobody", *JSON) as watching:
         assert watching.process.wait(60) == 2
 
@@ -175,7 +175,7 @@ def test_a_watch_that_the_proxy_closes(behind: Faulty, cluster: ControlPlane) ->
         relabel(cluster, "one")
         watching.until(watching.sees(stale_label=1), patience=15)
         assert watching.errors == []
-    listed, first, again, *_ = behind.proxy.asked_for("pods")
+    listed, first, again, *_ = behind.proxy.requests_for("pods")
     assert [request.watches for request in (listed, first, again)] == [False, True, True]
 
 
@@ -210,8 +210,8 @@ def test_a_watch_of_what_is_forgotten(behind: Faulty, cluster: ControlPlane, ste
     with piped(environment, *JSON) as watching:
         watching.until(watching.sees(stale_label=1), patience=15)
         assert watching.errors == []
-    actual_watches = [request.watches for request in behind.proxy.asked_for("pods")]
-    assert actual_watches[:4] == [False, True, False, True]
+    watched = [request.watches for request in behind.proxy.requests_for("pods")]
+    assert watched[:4] == [False, True, False, True]
 
 
 def test_an_apiserver_that_restarts(cluster: ControlPlane) -> None:
@@ -220,13 +220,13 @@ def test_an_apiserver_that_restarts(cluster: ControlPlane) -> None:
     with piped(cluster.environment(), *JSON) as watching:
         watching.until(watching.sees(merged=1))
         os.kill(cluster._server.process.pid, signal.SIGKILL)
-        watching.until(lambda: said(watching, LOST))
+        watching.until(lambda: count_errors(watching, LOST))
         cluster.restart_apiserver()
-        watching.until(lambda: said(watching, AGAIN))
+        watching.until(lambda: count_errors(watching, AGAIN))
         relabel(cluster, "one")
         watching.until(watching.sees(stale_label=1), patience=20)
         assert watching.end() == 130
-    assert (said(watching, LOST), said(watching, AGAIN), len(watching.errors)) == (1, 1, 2)
+    assert (count_errors(watching, LOST), count_errors(watching, AGAIN), len(watching.errors)) == (1, 1, 2)
 
 
 def test_without_permission_to_watch(cluster: ControlPlane) -> None:

@@ -66,8 +66,8 @@ class Play:
         """Make the pods uneven, ask which to evict, and evict them."""
         self._make_uneven()
         case, before = self._case, self._row()
-        (output,) = self._explain()["evictions"]
-        named: list[str] = output.get("pods", [])
+        (advice,) = self._explain()["evictions"]
+        named: list[str] = advice.get("pods", [])
         for name in named or self._surplus(before):
             self._evict(name)
         self._settle(hopeful=bool(named))
@@ -78,8 +78,8 @@ class Play:
             case=case,
             before=counts(before),
             named=named,
-            sure=output.get("sure", False),
-            reason=output.get("reason", ""),
+            sure=advice.get("sure", False),
+            reason=advice.get("reason", ""),
             after=counts(after),
             skews=(before["skew"], after["skew"]),
             pending=sum("nodeName" not in pod["spec"] for pod in self._pods()),

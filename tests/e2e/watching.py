@@ -73,11 +73,11 @@ class Piped:
         def seen() -> bool:
             if not self.lines:
                 return False
-            actual: dict[str, int] = {}
+            numbers: dict[str, int] = {}
             for row in self.last["constraints"]:
                 for name, number in row["verdicts"].items():
-                    actual[name] = actual.get(name, 0) + number
-            return actual == expected
+                    numbers[name] = numbers.get(name, 0) + number
+            return numbers == expected
 
         return seen
 

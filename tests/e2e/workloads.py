@@ -29,8 +29,8 @@ def wait_for_rollout(cluster: ControlPlane, workload: str, namespace: str) -> No
 
 def pods(cluster: ControlPlane, namespace: str) -> list[Json]:
     """Return the pods of a namespace."""
-    items: list[Json] = cluster.api.get(f"/api/v1/namespaces/{namespace}/pods")["items"]
-    return items
+    listed: list[Json] = cluster.api.get(f"/api/v1/namespaces/{namespace}/pods")["items"]
+    return listed
 
 
 def pods_of(cluster: ControlPlane, namespace: str, app: str) -> list[Json]:

@@ -169,7 +169,7 @@ class Proxy:
         """Show another certificate to new connections."""
         self._context.load_cert_chain(pair.certificate, pair.key)
 
-    def asked_for(self, resource: str) -> list[Request]:
+    def requests_for(self, resource: str) -> list[Request]:
         """Return the requests for a resource since it was scripted."""
         return [request for request in self.requests if request.resource == resource]
 

@@ -29,7 +29,7 @@ def texts() -> tuple[bytes, ...]:
 def objects() -> tuple[Any, ...]:
     """Return the objects of all manifests as JSON values, those of lists one by one."""
     sample = json.loads((_ROOT / "examples/cluster.json").read_bytes())
-    return (*sample["items"], *(item for body in texts() for item in _objects(body)))
+    return (*sample["items"], *(manifest for body in texts() for manifest in _objects(body)))
 
 
 @cache

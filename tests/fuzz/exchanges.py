@@ -202,7 +202,7 @@ def server() -> Server:
 
 def exchange(body: bytes, chance: random.Random) -> Outcome:
     """Ask a server that sends ``body`` and hangs up, as the program asks an apiserver."""
-    asks = chance.choice(_ASKS)
+    asks = chance.choice(_READS)
     server().body = body
     flags = ConnectionFlags(server=server().url, request_timeout="2s")
     with warnings.catch_warnings(), patch.object(retries, "backoff", lambda *_: 0.0):
@@ -224,11 +224,11 @@ def _watched(cluster: LiveCluster) -> None:
             pass
 
 
-_ASKS: Final[tuple[Callable[[LiveCluster], object], ...]] = (
+_READS: Final[tuple[Callable[[LiveCluster], object], ...]] = (
     LiveCluster.version,
     LiveCluster.feature_gates,
     lambda cluster: cluster.names(PODS, None, 5),
     lambda cluster: cluster.get(PODS, "a", "b"),
-    lambda cluster: cluster.fold(PODS, list[Pod], lambda match, page: match.extend(page)),
+    lambda cluster: cluster.fold(PODS, list[Pod], lambda pods, page: pods.extend(page)),
     _watched,
 )

@@ -172,7 +172,7 @@ def log_in(body: bytes, _chance: random.Random) -> Outcome:
     """Log in with a kubeconfig and ask the apiserver for its version."""
     path = host().directory / "config"
     path.write_bytes(host().localized(body))
-    return _asked(path)
+    return _outcome(path)
 
 
 def log_in_with_plugin(body: bytes, _chance: random.Random) -> Outcome:
@@ -180,7 +180,7 @@ def log_in_with_plugin(body: bytes, _chance: random.Random) -> Outcome:
     answer = host().directory / "answer"
     answer.write_bytes(body)
     plugin = {"command": "cat", "args": [str(answer)], "apiVersion": _API, "interactiveMode": "Never"}
-    return _logged_in({"exec": plugin})
+    return _outcome_for({"exec": plugin})
 
 
 def log_in_with_issuer(body: bytes, _chance: random.Random) -> Outcome:
@@ -194,19 +194,19 @@ def log_in_with_issuer(body: bytes, _chance: random.Random) -> Outcome:
         "client-secret": _SECRET,
         "refresh-token": _SECRET,
     }
-    return _logged_in({"auth-provider": {"name": "oidc", "config": settings}})
+    return _outcome_for({"auth-provider": {"name": "oidc", "config": settings}})
 
 
-def _logged_in(user: Json) -> Outcome:
+def _outcome_for(user: Json) -> Outcome:
     path = host().directory / "config"
     path.write_bytes(host().localized(json.dumps(_configured(user)).encode()))
-    outcome = _asked(path)
+    outcome = _outcome(path)
     if _SECRET.encode() in outcome.stderr:
         return Outcome(1, error=AssertionError(f"a secret is shown: {outcome.stderr!r}"))
     return outcome
 
 
-def _asked(path: Path) -> Outcome:
+def _outcome(path: Path) -> Outcome:
     with _nothing_outside():
         try:
             LiveCluster.connect(ConnectionFlags(kubeconfig=str(path), request_timeout="5s")).version()

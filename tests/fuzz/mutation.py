@@ -48,8 +48,8 @@ def _repeat(body: bytes, start: int, end: int, chance: random.Random) -> bytes:
 
 
 def _splice(body: bytes, start: int, _end: int, chance: random.Random) -> bytes:
-    other = chance.choice(corpus.texts())
-    return body[:start] + other[chance.randint(0, len(other)) :]
+    donor = chance.choice(corpus.texts())
+    return body[:start] + donor[chance.randint(0, len(donor)) :]
 
 
 _DAMAGES: Final[tuple[Callable[[bytes, int, int, random.Random], bytes], ...]] = (
@@ -93,10 +93,10 @@ def _changed_keys(value: dict[str, Any], chance: random.Random) -> dict[str, Any
     match chance.randrange(5):
         case 0 if value:
             gone = chance.choice(list(value))
-            return {key: item for key, item in value.items() if key != gone}
+            return {key: field for key, field in value.items() if key != gone}
         case 1 if value:
             renamed = chance.choice(list(value))
-            return {chance.choice(TEXTS) if key == renamed else key: item for key, item in value.items()}
+            return {chance.choice(TEXTS) if key == renamed else key: field for key, field in value.items()}
         case 2:
             return {**value, chance.choice(TEXTS): chance.choice(TEXTS)}
         case 3:

@@ -69,10 +69,12 @@ class Target:
 def command(body: bytes, chance: random.Random) -> Outcome:
     """Run one of the commands on a file that comes by standard input."""
     arguments = _arguments(body, chance)
-    result = CliRunner().invoke(cli, [*arguments, "-v", "-f", "-"], input=body)
-    error = None if isinstance(result.exception, SystemExit) else result.exception
+    invocation = CliRunner().invoke(cli, [*arguments, "-v", "-f", "-"], input=body)
+    error = None if isinstance(invocation.exception, SystemExit) else invocation.exception
     copies = arguments[0] in ("merge", "unmerge") and "-o" not in arguments
-    return Outcome(result.exit_code, result.stdout_bytes, result.stderr_bytes, error, " ".join(arguments[:3]), copies)
+    return Outcome(
+        invocation.exit_code, invocation.stdout_bytes, invocation.stderr_bytes, error, " ".join(arguments[:3]), copies
+    )
 
 
 def _arguments(body: bytes, chance: random.Random) -> Sequence[str]:
@@ -100,14 +102,14 @@ def page(body: bytes, _chance: random.Random) -> Outcome:
 
 def _add(snapshot: Snapshot, resource: Any, body: bytes) -> None:
     answer = Response(200, "application/vnd.kubernetes.protobuf", body)
-    for actual in responses.page(answer, responses.list_decoder(resource.type), resource):
-        match actual:
+    for decoded in responses.page(answer, responses.list_decoder(resource.type), resource):
+        match decoded:
             case SparsePod():
-                snapshot.add_sparse(actual)
+                snapshot.add_sparse(decoded)
             case Node():
-                snapshot.add_node(actual)
+                snapshot.add_node(decoded)
             case WorkloadObject():
-                snapshot.add_workload(resource.kind, actual)
+                snapshot.add_workload(resource.kind, decoded)
 
 
 def _forms(snapshot: Snapshot) -> list[str]:
@@ -132,10 +134,10 @@ def _some(chance: random.Random, most: int = 6) -> list[Any]:
     """Return a few objects that belong together more often than not, at least one of them odd."""
     manifests = corpus.objects()
     start = chance.randrange(len(manifests))
-    actual = list(manifests[start : start + chance.randint(1, most)])
-    index = chance.randrange(len(actual))
-    actual[index] = mutation.odd(actual[index], chance)
-    return actual
+    objects = list(manifests[start : start + chance.randint(1, most)])
+    index = chance.randrange(len(objects))
+    objects[index] = mutation.odd(objects[index], chance)
+    return objects
 
 
 def _json(value: Any, chance: random.Random) -> str:
@@ -158,7 +160,7 @@ def _maybe_damaged(text: str, chance: random.Random, often: float = 0.3) -> byte
 
 def json_file(chance: random.Random) -> bytes:
     """Return objects one after another."""
-    return _maybe_damaged("\n".join(_json(item, chance) for item in _some(chance)), chance)
+    return _maybe_damaged("\n".join(_json(manifest, chance) for manifest in _some(chance)), chance)
 
 
 def yaml_file(chance: random.Random) -> bytes:
@@ -170,18 +172,18 @@ def yaml_file(chance: random.Random) -> bytes:
 
 def documents(chance: random.Random) -> bytes:
     """Return several documents, in YAML and JSON by turns."""
-    parts = [(_yaml if chance.random() < 0.4 else _json)(item, chance) for item in _some(chance, 4)]
+    parts = [(_yaml if chance.random() < 0.4 else _json)(manifest, chance) for manifest in _some(chance, 4)]
     return _maybe_damaged(chance.choice(("---\n", "\n---\n", "\n...\n", "\n")).join(parts), chance)
 
 
 def lists(chance: random.Random) -> bytes:
     """Return a List, a typed list, or Lists in Lists."""
-    items = _some(chance)
-    actual = {"apiVersion": "v1", "kind": chance.choice(("List", "PodList", "DeploymentList")), "items": items}
+    manifests = _some(chance)
+    document = {"apiVersion": "v1", "kind": chance.choice(("List", "PodList", "DeploymentList")), "items": manifests}
     if chance.random() < 0.2:
-        actual = mutation.odd(actual, chance)
+        document = mutation.odd(document, chance)
     depth = chance.choice((0, 0, 0, 1, 5, 100, 470, 500))
-    return _maybe_damaged(_LIST * depth + _json(actual, chance) + "]}" * depth, chance)
+    return _maybe_damaged(_LIST * depth + _json(document, chance) + "]}" * depth, chance)
 
 
 def protobuf(chance: random.Random) -> bytes:

@@ -50,10 +50,10 @@ def watched(target: Target, body: bytes, chance: random.Random, *, longest: floa
     grown = _peak() - before
     if grown > _FREE + _FACTOR * len(body):
         return Finding("memory", target.name, f"{grown >> 20} MiB for {len(body)} bytes")
-    return judged(outcome)
+    return problem(outcome)
 
 
-def judged(outcome: Outcome) -> Finding | None:
+def problem(outcome: Outcome) -> Finding | None:
     """Return what is wrong with what came out of a run."""
     if isinstance(outcome.error, HangError):
         return _escaped("hang", outcome.error)

@@ -35,7 +35,7 @@ def varint(number: int) -> bytes:
 
 def parse(body: bytes) -> list[Field] | None:
     """Return the fields of a message; None: this is none."""
-    actual: list[Field] = []
+    fields: list[Field] = []
     at = 0
     while at < len(body):
         tag, at = _varint(body, at)
@@ -53,8 +53,8 @@ def parse(body: bytes) -> list[Field] | None:
             part = body[at : at + size]
             value = (parse(part) if wire == _BYTES and part else None) or part
             at += size
-        actual.append(Field(number, wire, value))
-    return actual
+        fields.append(Field(number, wire, value))
+    return fields
 
 
 def encode(fields: list[Field]) -> bytes:

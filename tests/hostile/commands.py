@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from kubectl_spread.cli import cli
 from tests.builders import Json
 from tests.fuzz.outcome import Outcome
-from tests.fuzz.watch import judged
+from tests.fuzz.watch import problem
 
 COMMANDS = (
     ("check",),
@@ -62,19 +62,19 @@ def run(body: str | bytes, *arguments: str) -> Result:
 
 def refusal(body: str | bytes, *arguments: str) -> str:
     """Return the one line that says why a command cannot read its input."""
-    result = run(body, *arguments)
-    assert result.exit_code == 2, result.output
-    line, *more = [line for line in result.stderr.splitlines() if line.startswith("error:")]
+    invocation = run(body, *arguments)
+    assert invocation.exit_code == 2, invocation.output
+    line, *more = [line for line in invocation.stderr.splitlines() if line.startswith("error:")]
     assert not more
     return line
 
 
-def clean(result: Result) -> Result:
+def clean(invocation: Result) -> Result:
     """Return a result of which no traceback and no character but printable ones came out."""
-    error = None if isinstance(result.exception, SystemExit) else result.exception
-    finding = judged(Outcome(result.exit_code, result.stdout_bytes, result.stderr_bytes, error))
+    error = None if isinstance(invocation.exception, SystemExit) else invocation.exception
+    finding = problem(Outcome(invocation.exit_code, invocation.stdout_bytes, invocation.stderr_bytes, error))
     assert finding is None, finding.text
-    return result
+    return invocation
 
 
 def check(*arguments: str) -> tuple[int, str]:
@@ -104,7 +104,7 @@ def text_of(*objects: Json) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class Usage:
     """What a process of its own came to, and the most memory that it had, in bytes."""
 
     status: int
@@ -112,10 +112,10 @@ class Taken:
     memory: int
 
 
-def run_alone(arguments: Sequence[str], *, stdin: Path) -> Taken:
+def run_alone(arguments: Sequence[str], *, stdin: Path) -> Usage:
     """Run the plugin in a process of its own."""
     with stdin.open("rb") as file:
         command = [sys.executable, "-c", _MEASURED, *arguments]
-        result = subprocess.run(command, stdin=file, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-    output, _, memory = result.stdout.decode().rpartition("VmHWM:")
-    return Taken(result.returncode, output, int(memory.split()[0]) << 10)
+        done = subprocess.run(command, stdin=file, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    output, _, memory = done.stdout.decode().rpartition("VmHWM:")
+    return Usage(done.returncode, output, int(memory.split()[0]) << 10)

@@ -63,14 +63,14 @@ CLUSTERS: Final[dict[str, tuple[dict[str, object], str]]] = {
 }
 
 
-_TOLD: Final = ("extensions", "authority for a plugin")
+_FOR_PLUGINS: Final = ("extensions", "authority for a plugin")
 """Errors that matter only where an exec plugin receives the cluster."""
 
 
 @pytest.mark.parametrize("name", CLUSTERS)
 def test_clusters(tmp_path: Path, name: str) -> None:
     cluster, words = CLUSTERS[name]
-    plugin = {"exec": {**API, "command": "cat", "provideClusterInfo": True}} if name in _TOLD else None
+    plugin = {"exec": {**API, "command": "cat", "provideClusterInfo": True}} if name in _FOR_PLUGINS else None
     assert words in error_line(tmp_path, user=plugin, cluster=cluster)
 
 

@@ -60,9 +60,9 @@ def test_a_billion_laughs_are_refused(level: str) -> None:
         nine = ", ".join([f"*{before}"] * 9)
         keys = ", ".join(f"k{index}: *{before}" for index in range(9))
         lines.append(level.format(name=name, nine=nine, keys=keys))
-    actual = refusal(HEAD + "".join(lines))
-    assert actual.startswith("error: STDIN:")
-    assert actual.endswith("document contains excessive aliasing")
+    line = refusal(HEAD + "".join(lines))
+    assert line.startswith("error: STDIN:")
+    assert line.endswith("document contains excessive aliasing")
 
 
 def test_a_long_text_aliased_often_is_refused() -> None:

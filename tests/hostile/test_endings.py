@@ -160,9 +160,9 @@ def test_what_the_user_may_not_see(directory: Path, name: str, monkeypatch: pyte
     monkeypatch.setenv("KUBECONFIG", "/no/where")
     for variable, value in environment.items():
         monkeypatch.setenv(variable, value)
-    status, output = as_nobody(*arguments)
+    status, stderr = as_nobody(*arguments)
     assert status == 2
-    assert output.endswith(line)
+    assert stderr.endswith(line)
 
 
 def test_a_user_without_a_home(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,11 +231,11 @@ def raising(error: BaseException) -> Callable[..., object]:
 def test_the_last_handler(error: BaseException, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error comes from a part that every command calls."""
     monkeypatch.setattr("kubectl_spread.app.collect.target_for_files", raising(error))
-    result = CliRunner().invoke(cli, ["check", "-f", "-"])
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith(line)
-    assert result.stderr.count("\n") == 1
-    assert "secret" not in result.stderr
+    invocation = CliRunner().invoke(cli, ["check", "-f", "-"])
+    assert (invocation.exit_code, invocation.stdout) == (2, "")
+    assert invocation.stderr.startswith(line)
+    assert invocation.stderr.count("\n") == 1
+    assert "secret" not in invocation.stderr
 
 
 @pytest.mark.parametrize("arguments", [(), ("--watch",)], ids=["once", "watch"])
@@ -243,36 +243,36 @@ def test_errors_in_threads(arguments: Sequence[str], monkeypatch: pytest.MonkeyP
     """Lists are read in threads; what is raised there ends the program in the same way."""
     check_answer = responses.check
 
-    def failing(*given: Any, **named: Any) -> None:
+    def failing(*arguments: Any, **named: Any) -> None:
         if threading.current_thread() is not threading.main_thread():
             raise KeyError("secret")
-        check_answer(*given, **named)
+        check_answer(*arguments, **named)
 
     monkeypatch.setattr(responses, "check", failing)
     monkeypatch.setenv("KUBECONFIG", "/no/where")
     with serve(Reply(body=json.dumps(VERSION).encode())) as server:
-        result = CliRunner().invoke(cli, ["check", "-s", server.url, *arguments])
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith("error: unexpected KeyError at ")
-    assert result.stderr.count("\n") == 1
-    assert "secret" not in result.stderr
+        invocation = CliRunner().invoke(cli, ["check", "-s", server.url, *arguments])
+    assert (invocation.exit_code, invocation.stdout) == (2, "")
+    assert invocation.stderr.startswith("error: unexpected KeyError at ")
+    assert invocation.stderr.count("\n") == 1
+    assert "secret" not in invocation.stderr
 
 
 @pytest.mark.parametrize("flag", ["-v", "--verbose", "-Av"])
 def test_verbose_prints_the_traceback(flag: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kubectl_spread.app.collect.target_for_files", raising(KeyError("x\x1b")))
-    result = CliRunner().invoke(cli, ["check", "-f", "-", flag])
-    assert result.exit_code == 2
-    first, *_, last = result.stderr.splitlines()
+    invocation = CliRunner().invoke(cli, ["check", "-f", "-", flag])
+    assert invocation.exit_code == 2
+    first, *_, last = invocation.stderr.splitlines()
     assert first.startswith("Traceback")
     assert last.startswith("error: unexpected KeyError")
-    assert "\x1b" not in result.stderr
+    assert "\x1b" not in invocation.stderr
 
 
 def test_commands_take_verbose() -> None:
     for name in cli.list_commands(cli.make_context("x", ["rules"])):
-        result = CliRunner().invoke(cli, [name, "--help"])
-        assert "--verbose" in result.stdout, name
+        invocation = CliRunner().invoke(cli, [name, "--help"])
+        assert "--verbose" in invocation.stdout, name
 
 
 def test_memory_that_is_limited(directory: Path) -> None:

@@ -118,7 +118,7 @@ def test_file_names_write_nothing_to_the_terminal(tmp_path: Path) -> None:
 def test_the_text_is_still_there_for_programs() -> None:
     """JSON and YAML hold the same text as the objects, in escapes that their readers undo."""
     evil = ESCAPES[0] + ESCAPES[5] + ESCAPES[7] + ZONE
-    result = run(text_of(pod_json(evil, constraints=[constraint()])), "merge", "-o", "json")
-    assert "\\u202e" in result.stdout
-    assert "\\udb40\\udc41" in result.stdout
-    assert json.loads(result.stdout)["items"][0]["name"] == evil
+    invocation = run(text_of(pod_json(evil, constraints=[constraint()])), "merge", "-o", "json")
+    assert "\\u202e" in invocation.stdout
+    assert "\\udb40\\udc41" in invocation.stdout
+    assert json.loads(invocation.stdout)["items"][0]["name"] == evil

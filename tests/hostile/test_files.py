@@ -27,9 +27,9 @@ def test_links_that_lead_back_are_not_followed(tmp_path: Path) -> None:
 def test_a_link_to_nothing_is_named(tmp_path: Path, target: str) -> None:
     (tmp_path / "self.yaml").symlink_to(tmp_path / target)
     (tmp_path / "pod.json").write_text(POD)
-    status, output = check("-R", "-f", str(tmp_path))
+    status, stderr = check("-R", "-f", str(tmp_path))
     assert status == 2
-    assert f"error: error reading {tmp_path}/self.yaml: " in output
+    assert f"error: error reading {tmp_path}/self.yaml: " in stderr
 
 
 @pytest.mark.parametrize("name", ["secret.yaml", "secret"])
@@ -42,10 +42,10 @@ def test_what_may_not_be_read_is_named(tmp_path: Path, name: str) -> None:
         secret.mkdir()
     open_to_all(tmp_path)
     secret.chmod(0)
-    status, output = as_nobody("-R", "-f", str(tmp_path))
+    status, stderr = as_nobody("-R", "-f", str(tmp_path))
     secret.chmod(0o700)
     assert status == 2
-    assert f"error: error reading {secret}: permission denied" in output.lower()
+    assert f"error: error reading {secret}: permission denied" in stderr.lower()
 
 
 def test_a_device_and_a_pipe_that_are_named_are_read_to_their_end(tmp_path: Path) -> None:

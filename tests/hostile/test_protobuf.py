@@ -106,11 +106,11 @@ def test_a_pod_that_python_cannot_hold_is_refused(metadata: list[Field]) -> None
 def inside(fields: list[Field], path: tuple[int, ...]) -> Field:
     """Return the first field at ``path``."""
     number, *below = path
-    actual_field = next(field for field in fields if field.number == number)
+    first = next(field for field in fields if field.number == number)
     if not below:
-        return actual_field
-    assert isinstance(actual_field.value, list)
-    return inside(actual_field.value, tuple(below))
+        return first
+    assert isinstance(first.value, list)
+    return inside(first.value, tuple(below))
 
 
 def changed(fields: list[Field], path: tuple[int, ...], *replacement: Field) -> list[Field]:

@@ -65,13 +65,17 @@ def test_it_is_the_same_twice(dist: Path, archive: Path, tmp_path: Path) -> None
         assert path.read_bytes() == (dist / path.name).read_bytes(), path.name
 
 
-@pytest.mark.parametrize("output", formats.NAMES)
-def test_it_writes_every_format(output: str, krew: Krew, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("form", formats.NAMES)
+def test_it_writes_every_format(form: str, krew: Krew, monkeypatch: pytest.MonkeyPatch) -> None:
     """No module that is imported late is missing."""
     monkeypatch.chdir(ROOT)
-    expected, actual = _both(["check", *_SAMPLE, "-o", output], krew)
-    assert actual.stdout
-    assert (actual.returncode, actual.stdout, actual.stderr) == (expected.returncode, expected.stdout, expected.stderr)
+    expected, archived = _both(["check", *_SAMPLE, "-o", form], krew)
+    assert archived.stdout
+    assert (archived.returncode, archived.stdout, archived.stderr) == (
+        expected.returncode,
+        expected.stdout,
+        expected.stderr,
+    )
 
 
 @pytest.mark.parametrize(
@@ -89,9 +93,13 @@ def test_its_commands_answer_as_those_of_the_checkout(
     command: list[str], krew: Krew, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
-    expected, actual = _both(command, krew)
-    assert (actual.returncode, actual.stdout, actual.stderr) == (expected.returncode, expected.stdout, expected.stderr)
-    assert actual.stdout or actual.stderr
+    expected, archived = _both(command, krew)
+    assert (archived.returncode, archived.stdout, archived.stderr) == (
+        expected.returncode,
+        expected.stdout,
+        expected.stderr,
+    )
+    assert archived.stdout or archived.stderr
 
 
 def _both(command: list[str], krew: Krew) -> list[subprocess.CompletedProcess[str]]:
@@ -105,7 +113,7 @@ def test_it_runs_nothing_of_the_current_directory(krew: Krew, tmp_path: Path, va
     """Its own Python reads none of the variables that lead another one there."""
     hostile = Shadows(tmp_path / "repository", tmp_path / "marks")
     hostile.all()
-    result = subprocess.run(
+    done = subprocess.run(
         [krew.program, "check", "-f", ROOT / "examples" / "cluster.json", "--server-version", "1.37"],
         cwd=tmp_path / "repository",
         env={**os.environ, variable: "startup.py" if variable == "PYTHONSTARTUP" else "."},
@@ -113,5 +121,5 @@ def test_it_runs_nothing_of_the_current_directory(krew: Krew, tmp_path: Path, va
         capture_output=True,
         text=True,
     )
-    assert "18 pods" in result.stdout, result.stderr
+    assert "18 pods" in done.stdout, done.stderr
     assert hostile.ran == []

@@ -55,10 +55,10 @@ def test_krew_installs_upgrades_and_uninstalls_from_an_index(dist: Path, tmp_pat
 
 def test_krew_refuses_another_archive(dist: Path, tmp_path: Path, archive: Path) -> None:
     """The manifest's sha256 is that of the archive, not of anything."""
-    other = tmp_path / archive.name
-    other.write_bytes(archive.read_bytes() + b"\0")
+    changed = tmp_path / archive.name
+    changed.write_bytes(archive.read_bytes() + b"\0")
     with pytest.raises(AssertionError, match="checksum does not match"):
-        Krew(tmp_path)("install", f"--manifest={dist / 'spread.yaml'}", f"--archive={other}")
+        Krew(tmp_path)("install", f"--manifest={dist / 'spread.yaml'}", f"--archive={changed}")
 
 
 @pytest.mark.parametrize(
@@ -77,13 +77,13 @@ def test_it_answers_as_the_checkout_does(
 ) -> None:
     """Of the same cluster, the same text and exit status, by client certificate."""
     expected = Plugin(tmp_path).on(web)(*arguments)
-    actual = krew.spread(web.environment())(*arguments)
-    assert (actual.status, _settled(actual.stdout), actual.stderr) == (
+    answer = krew.spread(web.environment())(*arguments)
+    assert (answer.status, _settled(answer.stdout), answer.stderr) == (
         expected.status,
         _settled(expected.stdout),
         expected.stderr,
     )
-    assert actual.stdout or actual.stderr
+    assert answer.stdout or answer.stderr
 
 
 def _settled(text: str) -> str:

@@ -21,10 +21,10 @@ def _project() -> Any:
 def _pinned(lock: str) -> dict[str, list[str]]:
     """Map each package of a lock file to the versions that it pins, one for each environment."""
     text = (ROOT / "release" / "locks" / lock).read_text()
-    actual: dict[str, list[str]] = {}
+    versions: dict[str, list[str]] = {}
     for name, version in re.findall(r"^([\w.-]+)(?:\[[\w,]+\])?==(\S+)", text, flags=re.MULTILINE):
-        actual.setdefault(canonicalize_name(name), []).append(version)
-    return actual
+        versions.setdefault(canonicalize_name(name), []).append(version)
+    return versions
 
 
 @pytest.mark.parametrize(

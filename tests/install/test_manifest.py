@@ -14,7 +14,7 @@ from release import archiving, manifest
 from release.environments import ROOT
 from release.platforms import PLATFORMS, Platform
 
-_KNOWN = {
+_ARCHITECTURES = {
     "windows": {"386", "amd64", "arm64"},
     "linux": {"386", "amd64", "arm", "arm64", "ppc64le"},
     "darwin": {"386", "amd64", "arm64"},
@@ -23,7 +23,7 @@ _SEMVER = r"v(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?"
 
 
 @pytest.fixture
-def kept() -> Any:
+def published() -> Any:
     """Return the manifest that is kept."""
     return yaml.safe_load(manifest.MANIFEST.read_text())
 
@@ -34,12 +34,12 @@ def test_the_kept_manifest_is_the_template_of_this_version() -> None:
     assert remaining == manifest.text({})
 
 
-def test_it_is_a_plugin_as_krew_reads_it(kept: Any) -> None:
+def test_it_is_a_plugin_as_krew_reads_it(published: Any) -> None:
     """No field that krew would skip, and those that it wants, as it wants them."""
-    assert set(kept) == {"apiVersion", "kind", "metadata", "spec"}
-    assert (kept["apiVersion"], kept["kind"]) == ("krew.googlecontainertools.github.com/v1alpha2", "Plugin")
-    assert kept["metadata"] == {"name": "spread"}
-    spec = kept["spec"]
+    assert set(published) == {"apiVersion", "kind", "metadata", "spec"}
+    assert (published["apiVersion"], published["kind"]) == ("krew.googlecontainertools.github.com/v1alpha2", "Plugin")
+    assert published["metadata"] == {"name": "spread"}
+    spec = published["spec"]
     assert set(spec) == {"version", "homepage", "shortDescription", "description", "caveats", "platforms"}
     assert re.fullmatch(_SEMVER, spec["version"])
     assert spec["version"] == f"v{__version__}"
@@ -47,14 +47,14 @@ def test_it_is_a_plugin_as_krew_reads_it(kept: Any) -> None:
     assert "\n" not in spec["shortDescription"]
 
 
-def test_its_platforms_are_as_krew_wants_them(kept: Any) -> None:
+def test_its_platforms_are_as_krew_wants_them(published: Any) -> None:
     """Each is known, matched once, and moves files from inside the archive to inside its directory."""
     matched = []
-    for entry in kept["spec"]["platforms"]:
+    for entry in published["spec"]["platforms"]:
         assert set(entry) == {"selector", "uri", "sha256", "files", "bin"}
         labels = entry["selector"]["matchLabels"]
         assert set(labels) == {"os", "arch"}
-        assert labels["arch"] in _KNOWN[labels["os"]]
+        assert labels["arch"] in _ARCHITECTURES[labels["os"]]
         matched.append((labels["os"], labels["arch"]))
         assert entry["uri"].startswith("https://")
         assert entry["uri"].endswith((".tar.gz", ".zip"))

@@ -24,11 +24,16 @@ def _package(directory: Path, *names: str) -> None:
 def test_pruning_leaves_what_the_plugin_imports(tmp_path: Path) -> None:
     """Packages that would import the rest are emptied, and the rest is gone."""
     _package(
-        tmp_path, *pruning.KEPT, *pruning.EMPTIED, "config/kube_config.py", "client/models/v1_pod.py", "aio/stream.py"
+        tmp_path,
+        *pruning.MODULES,
+        *pruning.EMPTIED,
+        "config/kube_config.py",
+        "client/models/v1_pod.py",
+        "aio/stream.py",
     )
     pruning.prune(tmp_path)
     left = {path.relative_to(tmp_path / "kubernetes").as_posix(): path.read_text() for path in tmp_path.rglob("*.py")}
-    assert set(left) == {*pruning.KEPT, *pruning.EMPTIED, "config/kube_config.py"}
+    assert set(left) == {*pruning.MODULES, *pruning.EMPTIED, "config/kube_config.py"}
     assert {name for name, text in left.items() if not text} == pruning.EMPTIED
 
 
@@ -59,4 +64,6 @@ def test_the_environment_of_the_user_is_restored(value: str | None) -> None:
     script = (ROOT / "release" / "user_environment.py").read_text() + "\nprint(sorted(os.environ.items()))"
     done = subprocess.run([sys.executable, "-I", "-c", script], env=loaded, check=True, capture_output=True, text=True)
     expected = {"KEPT": "yes", **({"LD_LIBRARY_PATH": value} if value else {})}
-    assert [item for item in ast.literal_eval(done.stdout) if item[0] != "LC_CTYPE"] == sorted(expected.items())
+    assert [variable for variable in ast.literal_eval(done.stdout) if variable[0] != "LC_CTYPE"] == sorted(
+        expected.items()
+    )

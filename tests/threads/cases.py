@@ -99,14 +99,14 @@ def run(command: str) -> tuple[str, int]:
     for stage in command.split(" | "):
         arguments, _, stdin = stage.partition(" < ")
         value = Path(stdin).read_text(encoding="utf-8") if stdin else printed
-        result = CliRunner().invoke(
+        invocation = CliRunner().invoke(
             cli, shlex.split(arguments), input=value, prog_name="kubectl spread", catch_exceptions=False
         )
-        printed, output, status = result.stdout, output + result.stderr, result.exit_code
+        printed, output, status = invocation.stdout, output + invocation.stderr, invocation.exit_code
     return output + printed, status
 
 
-def shown(command: str, printed: str, status: int) -> str:
+def transcript(command: str, printed: str, status: int) -> str:
     """Return a command and its answer as a terminal shows them."""
     called = command.replace(" | ", " | kubectl spread ")
     return f"$ kubectl spread {called}\n{printed}{f'[exit status {status}]' if status else ''}\n"
@@ -129,25 +129,25 @@ def page() -> str:
 
 
 def _case(directory: Path) -> Case:
-    actual: dict[str, list[str]] = {name: [] for name in (*NAMES, *OPTIONAL)}
+    fields: dict[str, list[str]] = {name: [] for name in (*NAMES, *OPTIONAL)}
     for line in (directory / INPUT).read_text(encoding="utf-8").splitlines():
         header = _HEADER.fullmatch(line)
         if header is None:
             break
-        actual.setdefault(header[1], []).append(header[2])
-    unknown = actual.keys() - set(NAMES) - set(OPTIONAL)
-    missing = [name for name in NAMES if not actual[name]]
-    if unknown or missing or len(actual["exit"]) != len(actual["command"]):
+        fields.setdefault(header[1], []).append(header[2])
+    unknown = fields.keys() - set(NAMES) - set(OPTIONAL)
+    missing = [name for name in NAMES if not fields[name]]
+    if unknown or missing or len(fields["exit"]) != len(fields["command"]):
         raise ValueError(
             f"{directory.name}: header with {unknown or 'nothing'} unknown and {missing or 'nothing'} missing"
         )
     return Case(
         directory=directory,
-        threads=tuple(thread.strip() for line in actual["thread"] for thread in line.split(",")),
-        asks=" ".join(actual["asks"]),
-        commands=tuple(actual["command"]),
-        exits=tuple(int(status) for status in actual["exit"]),
-        answers=tuple(actual["answer"]),
-        codes=tuple(actual["code"]),
-        nevers=tuple(actual["never"]),
+        threads=tuple(thread.strip() for line in fields["thread"] for thread in line.split(",")),
+        asks=" ".join(fields["asks"]),
+        commands=tuple(fields["command"]),
+        exits=tuple(int(status) for status in fields["exit"]),
+        answers=tuple(fields["answer"]),
+        codes=tuple(fields["code"]),
+        nevers=tuple(fields["never"]),
     )

@@ -15,15 +15,15 @@ CASES = cases.load()
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_tool_answers(case: Case, golden: Golden, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(case.directory)
-    results = [cases.run(command) for command in case.commands]
+    answers = [cases.run(command) for command in case.commands]
     answer = "\n".join(
-        cases.shown(command, *result).rstrip("\n") + "\n"
-        for command, result in zip(case.commands, results, strict=True)
+        cases.transcript(command, *printed).rstrip("\n") + "\n"
+        for command, printed in zip(case.commands, answers, strict=True)
     )
-    assert tuple(status for _, status in results) == case.exits, answer
-    output = " ".join(answer.split())
-    assert [phrase for phrase in (*case.answers, *case.codes) if phrase not in output] == [], answer
-    assert [phrase for phrase in case.nevers if phrase in output] == [], answer
+    assert tuple(status for _, status in answers) == case.exits, answer
+    words = " ".join(answer.split())
+    assert [phrase for phrase in (*case.answers, *case.codes) if phrase not in words] == [], answer
+    assert [phrase for phrase in case.nevers if phrase in words] == [], answer
     golden(case.directory / cases.ANSWER, answer)
 
 

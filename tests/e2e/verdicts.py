@@ -12,7 +12,7 @@ from tests.e2e.spread import Report, Spread
 FIRST_CONSTRAINT = "spec.topologySpreadConstraints[0]"
 
 
-class Judged(NamedTuple):
+class PodVerdict(NamedTuple):
     """The verdict on one pod, how sure it is, and the managers that wrote its labels by the report."""
 
     verdict: str
@@ -20,16 +20,16 @@ class Judged(NamedTuple):
     changed_by: tuple[str, ...] = ()
 
 
-MERGED = Judged("merged")
-ABSENT = Judged("absent-key")
-BY_SCHEDULER = Judged("scheduler-merged")
-PRE_UPGRADE = Judged("pre-upgrade", "likely")
+MERGED = PodVerdict("merged")
+ABSENT = PodVerdict("absent-key")
+BY_SCHEDULER = PodVerdict("scheduler-merged")
+PRE_UPGRADE = PodVerdict("pre-upgrade", "likely")
 # Nothing is claimed; where managedFields names who wrote the label last, it is shown.
-UNMERGED = Judged("unmerged", "unknown")
-UNMERGED_EDITED = Judged("unmerged", "unknown", ("kubectl-label",))
-STALE = Judged("stale-label", "certain", ("kubectl-label",))
-STALE_UNTRACKED = Judged("stale-label")
-REMOVED = Judged("removed-label", "likely")
+UNMERGED = PodVerdict("unmerged", "unknown")
+UNMERGED_EDITED = PodVerdict("unmerged", "unknown", ("kubectl-label",))
+STALE = PodVerdict("stale-label", "certain", ("kubectl-label",))
+STALE_UNTRACKED = PodVerdict("stale-label")
+REMOVED = PodVerdict("removed-label", "likely")
 
 
 def look(spread: Spread, namespace: str, *arguments: str) -> Report:
@@ -39,12 +39,12 @@ def look(spread: Spread, namespace: str, *arguments: str) -> Report:
     return answer.report
 
 
-def judged(report: Report, path: str = FIRST_CONSTRAINT) -> dict[str, Judged]:
+def pod_verdicts(report: Report, path: str = FIRST_CONSTRAINT) -> dict[str, PodVerdict]:
     """Map every pod that has a clause at ``path`` to what the report says of it.
 
     A report lists only pods that are not merged; that the others are is what its rows must say.
     """
-    listed = {entry["name"]: _judged(entry) for entry in report["pods"] if entry["path"] == path}
+    listed = {entry["name"]: _pod_verdict(entry) for entry in report["pods"] if entry["path"] == path}
     rows = [row for row in report["constraints"] if row["path"] == path]
     in_rows = sum(sum(row["verdicts"].values()) for row in rows)
     merged = sum(row["verdicts"].get("merged", 0) for row in rows)
@@ -64,13 +64,13 @@ def judged(report: Report, path: str = FIRST_CONSTRAINT) -> dict[str, Judged]:
 def evidence(report: Report, pod: str, path: str = FIRST_CONSTRAINT) -> list[str]:
     """Return the evidence for the verdict on the first key of a pod at ``path``."""
     (entry,) = (entry for entry in report["pods"] if (entry["name"], entry["path"]) == (pod, path))
-    actual_evidence: list[str] = entry["keys"][0]["evidence"]
-    return actual_evidence
+    words: list[str] = entry["keys"][0]["evidence"]
+    return words
 
 
-def _judged(entry: Json) -> Judged:
+def _pod_verdict(entry: Json) -> PodVerdict:
     changed = tuple(key["changedBy"]["manager"] for key in entry["keys"] if "changedBy" in key)
-    return Judged(entry["verdict"], entry["confidence"], changed)
+    return PodVerdict(entry["verdict"], entry["confidence"], changed)
 
 
 def edit(cluster: ControlPlane, namespace: str, edits: Mapping[str, Sequence[str]]) -> None:
