@@ -100,7 +100,7 @@ class Spread(msgspec.Struct, frozen=True, eq=False):
     @property
     def skew(self) -> int:
         """The skew of the fullest domain; 0 without domains."""
-        return self.match_num.most - self.min_match_num if self.match_num else 0
+        return self.match_num.most - self.min_match_num
 
     @property
     def exceeds_max_skew(self) -> bool:
