@@ -79,13 +79,13 @@ def from_files(options: CheckOptions) -> CheckRun:
 
     target_version, notes = target_for_files(options)
     profiles = schedulers.profiles(options)
-    snapshot = Snapshot(options.scope(None), closely=options.explaining, schedulers=profiles)
+    snapshot = Snapshot(options.scope(None), for_explain=options.explaining, schedulers=profiles)
     reading = manifests.read(
         options.filename,
         recursive=options.recursive,
         stdin=inputs.standard_input(),
         detailed=options.explaining,
-        services=snapshot.default_selectors.keeps,
+        services=snapshot.default_selectors.enabled,
     )
     _add_objects(reading, snapshot)
     arguments.resolve(snapshot)

@@ -91,6 +91,6 @@ def _needs_managed_fields(audit: Audit) -> bool:
 def _needs_services(snapshot: Snapshot) -> bool:
     """Tell whether selectors of default constraints are made without any Service, because none was read."""
     selectors = snapshot.default_selectors
-    if selectors.services or not selectors.keeps:
+    if selectors.services or not selectors.enabled:
         return False
     return any(default_constraints.may_have_defaults(pod.pod_class) for pod in snapshot.pods)

@@ -13,7 +13,7 @@ from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
 from kubectl_spread.audit.merge.verdicts import Confidence
 from kubectl_spread.audit.snapshot.records import PodRecord
-from kubectl_spread.diagnosis.skew_fix import Closing
+from kubectl_spread.diagnosis.skew_fix import PlacementCheck
 from kubectl_spread.explain import history, relabelling
 from kubectl_spread.explain.uneven_rows import UnevenRow, uneven_rows
 from kubectl_spread.explain.workload_pods import PodsByWorkload, counter, others
@@ -175,8 +175,8 @@ def _obstacles_in_low_domains(uneven: UnevenRow) -> dict[str, list[Obstacle] | N
 
     With a skew that is a pod that left the fullest domain, otherwise the next pod.
     """
-    closing = Closing(uneven.row, uneven.spread, uneven.audit, moving=uneven.skewed)
-    return {domain: closing.obstacles(uneven.nodes_of(domain)) for domain in uneven.low}
+    check = PlacementCheck(uneven.row, uneven.spread, uneven.audit, moving=uneven.skewed)
+    return {domain: check.obstacles(uneven.nodes_of(domain)) for domain in uneven.low}
 
 
 def _rollout(uneven: UnevenRow) -> Iterator[SkewCause]:

@@ -18,9 +18,9 @@ from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.report import model
 
 MANY_DOMAINS: Final = 200
-"""With more domains than this, those without pods are counted instead of listed."""
+"""With more domains than this, domains without pods are counted instead of listed."""
 _ALIKE: Final = 1 << 15
-"""How many equal parts of a report are cached, because thousands of workloads have the same ones."""
+"""The most equal parts of a report that are cached; thousands of workloads have equal parts."""
 
 
 def timestamp(moment: datetime) -> str:
@@ -97,7 +97,7 @@ def group(evaluated: EvaluatedGroup) -> model.Group:
 def pods(audit: Audit) -> list[model.PodVerdict]:
     """Return every pod and path whose verdict is not ``merged``, by namespace, name and path."""
     members = [(row, member) for row in audit.rows for member in row.members]
-    members.sort(key=lambda item: (item[0].namespace, item[1].pod.name, item[0].path.order))
+    members.sort(key=lambda entry: (entry[0].namespace, entry[1].pod.name, entry[0].path.order))
     return [_pod(row, member) for row, member in members]
 
 

@@ -192,7 +192,7 @@ class LiveRun:
 
         def begin() -> Snapshot:
             self._read_at = None
-            return Snapshot(self._scope, closely=self._options.explaining, schedulers=self._profiles)
+            return Snapshot(self._scope, for_explain=self._options.explaining, schedulers=self._profiles)
 
         try:
             if self._options.explaining or self._scope.fields:
@@ -248,7 +248,7 @@ class LiveRun:
 
     def _defaults(self, snapshot: Snapshot, unread: set[str]) -> None:
         """Read Services, which default constraints need, and add the default constraints to pods without any."""
-        if not snapshot.default_selectors.keeps:
+        if not snapshot.default_selectors.enabled:
             return
         try:
             for service in self._all(SERVICES, self._scope.namespace):

@@ -1,4 +1,4 @@
-"""Counted pods: which of the pods that were read does a constraint count, and which are siblings?"""
+"""Counted pods: which pods does a constraint count, and which pods are siblings?"""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class CountedPods:
     """The pods that were read, found by the constraints that count them, or by their workload."""
 
     def __init__(self, snapshot: Snapshot, behaviour: Behaviour, evaluator: Evaluator) -> None:
-        """Look among the pods of ``snapshot``; ``behaviour`` says how the scheduler counts, ``evaluator`` by what."""
+        """Take the pods of ``snapshot``, the scheduler's ``behaviour``, and the ``evaluator`` of their classes."""
         self._snapshot = snapshot
         self._behaviour = behaviour
         self._evaluator = evaluator
@@ -63,7 +63,7 @@ class CountedPods:
         self._siblings: dict[ObjectRef, list[PodRecord]] | None = None
 
     def of(self, namespace: str, spread: Spread) -> Counted:
-        """Return the pods in eligible domains that a constraint counts."""
+        """Return the count of a constraint with the counted pods."""
         question = (namespace, spread)
         if question not in self._counted:
             self._counted[question] = self._find(namespace, spread)
@@ -160,11 +160,11 @@ class _BoundPods:
 
     @cached_property
     def owned_in_order(self) -> Sequence[ObjectRef]:
-        """The workloads that are more than a pod, by kind and name."""
+        """The workloads that are not bare pods, by kind and name."""
         return [workload for workload in self.in_order if workload.kind != _BARE]
 
     def outside(self, domains: Domains) -> Sequence[str]:
-        """Return the nodes of pods that are in none of some domains."""
+        """Return the nodes with pods that are in none of ``domains``."""
         if domains.all_but is not None:
             everywhere, left_out = domains.all_but
             return (*self.outside(everywhere), *left_out)
@@ -239,7 +239,7 @@ class SelectedPods:
 
     @cached_property
     def _workloads(self) -> Sequence[ObjectRef]:
-        """The workloads of the pods, in order; where all but some pods are listed, also those in ``_gone``."""
+        """The workloads of the pods, in order; with ``_all_but`` also the workloads in ``_gone``."""
         return self._bound.in_order if self._all_but else sorted({bound.workload for bound in self._listed})
 
     @cached_property

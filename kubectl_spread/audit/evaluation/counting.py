@@ -86,7 +86,7 @@ class Census:
     def _counts_of(self, namespace: str, *, terminating: bool = False) -> _Counts:
         question = (namespace, terminating)
         if question not in self._counts:
-            of = self._snapshot.leaving if terminating else self._snapshot.population
+            of = self._snapshot.terminating if terminating else self._snapshot.population
             self._counts[question] = _Counts(of(namespace))
         return self._counts[question]
 

@@ -19,10 +19,10 @@ def requests_of(spec: PodSpec) -> Amounts | None:
 
 
 class NodeCapacity:
-    """The allocatable resources of each node and the requests of its pods; without the former everything fits."""
+    """The allocatable resources of each node and the requests of its pods; any pod fits on a node without resources."""
 
     def __init__(self, nodes: Iterable[Node], requested: Mapping[str, Amounts]) -> None:
-        """Take the nodes and, by the name of each, the sum of the requests of its pods."""
+        """Take the nodes and the sum of their pods' requests, by node name."""
         self._allocatable = {node.metadata.name: _allocatable(node) for node in nodes}
         self._requested = requested
 

@@ -17,7 +17,7 @@ def digest(value: object) -> bytes:
 
 
 class Digests:
-    """The digests of a series of values, in which neighbours often share their objects."""
+    """The digests of a series of values, where consecutive values often share their objects."""
 
     def __init__(self) -> None:
         """Start empty."""
