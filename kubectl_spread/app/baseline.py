@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kubectl_spread.errors import UsageError
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.phrases import plural
 from kubectl_spread.report import model
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.engine import Baseline, FindingKey
-from kubectl_spread.sources.files import inputs
-
-if TYPE_CHECKING:
-    from kubectl_spread.sources.files.baseline import KnownFinding
+from kubectl_spread.sources.files import baseline, inputs
 
 
 def load(path: str, filename: tuple[str, ...]) -> Baseline:
@@ -21,30 +16,25 @@ def load(path: str, filename: tuple[str, ...]) -> Baseline:
 
     Args:
         path: The file, or ``-``.
-        filename: The files of ``--filename``, which may not be standard input too.
+        filename: The files of ``--filename``, where standard input may not be named again.
 
     Raises:
-        UsageError: Standard input is asked for twice.
+        UsageError: Standard input is named twice.
         SourceError: The file cannot be read.
         DecodeError: It is not a report.
     """
-    from kubectl_spread.sources.files import baseline  # noqa: PLC0415 - a check without a baseline reads no documents
-
     if path == inputs.STDIN and inputs.STDIN in filename:
         raise UsageError("--baseline and --filename cannot both be standard input")
     severities: dict[FindingKey, list[Severity]] = {}
     for finding in baseline.read(path, inputs.standard_input(), api_version=model.API_VERSION, kind=model.KIND):
-        severities.setdefault(_key_of(finding), []).append(Severity(finding.severity))
-    return Baseline({place: tuple(same) for place, same in severities.items()})
+        ref = ObjectRef(finding.namespace, finding.object.kind, finding.object.name)
+        key = FindingKey(finding.code, ref, finding.path)
+        severities.setdefault(key, []).append(Severity(finding.severity))
+    return Baseline({key: tuple(of_key) for key, of_key in severities.items()})
 
 
 def gone(summary: model.Summary) -> str:
-    """Return a note on findings of the baseline that do not occur any more; "" for nothing."""
+    """Return a note on findings of the baseline that do not occur any more, or ""."""
     if not isinstance(summary.gone, int) or not summary.gone:
         return ""
     return f"{plural(summary.gone, 'finding')} of the baseline {'is' if summary.gone == 1 else 'are'} gone"
-
-
-def _key_of(finding: KnownFinding) -> FindingKey:
-    ref = ObjectRef(finding.namespace, finding.object.kind, finding.object.name)
-    return FindingKey(finding.code, ref, finding.path)

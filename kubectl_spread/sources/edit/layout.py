@@ -1,4 +1,4 @@
-"""Layout: how new values are written, so that they look like those next to them."""
+"""The text of new values, in the style of the values next to them."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from kubectl_spread.sources.decode import yaml_scalars
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?")
 _NUMBER: Final = re.compile(r"[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?")
-"""Kubernetes takes one that is too large for a string, other readers for infinity."""
+"""Matches numbers, also too large ones, which Kubernetes reads as a string and other readers as infinity."""
 _TIMESTAMP: Final = re.compile(r"\d{4}-\d{1,2}-\d{1,2}")
 _LAST_OF_FOUR_DIGITS: Final = 0xFFFF
 
 
 class Flow(msgspec.Struct, frozen=True):
-    """How values in brackets are written.
+    """The style of values in brackets.
 
     Attributes:
         quoted: Whether all strings are quoted, as in JSON.
         colon: The text between a key and its value.
         comma: The text between items on one line.
-        unit: One step of indentation; None: everything is on one line.
+        unit: One step of indentation; None where everything is on one line.
         newline: The end of a line.
     """
 
@@ -35,12 +35,11 @@ class Flow(msgspec.Struct, frozen=True):
     newline: str = "\n"
 
     def write(self, value: object, indent: str = "") -> str:
-        """Return a value as text; lines behind the first begin with ``indent``."""
+        """Return a value as text; all lines but the first begin with ``indent``."""
         match value:
             case dict() if value:
-                members = (
-                    f"{self.scalar(key)}{self.colon}{self.write(item, self._in(indent))}" for key, item in value.items()
-                )
+                inner = self._in(indent)
+                members = (f"{self.scalar(key)}{self.colon}{self.write(field, inner)}" for key, field in value.items())
                 return self._between("{", members, "}", indent)
             case list() | tuple() if value:
                 return self._between("[", (self.write(item, self._in(indent)) for item in value), "]", indent)
@@ -51,7 +50,7 @@ class Flow(msgspec.Struct, frozen=True):
         return self.scalar(value)
 
     def scalar(self, value: object) -> str:
-        """Return a scalar; a string that a reader of YAML 1.1 might take for something else is quoted."""
+        """Return a scalar; a string that a reader of YAML 1.1 might not read as a string is quoted."""
         if isinstance(value, str) and not self.quoted and is_plain(value):
             return value
         text = msgspec.json.encode(value).decode()
@@ -68,13 +67,13 @@ class Flow(msgspec.Struct, frozen=True):
 
 
 class Block(msgspec.Struct, frozen=True):
-    """How values on lines of their own are written.
+    """The style of values on lines of their own.
 
     Attributes:
         step: The indentation of a sequence relative to its key.
         gap: The blanks between a dash and its item.
         flow_items: Whether the items of a new sequence are in brackets.
-        flow_values: Whether lists of scalars do.
+        flow_values: Whether lists of scalars are in brackets.
         newline: The end of a line.
     """
 
@@ -102,7 +101,7 @@ class Block(msgspec.Struct, frozen=True):
         return [f"{name}: {_INLINE.write(value)}"]
 
     def _mapping(self, value: Mapping[str, object]) -> list[str]:
-        return [line for key, item in value.items() for line in self._entry(key, item)]
+        return [line for key, field in value.items() for line in self._entry(key, field)]
 
     def _item(self, value: object) -> list[str]:
         if isinstance(value, dict) and value and not self.flow_items:
@@ -115,7 +114,7 @@ _INLINE: Final = Flow()
 
 
 def is_plain(text: str) -> bool:
-    """Tell whether every reader of YAML takes ``text`` without quotes for the same string."""
+    """Tell whether every reader of YAML reads ``text`` without quotes as the same string."""
     if not _PLAIN.fullmatch(text) or _TIMESTAMP.match(text) or _NUMBER.fullmatch(text):
         return False
     return isinstance(yaml_scalars.plain(text), str)

@@ -10,7 +10,6 @@ from kubectl_spread.errors import DecodeError, Position, SourceError
 from kubectl_spread.kube.api.types import Message
 from kubectl_spread.sources.decode import documents, json_objects
 from kubectl_spread.sources.decode.json_objects import MalformedFieldError, Path
-from kubectl_spread.sources.decode.listing import Record
 from kubectl_spread.sources.files import inputs
 
 SEVERITIES: Final = ("error", "warning", "info")
@@ -24,7 +23,7 @@ class KnownObject(Message, frozen=True):
 
 
 class KnownFinding(Message, frozen=True):
-    """The identity of a finding, and its severity; a report has more fields."""
+    """The fields of a finding that identify it, and its severity."""
 
     code: str = ""
     severity: str = ""
@@ -50,10 +49,13 @@ def read(path: str, stdin: BinaryIO, *, api_version: str, kind: str) -> tuple[Kn
 
     Raises:
         SourceError: The file cannot be read, or is not one document.
-        DecodeError: A field is missing or has a value that it cannot have.
+        DecodeError: A field is missing or has an invalid value.
     """
     source = inputs.source_name(path)
-    record = _only(list(documents.records(inputs.blocks(path, stdin), source)), source)
+    records = list(documents.records(inputs.blocks(path, stdin), source))
+    if len(records) != 1:
+        raise SourceError(f"{source}: expected one report, found {len(records) or 'none'}")
+    (record,) = records
     try:
         report = json_objects.decode(record.raw, _Report)
         return _checked(report, api_version, kind)
@@ -64,17 +66,11 @@ def read(path: str, stdin: BinaryIO, *, api_version: str, kind: str) -> tuple[Kn
         raise SourceError(f"{Position(source, record.line)}: {error}") from error
 
 
-def _only(records: list[Record], source: str) -> Record:
-    if len(records) != 1:
-        raise SourceError(f"{source}: expected one report, found {len(records) or 'none'}")
-    return records[0]
-
-
 def _checked(report: _Report, api_version: str, kind: str) -> tuple[KnownFinding, ...]:
-    """Return the findings of a report that is one.
+    """Return the findings of a document that must be a report.
 
     Raises:
-        MalformedFieldError: A field is missing, or has a value that it cannot have.
+        MalformedFieldError: A field is missing or has an invalid value.
     """
     for name, value, expected in (("apiVersion", report.api_version, api_version), ("kind", report.kind, kind)):
         if value != expected:
