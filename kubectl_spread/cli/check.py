@@ -94,15 +94,15 @@ def check(
 
     Exit status: 0 nothing at or above --fail-on, 1 findings, 2 not everything could be checked.
     """
-    from kubectl_spread.app.baseline import gone, load  # noqa: PLC0415 - completion of flags does not need the rules
-    from kubectl_spread.app.collect import collect  # noqa: PLC0415 - likewise
+    from kubectl_spread.app.collect import collect  # noqa: PLC0415 - completion of flags does not need the rules
+    from kubectl_spread.app.hints import gone  # noqa: PLC0415 - likewise
 
     outputs = output_files.outputs(forms, formats.TABLE, output_file)
     if manifests:
         filename, arguments = _files(filename, arguments), ()
     parameters |= {"arguments": arguments, "filename": filename}
     output_files.refuse_inputs((destination.file for destination in outputs), {**parameters, "baseline": baseline})
-    earlier = load(baseline, filename) if baseline else None
+    earlier = _baseline(baseline, filename) if baseline else None
     layout_of = partial(_layout, show=show, headers=not no_headers)
     if watch:
         from kubectl_spread.cli.watch import loop  # noqa: PLC0415 - it needs urllib3 and protobuf
@@ -129,6 +129,12 @@ def check(
         context.exit(_UNANSWERED)
     if _at_or_above(report, fail_on):
         context.exit(_FINDINGS)
+
+
+def _baseline(path: str, filename: tuple[str, ...]) -> Baseline:
+    from kubectl_spread.app import baseline  # noqa: PLC0415 - a check without a baseline reads no documents
+
+    return baseline.load(path, filename)
 
 
 def _files(filename: tuple[str, ...], arguments: tuple[str, ...]) -> tuple[str, ...]:

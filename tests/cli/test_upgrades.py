@@ -136,8 +136,8 @@ def test_files_are_evaluated_as_the_newest_release_and_not_as_a_pre_release() ->
 
 
 def test_a_server_of_a_pre_release_is_evaluated_as_what_it_is_with_a_warning() -> None:
-    judgement, notes = target_for(CheckOptions(), 38)
-    assert (judgement.minor, judgement.warnings, notes) == (38, (UNRELEASED,), [UNRELEASED])
+    target_version = target_for(CheckOptions(), 38)
+    assert (target_version.minor, target_version.warnings) == (38, (UNRELEASED,))
 
 
 EMPTY = [
@@ -248,18 +248,18 @@ def test_a_gate_that_the_other_minor_has_locked_is_left_to_this_one() -> None:
     ],
 )
 def test_gates_that_were_read_apply_where_they_can(minor: int, to: str, served: dict[str, bool], enabled: bool) -> None:
-    judgement, notes = target_for(CheckOptions(to_version=to), minor, served)
-    assert judgement.upgrade is not None
-    assert judgement.upgrade.node_inclusion_policies is enabled
-    assert notes == []
+    target_version = target_for(CheckOptions(to_version=to), minor, served)
+    assert target_version.upgrade is not None
+    assert target_version.upgrade.node_inclusion_policies is enabled
+    assert target_version.warnings == ()
 
 
 def test_a_default_that_was_read_is_not_carried_over() -> None:
     """1.34 says that the gate is off, which is its default; 1.35 has it on."""
-    judgement, _ = target_for(CheckOptions(to_version="1.35"), 34, {Gate.TOPOLOGY_LABELS: False})
-    assert not judgement.behaviour.binding_writes_topology_labels
-    assert judgement.upgrade is not None
-    assert judgement.upgrade.binding_writes_topology_labels
+    target_version = target_for(CheckOptions(to_version="1.35"), 34, {Gate.TOPOLOGY_LABELS: False})
+    assert not target_version.behaviour.binding_writes_topology_labels
+    assert target_version.upgrade is not None
+    assert target_version.upgrade.binding_writes_topology_labels
 
 
 def test_gates_that_were_read_may_keep_the_other_server_from_starting() -> None:
@@ -303,18 +303,17 @@ def test_explain_answers_the_same_questions() -> None:
 
 def test_a_server_that_is_newer_than_all_is_evaluated_as_the_newest_with_a_warning() -> None:
     newer = NEWEST_MINOR + 1
-    judgement, notes = target_for(CheckOptions(), newer)
+    target_version = target_for(CheckOptions(), newer)
     warning = (
         f"Kubernetes 1.{newer} is newer than 1.{NEWEST_MINOR}, the newest that is known: evaluated as 1.{NEWEST_MINOR}"
     )
-    assert (judgement.minor, judgement.warnings) == (NEWEST_MINOR, (warning, UNRELEASED))
-    assert notes == [warning, UNRELEASED]
+    assert (target_version.minor, target_version.warnings) == (NEWEST_MINOR, (warning, UNRELEASED))
 
 
 def test_a_server_that_is_newer_is_no_reason_to_warn_where_a_known_version_is_asked_for() -> None:
     newer = NEWEST_MINOR + 1
-    judgement, notes = target_for(CheckOptions(server_version="1.34"), newer)
-    assert (judgement.minor, judgement.warnings, notes) == (34, (), [])
+    target_version = target_for(CheckOptions(server_version="1.34"), newer)
+    assert (target_version.minor, target_version.warnings) == (34, ())
 
 
 def test_a_server_that_is_too_old_is_refused() -> None:

@@ -124,7 +124,7 @@ class LiveRun:
         options = self._options
         version, uid, pods = self._send_requests()
         server = _minor(version.result())
-        target_version, warnings = target_for(options, server)
+        target_version = target_for(options, server)
         snapshot = pods.result()
         nodes = self._nodes(snapshot, target_version) if options.needs_nodes else "none"
         unread = self._owners(snapshot)
@@ -132,7 +132,7 @@ class LiveRun:
         arguments.resolve(snapshot)
         audit = evaluate(snapshot, target_version.facts(options), nodes=nodes)
         if self._needs_gates(audit, target_version):
-            target_version, warnings = target_for(options, server, self._gates(target_version.minor))
+            target_version = target_for(options, server, self._gates(target_version.minor))
             audit = evaluate(snapshot, target_version.facts(options), nodes=nodes)
         if options.explaining and self._read_to_explain(audit):
             audit = evaluate(snapshot, target_version.facts(options), nodes=nodes)
@@ -153,7 +153,7 @@ class LiveRun:
             resource_versions=self._versions,
             skipped=skipped,
             problems=self._problems,
-            notes=[*warnings, *self._notes],
+            notes=[*target_version.warnings, *self._notes],
             identity=self._identity(version.result(), uid),
         )
 

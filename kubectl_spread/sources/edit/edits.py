@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from kubectl_spread.sources.edit.layout import Block, Flow
+from kubectl_spread.sources.edit.layout import Style
 from kubectl_spread.sources.edit.lines import Lines, has_line_end
 from kubectl_spread.sources.edit.outline import Entry, Kind, OutlineNode
 
@@ -40,11 +40,6 @@ def splice(text: str, edits: Iterable[Edit]) -> str | None:
     return "".join([*pieces, text[position:]])
 
 
-class _Style(msgspec.Struct, frozen=True):
-    flow: Flow
-    block: Block
-
-
 class Editor:
     """Collects the edits that give one document another value."""
 
@@ -55,10 +50,9 @@ class Editor:
         self._anchors = not json and "&" in text
         self._final: dict[int, object] = {}
         self._lines = Lines(text)
-        newline = self._lines.newline
-        self._style = _Style(Flow(quoted=json, newline=newline), Block(newline=newline))
+        self._style = Style(quoted=json, newline=self._lines.newline)
 
-    def sync(self, part: OutlineNode, old: object, new: object, style: _Style | None = None) -> None:
+    def sync(self, part: OutlineNode, old: object, new: object, style: Style | None = None) -> None:
         """Change the value of ``part`` from ``old`` to ``new``, in which GONE marks removed items of lists."""
         style = style or self._style
         if part.kind is Kind.ALIAS:
@@ -76,7 +70,7 @@ class Editor:
         elif old != new:
             self._replace(part, new, style)
 
-    def _mapping(self, part: OutlineNode, old: dict[str, object], new: dict[str, object], style: _Style) -> None:
+    def _mapping(self, part: OutlineNode, old: dict[str, object], new: dict[str, object], style: Style) -> None:
         own = {entry.key: entry for entry in part.entries if entry.value.kind is not Kind.MERGE}
         inherited = self._inherited(part, old)
         if inherited is None or inherited.keys() - own.keys() - new.keys():
@@ -98,15 +92,14 @@ class Editor:
         if removed:
             self._remove(part, removed)
         if added and part.flow:
-            flow = inner.flow
             indent = self._lines.margin(part.entries[-1].start)
-            members = [f"{flow.scalar(key)}{flow.colon}{flow.write(value, indent)}" for key, value in added.items()]
-            self._extend_flow(part, members, flow)
+            members = [f"{inner.scalar(key)}{inner.colon}{inner.flow(value, indent)}" for key, value in added.items()]
+            self._extend_flow(part, members, inner)
         elif added:
             indent = self._lines.indent(part.entries[0].start)
-            self._extend_block(part, [inner.block.entry(key, value, indent) for key, value in added.items()])
+            self._extend_block(part, [inner.entry(key, value, indent) for key, value in added.items()])
 
-    def _sequence(self, part: OutlineNode, old: list[object], new: list[object], style: _Style) -> None:
+    def _sequence(self, part: OutlineNode, old: list[object], new: list[object], style: Style) -> None:
         aligned = new if any(item is GONE for item in new) else _aligned(old, new)
         if aligned is None or (not part.entries and new):
             self._replace(part, new, style)
@@ -121,12 +114,11 @@ class Editor:
         added = aligned[len(old) :]
         if added and part.flow:
             last = part.entries[-1]
-            flow = self._flow_style(last.value, inner).flow
-            indent = self._lines.margin(last.start)
-            self._extend_flow(part, [flow.write(item, indent) for item in added], inner.flow)
+            last_style, indent = self._flow_style(last.value, inner), self._lines.margin(last.start)
+            self._extend_flow(part, [last_style.flow(item, indent) for item in added], inner)
         elif added:
-            block, indent = self._item_style(part, style.block), self._lines.indent(part.entries[-1].start)
-            self._extend_block(part, [block.item(item, indent) for item in added])
+            item_style, indent = self._item_style(part, style), self._lines.indent(part.entries[-1].start)
+            self._extend_block(part, [item_style.item(item, indent) for item in added])
 
     def _inherited(self, part: OutlineNode, old: dict[str, object]) -> dict[str, object] | None:
         """Return the entries that ``<<`` will merge into a mapping; None where they are unknown."""
@@ -142,9 +134,9 @@ class Editor:
                 merged |= value
         return merged
 
-    def _replace(self, part: OutlineNode, value: object, style: _Style) -> None:
+    def _replace(self, part: OutlineNode, value: object, style: Style) -> None:
         """Write a value in brackets in the place of a part, and keep its anchor and tag."""
-        text = style.flow.write(without_gone(value), self._lines.margin(part.start))
+        text = style.flow(without_gone(value), self._lines.margin(part.start))
         # A block may begin in the column of its parent's keys, and brackets may not.
         apart = not part.flow or part.content == part.end
         self._edit(part.content, part.end, f" {text}" if apart else text)
@@ -177,10 +169,10 @@ class Editor:
         self._edit(lead, lead, f" {brackets}")
         self._edit(*self._lines.spanning(part.content, part.end), "")
 
-    def _extend_flow(self, part: OutlineNode, members: Sequence[str], flow: Flow) -> None:
+    def _extend_flow(self, part: OutlineNode, members: Sequence[str], style: Style) -> None:
         last = part.entries[-1]
-        separator = flow.comma
-        if flow.unit is not None:
+        separator = style.comma
+        if style.unit is not None:
             separator = f",{self._lines.newline}{self._lines.margin(last.start)}"
         self._edit(last.end, last.end, "".join(f"{separator}{member}" for member in members))
 
@@ -191,32 +183,32 @@ class Editor:
         ends = self._lines.ends_at(position)
         self._edit(position, position, f"{text}{self._lines.newline}" if ends else f"{self._lines.newline}{text}")
 
-    def _flow_style(self, part: OutlineNode, style: _Style) -> _Style:
+    def _flow_style(self, part: OutlineNode, style: Style) -> Style:
         """Return the style inside a part: the style of its own entries, if it has any in brackets."""
         if not part.flow or not part.entries:
             return style
-        flow, (first, *rest) = style.flow, part.entries
+        first, *rest = part.entries
         unit = None
         if has_line_end(self._text[part.content + 1 : first.start]):
             unit = self._lines.margin(first.start).removeprefix(self._lines.margin(part.content)) or "  "
-        colon = flow.colon
+        quoted, colon = style.quoted, style.colon
         if part.kind is Kind.MAPPING:
-            flow = msgspec.structs.replace(flow, quoted=self._text[first.start] == '"')
+            quoted = self._text[first.start] == '"'
             space = self._text[first.lead : first.value.start]
             colon = f":{space}" if not space.strip() and not has_line_end(space) else colon
         comma = self._text[first.end : rest[0].start] if rest and unit is None else ""
         if comma.strip() != "," or has_line_end(comma):
             comma = ", " if colon != ":" else ","
-        return msgspec.structs.replace(style, flow=msgspec.structs.replace(flow, colon=colon, comma=comma, unit=unit))
+        return msgspec.structs.replace(style, quoted=quoted, colon=colon, comma=comma, unit=unit)
 
-    def _entry_style(self, entry: Entry, style: _Style) -> _Style:
+    def _entry_style(self, entry: Entry, style: Style) -> Style:
         """Return the style inside an entry: if it is a block sequence, new sequences are indented like it."""
         value = entry.value
         if value.kind is not Kind.SEQUENCE or value.flow:
             return style
-        return msgspec.structs.replace(style, block=msgspec.structs.replace(style.block, step=self._step(entry)))
+        return msgspec.structs.replace(style, step=self._step(entry))
 
-    def _item_style(self, part: OutlineNode, block: Block) -> Block:
+    def _item_style(self, part: OutlineNode, style: Style) -> Style:
         """Return the style of an item that is added to a sequence: the style of the items before it."""
         last = part.entries[-1]
         gap = self._text[last.lead : last.value.start]
@@ -228,11 +220,11 @@ class Editor:
         ]
         steps = [self._step(entry) for entry in lists if not entry.value.flow]
         return msgspec.structs.replace(
-            block,
+            style,
             gap=gap if gap and not gap.strip(" ") else " ",
             flow_items=all(item.value.flow and item.value.kind is Kind.MAPPING for item in part.entries),
             flow_values=any(entry.value.flow for entry in lists),
-            step=steps[-1] if steps else block.step,
+            step=steps[-1] if steps else style.step,
         )
 
     def _step(self, entry: Entry) -> str:

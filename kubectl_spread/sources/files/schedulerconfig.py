@@ -77,7 +77,7 @@ class _Reader(msgspec.Struct, frozen=True):
     def profiles(self) -> dict[str, Profile]:
         """Return the profiles by name; they are incomplete if the document has faults."""
         config = self._decode(msgspec.Raw(bytes(self.record.raw)), KubeSchedulerConfiguration, ())
-        if config is None or not self._is_configuration(config):
+        if config is None or not self._has_header(config, configuration.KIND, (), required=True):
             return {}
         # Without profiles there is one with all defaults.
         profiles = [
@@ -91,14 +91,16 @@ class _Reader(msgspec.Struct, frozen=True):
             for index, (name, profile) in enumerate(zip(names, profiles, strict=True))
         }
 
-    def _is_configuration(self, config: KubeSchedulerConfiguration) -> bool:
-        expected = {"apiVersion": configuration.API_VERSION, "kind": configuration.KIND}
-        header = {"apiVersion": config.api_version, "kind": config.kind}
+    def _has_header(
+        self, decoded: KubeSchedulerConfiguration | PodTopologySpreadArgs, kind: str, path: Path, *, required: bool
+    ) -> bool:
+        expected = {"apiVersion": configuration.API_VERSION, "kind": kind}
+        header = {"apiVersion": decoded.api_version, "kind": decoded.kind}
         for name, value in header.items():
-            if not value:
-                self._fault((name,), "is missing")
-            elif value != expected[name]:
-                self._fault((name,), f"is {value}, not {expected[name]}")
+            if not value and required:
+                self._fault((*path, name), "is missing")
+            elif value and value != expected[name]:
+                self._fault((*path, name), f"is {value}, not {expected[name]}")
         return header == expected
 
     def _profile(self, written: KubeSchedulerProfile, names: Sequence[str], index: int) -> Profile:
@@ -113,12 +115,7 @@ class _Reader(msgspec.Struct, frozen=True):
 
     def _args(self, raw: msgspec.Raw, path: Path) -> PodTopologySpreadArgs:
         args = self._decode(raw, PodTopologySpreadArgs, path) or PodTopologySpreadArgs()
-        for name, value, expected in (
-            ("apiVersion", args.api_version, configuration.API_VERSION),
-            ("kind", args.kind, _ARGS_KIND),
-        ):
-            if value not in {"", expected}:
-                self._fault((*path, name), f"is {value}, not {expected}")
+        self._has_header(args, _ARGS_KIND, path, required=False)
         self._refuse(configuration.args_errors(args, FieldPath(path)))
         return args
 
