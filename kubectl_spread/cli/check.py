@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kubectl_spread.app.checkrun import CheckRun
     from kubectl_spread.render.table import Layout
     from kubectl_spread.report.model import Report
+    from kubectl_spread.rules.engine import Baseline
 
 _FINDINGS: Final = 1
 _UNANSWERED: Final = 2
