@@ -144,7 +144,7 @@ def _workloads(pods: Iterable[PodRecord], uneven: UnevenRow) -> list[ObjectRef]:
 
 
 def _pods_of_others(uneven: UnevenRow) -> list[PodRecord]:
-    """Return the pods of other workloads that count, as far as they were read."""
+    """Return the pods of other workloads that were read and that count."""
     counts, snapshot = counter(uneven.spread, uneven.audit), uneven.audit.snapshot
     return [
         pod
@@ -192,7 +192,7 @@ def _scale_down(uneven: UnevenRow) -> Iterator[SkewCause]:
 def _late_node(uneven: UnevenRow) -> Iterator[SkewCause]:
     """Yield the low domains whose nodes are younger than every pod elsewhere.
 
-    That is likely at most: older nodes of the domain may be gone.
+    The cause is only likely, because older nodes of the domain may be gone.
     """
     if not uneven.skewed:
         return

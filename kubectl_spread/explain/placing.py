@@ -1,4 +1,4 @@
-"""Placing: which nodes would take a pod, how does the spread plugin rank them, and which filter refuses each other?"""
+"""Placing: which nodes would take a pod, which filters refuse the others, and how does the spread plugin rank them?"""
 
 from __future__ import annotations
 

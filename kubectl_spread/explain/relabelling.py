@@ -13,7 +13,7 @@ from kubectl_spread.phrases import plural, some, value
 
 
 def evidence(uneven: UnevenRow) -> list[str]:
-    """Return how changed labels keep pending pods from being counted, or how those of running pods make the skew."""
+    """Return how changed labels keep pending pods from being counted, or how labels of running pods make the skew."""
     if uneven.relabelled_pending:
         return list(_changes(uneven.relabelled_pending))
     lost, gained = _moved(uneven)
@@ -44,7 +44,7 @@ def _changes(members: Sequence[EvaluatedPod]) -> Iterator[str]:
 
 
 def _moved(uneven: UnevenRow) -> tuple[list[PodRecord], list[PodRecord]]:
-    """Return the workload's running pods that a changed label took out of the count, and those that it brought in."""
+    """Return the workload's running pods that a changed label removed from the count, and the pods that it added."""
     counts = counter(uneven.spread, uneven.audit)
     lost: list[PodRecord] = []
     gained: list[PodRecord] = []

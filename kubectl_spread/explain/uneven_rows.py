@@ -1,4 +1,4 @@
-"""Which rows need an explanation, because they are uneven or no free node is allowed?"""
+"""Which rows need an explanation, because of their skew or because they refuse every free node?"""
 
 from __future__ import annotations
 

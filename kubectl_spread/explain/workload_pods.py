@@ -43,7 +43,7 @@ class Revision(msgspec.Struct):
 
 
 class WorkloadPods(msgspec.Struct, frozen=True):
-    """All pods of one workload that were read, terminating and pending ones too, by revision, the oldest first."""
+    """All pods of one workload that were read, even terminating and pending pods, by revision, the oldest first."""
 
     workload: ObjectRef
     revisions: tuple[Revision, ...]

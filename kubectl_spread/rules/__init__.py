@@ -1,4 +1,7 @@
-"""What is wrong, and how to fix it? The catalogue of rules. It may import `diagnosis`, `report`, `audit` and `kube`."""
+"""Which faults are there, and how are they fixed? The catalogue of rules.
+
+It may import `diagnosis`, `report`, `audit` and `kube`.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +29,7 @@ from kubectl_spread.rules.placement.population import OLDER_REVISION, TERMINATIN
 from kubectl_spread.rules.placement.reach import HELD_DOWN, KEYLESS_NODES
 from kubectl_spread.rules.placement.sharing import OTHER_WORKLOADS
 from kubectl_spread.rules.placement.skews import HARD_SKEW, SOFT_SKEW
-from kubectl_spread.rules.selectors.absent import ABSENT_KEY
-from kubectl_spread.rules.selectors.keys import AUTHORED_KEY, BINDING_KEY
+from kubectl_spread.rules.selectors.keys import ABSENT_KEY, AUTHORED_KEY, BINDING_KEY
 from kubectl_spread.rules.selectors.relabelled import REMOVED_LABEL, STALE_LABEL
 from kubectl_spread.rules.selectors.verdicts import DUPLICATE, LATE_LABEL, MERGE_OFF, PRE_UPGRADE, UNMERGED
 from kubectl_spread.rules.servers.recount import COUNTED_DIFFERENTLY

@@ -25,12 +25,12 @@ def how_to_replace(pods: Sequence[str], rule_input: RuleInput) -> str:
     if pods and not staying:
         return "wait until they are gone: they are terminating"
     workload = rule_input.workload
-    others = sum(not gone for gone in terminating.values()) - len(staying)
-    restart_all = _restart(workload, len(staying) + others)
-    if workload.kind == "Pod" or not (others and 0 < len(staying) <= _FEW):
+    running = sum(not is_terminating for is_terminating in terminating.values())
+    restart_all = _restart(workload, running)
+    if workload.kind == "Pod" or running == len(staying) or not 0 < len(staying) <= _FEW:
         return restart_all
-    whose = "its owner replaces it" if len(staying) == 1 else "their owner replaces them"
-    delete = f"kubectl delete pod -n {rule_input.namespace} {' '.join(staying)} ({whose})"
+    replacing = "its owner replaces it" if len(staying) == 1 else "their owner replaces them"
+    delete = f"kubectl delete pod -n {rule_input.namespace} {' '.join(staying)} ({replacing})"
     return f"{delete}; or {restart_all}" if workload.kind in _RESTARTABLE else delete
 
 

@@ -54,7 +54,7 @@ class SharedAnswers:
         self._workloads: dict[tuple[str, SelectedNumbers], Sequence[ObjectRef]] = {}
 
     def blockage(self, group: EvaluatedGroup) -> Blockage | None:
-        """Return how the hard constraints of a group keep it from every usable node; None where they do not."""
+        """Return how the hard constraints of a group keep it from every usable node; None if they do not."""
         if group not in self._blockages:
             self._blockages[group] = blockage(group, self._audit)
         return self._blockages[group]
@@ -146,7 +146,7 @@ class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def variants(self) -> tuple[TermVariant, ...]:
-        """The variants of the term, without default constraints and without those that the API would refuse."""
+        """The variants of the term, except default constraints and terms that the API would refuse."""
         return tuple(self._variants())
 
     def _variants(self) -> Iterator[TermVariant]:

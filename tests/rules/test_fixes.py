@@ -79,7 +79,7 @@ def delete(manifests: list[Json], command: re.Match[str]) -> tuple[list[Json], l
 
 
 def replace(manifests: list[Json], deleted: Json) -> list[Json]:
-    """Add a pod like a deleted one, where a hard constraint allows the most pods and a soft one prefers it."""
+    """Add a pod like the deleted pod, in the fullest domain that hard constraints allow and soft constraints prefer."""
     pod = copy.deepcopy(deleted)
     pod["metadata"]["name"] += "-new"
     pod["spec"].pop("nodeName", None)

@@ -43,10 +43,10 @@ def findings(path: Path) -> Any:
 
 
 def text(finding: Any) -> str:
-    place = f"{finding['object']['kind']} {finding['namespace']}/{finding['object']['name']} {finding['path']}"
+    subject = f"{finding['object']['kind']} {finding['namespace']}/{finding['object']['name']} {finding['path']}"
     pods = ", ".join(finding["pods"]) or "no pods"
     return (
-        f"{finding['severity']} {finding['code']} {finding['name']}: {place}\n"
+        f"{finding['severity']} {finding['code']} {finding['name']}: {subject}\n"
         f"  {pods}\n  {finding['message']}\n  fix: {finding['fix']}\n"
     )
 
@@ -121,5 +121,5 @@ def test_no_rule_is_skipped_on_an_input_on_which_it_would_fire(monkeypatch: pyte
     for path in (*BAD, *GOOD):
         findings(path)
     for rule in RULES:
-        assert all(rule.of & parts for parts in parts_by_code[rule.code]), rule.code
-        assert (InputPart.TEMPLATE in rule.of) is (InputPart.TEMPLATE in parts_by_code[rule.code]), rule.code
+        assert all(rule.parts & parts for parts in parts_by_code[rule.code]), rule.code
+        assert (InputPart.TEMPLATE in rule.parts) is (InputPart.TEMPLATE in parts_by_code[rule.code]), rule.code

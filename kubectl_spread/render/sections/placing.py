@@ -8,8 +8,8 @@ from typing import Final
 from msgspec import UnsetType
 
 from kubectl_spread.explain.explanation import Explanation
+from kubectl_spread.explain.next_pods import NextPods, Step
 from kubectl_spread.explain.placing import Placing
-from kubectl_spread.explain.replicas import NextPods, Step
 from kubectl_spread.explain.waiting import InertConstraint, SchedulerEvent, Waiting
 from kubectl_spread.kube.scheduler.podtopologyspread.scoring import WEIGHT
 from kubectl_spread.phrases import plural

@@ -155,8 +155,8 @@ def _distinct_by_design(variants: list[TermVariant], key: str) -> bool:
         return True
     if key in REVISION_KEYS or key in BINDING_KEYS:
         return False
-    alike = Counter((revision_of(variant.labels), _run_of(variant.labels)) for variant in variants)
-    return max(alike.values(), default=0) >= _ENOUGH
+    variants_of_runs = Counter((revision_of(variant.labels), _run_of(variant.labels)) for variant in variants)
+    return max(variants_of_runs.values(), default=0) >= _ENOUGH
 
 
 def _run_of(labels: Labels) -> str:

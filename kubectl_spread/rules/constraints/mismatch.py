@@ -21,7 +21,7 @@ _RESTART_OR_FIND: Final = "find what changed the label of the pods; if only the 
 
 
 def _self_mismatch(rule_input: RuleInput) -> Iterator[Evidence]:
-    """Yield the pods that their selector does not select; in another piece those whose template would be selected."""
+    """Yield the pods that their own selector does not select, separately if it would select their template's labels."""
     authored: list[tuple[TermVariant, Values]] = []
     changed: list[tuple[TermVariant, Values]] = []
     fixes: list[str] = []

@@ -201,6 +201,6 @@ UNPARSEABLE_SELECTOR: Final = Rule(
     ),
     fix="correct the selector in the pod template or manifest and replace the pods; a stored one cannot be edited",
     source="https://github.com/kubernetes/kubernetes/issues/111791",
-    of=InputPart.PODS,
+    parts=InputPart.PODS,
     check=_unparseable,
 )

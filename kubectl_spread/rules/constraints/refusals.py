@@ -131,7 +131,7 @@ REFUSED_AGAIN: Final = Rule(
     ),
     fix="run the saved manifest through kubectl spread unmerge before it is created; correct by hand what that leaves",
     source="https://github.com/loft-sh/vcluster/issues/3684",
-    of=InputPart.PODS,
+    parts=InputPart.PODS,
     check=_refused_again,
 )
 UNKNOWN_FIELD: Final = Rule(

@@ -1,4 +1,4 @@
-"""Blockages: how the DoNotSchedule constraints of pods keep them from every node."""
+"""Blockages: do the DoNotSchedule constraints of pods keep them from every node?"""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Blockage(msgspec.Struct, frozen=True):
 
 
 def blockage(group: EvaluatedGroup, audit: Audit) -> Blockage | None:
-    """Return how the hard constraints keep a group from every node that it could use; None where they do not.
+    """Return how the hard constraints keep a group from every node that it could use; None if they do not.
 
     A pending pod cannot use a full node; a later pod may, because the node may have room again by then.
     """

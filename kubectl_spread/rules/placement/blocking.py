@@ -105,7 +105,7 @@ BLOCKED: Final = Rule(
     ),
     source=FILTERING,
     needs_nodes=True,
-    of=InputPart.COUNTS,
+    parts=InputPart.COUNTS,
     check=_blocked,
 )
 
@@ -125,6 +125,6 @@ CONFLICTING: Final = Rule(
     ),
     source=FILTERING,
     needs_nodes=True,
-    of=InputPart.COUNTS,
+    parts=InputPart.COUNTS,
     check=_conflicting,
 )

@@ -43,8 +43,8 @@ def _other_workloads(rule_input: RuleInput) -> Iterator[Evidence]:
 
 def _all_are_own(row: EvaluatedConstraint, spread: Spread) -> bool:
     """Tell whether a row has all counted pods, as most rows do."""
-    own = sum(not pod.terminating and pod.node in spread.domains.value_of for pod in row.pods)
-    return own == spread.match_num.total
+    counted = sum(not pod.terminating and pod.node in spread.domains.value_of for pod in row.pods)
+    return counted == spread.match_num.total
 
 
 def _only_others_fill_a_domain(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> bool:
@@ -85,11 +85,11 @@ def _of_template(rule_input: RuleInput, template: Template) -> Iterator[Evidence
     if rule_input.beside_pods:
         return
     for variant in rule_input.variants:
-        workloads, own = _workloads_of_templates(variant, template, rule_input), template.workload.first_copy
-        others = [workload for workload in workloads[: _NAMED + 1] if workload != own][:_NAMED]
-        if others:
-            number = len(workloads) - _is_among(own, workloads)
-            values: Values = {"others": "the pods", "workloads": _list(others, number), "effect": ""}
+        workloads, own_workload = _workloads_of_templates(variant, template, rule_input), template.workload.first_copy
+        first = [workload for workload in workloads[: _NAMED + 1] if workload != own_workload][:_NAMED]
+        if first:
+            number = len(workloads) - _is_among(own_workload, workloads)
+            values: Values = {"others": "the pods", "workloads": _list(first, number), "effect": ""}
             yield from together([(variant, values)])
             return
 
@@ -129,6 +129,6 @@ OTHER_WORKLOADS: Final = Rule(
     fix="narrow the labelSelector in the pod template to labels that only this workload has, unless this is meant",
     source="https://kep.k8s.io/895",
     needs_nodes=True,
-    of=InputPart.COUNTS | InputPart.TEMPLATE,
+    parts=InputPart.COUNTS | InputPart.TEMPLATE,
     check=_other_workloads,
 )

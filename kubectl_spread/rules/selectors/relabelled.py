@@ -62,15 +62,15 @@ def _selected_pods(key: KeyVerdict, old: str) -> str:
 def _effect_on_pending(
     pending: Sequence[PodRecord], changed_key: KeyVerdict, verdict: Verdict, old: str, key: str
 ) -> str:
-    who, single = phrases.plural(len(pending), "pending pod"), len(pending) == 1
+    pods, single = phrases.plural(len(pending), "pending pod"), len(pending) == 1
     if verdict is Verdict.REMOVED_LABEL:
-        does = "is placed by the pods that have it and does not count itself"
-        many = "are placed by the pods that have it and do not count themselves"
-        return f"{who} {does if single else many}."
+        if single:
+            return f"{pods} is placed by the pods that have it and does not count itself."
+        return f"{pods} are placed by the pods that have it and do not count themselves."
     both = f"both {old} and {changed_key.key}={phrases.value(changed_key.label or '')}"
     requires = f"its selector requires {both}" if single else f"their selectors require {both}"
-    where = f"{'it' if single else 'they'} may be placed {_in_domain(key, 'any')}"
-    return f"The constraint has no effect for {who}: {requires}, so {where}."
+    placement = f"{'it' if single else 'they'} may be placed {_in_domain(key, 'any')}"
+    return f"The constraint has no effect for {pods}: {requires}, so {placement}."
 
 
 def _effect_on_running(members: Sequence[EvaluatedPod], siblings: int, old: str, key: str) -> str:
@@ -78,8 +78,8 @@ def _effect_on_running(members: Sequence[EvaluatedPod], siblings: int, old: str,
     if not siblings:
         pods = "the running pod" if single else "the running pods"
         return f"Nothing changes for {pods}, and no other pod of the workload selects {old}."
-    place = _in_domain(key, "its" if single else "their")
-    return f"{_siblings_text(members, siblings, old)}, so new ones may be placed {place}."
+    domain = _in_domain(key, "its" if single else "their")
+    return f"{_siblings_text(members, siblings, old)}, so new ones may be placed {domain}."
 
 
 def _siblings_text(members: Sequence[EvaluatedPod], siblings: int, old: str) -> str:
@@ -150,7 +150,7 @@ STALE_LABEL: Final = Rule(
     ),
     fix="{restart}",
     source="https://kep.k8s.io/3243",
-    of=InputPart.MEMBERS,
+    parts=InputPart.MEMBERS,
     check=partial(_relabelled, verdict=Verdict.STALE_LABEL),
 )
 REMOVED_LABEL: Final = Rule(
@@ -167,6 +167,6 @@ REMOVED_LABEL: Final = Rule(
     ),
     fix="{restart}",
     source="https://kep.k8s.io/3243",
-    of=InputPart.MEMBERS,
+    parts=InputPart.MEMBERS,
     check=partial(_relabelled, verdict=Verdict.REMOVED_LABEL),
 )

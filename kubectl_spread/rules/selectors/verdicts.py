@@ -67,7 +67,7 @@ PRE_UPGRADE: Final = Rule(
     ),
     fix="nothing to do; the next rollout creates merged pods",
     source="https://kep.k8s.io/3243",
-    of=InputPart.MEMBERS,
+    parts=InputPart.MEMBERS,
     check=partial(_with_verdict, verdict=Verdict.PRE_UPGRADE),
 )
 MERGE_OFF: Final = Rule(
@@ -85,7 +85,7 @@ MERGE_OFF: Final = Rule(
         "convenient"
     ),
     source=f"{KUBERNETES}/pkg/registry/core/pod/strategy.go",
-    of=InputPart.MEMBERS,
+    parts=InputPart.MEMBERS,
     check=partial(_with_verdict, verdict=Verdict.MERGE_OFF),
 )
 LATE_LABEL: Final = Rule(
@@ -101,7 +101,7 @@ LATE_LABEL: Final = Rule(
     ),
     fix="put the label into the pod template, then {restart}",
     source="https://kep.k8s.io/3633",
-    of=InputPart.MEMBERS,
+    parts=InputPart.MEMBERS,
     check=_late_label,
 )
 DUPLICATE: Final = Rule(
@@ -116,7 +116,7 @@ DUPLICATE: Final = Rule(
     ),
     fix="find out what wrote the pod; then {restart}",
     source=f"{KUBERNETES}/pkg/registry/core/pod/strategy.go",
-    of=InputPart.MEMBERS,
+    parts=InputPart.MEMBERS,
     check=partial(_with_verdict, verdict=Verdict.DUPLICATE),
 )
 UNMERGED: Final = Rule(
@@ -131,6 +131,6 @@ UNMERGED: Final = Rule(
     ),
     fix="nothing to do for running pods; {restart} to have the selector merged",
     source="https://kep.k8s.io/3243",
-    of=InputPart.MEMBERS,
+    parts=InputPart.MEMBERS,
     check=partial(_with_verdict, verdict=Verdict.UNMERGED),
 )

@@ -77,7 +77,7 @@ def _differences(rule_input: RuleInput, row: EvaluatedConstraint, comparison: Co
 
 
 def _open_domains(spread: Spread, usable: Mapping[str, Usability]) -> set[str]:
-    """Return the domains that allow one more such pod and have a usable node; none where nodes are only inferred."""
+    """Return the domains that allow one more such pod and have a usable node; none if nodes are only inferred."""
     return {
         value
         for node, value in spread.domains.value_of.items()

@@ -143,7 +143,7 @@ SCHEDULER_SKIP: Final = Rule(
     ),
     fix="nothing has to be done up to 1.37; to keep to the release note, go by way of 1.33 and see the pods scheduled",
     source="https://github.com/kubernetes/kubernetes/pull/129874",
-    of=InputPart.MEMBERS,
+    parts=InputPart.MEMBERS,
     check=_scheduler_skip,
 )
 STOPS_WORKING: Final = Rule(
