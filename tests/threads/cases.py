@@ -99,10 +99,10 @@ def run(command: str) -> tuple[str, int]:
     for stage in command.split(" | "):
         arguments, _, stdin = stage.partition(" < ")
         value = Path(stdin).read_text(encoding="utf-8") if stdin else printed
-        result = CliRunner().invoke(
+        invocation = CliRunner().invoke(
             cli, shlex.split(arguments), input=value, prog_name="kubectl spread", catch_exceptions=False
         )
-        printed, output, status = result.stdout, output + result.stderr, result.exit_code
+        printed, output, status = invocation.stdout, output + invocation.stderr, invocation.exit_code
     return output + printed, status
 
 
