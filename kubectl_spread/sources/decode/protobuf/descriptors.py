@@ -107,6 +107,14 @@ def class_name(type_: type) -> str:
 
 
 def _file(root: type[Message], *, merged: bool) -> descriptor_pb2.FileDescriptorProto:
+    """Return a description of the messages of ``root``, which the caller may change."""
+    file = descriptor_pb2.FileDescriptorProto()
+    file.CopyFrom(_described(root, merged=merged))
+    return file
+
+
+@cache
+def _described(root: type[Message], *, merged: bool) -> descriptor_pb2.FileDescriptorProto:
     file = descriptor_pb2.FileDescriptorProto(name=root.__name__, package=root.__name__)
     # Like proto2, but a string that is not UTF-8 is refused; proto2 would return it as bytes.
     file.syntax, file.edition = "editions", descriptor_pb2.EDITION_2023
