@@ -23,8 +23,8 @@ _RESET = struct.pack("ii", 1, 0)
 
 def answer(status: int, body: bytes = b"", content_type: str = "text/plain", **headers: str) -> Step:
     """Answer in the apiserver's stead; the name of a header is written with underscores."""
-    sent = {name.replace("_", "-"): value for name, value in headers.items()}
-    return lambda exchange: exchange.send(Reply(status, body, content_type, sent))
+    sent_headers = {name.replace("_", "-"): value for name, value in headers.items()}
+    return lambda exchange: exchange.send(Reply(status, body, content_type, sent_headers))
 
 
 def status(code: int, reason: str, message: str, **headers: str) -> Step:

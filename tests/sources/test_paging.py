@@ -24,13 +24,13 @@ class Server:
 
     def __init__(self, last: int) -> None:
         self.last = last
-        self.asked: list[str] = []
+        self.tokens: list[str] = []
         self.begun = True
         self.revision = "7"
         self.broken: set[str] = set()
 
     def request(self, token: str, begun: Callable[[bytes], None]) -> Response:
-        self.asked.append(token)
+        self.tokens.append(token)
         number = int(token or 0)
         body = f"{self.revision} {number} {number + 1 if number < self.last else ''}".encode()
         if self.begun:
@@ -48,8 +48,8 @@ def token_in(start: bytes) -> str | None:
     return start.decode().split(" ")[2] or None
 
 
-def decode(answer: Response) -> Page[Pod]:
-    revision, number, token = answer.body.decode().split(" ")
+def decode(response: Response) -> Page[Pod]:
+    revision, number, token = response.body.decode().split(" ")
     metadata = ListMeta(resource_version=revision, continue_=token, remaining_item_count=int(number))
     return Page(metadata, [], lambda _: Pod())
 
@@ -61,12 +61,12 @@ def eventually(done: Callable[[], bool]) -> None:
         time.sleep(0.001)
 
 
-@pytest.mark.parametrize("begun", [True, False], ids=["told early", "told late"])
+@pytest.mark.parametrize("begun", [True, False], ids=["token in the first bytes", "token in the whole page"])
 def test_pages_come_in_order_each_once(begun: bool) -> None:
     server = Server(last=20)
     server.begun = begun
     assert list(server.pages()) == list(range(21))
-    assert server.asked == ["", *map(str, range(1, 21))]
+    assert server.tokens == ["", *map(str, range(1, 21))]
 
 
 def test_the_next_page_is_asked_for_before_the_first_one_has_arrived() -> None:
@@ -85,19 +85,19 @@ def test_no_more_pages_wait_than_there_is_room_for() -> None:
     server = Server(last=50)
     pages = server.pages()
     assert next(pages) == 0
-    eventually(lambda: len(server.asked) == 3)
+    eventually(lambda: len(server.tokens) == 3)
     time.sleep(0.05)
-    assert server.asked == ["", "1", "2"]
+    assert server.tokens == ["", "1", "2"]
     assert next(pages) == 1
-    eventually(lambda: len(server.asked) == 4)
+    eventually(lambda: len(server.tokens) == 4)
 
 
 def test_a_page_that_is_sent_again_may_lead_elsewhere() -> None:
     """The first page of a list that broke off is read again, from a later state of the cluster."""
-    requested = []
+    tokens = []
 
     def request(token: str, begun: Callable[[bytes], None]) -> Response:
-        requested.append(token)
+        tokens.append(token)
         if not token:
             begun(b"7 0 1")
             begun(b"8 0 2")
@@ -111,7 +111,7 @@ def test_a_page_that_is_sent_again_may_lead_elsewhere() -> None:
         page.metadata.remaining_item_count for page in paging.follow(request, lambda: decode, token_in)
     ]
     assert remaining_item_counts == [0, *range(2, 10)]
-    assert sorted(requested) == ["", *map(str, range(1, 10))]
+    assert sorted(tokens) == ["", *map(str, range(1, 10))]
 
 
 def test_pages_that_nobody_will_take_need_no_room() -> None:
@@ -161,8 +161,8 @@ def test_nothing_is_asked_for_once_nobody_listens() -> None:
     server = Server(last=50)
     pages = server.pages()
     next(pages)
-    eventually(lambda: len(server.asked) == 3)
+    eventually(lambda: len(server.tokens) == 3)
     before = threading.active_count()
     pages.close()
     eventually(lambda: threading.active_count() < before)
-    assert server.asked == ["", "1", "2"]
+    assert server.tokens == ["", "1", "2"]

@@ -30,42 +30,42 @@ def in_blocks(body: bytes, size: int) -> Iterator[bytes]:
 
 def streamed(body: bytes, size: int) -> list[RawObject | SourceError]:
     """Read as ``check -f`` does."""
-    actual: list[RawObject | SourceError] = []
+    parts: list[RawObject | SourceError] = []
     try:
         for document in documents.read(Window(in_blocks(body, size), "f"), "f"):
-            actual += rawobjects.contents(document)
+            parts += rawobjects.contents(document)
     except SourceError as error:
-        actual.append(error)
-    return actual
+        parts.append(error)
+    return parts
 
 
 def careful(body: bytes) -> list[RawObject | SourceError]:
     """Read the whole file, JSON first, all YAML by what knows the place of every field."""
-    actual: list[RawObject | SourceError] = []
+    parts: list[RawObject | SourceError] = []
     try:
         window = Window([body], "f")
         if json_documents.begins(window):
             for json_record in json_documents.records(window, "f"):
-                actual += rawobjects.contents(json_record)
+                parts += rawobjects.contents(json_record)
         rest, line = bytes(window.body[window.position :]), window.place_at(window.position).line
         for document in yaml_documents.documents(rest, "f", line):
             try:
-                actual += rawobjects.contents(yaml_documents.record(document))
+                parts += rawobjects.contents(yaml_documents.record(document))
             except SourceError as error:
-                actual.append(error)
+                parts.append(error)
     except SourceError as error:
-        actual.append(error)
-    return actual
+        parts.append(error)
+    return parts
 
 
 def paths(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
     yield path
     if isinstance(value, dict):
-        for key, item in value.items():
-            yield from paths(item, (*path, key))
+        for key, nested in value.items():
+            yield from paths(nested, (*path, key))
     elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from paths(item, (*path, index))
+        for index, nested in enumerate(value):
+            yield from paths(nested, (*path, index))
 
 
 def places(record: Record) -> object:
@@ -73,12 +73,12 @@ def places(record: Record) -> object:
     return value, record.path, record.line, [record.place_of(path) for path in paths(value)]
 
 
-def told(items: list[RawObject | SourceError]) -> list[str]:
+def described(parts: list[RawObject | SourceError]) -> list[str]:
     return sorted(
-        str(item)
-        if isinstance(item, SourceError)
-        else str((item.kind, item.type, str(item.fault), places(item.record)))
-        for item in items
+        str(part)
+        if isinstance(part, SourceError)
+        else str((part.kind, part.type, str(part.fault), places(part.record)))
+        for part in parts
     )
 
 
@@ -98,7 +98,7 @@ def assert_alike(body: bytes, size: int) -> None:
         # What only looked like a list was read item by item, so an item's header may be wrong too.
         assert "kind: is not a list, but has items" in [str(getattr(part, "fault", part)) for part in parts]
     else:
-        assert told(parts) == told(whole)
+        assert described(parts) == described(whole)
 
 
 WORDS = [
@@ -210,7 +210,7 @@ def test_any_text(text: str, size: int) -> None:
 def test_json_lists(value: object, indent: int | None, size: int) -> None:
     body = json.dumps(value, indent=indent).encode()
     assert_alike(body, size)
-    assert told(careful(body)) == told(streamed(body, size))
+    assert described(careful(body)) == described(streamed(body, size))
 
 
 @pytest.mark.parametrize("size", [1, 7, 1 << 20])
@@ -241,4 +241,4 @@ def test_a_large_item_beside_items_that_begin_alike_is_read() -> None:
     for indent in (None, 4):
         body = json.dumps({"apiVersion": "v1", "kind": "List", "items": items}, indent=indent).encode()
         for size in (1, 100, 1 << 20):
-            assert told(careful(body)) == told(streamed(body, size))
+            assert described(careful(body)) == described(streamed(body, size))

@@ -69,25 +69,13 @@ def _may_own(kind: str, target: Target) -> bool:
     return target.kind not in arguments.KINDS or _BETWEEN.get(target.kind) == kind
 
 
-def _minor(version: ServerVersion) -> int:
-    """Return the minor that a server behaves like."""
-    return version.minor if version.emulation_minor is None else min(version.minor, version.emulation_minor)
-
-
-def _result_in(future: Future[str], seconds: float) -> str:
-    """Return the result of a future, or "" where there is none after this time."""
-    try:
-        return future.result(seconds)
-    except TimeoutError:
-        return ""
-
-
 def _refusals_depend(audit: Audit, target_version: TargetVersion) -> bool:
     """Tell whether an API server with another merge would give another answer to a template."""
     doubtful = [template for template in audit.templates if may_depend_on_merge(template)]
-    others = [AdmissionCheck(other) for other in features.other_merges(target_version.minor, target_version.gates)]
-    admission = audit.admission
-    return any(admission.template(template) != other.template(template) for template in doubtful for other in others)
+    checks = [AdmissionCheck(merge) for merge in features.other_merges(target_version.minor, target_version.gates)]
+    return any(
+        audit.admission.template(template) != check.template(template) for template in doubtful for check in checks
+    )
 
 
 class LiveRun:
@@ -123,8 +111,8 @@ class LiveRun:
         """
         options = self._options
         version, uid, pods = self._send_requests()
-        server = _minor(version.result())
-        target_version = target_for(options, server)
+        server_minor = version.result().behaves_as
+        target_version = target_for(options, server_minor)
         snapshot = pods.result()
         nodes = self._nodes(snapshot, target_version) if options.needs_nodes else "none"
         unread = self._owners(snapshot)
@@ -132,7 +120,7 @@ class LiveRun:
         arguments.resolve(snapshot)
         audit = evaluate(snapshot, target_version.facts(options), nodes=nodes)
         if self._needs_gates(audit, target_version):
-            target_version = target_for(options, server, self._gates(target_version.minor))
+            target_version = target_for(options, server_minor, self._gates(target_version.minor))
             audit = evaluate(snapshot, target_version.facts(options), nodes=nodes)
         if options.explaining and self._read_to_explain(audit):
             audit = evaluate(snapshot, target_version.facts(options), nodes=nodes)
@@ -158,10 +146,14 @@ class LiveRun:
         )
 
     def _identity(self, version: ServerVersion, uid: Future[str]) -> ClusterIdentity:
+        try:
+            cluster_uid = uid.result(_UID_TIMEOUT)
+        except TimeoutError:
+            cluster_uid = ""
         return ClusterIdentity(
             context=self._cluster.context,
             name=self._cluster.name,
-            uid=_result_in(uid, _UID_TIMEOUT),
+            uid=cluster_uid,
             read_at=self._read_at,
             server_version=version.text,
         )

@@ -92,13 +92,13 @@ class _Room:
         self._free.release()
 
 
-class _Asked(msgspec.Struct, eq=False):
+class _PageRequest(msgspec.Struct, eq=False):
     """A requested page, and the next page, which is requested when this one begins to arrive."""
 
     token: str
     room: _Room
-    answer: Future[Response] = msgspec.field(default_factory=Future)
-    next: _Asked | None = None
+    response: Future[Response] = msgspec.field(default_factory=Future)
+    next: _PageRequest | None = None
 
 
 class Reader:
@@ -112,17 +112,17 @@ class Reader:
         self._token_in = token_in
         self._room = _Room()
 
-    def ask(self, token: str) -> _Asked:
+    def ask(self, token: str) -> _PageRequest:
         """Request a page as soon as there is a slot."""
         return self._ask(token, self._room)
 
-    def take(self, pending: _Asked) -> Response:
+    def take(self, pending: _PageRequest) -> Response:
         """Wait for a page, and free its slot."""
-        answer = pending.answer.result()
+        response = pending.response.result()
         pending.room.leave()
-        return answer
+        return response
 
-    def after(self, pending: _Asked, token: str) -> _Asked:
+    def after(self, pending: _PageRequest, token: str) -> _PageRequest:
         """Return the request of the page after another one, which is sent now unless it was before."""
         if pending.next is None:
             return self.ask(token)
@@ -138,19 +138,19 @@ class Reader:
         """Send no more requests."""
         self._room.close()
 
-    def _ask(self, token: str, room: _Room) -> _Asked:
-        pending = _Asked(token, room)
+    def _ask(self, token: str, room: _Room) -> _PageRequest:
+        pending = _PageRequest(token, room)
         threading.Thread(target=self._run, args=(pending,), daemon=True).start()
         return pending
 
-    def _run(self, pending: _Asked) -> None:
+    def _run(self, pending: _PageRequest) -> None:
         def begun(start: bytes) -> None:
             token = self._token_in(start)
             if token and pending.next is None:
                 pending.next = self._ask(token, pending.room)
 
         if pending.room.enter():
-            _settle(pending.answer, lambda: self._request(pending.token, begun))
+            _settle(pending.response, lambda: self._request(pending.token, begun))
 
 
 def background(work: Callable[[], R]) -> Future[R]:

@@ -92,7 +92,7 @@ class Transport:
         self._renew = renew
         self._renewing = Lock()
         self._say = say
-        self._known = False
+        self._has_responded = False
         self._reported: set[str] = set()
         self._closed = Event()
         if not login.verifies:
@@ -118,10 +118,10 @@ class Transport:
         url = self._host + path + (f"?{urlencode(query)}" if query else "")
         patience = Patience(self._timeout)
         login = self._current()
-        answer = self._patiently(url, accept, patience, begun)
-        if answer.status == HTTPStatus.UNAUTHORIZED and self._renewed(login):
-            answer = self._patiently(url, accept, patience, begun)
-        return answer
+        response = self._patiently(url, accept, patience, begun)
+        if response.status == HTTPStatus.UNAUTHORIZED and self._renewed(login):
+            response = self._patiently(url, accept, patience, begun)
+        return response
 
     def close(self) -> None:
         """Repeat no more requests, and report no more delays: nobody waits for the responses."""
@@ -145,16 +145,16 @@ class Transport:
         deadline = Deadline(self._timeout or silence, silence)
         try:
             with exchange.until(deadline):
-                response = self._opened(url, accept)
-                if response.status == HTTPStatus.UNAUTHORIZED and self._renewed(login):
-                    response.close()
-                    response = self._opened(url, accept)
-            with closing(response):
-                if response.status != HTTPStatus.OK:
-                    yield _answer(response, *_body(response, path, lambda _: None)), iter(())
+                head = self._opened(url, accept)
+                if head.status == HTTPStatus.UNAUTHORIZED and self._renewed(login):
+                    head.close()
+                    head = self._opened(url, accept)
+            with closing(head):
+                if head.status != HTTPStatus.OK:
+                    yield _response(head, *_body(head, path, lambda _: None)), iter(())
                     return
                 deadline.restart(longest)
-                yield _answer(response, bytearray(), None), exchange.parts(response, path, _PLAIN)
+                yield _response(head, bytearray(), None), exchange.parts(head, path, _PLAIN)
         except UNANSWERED as error:
             raise failure(error, self._host, self._timeout) from error
 
@@ -163,9 +163,9 @@ class Transport:
         login, left = self._login, exchange.left()
         timeout = urllib3.Timeout(connect=CONNECT_TIMEOUT, read=None) if left is None else urllib3.Timeout(left)
         headers = self._headers(login, accept)
-        response = login.pool.request("GET", url, headers=headers, timeout=timeout, preload_content=False)
-        self.clock.hear(response.headers.get("Date"))
-        return response
+        head = login.pool.request("GET", url, headers=headers, timeout=timeout, preload_content=False)
+        self.clock.hear(head.headers.get("Date"))
+        return head
 
     def _current(self) -> Login:
         """Return the current login, or a new one if its credentials have expired."""
@@ -187,7 +187,7 @@ class Transport:
         reported = False
         while True:
             try:
-                answer = self._once(url, accept, patience, begun)
+                response = self._once(url, accept, patience, begun)
             except ConnectionFailedError as error:
                 if earlier and patience.is_over:
                     # A timeout says less than the failures of the earlier attempts.
@@ -196,11 +196,13 @@ class Transport:
                 if pause is None:
                     raise
             else:
-                pause = patience.pause(answer.retry_after) if answer.is_passing and not self._closed.is_set() else None
+                pause = (
+                    patience.pause(response.retry_after) if response.is_passing and not self._closed.is_set() else None
+                )
                 if pause is None:
                     self._reported.clear()
-                    return answer
-                reason = f"The server answers with HTTP status {answer.status}"
+                    return response
+                reason = f"The server answers with HTTP status {response.status}"
             if pause >= _WORTH_SAYING and not reported:
                 self._report(reason)
                 reported = True
@@ -213,18 +215,22 @@ class Transport:
             self._say(f"{reason}; trying again")
 
     def _pause_after(self, error: ConnectionFailedError, patience: Patience) -> float | None:
-        if self._closed.is_set() or error.again is Again.NEVER or (error.again is Again.KNOWN and not self._known):
+        if (
+            self._closed.is_set()
+            or error.again is Again.NEVER
+            or (error.again is Again.AFTER_CONTACT and not self._has_responded)
+        ):
             return None
-        return patience.pause(None, retries.RETRIES if self._known else retries.RETRIES_BEFORE_CONTACT)
+        return patience.pause(None, retries.RETRIES if self._has_responded else retries.RETRIES_BEFORE_CONTACT)
 
     def _once(self, url: str, accept: str, patience: Patience, begun: Callable[[bytes], None]) -> Response:
         try:
-            with exchange.until(Deadline(patience.left)), closing(self._opened(url, accept)) as response:
-                answer = _answer(response, *_body(response, urlsplit(url).path, begun))
+            with exchange.until(Deadline(patience.left)), closing(self._opened(url, accept)) as head:
+                response = _response(head, *_body(head, urlsplit(url).path, begun))
         except UNANSWERED as error:
             raise failure(error, self._host, self._timeout) from error
-        self._known = True
-        return answer
+        self._has_responded = True
+        return response
 
     def _headers(self, login: Login, accept: str) -> urllib3.HTTPHeaderDict:
         headers = urllib3.HTTPHeaderDict({"Accept": accept, "User-Agent": _USER_AGENT})
@@ -237,23 +243,23 @@ class Transport:
         return headers
 
 
-def _answer(response: Any, body: bytes | bytearray, claim: Claim | None) -> Response:
+def _response(head: Any, body: bytes | bytearray, claim: Claim | None) -> Response:
     return Response(
-        status=response.status,
-        content_type=response.headers.get("Content-Type", ""),
+        status=head.status,
+        content_type=head.headers.get("Content-Type", ""),
         body=body,
-        retry_after=retries.retry_after(response.headers.get("Retry-After")),
-        location=response.headers.get("Location", ""),
+        retry_after=retries.retry_after(head.headers.get("Retry-After")),
+        location=head.headers.get("Location", ""),
         claim=claim,
     )
 
 
-def _body(response: Any, path: str, begun: Callable[[bytes], None]) -> tuple[bytearray, Claim]:
+def _body(head: Any, path: str, begun: Callable[[bytes], None]) -> tuple[bytearray, Claim]:
     """Read the body to its end; return it with its claim of memory."""
     body, claim = bytearray(), memory.RUN.claim(path, _SMALLER_PAGES)
     try:
-        for part in exchange.parts(response, path, _PLAIN, large=True):
-            if not body and response.status == HTTPStatus.OK:
+        for part in exchange.parts(head, path, _PLAIN, large=True):
+            if not body and head.status == HTTPStatus.OK:
                 begun(part)
             claim.grow(len(part))
             body += part

@@ -150,8 +150,12 @@ def _identity(settings: Settings, say: Callable[[str], None]) -> _Identity:
         who = f"{user['username']}:{user.get('password', '')}"
         return _Identity(certificate, f"Basic {b64encode(who.encode()).decode()}")
     if "exec" in user and not certificate:
-        answer = execplugin.credentials(user["exec"], settings.cluster)
-        return _Identity(answer.user, _bearer(answer.token) if answer.token else "", answer.expires)
+        plugin_credentials = execplugin.credentials(user["exec"], settings.cluster)
+        return _Identity(
+            plugin_credentials.user,
+            _bearer(plugin_credentials.token) if plugin_credentials.token else "",
+            plugin_credentials.expires,
+        )
     if "auth-provider" in user:
         token, expires = _provided(user["auth-provider"], say)
         return _Identity(certificate, _bearer(token), expires)
