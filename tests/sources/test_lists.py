@@ -63,6 +63,13 @@ def test_a_list_of_something_else_is_refused(reply: Reply, kind: str) -> None:
     assert refused(reply) == f"{kind} instead of PodList (v1)"
 
 
+def test_pages_of_any_size_are_read_into_the_memory_of_earlier_ones() -> None:
+    sizes = [3, 1, 40, 2, 2, 60, 1]
+    names = [[f"p{number}-{index:02}" for index in range(size)] for number, size in enumerate(sizes)]
+    pages = [page(*each, token=str(number)) for number, each in enumerate(names[:-1], 1)]
+    assert folded(*pages, page(*names[-1])) == [name for each in names for name in each]
+
+
 def test_every_page_is_checked() -> None:
     assert refused(page("a", token="t"), listed(kind="NodeList")) == "NodeList (v1) instead of PodList (v1)"
 

@@ -29,7 +29,7 @@ class Server:
         self.revision = "7"
         self.broken: set[str] = set()
 
-    def request(self, token: str, begun: Callable[[bytes], None]) -> Response:
+    def request(self, token: str, begun: Callable[[bytes], None], _body: bytearray) -> Response:
         self.tokens.append(token)
         number = int(token or 0)
         body = f"{self.revision} {number} {number + 1 if number < self.last else ''}".encode()
@@ -72,7 +72,7 @@ def test_pages_come_in_order_each_once(begun: bool) -> None:
 def test_the_next_page_is_asked_for_before_the_first_one_has_arrived() -> None:
     both = threading.Barrier(2, timeout=_PATIENCE)
 
-    def request(token: str, begun: Callable[[bytes], None]) -> Response:
+    def request(token: str, begun: Callable[[bytes], None], _body: bytearray) -> Response:
         body = b"7 1 " if token else b"7 0 1"
         begun(body)
         both.wait()
@@ -96,7 +96,7 @@ def test_a_page_that_is_sent_again_may_lead_elsewhere() -> None:
     """The first page of a list that broke off is read again, from a later state of the cluster."""
     tokens = []
 
-    def request(token: str, begun: Callable[[bytes], None]) -> Response:
+    def request(token: str, begun: Callable[[bytes], None], _body: bytearray) -> Response:
         tokens.append(token)
         if not token:
             begun(b"7 0 1")
@@ -118,7 +118,7 @@ def test_pages_that_nobody_will_take_need_no_room() -> None:
     """What was asked for because of a page that broke off may lead on and on, and holds up nothing."""
     astray: list[str] = []
 
-    def request(token: str, begun: Callable[[bytes], None]) -> Response:
+    def request(token: str, begun: Callable[[bytes], None], _body: bytearray) -> Response:
         if token.startswith("-"):
             astray.append(token)
             body = f"7 {token} {token}1".encode()

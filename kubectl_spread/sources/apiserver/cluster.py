@@ -234,9 +234,9 @@ class LiveCluster:
         if field_selector:
             query["fieldSelector"] = field_selector
 
-        def request(token: str, begun: Callable[[bytes], None]) -> Response:
+        def request(token: str, begun: Callable[[bytes], None], body: bytearray) -> Response:
             continued = {"continue": token} if token else {}
-            response = self._transport.get(resource.path(namespace), {**query, **continued}, _OBJECTS, begun)
+            response = self._transport.get(resource.path(namespace), {**query, **continued}, _OBJECTS, begun, body)
             responses.check(response, verb="list", resource=resource.plural)
             return response
 
@@ -284,6 +284,8 @@ class LiveCluster:
                 if page.metadata.continue_:
                     total = "" if page.remaining is None else f" of {distinct.number + page.remaining:,}"
                     self._progress(f"{resource.plural}: {distinct.number:,}{total}")
+                # Its memory is used again for another page.
+                del page
             _check_length(distinct.number, promised)
         except (ExpiredError, ForbiddenError):
             raise

@@ -12,15 +12,16 @@ import msgspec
 from kubectl_spread.errors import SourceError
 from kubectl_spread.kube.api.types import Message
 from kubectl_spread.sources.apiserver import buffers
+from kubectl_spread.sources.apiserver.buffers import Bodies
 from kubectl_spread.sources.apiserver.responses import ExpiredError
 from kubectl_spread.sources.apiserver.transport import Response
 from kubectl_spread.sources.decode.page import Page
 
 T = TypeVar("T", bound=Message)
 R = TypeVar("R")
-Request: TypeAlias = Callable[[str, Callable[[bytes], None]], Response]
-"""Requests the page that a token names ("" for the first), and passes on the beginning of its body as soon as it
-arrives."""
+Request: TypeAlias = Callable[[str, Callable[[bytes], None], bytearray], Response]
+"""Requests the page that a token names ("" for the first), passes on the beginning of its body as soon as it arrives,
+and reads the body into a bytearray."""
 
 _UNEXPECTED: Final = "Server returned an unexpected response: "
 _AHEAD: Final = 2
@@ -48,7 +49,8 @@ def follow(
     decode = prepare()
     try:
         while True:
-            page = decode(reader.take(pending))
+            response = reader.take(pending)
+            page = decode(response)
             revision = revision or page.resource_version
             if page.resource_version != revision:
                 raise ExpiredError(f"{_UNEXPECTED}pages of the revisions {revision} and {page.resource_version}")
@@ -62,6 +64,8 @@ def follow(
             buffers.keep_apart()
             pending = reader.after(pending, token)
             yield page
+            del page
+            reader.bodies.give(response.body)
     finally:
         reader.stop()
 
@@ -105,12 +109,16 @@ class Reader:
     """Requests pages before they are needed, each as soon as the page before it begins to arrive.
 
     Requested early because most of a page's latency is before its first byte.
+
+    Attributes:
+        bodies: The memory for the pages.
     """
 
     def __init__(self, request: Request, token_in: Callable[[bytes], str | None]) -> None:
         self._request = request
         self._token_in = token_in
         self._room = _Room()
+        self.bodies = Bodies()
 
     def ask(self, token: str) -> _PageRequest:
         """Request a page as soon as there is a slot."""
@@ -150,7 +158,7 @@ class Reader:
                 pending.next = self._ask(token, pending.room)
 
         if pending.room.enter():
-            _settle(pending.response, lambda: self._request(pending.token, begun))
+            _settle(pending.response, lambda: self._request(pending.token, begun, self.bodies.take()))
 
 
 def background(work: Callable[[], R]) -> Future[R]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from http import HTTPStatus
 from threading import Event, Lock
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from urllib.parse import urlencode, urlsplit
 
 import msgspec
@@ -28,6 +28,8 @@ _SMALLER_PAGES: Final = "a smaller --chunk-size asks for smaller pages"
 _PLAIN: Final = "--disable-compression asks for it as it is"
 _WORTH_SAYING: Final = 2.0
 """Pauses of so many seconds are reported to the user."""
+_Read: TypeAlias = "Callable[[Any], tuple[bytearray, Claim]]"
+"""Reads the body of a response."""
 _LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
@@ -105,11 +107,19 @@ class Transport:
         query: Mapping[str, str | int],
         accept: str,
         begun: Callable[[bytes], None] = lambda _: None,
+        body: bytearray | None = None,
     ) -> Response:
         """Return the response to one request, whatever its status.
 
         A request is repeated while its failure may pass, and once with new credentials; expired credentials are
-        replaced before. ``begun`` receives the beginning of a good body as soon as it arrives, and again after a retry.
+        replaced before.
+
+        Args:
+            path: The path of the URL.
+            query: The parameters of the URL.
+            accept: The media types.
+            begun: Receives the beginning of a good body as soon as it arrives, and again after a retry.
+            body: The memory for the body; None for new memory.
 
         Raises:
             ConnectionFailedError: There is no response.
@@ -118,9 +128,13 @@ class Transport:
         url = self._host + path + (f"?{urlencode(query)}" if query else "")
         patience = Patience(self._timeout)
         login = self._current()
-        response = self._patiently(url, accept, patience, begun)
+
+        def read(head: Any) -> tuple[bytearray, Claim]:
+            return _body(head, urlsplit(url).path, begun, bytearray() if body is None else body)
+
+        response = self._patiently(url, accept, patience, read)
         if response.status == HTTPStatus.UNAUTHORIZED and self._renewed(login):
-            response = self._patiently(url, accept, patience, begun)
+            response = self._patiently(url, accept, patience, read)
         return response
 
     def close(self) -> None:
@@ -151,7 +165,7 @@ class Transport:
                     head = self._opened(url, accept)
             with closing(head):
                 if head.status != HTTPStatus.OK:
-                    yield _response(head, *_body(head, path, lambda _: None)), iter(())
+                    yield _response(head, *_body(head, path, lambda _: None, bytearray())), iter(())
                     return
                 deadline.restart(longest)
                 yield _response(head, bytearray(), None), exchange.parts(head, path, _PLAIN)
@@ -182,12 +196,12 @@ class Transport:
                 self._login = self._renew()
         return True
 
-    def _patiently(self, url: str, accept: str, patience: Patience, begun: Callable[[bytes], None]) -> Response:
+    def _patiently(self, url: str, accept: str, patience: Patience, read: _Read) -> Response:
         earlier: ConnectionFailedError | None = None
         reported = False
         while True:
             try:
-                response = self._once(url, accept, patience, begun)
+                response = self._once(url, accept, patience, read)
             except ConnectionFailedError as error:
                 if earlier and patience.is_over:
                     # A timeout says less than the failures of the earlier attempts.
@@ -223,10 +237,10 @@ class Transport:
             return None
         return patience.pause(None, retries.RETRIES if self._has_responded else retries.RETRIES_BEFORE_CONTACT)
 
-    def _once(self, url: str, accept: str, patience: Patience, begun: Callable[[bytes], None]) -> Response:
+    def _once(self, url: str, accept: str, patience: Patience, read: _Read) -> Response:
         try:
             with exchange.until(Deadline(patience.left)), closing(self._opened(url, accept)) as head:
-                response = _response(head, *_body(head, urlsplit(url).path, begun))
+                response = _response(head, *read(head))
         except UNANSWERED as error:
             raise failure(error, self._host, self._timeout) from error
         self._has_responded = True
@@ -254,17 +268,19 @@ def _response(head: Any, body: bytes | bytearray, claim: Claim | None) -> Respon
     )
 
 
-def _body(head: Any, path: str, begun: Callable[[bytes], None]) -> tuple[bytearray, Claim]:
-    """Read the body to its end; return it with its claim of memory."""
-    body, claim = bytearray(), memory.RUN.claim(path, _SMALLER_PAGES)
+def _body(head: Any, path: str, begun: Callable[[bytes], None], body: bytearray) -> tuple[bytearray, Claim]:
+    """Read the body to its end, over the content of ``body``; return it with its claim of memory."""
+    claim, size = memory.RUN.claim(path, _SMALLER_PAGES), 0
     try:
         for part in exchange.parts(head, path, _PLAIN, large=True):
-            if not body and head.status == HTTPStatus.OK:
+            if not size and head.status == HTTPStatus.OK:
                 begun(part)
             claim.grow(len(part))
-            body += part
+            body[size : size + len(part)] = part
+            size += len(part)
     except BaseException:
         # The error may live for long, and its traceback would keep the claim alive.
         claim.resize(0)
         raise
+    del body[size:]
     return body, claim
