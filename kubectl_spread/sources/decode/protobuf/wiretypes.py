@@ -94,11 +94,14 @@ class WireTypes:
 
     def _undeclared(self, name: str, body: bytes | bytearray) -> frozenset[Skipped]:
         """Return the undeclared fields of a message that were not learned before."""
+        parse = self._classes[name].FromString
         try:
-            message = self._classes[name].FromString(body)
+            message = parse(body)
         except ProtobufError as error:
             raise ValueError(MALFORMED) from error
-        return self._check_unknown(_unknown(message))
+        if not _has_unknown(message):
+            return frozenset()
+        return self._check_unknown(_unknown(parse(body)))
 
     def _check_unknown(self, fields: Iterable[Skipped]) -> frozenset[Skipped]:
         """Return the unknown fields of a parsed message; a declared one among them has another wire type."""
@@ -129,6 +132,14 @@ class WireTypes:
 def of(root: type[Message]) -> WireTypes:
     """Return the check for messages of a type, which remembers the fields that it skipped."""
     return WireTypes(root)
+
+
+def _has_unknown(message: Any) -> bool:
+    """Tell whether a message, or a message in it, has unknown fields; these are gone afterwards."""
+    size = message.ByteSize()
+    message.DiscardUnknownFields()
+    smaller: bool = message.ByteSize() < size
+    return smaller
 
 
 def _unknown(message: Any) -> Iterator[Skipped]:
