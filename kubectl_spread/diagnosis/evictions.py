@@ -166,7 +166,8 @@ def _only_domain(pods: Sequence[PodRecord], game: EvictionGame, spread: Spread) 
         return ""
     (left,) = {spread.domains.value_of[pod.node] for pod in pods}
     after = spread.placed(left, -1)
-    domains = [domain for domain, room in game.capacity.items() if after.allows(domain) and (room or domain == left)]
+    # The filter does not allow the domain that the pod left: else the replacement could restore the skew.
+    domains = [domain for domain, room in game.capacity.items() if room and after.allows(domain)]
     return domains[0] if len(domains) == 1 else ""
 
 

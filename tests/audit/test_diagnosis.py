@@ -10,8 +10,9 @@ import pytest
 
 from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.diagnosis.skew import fewest_moves
+from kubectl_spread.report import model
 from tests.audits import EVERYTHING, as_json, audit, explained
-from tests.builders import HOSTNAME, ZONE, Json, constraint, node_json, pod_json, selector
+from tests.builders import HOSTNAME, ZONE, Json, affinity, constraint, node_json, pod_json, requirement, selector, term
 
 
 @pytest.mark.parametrize(
@@ -149,3 +150,97 @@ def test_a_skew_that_its_own_constraint_keeps_open_is_info() -> None:
     ]
     (actual,) = findings(*nodes, *pods).values()
     assert actual["severity"] == "info"
+
+
+RACK = "rack"
+
+
+def web_pod(name: str, node: str, *constraints: Json, labels: Json | None = None, **fields: Any) -> Json:
+    spread = [constraint(), *constraints]
+    labels = {"app": "web", **(labels or {})}
+    return pod_json(name, node=node, owner="Deployment/web", constraints=spread, labels=labels, **fields)
+
+
+def severity(*objects: Json) -> str:
+    """Return the severity of the only hard skew: a warning where a node of a lower domain would take a pod."""
+    (finding,) = findings(*objects).values()
+    return str(finding["severity"])
+
+
+def test_a_skew_is_a_warning_where_the_other_constraint_of_one_pod_alone_allows_a_lower_domain() -> None:
+    database = selector({"app": "db"})
+    lax, strict = (constraint(key=HOSTNAME, max_skew=skew, selects=database) for skew in (9, 1))
+    databases = [pod_json(f"db-{index}", node="b1", labels={"app": "db"}) for index in range(3)]
+    nodes = [node_json("a1"), node_json("b1")]
+    assert severity(web_pod("w1", "a1", lax), web_pod("w2", "a1", strict), *databases, *nodes) == "warning"
+    assert severity(web_pod("w1", "a1", strict), web_pod("w2", "a1", strict), *databases, *nodes) == "info"
+
+
+def test_a_terminating_pod_does_not_open_a_lower_domain_by_leaving() -> None:
+    """It is not counted, so its rack has no pod less without it."""
+    rack = constraint(key=RACK, selects=selector({"tier": "x"}))
+    nodes = [node_json(name, labels={RACK: of}) for name, of in (("a1", "r2"), ("a2", "r1"), ("b1", "r1"))]
+    terminating = web_pod("w3", "a2", rack, labels={"tier": "x"})
+    terminating["metadata"]["deletionTimestamp"] = "2026-09-01T11:00:00Z"
+    tier = [pod_json(f"x-{index}", node="b1", labels={"tier": "x"}) for index in range(2)]
+    assert severity(web_pod("w1", "a1", rack), web_pod("w2", "a1", rack), terminating, *tier, *nodes) == "info"
+
+
+def test_a_constraint_with_an_empty_selector_keeps_no_pod_from_a_lower_domain() -> None:
+    """Up to 1.37 it counts no pod, so that no domain has a pod less after a departure."""
+    empty = constraint(key=HOSTNAME, selects={})
+    nodes = [node_json("a1"), node_json("b1")]
+    assert severity(web_pod("w1", "a1", empty), web_pod("w2", "a1", empty), *nodes) == "warning"
+
+
+def test_a_closed_domain_keeps_the_minimum_low_for_the_number_of_pods_that_must_go() -> None:
+    soft = constraint(hard=False)
+    nodes = [node_json("a1"), node_json("b1"), node_json("c1", taints=[{"key": "gpu", "effect": "NoSchedule"}])]
+    pods = [
+        pod_json(f"web-{index}", node=f"{zone}1", owner="Deployment/web", constraints=[soft])
+        for index, zone in enumerate("aaaab")
+    ]
+    (finding,) = findings(*nodes, *pods, code="SPR302").values()
+    assert finding["values"]["must_go"] == 3
+
+
+@pytest.mark.parametrize(("terminating", "expected"), [(False, "warning"), (True, "info")])
+def test_the_pod_that_moves_repels_itself_no_longer_but_a_terminating_pod_like_it_does(
+    terminating: bool, expected: str
+) -> None:
+    """The pod with role x repels all pods of the workload from the region of both zones."""
+    repelling = affinity("podAntiAffinity", term(key="region", selects=selector({"role": "x"})))
+    nodes = [node_json(name, labels={"region": "r"}) for name in ("a1", "b1")]
+    pods = [
+        web_pod("w1", "a1", labels={"role": "x"}, affinity=repelling),
+        web_pod("w2", "a1", affinity=repelling),
+    ]
+    if terminating:
+        leaving = web_pod("w3", "a1", labels={"role": "x"}, affinity=repelling)
+        leaving["metadata"]["deletionTimestamp"] = "2026-09-01T11:00:00Z"
+        pods.append(leaving)
+    assert severity(*pods, *nodes) == expected
+
+
+def test_nodes_are_not_counted_for_pods_with_a_hard_constraint_that_the_scheduler_cannot_parse() -> None:
+    broken = constraint(key=HOSTNAME, selects=selector({}, requirement("app", "In", "not a value")))
+    (group,) = as_json(audit(web_pod("w1", "a1", broken), node_json("a1")))["groups"]
+    assert "nodes" not in group
+
+
+@pytest.mark.parametrize(("nodes", "severity"), [("listed", "info"), ("inferred", "warning")])
+def test_a_rollout_ends_a_skew_only_where_nodes_were_listed(nodes: model.NodesKnown, severity: str) -> None:
+    """Without nodes there may be a domain without pods, so that the skew may stay."""
+    pods = [
+        web_pod(
+            f"web-{index}",
+            f"{zone}1",
+            labels={ZONE: zone, "pod-template-hash": revision},
+            metadata={"creationTimestamp": f"2026-09-01T{hour}:00:00Z"},
+        )
+        for index, (zone, revision, hour) in enumerate(
+            [("a", "old", "09"), ("a", "old", "09"), ("a", "new", "10"), ("b", "new", "10")]
+        )
+    ]
+    report = as_json(audit(*pods, node_json("a1"), node_json("b1"), nodes=nodes))
+    assert [finding["severity"] for finding in report["findings"] if finding["code"] == "SPR301"] == [severity]

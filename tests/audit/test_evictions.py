@@ -17,7 +17,7 @@ from kubectl_spread.kube.api.types import TopologySpreadConstraint
 from kubectl_spread.kube.features import behaviour, gates
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint, working_constraint
 from tests.audits import audit, deployment, explained
-from tests.builders import ZONE, Json, affinity, constraint, node_json, pod_json, term
+from tests.builders import HOSTNAME, ZONE, Json, affinity, constraint, node_json, pod_json, term
 
 HARD = working_constraint(
     TopologySpreadConstraint(topology_key=ZONE, when_unsatisfiable="DoNotSchedule"),
@@ -234,6 +234,30 @@ def test_pods_of_manifests_are_evicted_where_the_user_names_their_workload() -> 
     scope = Scope(targets=(Target("Deployment", "web"),))
     (eviction,) = explained(audit(deployment(), *pods, A, B, scope=scope))["evictions"]
     assert eviction.get("pods") == ["w1"]
+
+
+def test_the_pod_is_evicted_whose_node_takes_no_replacement_before_pods_that_come_first_by_name() -> None:
+    """Node a1 has a pod that repels replacements, so that the room of w2 is lost."""
+    pods = [web("w1", "a2"), web("w2", "a1"), repelling("a1")]
+    (eviction,) = explained(audit(*pods, A, node_json("a2"), B))["evictions"]
+    assert eviction["pods"] == ["w2"]
+
+
+def test_a_terminating_pod_is_not_evicted() -> None:
+    both = [constraint(), constraint(key=HOSTNAME, max_skew=9)]
+    terminating = web("w0", "a1", constraints=both)
+    terminating["metadata"]["deletionTimestamp"] = "2026-09-01T11:00:00Z"
+    pods = [web(name, "a1", constraints=both) for name in ("w1", "w2")]
+    (eviction,) = explained(audit(terminating, *pods, A, B))["evictions"]
+    assert eviction["pods"] == ["w1"]
+
+
+def test_an_eviction_is_not_sure_to_help_where_namespaces_that_decide_were_not_read() -> None:
+    """The anti-affinity of db selects namespaces by a label, and no namespace was read."""
+    elsewhere = {**term(), "namespaceSelector": {"matchLabels": {"team": "a"}}}
+    db = pod_json("db", node="b1", labels={"app": "db"}, affinity=affinity("podAntiAffinity", elsewhere))
+    (eviction,) = explained(audit(web("w1", "a1"), web("w2", "a1"), db, A, B))["evictions"]
+    assert (eviction["pods"], eviction["sure"]) == (["w1"], False)
 
 
 def test_soft_constraints_decide_nothing() -> None:
