@@ -73,4 +73,4 @@ class DetailedPod(Pod, frozen=True):
     def unscheduled(self) -> PodCondition | None:
         """The condition with the reason why the pod has no node, if the scheduler wrote one."""
         conditions = self.status.conditions
-        return next((each for each in conditions if (each.type, each.status) == ("PodScheduled", "False")), None)
+        return next((c for c in conditions if (c.type, c.status) == ("PodScheduled", "False")), None)

@@ -31,11 +31,9 @@ class FieldPath(tuple[str | int, ...]):
         return cls(int(index) if index else name for index, name in _STEP.findall(text))
 
     def __truediv__(self, step: str | int) -> FieldPath:
-        """Return the path to a field, item or value inside this one."""
         return FieldPath((*self, step))
 
     def __str__(self) -> str:
-        """Return the text of the path."""
         return "".join(f"[{step}]" if isinstance(step, MapKey | int) else f".{step}" for step in self).removeprefix(".")
 
     @property

@@ -37,8 +37,7 @@ def thousandths(text: str) -> int:
     match = _QUANTITY.fullmatch(stripped) if 0 < len(stripped) <= _LONGEST else None
     scale = None if match is None else _scale(match[4])
     if match is None or scale is None:
-        msg = f'"{text}" is not a quantity, such as 500m, 1.5 or 2Gi'
-        raise ValueError(msg)
+        raise ValueError(f'"{text}" is not a quantity, such as 500m, 1.5 or 2Gi')
     sign, whole, fraction = match[1], match[2], match[3] or ""
     twos, tens = scale
     number = int(f"0{whole}{fraction}") << twos

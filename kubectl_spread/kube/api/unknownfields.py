@@ -80,15 +80,15 @@ def unknown_fields(manifest: Mapping[str, Any], pod_spec: FieldPath) -> tuple[Un
 
 def _near_pod_spec(manifest: Mapping[str, Any], pod_spec: FieldPath) -> Iterator[UnknownField]:
     """Yield the unknown fields of the pod spec and of the objects around it."""
-    here: Any = manifest
+    outer: Any = manifest
     path = FieldPath()
     for step in pod_spec:
-        yield from _misplaced(here, path, pod_spec)
-        yield from _misplaced(here.get("metadata"), path / "metadata", pod_spec)
-        here, path = here.get(step), path / step
-        if not isinstance(here, dict):
+        yield from _misplaced(outer, path, pod_spec)
+        yield from _misplaced(outer.get("metadata"), path / "metadata", pod_spec)
+        outer, path = outer.get(step), path / step
+        if not isinstance(outer, dict):
             return
-    yield from _of_pod_spec(here, pod_spec)
+    yield from _of_pod_spec(outer, pod_spec)
 
 
 def _elsewhere(manifest: Mapping[str, Any], pod_spec: FieldPath) -> Iterator[UnknownField]:

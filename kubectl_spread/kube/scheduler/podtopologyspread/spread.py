@@ -25,23 +25,19 @@ class MatchNum(Mapping[str, int]):
     """
 
     def __init__(self, domains: Mapping[str, object], occupied: Mapping[str, int]) -> None:
-        """Take all eligible ``domains``, and the counts of the domains with pods."""
         self._domains = domains
         self._occupied = occupied
 
     def __getitem__(self, value: str) -> int:
-        """Return the count of an eligible domain."""
         number = self._occupied.get(value, 0)
         if not number and value not in self._domains:
             raise KeyError(value)
         return number
 
     def __iter__(self) -> Iterator[str]:
-        """Yield all eligible domains."""
         return iter(self._domains)
 
     def __len__(self) -> int:
-        """Return the number of eligible domains."""
         return len(self._domains)
 
     @property
