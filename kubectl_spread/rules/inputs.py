@@ -23,7 +23,7 @@ def rule_inputs(audit: Audit) -> Iterator[RuleInput]:
 
     Affinity terms without keys have no row in the report, so they are last among the inputs with pods.
     """
-    answers = SharedAnswers(audit)
+    answers = SharedAnswers()
     rows: dict[_WorkloadPath, dict[int, EvaluatedConstraint]] = {}
     groups: dict[ObjectRef, list[EvaluatedGroup]] = {}
     for index, row in enumerate(audit.rows):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
+from kubectl_spread.audit.snapshot.labelled import Labelled
 from kubectl_spread.audit.snapshot.templates import PRESUMED, Template
 from kubectl_spread.diagnosis.skew import in_the_fullest
+from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import counts_nothing
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
@@ -105,7 +107,25 @@ def _workloads_of_templates(variant: TermVariant, template: Template, rule_input
         return ()
     if any(variant.labels.get(key) == PRESUMED for key in variant.term.match_label_keys):
         return ()
-    return rule_input.answers.workloads_of_templates(template.namespace, selector)
+    answers = rule_input.answers
+    templates = answers.remember(_templates_by_namespace, lambda: _templates_by_namespace(rule_input.audit.templates))
+    labelled = templates[template.namespace]
+    selection = (template.namespace, labelled.selection(selector))
+    return answers.remember(selection, lambda: _workloads(labelled.selected(selector)))
+
+
+def _templates_by_namespace(templates: Iterable[Template]) -> Mapping[str, Labelled[Template]]:
+    """Return the templates of each namespace, by their labels, except labels whose value a controller sets."""
+    by_namespace: dict[str, Labelled[Template]] = {}
+    for template in templates:
+        fixed = {key: text for key, text in template.labels.items() if text != PRESUMED}
+        by_namespace.setdefault(template.namespace, Labelled()).add(fixed, template)
+    return by_namespace
+
+
+def _workloads(labelled: Iterable[tuple[Labels, Template]]) -> Sequence[ObjectRef]:
+    """Return the workloads of templates with pods, in order."""
+    return sorted({template.workload.first_copy for _, template in labelled if template.replicas != 0})
 
 
 def _is_among(workload: ObjectRef, workloads: Sequence[ObjectRef]) -> bool:
