@@ -1,6 +1,6 @@
-"""Whatever the surroundings are, a run that cannot be done ends with one line on stderr and exit status 2.
+"""In any environment, a run that cannot be done ends with one line on stderr and exit status 2.
 
-Exit status 1 means findings, so that nothing unexpected may end with it.
+Exit status 1 means findings, so no unexpected error may end with it.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ class Case:
 
     Attributes:
         arguments: The command line.
-        says: What the line contains.
-        environment: Variables to set; None: to take away.
-        stdin: Whether standard input is there.
+        words: A part of the line.
+        environment: Variables to set; None to unset.
+        stdin: Whether standard input is open.
     """
 
     arguments: Sequence[str]
-    says: str
+    words: str
     environment: Mapping[str, str | None] = field(default_factory=dict)
     stdin: bool = True
 
@@ -91,7 +91,7 @@ CASES: Final = {
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """Return a directory that every user may search, with a manifest, links and a directory that only its owner may."""
+    """Return a directory that every user may search, with a manifest, links and a directory for its owner alone."""
     open_to_all(tmp_path)
     pod = json.dumps(pod_json("p"))
     (tmp_path / "pod.yaml").write_text(pod)
@@ -105,13 +105,13 @@ def directory(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def ended(directory: Path, case: Case) -> tuple[int, list[str]]:
+def run_script(directory: Path, case: Case) -> tuple[int, list[str]]:
     """Return the exit status and the lines on stderr of the console script."""
     environment = {**os.environ, "KUBECONFIG": "", "NO_PROXY": "127.0.0.1", **case.environment}
     command = [str(SPREAD), *case.arguments]
     if not case.stdin:
         command = ["sh", "-c", 'exec "$@" <&-', "sh", *command]
-    done = subprocess.run(
+    process = subprocess.run(
         command,
         cwd=directory,
         env={name: value for name, value in environment.items() if value is not None},
@@ -121,16 +121,16 @@ def ended(directory: Path, case: Case) -> tuple[int, list[str]]:
         check=False,
         timeout=60,
     )
-    assert not done.stdout
-    return done.returncode, [line for line in done.stderr.splitlines() if not line.startswith("evaluated as")]
+    assert not process.stdout
+    return process.returncode, [line for line in process.stderr.splitlines() if not line.startswith("evaluated as")]
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_surroundings(directory: Path, name: str) -> None:
+def test_an_impossible_run_ends_with_one_line(directory: Path, name: str) -> None:
     case = CASES[name]
-    status, lines = ended(directory, case)
+    status, lines = run_script(directory, case)
     assert (status, len(lines)) == (2, 1), lines
-    assert case.says in lines[0]
+    assert case.words in lines[0]
 
 
 FORBIDDEN: Final = {
@@ -154,7 +154,9 @@ FORBIDDEN: Final = {
 
 
 @pytest.mark.parametrize("name", FORBIDDEN)
-def test_what_the_user_may_not_see(directory: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_the_user_may_not_read_is_named(
+    directory: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     arguments, environment, line = FORBIDDEN[name]
     monkeypatch.chdir(directory)
     monkeypatch.setenv("KUBECONFIG", "/no/where")
@@ -165,8 +167,8 @@ def test_what_the_user_may_not_see(directory: Path, name: str, monkeypatch: pyte
     assert stderr.endswith(line)
 
 
-def test_a_user_without_a_home(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """There is no kubeconfig then, as where its directory is empty."""
+def test_a_user_without_a_home_has_no_kubeconfig(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check is the same as with an empty home."""
     monkeypatch.chdir(directory)
     for variable in ("HOME", "KUBECONFIG"):
         monkeypatch.delenv(variable, raising=False)
@@ -179,7 +181,7 @@ def test_a_user_without_a_home(directory: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_files_are_read_without_standard_input(directory: Path) -> None:
     case = Case(["check", "-f", "pod.yaml", "-o", "json=out"], "", stdin=False)
-    assert ended(directory, case) == (0, [])
+    assert run_script(directory, case) == (0, [])
     assert json.loads((directory / "out").read_text())["kind"] == "SpreadReport"
 
 
@@ -187,15 +189,15 @@ VERSION: Final = {"major": "1", "minor": "37"}
 
 
 @pytest.mark.parametrize("part", ["major", "minor"])
-def test_a_version_of_5000_digits(directory: Path, part: str) -> None:
+def test_a_server_version_of_5000_digits_is_an_error(directory: Path, part: str) -> None:
     with serve(Reply(body=json.dumps({**VERSION, part: DIGITS}).encode())) as server:
-        status, lines = ended(directory, Case(["check", "-s", server.url], ""))
+        status, lines = run_script(directory, Case(["check", "-s", server.url], ""))
     assert (status, len(lines)) == (2, 1), lines
     assert "error: the server says that its version is" in lines[0]
 
 
-def test_a_revision_of_5000_digits(directory: Path) -> None:
-    """What an annotation says is not a number then."""
+def test_a_revision_of_5000_digits_is_ignored(directory: Path) -> None:
+    """The annotation does not count as a number."""
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "u", "controller": True}
     metadata = {"name": "r", "uid": "u", "annotations": {"deployment.kubernetes.io/revision": DIGITS}}
     pod = pod_json("p")
@@ -203,7 +205,7 @@ def test_a_revision_of_5000_digits(directory: Path) -> None:
     (directory / "owned.json").write_text(
         json.dumps({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": metadata}) + json.dumps(pod)
     )
-    status, _ = ended(directory, Case(["check", "-f", "owned.json", "-o", "json=out"], ""))
+    status, _ = run_script(directory, Case(["check", "-f", "owned.json", "-o", "json=out"], ""))
     assert status == 0
 
 
@@ -228,8 +230,10 @@ def raising(error: BaseException) -> Callable[..., object]:
         (TimeoutError(110, "Timed out"), "error: timed out (unexpected; run"),
     ],
 )
-def test_the_last_handler(error: BaseException, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error comes from a part that every command calls."""
+def test_an_unexpected_error_is_one_line_without_its_values(
+    error: BaseException, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error is raised in a function that every check calls."""
     monkeypatch.setattr("kubectl_spread.app.collect.target_for_files", raising(error))
     invocation = CliRunner().invoke(cli, ["check", "-f", "-"])
     assert (invocation.exit_code, invocation.stdout) == (2, "")
@@ -239,8 +243,8 @@ def test_the_last_handler(error: BaseException, line: str, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("arguments", [(), ("--watch",)], ids=["once", "watch"])
-def test_errors_in_threads(arguments: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lists are read in threads; what is raised there ends the program in the same way."""
+def test_an_error_in_a_thread_is_one_line(arguments: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lists are read in threads; an error there ends the program like any other error."""
     check_answer = responses.check
 
     def failing(*arguments: Any, **named: Any) -> None:
@@ -269,14 +273,14 @@ def test_verbose_prints_the_traceback(flag: str, monkeypatch: pytest.MonkeyPatch
     assert "\x1b" not in invocation.stderr
 
 
-def test_commands_take_verbose() -> None:
+def test_every_command_has_verbose() -> None:
     for name in cli.list_commands(cli.make_context("x", ["rules"])):
         invocation = CliRunner().invoke(cli, [name, "--help"])
         assert "--verbose" in invocation.stdout, name
 
 
-def test_memory_that_is_limited(directory: Path) -> None:
-    """A real MemoryError, wherever it comes."""
+def test_a_lack_of_memory_is_an_error(directory: Path) -> None:
+    """The error is a real MemoryError, in any function."""
     resource = pytest.importorskip("resource")
     large = directory / "large.json"
     with large.open("w") as file:
@@ -284,7 +288,7 @@ def test_memory_that_is_limited(directory: Path) -> None:
         file.write(",".join(f'"{index}": "{"x" * 60}"' for index in range(3_000_000)))
         file.write("}}}")
     limit = 400 << 20
-    done = subprocess.run(
+    process = subprocess.run(
         [SPREAD, "check", "-f", "large.json"],
         cwd=directory,
         capture_output=True,
@@ -292,6 +296,6 @@ def test_memory_that_is_limited(directory: Path) -> None:
         check=False,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
     )
-    assert done.returncode == 2
-    assert done.stderr.splitlines()[-1].startswith("error: ")
-    assert "Traceback" not in done.stderr
+    assert process.returncode == 2
+    assert process.stderr.splitlines()[-1].startswith("error: ")
+    assert "Traceback" not in process.stderr

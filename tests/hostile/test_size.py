@@ -18,7 +18,7 @@ LARGEST = 3 * 1024 * 1024
 
 
 def labelled(path: Path, number: int) -> Path:
-    """Write a pod with so many labels."""
+    """Write a pod with a number of labels."""
     labels = {f"key-{index:07}": f"v{index:07}" for index in range(number)}
     path.write_text(json.dumps(pod_json(labels=labels, constraints=[constraint()])))
     return path
@@ -26,7 +26,7 @@ def labelled(path: Path, number: int) -> Path:
 
 @pytest.mark.parametrize("arguments", [["check"], ["check", "-o", "json"]], ids=" ".join)
 def test_labels_of_three_megabytes(tmp_path: Path, arguments: list[str]) -> None:
-    """Three times as many labels take at most three times as much more memory, give or take a fifth."""
+    """Three times as many labels take at most 3.6 times as much additional memory."""
     runs = [
         run_alone([*arguments, "-f", "-"], stdin=labelled(tmp_path / f"{number}.json", number))
         for number in (1, FEW, MANY)
@@ -47,7 +47,7 @@ def test_annotations_of_two_megabytes(tmp_path: Path, command: str) -> None:
 
 
 def pod_of(size: int) -> Json:
-    """Return a pod whose JSON has so many bytes without white space."""
+    """Return a pod whose JSON without white space has this size in bytes."""
     empty = pod_json(metadata={"annotations": {"text": ""}}, constraints=[constraint()])
     return pod_json(
         metadata={"annotations": {"text": "x" * (size - len(compact(empty)))}},
