@@ -37,7 +37,7 @@ def path(uri: str, verb: str = "get") -> Json:
     ],
     ids=lambda match: str(audit.permission_of(match)),
 )
-def test_what_the_documentation_says(allowed: Json) -> None:
+def test_documented_permissions_are_allowed(allowed: Json) -> None:
     assert audit.not_allowed([allowed]) == set()
 
 
@@ -67,16 +67,16 @@ def test_what_the_documentation_says(allowed: Json) -> None:
     ],
     ids=lambda match: str(audit.permission_of(match)),
 )
-def test_what_is_beyond_it(excess: Json) -> None:
+def test_permissions_beyond_the_documented_ones_are_refused(excess: Json) -> None:
     assert audit.not_allowed([event("list", "pods"), excess]) == {audit.permission_of(excess)}
 
 
-def test_subresources_are_resources_of_their_own() -> None:
+def test_a_subresource_is_a_resource_of_its_own() -> None:
     requested = audit.permission_of(event("get", "deployments", group="apps", subresource="scale"))
     assert requested == Permission("get", "apps", "deployments/scale")
 
 
-def test_whose_requests_are_judged(tmp_path: Path) -> None:
+def test_only_requests_of_the_plugin_are_checked(tmp_path: Path) -> None:
     """Those of all apiservers, of rotated logs too, whatever they say they are but a tool of the tests."""
     agents = ("kubectl/v1.37.1 (linux/amd64) kubernetes/0f9b9a8", "kube-apiserver/v1.37.1", "tests")
     mine = [event("list", "pods"), event("get", "secrets", agent="OpenAPI-Generator/36.0.0/python"), path("/version")]
