@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, Final, Literal
+
+import msgspec
 
 from kubectl_spread.errors import SpreadError
 
@@ -70,6 +71,6 @@ def live(parameters: Mapping[str, Any], kind: str) -> list[str]:
     with suppress(SpreadError, OSError):
         connection = flags(parameters)
         timeout = _PATIENCE if connection.request_timeout in ("", "0") else connection.request_timeout
-        cluster = LiveCluster.connect(replace(connection, request_timeout=timeout))
+        cluster = LiveCluster.connect(msgspec.structs.replace(connection, request_timeout=timeout))
         return cluster.names(resource, cluster.namespace if resource.namespaced else None, _MOST)
     return []
