@@ -14,10 +14,10 @@ from click.testing import CliRunner
 from kubectl_spread.cli import cli
 from kubectl_spread.explain.explanation import Explanation
 from kubectl_spread.render.explanation import Section
-from kubectl_spread.render.sections.clauses import templates
 from kubectl_spread.render.sections.placing import replicas, waiting
 from kubectl_spread.render.sections.rollup import rollup
 from kubectl_spread.render.sections.skews import causes, engines, evictions
+from kubectl_spread.render.sections.terms import templates
 from kubectl_spread.render.terminal import Terminal
 from tests import schemas
 from tests.render.uneven import crowded, uneven, unmade

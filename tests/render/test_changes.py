@@ -89,15 +89,15 @@ def test_a_marked_table_is_the_table_two_columns_to_the_right() -> None:
 
 def test_revisions_and_the_time_are_not_changes() -> None:
     assert lasting(EVEN).cluster.resource_versions == {}
-    read = msgspec.structs.replace(EVEN, cluster=live(EVEN.cluster))
-    later = msgspec.structs.replace(read.cluster, read_at="2026-11-22T05:24:08Z")
-    assert lasting(read) == lasting(msgspec.structs.replace(read, cluster=later))
-    assert lasting(read) != lasting(EVEN)
+    live_report = msgspec.structs.replace(EVEN, cluster=live(EVEN.cluster))
+    later = msgspec.structs.replace(live_report.cluster, read_at="2026-11-22T05:24:08Z")
+    assert lasting(live_report) == lasting(msgspec.structs.replace(live_report, cluster=later))
+    assert lasting(live_report) != lasting(EVEN)
     assert lasting(EVEN).constraints == EVEN.constraints
 
 
 @pytest.mark.parametrize(
-    ("height", "displayed"),
+    ("height", "visible_lines"),
     [
         (6, ["0", "1", "2", "3", "4", "5"]),
         (5, ["0", "1", "2", "... 2 more lines", "5"]),
@@ -105,8 +105,8 @@ def test_revisions_and_the_time_are_not_changes() -> None:
         (1, ["0", "1", "... 3 more lines", "5"]),
     ],
 )
-def test_lines_that_do_not_fit_are_counted(height: int, displayed: list[str]) -> None:
-    assert displays.fitted([str(number) for number in range(6)], height) == displayed
+def test_lines_that_do_not_fit_are_counted(height: int, visible_lines: list[str]) -> None:
+    assert displays.fitted([str(number) for number in range(6)], height) == visible_lines
 
 
 def test_a_frame_clears_only_the_rest_of_lines_and_screen() -> None:
