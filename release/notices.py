@@ -1,4 +1,4 @@
-"""The licences of what an archive holds that is not ours."""
+"""The licences of the third-party parts of an archive."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ https://docs.python.org/3/license.html and https://gcc.gnu.org/onlinedocs/libstd
 
 
 class UnlicensedError(RuntimeError):
-    """Something in the archive says nothing of its licence."""
+    """A part of the archive does not state its licence."""
 
 
 def text(bundled: Sequence[Distribution], native: Sequence[str]) -> str:
-    """Return the notices for some distributions, Python itself and the system's libraries, by file name.
+    """Return the notices of distributions, of Python itself and of the libraries of the system, by file name.
 
     Raises:
-        UnlicensedError: One of them has no licence that could be passed on.
+        UnlicensedError: One of them does not state its licence.
     """
     sections = [_section(f"Python {python_version()}", _python())]
     sections += [_section(name, _library(name)) for name in native if not name.startswith(("libpython", "python3"))]
@@ -64,7 +64,7 @@ def _named(distribution: Distribution) -> str:
     ]
     fields = metadata.json
     named = fields.get("license_expression") or fields.get("license") or ", ".join(classified)
-    # Some hold the whole text there, which is in a file too.
+    # Some packages have the whole text there, which is also in a file.
     return str(named).partition("\n")[0]
 
 
@@ -81,7 +81,7 @@ def _python() -> str:
 
 
 def _library(name: str) -> str:
-    """Return the licence of one of the system's libraries: Debian keeps them by package."""
+    """Return the licence of a library of the system, from the documentation of its Debian package."""
     query = shutil.which("dpkg-query")
     if query is None:
         return _UNKNOWN

@@ -1,7 +1,7 @@
-"""Of the kubernetes package, what reads kubeconfigs and sends requests.
+"""Removes the modules of the kubernetes package that the plugin does not import.
 
-It has models and calls for every kind of object, twice: over 100 MB that the plugin, which decodes
-answers itself, never imports. What stays is found by the imports of ``kubectl_spread.sources``.
+The package has models and calls for each kind of object, twice: over 100 MB. The plugin imports it only to log in
+within a pod, and that import needs the modules below.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ MODULES: Final = frozenset(
     }
 )
 EMPTIED: Final = frozenset({"__init__.py", "client/models/__init__.py", "utils/__init__.py"})
-"""Packages of modules that stay, which would import those that do not."""
+"""Packages of modules that stay; their own code would import the modules that do not."""
 
 
 def prune(packages: Path) -> None:
-    """Cut the kubernetes package in a directory of packages down.
+    """Remove the other modules of the kubernetes package from a directory of packages.
 
     Raises:
-        FileNotFoundError: It has not the modules that it is known for.
+        FileNotFoundError: A module that must stay is missing.
     """
     package = packages / "kubernetes"
     for name in MODULES | EMPTIED:

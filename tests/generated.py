@@ -1,4 +1,4 @@
-"""The pages, and parts of pages, that the code itself writes; run as a module it writes them (``make docs``)."""
+"""Pages and parts of pages that are generated from the code; run as a module it writes them (``make docs``)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EXPLAIN: Final = ("explain", "deploy/cart", "-n", "shop", "-f", SAMPLE, "--serve
 
 
 def page(path: str) -> str:
-    """Return a page as the code would have it: generated as a whole, or its marked blocks filled in."""
+    """Return a page as generated now, as a whole or in its marked blocks."""
     if path in PAGES:
         return PAGES[path]()
     text = (ROOT / path).read_text(encoding="utf-8")
@@ -46,12 +46,12 @@ def page(path: str) -> str:
 
 
 def run(*arguments: str) -> str:
-    """Return what a command prints on stdout."""
+    """Return the stdout of a command."""
     return CliRunner().invoke(cli, arguments, prog_name="kubectl spread").stdout
 
 
 def sample(*arguments: str) -> str:
-    """Return a command and what it prints, as a Markdown block."""
+    """Return a command and its output as a Markdown block."""
     return f"```console\n$ kubectl spread {' '.join(arguments)}\n{run(*arguments)}```\n"
 
 
@@ -61,7 +61,7 @@ def source(path: str) -> str:
 
 
 def section_block(section: Section, make: Callable[[], Explanation] = uneven) -> str:
-    """Return what a section of ``explain`` says of an uneven Deployment on a narrow terminal, as a Markdown block."""
+    """Return a section of ``explain`` about an uneven Deployment, on a narrow terminal, as a Markdown block."""
     return f"```\n{section(make(), Terminal(width=80))}```\n"
 
 

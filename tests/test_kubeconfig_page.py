@@ -1,4 +1,4 @@
-"""The page about kubeconfigs names tests that exist, and all of them."""
+"""The page about kubeconfigs names each test of its modules, and no other."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class ApiClient:
         return self.request("GET", f"{path}?{urlencode(query)}" if query else path)
 
     def raw(self, path: str, accept: str) -> bytes:
-        """Read one path in one content type, as it is sent.
+        """Return the bytes of one path in one content type.
 
         Raises:
             ApiError: The apiserver refused.
@@ -103,7 +103,7 @@ class ApiClient:
         return parallel(self.create, manifests)
 
     def ready(self) -> bool:
-        """Tell whether the apiserver says that it is ready."""
+        """Tell whether the apiserver is ready."""
         try:
             answer = self._pool.request("GET", f"{self.server}/readyz")
         except urllib3.exceptions.HTTPError:
@@ -123,7 +123,7 @@ class ApiClient:
         return "/".join(parts)
 
     def _resource(self, api_version: str, kind: str) -> _Resource:
-        """Return how the apiserver spells a kind in paths, asked once per group and version."""
+        """Return the resource of a kind, which is requested once for each group and version."""
         if (api_version, kind) not in self._resources:
             for listed in self.get(_group_path(api_version))["resources"]:
                 if "/" not in listed["name"]:

@@ -1,4 +1,4 @@
-"""The control plane that the end-to-end tests rest on does what a real one does."""
+"""The control plane of the end-to-end tests behaves like a real one."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_deployment_spreads_over_the_zones(control_plane: ControlPlane, namesp
 
 
 def test_the_scheduler_logs_why_it_refuses(control_plane: ControlPlane, namespace: str) -> None:
-    """A pod that may run in zone a alone is refused once zone a is ahead."""
+    """A pod that may run in zone a alone is refused when zone a has more pods than the others."""
     only_a = {"nodeSelector": {ZONE: "a"}}
     # Zones that the node selector rules out count all the same.
     over_all_zones = constraint(nodeAffinityPolicy="Ignore")
@@ -59,8 +59,8 @@ def test_deleted_pods_go_away(control_plane: ControlPlane, namespace: str) -> No
     control_plane.kubectl("wait", "--for=delete", "pod/web", "-n", namespace, "--timeout=30s")
 
 
-def test_other_users(control_plane: ControlPlane) -> None:
-    """Users may do nothing by themselves; bad credentials are reported apart from that."""
+def test_users_and_credentials_that_are_refused(control_plane: ControlPlane) -> None:
+    """Users have no rights by default, and bad credentials have an error of their own."""
     listing = ("get", "pods", "--all-namespaces")
     alice = control_plane.kubeconfig_for("alice", ["developers"])
     bob = control_plane.token_kubeconfig("token-user")
@@ -113,7 +113,7 @@ def test_an_apiserver_restarts_with_other_gates(storage: ControlPlane) -> None:
 
 
 def test_a_second_apiserver_on_the_same_etcd(storage: ControlPlane) -> None:
-    """What one apiserver stores, the other one reads, each with gates of its own."""
+    """Two apiservers with gates of their own read the same objects."""
     second = storage.add_apiserver(feature_gates={Gate.SELECTOR_MERGE: False})
     assert stored_selector(storage, "from-first")
     listing = ("get", "pods", "-o", "name")
@@ -122,7 +122,7 @@ def test_a_second_apiserver_on_the_same_etcd(storage: ControlPlane) -> None:
 
 
 def test_nothing_stays_after_a_failed_start(built_control_plane: None, tmp_path: Path) -> None:
-    """An apiserver that ends at once fails the start with its log, and etcd is stopped."""
+    """If the apiserver ends at once, the error contains its log, and etcd is stopped."""
     with pytest.raises(RuntimeError, match="NoSuchGate"):
         ControlPlane.start(tmp_path, feature_gates={"NoSuchGate": True})
     commands = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline")]

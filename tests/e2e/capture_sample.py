@@ -22,7 +22,7 @@ _REASONS = frozenset({"FailedScheduling", "ScalingReplicaSet"})
 
 
 def main() -> None:
-    """Write the sample and say how large it is."""
+    """Write the sample and print its size."""
     with tempfile.TemporaryDirectory(prefix="kubectl-spread-") as scratch:
         content = capture(Path(scratch))
     SAMPLE.write_text(content, encoding="utf-8")
@@ -70,7 +70,7 @@ def _shop(
 
 
 def _without_noise(captured: Json) -> Json:
-    """Drop what no reader of the sample misses."""
+    """Remove fields and events that the sample does not need."""
     captured["items"] = [item for item in captured["items"] if item["kind"] != "Event" or item["reason"] in _REASONS]
     for item in captured["items"]:
         if item["kind"] != "Pod":

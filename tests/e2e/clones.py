@@ -1,4 +1,4 @@
-"""Pending clones: what the real scheduler does with one more pod of a group, next to what the report says of it."""
+"""Pending clones: one more pod of each group, compared between the report and the real scheduler."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CORDON = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 
 @dataclass(frozen=True)
 class Expectation:
-    """What the report says: which nodes the spread plugin refuses and why, and which are feasible."""
+    """The answer of the report: the nodes that the spread plugin refuses, with reasons, and the feasible nodes."""
 
     refusals: frozenset[Refusal]
     feasible: frozenset[str]
@@ -29,7 +29,7 @@ class Expectation:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One group: its clone's selectors as stored, those of its pod, and what was expected and done."""
+    """One group: whether its clone was stored like its pod, the expectation, and the decision of the scheduler."""
 
     group: str
     stored_alike: bool
@@ -39,7 +39,7 @@ class Comparison:
 
     @property
     def agrees(self) -> bool:
-        """Whether the scheduler refused what the report blocks, with the same numbers, and chose what it allows."""
+        """Whether the scheduler refused the blocked nodes with the same numbers, and chose an allowed node."""
         chosen = self.done.node in self.expected.feasible if self.expected.feasible else not self.done.node
         return (
             self.stored_alike
@@ -78,7 +78,7 @@ def _constraints(pod: Json) -> list[Json]:
 
 
 def _row(report: Report, group: Json, index: int, pod: Json) -> Json:
-    """Return the row that holds one constraint of a group's pod: stored alike, with the pod's own labels effective."""
+    """Return the row of one constraint of a group's pod: the same stored selector, and the pod's labels effective."""
     constraint = _constraints(pod)[index]
     labels = _labels_now(pod)
     current = [requirement(key, "In", labels[key]) for key in constraint.get("matchLabelKeys", []) if key in labels]
@@ -152,7 +152,7 @@ def _clone(pod: Json, rows: Sequence[Json], report: Report, name: str, owner: Js
 
 
 def _labels_at_creation(pod: Json, report: Report) -> dict[str, str]:
-    """Undo what the report says was changed, added or removed since."""
+    """Return the labels without the changes since creation that the report names."""
     metadata = pod["metadata"]
     labels = _labels_now(pod)
     for entry in report["pods"]:
@@ -167,7 +167,7 @@ def _labels_at_creation(pod: Json, report: Report) -> dict[str, str]:
 
 
 def _labels_now(pod: Json) -> dict[str, str]:
-    """Return the labels without those that only binding writes."""
+    """Return the labels without those that are written at binding."""
     return {key: value for key, value in pod["metadata"]["labels"].items() if key not in _AT_BINDING}
 
 
@@ -194,9 +194,9 @@ def _schedule(cluster: ControlPlane, log: SchedulerLog, clone: Json, pod: Json) 
 
 
 def expect(pod: Json, rows: Sequence[Json], nodes: Sequence[Json]) -> Expectation:
-    """Return what the rows of a pod's hard constraints, in its order, say about every node.
+    """Return the expectation for every node from the rows of a pod's hard constraints, in the order of the pod.
 
-    Nodes that another plugin refuses before never come to the spread plugin.
+    The spread plugin does not see nodes that a plugin before it refuses.
     """
     hard = [row for row in rows if row["whenUnsatisfiable"] == "DoNotSchedule"]
     answers = {node["metadata"]["name"]: _first_refusal(node, hard) for node in nodes}

@@ -1,4 +1,4 @@
-"""The programs that read metrics, as Debian packages them: promtool, Prometheus and node_exporter, on loopback."""
+"""The consumers of metrics from Debian packages: promtool, Prometheus and node_exporter, on loopback."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Prometheus:
         return series
 
     def targets(self) -> dict[str, str]:
-        """Map the job of each target to what went wrong when it was last scraped."""
+        """Map the job of each target to the error of its last scrape."""
         answer = urllib3.request("GET", f"http://{self._address}/api/v1/targets")
         return {target["labels"]["job"]: target["lastError"] for target in answer.json()["data"]["activeTargets"]}
 
@@ -96,7 +96,7 @@ class Prometheus:
 
 @contextmanager
 def prometheus(directory: Path, jobs: Mapping[str, Mapping[str, Any]]) -> Iterator[Prometheus]:
-    """Run Prometheus on scrape configs by name, asking every five seconds."""
+    """Run Prometheus with scrape configs by name, every five seconds."""
     scraped = [{"job_name": name, "honor_labels": True, **job} for name, job in jobs.items()]
     settings = {"global": {"scrape_interval": "5s", "scrape_timeout": "5s"}, "scrape_configs": scraped}
     config = directory / "prometheus.yml"
@@ -107,7 +107,7 @@ def prometheus(directory: Path, jobs: Mapping[str, Mapping[str, Any]]) -> Iterat
 
 
 def node_exporter(directory: Path, textfiles: Path) -> str:
-    """Return the metrics of node_exporter with nothing but its textfile collector."""
+    """Return the metrics of node_exporter with its textfile collector alone."""
     flags = ["--collector.disable-defaults", "--collector.textfile", f"--collector.textfile.directory={textfiles}"]
     with _running("prometheus-node-exporter", flags, directory) as (address, _):
         return urllib3.request("GET", f"http://{address}/metrics").data.decode()
@@ -115,7 +115,7 @@ def node_exporter(directory: Path, textfiles: Path) -> str:
 
 @contextmanager
 def _running(name: str, flags: list[str], directory: Path) -> Iterator[tuple[str, Process]]:
-    """Run a program that serves HTTP, and yield its address when it does."""
+    """Run a program that serves HTTP, and yield its address when it answers."""
     address = f"{LOOPBACK}:{free_port()}"
     command = [program(name), *flags, f"--web.listen-address={address}"]
     process = Process(name, command, directory / f"{name}.log")

@@ -1,4 +1,4 @@
-"""A small real cluster behind a proxy that fails: pods on nodes, and what a complete report of them has."""
+"""A small real cluster behind a proxy with faults, and the assertions on complete and refused reports."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def start(directory: Path) -> ControlPlane:
 
 
 def bound(name: str, node: str, namespace: str = NAMESPACE) -> Json:
-    """Return a pod that is on a node already."""
+    """Return a pod that is bound to a node."""
     spread = [constraint(key=ZONE, match=["rev"])]
     labels = {"app": "web", "rev": "r1"}
     return pod(name, spread, labels=labels, namespace=namespace, metadata={"ownerReferences": [OWNER]}, nodeName=node)
@@ -52,11 +52,11 @@ class Faulty:
 
     @property
     def authority(self) -> Authority:
-        """The authority that signed everybody's certificates."""
+        """The authority of all certificates."""
         return self.cluster._security.authority
 
     def as_user(self, user: Json) -> Spread:
-        """Return the plugin with what the kubeconfig says about a user."""
+        """Return the plugin with a kubeconfig of this user."""
         path = self.kubeconfig(user)
         return self._plugin.on(self.cluster, path)
 

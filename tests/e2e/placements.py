@@ -1,7 +1,7 @@
-"""Random nodes and random pods on the real scheduler: the report on a gated pod, and what happens to it next.
+"""Random nodes and pods on the real scheduler: the report on a gated pod, and the decision of the scheduler.
 
 Pods come in rounds. In one round every app has one pod, and no pod's constraints select the pods of another app of that
-round, so that all of them can be explained at once and released at once: none changes what was said of another.
+round. So all of them can be explained and released at once without changing each other's answer.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _TOLERATIONS: Sequence[Json] = (
 
 @dataclass(frozen=True)
 class Placement:
-    """What was said of one pod while it was gated, and what the scheduler did when the gate was gone.
+    """The answer about one gated pod, and the decision of the scheduler without the gate.
 
     ``blocked`` is whether a finding names the pod as one that no node takes; ``feasible`` is the number of nodes that
     the scheduler found, and ``reason`` that of the PodScheduled condition.
@@ -54,18 +54,18 @@ class Placement:
     reason: str
 
     @property
-    def as_said(self) -> bool:
-        """Whether the scheduler had exactly as many nodes to choose from and chose one of them, or had none."""
+    def agrees(self) -> bool:
+        """Whether the scheduler found as many nodes as were allowed, and chose one of them if there are any."""
         if self.feasible != len(self.allowed):
             return False
         return self.node in self.allowed if self.allowed else not self.node and self.reason == "Unschedulable"
 
 
 class World:
-    """One namespace and the nodes of one random cluster; whatever else there was counts no more."""
+    """One namespace on the nodes of a random cluster, which replace all earlier nodes."""
 
     def __init__(self, cluster: ControlPlane, spread: Spread, seed: int) -> None:
-        """Make nodes, the pods that are there from the beginning, and the owner that all others have."""
+        """Create the nodes, the first pods, and the owner of all later pods."""
         self._cluster = cluster
         self._spread = spread
         self._random = random.Random(seed)
@@ -89,7 +89,7 @@ class World:
         self._cluster.wait_for(lambda: all(map(_decided, self._pods(names))), what="the conditions tell the same")
         pods = {pod["metadata"]["name"]: pod for pod in self._pods(names)}
         waiting = [name for name in names if "nodeName" not in pods[name]["spec"]]
-        # They would be tried again in a later round, and change what is counted there.
+        # The scheduler would try them again in a later round, and change the counts.
         parallel(lambda name: self._cluster.api.request("DELETE", paths[name]), waiting)
         return [
             Placement(
@@ -122,7 +122,7 @@ class World:
         return [pod for pod in pods if pod["metadata"]["name"] in names]
 
     def _make_nodes(self) -> list[str]:
-        """Replace all nodes; pods on those that are gone count nowhere."""
+        """Replace all nodes; pods on deleted nodes are not counted."""
         chance, api = self._random, self._cluster.api
         for node in api.get("/api/v1/nodes")["items"]:
             api.request("DELETE", f"/api/v1/nodes/{node['metadata']['name']}")
@@ -136,7 +136,7 @@ class World:
             taints = [chance.choice(_TAINTS)] if chance.random() < 0.4 else []
             names += self._cluster.add_nodes(chance.choice("abcd"), per_zone=1, labels=labels, taints=taints)
         for name in chance.sample(names, 2):
-            # The controller that taints a cordoned node does not run here, and the scheduler needs no taint.
+            # No controller taints cordoned nodes here, and the scheduler needs no taint.
             api.patch(f"/api/v1/nodes/{name}", {"spec": {"unschedulable": True}})
         return names
 
@@ -203,7 +203,7 @@ class World:
             if selects is not None:
                 constraint["labelSelector"] = selects
                 if chance.random() < 0.5:
-                    # An empty selector takes the pods of all apps unless a key narrows it to its own.
+                    # An empty selector selects all apps unless a key narrows it to one app.
                     keys = (
                         [["rev"], ["rev", "absent"], ["absent"]] if selects else [["app"], ["app", "rev"], ["absent"]]
                     )
@@ -216,7 +216,7 @@ class World:
             yield constraint
 
     def _selector(self, app: str) -> Json | None:
-        """Return a selector that takes none of the other apps that get pods in the same round."""
+        """Return a selector that selects no other app with pods in the same round."""
         chance = self._random
         base = f"base-{chance.randrange(_BACKGROUND)}"
         own = selector({"app": app})

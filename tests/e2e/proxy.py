@@ -1,4 +1,4 @@
-"""A proxy on loopback that speaks SOCKS5, CONNECT, or CONNECT inside TLS; names that only it knows lead somewhere."""
+"""A proxy on loopback that speaks SOCKS5, CONNECT, or CONNECT inside TLS, and resolves names of its own."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _REFUSED = b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n
 
 
 class Proxy:
-    """What went through it.
+    """The address of the proxy and its connections.
 
     Attributes:
         asked: The ``host:port`` of every connection, as the client named it.
-        scheme: What its address begins with.
+        scheme: The scheme of its address.
     """
 
     def __init__(self, scheme: Literal["http", "https", "socks5"], routes: Mapping[str, int], who: str) -> None:
@@ -41,11 +41,11 @@ class Proxy:
 
     @property
     def url_with_credentials(self) -> str:
-        """The address, with those that it wants."""
+        """The address, with the right credentials."""
         return f"{self.scheme}://{self.who}@{LOOPBACK}:{self.port}"
 
     def connect(self, host: str, port: int) -> socket.socket:
-        """Connect to what a client asks for."""
+        """Connect to the target of a client."""
         self.targets.append(f"{host}:{port}")
         return socket.create_connection((LOOPBACK, self.routes[host]), timeout=10)
 
@@ -80,7 +80,7 @@ def running(
 
 
 def _http(handler: StreamRequestHandler, proxy: Proxy) -> socket.socket | None:
-    """Answer CONNECT; None: the client may not."""
+    """Answer CONNECT; return None if the client is refused."""
     _, target, _ = handler.rfile.readline().decode().split()
     headers = {}
     while line := handler.rfile.readline().decode().strip():
@@ -97,7 +97,7 @@ def _http(handler: StreamRequestHandler, proxy: Proxy) -> socket.socket | None:
 
 
 def _socks(handler: StreamRequestHandler, proxy: Proxy) -> socket.socket | None:
-    """Answer a SOCKS5 client (RFC 1928, RFC 1929); None: it may not."""
+    """Answer a SOCKS5 client (RFC 1928, RFC 1929); return None if it is refused."""
     read, write = handler.rfile.read, handler.wfile.write
     _, number = read(2)
     method = _PASSWORD if proxy.who else _NO_AUTHENTICATION

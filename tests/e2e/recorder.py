@@ -1,4 +1,4 @@
-"""A server on loopback that writes down who asks for what, for credentials that no apiserver would take."""
+"""A server on loopback that records requests, for credentials that an apiserver would refuse."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.controlplane.processes import LOOPBACK
 from tests.loopback import QuietRequests, QuietServer, server_context, serving
 
 PLUGIN = "kubectl-spread/"
-"""What the user agent of the plugin begins with; kubectl's own differs between its builds."""
+"""The beginning of the plugin's user agent; that of kubectl differs between its builds."""
 _OF_CREDENTIALS = ("Authorization", "Impersonate-")
 
 
@@ -26,9 +26,9 @@ class Request:
 
     Attributes:
         target: The path and the query.
-        headers: Names as they were sent, in their order.
-        certificate: The common name of the client's certificate; "": it sent none.
-        server_name: The name that the client asked for in TLS; "": none, as for an IP address.
+        headers: The headers in the order of the request.
+        certificate: The common name of the client's certificate, or "".
+        server_name: The server name in TLS, or "", as for an IP address.
     """
 
     target: str
@@ -42,12 +42,12 @@ class Request:
         return self.header("User-Agent").startswith(PLUGIN)
 
     def header(self, name: str) -> str:
-        """Return the value of a header; "": it was not sent."""
+        """Return the value of a header, or "" if it was not sent."""
         return next((value for header, value in self.headers if header.lower() == name.lower()), "")
 
     @property
     def who(self) -> dict[str, Any]:
-        """What says who asks: headers in the canonical form of their names, the certificate, the server's name."""
+        """The credentials: headers with canonical names, the certificate, and the server name."""
         named = [(name.title(), value) for name, value in self.headers]
         credentials = sorted((name, value) for name, value in named if name.startswith(_OF_CREDENTIALS))
         return {"headers": credentials, "certificate": self.certificate, "server name": self.server_name}
@@ -55,7 +55,7 @@ class Request:
 
 @dataclass
 class Recorder:
-    """What was asked, and how it is answered: with 403 unless a test says something else."""
+    """The recorded requests, and the status of the answers, which is 403 by default."""
 
     directory: Path
     authority: Authority
@@ -71,7 +71,7 @@ class Recorder:
 
 
 def body(status: int, target: str) -> bytes:
-    """Return what an apiserver would say next to a status."""
+    """Return the body that an apiserver would send with a status."""
     reason = {401: "Unauthorized", 403: "Forbidden"}.get(status, "InternalError")
     message = "Unauthorized" if status == 401 else f'forbidden: User "nobody" cannot get path "{target}"'
     document = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "message": message}
@@ -80,7 +80,7 @@ def body(status: int, target: str) -> bytes:
 
 @contextmanager
 def record(directory: Path, *names: str, tls: bool = True, authority: Authority | None = None) -> Iterator[Recorder]:
-    """Run a server with a certificate for loopback and for other names; it asks for client certificates."""
+    """Run a server with a certificate for loopback and other names, which requests client certificates."""
     recorder = Recorder(directory, authority or Authority(directory / "pki"), tls=tls)
 
     class Handler(QuietRequests, BaseHTTPRequestHandler):
@@ -117,7 +117,7 @@ def _context(pair: KeyPair, authority: Authority) -> ssl.SSLContext:
 
 
 def _common_name(connection: Any) -> str:
-    """Return the common name of the certificate that the client sent; "": none."""
+    """Return the common name of the client's certificate, or ""."""
     if not isinstance(connection, ssl.SSLSocket):
         return ""
     certificate: Mapping[str, Any] = connection.getpeercert() or {}

@@ -1,4 +1,4 @@
-"""A cluster as clouds have them: three zones, control-plane nodes, workers and a GPU pool in two of the zones."""
+"""A cluster like those of clouds: three zones, control-plane nodes, workers, and a GPU pool in two zones."""
 
 from __future__ import annotations
 

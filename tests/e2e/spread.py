@@ -19,7 +19,7 @@ Json = dict[str, Any]
 
 
 def install(directory: Path) -> Path:
-    """Make ``directory`` one that kubectl finds the plugin in, as krew does: by a symbolic link."""
+    """Link the plugin into ``directory``, as krew does."""
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "kubectl-spread").symlink_to(SPREAD)
     return directory
@@ -27,7 +27,7 @@ def install(directory: Path) -> Path:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command printed, and its exit status."""
+    """The output of a command and its exit status."""
 
     status: int
     stdout: str
@@ -86,7 +86,7 @@ class Plugin:
 
 
 class Report:
-    """A report, with short ways to what tests ask for."""
+    """A report, with shortcuts for tests."""
 
     def __init__(self, document: Json) -> None:
         """Keep the decoded JSON."""
@@ -97,16 +97,16 @@ class Report:
         return self.document[part]
 
     def rows(self, workload: str, path: str = "spec.topologySpreadConstraints[0]") -> list[Json]:
-        """Return the rows of one workload, written ``Kind/name``, in one clause."""
+        """Return the rows of one workload, written ``Kind/name``, for one path."""
         return [row for row in self["constraints"] if named(row["workload"]) == workload and row["path"] == path]
 
     def row(self, workload: str, path: str = "spec.topologySpreadConstraints[0]") -> Json:
-        """Return the only row of one workload in one clause."""
+        """Return the only row of one workload for one path."""
         (row,) = self.rows(workload, path)
         return row
 
     def verdicts(self, workload: str, path: str = "spec.topologySpreadConstraints[0]") -> Counter[str]:
-        """Count the pods of one workload in one clause by verdict."""
+        """Count the pods of one workload for one path by verdict."""
         verdicts = Counter[str]()
         for row in self.rows(workload, path):
             verdicts.update(row["verdicts"])

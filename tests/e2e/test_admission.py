@@ -1,4 +1,4 @@
-"""Mutating admission comes before the merge: a label it sets is merged, an expression it writes is refused."""
+"""Mutating admission runs before the merge: its labels are merged, and its expressions are refused."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _policy(cluster: ControlPlane, namespace: str, mutation: Json, labels: Json)
 
 
 def _changes(cluster: ControlPlane, manifest: Json) -> bool:
-    """Tell whether what would be stored of a pod without matchLabelKeys is not what was sent."""
+    """Tell whether the API server would change a pod without matchLabelKeys."""
     path = f"/api/v1/namespaces/{manifest['metadata']['namespace']}/pods?dryRun=All"
     stored = cluster.api.request("POST", path, manifest)
     (clause,) = stored["spec"]["topologySpreadConstraints"]
@@ -73,7 +73,7 @@ def _changes(cluster: ControlPlane, manifest: Json) -> bool:
 
 
 def test_a_label_set_by_a_policy_is_merged(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
-    """Added or put in place of the user's: the policy's value is the one stored, and nothing is wrong with it."""
+    """The value of the policy is stored, whether it is new or replaces that of the user, and the pod is merged."""
     keys = [constraint(match=["rev"])]
     by_user: Json = {"app": "web", "rev": "r1"}
     # Made before there is a policy, for comparison.
@@ -90,7 +90,7 @@ def test_a_label_set_by_a_policy_is_merged(control_plane: ControlPlane, namespac
         "earlier-bare": ABSENT,
         "overwritten": MERGED,
         "added": MERGED,
-        # Back to what the user had written; the policy's is what was merged.
+        # The user's value is back, but the value of the policy was merged.
         "relabelled": STALE,
         "put-back": MERGED,
     }
@@ -112,7 +112,7 @@ def _stored(manifest: Json) -> list[str] | None:
 def test_an_expression_written_by_a_policy_is_refused(
     control_plane: ControlPlane, namespace: str, spread: Spread
 ) -> None:
-    """The policy does what the merge does, and the merge does it again; without the key in the list all is well."""
+    """The policy writes the same expression as the merge; a pod without the key in matchLabelKeys is accepted."""
     labels: Json = {"app": "web", "rev": "r1"}
     twice = pod("twice", [constraint(match=["rev"])], labels=labels, namespace=namespace, **SCHEDULING_GATE)
     with _policy(control_plane, namespace, WRITES_THE_EXPRESSION, labels):

@@ -208,7 +208,7 @@ def _owner(kind: str, revision: str, namespace: str, cluster: ControlPlane) -> J
     return {"ownerReferences": [owner_reference(owner)]}
 
 
-def test_there_are_as_many_default_rows_as_said(case: Case, outcome: Outcome) -> None:
+def test_there_is_a_row_for_each_default(case: Case, outcome: Outcome) -> None:
     assert [row["path"] for row in outcome.defaults] == [f"defaultConstraints[{index}]" for index in range(case.rows)]
 
 
@@ -226,14 +226,14 @@ def test_the_nodes_allowed_are_those_it_chooses_from(outcome: Outcome) -> None:
     assert (outcome.done.node or None) in (allowed or {None})
 
 
-def test_a_pod_that_no_node_takes_is_found(outcome: Outcome) -> None:
+def test_a_pod_that_no_node_takes_is_an_error(outcome: Outcome) -> None:
     """An error by a hard default, and never one by a soft one."""
     errors = [finding["path"] for finding in outcome.explanation["findings"] if finding["severity"] == "error"]
     hard = [row["path"] for row in outcome.defaults if row["whenUnsatisfiable"] == "DoNotSchedule"]
     assert errors == ([] if outcome.done.feasible else hard)
 
 
-def test_soft_defaults_count_what_the_nodes_hold(case: Case, outcome: Outcome) -> None:
+def test_soft_defaults_count_the_pods_of_the_nodes(case: Case, outcome: Outcome) -> None:
     """To the system's defaults nodes without a zone are one domain; to listed ones they are none."""
     for row in outcome.defaults:
         if row["whenUnsatisfiable"] == "ScheduleAnyway":

@@ -1,4 +1,4 @@
-"""The pods that ``explain`` names are evicted, and kube-scheduler makes the workload even again."""
+"""When the pods that ``explain`` names are evicted, kube-scheduler makes the workload even again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SEEDS = range(20)
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> Iterator[list[Outcome]]:
-    """Let every case be played, one after the other."""
+    """Return the outcome of each case."""
     require_built()
     with ControlPlane.start(tmp_path_factory.mktemp("evictions"), kubelet=True) as cluster:
         spread = plugin.on(cluster)
@@ -42,14 +42,14 @@ def test_the_named_pods_suffice(outcomes: list[Outcome]) -> None:
 
 
 def test_without_a_name_nothing_helps(outcomes: list[Outcome]) -> None:
-    """Where no pod is named no placement of all pods is even, and evicting those that are too many shows it."""
+    """Where no pod is named, no placement is even, and the eviction of surplus pods proves it."""
     unnamed = [outcome for outcome in outcomes if not outcome.named]
     assert unnamed
     assert all(outcome.reason.startswith("no eviction is sure to help: ") for outcome in unnamed)
     assert [outcome for outcome in unnamed if outcome.possible or outcome.even] == []
 
 
-def test_all_sorts_are_seen(outcomes: list[Outcome]) -> None:
+def test_the_cases_vary(outcomes: list[Outcome]) -> None:
     assert {outcome.case.way for outcome in outcomes} == set(Way)
     assert len({(outcome.case.key, outcome.case.max_skew) for outcome in outcomes}) >= 5
     assert {bool(outcome.case.spec.get("tolerations")) for outcome in outcomes} == {False, True}

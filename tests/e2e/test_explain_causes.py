@@ -134,7 +134,7 @@ def test_a_pending_pod_that_was_relabelled(control_plane: ControlPlane, namespac
     assert the_pending_pod(control_plane, namespace) == pending
 
 
-def test_what_a_user_may_not_read_is_said(control_plane: ControlPlane, namespace: str, plugin: Plugin) -> None:
+def test_missing_permissions_are_reported(control_plane: ControlPlane, namespace: str, plugin: Plugin) -> None:
     """Without events and pods of other namespaces there is an answer; what is missing for it is reported."""
     keyed = [constraint(nodeAffinityPolicy="Ignore")]
     control_plane.apply(web(namespace, replicas=2, constraints=keyed, nodeSelector={ZONE: "a"}))

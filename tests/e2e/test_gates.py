@@ -26,7 +26,7 @@ READER = "reader"
 
 
 class Upgrade(NamedTuple):
-    """What was reported while the merge was off, and when it was on again; the cluster is as it was then."""
+    """The reports while the merge was off and after it was on again, and the cluster."""
 
     cluster: ControlPlane
     spread: Spread
@@ -160,7 +160,7 @@ def test_a_template_is_refused_as_the_gates_of_the_server_say(switched: Switched
     ],
 )
 def test_metrics_that_name_no_gates(switched: Switched, plugin: Plugin, metrics: Step) -> None:
-    """The gates are unknown then, and the report says that they are assumed."""
+    """The gates are unknown, and the report says that they are assumed."""
     security = switched.cluster._security
     proxy = Proxy(switched.cluster.api.server, security.authority.certificate, security.serving)
     with proxy.running():

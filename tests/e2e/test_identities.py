@@ -1,4 +1,4 @@
-"""Who asks: tokens, passwords, certificates and impersonation reach the server as from the real kubectl."""
+"""Tokens, passwords, certificates and impersonation reach the server as from the real kubectl."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.e2e
 
 
 def ask(both: Both, recorder: Recorder, user: Json, *flags: str) -> Request:
-    """Return the plugin's request, which says the same as kubectl's."""
+    """Run both, and return the plugin's request, which has the credentials of kubectl's."""
     both.ask(config(recorder.url, recorder.authority.certificate, user), *flags)
     return matching_request(recorder)
 
@@ -88,8 +88,8 @@ def test_a_client_certificate(both: Both, recorder: Recorder) -> None:
     assert ask(both, recorder, {**files, "token": "a"}).who["headers"] == [("Authorization", "Bearer a")]
 
 
-def test_nothing_is_said_without_tls(both: Both, tmp_path: Path) -> None:
-    """Nobody on the way shall read it, and a plugin is not even asked; whom to impersonate is not a secret."""
+def test_credentials_are_not_sent_without_tls(both: Both, tmp_path: Path) -> None:
+    """Plain HTTP can be read on the way, so exec plugins are not run either; the impersonated user is not a secret."""
     from tests.e2e.recorder import record  # noqa: PLC0415 - only here without TLS
 
     ran = tmp_path / "ran"
@@ -135,7 +135,7 @@ def test_extras_as_flags(both: Both, recorder: Recorder) -> None:
 
 
 def test_the_apiserver_knows_both_alike(control_plane: ControlPlane, both: Both) -> None:
-    """By its audit log: certificate, token, and each of them as somebody else."""
+    """The audit log has the same user for both, by certificate, token and impersonation."""
     as_bob = ["--as", "bob", "--as-uid", "7", "--as-group", "system:authenticated", "--as-group", "shop"]
     admin = control_plane.kubeconfig_for("carol", ["system:masters"])
     token = control_plane.token_kubeconfig("token-user")
@@ -155,7 +155,6 @@ def _versions(cluster: ControlPlane, offset: int) -> list[Json]:
         events = [json.loads(line) for line in lines]
     versions = [event for event in events if event["requestURI"].startswith("/version")]
     assert {event["userAgent"].startswith(PLUGIN) for event in versions} == {True, False}
-    # Of the user, the id of the credential is one of the certificate; the rest must be alike, too.
     return versions
 
 
@@ -216,14 +215,16 @@ def test_providers_that_were_removed(both: Both, recorder: Recorder, name: str) 
     assert pair.spread.error == f"{first}: use the credential plugin {instead}"
 
 
-def test_nobody(both: Both, recorder: Recorder) -> None:
-    """Where kubectl would ask for a name and a password, the plugin asks the server as nobody."""
+def test_a_user_without_credentials_is_anonymous(both: Both, recorder: Recorder) -> None:
+    """Kubectl prompts for a name and a password, while the plugin sends no credentials."""
     pair = both.ask(config(recorder.url, recorder.authority.certificate, {}))
     assert pair.kubectl.stdout == "Please enter Username: "
-    assert [request.who["headers"] for request in recorder.requests if request.by_plugin] == [[]]
+    headers = [request.who["headers"] for request in recorder.requests if request.by_plugin]
+    assert headers
+    assert not any(headers)
 
 
-def test_what_the_apiserver_refuses(behind: Faulty, both: Both) -> None:
+def test_refused_credentials(behind: Faulty, both: Both) -> None:
     """A token that it does not know, and any password: to it the user is nobody."""
     server, authority = behind.cluster.api.server, behind.authority.certificate
     pair = both.ask(config(server, authority, {"token": "unknown-secret"}))

@@ -83,7 +83,7 @@ def test_a_kubeconfig_goes_before(pod: Pod, recorder: Recorder) -> None:
     assert matching_request(recorder).header("Authorization") == "Bearer of-the-pod"
 
 
-def test_no_service_account(pod: Pod, recorder: Recorder) -> None:
+def test_a_pod_without_a_token(pod: Pod, recorder: Recorder) -> None:
     """Without a token both ask localhost:8080."""
     (pod.account / "token").unlink()
     theirs, ours = pod.run().complaints
@@ -97,7 +97,8 @@ def test_impersonation_in_a_pod(pod: Pod, recorder: Recorder) -> None:
     pair = pod.run("--as", "bob")
     assert "localhost:8080" in pair.kubectl.stderr
     headers = [request.who["headers"] for request in recorder.requests if request.by_plugin]
-    assert headers == [[("Authorization", "Bearer of-the-pod"), ("Impersonate-User", "bob")]]
+    assert headers
+    assert all(sent == [("Authorization", "Bearer of-the-pod"), ("Impersonate-User", "bob")] for sent in headers)
 
 
 NAMESPACES: Mapping[str, tuple[Json, str]] = {
@@ -108,7 +109,9 @@ NAMESPACES: Mapping[str, tuple[Json, str]] = {
 
 @pytest.mark.parametrize("name", NAMESPACES)
 @pytest.mark.parametrize("kubeconfig", [False, True], ids=["in the pod", "with a kubeconfig"])
-def test_the_namespace(pod: Pod, both: Both, faulty_cluster: ControlPlane, name: str, kubeconfig: bool) -> None:
+def test_the_namespace_is_that_of_the_pod(
+    pod: Pod, both: Both, faulty_cluster: ControlPlane, name: str, kubeconfig: bool
+) -> None:
     """It is that of the pod, even with a kubeconfig, where that names none."""
     variables, expected = NAMESPACES[name]
     server = faulty_cluster.api.server

@@ -1,4 +1,4 @@
-"""Apiservers of two minors on one etcd at once, as during every upgrade: siblings that differ, and what that proves."""
+"""Apiservers of two minors on one etcd, as during every upgrade, create siblings that differ."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ REV = {"app": "web", "rev": "r1"}
 
 
 class Pair(NamedTuple):
-    """What each server answers about the same pods; ``refused`` is what 1.33 said to an edit of a merged pod."""
+    """The reports of each server on the same pods; ``refused`` is the error of 1.33 for an edit of a merged pod."""
 
     by_old: Report
     by_new: Report
@@ -130,7 +130,7 @@ def test_siblings_are_one_workload_with_both_verdicts(pair: Pair) -> None:
     assert pair.by_new.verdicts("ReplicaSet/web") == {"merged": 2, "stale-label": 1, "pre-upgrade": 3}
 
 
-def test_the_older_server_leaves_the_missing_ones_to_the_scheduler(pair: Pair) -> None:
+def test_the_older_server_leaves_missing_keys_to_the_scheduler(pair: Pair) -> None:
     """The same pods, evaluated as 1.33: what is stored is evaluated, what is missing is not a fault."""
     assert pair.by_old["cluster"]["judgedAs"] == "1.33"
     missing = ("sibling-0", "sibling-1", "sibling-2", "kept", "afterwards", "changed", "back", "late")
@@ -142,13 +142,13 @@ def test_the_older_server_leaves_the_missing_ones_to_the_scheduler(pair: Pair) -
     }
 
 
-def test_a_wrong_claim_of_the_user_is_not_outdone(pair: Pair) -> None:
+def test_merge_since_before_all_pods_changes_nothing(pair: Pair) -> None:
     """With --merge-since a time before all pods, no pod is certain to be older."""
     assert pod_verdicts(pair.with_merge_since) == pod_verdicts(pair.by_new)
     assert PodVerdict("pre-upgrade") not in pod_verdicts(pair.with_merge_since).values()
 
 
-def test_the_older_server_refuses_to_edit_what_the_newer_merged(pair: Pair) -> None:
+def test_the_older_server_refuses_edits_of_merged_pods(pair: Pair) -> None:
     """Whoever happens to be connected to the older server cannot relabel a merged pod."""
     assert 'spec.topologySpreadConstraints[0].matchLabelKeys[0]: Invalid value: \\"rev\\"' in pair.refused
 
@@ -163,7 +163,7 @@ def test_siblings_that_differ_are_a_finding(pair: Pair) -> None:
         assert siblings["values"]["unmerged"].startswith("old-sibling-")
 
 
-def test_the_older_server_says_whom_it_lets_nobody_edit(pair: Pair) -> None:
+def test_the_older_server_reports_the_pods_that_nobody_can_edit(pair: Pair) -> None:
     """The text is the one that the older apiserver gave to a label patch; on the newer one nobody is stuck."""
     findings = {
         finding["object"]["name"]: finding for finding in pair.by_old["findings"] if finding["code"] == "SPR401"

@@ -75,7 +75,7 @@ def same(stored: Json, printed: Json) -> bool:
     ],
     ids=lambda path: path.name,
 )
-def test_the_apiserver_takes_what_is_printed(served: ControlPlane, path: Path) -> None:
+def test_the_apiserver_stores_the_printed_reports_unchanged(served: ControlPlane, path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     printed = list(yaml.safe_load_all(text))
     stored = applied(served, text)

@@ -1,4 +1,4 @@
-"""The server goes away, becomes another or forgets who asks; the user goes away."""
+"""The server stops, changes its certificate or rejects the token, or the user interrupts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_the_apiserver_restarts(behind: Faulty) -> None:
     assert len(behind.proxy.requests_for("pods")) > 5
 
 
-def test_the_apiserver_is_gone(behind: Faulty) -> None:
+def test_an_apiserver_that_does_not_run(behind: Faulty) -> None:
     """From the beginning: a refused connection is reported at once, since the address may be wrong."""
     cluster = behind.cluster
     cluster._server.stop()
@@ -58,7 +58,7 @@ def test_the_apiserver_is_gone(behind: Faulty) -> None:
 
 
 def test_a_certificate_that_changes(behind: Faulty, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Somebody else answers in the middle of the list: it is not spoken to."""
+    """A server with another certificate gets no request in the middle of a list."""
     # A connection to the first one would do for the rest.
     monkeypatch.setattr(behind.proxy, "keeps_alive", False)
     stranger = Authority(tmp_path).server("stranger", ["127.0.0.1"])
@@ -213,7 +213,7 @@ def test_a_key_is_not_left_behind(behind: Faulty, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["json", "yaml", "wide"])
-def test_nobody_reads(behind: Faulty, form: str) -> None:
+def test_a_closed_pipe_ends_the_check(behind: Faulty, form: str) -> None:
     """``| head`` closes the pipe."""
     running = start(behind, ["check", "-n", NAMESPACE, "-o", form])
     assert running.stdout

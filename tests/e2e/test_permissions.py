@@ -63,14 +63,14 @@ def test_the_table_of_a_user_who_may_only_list_pods(
     assert 'cannot list resource "nodes"' in answer.stderr
 
 
-def test_what_needs_no_nodes_is_complete(control_plane: ControlPlane, namespace: str, reader: Spread) -> None:
+def test_rules_that_need_no_nodes_are_complete(control_plane: ControlPlane, namespace: str, reader: Spread) -> None:
     """With selector rules alone nodes are not asked for and not missed: exit status 0."""
     roll_out(control_plane, deployment(constraints=[constraint(match=[HASH])], namespace=namespace))
     report = reader.report("-n", namespace, "--select", "SPR1")
     assert [row["verdicts"] for row in report["constraints"]] == [{"merged": 3}]
 
 
-def test_all_namespaces_are_too_many(reader: Spread) -> None:
+def test_all_namespaces_are_forbidden_in_one_line(reader: Spread) -> None:
     """``-A`` for such a user is one line that names verb and resource."""
     answer = reader("check", "-A")
     assert (answer.status, answer.stdout) == (2, "")

@@ -17,7 +17,7 @@ from tests.faults.proxy import Exchange, passed
 pytestmark = pytest.mark.e2e
 
 
-def test_nodes_and_workloads_are_read_beside_the_pods(behind: Faulty) -> None:
+def test_nodes_and_workloads_are_read_while_the_pods_are(behind: Faulty) -> None:
     """The first page of pods comes only when all other lists have been asked for."""
     beside = {"nodes", "replicasets", "deployments", "statefulsets", "daemonsets", "jobs", "cronjobs"}
     resources: set[str] = set()

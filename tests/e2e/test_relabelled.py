@@ -1,4 +1,4 @@
-"""Labels edited before and after binding on 1.37: what is reported, and what the scheduler makes of it."""
+"""Labels edited before and after binding on 1.37: the report, and the decisions of the scheduler."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ PLACED = {"changed"}
 
 
 class Release(NamedTuple):
-    """Gated pods that were relabelled: the report, what each was told, and who was placed when the gates were gone."""
+    """Relabelled gated pods: the report, the answer on each, and the pods placed without the gates."""
 
     report: Report
     fitting: dict[str, bool]
@@ -114,8 +114,8 @@ def _decision(cluster: ControlPlane, path: str) -> Json:
     return condition
 
 
-def test_gated_pods_are_judged_by_what_was_done_to_them(release: Release) -> None:
-    """While it waits, every pod is reported apart by its edit."""
+def test_each_edit_of_a_gated_pod_has_its_own_verdict(release: Release) -> None:
+    """The verdict depends on the edit alone."""
     assert pod_verdicts(release.report) == GATED
 
 

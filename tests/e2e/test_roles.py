@@ -1,4 +1,4 @@
-"""With the ready-made roles everything works; without any one permission of theirs, the message names that one."""
+"""Everything works with the ready-made roles, and a message names each permission that is missing."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Lost(NamedTuple):
         return f"{self.permission} in {' '.join(self.command)}"
 
     def message(self, where: str) -> str:
-        """Return the words on stderr."""
+        """Return the expected words on stderr."""
         verb, group, resource, _ = self.permission
         if resource == "/metrics" or (verb == "list" and resource in ("deployments", "cronjobs")):
             return f"this user may not {self.permission}"
@@ -58,7 +58,7 @@ class Lost(NamedTuple):
 
 
 def lost(permission: Permission) -> Lost:
-    """Return what docs/permissions.md says of a permission that is missing."""
+    """Return the effect of a missing permission, as in docs/permissions.md."""
     match permission:
         case ("get", _, "namespaces", "kube-system"):
             return Lost(permission, ("check", "-o", "json"), 0)
@@ -202,7 +202,7 @@ def test_the_cluster_role_is_enough_for_pending_pods(auditor: Spread, shop: str)
 
 
 def test_a_role_of_one_namespace_and_pending_pods(developer: Spread, shop: str) -> None:
-    """The pods of other namespaces are none of this user's business, and that is reported."""
+    """This user may not read pods of other namespaces, and that is reported."""
     answer = developer(*WAITING, "-n", shop)
     assert answer.status == 0
     (line,) = missing(answer)

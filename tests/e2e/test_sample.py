@@ -1,4 +1,4 @@
-"""The sample cluster in ``examples/`` shows what its page promises, and is what a real control plane gives."""
+"""The sample cluster in ``examples/`` has the cases of its page, and comes from a real control plane."""
 
 from __future__ import annotations
 

@@ -83,19 +83,19 @@ MADE_OFF: Mapping[str, PodVerdict] = {
 MADE_ON = {"on-kept": MERGED, "on-changed": STALE, "on-changed-later": MERGED, "on-late": ABSENT}
 
 
-def test_off(stops: Stops) -> None:
+def test_pods_made_while_the_merge_is_off_are_merge_off(stops: Stops) -> None:
     """Whatever lacks the merge does so because it is off; what was merged before is evaluated as ever."""
     assert stops.off["cluster"]["gates"][Gate.SELECTOR_MERGE] is False
     assert pod_verdicts(stops.off) == {**FIRST, **dict.fromkeys(MADE_OFF, OFF)}
 
 
-def test_on_again(stops: Stops) -> None:
+def test_pods_made_while_it_was_off_are_like_those_from_before_an_upgrade(stops: Stops) -> None:
     """Pods made meanwhile are like those from before an upgrade."""
     assert stops.on["cluster"]["gates"][Gate.SELECTOR_MERGE] is True
     assert pod_verdicts(stops.on) == {**FIRST, **MADE_OFF, **MADE_ON}
 
 
-def test_an_emulated_version_is_the_one_judged_by(stops: Stops) -> None:
+def test_the_emulated_version_is_the_one_that_counts(stops: Stops) -> None:
     """1.34 that emulates 1.33 does not merge, and its scheduler is the one of 1.33."""
     cluster = stops.emulated["cluster"]
     assert cluster["serverVersion"].startswith("1.34.")

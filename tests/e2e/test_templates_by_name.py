@@ -29,7 +29,7 @@ def replica_set_of_a_rollout(namespace: str) -> Json:
 
 
 def finding_on(spread: Spread, namespace: str, name: str) -> Any:
-    """Return the only finding on what is named, once the controller has said why there are no pods."""
+    """Return the only finding on a workload, once the controller has reported the refused pods."""
     for _ in range(50):
         (finding,) = spread.report("-n", namespace, name, status=1)["findings"]
         if "FailedCreate" in finding["message"]:

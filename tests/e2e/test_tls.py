@@ -1,4 +1,4 @@
-"""Whom both trust, and the flags that every kubectl command takes."""
+"""Certificates that both trust, and common flags of kubectl."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_an_authority(both: Both, recorder: Recorder) -> None:
 
 @pytest.mark.parametrize("named", [False, True])
 def test_an_unknown_authority(both: Both, recorder: Recorder, named: bool) -> None:
-    """Neither says anything to the server."""
+    """Neither sends a request."""
     stranger = Authority(both.directory / "other").certificate if named else None
     theirs, ours = both.ask(config(recorder.url, stranger, TOKEN)).complaints
     assert ours == f"{UNTRUSTED}certificate signed by unknown authority"
@@ -61,8 +61,8 @@ def test_authorities_of_the_system(both: Both, recorder: Recorder) -> None:
     assert matching_request(recorder).header("Authorization") == "Bearer abc"
 
 
-def test_an_authority_that_is_none(both: Both, recorder: Recorder) -> None:
-    """Both refuse it, before they say anything."""
+def test_an_authority_that_is_not_pem(both: Both, recorder: Recorder) -> None:
+    """Both refuse it before they send a request."""
     bad = both.write("no PEM", "bad.crt")
     pair = both.ask(config(recorder.url, bad, TOKEN))
     theirs, ours = pair.complaints
@@ -71,7 +71,7 @@ def test_an_authority_that_is_none(both: Both, recorder: Recorder) -> None:
     assert recorder.requests == []
 
 
-def test_no_verification(both: Both, recorder: Recorder) -> None:
+def test_verification_can_be_switched_off(both: Both, recorder: Recorder) -> None:
     """Of the kubeconfig or as a flag, which takes the authority away."""
     both.ask(config(recorder.url, None, TOKEN, insecure_skip_tls_verify=True))
     matching_request(recorder)
@@ -112,7 +112,7 @@ def test_a_server_that_is_silent(both: Both) -> None:
     assert ours == "Unable to connect to the server: no answer within 0.3s"
 
 
-def test_a_cache(both: Both, recorder: Recorder) -> None:
+def test_a_cache_directory_stays_unused(both: Both, recorder: Recorder) -> None:
     """``--cache-dir`` is taken; the plugin writes nothing into it."""
     directory = both.directory / "cache"
     content = config(recorder.url, recorder.authority.certificate, TOKEN)

@@ -65,7 +65,7 @@ def reported_fields(spread: Spread, path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("path", sorted(CASES.glob("bad-*.yaml")), ids=lambda path: path.stem)
-def test_the_cases_of_the_rule(path: Path, control_plane: ControlPlane, spread: Spread) -> None:
+def test_the_api_server_refuses_the_fields_of_the_rule(path: Path, control_plane: ControlPlane, spread: Spread) -> None:
     manifest = YAML(typ="safe").load(path)
     expected = refused(control_plane, manifest)
     assert expected
@@ -83,7 +83,9 @@ def test_the_right_names_are_known(control_plane: ControlPlane) -> None:
         pytest.param(MISPLACED, id="CronJob"),
     ],
 )
-def test_many_at_once(manifest: Json, control_plane: ControlPlane, spread: Spread, tmp_path: Path) -> None:
+def test_many_unknown_fields_at_once(
+    manifest: Json, control_plane: ControlPlane, spread: Spread, tmp_path: Path
+) -> None:
     path = tmp_path / "web.yaml"
     YAML(typ="safe").dump(manifest, path)
     expected = refused(control_plane, manifest)

@@ -1,4 +1,4 @@
-"""An upgrade on one etcd, 1.33 to 1.34 to 1.37, and the way back: every pod is called what it can be proven to be."""
+"""An upgrade on one etcd from 1.33 to 1.34 to 1.37, and back: each pod has the verdict that can be proven."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ def test_nothing_is_found_on_1_33(journey: Journey) -> None:
         ("1.37", ON_1_37),
     ],
 )
-def test_every_pod_is_what_it_can_be_proven_to_be(
+def test_every_pod_has_the_verdict_that_can_be_proven(
     journey: Journey, stop: str, expected: Mapping[str, PodVerdict]
 ) -> None:
     """An upgrade changes no pod; only what is done to pods does."""
@@ -260,8 +260,8 @@ def test_every_pod_is_what_it_can_be_proven_to_be(
         ("new-late-proven", "app is merged"),
     ],
 )
-def test_the_evidence_is_the_one_there_is(journey: Journey, name: str, words: str) -> None:
-    """Each verdict says what it rests on."""
+def test_each_verdict_has_its_evidence(journey: Journey, name: str, words: str) -> None:
+    """The evidence says why the verdict is proven."""
     report = journey.reports["1.34"]
     if name == "new-late-proven":
         (entry,) = (entry for entry in report["pods"] if entry["name"] == name)
@@ -285,7 +285,7 @@ def test_a_user_may_say_since_when_all_merge(journey: Journey) -> None:
 
 
 def test_back_on_1_33_merged_pods_stay_merged(journey: Journey) -> None:
-    """What is stored is still there and still right; what is missing is the scheduler's business again."""
+    """Merged selectors stay valid, and the scheduler applies the missing keys again."""
     report = journey.reports["1.33 again"]
     stored = {name: verdict for name, verdict in ON_1_37.items() if verdict.verdict in STILL_TRUE}
     missing = {name: BY_SCHEDULER for name, verdict in ON_1_37.items() if verdict.verdict in LEFT_OUT}
@@ -334,7 +334,7 @@ def test_back_on_1_33_pods_of_its_own_are_edited_as_ever(journey: Journey) -> No
     assert "new-emptied" not in after
 
 
-def test_what_stops_working_is_told_before_the_upgrade(journey: Journey) -> None:
+def test_a_template_that_stops_working_is_reported_before_the_upgrade(journey: Journey) -> None:
     """The template that 1.33 and its pods were content with: in the very words that 1.34 then has for a pod."""
     report = journey.reports["1.33, and then 1.34"]
     assert report["cluster"]["comparedWith"] == "1.34"
@@ -348,7 +348,7 @@ def test_what_stops_working_is_told_before_the_upgrade(journey: Journey) -> None
     assert f'is invalid: {refused["values"]["errors"]}"' in journey.refused
 
 
-def test_what_nobody_will_edit_is_told_before_going_back(journey: Journey) -> None:
+def test_pods_that_nobody_can_edit_are_reported_before_the_downgrade(journey: Journey) -> None:
     """The pods of which 1.37 says that 1.33 refuses every edit are those of which 1.33 then says so itself."""
     before = {
         name: finding["values"]["errors"]

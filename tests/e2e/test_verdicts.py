@@ -1,4 +1,4 @@
-"""What the real apiserver merged, and what real label edits make of it, is named for what it is."""
+"""The verdicts on pods that the real apiserver merged and real label edits changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``check --watch`` on a real control plane: what changes is seen, and what goes wrong on the way is got over."""
+"""``check --watch`` on a real control plane reports changes and recovers from faults."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_pods_come_change_and_go(cluster: ControlPlane) -> None:
     assert watching.errors == []
 
 
-def test_what_is_not_in_the_report_is_not_printed(cluster: ControlPlane) -> None:
+def test_changes_outside_the_report_print_nothing(cluster: ControlPlane) -> None:
     create(cluster, "one")
     with piped(cluster.environment(), *JSON) as watching:
         watching.until(watching.sees(merged=1))
@@ -100,7 +100,7 @@ def test_what_is_not_in_the_report_is_not_printed(cluster: ControlPlane) -> None
         patch(cluster, "one", {"metadata": {"annotations": {"example.com/nothing": "new"}}})
         patch(cluster, "one", {"status": {"phase": "Running", "podIP": "10.0.0.9"}}, "/status")
         cluster.api.patch("/api/v1/nodes/c1", {"metadata": {"annotations": {"example.com/nothing": "new"}}})
-        # What comes after it is seen, and so would it have been.
+        # The watch reports a later change, so it has received the changes before.
         relabel(cluster, "one")
         watching.until(watching.sees(stale_label=1))
         assert len(watching.lines) == before + 1
@@ -195,7 +195,7 @@ FORGOTTEN: dict[str, Step] = {
 
 
 @pytest.mark.parametrize("step", FORGOTTEN.values(), ids=FORGOTTEN)
-def test_a_watch_of_what_is_forgotten(behind: Faulty, cluster: ControlPlane, step: Step) -> None:
+def test_a_watch_from_an_expired_revision(behind: Faulty, cluster: ControlPlane, step: Step) -> None:
     """The list is read again, and what has happened meanwhile is seen."""
 
     def late(exchange: Exchange) -> None:
@@ -241,7 +241,7 @@ def test_without_permission_to_watch(cluster: ControlPlane) -> None:
     assert "cannot watch resource" in line
 
 
-def test_nobody_reads_any_more(cluster: ControlPlane) -> None:
+def test_a_closed_pipe_ends_the_watch(cluster: ControlPlane) -> None:
     """``| head`` closes the pipe, which is seen with the next answer."""
     create(cluster, "one")
     ours, theirs = os.pipe()
@@ -279,7 +279,7 @@ class _Driver:
         self.objects.append(len(gc.get_objects()))
         if len(self.objects) > self._rounds:
             raise _Enough
-        # Nothing is like anything before: another pod, another label, another value.
+        # Each round has another pod, another label and another value.
         number = next(NUMBERS)
         delete(self._cluster, f"pod-{number - 1}")
         create(self._cluster, f"pod-{number}")
@@ -296,7 +296,7 @@ class _Driver:
 
 
 def test_memory_does_not_grow(cluster: ControlPlane, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As ``main`` does, nobody collects garbage; after many rounds there is no more than after a few."""
+    """Without garbage collection, as in ``main``, many rounds leave no more objects than a few."""
     rounds, warm = 150, 50
     create(cluster, f"pod-{next(NUMBERS)}")
     driver = _Driver(cluster, rounds)

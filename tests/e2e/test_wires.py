@@ -1,4 +1,4 @@
-"""One cluster read over every wire gives one report: protobuf live, and what kubectl captured as JSON and as YAML."""
+"""The report of a cluster is the same from protobuf and from JSON and YAML that kubectl captured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``kubectl spread check --watch`` while it runs: what it prints, in a pipe or on a terminal."""
+"""A running ``kubectl spread check --watch``, in a pipe or on a terminal."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _collect(stream: IO[str], lines: list[str]) -> None:
 
 
 class OnTerminal:
-    """A watch on a pseudo-terminal, and what would be seen there."""
+    """A watch on a pseudo-terminal, and its screen."""
 
     def __init__(self, environment: Mapping[str, str], columns: int, rows: int, arguments: Sequence[str]) -> None:
         """Start it."""
@@ -124,7 +124,7 @@ class OnTerminal:
         self._terminal, theirs = pty.openpty()
         self.resize(columns, rows)
         self._process = subprocess.Popen(
-            # Ctrl-C is for those whose terminal it is.
+            # Only a process with this controlling terminal gets Ctrl-C.
             ["setsid", "--ctty", *COMMAND, *arguments],
             stdin=theirs,
             stdout=theirs,
@@ -183,7 +183,7 @@ class OnTerminal:
         os.close(self._terminal)
 
     def _read(self) -> None:
-        # The other side has closed it, or there is nothing yet.
+        # The program has closed the terminal, or has not written anything yet.
         with suppress(OSError):
             while part := os.read(self._terminal, 65536):
                 self.raw += part

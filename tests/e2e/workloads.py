@@ -1,4 +1,4 @@
-"""What users do to workloads before they ask for a report."""
+"""Workloads on the control plane: rollouts, labels, scaling, and the pods and owners of tests."""
 
 from __future__ import annotations
 

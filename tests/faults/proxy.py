@@ -1,4 +1,4 @@
-"""An HTTPS proxy on loopback that passes requests on to a real apiserver, or does to one what a test scripts."""
+"""An HTTPS proxy on loopback that forwards requests to a real apiserver, or answers them as a test scripts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PASSED = frozenset({"Accept", "Authorization", "User-Agent"})
 
 @dataclass(frozen=True)
 class Reply:
-    """What is sent to the client; ``length`` is the Content-Length, where it is not that of the body."""
+    """An answer to the client; ``length`` is the Content-Length where it differs from that of the body."""
 
     status: int
     body: bytes
@@ -34,7 +34,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class Request:
-    """What the plugin asks for; ``target`` is the path with its query."""
+    """A request of the plugin; ``target`` is the path with its query."""
 
     target: str
     headers: Mapping[str, str]
@@ -56,7 +56,7 @@ class Request:
 
 
 class Exchange:
-    """One request: passed on, answered, or neither."""
+    """One request, and the ways to answer it."""
 
     def __init__(self, proxy: Proxy, handler: BaseHTTPRequestHandler, request: Request) -> None:
         """Answer ``request`` by ``handler``."""
@@ -124,7 +124,7 @@ class Exchange:
 
 
 Step = Callable[[Exchange], None]
-"""What is done to one request."""
+"""Answers one request."""
 
 
 def passed(exchange: Exchange) -> None:
@@ -136,11 +136,11 @@ def passed(exchange: Exchange) -> None:
 
 
 class Proxy:
-    """Passes requests on; those for a scripted resource meet its steps, one each, and pass when there are no more.
+    """Forwards requests; each request for a scripted resource takes one of its steps, until none is left.
 
     Attributes:
         requests: All requests, in order.
-        keeps_alive: Whether a connection takes another request.
+        keeps_alive: Whether a connection is kept for another request.
     """
 
     def __init__(self, upstream: str, authority: Path, pair: KeyPair) -> None:
@@ -156,12 +156,12 @@ class Proxy:
         self._pool = urllib3.PoolManager(ca_certs=str(authority), retries=False, maxsize=4)
 
     def script(self, resource: str, *steps: Step) -> None:
-        """Do ``steps`` to the next requests for ``resource``, the last part of their path."""
+        """Answer the next requests for ``resource``, the last part of their path, with ``steps``."""
         self.add(resource, *steps)
         self.requests.clear()
 
     def add(self, resource: str, *steps: Step) -> None:
-        """Do ``steps`` to the next requests for one more resource."""
+        """Answer the next requests for one more resource with ``steps``."""
         with self._lock:
             self._steps[resource] = list(steps)
 
@@ -174,14 +174,14 @@ class Proxy:
         return [request for request in self.requests if request.resource == resource]
 
     def next(self, request: Request) -> Step:
-        """Return what to do to a request."""
+        """Return the step for a request."""
         with self._lock:
             self.requests.append(request)
             steps = self._steps.get(request.resource, [])
             return steps.pop(0) if steps else passed
 
     def ask(self, target: str, headers: Mapping[str, str]) -> Reply:
-        """Return the answer of the apiserver; without one, what proxies say then."""
+        """Return the answer of the apiserver, or 502 if there is none."""
         try:
             answer = self._pool.request("GET", f"{self._upstream}{target}", headers=headers, timeout=60)
         except urllib3.exceptions.HTTPError:

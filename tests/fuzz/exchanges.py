@@ -1,4 +1,4 @@
-"""HTTP answers as a server that means no good sends them: heads, framing, and bodies in several encodings."""
+"""HTTP answers of a malicious server: heads, framing, and bodies in several encodings."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ _BOMB: Final = gzip.compress(bytes(1 << 20))
 
 
 def answer(chance: random.Random) -> bytes:
-    """Return what a server sends on one connection: one answer or several, damaged more often than not."""
+    """Return the bytes that a server sends on one connection: one answer or several, sometimes damaged."""
     text = b"".join(_answer(chance) for _ in range(chance.choice((1, 1, 1, 2, 4))))
     return mutation.damaged(text, chance) if chance.random() < 0.3 else text
 
 
 def stream(chance: random.Random) -> bytes:
-    """Return a gzipped file: members one after another, bombs among them, damaged more often than not."""
+    """Return a gzipped file of several members, sometimes with bombs, and mostly damaged."""
     parts = [_member(chance) for _ in range(chance.choice((1, 1, 2, 5)))]
     if chance.random() < 0.05:
         parts.insert(chance.randrange(len(parts) + 1), _BOMB * chance.choice((1, 100)))
@@ -167,11 +167,11 @@ def _member(chance: random.Random) -> bytes:
 
 
 class Server:
-    """Sends the same bytes to whoever asks, and hangs up.
+    """Sends the same bytes to each client, and closes the connection.
 
     Attributes:
         url: Its address.
-        body: What it sends.
+        body: The bytes to send.
     """
 
     def __init__(self) -> None:
@@ -201,7 +201,7 @@ def server() -> Server:
 
 
 def exchange(body: bytes, chance: random.Random) -> Outcome:
-    """Ask a server that sends ``body`` and hangs up, as the program asks an apiserver."""
+    """Send a request of the program to a server that sends ``body`` and closes the connection."""
     asks = chance.choice(_READS)
     server().body = body
     flags = ConnectionFlags(server=server().url, request_timeout="2s")
@@ -211,7 +211,7 @@ def exchange(body: bytes, chance: random.Random) -> Outcome:
             asks(LiveCluster.connect(flags))
         except SourceError as error:
             return Outcome(2, stderr=safe(str(error)).encode())
-        except Exception as error:  # noqa: BLE001 - whatever escapes is what is looked for
+        except Exception as error:  # noqa: BLE001 - an escaping error is a finding
             return Outcome(1, error=error)
     return Outcome(0)
 

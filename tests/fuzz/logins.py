@@ -1,7 +1,7 @@
-"""Kubeconfigs, answers of OIDC issuers and answers of exec plugins, as whoever means no good would write them.
+"""Malicious kubeconfigs, answers of OIDC issuers and answers of exec plugins, each used to log in.
 
-Each is used to log in as the program does. Nothing is sent but to the server of this process on loopback, and no
-program is run but ``cat``, whatever the input names.
+Requests reach only the server of this process on loopback, and ``cat`` is the only program that runs, whatever the
+input names.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from tests.sources.server import Reply, Request, Server, serve
 _SECRET: Final = "hunter2"
 _API: Final = "client.authentication.k8s.io/v1"
 _SERVER: Final = "https://127.0.0.1:1"
-"""Stands for the address of the server of this process, whose port is not known when input is made."""
+"""Stands for the address of the server of this process, whose port is not known when the input is written."""
 _BETWEEN: Final = b"\n--- next answer ---\n"
 _LATER: Final = 4_000_000_000
 _ENDS: Final[tuple[Any, ...]] = (_LATER, 0, -1, 1e400, 1e18, 10**400, "soon", None, True, [], {}, "9" * 5000, 2**63)
@@ -60,8 +60,8 @@ class Host:
         directory: The directory of its files.
         authority: The certificate of its authority, PEM.
         pair: A client certificate and its key, PEM.
-        discovery: What the issuer says about itself.
-        tokens: What it answers to a refresh token.
+        discovery: The discovery document of the issuer.
+        tokens: The answer to a refresh token.
     """
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class Host:
 
     @property
     def port(self) -> int:
-        """Where it is on loopback."""
+        """The port on loopback."""
         return int(self.server.url.rpartition(":")[2])
 
     def localized(self, body: bytes) -> bytes:
@@ -99,14 +99,14 @@ def host() -> Host:
 
 
 def kubeconfig(chance: random.Random) -> bytes:
-    """Return a kubeconfig with users of every kind, odd or damaged, in JSON or YAML."""
+    """Return a kubeconfig with a user of a random kind, odd or damaged, in JSON or YAML."""
     content = _config(chance, _odd(_user(chance), chance))
     content["clusters"][0]["cluster"] = _odd(content["clusters"][0]["cluster"], chance)
     return _written(_odd(content, chance) if chance.random() < 0.15 else content, chance)
 
 
 def plugin_answer(chance: random.Random) -> bytes:
-    """Return what an exec plugin prints."""
+    """Return the output of an exec plugin."""
     certificate, key = host().pair
     status: dict[str, Any] = {"token": _SECRET, "expirationTimestamp": chance.choice((*_TIMES[:3] * 8, *_TIMES))}
     if chance.random() < 0.5:
@@ -118,7 +118,7 @@ def plugin_answer(chance: random.Random) -> bytes:
 
 
 def issuer_answers(chance: random.Random) -> bytes:
-    """Return the discovery document of an issuer, and what its token endpoint answers."""
+    """Return the discovery document of an issuer, and the answer of its token endpoint."""
     discovery: Any = {"issuer": _SERVER, "token_endpoint": f"{_SERVER}/token", "scopes_supported": ["openid"]}
     tokens: Any = {"id_token": _token(chance), "refresh_token": chance.choice((_SECRET, "new")), "expires_in": 300}
     odd = chance.choice(("discovery", "tokens", "tokens", "both", "none"))
@@ -176,7 +176,7 @@ def log_in(body: bytes, _chance: random.Random) -> Outcome:
 
 
 def log_in_with_plugin(body: bytes, _chance: random.Random) -> Outcome:
-    """Log in with what an exec plugin answers."""
+    """Log in with the output of an exec plugin."""
     answer = host().directory / "answer"
     answer.write_bytes(body)
     plugin = {"command": "cat", "args": [str(answer)], "apiVersion": _API, "interactiveMode": "Never"}
@@ -184,7 +184,7 @@ def log_in_with_plugin(body: bytes, _chance: random.Random) -> Outcome:
 
 
 def log_in_with_issuer(body: bytes, _chance: random.Random) -> Outcome:
-    """Log in with what an OIDC issuer answers to a refresh token."""
+    """Log in with the answer of an OIDC issuer to a refresh token."""
     discovery, _, tokens = host().localized(body).partition(_BETWEEN)
     host().discovery, host().tokens = discovery, tokens
     settings = {
@@ -212,14 +212,14 @@ def _outcome(path: Path) -> Outcome:
             LiveCluster.connect(ConnectionFlags(kubeconfig=str(path), request_timeout="5s")).version()
         except SpreadError as error:
             return Outcome(2, stderr=safe(str(error)).encode())
-        except Exception as error:  # noqa: BLE001 - whatever escapes is what is looked for
+        except Exception as error:  # noqa: BLE001 - an escaping error is a finding
             return Outcome(1, error=error)
     return Outcome(0)
 
 
 @contextmanager
 def _nothing_outside() -> Iterator[None]:
-    """Let no input reach another server, or run a program."""
+    """Prevent requests to other servers, and other programs than ``cat``."""
     find, run, allowed = socket.getaddrinfo, subprocess.run, ("127.0.0.1", host().port)
 
     def resolve(name: Any, port: Any, *arguments: Any, **named: Any) -> Any:
@@ -295,7 +295,7 @@ def _user(chance: random.Random) -> dict[str, Any]:
 
 
 def _odd(value: Any, chance: random.Random) -> Any:
-    """Return a copy that is odd anywhere or, more often, only in a few texts, so that it is not refused at once."""
+    """Return an odd copy; mostly only a few texts are odd, so that it is not refused at once."""
     if chance.random() < 0.2:
         return mutation.odd(value, chance)
     for _ in range(chance.choice((0, 1, 1, 1, 2, 3))):
@@ -304,7 +304,7 @@ def _odd(value: Any, chance: random.Random) -> Any:
 
 
 def _with_odd_text(value: Any, chance: random.Random) -> Any:
-    """Return a copy in which one text is another one."""
+    """Return a copy in which one text was replaced."""
     if isinstance(value, dict) and value:
         key = chance.choice(list(value))
         return {**value, key: _with_odd_text(value[key], chance)}

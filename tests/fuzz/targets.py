@@ -1,4 +1,4 @@
-"""Targets: ways into the program, the input that each is given, and what comes out."""
+"""Targets: the ways into the program, each with its input and its outcome."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _RESOURCES: Final[Mapping[str, Any]] = {resource.plural: resource for resource i
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One way into the program: what its input is like, and what runs it."""
+    """One way into the program: a function that makes its input, and one that runs it."""
 
     name: str
     make: Make
@@ -67,7 +67,7 @@ class Target:
 
 
 def command(body: bytes, chance: random.Random) -> Outcome:
-    """Run one of the commands on a file that comes by standard input."""
+    """Run one of the commands on standard input."""
     arguments = _arguments(body, chance)
     invocation = CliRunner().invoke(cli, [*arguments, "-v", "-f", "-"], input=body)
     error = None if isinstance(invocation.exception, SystemExit) else invocation.exception
@@ -85,7 +85,7 @@ def _arguments(body: bytes, chance: random.Random) -> Sequence[str]:
 
 
 def page(body: bytes, _chance: random.Random) -> Outcome:
-    """Decode a page of pods, nodes or workloads as a live check does, and report it in every form."""
+    """Decode a page of pods, nodes or workloads as a live check does, and write the report in each format."""
     plural, _, body = body.partition(b"\n")
     bodies = {**corpus.pages(), plural.decode(): body}
     snapshot = Snapshot(Scope(), for_explain=True)
@@ -96,7 +96,7 @@ def page(body: bytes, _chance: random.Random) -> Outcome:
         return Outcome(0, "".join(_forms(snapshot)).encode())
     except SourceError as error:
         return Outcome(2, stderr=safe(str(error)).encode())
-    except Exception as error:  # noqa: BLE001 - whatever escapes is what is looked for
+    except Exception as error:  # noqa: BLE001 - an escaping error is a finding
         return Outcome(1, error=error)
 
 
@@ -131,7 +131,7 @@ def _forms(snapshot: Snapshot) -> list[str]:
 
 
 def _some(chance: random.Random, most: int = 6) -> list[Any]:
-    """Return a few objects that belong together more often than not, at least one of them odd."""
+    """Return a few objects that mostly belong together, one of them odd."""
     manifests = corpus.objects()
     start = chance.randrange(len(manifests))
     objects = list(manifests[start : start + chance.randint(1, most)])
@@ -145,7 +145,7 @@ def _json(value: Any, chance: random.Random) -> str:
 
 
 def _yaml(value: Any, chance: random.Random) -> str:
-    """Return a document in block style, or its lists and objects of texts in flow style."""
+    """Return a document in block style, or with its lists and objects of scalars in flow style."""
     stream = io.StringIO()
     dumper = YAML(typ="safe", pure=True)
     dumper.default_flow_style = chance.choice((False, None))
@@ -187,7 +187,7 @@ def lists(chance: random.Random) -> bytes:
 
 
 def protobuf(chance: random.Random) -> bytes:
-    """Return the name of a resource in a line, and a page of it that is damaged or odd."""
+    """Return a line with the name of a resource, and a damaged or odd page in protobuf."""
     plural = chance.choice([name for name in corpus.pages() if name in _RESOURCES])
     body = corpus.pages()[plural]
     magic, body = body[:4], body[4:]

@@ -1,4 +1,4 @@
-"""The ways in which users of Python install a program; each returns the directory of the programs."""
+"""The installers of Python programs; each function returns the directory of the installed programs."""
 
 from __future__ import annotations
 

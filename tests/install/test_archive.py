@@ -1,4 +1,4 @@
-"""The archive: what krew and its users may rely on."""
+"""The archive has the properties that krew and its users rely on."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_it_is_small(archive: Path) -> None:
     assert archive.stat().st_size < _LARGEST
 
 
-def test_it_says_whose_all_parts_are(krew: Krew) -> None:
+def test_it_has_the_licence_of_each_package(krew: Krew) -> None:
     """Every package whose modules it holds has its licence in the notices."""
     notices = (krew.program.parent / "THIRD-PARTY-NOTICES.txt").read_text()
     for name in ("Python", "libcrypto", "kubernetes", "PyYAML", "rich", "protobuf", "certifi"):
@@ -48,7 +48,7 @@ def test_it_says_whose_all_parts_are(krew: Krew) -> None:
 
 
 def test_it_searches_no_directory_of_its_builder(krew: Krew) -> None:
-    """Libraries are looked for in the archive and where the system has them."""
+    """Libraries are searched in the archive and in the directories of the system."""
     libraries = list(krew.program.parent.rglob("*.so*"))
     assert libraries
     for library in libraries:
@@ -57,8 +57,8 @@ def test_it_searches_no_directory_of_its_builder(krew: Krew) -> None:
         assert all("$ORIGIN" in line for line in searched), (library, searched)
 
 
-def test_it_is_the_same_twice(dist: Path, archive: Path, tmp_path: Path) -> None:
-    """Another directory, another process, and every byte as before."""
+def test_a_second_build_has_the_same_bytes(dist: Path, archive: Path, tmp_path: Path) -> None:
+    """The second build runs in another directory and another process."""
     again = ["-m", "release", "--output", str(tmp_path / "dist"), "--work", str(tmp_path / "work")]
     subprocess.run([sys.executable, *again], cwd=ROOT, check=True, capture_output=True)
     for path in (tmp_path / "dist").iterdir():
@@ -103,14 +103,14 @@ def test_its_commands_answer_as_those_of_the_checkout(
 
 
 def _both(command: list[str], krew: Krew) -> list[subprocess.CompletedProcess[str]]:
-    """Return what the checkout's program makes of a command, and what that of the archive does."""
+    """Run a command with the program of the checkout, and with that of the archive."""
     programs = [SPREAD, krew.program]
     return [subprocess.run([program, *command], check=False, capture_output=True, text=True) for program in programs]
 
 
 @pytest.mark.parametrize("variable", ["PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONSTARTUP"])
 def test_it_runs_nothing_of_the_current_directory(krew: Krew, tmp_path: Path, variable: str) -> None:
-    """Its own Python reads none of the variables that lead another one there."""
+    """Its Python ignores the variables that lead other Pythons to the current directory."""
     hostile = Shadows(tmp_path / "repository", tmp_path / "marks")
     hostile.all()
     done = subprocess.run(

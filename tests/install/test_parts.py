@@ -1,4 +1,4 @@
-"""The parts of a release that can be tried without building one."""
+"""Parts of a release that can be tested without a build."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def _package(directory: Path, *names: str) -> None:
         path.write_text("from . import everything\n")
 
 
-def test_pruning_leaves_what_the_plugin_imports(tmp_path: Path) -> None:
-    """Packages that would import the rest are emptied, and the rest is gone."""
+def test_pruning_leaves_the_modules_that_the_plugin_imports(tmp_path: Path) -> None:
+    """Packages that import other modules are emptied, and those modules are removed."""
     _package(
         tmp_path,
         *pruning.MODULES,
@@ -49,7 +49,7 @@ def test_notices_hold_the_licences_of_distributions() -> None:
     assert "Mozilla Public License" in text
 
 
-def test_what_has_no_licence_is_refused(tmp_path: Path) -> None:
+def test_a_distribution_without_a_licence_is_refused(tmp_path: Path) -> None:
     (tmp_path / "METADATA").write_text("Metadata-Version: 2.1\nName: unlicensed\nVersion: 1\n")
     with pytest.raises(notices.UnlicensedError, match="unlicensed has neither"):
         notices.text([Distribution.at(tmp_path)], [])
@@ -57,7 +57,7 @@ def test_what_has_no_licence_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", ["/users/own", None])
 def test_the_environment_of_the_user_is_restored(value: str | None) -> None:
-    """PyInstaller's loader sets its own directory, and keeps the user's value, if any, under another name."""
+    """PyInstaller's loader sets LD_LIBRARY_PATH, and keeps the value of the user under another name."""
     loaded = {"LD_LIBRARY_PATH": "/archive", "_PYI_ARCHIVE_FILE": "x", "KEPT": "yes"}
     if value:
         loaded["LD_LIBRARY_PATH_ORIG"] = value

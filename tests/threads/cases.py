@@ -81,7 +81,7 @@ def load() -> list[Case]:
 
 
 def link(thread: str) -> str:
-    """Return the address of a thread; GitHub leads from ``issues`` to a pull request.
+    """Return the address of a thread; GitHub redirects from ``issues`` to a pull request.
 
     Raises:
         ValueError: The thread has neither form.

@@ -41,8 +41,3 @@ def test_headers_name_public_threads_and_known_rules(case: Case) -> None:
 
 def test_no_case_names_a_thread_twice() -> None:
     assert all(len(set(case.threads)) == len(case.threads) for case in CASES)
-
-
-def test_the_page_names_every_thread() -> None:
-    page = cases.page()
-    assert [thread for case in CASES for thread in case.threads if f"[{thread}](" not in page] == []
