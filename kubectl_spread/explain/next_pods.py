@@ -62,7 +62,7 @@ def placing(audit: Audit) -> list[Placing]:
     return [
         place(pods[0].pod_class, [pod.name for pod in pods], audit)
         for group, pods in succeeded(audit)
-        if group.evaluation.node_answer is not None and parses(pods[0].pod_class)
+        if group.evaluation.node_answers is not None and parses(pods[0].pod_class)
     ]
 
 
@@ -91,7 +91,7 @@ def next_pods(group: EvaluatedGroup, audit: Audit, number: int) -> NextPods | No
     Cordons, taints and node affinity leave nodes out; resources do not.
     """
     counted = [spread for spread in group.evaluation.spreads if spread is not None]
-    if not counted or group.evaluation.node_answer is None:
+    if not counted or group.evaluation.node_answers is None:
         return None
     spreads = [spread for spread in counted if spread.constraint.hard] or counted
     keys = [spread.constraint.topology_key for spread in spreads]

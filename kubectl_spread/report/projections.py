@@ -14,6 +14,7 @@ from kubectl_spread.audit.evaluation.evaluators import merged_selector
 from kubectl_spread.audit.merge import differences
 from kubectl_spread.audit.merge.verdicts import SEVEREST, Confidence, KeyVerdict, Verdict
 from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.scheduler.podtopologyspread.filtering import FilterAnswer
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.report import model
 
@@ -77,19 +78,19 @@ def selectors(row: EvaluatedConstraint) -> model.Selectors:
 
 def group(evaluated: EvaluatedGroup) -> model.Group:
     """Return one group of the report."""
-    answer = evaluated.evaluation.node_answer
+    answers = evaluated.evaluation.node_answers
     return model.Group(
         namespace=evaluated.namespace,
         workload=workload(evaluated.workload),
         pods=[pod.name for pod in evaluated.pods],
         pending=sum(not pod.node for pod in evaluated.pods),
         nodes=UNSET
-        if answer is None
+        if answers is None
         else model.NodeAnswer(
-            total=answer.total,
-            feasible=answer.feasible,
-            not_matching=answer.not_matching,
-            missing_label=answer.missing_label,
+            total=answers.total(),
+            feasible=answers[FilterAnswer.FEASIBLE],
+            not_matching=answers[FilterAnswer.NOT_MATCHING],
+            missing_label=answers[FilterAnswer.MISSING_LABEL],
         ),
     )
 

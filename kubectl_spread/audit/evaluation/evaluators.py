@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Final
@@ -21,9 +22,9 @@ from kubectl_spread.kube.api.types import LabelSelector, Node, ObjectMeta
 from kubectl_spread.kube.apiserver import strategy
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler.configuration import Profile
-from kubectl_spread.kube.scheduler.podtopologyspread import filtering
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import effective_selector, working_constraint
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets, Placement
+from kubectl_spread.kube.scheduler.podtopologyspread.filtering import FilterAnswer, filter_nodes
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 
 KeyVerdicts = tuple[tuple[KeyVerdict, ...], ...]
@@ -44,14 +45,14 @@ class ClassEvaluation(msgspec.Struct, frozen=True, dict=True):
     """The verdicts and counts of every pod of a class.
 
     ``effective`` holds one selector a term; ``spreads`` one count a term, None for affinity terms
-    and wherever placement is not evaluated. ``node_answer`` is the Filter's over all hard constraints.
+    and wherever placement is not evaluated. ``node_answers`` counts the Filter's answers.
     """
 
     pod_class: PodClass
     verdicts: KeyVerdicts
     effective: tuple[LabelSelector | None, ...]
     spreads: tuple[Spread | None, ...]
-    node_answer: filtering.FilterResult | None
+    node_answers: Counter[FilterAnswer] | None
     lower_bound: bool
 
     @cached_property
@@ -150,7 +151,7 @@ class Evaluator:
 
     def _place(
         self, pod_class: PodClass, effective: Sequence[LabelSelector | None]
-    ) -> tuple[tuple[Spread | None, ...], filtering.FilterResult | None]:
+    ) -> tuple[tuple[Spread | None, ...], Counter[FilterAnswer] | None]:
         uncounted = tuple(None for _ in pod_class.terms)
         profile = pod_class.profile
         if self._mode == "none" or pod_class.pinned or profile is None:
@@ -168,7 +169,7 @@ class Evaluator:
         spreads = self._census.spreads(pod_class.namespace, pod_class.labels, constraints, pod_class.placement)
         unread = [term for term in pod_class.terms if term.spread and term.parse_error]
         answers = profile.filters and not any(term.required for term in unread)
-        answer = filtering.filter_nodes(spreads, self.node_sets) if answers else None
+        answer = filter_nodes(spreads, self.node_sets) if answers else None
         counted = tuple(
             None if term in unread else spread for term, spread in zip(pod_class.terms, spreads, strict=False)
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -12,7 +13,7 @@ from kubectl_spread.audit.evaluation.obstacles import ObstacleKind
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.types import Node
-from kubectl_spread.kube.scheduler.podtopologyspread.filtering import feasible_nodes
+from kubectl_spread.kube.scheduler.podtopologyspread.filtering import FilterAnswer, feasible_nodes
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import plural
 from kubectl_spread.report.severity import Severity
@@ -29,15 +30,14 @@ def _blocked(rule_input: RuleInput) -> Iterator[Evidence]:
 
 def _answer(group: EvaluatedGroup) -> str:
     """Return the number of nodes that refuse the pods of a group, with the reasons."""
-    answer = group.evaluation.node_answer
-    if answer is None:
-        return ""
-    parts = [
-        f"{plural(answer.not_matching, 'node')} would exceed maxSkew" if answer.not_matching else "",
-        f"{plural(answer.missing_label, 'node')} without a topology key" if answer.missing_label else "",
-        f"{plural(answer.feasible, 'node')} that the pod cannot use" if answer.feasible else "",
-    ]
-    return ", ".join(part for part in parts if part)
+    answers = group.evaluation.node_answers or Counter[FilterAnswer]()
+    texts = {
+        FilterAnswer.NOT_MATCHING: "would exceed maxSkew",
+        FilterAnswer.MISSING_LABEL: "without a topology key",
+        FilterAnswer.FEASIBLE: "that the pod cannot use",
+    }
+    numbers = {text: answers[answer] for answer, text in texts.items()}
+    return ", ".join(f"{plural(number, 'node')} {text}" for text, number in numbers.items() if number)
 
 
 def _fix(group: EvaluatedGroup, rule_input: RuleInput) -> str | None:
@@ -121,7 +121,7 @@ def _blockage(group: EvaluatedGroup, audit: Audit) -> _Blockage | None:
         for term, spread in zip(evaluation.pod_class.terms, evaluation.spreads, strict=True)
         if spread is not None and spread.constraint.hard
     ]
-    if not hard or evaluation.node_answer is None:
+    if not hard or evaluation.node_answers is None:
         return None
     pending = any(not pod.node for pod in group.pods)
 
