@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from click.testing import CliRunner, Result
 
 from kubectl_spread.cli import cli
 from kubectl_spread.report import mergereport
+from kubectl_spread.sources.edit import chunks
 from tests import contract
 from tests.builders import Json, constraint, pod_json, requirement, selector
 from tests.merge.running import constrained, out, run
@@ -140,6 +142,17 @@ def test_fields_behind_the_end_of_a_document_are_a_fault(indented: str) -> None:
     assert result.stderr.startswith("error: STDIN:2: ")
     assert result.stderr.count("\n") == 1
     assert run("merge", f"  {GOOD}").stdout == ""
+
+
+def test_faulty_documents_take_no_longer_than_others() -> None:
+    """The rest of the file was parsed again after each fault."""
+
+    def seconds(text: str) -> float:
+        start = time.process_time()
+        assert sum(1 for _ in chunks.read(text.encode(), "f")) == 600
+        return time.process_time() - start
+
+    assert seconds(f"---\n{GOOD}---\na: [\n" * 300) < 2 * seconds(f"---\n{GOOD}" * 600)
 
 
 def test_files_without_objects_are_an_error() -> None:
