@@ -27,8 +27,8 @@ _REPORTS: Final[dict[str, Callable[[], Report]]] = {
 }
 _FILTERED: Final = """(text) => new Promise((done) => {
     const begin = performance.now();
-    const told = () => requestAnimationFrame(() => setTimeout(() => done((performance.now() - begin) / 1000)));
-    new MutationObserver(told).observe(document.getElementById("found"), { childList: true });
+    const drawn = () => requestAnimationFrame(() => setTimeout(() => done((performance.now() - begin) / 1000)));
+    new MutationObserver(drawn).observe(document.getElementById("found"), { childList: true });
     document.getElementById("text").value = text;
     document.getElementById("text").dispatchEvent(new Event("input"));
 })"""

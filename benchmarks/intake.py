@@ -42,7 +42,7 @@ class _Handler(BaseHTTPRequestHandler):
     served: Mapping[str, list[bytes]]
 
     def do_GET(self) -> None:
-        """Send a page, the version, or that there is no such thing."""
+        """Send a page, the version, or the status 404."""
         url = urlsplit(self.path)
         if url.path == "/version":
             self._send(200, "application/json", _VERSION)
@@ -67,7 +67,7 @@ class _Handler(BaseHTTPRequestHandler):
                 return
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Run one command and print what it took as JSON.
+"""Run one command and print its cost as JSON.
 
 A process of its own, because a child starts with the peak memory of its parent.
 """
@@ -19,8 +19,8 @@ def main() -> None:
     _, status, usage = os.wait4(process.pid, 0)
     wall = time.monotonic() - begin
     code = os.waitstatus_to_exitcode(status)
-    took = {"wall": wall, "processor": usage.ru_utime + usage.ru_stime, "memory": usage.ru_maxrss / 1024, "code": code}
-    print(json.dumps(took))
+    cost = {"wall": wall, "processor": usage.ru_utime + usage.ru_stime, "memory": usage.ru_maxrss / 1024, "code": code}
+    print(json.dumps(cost))
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ def _created(mapping: dict[str, Any]) -> dict[str, Any]:
 
 def _owned(value: object) -> dict[str, Any]:
     if isinstance(value, dict):
-        return {f"f:{key}": _owned(item) for key, item in value.items()}
+        return {f"f:{key}": _owned(field) for key, field in value.items()}
     named = [item for item in value if "name" in item] if isinstance(value, list) else []
     return {f'k:{{"name":"{item["name"]}"}}': {".": {}, **_owned(item)} for item in named}
 

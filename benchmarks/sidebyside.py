@@ -1,4 +1,4 @@
-"""Commands run in turn, so that what else the machine does meets all of them alike."""
+"""Commands run in turn, so that the machine's other work slows all of them alike."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one finished process took: seconds of wall time and of its own processor time, peak memory in MiB."""
+    """The cost of one finished process: seconds of wall time and of its own processor time, peak memory in MiB."""
 
     wall: float
     processor: float
@@ -31,18 +31,18 @@ class Median:
 
 
 def run(command: Sequence[str], environment: Mapping[str, str]) -> Run:
-    """Run a command with its output thrown away and return what it took.
+    """Run a command with its output thrown away, and return its cost.
 
     Raises:
-        RuntimeError: it failed.
+        RuntimeError: The command failed.
     """
     measure = [sys.executable, str(Path(__file__).with_name("measure.py")), *command]
     done = subprocess.run(measure, env=dict(environment), check=True, capture_output=True, text=True)
-    took = json.loads(done.stdout)
+    cost = json.loads(done.stdout)
     # A traceback ends with 1 too, as findings do.
-    if took.pop("code") not in (0, 1) or "Traceback" in done.stderr:
+    if cost.pop("code") not in (0, 1) or "Traceback" in done.stderr:
         raise RuntimeError(f"{' '.join(command)} failed: {done.stderr}")
-    return Run(**took)
+    return Run(**cost)
 
 
 def medians(
@@ -53,22 +53,22 @@ def medians(
     for _ in range(rounds):
         for name, command in commands.items():
             runs[name].append(run(command, environment))
-    return {name: _median(run_entry, runs[base]) for name, run_entry in runs.items()}
+    return {name: _median(runs_of_command, runs[base]) for name, runs_of_command in runs.items()}
 
 
-def table(mapping: Mapping[str, Median], base: str) -> list[str]:
+def table(medians_by_name: Mapping[str, Median], base: str) -> list[str]:
     """Return the lines of a Markdown table."""
     lines = [f"| command | wall | processor | peak memory | wall, multiple of {base} |", "|---|---|---|---|---|"]
     lines += [
-        f"| `{name}` | {item.wall:.2f} s | {item.processor:.2f} s | {item.memory:.0f} MiB | {item.ratio:.2f} |"
-        for name, item in mapping.items()
+        f"| `{name}` | {median.wall:.2f} s | {median.processor:.2f} s | {median.memory:.0f} MiB | {median.ratio:.2f} |"
+        for name, median in medians_by_name.items()
     ]
     return lines
 
 
-def _median(items: Sequence[Run], base: Sequence[Run]) -> Median:
+def _median(runs: Sequence[Run], base_runs: Sequence[Run]) -> Median:
     wall, processor, memory = (
-        statistics.median(getattr(item, field) for item in items) for field in ("wall", "processor", "memory")
+        statistics.median(getattr(measured, field) for measured in runs) for field in ("wall", "processor", "memory")
     )
-    ratio = statistics.median(item.wall / other.wall for item, other in zip(items, base, strict=True))
-    return Median(wall, processor, memory, ratio)
+    ratios = (measured.wall / base.wall for measured, base in zip(runs, base_runs, strict=True))
+    return Median(wall, processor, memory, statistics.median(ratios))

@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
+from benchmarks.load import PODS_A_NODE, Load
 from benchmarks.sidebyside import medians, table
 from tests.controlplane.binaries import kubectl
 from tests.controlplane.cluster import ControlPlane
@@ -19,6 +20,8 @@ from tests.controlplane.cluster import ControlPlane
 _PLUGIN: Final = str(Path(sys.executable).parent / "kubectl-spread")
 _IMPORTS: Final = "import click, msgspec"
 _KUBECTL: Final = "kubectl get pods"
+_PODS: Final = 613
+"""Workloads of 30 pods go to 20 namespaces in turn, so that ``team-0`` has 43 of these pods."""
 _POD: Final = """\
 apiVersion: v1
 kind: Pod
@@ -34,7 +37,7 @@ spec:
 
 
 def main() -> None:
-    """Compare commands that need no cluster, and then a check of a cluster without pods."""
+    """Compare commands that need no cluster, and then a check of a namespace with 43 pods."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=15)
     rounds = parser.parse_args().rounds
@@ -52,9 +55,10 @@ def main() -> None:
         }
         print("\n".join(table(medians(offline, environment, rounds, _IMPORTS), _IMPORTS)))
         with ControlPlane.start(Path(directory), scheduler=False, controllers=False) as cluster:
+            Load(cluster).grow(pods=_PODS, nodes=-(-_PODS // PODS_A_NODE))
             live = {
-                _KUBECTL: [str(kubectl()), "get", "pods"],
-                "check": [_PLUGIN, "check"],
+                _KUBECTL: [str(kubectl()), "get", "pods", "--namespace=team-0"],
+                "check": [_PLUGIN, "check", "--namespace=team-0"],
             }
             took = medians(live, {**cluster.environment(), **compiled}, rounds, _KUBECTL)
             print("", *table(took, _KUBECTL), sep="\n")

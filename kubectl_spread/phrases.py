@@ -1,4 +1,4 @@
-"""Phrases: numbers with their nouns, and lists that stay short."""
+"""Phrases: numbers with their nouns, short lists, and the short names of objects."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def plural(number: int, noun: str) -> str:
 
 
 def some(names: Sequence[str], most: int = _NAMED) -> str:
-    """Return names as a list, and of a longer list the first ones and the number of the others."""
+    """Join names; of more than ``most`` names only the first ones, with the number of the others."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 

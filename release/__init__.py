@@ -1,4 +1,4 @@
-"""Builds what is released: wheel, sdist, an archive for this platform with its SBOM, and the krew manifest.
+"""Builds a release: wheel, sdist, an archive for this platform with its SBOM, and the krew manifest.
 
-Needs nothing but Python, and binutils on Linux; what it installs is pinned in ``release/locks``.
+A build needs Python, and binutils on Linux. Everything that it installs is pinned in ``release/locks``.
 """

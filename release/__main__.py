@@ -1,4 +1,4 @@
-"""Build what is released, for this platform; run as ``python -m release`` (``make dist``)."""
+"""Build a release for this platform; run as ``python -m release`` (``make dist``)."""
 
 from __future__ import annotations
 
@@ -17,10 +17,14 @@ _DIST: Final = ROOT / "dist"
 
 
 def main() -> None:
-    """Build into ``--output``, with ``--work`` for what is needed on the way."""
+    """Build into ``--output``, with temporary files in ``--work``."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "part", nargs="?", choices=("all", "manifest"), default="all", help="manifest: of what is there"
+        "part",
+        nargs="?",
+        choices=("all", "manifest"),
+        default="all",
+        help="manifest: write the manifest of the archives that exist",
     )
     parser.add_argument("--output", type=Path, default=_DIST)
     parser.add_argument("--work", type=Path, default=ROOT / "build" / "release")
@@ -30,7 +34,7 @@ def main() -> None:
     if arguments.part == "all":
         work.mkdir(parents=True, exist_ok=True)
         _build(output, work)
-    # Under the name that krew wants.
+    # krew needs this name.
     manifest.write(output / "spread.yaml", output)
     if output == _DIST:
         manifest.write(manifest.MANIFEST, output)
@@ -52,11 +56,13 @@ def _build(output: Path, work: Path) -> None:
     platform = here()
     programs = frozenset(f"{point.name}{platform.suffix}" for point in bundling.programs(environment.packages))
     archiving.write(output / platform.archive, directory, programs, moment)
-    sbom.write(output / f"{platform.stem}.cdx.json", tools, environment, bundling.held(environment, directory))
+    sbom.write(
+        output / f"{platform.stem}.cdx.json", tools, environment, bundling.bundled_distributions(environment, directory)
+    )
 
 
 def _moment() -> int:
-    """Return the modification time of every file, in seconds since 1970: the commit's unless given."""
+    """Return the modification time of all files, by default that of the commit, in seconds since 1970."""
     value = os.environ.get("SOURCE_DATE_EPOCH")
     if value:
         return int(value)

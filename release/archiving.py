@@ -1,4 +1,4 @@
-"""Archives of the same bytes for the same files: sorted, of one time, of nobody, without links."""
+"""Archives that have the same bytes for the same files: sorted, with one time, and without owners and links."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Final
 _PROGRAM: Final = 0o755
 _FILE: Final = 0o644
 _UNIX: Final = 3
-"""What a zip says of the system that made it, without which it has no modes."""
+"""The system that made a zip; only a zip of Unix has file modes."""
 
 
 def write(target: Path, directory: Path, programs: frozenset[str], moment: int) -> None:
@@ -23,9 +23,9 @@ def write(target: Path, directory: Path, programs: frozenset[str], moment: int) 
 
     Args:
         target: The archive to write.
-        directory: What goes into it; links are followed.
-        programs: The names of the files in ``directory`` that can be run.
-        moment: The time that every file gets, in seconds since 1970.
+        directory: The directory to archive; links are followed.
+        programs: The names of the executable files in ``directory``.
+        moment: The modification time of all files, in seconds since 1970.
     """
     entries = [
         (path, path.relative_to(directory.parent).as_posix(), _mode(path, directory, programs))
@@ -34,7 +34,7 @@ def write(target: Path, directory: Path, programs: frozenset[str], moment: int) 
     if target.suffix == ".zip":
         target.write_bytes(_zip(entries, moment))
     else:
-        # The time in gzip's own header is not that of any file.
+        # gzip would write the present time into its header.
         target.write_bytes(gzip.compress(_tar(entries, moment), mtime=0))
 
 

@@ -1,4 +1,4 @@
-"""The directory of an archive: the programs, and next to them all that they need."""
+"""The directory of an archive, with the programs and everything that they need."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _PROGRAM: Final = "import sys\n\nfrom {module} import {attribute}\n\nsys.exit({a
 
 
 def bundle(tools: Environment, environment: Environment, work: Path) -> Path:
-    """Return the directory ``kubectl-spread``, made of what is installed in ``environment``, which is pruned."""
+    """Return the directory ``kubectl-spread``, built from ``environment``, which is pruned."""
     prune(environment.packages)
     scripts = [str(_script(point, work)) for point in programs(environment.packages)]
     settled = {**os.environ, "PYTHONHASHSEED": "0", "PYINSTALLER_CONFIG_DIR": str(work / "cache")}
     directories = ("--distpath", str(work / "bundle"), "--workpath", str(work / "analysis"))
     spec = str(ROOT / "release" / "bundle.spec")
-    # Left to itself it tells of hundreds of modules that others import if they are there.
+    # At its usual level it prints hundreds of optional modules that are missing.
     quiet = ("--noconfirm", "--log-level", "ERROR")
     inputs = ("--", str(environment.packages), *scripts)
     tools.run("-m", "PyInstaller", *quiet, *directories, spec, *inputs, variables=settled)
@@ -35,7 +35,7 @@ def bundle(tools: Environment, environment: Environment, work: Path) -> Path:
     if sys.platform == "linux":
         _forget_the_builder(directory, tools)
     shutil.copy(ROOT / "LICENSE", directory / "LICENSE")
-    parts = held(environment, directory)
+    parts = bundled_distributions(environment, directory)
     forget_others(directory / _CONTENTS, parts)
     text = notices.text(parts, _libraries(directory / _CONTENTS, parts))
     (directory / "THIRD-PARTY-NOTICES.txt").write_text(text, encoding="utf-8", newline="\n")
@@ -48,22 +48,26 @@ def programs(packages: Path) -> list[EntryPoint]:
     return sorted(project.entry_points.select(group="console_scripts"), key=lambda point: point.name)
 
 
-def held(environment: Environment, directory: Path) -> list[Distribution]:
-    """Return the distributions that the directory holds modules of, the project itself left out, by name."""
+def bundled_distributions(environment: Environment, directory: Path) -> list[Distribution]:
+    """Return the distributions with modules in the directory, without the project itself, by name."""
     installed = distributions(path=[str(environment.packages)])
-    bundled = [item for item in installed if item.name != "kubectl-spread" and _is_held(item, directory / _CONTENTS)]
-    return sorted(bundled, key=lambda item: item.name.lower())
+    bundled = [
+        distribution
+        for distribution in installed
+        if distribution.name != "kubectl-spread" and _is_held(distribution, directory / _CONTENTS)
+    ]
+    return sorted(bundled, key=lambda distribution: distribution.name.lower())
 
 
 def _libraries(contents: Path, parts: Sequence[Distribution]) -> list[str]:
-    """Return the names of libraries that are of the machine and its Python, not of a distribution."""
+    """Return the names of the libraries that come from the machine and its Python, not from a distribution."""
     own = {file.name for part in parts for file in part.files or ()}
     libraries = [path for path in contents.iterdir() if ".so" in path.name or path.suffix in {".dll", ".dylib"}]
     return sorted(path.name for path in libraries if path.name not in own)
 
 
 def forget_others(packages: Path, parts: Sequence[Distribution]) -> None:
-    """Remove what a directory of packages says of distributions that are not among ``parts``, nor the project."""
+    """Remove the metadata of distributions that are neither in ``parts`` nor the project."""
     names = {part.name for part in parts} | {"kubectl-spread"}
     for information in packages.glob("*.dist-info"):
         if Distribution.at(information).name not in names:
@@ -76,12 +80,14 @@ def _is_held(distribution: Distribution, contents: Path) -> bool:
 
 
 def _refuse_strangers(contents: Path, environment: Environment) -> None:
-    """Raise where the directory has modules that are neither Python's nor of what the lock file names.
+    """Refuse modules that belong neither to Python nor to a distribution in the lock file.
 
     Raises:
-        LookupError: It has; nobody would know their versions and licences.
+        LookupError: There are some, whose versions and licences are not known.
     """
-    files = [file for item in distributions(path=[str(environment.packages)]) for file in item.files or ()]
+    files = [
+        file for distribution in distributions(path=[str(environment.packages)]) for file in distribution.files or ()
+    ]
     own_modules = {file.parts[0].partition(".")[0] for file in files} | sys.stdlib_module_names
     modules = {path.stem for path in contents.iterdir() if path.suffix == ".pyc" or next(path.rglob("*.pyc"), None)}
     strangers = sorted(name for name in modules - own_modules if not name.startswith("_sysconfigdata"))
@@ -96,7 +102,7 @@ def _script(point: EntryPoint, work: Path) -> Path:
 
 
 def _forget_the_builder(directory: Path, tools: Environment) -> None:
-    """Remove the library paths of the build machine, because elsewhere those directories may be anybody's."""
+    """Remove the library paths of the build machine: on another machine anybody may own those directories."""
     patchelf = tools.programs / "patchelf"
     for library in sorted(directory.rglob("*.so*")):
         command = [str(patchelf), "--print-rpath", str(library)]

@@ -1,4 +1,4 @@
-"""The two environments of a build: one with its tools, one with what goes into the archive."""
+"""The two environments of a build: the tools, and the contents of the archive."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parent.parent
 _LOCKS: Final = ROOT / "release" / "locks"
-# Only wheels: what a package's own build does is neither pinned nor the same twice.
+# Wheels only, since the build of a package is neither pinned nor reproducible.
 _INSTALL: Final = ("install", "--quiet", "--no-compile", "--disable-pip-version-check", "--only-binary", ":all:")
 
 
 class Environment:
-    """A virtual environment that holds what one lock file says, and nothing else."""
+    """A virtual environment with the distributions of one lock file, and nothing else."""
 
     def __init__(self, directory: Path, lock: str, *, installer: Environment | None = None) -> None:
-        """Make it in ``directory``; without another's pip to install with, it gets its own."""
+        """Create it in ``directory``; it gets a pip of its own unless another environment installs into it."""
         windows = os.name == "nt"
         venv.create(directory, clear=True, symlinks=not windows, with_pip=installer is None)
         self.programs = Path(sysconfig.get_path("scripts", "venv", {"base": str(directory)}))
@@ -29,14 +29,14 @@ class Environment:
         self.install("--require-hashes", "--requirement", str(_LOCKS / lock))
 
     def install(self, *arguments: str) -> None:
-        """Install what pip understands by ``arguments``."""
+        """Run ``pip install`` with these arguments."""
         self._installer.run("-m", "pip", "--python", str(self.python), *_INSTALL, *arguments)
 
     def run(self, *arguments: str, variables: dict[str, str] | None = None) -> str:
-        """Run its Python and return what that prints.
+        """Run its Python and return the output.
 
         Raises:
-            subprocess.CalledProcessError: It failed; what it said is on stderr.
+            subprocess.CalledProcessError: It failed; the reason is on stderr.
         """
         command = [str(self.python), *arguments]
         done = subprocess.run(command, cwd=ROOT, env=variables, check=True, stdout=subprocess.PIPE, text=True)

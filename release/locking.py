@@ -1,4 +1,4 @@
-"""Pin what development, releases and audits need; run as ``python -m release.locking`` (``make lock``)."""
+"""Pin the dependencies of development, releases and audits; run as ``python -m release.locking`` (``make lock``)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOCKS: Final = {
     "development.txt": ("pyproject.toml", "--group", "dev"),
     "release.txt": ("--group", "release"),
 }
-"""Maps a lock file to what of the project it pins, for all platforms and versions of Python at once."""
+"""Maps a lock file to the dependencies that it pins, for all platforms and versions of Python at once."""
 _OPTIONS: Final = (
     "--universal",
     "--python-version",

@@ -1,4 +1,4 @@
-"""The krew manifest, from its template, the version and the archives that were built."""
+"""The krew manifest, built from its template, the version and the archives."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from release.platforms import PLATFORMS, Platform
 
 MANIFEST: Final = ROOT / "plugin.yaml"
 UNBUILT: Final = "0" * 64
-"""The sha256 of an archive that was not built here: no file has it, and krew refuses what has another."""
+"""The sha256 of an archive that was not built here; krew refuses every file, since none has it."""
 
 _TEMPLATE: Final = ROOT / "release" / "plugin.template.yaml"
 _PLATFORM: Final = Template("""\

@@ -1,4 +1,4 @@
-"""The licences of what an archive holds that is not ours."""
+"""The licences of the third-party parts of an archive."""
 
 from __future__ import annotations
 
@@ -16,26 +16,27 @@ _RULE: Final = "=" * 80
 _HEAD: Final = (
     "kubectl-spread is licensed as LICENSE says. This archive also holds what follows, under its own licences.\n"
 )
-_UNTOLD: Final = """\
+_UNKNOWN: Final = """\
 It comes with the Python build or with the compiler of the machine that built the archive: see
 https://docs.python.org/3/license.html and https://gcc.gnu.org/onlinedocs/libstdc++/manual/license.html
 """
 
 
 class UnlicensedError(RuntimeError):
-    """Something in the archive says nothing of its licence."""
+    """A part of the archive does not state its licence."""
 
 
-def text(held: Sequence[Distribution], native: Sequence[str]) -> str:
-    """Return the notices for some distributions, Python itself and the system's libraries, by file name.
+def text(bundled: Sequence[Distribution], native: Sequence[str]) -> str:
+    """Return the notices of distributions, of Python itself and of the libraries of the system, by file name.
 
     Raises:
-        UnlicensedError: One of them has no licence that could be passed on.
+        UnlicensedError: One of them does not state its licence.
     """
     sections = [_section(f"Python {python_version()}", _python())]
     sections += [_section(name, _library(name)) for name in native if not name.startswith(("libpython", "python3"))]
     sections += [
-        _section(f"{distribution.name} {distribution.version}", "\n".join(_own(distribution))) for distribution in held
+        _section(f"{distribution.name} {distribution.version}", "\n".join(_own(distribution)))
+        for distribution in bundled
     ]
     return "\n".join([_HEAD, *sections])
 
@@ -63,7 +64,7 @@ def _named(distribution: Distribution) -> str:
     ]
     fields = metadata.json
     named = fields.get("license_expression") or fields.get("license") or ", ".join(classified)
-    # Some hold the whole text there, which is in a file too.
+    # Some packages have the whole text there, which is also in a file.
     return str(named).partition("\n")[0]
 
 
@@ -80,11 +81,11 @@ def _python() -> str:
 
 
 def _library(name: str) -> str:
-    """Return the licence of one of the system's libraries: Debian keeps them by package."""
+    """Return the licence of a library of the system, from the documentation of its Debian package."""
     query = shutil.which("dpkg-query")
     if query is None:
-        return _UNTOLD
+        return _UNKNOWN
     done = subprocess.run([query, "--search", f"*/{name}"], check=False, capture_output=True, text=True)
     package = done.stdout.partition(":")[0]
     copying = Path("/usr/share/doc", package, "copyright")
-    return copying.read_text(encoding="utf-8") if package and copying.is_file() else _UNTOLD
+    return copying.read_text(encoding="utf-8") if package and copying.is_file() else _UNKNOWN

@@ -1,4 +1,4 @@
-"""The platforms that archives are built for, by krew's names."""
+"""The platforms of the archives, by their names in krew."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Platform:
 
     @property
     def suffix(self) -> str:
-        """What programs are called after their name."""
+        """The ending of the names of programs."""
         return ".exe" if self.system == "windows" else ""
 
     @property
@@ -44,10 +44,10 @@ PLATFORMS: Final = (
 
 
 def here() -> Platform:
-    """Return the platform that this runs on.
+    """Return the platform of this machine.
 
     Raises:
-        LookupError: No archives are built for it.
+        LookupError: There is no archive for it.
     """
     current = Platform(_SYSTEMS.get(sys.platform, sys.platform), _MACHINES.get(platform.machine().lower(), ""))
     if current not in PLATFORMS:

@@ -1,7 +1,7 @@
-"""Of the kubernetes package, what reads kubeconfigs and sends requests.
+"""Removes the modules of the kubernetes package that the plugin does not import.
 
-It has models and calls for every kind of object, twice: over 100 MB that the plugin, which decodes
-answers itself, never imports. What stays is found by the imports of ``kubectl_spread.sources``.
+The package has models and calls for each kind of object, twice: over 100 MB. The plugin imports it only to log in
+within a pod, and that import needs the modules below.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-KEPT: Final = frozenset(
+MODULES: Final = frozenset(
     {
         "client/__init__.py",
         "client/api_client.py",
@@ -23,22 +23,22 @@ KEPT: Final = frozenset(
     }
 )
 EMPTIED: Final = frozenset({"__init__.py", "client/models/__init__.py", "utils/__init__.py"})
-"""Packages of modules that stay, which would import those that do not."""
+"""Packages of modules that stay; their own code would import the modules that do not."""
 
 
 def prune(packages: Path) -> None:
-    """Cut the kubernetes package in a directory of packages down.
+    """Remove the other modules of the kubernetes package from a directory of packages.
 
     Raises:
-        FileNotFoundError: It has not the modules that it is known for.
+        FileNotFoundError: A module that must stay is missing.
     """
     package = packages / "kubernetes"
-    for name in KEPT | EMPTIED:
+    for name in MODULES | EMPTIED:
         if not (package / name).is_file():
             raise FileNotFoundError(f"{package / name}: the kubernetes package is laid out in another way")
     for path in package.rglob("*.py"):
         name = path.relative_to(package).as_posix()
         if name in EMPTIED:
             path.write_text("", encoding="utf-8")
-        elif name not in KEPT and not name.startswith("config/"):
+        elif name not in MODULES and not name.startswith("config/"):
             path.unlink()

@@ -1,4 +1,4 @@
-"""The lock file that a release carries: the plugin's wheel and all that it needs, each with its hash."""
+"""The lock file of a release, with the hashes of the wheel and of its dependencies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ kubectl-spread==$version --hash=sha256:$digest
 
 
 def text(wheel: bytes, locked: str, version: str = __version__) -> str:
-    """Return the lock file of one wheel, ``locked`` being the lock file of what it needs."""
+    """Return the lock file of a wheel; ``locked`` is the lock file of its dependencies."""
     return _HEAD.substitute(version=version, digest=hashlib.sha256(wheel).hexdigest()) + locked
 
 

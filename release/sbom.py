@@ -1,4 +1,4 @@
-"""What an archive holds, as CycloneDX."""
+"""The components of an archive, as CycloneDX."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def write(target: Path, tools: Environment, environment: Environment, parts: Seq
     options = ("--pyproject", str(ROOT / "pyproject.toml"), "--output-reproducible", "--mc-type", "application")
     document = json.loads(tools.run("-m", "cyclonedx_py", "environment", *options, str(environment.python)))
     document["components"] += _interpreter()
-    # The project file leaves it to the code.
+    # The version is in the code, not in the project file.
     document["metadata"]["component"]["version"] = __version__
     target.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8", newline="\n")
 
 
 def _interpreter() -> list[dict[str, Any]]:
-    """Return the components that no package manager of Python knows."""
+    """Return the components that are not Python packages."""
     openssl = ssl.OPENSSL_VERSION.split()[1]
     return [
         _component("cpython", python_version(), "python:python"),

@@ -52,7 +52,7 @@ def snapshot(
     *objects: Json, scope: Scope = EVERYTHING, schedulers: Mapping[str, Profile] = WITHOUT_DEFAULTS
 ) -> Snapshot:
     """Return what is read of objects in the order given."""
-    read = Snapshot(scope, closely=True, schedulers=schedulers)
+    read = Snapshot(scope, for_explain=True, schedulers=schedulers)
     for manifest in objects:
         match manifest["kind"]:
             case "Pod":

@@ -1,4 +1,4 @@
-"""Golden files: what a program prints, kept in a file that is reviewed as output."""
+"""Golden files hold the output of the program, and are reviewed as output."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Golden:
-    """Return what compares a text with the golden file of a path, or writes the file."""
+    """Return a function that compares a text with the golden file of a path, or writes that file."""
 
     def compare(path: Path, text: str) -> None:
         if request.config.getoption("--update-golden"):

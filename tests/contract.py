@@ -1,4 +1,4 @@
-"""What `-o json` prints is held to the JSON Schemas that ship with the package, and these are closed."""
+"""Output of `-o json` is validated by the JSON Schemas of the package, which allow no other fields."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kubectl_spread.cli import cli
 
 @cache
 def validator(kind: str) -> Draft202012Validator:
-    """Return what validates documents of a kind, by the schema that the command prints."""
+    """Return the validator of a kind, by the schema that the command prints."""
     printed = json.loads(CliRunner().invoke(cli, ["schema", kind]).stdout)
     Draft202012Validator.check_schema(printed)
     return Draft202012Validator(printed)
@@ -24,7 +24,7 @@ def loaded(text: str) -> Any:
     """Return a document in JSON.
 
     Raises:
-        jsonschema.ValidationError: it is not what the schema of its kind says.
+        jsonschema.ValidationError: The schema of its kind does not allow it.
     """
     document = json.loads(text)
     validator(document["kind"]).validate(document)

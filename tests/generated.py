@@ -1,4 +1,4 @@
-"""The pages, and parts of pages, that the code itself writes; run as a module it writes them (``make docs``)."""
+"""Pages and parts of pages that are generated from the code; run as a module it writes them (``make docs``)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from click.testing import CliRunner
 from kubectl_spread.cli import cli
 from kubectl_spread.explain.explanation import Explanation
 from kubectl_spread.render.explanation import Section
-from kubectl_spread.render.sections.clauses import templates
 from kubectl_spread.render.sections.placing import replicas, waiting
 from kubectl_spread.render.sections.rollup import rollup
 from kubectl_spread.render.sections.skews import causes, engines, evictions
+from kubectl_spread.render.sections.terms import templates
 from kubectl_spread.render.terminal import Terminal
 from tests import schemas
 from tests.render.uneven import crowded, uneven, unmade
@@ -32,7 +32,7 @@ EXPLAIN: Final = ("explain", "deploy/cart", "-n", "shop", "-f", SAMPLE, "--serve
 
 
 def page(path: str) -> str:
-    """Return a page as the code would have it: generated as a whole, or its marked blocks filled in."""
+    """Return a page as generated now, as a whole or in its marked blocks."""
     if path in PAGES:
         return PAGES[path]()
     text = (ROOT / path).read_text(encoding="utf-8")
@@ -46,13 +46,12 @@ def page(path: str) -> str:
 
 
 def run(*arguments: str) -> str:
-    """Return what a command prints on stdout."""
-    result = CliRunner().invoke(cli, arguments, prog_name="kubectl spread")
-    return result.stdout
+    """Return the stdout of a command."""
+    return CliRunner().invoke(cli, arguments, prog_name="kubectl spread").stdout
 
 
 def sample(*arguments: str) -> str:
-    """Return a command and what it prints, as a Markdown block."""
+    """Return a command and its output as a Markdown block."""
     return f"```console\n$ kubectl spread {' '.join(arguments)}\n{run(*arguments)}```\n"
 
 
@@ -61,8 +60,8 @@ def source(path: str) -> str:
     return f"```yaml\n{(ROOT / path).read_text(encoding='utf-8')}```\n"
 
 
-def shown(section: Section, make: Callable[[], Explanation] = uneven) -> str:
-    """Return what a section of ``explain`` says of an uneven Deployment on a narrow terminal, as a Markdown block."""
+def section_block(section: Section, make: Callable[[], Explanation] = uneven) -> str:
+    """Return a section of ``explain`` about an uneven Deployment, on a narrow terminal, as a Markdown block."""
     return f"```\n{section(make(), Terminal(width=80))}```\n"
 
 
@@ -103,13 +102,13 @@ BLOCKS: Final[dict[str, dict[str, Callable[[], str]]]] = {
     "docs/getting-started.md": {"check": lambda: sample(*CHECK), "explain": lambda: sample(*EXPLAIN)},
     "docs/explain.md": {
         "scale-down": lambda: sample(*EXPLAIN_API),
-        "owners": lambda: shown(rollup),
-        "templates": lambda: shown(templates, unmade),
-        "why": lambda: shown(causes),
-        "evictions": lambda: shown(evictions, crowded),
-        "pending": lambda: shown(waiting),
-        "replicas": lambda: shown(replicas, crowded),
-        "engines": lambda: shown(engines, crowded),
+        "owners": lambda: section_block(rollup),
+        "templates": lambda: section_block(templates, unmade),
+        "why": lambda: section_block(causes),
+        "evictions": lambda: section_block(evictions, crowded),
+        "pending": lambda: section_block(waiting),
+        "replicas": lambda: section_block(replicas, crowded),
+        "engines": lambda: section_block(engines, crowded),
     },
 }
 

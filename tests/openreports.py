@@ -1,4 +1,4 @@
-"""The custom resources of OpenReports as far as they are printed: what the API takes, and nothing else."""
+"""The custom resources of OpenReports, with the fields that we print and no others."""
 
 from __future__ import annotations
 
@@ -62,16 +62,16 @@ def definition(kind: str, *, namespaced: bool) -> Json:
 
 
 def validate(document: Json) -> None:
-    """Hold a document to the schema; fields that it does not have are refused.
+    """Validate a document by the schema, and refuse unknown fields.
 
     Raises:
-        jsonschema.ValidationError: The API would not take the document.
+        jsonschema.ValidationError: The API would refuse the document.
     """
     Draft202012Validator(_closed(SCHEMA)).validate(document)
 
 
 def _closed(schema: Any) -> Any:
-    """Return a schema that takes no other fields than it names."""
+    """Return a schema that refuses unknown fields."""
     match schema:
         case {"properties": dict() as properties}:
             below = {name: _closed(prop) for name, prop in properties.items()}

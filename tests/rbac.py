@@ -14,7 +14,7 @@ DIRECTORY: Final = ROOT / "docs" / "rbac"
 
 
 class Permission(NamedTuple):
-    """One thing that a user may do; what is not in an API group may be a path, and ``name`` the only object."""
+    """A verb on a resource, or on a path; ``name`` limits it to one object."""
 
     verb: str
     group: str
@@ -22,13 +22,13 @@ class Permission(NamedTuple):
     name: str = ""
 
     def __str__(self) -> str:
-        """Return it as kubectl writes it: ``list deployments.apps``, ``get namespaces/shop``, ``get /metrics``."""
+        """Return it as kubectl does: ``list deployments.apps``, ``get namespaces/shop``, ``get /metrics``."""
         resource = f"{self.resource}{'.' if self.group else ''}{self.group}"
         return f"{self.verb} {resource}{'/' if self.name else ''}{self.name}"
 
     @property
     def rule(self) -> dict[str, Any]:
-        """The rule that allows this and nothing else."""
+        """The rule that allows this permission alone."""
         if self.resource.startswith("/"):
             return {"nonResourceURLs": [self.resource], "verbs": [self.verb]}
         names = {"resourceNames": [self.name]} if self.name else {}
@@ -36,13 +36,13 @@ class Permission(NamedTuple):
 
 
 def manifest(name: str) -> dict[str, Any]:
-    """Return the role that a file in ``docs/rbac`` holds."""
-    actual: dict[str, Any] = YAML(typ="safe").load(DIRECTORY / f"{name}.yaml")
-    return actual
+    """Return the role in a file of ``docs/rbac``."""
+    role: dict[str, Any] = YAML(typ="safe").load(DIRECTORY / f"{name}.yaml")
+    return role
 
 
 def permissions(*names: str) -> list[Permission]:
-    """Return what the roles of these files allow, sorted."""
+    """Return the permissions of the roles in these files, sorted."""
     return sorted({allowed for name in names for rule in manifest(name)["rules"] for allowed in _of(rule)})
 
 

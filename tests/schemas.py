@@ -1,4 +1,4 @@
-"""The JSON Schemas that ship with the package: made of the types, and of what the pages say about their fields."""
+"""The JSON Schemas of the package, generated from its types and from the tables of fields in the pages."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SECTION: Final = re.compile(r"^##+ (\w+)\n(.*?)(?=^##|\Z)", re.DOTALL | re.MULT
 _ROW: Final = re.compile(r"^\| `(\w+)` \| (.*) \|$", re.MULTILINE)
 _LINK: Final = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 _NULL: Final = re.compile(r"\bNone\b")
-"""As the docstrings of Python call it."""
+"""The word for null in docstrings."""
 
 
 def path(kind: str) -> str:
@@ -41,45 +41,45 @@ def path(kind: str) -> str:
 
 
 def text(kind: str) -> str:
-    """Return the schema of a kind as the package has it."""
+    """Return the schema of a kind as the text of its file."""
     return json.dumps(schema(kind), indent=2, sort_keys=True) + "\n"
 
 
 def schema(kind: str) -> dict[str, Any]:
-    """Return the schema of a kind, closed: it refuses fields that the types do not have."""
+    """Return the schema of a kind, which refuses fields that the types do not have."""
     root, page = KINDS[kind]
     parts = parts_of(root)
     tables = {**documented(page), root.__name__: documented(page)[kind]}
-    actual = {name: _described(part, tables[name]) for name, part in parts.items()}
-    own = actual.pop(root.__name__)
+    types = {name: _described(part, tables[name]) for name, part in parts.items()}
+    own = types.pop(root.__name__)
     own["properties"]["apiVersion"]["const"] = API_VERSION
     own["properties"]["kind"]["const"] = kind
-    return {**own, "$schema": DIALECT, "$id": f"{HOME}/{path(kind)}", "title": kind, "$defs": actual}
+    return {**own, "$schema": DIALECT, "$id": f"{HOME}/{path(kind)}", "title": kind, "$defs": types}
 
 
 def parts_of(root: type[Part]) -> dict[str, dict[str, Any]]:
-    """Return the schema of every type that a document is made of, by name, as msgspec has it.
+    """Return the schema of each type in a document, by the name of the type.
 
-    A field of a part that has a default is always written, unless the default is UNSET, of which msgspec says nothing;
-    a message of the Kubernetes API leaves defaults out. Enums stand in the fields that have them.
+    A field of a Part with a default is always written, unless the default is UNSET, which msgspec leaves out of the
+    schema. A message of the Kubernetes API leaves defaults out. The values of enums are repeated in their fields.
     """
     types: dict[str, dict[str, Any]] = msgspec.json.schema(root)["$defs"]
     enums = {f"#/$defs/{name}": {"enum": part["enum"]} for name, part in types.items() if "enum" in part}
-    actual = {name: part for name, part in types.items() if "enum" not in part}
-    ours = {item.__name__ for item in _subclasses(Part)}
-    for name, part in actual.items():
+    structs = {name: part for name, part in types.items() if "enum" not in part}
+    ours = {subclass.__name__ for subclass in _subclasses(Part)}
+    for name, part in structs.items():
         part["properties"] = {name: enums.get(field.get("$ref"), field) for name, field in part["properties"].items()}
         fields = part["properties"].items()
         if name in ours:
-            part["required"] += [field for field, item in fields if "default" in item]
+            part["required"] += [field for field, definition in fields if "default" in definition]
         part["required"].sort()
         for _, field in fields:
             field.pop("default", None)
-    return actual
+    return structs
 
 
 def documented(page: str) -> dict[str, dict[str, str]]:
-    """Return what a page says about fields: by the title of the section, field to text."""
+    """Return the description of each field in a page, by the title of its section."""
     content = (ROOT / page).read_text(encoding="utf-8")
     return {
         title: {field: _LINK.sub(r"\1", about) for field, about in _ROW.findall(body)}
@@ -88,10 +88,10 @@ def documented(page: str) -> dict[str, dict[str, str]]:
 
 
 def _described(part: dict[str, Any], table: Mapping[str, str]) -> dict[str, Any]:
-    """Return the schema of a type with the descriptions of its fields, closed.
+    """Return the schema of a type with the descriptions of its fields, and without any other field.
 
     Raises:
-        KeyError: the page does not say what a field is.
+        KeyError: The page does not describe a field.
     """
     properties = {name: {**field, "description": table[name]} for name, field in part["properties"].items()}
     about = _NULL.sub("null", inspect.cleandoc(part["description"])).replace("``", "`")
@@ -99,6 +99,6 @@ def _described(part: dict[str, Any], table: Mapping[str, str]) -> dict[str, Any]
 
 
 def _subclasses(of: type[Part]) -> Iterator[type[Part]]:
-    for item in of.__subclasses__():
-        yield item
-        yield from _subclasses(item)
+    for subclass in of.__subclasses__():
+        yield subclass
+        yield from _subclasses(subclass)

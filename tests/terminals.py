@@ -1,4 +1,4 @@
-"""Terminals: what a command prints on one, and a picture of that."""
+"""The output of a command on a terminal, as text and as a picture."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SVG: Final = """\
 
 
 def printed(columns: int, *arguments: str) -> str:
-    """Return what a command prints on a terminal of so many columns, in the checkout."""
+    """Return the output of a command in the checkout, on a terminal with this number of columns."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     command = [sys.executable, "-m", "kubectl_spread", *arguments]
@@ -45,7 +45,7 @@ def printed(columns: int, *arguments: str) -> str:
     try:
         while part := os.read(ours, 65536):
             text += part
-    except OSError:  # Linux says so where the other side is closed.
+    except OSError:  # Linux raises it when the other side is closed.
         pass
     os.close(ours)
     process.wait(timeout=60)
@@ -53,7 +53,7 @@ def printed(columns: int, *arguments: str) -> str:
 
 
 def picture(columns: int, *arguments: str) -> str:
-    """Return a terminal on which a command was called and has printed, as SVG that refers to nothing else."""
+    """Return a terminal with a command and its output, as SVG without references to other files."""
     screen = Text.from_ansi(f"$ kubectl spread {' '.join(arguments)}\n{printed(columns, *arguments, '--color=always')}")
     lines = screen.split("\n")
     width, height = round(columns * _ADVANCE) + 2 * _MARGIN, len(lines) * _LEADING + 2 * _MARGIN
@@ -62,7 +62,7 @@ def picture(columns: int, *arguments: str) -> str:
 
 
 def _line(line: Text, number: int) -> str:
-    """Return one line of text, what is coloured in elements of its own."""
+    """Return one line of text, with an element for each coloured part."""
     parts = (_part(segment) for segment in line.render(Console(), end=""))
     return f'<text x="{_MARGIN}" y="{_MARGIN + number * _LEADING - 5}">{"".join(parts)}</text>\n'
 

@@ -35,9 +35,9 @@ def path(uri: str, verb: str = "get") -> Json:
         path("/version?timeout=32s"),
         path("/metrics"),
     ],
-    ids=lambda match: str(audit.asked(match)),
+    ids=lambda match: str(audit.permission_of(match)),
 )
-def test_what_the_documentation_says(allowed: Json) -> None:
+def test_documented_permissions_are_allowed(allowed: Json) -> None:
     assert audit.not_allowed([allowed]) == set()
 
 
@@ -65,18 +65,18 @@ def test_what_the_documentation_says(allowed: Json) -> None:
         path("/metrics", "post"),
         path("/metrics/cadvisor"),
     ],
-    ids=lambda match: str(audit.asked(match)),
+    ids=lambda match: str(audit.permission_of(match)),
 )
-def test_what_is_beyond_it(excess: Json) -> None:
-    assert audit.not_allowed([event("list", "pods"), excess]) == {audit.asked(excess)}
+def test_permissions_beyond_the_documented_ones_are_refused(excess: Json) -> None:
+    assert audit.not_allowed([event("list", "pods"), excess]) == {audit.permission_of(excess)}
 
 
-def test_subresources_are_resources_of_their_own() -> None:
-    requested = audit.asked(event("get", "deployments", group="apps", subresource="scale"))
+def test_a_subresource_is_a_resource_of_its_own() -> None:
+    requested = audit.permission_of(event("get", "deployments", group="apps", subresource="scale"))
     assert requested == Permission("get", "apps", "deployments/scale")
 
 
-def test_whose_requests_are_judged(tmp_path: Path) -> None:
+def test_only_requests_of_the_plugin_are_checked(tmp_path: Path) -> None:
     """Those of all apiservers, of rotated logs too, whatever they say they are but a tool of the tests."""
     agents = ("kubectl/v1.37.1 (linux/amd64) kubernetes/0f9b9a8", "kube-apiserver/v1.37.1", "tests")
     mine = [event("list", "pods"), event("get", "secrets", agent="OpenAPI-Generator/36.0.0/python"), path("/version")]
@@ -91,6 +91,6 @@ def test_whose_requests_are_judged(tmp_path: Path) -> None:
         log = tmp_path / name
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text("".join(f"{json.dumps(event)}\n" for event in events), encoding="utf-8")
-    actual = list(audit.requests(tmp_path))
-    assert len(actual) == 4
-    assert all(item in actual for item in [*mine, nameless])
+    requests = list(audit.requests(tmp_path))
+    assert len(requests) == 4
+    assert all(request in requests for request in [*mine, nameless])

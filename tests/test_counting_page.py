@@ -1,4 +1,4 @@
-"""The worked example of docs/counting.md is what the code computes."""
+"""The code computes the numbers of the example in docs/counting.md."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Zone(NamedTuple):
 
 
 def tables() -> list[list[Zone]]:
-    """Return the tables of the example: as it is, and with minDomains 4."""
+    """Return the tables of the example, without minDomains and with minDomains 4."""
     zones = [Zone(row[0], int(row[1]), int(row[2]), int(row[3]), row[4], row[5]) for row in ROW.findall(PAGE)]
     return [zones[: len(zones) // 2], zones[len(zones) // 2 :]]
 

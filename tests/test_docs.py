@@ -1,4 +1,4 @@
-"""Documentation says what the code does."""
+"""The documentation agrees with the code."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests import generated
 
 @pytest.fixture(autouse=True)
 def in_the_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run the commands where the README tells to run them."""
+    """Run commands in the checkout, as the README says."""
     monkeypatch.chdir(generated.ROOT)
 
 

@@ -17,11 +17,11 @@ DOCS = ROOT.parent / "docs"
 MODULES = sorted(ROOT.rglob("*.py"))
 TREES = {path.relative_to(ROOT): ast.parse(path.read_bytes()) for path in MODULES}
 EMPTY_NAMES = frozenset(["asked", "found", "given", "kept", "known", "meant", "one", "said", "shown", "told", "wanted"])
-"""Names of variables that say nothing about the value."""
+"""Names that do not describe a value."""
 MOST_MODULES = 16
 """The most modules in a directory, ``__init__`` among them."""
 SHARED = 3
-"""A class that so many other rooms import is a word of the project."""
+"""A class that so many other rooms import needs a row in the glossary."""
 
 
 def public_classes() -> Iterator[tuple[Path, str]]:
@@ -120,7 +120,7 @@ def test_no_directory_is_crowded() -> None:
 
 
 def test_docstrings_name_exceptions_that_exist() -> None:
-    """Not a class that a rename has left to something that cannot be raised."""
+    """A rename may leave a name that no longer exists, or that cannot be raised."""
     named = {
         (path.as_posix(), name)
         for path, tree in TREES.items()
@@ -134,7 +134,7 @@ def test_docstrings_name_exceptions_that_exist() -> None:
         name: import_module(f"kubectl_spread.{'.'.join(path.with_suffix('').parts)}") for path, name in public_classes()
     }
     classes = {**vars(builtins), **{name: getattr(module, name) for name, module in ours.items()}}
-    assert {item for item in named if not _is_exception(classes.get(item[1]))} == set()
+    assert {exception for exception in named if not _is_exception(classes.get(exception[1]))} == set()
 
 
 def _is_exception(value: object) -> bool:

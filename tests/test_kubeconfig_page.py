@@ -1,4 +1,4 @@
-"""The page about kubeconfigs names tests that exist, and all of them."""
+"""The page about kubeconfigs names each test of its modules, and no other."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def defined(path: Path) -> set[str]:
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
 def test_a_row_names_a_test(row: list[str]) -> None:
     assert len(row) == 4
-    match = re.fullmatch(r"`([\w/.]+)::(test_\w+)`", row[3])
-    assert match, row[3]
-    path = match[1] if "/" in match[1] else f"tests/e2e/{match[1]}"
-    assert match[2] in defined(ROOT / path)
+    reference = re.fullmatch(r"`([\w/.]+)::(test_\w+)`", row[3])
+    assert reference, row[3]
+    path = reference[1] if "/" in reference[1] else f"tests/e2e/{reference[1]}"
+    assert reference[2] in defined(ROOT / path)
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -1,4 +1,4 @@
-"""The pages hang together: links lead somewhere, commands can be called, the index names every page."""
+"""Links and commands of the pages work, and the index names each page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kubectl_spread.cli import cli
 from tests.generated import ROOT
 
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
-TOLD = [page for page in PAGES if page.name != "CHANGELOG.md"]
+CURRENT = [page for page in PAGES if page.name != "CHANGELOG.md"]
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
@@ -37,7 +37,7 @@ def prose(page: Path) -> str:
 
 @cache
 def anchors(page: Path) -> frozenset[str]:
-    """Return what links may say after the #: the headings, as GitHub writes them."""
+    """Return the anchors that links may name: the headings, as GitHub writes them."""
     texts = (LINK.sub(lambda match: match[0].partition("]")[0], heading) for heading in HEADING.findall(prose(page)))
     return frozenset(re.sub(r"[^\w\- ]", "", text.strip().lower()).replace(" ", "-") for text in texts)
 
@@ -55,7 +55,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def commands(page: Path) -> Iterator[list[str]]:
-    """Yield the arguments of every `kubectl spread` that a page calls, in consoles and in its sentences."""
+    """Yield the arguments of each `kubectl spread` in the consoles and sentences of a page."""
     text = page.read_text(encoding="utf-8")
     lines = [line[2:] for kind, body in BLOCK.findall(text) if kind == "console" for line in body.splitlines()]
     for line in [*lines, *INLINE.findall(prose(page))]:
@@ -79,7 +79,7 @@ def _parts(line: str) -> Iterator[list[str]]:
     yield part
 
 
-@pytest.mark.parametrize("page", TOLD, ids=name)
+@pytest.mark.parametrize("page", CURRENT, ids=name)
 def test_commands_can_be_called(page: Path) -> None:
     for words in commands(page):
         try:
@@ -89,29 +89,38 @@ def test_commands_can_be_called(page: Path) -> None:
 
 
 def parse(words: list[str]) -> None:
-    """Have the command line read arguments, and do nothing.
+    """Parse arguments without running the command.
 
     Raises:
-        click.UsageError: it does not take them.
+        click.UsageError: The command does not take them.
     """
     context = click.Context(cli, **cli.context_settings)
     _, command, rest = cli.resolve_command(context, words)
     assert command is not None
-    # A sentence may name a command without what it must be given.
+    # A sentence may name a command without its required arguments.
     with suppress(click.MissingParameter) if not rest else nullcontext():
         command.make_context(words[0], rest, parent=context)
 
 
-def test_commands_are_found() -> None:
+def test_the_commands_of_pages_are_found() -> None:
     assert ["check", "-f", "manifests/", "-R"] in list(commands(ROOT / "README.md"))
     assert ["check", "-f", "-", "--server-version", "1.37"] in list(commands(ROOT / "docs" / "ci.md"))
 
 
-@pytest.mark.parametrize("page", TOLD, ids=name)
+@pytest.mark.parametrize("page", CURRENT, ids=name)
 def test_targets_of_make_exist(page: Path) -> None:
-    existing = set(TARGET.findall((ROOT / "Makefile").read_text(encoding="utf-8")))
-    for line in re.findall(r"(?:^\$ |`)make ([^`\n#]+)", page.read_text(encoding="utf-8"), re.MULTILINE):
-        assert {word for word in line.split() if "=" not in word} <= existing, line
+    targets = set(TARGET.findall((ROOT / "Makefile").read_text(encoding="utf-8")))
+    assert made(page) <= targets
+
+
+def made(page: Path) -> set[str]:
+    """Return the targets of make that a page names."""
+    lines = re.findall(r"(?:^\$ |`)make ([^`\n#]+)", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {word for line in lines for word in line.split() if "=" not in word}
+
+
+def test_the_targets_of_pages_are_found() -> None:
+    assert made(ROOT / "README.md") >= {"demo", "test"}
 
 
 def test_the_index_names_every_page_once() -> None:

@@ -97,37 +97,37 @@ def pods(draw: st.DrawFn, name: str) -> Json:
 @st.composite
 def clusters(draw: st.DrawFn) -> list[Json]:
     """Return up to eight pods, many of them alike, on up to four nodes."""
-    shapes = [draw(pods("p")) for _ in range(draw(st.integers(1, 3)))]
-    actual = []
+    templates = [draw(pods("p")) for _ in range(draw(st.integers(1, 3)))]
+    manifests = []
     for index in range(draw(st.integers(1, 8))):
-        shape = draw(st.sampled_from(shapes))
-        spec = {**shape["spec"], "nodeName": draw(st.sampled_from(("", *NODES)))}
-        labels = draw(st.one_of(st.just(shape["metadata"]["labels"]), LABELS))
-        metadata = {**shape["metadata"], "name": f"p{index}", "labels": labels}
-        actual.append({**shape, "metadata": metadata, "spec": spec})
+        template = draw(st.sampled_from(templates))
+        spec = {**template["spec"], "nodeName": draw(st.sampled_from(("", *NODES)))}
+        labels = draw(st.one_of(st.just(template["metadata"]["labels"]), LABELS))
+        metadata = {**template["metadata"], "name": f"p{index}", "labels": labels}
+        manifests.append({**template, "metadata": metadata, "spec": spec})
     tainted = draw(st.sampled_from(NODES))
     taint = {"key": "gpu", "effect": "NoSchedule"}
     nodes = [node_json(name, taints=[taint] if name == tainted else []) for name in NODES]
     owners = [deployment(), deployment("web-1", kind="ReplicaSet", owner="Deployment/web")]
-    return [*actual, *nodes, *owners]
+    return [*manifests, *nodes, *owners]
 
 
 def shuffled(value: Any, chance: random.Random) -> Any:
     """Return JSON with the members of its objects in another order."""
     if isinstance(value, dict):
-        items = [(key, shuffled(item, chance)) for key, item in value.items()]
-        chance.shuffle(items)
-        return dict(items)
-    return [shuffled(item, chance) for item in value] if isinstance(value, list) else value
+        members = [(key, shuffled(member, chance)) for key, member in value.items()]
+        chance.shuffle(members)
+        return dict(members)
+    return [shuffled(element, chance) for element in value] if isinstance(value, list) else value
 
 
 @QUICK
 @given(clusters(), st.randoms(use_true_random=False), st.sampled_from(("listed", "inferred", "none")))
-def test_order_of_input_is_irrelevant(cluster: list[Json], chance: random.Random, nodes: Any) -> None:
+def test_the_order_of_input_makes_no_difference(cluster: list[Json], chance: random.Random, nodes: Any) -> None:
     """Pods, nodes, workloads and members of JSON objects may come in any order: the report has the same bytes."""
-    other = [shuffled(manifest, chance) for manifest in cluster]
-    chance.shuffle(other)
-    before, after = (reported(audit(*objects, nodes=nodes)) for objects in (cluster, other))
+    reordered = [shuffled(manifest, chance) for manifest in cluster]
+    chance.shuffle(reordered)
+    before, after = (reported(audit(*objects, nodes=nodes)) for objects in (cluster, reordered))
     assert structured.json(before) == structured.json(after)
     assert structured.yaml(before) == structured.yaml(after)
 
@@ -161,11 +161,11 @@ def test_skews_are_counted_from_the_least_full_domain(cluster: list[Json]) -> No
 
 @QUICK
 @given(clusters())
-def test_each_pod_is_in_one_row_of_each_clause(cluster: list[Json]) -> None:
+def test_each_pod_is_in_one_row_of_each_term(cluster: list[Json]) -> None:
     """Rows of spread constraints count every pod as often as it has constraints; verdicts count no pod twice."""
     report = as_json(audit(*cluster))
-    pods_found = [manifest for manifest in cluster if manifest["kind"] == "Pod"]
-    constraints = sum(len(item["spec"].get("topologySpreadConstraints", [])) for item in pods_found)
+    manifests = [manifest for manifest in cluster if manifest["kind"] == "Pod"]
+    constraints = sum(len(pod["spec"].get("topologySpreadConstraints", [])) for pod in manifests)
     spread = [row for row in report["constraints"] if "maxSkew" in row]
     assert sum(row["podCount"] for row in spread) == constraints
     assert all(sum(row["verdicts"].values()) in (0, row["podCount"]) for row in report["constraints"])
@@ -186,7 +186,7 @@ def test_a_merge_only_appends_and_never_selects_more(
     assert after.match_expressions[: len(before.match_expressions)] == before.match_expressions
     assert labelselectors.matches(before, own) or not labelselectors.matches(after, own)
     added = [key for key in (*match, *mismatch) if key in own]
-    assert [item.key for item in after.match_expressions[len(before.match_expressions) :]] == added
+    assert [requirement.key for requirement in after.match_expressions[len(before.match_expressions) :]] == added
 
 
 @QUICK
@@ -194,7 +194,7 @@ def test_a_merge_only_appends_and_never_selects_more(
 def test_the_effective_selector_is_idempotent_and_ignores_the_merge(
     manifest: Json, own: dict[str, str], match: list[str]
 ) -> None:
-    """Once merged or not, the scheduler works with requirements that select the same pods."""
+    """Whether merged or not, the scheduler works with requirements that select the same pods."""
     stored = decode_selector(manifest)
     once = effective_selector(stored, match, own)
     merged = effective_selector(merged_selector(stored, own, match), match, own)
@@ -205,7 +205,7 @@ def test_the_effective_selector_is_idempotent_and_ignores_the_merge(
 
 @QUICK
 @given(pods("p"))
-def test_what_is_admitted_is_merged_and_its_tail_is_what_was_appended(pod: Json) -> None:
+def test_the_tail_of_an_admitted_pod_has_the_appended_requirements(pod: Json) -> None:
     """An admitted pod's verdicts are merged, absent-key or authored, never a fault; authored is what was written."""
     decoded = decode_pod(pod)
     stored = prepare_for_create(decoded.spec, decoded.metadata.labels, SERVED)
@@ -223,8 +223,8 @@ def test_what_is_admitted_is_merged_and_its_tail_is_what_was_appended(pod: Json)
 
 @QUICK
 @given(SELECTORS, SELECTORS)
-def test_differences_say_nothing_of_what_is_equal_and_something_of_what_is_not(item: Json, other: Json) -> None:
-    before, after = (msgspec.convert(selector_json, LabelSelector) for selector_json in (item, other))
+def test_differences_are_empty_exactly_for_equal_selectors(stored: Json, merged: Json) -> None:
+    before, after = (msgspec.convert(selector_json, LabelSelector) for selector_json in (stored, merged))
     lines = differences.lines(before, after)
     assert bool(lines) is (before != after)
     assert all(line.startswith(("-", "+")) for line in lines)

@@ -1,4 +1,4 @@
-"""The check of words that ``make lint`` runs finds them in prose, and leaves names alone."""
+"""``make lint`` finds the words to replace in prose and ignores names."""
 
 from __future__ import annotations
 

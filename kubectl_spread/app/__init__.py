@@ -1,1 +1,1 @@
-"""How does one run go from its options through sources and evaluation to a report? It may import all but `cli`."""
+"""How does one run go from its options through sources and evaluation to a report? It may not import `cli`."""

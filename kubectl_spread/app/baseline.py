@@ -1,15 +1,43 @@
-"""``check --baseline FILE``: the findings of an earlier report."""
+"""``check --baseline FILE``: the findings of a report that an earlier run wrote."""
 
 from __future__ import annotations
 
-from kubectl_spread.errors import UsageError
+from typing import Final
+
+import msgspec
+
+from kubectl_spread.errors import DecodeError, Position, SourceError, UsageError
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.phrases import plural
+from kubectl_spread.kube.api.types import Message
 from kubectl_spread.report import model
-from kubectl_spread.report.severity import Severity
+from kubectl_spread.report.severity import SEVEREST_FIRST, Severity
 from kubectl_spread.rules.engine import Baseline, FindingKey
-from kubectl_spread.sources.files import baseline, inputs
-from kubectl_spread.sources.files.baseline import KnownFinding
+from kubectl_spread.sources.decode import documents, json_objects
+from kubectl_spread.sources.decode.json_objects import MalformedFieldError, Path
+from kubectl_spread.sources.files import inputs
+
+_SEVERITIES: Final = tuple(severity.value for severity in SEVEREST_FIRST)
+
+
+class _Object(Message, frozen=True):
+    kind: str = ""
+    name: str = ""
+
+
+class _Finding(Message, frozen=True):
+    """The fields of a finding that identify it, and its severity."""
+
+    code: str = ""
+    severity: str = ""
+    namespace: str = ""
+    object: _Object = _Object()
+    path: str = ""
+
+
+class _Report(Message, frozen=True):
+    api_version: str = ""
+    kind: str = ""
+    findings: tuple[_Finding, ...] | None = None
 
 
 def load(path: str, filename: tuple[str, ...]) -> Baseline:
@@ -17,28 +45,59 @@ def load(path: str, filename: tuple[str, ...]) -> Baseline:
 
     Args:
         path: The file, or ``-``.
-        filename: The files of ``--filename``, which may not be standard input too.
+        filename: The files of ``--filename``, where standard input may not be named again.
 
     Raises:
-        UsageError: Standard input is asked for twice.
-        SourceError: The file cannot be read.
-        DecodeError: It is not a report.
+        UsageError: Standard input is named twice.
+        SourceError: The file cannot be read, or is not one document.
+        DecodeError: It is not a report: a field is missing or has an invalid value.
     """
     if path == inputs.STDIN and inputs.STDIN in filename:
         raise UsageError("--baseline and --filename cannot both be standard input")
     severities: dict[FindingKey, list[Severity]] = {}
-    for finding in baseline.read(path, inputs.standard_input(), api_version=model.API_VERSION, kind=model.KIND):
-        severities.setdefault(_key_of(finding), []).append(Severity(finding.severity))
-    return Baseline({place: tuple(same) for place, same in severities.items()})
+    for finding in _findings(path):
+        ref = ObjectRef(finding.namespace, finding.object.kind, finding.object.name)
+        key = FindingKey(finding.code, ref, finding.path)
+        severities.setdefault(key, []).append(Severity(finding.severity))
+    return Baseline({key: tuple(of_key) for key, of_key in severities.items()})
 
 
-def gone(summary: model.Summary) -> str:
-    """Return a note on findings of the baseline that do not occur any more; "" for nothing."""
-    if not isinstance(summary.gone, int) or not summary.gone:
-        return ""
-    return f"{plural(summary.gone, 'finding')} of the baseline {'is' if summary.gone == 1 else 'are'} gone"
+def _findings(path: str) -> tuple[_Finding, ...]:
+    source = inputs.source_name(path)
+    records = list(documents.records(inputs.blocks(path, inputs.standard_input()), source))
+    if len(records) != 1:
+        raise SourceError(f"{source}: expected one report, found {len(records) or 'none'}")
+    (record,) = records
+    try:
+        return _checked(json_objects.decode(record.raw, _Report))
+    except MalformedFieldError as error:
+        position = Position(source, record.line_of(error.path))
+        raise DecodeError(position, "", json_objects.format_path(error.path), error.problem) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise SourceError(f"{Position(source, record.line)}: {error}") from error
 
 
-def _key_of(finding: KnownFinding) -> FindingKey:
-    ref = ObjectRef(finding.namespace, finding.object.kind, finding.object.name)
-    return FindingKey(finding.code, ref, finding.path)
+def _checked(report: _Report) -> tuple[_Finding, ...]:
+    header = (("apiVersion", report.api_version, model.API_VERSION), ("kind", report.kind, model.KIND))
+    for name, value, expected in header:
+        if value != expected:
+            problem = f"expected {expected}, got {value}" if value else f"is missing: no {model.KIND}"
+            raise MalformedFieldError((name,), problem)
+    if report.findings is None:
+        raise MalformedFieldError(("findings",), "is missing")
+    for index, finding in enumerate(report.findings):
+        _check(finding, ("findings", index))
+    return report.findings
+
+
+def _check(finding: _Finding, path: Path) -> None:
+    for field, value in (
+        (("code",), finding.code),
+        (("severity",), finding.severity),
+        (("object", "kind"), finding.object.kind),
+    ):
+        if not value:
+            raise MalformedFieldError((*path, *field), "is missing")
+    if finding.severity not in _SEVERITIES:
+        expected = ", ".join(_SEVERITIES)
+        raise MalformedFieldError((*path, "severity"), f"expected one of {expected}, got {finding.severity}")

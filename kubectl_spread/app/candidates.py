@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, Final, Literal
+
+import msgspec
 
 from kubectl_spread.errors import SpreadError
 
 _PATIENCE: Final = "3s"
 """How long the shell may wait for the API server, unless the user sets --request-timeout."""
 _MOST: Final = 500
-"""How many names to request; nobody reads more."""
+"""The most names to request, more than anybody reads."""
 
 
 def kubeconfig(parameters: Mapping[str, Any], part: Literal["contexts", "clusters", "users"]) -> list[str]:
@@ -57,8 +58,8 @@ def objects(parameters: Mapping[str, Any], incomplete: str) -> Iterator[str | tu
 def live(parameters: Mapping[str, Any], kind: str) -> list[str]:
     """Return the names of some objects of a kind in the cluster that the options choose; none where that fails.
 
-    Namespaced objects are those of the namespace that the options or the context name. With ``-f`` there are none,
-    because no cluster is read, and none with ``-A``, which takes no names.
+    The namespace is that of the options or the context. With ``-f`` there are no names, because no cluster is read, and
+    with ``-A`` there are no names of namespaced objects, because it takes none.
     """
     from kubectl_spread.app.cluster.live import flags  # noqa: PLC0415 - it needs urllib3 and protobuf
     from kubectl_spread.sources.apiserver.cluster import LiveCluster  # noqa: PLC0415 - likewise
@@ -68,8 +69,8 @@ def live(parameters: Mapping[str, Any], kind: str) -> list[str]:
     if resource is None or parameters.get("filename") or (resource.namespaced and parameters.get("all_namespaces")):
         return []
     with suppress(SpreadError, OSError):
-        chosen = flags(parameters)
-        patience = _PATIENCE if chosen.request_timeout in ("", "0") else chosen.request_timeout
-        cluster = LiveCluster.connect(replace(chosen, request_timeout=patience))
+        connection = flags(parameters)
+        timeout = _PATIENCE if connection.request_timeout in ("", "0") else connection.request_timeout
+        cluster = LiveCluster.connect(msgspec.structs.replace(connection, request_timeout=timeout))
         return cluster.names(resource, cluster.namespace if resource.namespaced else None, _MOST)
     return []

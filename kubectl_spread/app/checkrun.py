@@ -47,9 +47,9 @@ class CheckRun(msgspec.Struct):
     Attributes:
         audit: The evaluated pods and templates.
         target_version: The Kubernetes whose rules decide.
-        nodes: How the nodes are known.
+        nodes: Whether the nodes were listed or inferred, or are unknown.
         all_namespaces: Whether the user chose all namespaces.
-        resource_versions: The revision of each list that was read.
+        resource_versions: The resourceVersion of each list that was read.
         skipped: The number of objects that were not evaluated, by reason.
         problems: Errors that make the exit status 2.
         notes: Messages that do not change the exit status.
@@ -80,7 +80,7 @@ class CheckRun(msgspec.Struct):
 
     @property
     def useful_notes(self) -> list[str]:
-        """The notes; none where only errors explain why there is no report."""
+        """The notes; none where errors explain why there is nothing in scope."""
         return [] if self.empty and self.problems else self.notes
 
     @property
@@ -95,7 +95,7 @@ class CheckRun(msgspec.Struct):
         return len(self.namespaces) > 1 or self.all_namespaces
 
     def nothing_found(self) -> str:
-        """Return why there is nothing to report: pods that were skipped, or else kubectl's own words."""
+        """Return the reason why there is nothing to report: skipped pods, or kubectl's own words."""
         skipped = [plural(number, f"{kind} pod") for kind in _SKIPPED_PODS if (number := self.skipped[kind])]
         if skipped:
             return f"nothing to check: {' and '.join(skipped)} skipped"

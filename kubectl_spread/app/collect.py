@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -61,11 +62,10 @@ def check_options(parameters: Mapping[str, object]) -> CheckOptions:
 def _from_cluster(options: CheckOptions, parameters: Mapping[str, object], console: Console) -> CheckRun:
     # Input from files needs neither urllib3 nor protobuf.
     from kubectl_spread.app.cluster.live import LiveRun, flags  # noqa: PLC0415
-    from kubectl_spread.sources.apiserver import buffers  # noqa: PLC0415
     from kubectl_spread.sources.apiserver.cluster import LiveCluster  # noqa: PLC0415
 
-    buffers.keep_apart()
-    return LiveRun(options, LiveCluster.connect(flags(parameters), console.note, console.progress)).collect()
+    with closing(LiveCluster.connect(flags(parameters), console.note, console.progress)) as cluster:
+        return LiveRun(options, cluster).collect()
 
 
 def from_files(options: CheckOptions) -> CheckRun:
@@ -79,13 +79,13 @@ def from_files(options: CheckOptions) -> CheckRun:
 
     target_version, notes = target_for_files(options)
     profiles = schedulers.profiles(options)
-    snapshot = Snapshot(options.scope(None), closely=options.explaining, schedulers=profiles)
+    snapshot = Snapshot(options.scope(None), for_explain=options.explaining, schedulers=profiles)
     reading = manifests.read(
         options.filename,
         recursive=options.recursive,
         stdin=inputs.standard_input(),
         detailed=options.explaining,
-        services=snapshot.default_selectors.keeps,
+        services=snapshot.default_selectors.enabled,
     )
     _add_objects(reading, snapshot)
     arguments.resolve(snapshot)

@@ -1,4 +1,4 @@
-"""The way from a run to its user: ``app`` hands text over, and ``cli`` prints it."""
+"""The interface by which a run reports to its user; ``cli`` implements it and prints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Manifests in, manifests or a report out: the common part of ``merge`` and ``unmerge``."""
+"""The common part of ``merge`` and ``unmerge``, which read manifests and write manifests or a report."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ class FilterRun(msgspec.Struct):
 
     Attributes:
         console: Prints manifests or the report, and messages.
-        treat: The treatment of a pod.
-        form: The format of the report; None: manifests are written.
+        treat: The function that merges or unmerges a pod.
+        form: The format of the report; None to write manifests.
         leaves_out: Whether refused objects are left out, which makes the exit status 1.
-        refused: Whether anything, or the pods of anything, would be refused.
-        failed: Whether anything could not be read.
-        documents: How many documents were read.
+        refused: Whether the API would refuse an object, or the pods of a workload.
+        failed: Whether an object or a file could not be read.
+        documents: The number of documents that were read.
         repeats: The objects that were read, by name.
-        passed_over: How many of them, in directories, are not Kubernetes objects.
-        items: The report.
+        passed_over: The number of documents in directories that are not Kubernetes objects.
+        items: The items of the report.
     """
 
     console: Console
@@ -60,7 +60,7 @@ class FilterRun(msgspec.Struct):
     _stream: chunks.Stream = msgspec.field(default_factory=chunks.Stream)
 
     def read(self, arguments: dict[str, object]) -> None:
-        """Treat what the options name, and write it or the report."""
+        """Merge or unmerge the files that the options name, and write them or the report."""
         options = msgspec.convert(arguments, CheckOptions)
         target_version, notes = target_for_files(options)
         for note in (*notes, *inputs.unread(options.filename, recursive=options.recursive)):
@@ -104,8 +104,8 @@ class FilterRun(msgspec.Struct):
             return
         text = chunk.edited(changes) if changes else chunk.text
         if text is None:
-            where = Position(source, members[0].record.line)
-            self.console.note(f"{where}: rewritten as JSON, as this YAML cannot be edited in place")
+            position = Position(source, members[0].record.line)
+            self.console.note(f"{position}: rewritten as JSON, as this YAML cannot be edited in place")
             text = chunk.rewritten(changes)
         self.console.data(chunks.encoded(self._stream.add(chunk, text)))
 
@@ -114,7 +114,7 @@ class FilterRun(msgspec.Struct):
     ) -> Iterator[tuple[Path, object]]:
         """Yield the new values of the members of a chunk that change."""
         for member in members:
-            if not _is_judged(member):
+            if not _is_evaluated(member):
                 continue
             path = member.record.path
             try:
@@ -128,8 +128,7 @@ class FilterRun(msgspec.Struct):
             value = chunk.at(path)
             if self.form:
                 metadata = loaded.object.metadata
-                item = mergereport.item(loaded.kind, metadata.namespace, metadata.name, value, outcome)
-                self.items.append(item)
+                self.items.append(mergereport.item(loaded.kind, metadata.namespace, metadata.name, value, outcome))
             if outcome.errors and self.leaves_out:
                 yield path, GONE
             elif outcome.changes:
@@ -137,17 +136,18 @@ class FilterRun(msgspec.Struct):
 
     def _treated(self, loaded: Loaded, behaviour: Behaviour) -> Outcome:
         """Evaluate one object, and report it on stderr."""
-        evaluated = loaded.object
-        if isinstance(evaluated, Pod):
-            outcome = self.treat(evaluated, behaviour)
-        elif isinstance(evaluated, WorkloadObject):
-            outcome = merging.judge_workload(loaded.kind, evaluated, behaviour)
-        else:
-            return Outcome(())
+        match loaded.object:
+            case Pod():
+                outcome = self.treat(loaded.object, behaviour)
+            case WorkloadObject():
+                outcome = merging.judge_workload(loaded.kind, loaded.object, behaviour)
+            case _:
+                return Outcome(())
+        metadata = loaded.object.metadata
         of_pods = outcome.pods.errors if outcome.pods and not outcome.errors else ()
         self.refused = self.refused or bool(outcome.errors or of_pods)
         again = "" if self.leaves_out else "a re-creation would be refused: "
-        subject = f"{loaded.position}: {loaded.kind} {evaluated.metadata.namespace}/{evaluated.metadata.name}"
+        subject = f"{loaded.position}: {loaded.kind} {metadata.namespace}/{metadata.name}"
         for text in (
             *(f"{again}{error.message}" for error in outcome.errors),
             *(f"every pod would be refused: {error.message}" for error in of_pods),
@@ -162,8 +162,8 @@ class FilterRun(msgspec.Struct):
         self.console.error(str(error))
 
 
-def _is_judged(member: RawObject) -> bool:
-    """Tell whether a member has a pod spec, or is too broken to tell; everything else stays as it is."""
+def _is_evaluated(member: RawObject) -> bool:
+    """Tell whether a member has a pod spec, or a fault; other members stay as they are."""
     if member.type is None:
         return member.fault is not None
     return issubclass(member.type, Pod | WorkloadObject)

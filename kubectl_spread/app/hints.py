@@ -1,4 +1,4 @@
-"""Hints: words of the user that have no effect on anything in scope, and objects that the input lacks."""
+"""Hints: words of the user that have no effect, findings that are gone, and objects that the input lacks."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from kubectl_spread.audit.snapshot.podclasses import IGNORE_ANNOTATION
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.phrases import plural, some
+from kubectl_spread.report import model
 from kubectl_spread.rules import RULES, engine
 
 _NO_MANAGED_FIELDS: Final = (
@@ -34,6 +35,13 @@ def capture_hints(audit: Audit) -> list[str]:
     if _needs_services(audit.snapshot):
         notes.append(_NO_SERVICES)
     return notes
+
+
+def gone(summary: model.Summary) -> str:
+    """Return a note on findings of the baseline that do not occur any more, or ""."""
+    if not isinstance(summary.gone, int) or not summary.gone:
+        return ""
+    return f"{plural(summary.gone, 'finding')} of the baseline {'is' if summary.gone == 1 else 'are'} gone"
 
 
 def unknown_nodes(snapshot: Snapshot) -> str:
@@ -91,6 +99,6 @@ def _needs_managed_fields(audit: Audit) -> bool:
 def _needs_services(snapshot: Snapshot) -> bool:
     """Tell whether selectors of default constraints are made without any Service, because none was read."""
     selectors = snapshot.default_selectors
-    if selectors.services or not selectors.keeps:
+    if selectors.services or not selectors.enabled:
         return False
     return any(default_constraints.may_have_defaults(pod.pod_class) for pod in snapshot.pods)

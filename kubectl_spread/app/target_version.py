@@ -50,8 +50,8 @@ class TargetVersion(msgspec.Struct, frozen=True):
 
 def target_for(
     options: CheckOptions, server: int | None, served_gates: Mapping[str, bool] | None = None
-) -> tuple[TargetVersion, list[str]]:
-    """Return the Kubernetes whose rules decide, and warnings.
+) -> TargetVersion:
+    """Return the Kubernetes whose rules decide.
 
     Args:
         options: The options of the command.
@@ -86,7 +86,7 @@ def target_for(
         gates_source="flag" if overrides else gates_source,
         upgrade=None if upgrade is None else _upgrade(upgrade, minor, gates, overrides),
         warnings=warnings,
-    ), list(warnings)
+    )
 
 
 def target_for_files(options: CheckOptions) -> tuple[TargetVersion, list[str]]:
@@ -95,7 +95,8 @@ def target_for_files(options: CheckOptions) -> tuple[TargetVersion, list[str]]:
     Raises:
         UsageError: The version or a gate is unknown.
     """
-    target_version, notes = target_for(options, None)
+    target_version = target_for(options, None)
+    notes = list(target_version.warnings)
     if target_version.version_source == "default":
         release = f"Kubernetes 1.{target_version.minor}, the newest release known"
         notes.insert(0, f"evaluated as {release} (--server-version chooses another)")

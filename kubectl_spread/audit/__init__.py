@@ -1,1 +1,1 @@
-"""What is true about these pods: snapshot, groups, verdicts, report. Pure: no I/O, no clock."""
+"""Which facts hold about the pods? Snapshot, verdicts, counts; no input or output, no clock."""

@@ -101,7 +101,7 @@ class SpreadGroup(click.Group):
 
         commands = [CompletionItem(name, help=summary) for name, (_, summary) in _COMMANDS.items()]
         options = click.Command.shell_complete(self, ctx, incomplete)
-        return [item for item in commands if item.value.startswith(incomplete)] + options
+        return [candidate for candidate in commands if candidate.value.startswith(incomplete)] + options
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the summary of each command, without importing the commands."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kubectl_spread.app.checkrun import CheckRun
     from kubectl_spread.render.table import Layout
     from kubectl_spread.report.model import Report
+    from kubectl_spread.rules.engine import Baseline
 
 _FINDINGS: Final = 1
 _UNANSWERED: Final = 2
@@ -28,7 +29,7 @@ _NEVER: Final = "never"
 @click.argument("arguments", nargs=-1, metavar="[NAME… | TYPE/NAME… | TYPE NAME…]", shell_complete=values.objects)
 @options.scope
 @options.reading
-@click.option("--manifests", is_flag=True, help="The arguments are files to read, as if -f stood before each.")
+@options.flag("--manifests", about="The arguments are files to read, as if -f stood before each.")
 @click.option(
     "-o",
     "--output",
@@ -39,12 +40,8 @@ _NEVER: Final = "never"
     shell_complete=values.formats,
     help=f"How to print, and to which file; repeatable. One of {', '.join(formats.NAMES)}. [default: table]",
 )
-@click.option(
-    "--output-file",
-    default="",
-    metavar="FILE",
-    shell_complete=values.files,
-    help="The file for what would go to standard output.",
+@options.text(
+    "--output-file", metavar="FILE", complete=values.files, about="The file for what would go to standard output."
 )
 @click.option(
     "--fail-on",
@@ -60,16 +57,15 @@ _NEVER: Final = "never"
     show_default=True,
     help="The least severity that is shown and counted; less is silenced.",
 )
-@click.option(
+@options.text(
     "--baseline",
-    default="",
     metavar="FILE",
-    shell_complete=values.files,
-    help="A report of an earlier check -o json or yaml; what it has is neither shown nor makes the exit status 1.",
+    complete=values.files,
+    about="A report of an earlier check -o json or yaml; what it has is neither shown nor makes the exit status 1.",
 )
 @click.option("--show", type=click.Choice(["problems", "all"]), help="Rows to show. [default: all, where they are few]")
-@click.option("--no-headers", is_flag=True, help="Print the table without headers.")
-@click.option("-w", "--watch", is_flag=True, help="Print the answer again whenever it has changed, until Ctrl-C.")
+@options.flag("--no-headers", about="Print the table without headers.")
+@options.flag("-w", "--watch", about="Print the answer again whenever it has changed, until Ctrl-C.")
 @options.color
 @options.connection
 @click.pass_context
@@ -94,22 +90,22 @@ def check(
 
     Exit status: 0 nothing at or above --fail-on, 1 findings, 2 not everything could be checked.
     """
-    from kubectl_spread.app.baseline import gone, load  # noqa: PLC0415 - completion of flags does not need the rules
-    from kubectl_spread.app.collect import collect  # noqa: PLC0415 - likewise
+    from kubectl_spread.app.collect import collect  # noqa: PLC0415 - completion of flags does not need the rules
+    from kubectl_spread.app.hints import gone  # noqa: PLC0415 - likewise
 
     outputs = output_files.outputs(forms, formats.TABLE, output_file)
     if manifests:
         filename, arguments = _files(filename, arguments), ()
     parameters |= {"arguments": arguments, "filename": filename}
     output_files.refuse_inputs((destination.file for destination in outputs), {**parameters, "baseline": baseline})
-    earlier = load(baseline, filename) if baseline else None
+    loaded_baseline = _baseline(baseline, filename) if baseline else None
     layout_of = partial(_layout, show=show, headers=not no_headers)
     if watch:
         from kubectl_spread.cli.watch import loop  # noqa: PLC0415 - it needs urllib3 and protobuf
 
-        loop.watch(parameters, loop.View(outputs, layout_of, color, earlier))
+        loop.watch(parameters, loop.View(outputs, layout_of, color, loaded_baseline))
     check_options, run = collect(parameters, output)
-    report = run.report(check_options, earlier)
+    report = run.report(check_options, loaded_baseline)
     fast_exit.keep(run, report)
     if any(destination.form not in formats.FOR_PEOPLE for destination in outputs):
         report = run.located(report)
@@ -129,6 +125,12 @@ def check(
         context.exit(_UNANSWERED)
     if _at_or_above(report, fail_on):
         context.exit(_FINDINGS)
+
+
+def _baseline(path: str, filename: tuple[str, ...]) -> Baseline:
+    from kubectl_spread.app import baseline  # noqa: PLC0415 - a check without a baseline reads no documents
+
+    return baseline.load(path, filename)
 
 
 def _files(filename: tuple[str, ...], arguments: tuple[str, ...]) -> tuple[str, ...]:
@@ -155,8 +157,7 @@ def _layout(run: CheckRun, form: str, *, show: Literal["problems", "all"] | None
 def _table(report: Report, layout: Layout, destination: Output, color: str) -> str:
     from kubectl_spread.render import table  # noqa: PLC0415 - only tables need rich
 
-    terminal = output.terminal(color) if destination.file is None else output.page(color)
-    return table.check(report, layout, terminal)
+    return table.check(report, layout, output.terminal(color, to_file=destination.file is not None))
 
 
 def _at_or_above(report: Report, fail_on: str) -> bool:

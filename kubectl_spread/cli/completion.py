@@ -23,7 +23,7 @@ _SHELLS: Final = ("bash", "fish", _KUBECTL, "powershell", "zsh")
 
 @add_completion_class
 class KubectlComplete(ShellComplete):
-    """The candidates in the form that kubectl reads."""
+    """Prints candidates in the form that kubectl reads."""
 
     name = _KUBECTL
     source_template = """\
@@ -34,8 +34,8 @@ class KubectlComplete(ShellComplete):
 
     def get_completion_args(self) -> tuple[list[str], str]:
         """Return the complete words and the incomplete one; kubectl passes "" where a new word begins."""
-        *before, last = sys.argv[1:] or [""]
-        return before, last
+        *words, incomplete = sys.argv[1:] or [""]
+        return words, incomplete
 
     def format_completion(self, item: CompletionItem[str]) -> str:
         """Return the line of a candidate."""
@@ -43,18 +43,18 @@ class KubectlComplete(ShellComplete):
 
     def complete(self) -> str:
         """Return the lines of all candidates and of the directive."""
-        items = self.get_completions(*self.get_completion_args())
-        lines = [self.format_completion(item) for item in items if item.type == "plain"]
-        return "\n".join([*lines, f":{_directive(items)}"])
+        candidates = self.get_completions(*self.get_completion_args())
+        lines = [self.format_completion(candidate) for candidate in candidates if candidate.type == "plain"]
+        return "\n".join([*lines, f":{_directive(candidates)}"])
 
 
-def _directive(items: list[CompletionItem[str]]) -> int:
-    types = {item.type for item in items}
+def _directive(candidates: list[CompletionItem[str]]) -> int:
+    types = {candidate.type for candidate in candidates}
     if "file" in types:
         return _DEFAULT
     if "dir" in types:
         return _DIRECTORIES
-    unfinished = bool(items) and all(item.value.endswith("=") for item in items)
+    unfinished = bool(candidates) and all(candidate.value.endswith("=") for candidate in candidates)
     return _NO_FILES | (_NO_SPACE if unfinished else 0)
 
 

@@ -16,7 +16,7 @@ Command = TypeVar("Command", bound=Callable[..., object])
 Decorator: TypeAlias = Callable[[Any], Any]
 
 
-def _text(*names: str, metavar: str, about: str, complete: values.Completer | None = None) -> Decorator:
+def text(*names: str, metavar: str, about: str, complete: values.Completer | None = None) -> Decorator:
     """Return an option with a text, which is "" by default."""
     return click.option(*names, default="", metavar=metavar, shell_complete=complete, help=about)
 
@@ -28,8 +28,20 @@ def _texts(
     return click.option(*names, multiple=True, required=required, metavar=metavar, shell_complete=complete, help=about)
 
 
-def _flag(*names: str, about: str) -> Decorator:
+def flag(*names: str, about: str) -> Decorator:
+    """Return an option without a value."""
     return click.option(*names, is_flag=True, help=about)
+
+
+def _all(*options: Decorator) -> Callable[[Command], Command]:
+    """Return a decorator that adds options to a command, in this order."""
+
+    def add(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
 
 
 def limit_memory(size: str) -> None:
@@ -47,34 +59,34 @@ def limit_memory(size: str) -> None:
     memory.RUN.limit = limit
 
 
-_CONNECTION: Final = (
-    _text("--kubeconfig", metavar="FILE", complete=values.files, about="Path to the kubeconfig file to use."),
-    _text("--context", metavar="NAME", complete=values.contexts, about="The kubeconfig context to use."),
-    _text("--cluster", metavar="NAME", complete=values.clusters, about="The kubeconfig cluster to use."),
-    _text("--user", metavar="NAME", complete=values.users, about="The kubeconfig user to use."),
-    _text("-s", "--server", metavar="URL", about="Address of the apiserver."),
-    _text("--token", metavar="TOKEN", about="Bearer token for the apiserver."),
-    _text("--username", metavar="NAME", about="Username for basic authentication."),
-    _text("--password", metavar="PASSWORD", about="Password for basic authentication."),
-    _text("--as", "as_user", metavar="USER", about="User to impersonate."),
+connection: Final = _all(
+    text("--kubeconfig", metavar="FILE", complete=values.files, about="Path to the kubeconfig file to use."),
+    text("--context", metavar="NAME", complete=values.contexts, about="The kubeconfig context to use."),
+    text("--cluster", metavar="NAME", complete=values.clusters, about="The kubeconfig cluster to use."),
+    text("--user", metavar="NAME", complete=values.users, about="The kubeconfig user to use."),
+    text("-s", "--server", metavar="URL", about="Address of the apiserver."),
+    text("--token", metavar="TOKEN", about="Bearer token for the apiserver."),
+    text("--username", metavar="NAME", about="Username for basic authentication."),
+    text("--password", metavar="PASSWORD", about="Password for basic authentication."),
+    text("--as", "as_user", metavar="USER", about="User to impersonate."),
     _texts("--as-group", "as_groups", metavar="GROUP", about="Group to impersonate; repeatable."),
-    _text("--as-uid", metavar="UID", about="UID to impersonate."),
+    text("--as-uid", metavar="UID", about="UID to impersonate."),
     _texts(
         "--as-user-extra", metavar="KEY=VALUE", about="Extra of the user to impersonate; repeatable, also for one key."
     ),
-    _text(
+    text(
         "--certificate-authority",
         metavar="FILE",
         complete=values.files,
         about="Certificate of the authority to trust.",
     ),
-    _text("--client-certificate", metavar="FILE", complete=values.files, about="Client certificate for TLS."),
-    _text("--client-key", metavar="FILE", complete=values.files, about="Client key for TLS."),
-    _flag("--insecure-skip-tls-verify", about="Do not check the apiserver's certificate."),
-    _text("--tls-server-name", metavar="NAME", about="Name to expect in the certificate."),
-    _text("--proxy-url", metavar="URL", about="Proxy on the way to the apiserver."),
-    _flag("--disable-compression", about="Do not ask the apiserver for compressed answers."),
-    _text(
+    text("--client-certificate", metavar="FILE", complete=values.files, about="Client certificate for TLS."),
+    text("--client-key", metavar="FILE", complete=values.files, about="Client key for TLS."),
+    flag("--insecure-skip-tls-verify", about="Do not check the apiserver's certificate."),
+    text("--tls-server-name", metavar="NAME", about="Name to expect in the certificate."),
+    text("--proxy-url", metavar="URL", about="Proxy on the way to the apiserver."),
+    flag("--disable-compression", about="Do not ask the apiserver for compressed answers."),
+    text(
         "--cache-dir",
         metavar="DIRECTORY",
         complete=values.directories,
@@ -95,16 +107,17 @@ _CONNECTION: Final = (
         help="Objects a page; 0 asks for all at once.",
     ),
 )
+"""Adds kubectl's flags for choosing a cluster and a user."""
 
-_RECURSIVE: Final = _flag("-R", "--recursive", about="Read directories inside directories too.")
+_RECURSIVE: Final = flag("-R", "--recursive", about="Read directories inside directories too.")
 _VERSION: Final = (
-    _text(
+    text(
         "--server-version",
         metavar="1.N",
         complete=values.minors,
         about="Evaluate as this Kubernetes minor. [default: the server's; with -f the newest known release]",
     ),
-    _text("--feature-gates", metavar="A=BOOL,…", about="Feature gates that differ from what is read or assumed."),
+    text("--feature-gates", metavar="A=BOOL,…", about="Feature gates that differ from what is read or assumed."),
 )
 _MEMORY: Final = click.option(
     "--max-memory",
@@ -116,8 +129,8 @@ _MEMORY: Final = click.option(
     help="How much memory input may take while it is read; what is counted and dropped takes none.",
 )
 
-_INPUT: Final = (
-    _text("-n", "--namespace", metavar="NAME", complete=values.namespaces, about="The namespace to check."),
+reading: Final = _all(
+    text("-n", "--namespace", metavar="NAME", complete=values.namespaces, about="The namespace to check."),
     _texts(
         "-f",
         "--filename",
@@ -127,30 +140,30 @@ _INPUT: Final = (
         "input; repeatable.",
     ),
     _RECURSIVE,
-    _text(
+    text(
         "--cluster-name",
         metavar="NAME",
         about="Name of the cluster to show in the report. [default: its name in the kubeconfig]",
     ),
     *_VERSION,
-    _text("--merge-since", metavar="TIME", about="Since when every apiserver merges spread selectors."),
-    _flag("--recreate", about="Ask too whether the API would take the stored pods if they were created again."),
-    _text(
+    text("--merge-since", metavar="TIME", about="Since when every apiserver merges spread selectors."),
+    flag("--recreate", about="Ask too whether the API would take the stored pods if they were created again."),
+    text(
         "--from",
         "from_version",
         metavar="1.N",
         complete=values.minors,
         about="Evaluate as this Kubernetes minor, like --server-version.",
     ),
-    _text(
+    text(
         "--to",
         "to_version",
         metavar="1.N",
         complete=values.minors,
         about="Show too what another Kubernetes minor would do differently.",
     ),
-    _flag("--defaults", about="Give pods without constraints those that kube-scheduler has by default."),
-    _text(
+    flag("--defaults", about="Give pods without constraints those that kube-scheduler has by default."),
+    text(
         "--scheduler-config",
         metavar="FILE",
         complete=values.files,
@@ -158,8 +171,9 @@ _INPUT: Final = (
     ),
     _MEMORY,
 )
+"""Adds the flags that choose the input and the Kubernetes to evaluate it as."""
 
-_MANIFESTS: Final = (
+manifests: Final = _all(
     _texts(
         "-f",
         "--filename",
@@ -172,17 +186,18 @@ _MANIFESTS: Final = (
     *_VERSION,
     _MEMORY,
 )
+"""Adds the flags of a filter, which choose manifests and the Kubernetes to evaluate them as."""
 
-_SCOPE: Final = (
-    _flag("-A", "--all-namespaces", about="Check the pods of all namespaces."),
+scope: Final = _all(
+    flag("-A", "--all-namespaces", about="Check the pods of all namespaces."),
     _texts(
         "--exclude-namespace",
         metavar="NAME,…",
         complete=values.several_namespaces,
         about="Namespaces that are not checked; repeatable.",
     ),
-    _text("-l", "--selector", metavar="SELECTOR", about="Check pods with these labels."),
-    _text("--field-selector", metavar="SELECTOR", complete=values.fields, about="Check pods with these fields."),
+    text("-l", "--selector", metavar="SELECTOR", about="Check pods with these labels."),
+    text("--field-selector", metavar="SELECTOR", complete=values.fields, about="Check pods with these fields."),
     _texts(
         "--expect-domains",
         metavar="KEY=NUMBER,…",
@@ -202,27 +217,9 @@ _SCOPE: Final = (
         about="Silence these rules, by code, prefix or name.",
     ),
 )
-
-
-def _all(options: tuple[Decorator, ...]) -> Callable[[Command], Command]:
-    """Return a decorator that adds options to a command, in this order."""
-
-    def add(command: Command) -> Command:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return add
-
-
-connection: Final = _all(_CONNECTION)
-"""Adds kubectl's flags for choosing a cluster and a user."""
-reading: Final = _all(_INPUT)
-"""Adds the flags that choose the input and the Kubernetes to evaluate it as."""
-manifests: Final = _all(_MANIFESTS)
-"""Adds the flags of a filter, which choose manifests and the Kubernetes to evaluate them as."""
-scope: Final = _all(_SCOPE)
 """Adds the flags that choose pods and rules."""
+
+
 color: Final = click.option(
     "--color",
     type=click.Choice(["auto", "always", "never"]),

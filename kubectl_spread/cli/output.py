@@ -37,18 +37,18 @@ class _Lenient(io.FileIO):
     """The seconds that a message waits for a slow reader."""
 
     def write(self, data: ReadableBuffer, /) -> int:
-        """Write, and ignore failures, because the report matters more than its messages."""
+        """Write, and ignore failures: the report matters more than its messages."""
         size = memoryview(data).nbytes
         try:
-            written = super().write(data)
-            if written is None:
+            written_bytes = super().write(data)
+            if written_bytes is None:
                 # The pipe is full and does not block.
                 select.select([], [self], [], self._patience)
-                written = super().write(data)
-                self._patience = self._patience if written else 0.0
+                written_bytes = super().write(data)
+                self._patience = self._patience if written_bytes else 0.0
         except OSError:
             return size
-        return size if written is None else written
+        return size if written_bytes is None else written_bytes
 
 
 def tolerate_broken_stderr() -> None:
@@ -64,21 +64,16 @@ def tolerate_broken_stderr() -> None:
         sys.stderr = io.TextIOWrapper(lenient, stream.encoding, "backslashreplace", line_buffering=True)
 
 
-def terminal(color: str) -> Terminal:
-    """Return the properties of stdout: a terminal with its width, or a pipe."""
+def terminal(color: str, *, to_file: bool = False) -> Terminal:
+    """Return the properties of stdout, a terminal or a pipe, or of a file, which is coloured only on demand."""
     from kubectl_spread.render.terminal import Terminal  # noqa: PLC0415 - rich is only for tables
 
+    if to_file:
+        return Terminal(color=color == "always")
     interactive = sys.stdout.isatty()
     colored = color == "always" or (color == "auto" and interactive and not os.environ.get("NO_COLOR"))
     width = shutil.get_terminal_size().columns if interactive else None
     return Terminal(width=width, color=colored, ascii=not _writes_unicode())
-
-
-def page(color: str) -> Terminal:
-    """Return the properties of a file: as wide as needed, coloured only with ``--color always``."""
-    from kubectl_spread.render.terminal import Terminal  # noqa: PLC0415 - rich is only for tables
-
-    return Terminal(color=color == "always")
 
 
 def _writes_unicode() -> bool:

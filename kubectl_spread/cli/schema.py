@@ -21,7 +21,7 @@ def schema(kind: str) -> None:
     KIND is the kind of the document: SpreadReport (the default; of check), SpreadExplanation (of explain),
     MergeReport (of merge and unmerge) or RuleList (of rules and explain CODE).
     """
-    name = next((each for each in _KINDS if each.lower() == kind.lower()), None)
+    name = next((name for name in _KINDS if name.lower() == kind.lower()), None)
     if name is None:
         raise NotFoundError(f'no schema of kind "{kind}": there are {", ".join(_KINDS)}')
     output.data((resources.files("kubectl_spread") / "schemas" / f"{name}.json").read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Why is a constraint uneven, who can mend it, and what stands in the way?
+"""Why is a constraint uneven, who can correct it, and which obstacles are there?
 
 It may import `report`, `audit` and `kube`.
 """

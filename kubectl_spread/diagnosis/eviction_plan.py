@@ -1,7 +1,7 @@
-"""Balancing: how few pods have to leave their domains so that a skew ends within maxSkew?
+"""The eviction plan: how few pods have to leave their domains so that a skew ends within maxSkew?
 
-The scheduler may place each replacement in any domain that its filter allows. What is found holds whichever it takes,
-so replacements are placed as badly as the filter lets them.
+The scheduler may place each replacement in any domain that its filter allows. A plan has to suffice whichever domain it
+takes, so replacements are placed where they are worst for the skew, as far as the filter allows.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import msgspec
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
 
 _FEW: Final = 8
-"""With more domains than this, smaller sets are not looked for."""
+"""With more domains than this, smaller sets are not searched."""
 _TRIES: Final = 5_000
-"""How many sets are tried at most to find one that is smaller."""
+"""The most sets that are tried in search of a smaller one."""
 
 
 class EvictionGame(msgspec.Struct, frozen=True):
@@ -28,9 +28,9 @@ class EvictionGame(msgspec.Struct, frozen=True):
 
     Attributes:
         counts: Maps every eligible domain to its matching pods.
-        capacity: Maps a domain to how many more pods its nodes take; absent: none.
-        movable: Maps a domain to how many of its matching pods may be evicted.
-        lost: Maps a domain to how many of these, which go first, leave room behind that no pod can use.
+        capacity: Maps a domain to the number of further pods that its nodes take; absent: none.
+        movable: Maps a domain to the number of its matching pods that may be evicted.
+        lost: Maps a domain to the number of movable pods that leave room which no pod can use; they are evicted first.
         constraint: The constraint; it selects the pods that are evicted and their replacements.
     """
 
@@ -41,58 +41,58 @@ class EvictionGame(msgspec.Struct, frozen=True):
     constraint: Constraint
 
     def limit(self, least: int) -> int:
-        """Return how many pods a domain may have after a placement while the emptiest domain has ``least``."""
+        """Return the most pods that a domain may have after a placement while the emptiest domain has ``least``."""
         return self.constraint.limit(self.constraint.minimum(least, len(self.counts)))
 
 
-def fewest(field: EvictionGame) -> dict[str, int] | None:
-    """Return how many pods to evict from each domain, as few as suffice however replacements are placed.
+def fewest(game: EvictionGame) -> dict[str, int] | None:
+    """Return the fewest pods to evict from each domain that suffice however replacements are placed; None: none do.
 
-    None: no number does. Taking from the fullest domain is best unless pods there cannot be moved or nodes are full;
-    so with few domains smaller sets are looked for too, as long as they are not too many to try.
+    Evicting from the fullest domain is best unless pods there cannot be moved or nodes are full. So with few domains
+    smaller sets are searched too, up to a number of tries.
     """
-    least = _least(field)
-    if any(number > field.movable.get(domain, 0) for domain, number in least.items()):
+    least = _least(game)
+    if any(number > game.movable.get(domain, 0) for domain, number in least.items()):
         return None
     at_least = max(1, sum(least.values()))
-    chosen = _from_the_fullest(field, at_least)
-    domains = sorted(field.movable)
+    chosen = _from_the_fullest(game, at_least)
+    domains = sorted(game.movable)
     if len(domains) > _FEW:
         return chosen
-    ranges = [range(least[domain], field.movable[domain] + 1) for domain in domains]
-    fewer = range(at_least, sum(chosen.values()) if chosen else sum(field.movable.values()) + 1)
+    ranges = [range(least[domain], game.movable[domain] + 1) for domain in domains]
+    fewer = range(at_least, sum(chosen.values()) if chosen else sum(game.movable.values()) + 1)
     shares = (numbers for number in fewer for numbers in _shares(number, ranges))
     for numbers in islice(shares, _TRIES):
         gone = {domain: share for domain, share in zip(domains, numbers, strict=True) if share}
-        if _suffices(field, gone):
+        if _suffices(game, gone):
             return gone
     return chosen
 
 
-def _from_the_fullest(field: EvictionGame, at_least: int) -> dict[str, int] | None:
-    """Take pods one by one from the domain that is the fullest then, ``at_least`` so many, until that suffices."""
-    order = fullest_first(field)
+def _from_the_fullest(game: EvictionGame, at_least: int) -> dict[str, int] | None:
+    """Take pods one by one from the domain that is then the fullest, at least ``at_least``, until that suffices."""
+    order = fullest_first(game)
     sizes = range(at_least, len(order) + 1)
 
     def enough(size: int) -> bool:
-        return _suffices(field, Counter(order[:size]))
+        return _suffices(game, Counter(order[:size]))
 
-    # With many domains not every size is tried; what is found suffices, though a smaller one might too.
-    start = bisect_left(sizes, x=True, key=enough) if len(field.counts) > _FEW else 0
+    # With many domains not every size is tried, so that a smaller one might suffice too.
+    start = bisect_left(sizes, x=True, key=enough) if len(game.counts) > _FEW else 0
     size = next((size for size in sizes[start:] if enough(size)), None)
     return None if size is None else dict(sorted(Counter(order[:size]).items()))
 
 
-def fullest_first(field: EvictionGame) -> list[str]:
-    """Return the domains to take from, one pod at a time, as long as any can be moved."""
-    heap = [(-field.counts[domain], domain) for domain, number in field.movable.items() if number]
+def fullest_first(game: EvictionGame) -> list[str]:
+    """Return the domains to take pods from, one pod at a time, as long as any pod can be moved."""
+    heap = [(-game.counts[domain], domain) for domain, number in game.movable.items() if number]
     heapify(heap)
     order: list[str] = []
     taken: Counter[str] = Counter()
     while heap:
         number, domain = heap[0]
         taken[domain] += 1
-        if taken[domain] < field.movable[domain]:
+        if taken[domain] < game.movable[domain]:
             heapreplace(heap, (number + 1, domain))
         else:
             heappop(heap)
@@ -100,14 +100,14 @@ def fullest_first(field: EvictionGame) -> list[str]:
     return order
 
 
-def _least(field: EvictionGame) -> dict[str, int]:
-    """Return how many pods have to leave each domain, wherever they go: the minimum is at most the mean."""
-    limit = field.limit(sum(field.counts.values()) // len(field.counts))
-    return {domain: max(0, number - limit) for domain, number in field.counts.items()}
+def _least(game: EvictionGame) -> dict[str, int]:
+    """Return the pods that have to leave each domain wherever they go, because the minimum is at most the mean."""
+    limit = game.limit(sum(game.counts.values()) // len(game.counts))
+    return {domain: max(0, number - limit) for domain, number in game.counts.items()}
 
 
 def _shares(number: int, ranges: Sequence[range]) -> Iterator[tuple[int, ...]]:
-    """Yield every way to take ``number`` things from places that give so many each, the most from the first."""
+    """Yield every way to take ``number`` pods from domains with these ranges, most pods from the first domain first."""
     if not ranges:
         if not number:
             yield ()
@@ -117,43 +117,43 @@ def _shares(number: int, ranges: Sequence[range]) -> Iterator[tuple[int, ...]]:
             yield from ((first, *rest) for rest in _shares(number - first, ranges[1:]))
 
 
-def _suffices(field: EvictionGame, gone: Mapping[str, int]) -> bool:
-    """Tell whether all replacements find a place and the skew is within maxSkew, wherever the filter lets them go."""
-    left = {domain: _domain_without(field, domain, gone.get(domain, 0)) for domain in field.counts}
+def _suffices(game: EvictionGame, gone: Mapping[str, int]) -> bool:
+    """Tell whether all replacements find a place and the skew is within maxSkew, wherever the filter allows them."""
+    left = {domain: _domain_without(game, domain, gone.get(domain, 0)) for domain in game.counts}
     number = sum(gone.values())
-    if _absorbed(field, left.values(), min(domain.most for domain in left.values())) < number:
+    if _absorbed(game, left.values(), min(domain.most for domain in left.values())) < number:
         return False
     fullest = max(domain.pods for domain in left.values())
     alike = Counter(left.values())
-    return fullest <= field.limit(min(_left_behind(field, alike, domain, number) for domain in alike))
+    return fullest <= game.limit(min(_left_behind(game, alike, domain, number) for domain in alike))
 
 
 class _Domain(NamedTuple):
-    """A domain after evictions: its pods, and how many it has when all its room is taken."""
+    """A domain after evictions: its pods, and its pods once all its room is taken."""
 
     pods: int
     most: int
 
 
-def _domain_without(field: EvictionGame, domain: str, gone: int) -> _Domain:
-    count = field.counts[domain] - gone
-    room = field.capacity.get(domain, 0) + max(0, gone - field.lost.get(domain, 0))
+def _domain_without(game: EvictionGame, domain: str, gone: int) -> _Domain:
+    count = game.counts[domain] - gone
+    room = game.capacity.get(domain, 0) + max(0, gone - game.lost.get(domain, 0))
     return _Domain(count, count + room)
 
 
-def _left_behind(field: EvictionGame, alike: Counter[_Domain], domain: _Domain, number: int) -> int:
-    """Return how many pods a domain has at the end if as many replacements as possible go elsewhere.
+def _left_behind(game: EvictionGame, alike: Counter[_Domain], domain: _Domain, number: int) -> int:
+    """Return the pods that a domain has at the end if as many replacements as possible go to other domains.
 
-    They can go to every other domain until that is maxSkew above the minimum, which is ``domain`` itself at last.
+    Each other domain takes replacements until it is maxSkew above the minimum, which in the end is ``domain`` itself.
     """
     others = list((alike - Counter([domain])).elements())
     level = domain.pods
-    while level < domain.most and _absorbed(field, others, level) + level - domain.pods < number:
+    while level < domain.most and _absorbed(game, others, level) + level - domain.pods < number:
         level += 1
     return level
 
 
-def _absorbed(field: EvictionGame, domains: Collection[_Domain], minimum: int) -> int:
-    """Return how many replacements domains take while the minimum is no higher; one that is full holds it down."""
-    limit = field.limit(min([minimum, *(domain.most for domain in domains)]))
+def _absorbed(game: EvictionGame, domains: Collection[_Domain], minimum: int) -> int:
+    """Return the replacements that domains take while the minimum is no higher; a full domain keeps it low."""
+    limit = game.limit(min([minimum, *(domain.most for domain in domains)]))
     return sum(max(0, min(domain.most, limit) - domain.pods) for domain in domains)

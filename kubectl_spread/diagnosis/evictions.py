@@ -1,4 +1,4 @@
-"""Evictions: which pods would have to go so that, once they are replaced, a skew is within maxSkew?"""
+"""Evictions: which pods would have to be evicted so that, once they are replaced, a skew is within maxSkew?"""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ _NOT_REPLACED_ALIKE: Final = frozenset(
 )
 
 _NOT_REPLACED: Final = "nothing replaces these pods: they have no owner"
-_MIXED: Final = "no set of pods was found: they differ in the nodes or resources that they need"
+_DIFFERENT_NEEDS: Final = "no set of pods was found: they differ in the nodes or resources that they need"
 _NOWHERE: Final = "no eviction is sure to help: replacements have nowhere better to go"
 
 
 class Evictions(model.Part, frozen=True, kw_only=True):
-    """The pods to evict for one constraint, by name; or why none can be named.
+    """The pods to evict for one constraint, by name; or the reason why none can be named.
 
-    ``sure`` says that this constraint alone decides where replacements go, so that the skew will be within maxSkew
-    wherever the scheduler places them, and that no smaller set does it. ``row`` is an index in the constraints.
+    If ``sure`` is true, this constraint alone decides where replacements go, so that the skew will be within maxSkew
+    wherever the scheduler places them, and no smaller set suffices. ``row`` is an index in the constraints.
     """
 
     row: int
@@ -45,10 +45,10 @@ class Evictions(model.Part, frozen=True, kw_only=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """The pods whose eviction ends a skew, by name; without any, ``reason`` says why.
+    """The pods whose eviction ends a skew, by name; ``reason`` says why there are none.
 
-    ``sure``: nothing but the constraint decides where replacements go. ``only`` is the one domain that can take the
-    replacement of a single pod, "" where there are more.
+    ``sure`` is whether nothing but the constraint decides where replacements go. ``only`` is the single domain that can
+    take the replacement of a single pod; "" where there are more.
     """
 
     pods: tuple[PodRecord, ...] = ()
@@ -58,7 +58,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 def evictions(audit: Audit) -> list[Evictions]:
-    """Return, for every row whose hard constraint is above maxSkew, whom to evict, in the order of the rows."""
+    """Return the pods to evict for every row whose hard constraint is above maxSkew, in the order of the rows."""
     return [
         _evictions(index, row, plan(row, spread, audit))
         for index, row in enumerate(audit.rows)
@@ -74,11 +74,11 @@ def _evictions(index: int, row: EvaluatedConstraint, plan: Plan) -> Evictions:
 
 
 def plan(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> Plan:
-    """Return whom to evict so that a row's hard constraint, which is above maxSkew, is within it once more.
+    """Return the pods to evict so that the skew of a row's hard constraint, which is above maxSkew, is within it again.
 
-    That may be pods of other workloads which have the same constraint: the skew is that of all pods counted together.
+    These may be pods of other workloads with the same constraint, because the skew is that of all counted pods.
     """
-    if reason := _hopeless(row, spread, audit) or _not_alone(row, audit):
+    if reason := _why_none(row, spread, audit) or _other_target(row, audit):
         return Plan(reason=reason)
     replacements = {_replacement(evaluation.pod_class, audit) for evaluation, _ in row.evaluations}
     if len(replacements) == 1 and _decides_alone(evaluation.pod_class for evaluation, _ in row.evaluations):
@@ -86,12 +86,12 @@ def plan(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> Plan:
         # Workloads that share a constraint share its plan.
         return counted.remember(replacement, lambda: _plan_of_all(replacement, counted, audit))
     replacement = _replacement(row.evaluations[0][0].pod_class, audit)
-    field, candidates = _field(replacement, row.pods, spread, audit)
-    numbers = fewest(field)
+    game, candidates = _game(replacement, row.pods, spread, audit)
+    numbers = fewest(game)
     if numbers is not None:
-        numbers = _with_the_others(row, spread, field, candidates, audit)
+        numbers = _with_all_constraints(row, spread, game, candidates, audit)
     if numbers is None:
-        return Plan(reason=_MIXED if len(replacements) > 1 else f"{_NOWHERE}, by all of their constraints")
+        return Plan(reason=_DIFFERENT_NEEDS if len(replacements) > 1 else f"{_NOWHERE}, by all of their constraints")
     return Plan(pods=_chosen_by_name(candidates, numbers))
 
 
@@ -100,26 +100,26 @@ def _plan_of_all(replacement: _Replacement, counted: Counted, audit: Audit) -> P
     spread = counted.spread
     pods = [
         pod
-        for pod in counted.held
+        for pod in counted.carriers
         if _decides_alone([pod.pod_class]) and _replacement(pod.pod_class, audit) == replacement
     ]
-    field, candidates = _field(replacement, pods, spread, audit)
-    numbers = fewest(field)
+    game, candidates = _game(replacement, pods, spread, audit)
+    numbers = fewest(game)
     if numbers is None:
         return Plan(reason=_NOWHERE)
     chosen = _chosen_by_name(candidates, numbers)
     if not replacement.certain:
         return Plan(pods=chosen)
-    return Plan(pods=chosen, sure=True, only=_only_domain(chosen, field, spread))
+    return Plan(pods=chosen, sure=True, only=_only_domain(chosen, game, spread))
 
 
 class _Replacement(msgspec.Struct, frozen=True):
-    """What nodes know of the pods that replace others.
+    """The pods that replace evicted ones, as far as nodes tell them apart.
 
     Attributes:
-        pod_class: What they are like.
+        pod_class: Their class.
         repelled: The nodes that they cannot use because of the anti-affinity of pods that stay.
-        certain: Whether everything was read that decides this.
+        certain: Whether everything that decides ``repelled`` was read.
     """
 
     pod_class: PodClass
@@ -127,51 +127,52 @@ class _Replacement(msgspec.Struct, frozen=True):
     certain: bool
 
     def room(self, node: str, audit: Audit, most: int) -> int:
-        """Return how many of them a node takes, up to ``most``."""
+        """Return the number of replacements that a node takes, up to ``most``."""
         if node in self.repelled or audit.obstacles.of(self.pod_class, node):
             return 0
         return audit.obstacles.takes(self.pod_class, node, most=most)
 
     def loses_room(self, pod: PodRecord, audit: Audit) -> bool:
-        """Tell whether none of them could use the room that a pod leaves on its node."""
+        """Tell whether no replacement could use the room that a pod leaves on its node."""
         obstacle = audit.obstacles.of(pod.pod_class, pod.node)
         return pod.node in self.repelled or (obstacle is not None and obstacle.cause is not ObstacleKind.FULL)
 
 
 def _replacement(pod_class: PodClass, audit: Audit) -> _Replacement:
-    """Return what nodes know of pods of ``pod_class``; those with required terms of their own may repel each other."""
+    """Return the replacement of pods of ``pod_class``; pods with required terms of their own may repel each other."""
     repelled = audit.affinity.refusals(pod_class)
     nodes = frozenset[str]() if own_terms(pod_class) else frozenset(repelled or ())
     return _Replacement(audit.obstacles.kind(pod_class), nodes, repelled is not None)
 
 
-def _field(
+def _game(
     replacement: _Replacement, pods: Iterable[PodRecord], spread: Spread, audit: Audit
 ) -> tuple[EvictionGame, Mapping[str, Sequence[PodRecord]]]:
     """Return the domains of a constraint for replacements, and the pods that may be evicted from each."""
     candidates = _candidates(replacement, pods, spread, audit)
-    field = EvictionGame(
+    game = EvictionGame(
         counts=spread.match_num,
         capacity=_capacity(replacement, spread, audit),
         movable={domain: len(pods) for domain, pods in candidates.items()},
         lost={domain: sum(replacement.loses_room(pod, audit) for pod in pods) for domain, pods in candidates.items()},
         constraint=spread.constraint,
     )
-    return field, candidates
+    return game, candidates
 
 
-def _only_domain(pods: Sequence[PodRecord], field: EvictionGame, spread: Spread) -> str:
-    """Return the one domain that can take the replacement of a single pod; "" where there are more, or more pods."""
+def _only_domain(pods: Sequence[PodRecord], game: EvictionGame, spread: Spread) -> str:
+    """Return the single domain that can take the replacement of a single pod; "" for more domains or pods."""
     if len(pods) > 1:
         return ""
     (left,) = {spread.domains.value_of[pod.node] for pod in pods}
     after = spread.placed(left, -1)
-    domains = [domain for domain, room in field.capacity.items() if after.allows(domain) and (room or domain == left)]
+    # The filter does not allow the domain that the pod left: else the replacement could restore the skew.
+    domains = [domain for domain, room in game.capacity.items() if room and after.allows(domain)]
     return domains[0] if len(domains) == 1 else ""
 
 
-def _hopeless(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> str:
-    """Return why no pods are named, whatever the counts are; "" where they may be."""
+def _why_none(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> str:
+    """Return why no pods can be named, whatever the counts are; "" where they can."""
     if all(pod.pod_class.owner is None for pod in row.pods):
         return _NOT_REPLACED
     if spread.self_match_num == 0 or any(member.verdict in _NOT_REPLACED_ALIKE for member in row.members):
@@ -185,8 +186,8 @@ def _hopeless(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> str:
     return ""
 
 
-def _not_alone(row: EvaluatedConstraint, audit: Audit) -> str:
-    """Return whom to ask about where only some of a workload's pods are asked about; "" where all are."""
+def _other_target(row: EvaluatedConstraint, audit: Audit) -> str:
+    """Return the target to name instead where the user named only a part of a workload's pods; "" for all of them."""
     if not audit.snapshot.scope.targets:
         return ""
     requested = {pod.ref for pod in audit.pods}
@@ -201,7 +202,7 @@ def _not_alone(row: EvaluatedConstraint, audit: Audit) -> str:
 def _candidates(
     replacement: _Replacement, pods: Iterable[PodRecord], spread: Spread, audit: Audit
 ) -> dict[str, Sequence[PodRecord]]:
-    """Return the pods that an owner would replace, by domain: those whose room is lost first, then by name."""
+    """Return the pods that an owner would replace, by domain: first pods whose room is lost, then by name."""
     by_domain: dict[str, list[PodRecord]] = {}
     for pod in pods:
         domain = spread.domains.value_of.get(pod.node)
@@ -222,7 +223,7 @@ def _chosen_by_name(candidates: Mapping[str, Sequence[PodRecord]], numbers: Mapp
 
 
 def _capacity(replacement: _Replacement, spread: Spread, audit: Audit) -> dict[str, int]:
-    """Return how many replacements the free nodes of each domain take; where all counted pods fit, that is enough."""
+    """Return the replacements that the free nodes of each domain take, up to the number of counted pods."""
     capacity, enough = dict.fromkeys(spread.match_num, 0), spread.match_num.total
     for node, domain in spread.domains.value_of.items():
         if capacity[domain] < enough:
@@ -231,35 +232,35 @@ def _capacity(replacement: _Replacement, spread: Spread, audit: Audit) -> dict[s
 
 
 def _decides_alone(pod_classes: Iterable[PodClass]) -> bool:
-    """Tell whether pods have no other hard constraint than one and no required term."""
+    """Tell whether pods have a single hard constraint and no required affinity term."""
     return all(sum(term.required for term in pod_class.terms) == 1 for pod_class in pod_classes)
 
 
-def _with_the_others(
+def _with_all_constraints(
     row: EvaluatedConstraint,
     spread: Spread,
-    field: EvictionGame,
+    game: EvictionGame,
     candidates: Mapping[str, Sequence[PodRecord]],
     audit: Audit,
 ) -> dict[str, int] | None:
-    """Return how many pods to evict from each domain if all hard constraints filter; None: no number was found.
+    """Return the pods to evict from each domain if all hard constraints filter; None: no number suffices.
 
-    Replacements are placed where they are worst for the constraint that is to be mended, as far as all allow it.
+    Replacements are placed where they are worst for the uneven constraint, as far as all constraints allow it.
     """
-    order = fullest_first(field)
+    order = fullest_first(game)
     for size in range(1, len(order) + 1):
         numbers = dict(sorted(Counter(order[:size]).items()))
-        if _ends_well(row, spread, list(_chosen(candidates, numbers)), audit):
+        if _ends_within_max_skew(row, spread, list(_chosen(candidates, numbers)), audit):
             return numbers
     return None
 
 
-def _ends_well(row: EvaluatedConstraint, spread: Spread, evicted: Sequence[PodRecord], audit: Audit) -> bool:
-    spreads = [other for other in row.evaluations[0][0].spreads if other is not None and other.constraint.hard]
-    keys = [other.constraint.topology_key for other in spreads]
-    mended = keys.index(spread.constraint.topology_key)
+def _ends_within_max_skew(row: EvaluatedConstraint, spread: Spread, evicted: Sequence[PodRecord], audit: Audit) -> bool:
+    spreads = [each for each in row.evaluations[0][0].spreads if each is not None and each.constraint.hard]
+    keys = [each.constraint.topology_key for each in spreads]
+    uneven = keys.index(spread.constraint.topology_key)
     for pod in evicted:
-        spreads = place(spreads, [other.domains.value_of.get(pod.node) for other in spreads], -1)
+        spreads = place(spreads, [each.domains.value_of.get(pod.node) for each in spreads], -1)
     room = _room(row, evicted, audit)
     cells = {
         values: sum(room[node.metadata.name] for node in nodes) for values, nodes in audit.nodes.cells(keys).items()
@@ -268,15 +269,15 @@ def _ends_well(row: EvaluatedConstraint, spread: Spread, evicted: Sequence[PodRe
         allowed = [values for values, number in cells.items() if number and allow(spreads, values)]
         if not allowed:
             return False
-        counts = spreads[mended].match_num
-        worst = min(allowed, key=lambda values: (-counts.get(values[mended] or "", 0), str(values)))
+        counts = spreads[uneven].match_num
+        worst = min(allowed, key=lambda values: (-counts.get(values[uneven] or "", 0), str(values)))
         cells[worst] -= 1
         spreads = place(spreads, worst)
-    return not spreads[mended].exceeds_max_skew
+    return not spreads[uneven].exceeds_max_skew
 
 
 def _room(row: EvaluatedConstraint, evicted: Sequence[PodRecord], audit: Audit) -> Counter[str]:
-    """Return how many replacements each node takes, with the room that the evicted pods leave."""
+    """Return the replacements that each node takes, with the room that the evicted pods leave."""
     replacement = _replacement(row.evaluations[0][0].pod_class, audit)
     names = (node.metadata.name for node in audit.nodes.nodes)
     room = Counter({name: replacement.room(name, audit, len(row.pods)) for name in names})

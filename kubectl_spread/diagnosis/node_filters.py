@@ -31,7 +31,7 @@ class NodeFilters(msgspec.Struct, frozen=True):
     """The filters that a pod of one class has to pass.
 
     Attributes:
-        pod_class: What the pod is like.
+        pod_class: The class of the pod.
         hard: The counts of its hard constraints.
         repelled: Maps the name of each node that pod affinity refuses to the answer.
         audit: The cluster.
@@ -43,7 +43,7 @@ class NodeFilters(msgspec.Struct, frozen=True):
     audit: Audit
 
     def first_refusal(self, node: str) -> FirstRefusal | None:
-        """Return why the first filter that refuses a node does so; None: the node would take the pod."""
+        """Return the refusal of the first filter that refuses a node; None: the node would take the pod."""
         if obstacle := self.audit.obstacles.of(self.pod_class, node):
             return obstacle
         labels = self.audit.nodes.labels_of(node)

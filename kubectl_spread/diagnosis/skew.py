@@ -1,6 +1,6 @@
-"""Diagnosis: which pods make a skew, how many have to go, and what stands in the way?
+"""Skews: which pods make a skew, how many have to be placed again, and which obstacles are there?
 
-Rules grade it and ``explain`` prints it. A skew is one fact of the pods that are counted together, whoever owns them.
+Rules grade a skew and ``explain`` prints it. It is a fact about all pods that are counted together, whoever owns them.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ import msgspec
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
 from kubectl_spread.audit.snapshot.records import PodRecord
-from kubectl_spread.diagnosis.skew_fix import Closing, why_not
+from kubectl_spread.diagnosis.skew_fix import PlacementCheck, why_not
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 
 
 class Passing(StrEnum):
-    """Why a skew that pods of older revisions make will pass, which is what to do about it."""
+    """Why a skew that pods of older revisions make will pass, as the advice to the user."""
 
     SUPERSEDED = "nothing to do: these pods are of an older revision, which a newer one replaces"
     ROLLOUT = "nothing to do while the rollout continues: without the pods of older revisions it is within maxSkew"
 
 
 class Skew(msgspec.Struct, frozen=True):
-    """A skew above maxSkew, as a workload has it whose pods are in the fullest domain.
+    """A skew above maxSkew, of a workload with pods in the fullest domain.
 
     Attributes:
         row: Pods of the workload with the constraint.
         spread: The count.
         domains: The fullest domains in which the workload has pods, by value.
-        pods: Its pods there that count, by name.
-        must_go: How many of all pods that are counted have to be placed again at least.
-        kept_away: Why no node of a lower domain takes one of the pods; None: some node would.
+        pods: The workload's counted pods in these domains, by name.
+        must_go: The least number of counted pods that have to be placed again.
+        kept_away: Why no node of a lower domain takes a pod; None: some node would.
         passing: Why the skew will pass; None: it will not.
     """
 
@@ -48,15 +48,15 @@ class Skew(msgspec.Struct, frozen=True):
 
 
 def skew_of(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> Skew | None:
-    """Return the skew that pods of a row's workload make; None where it is within maxSkew, or other pods make it."""
+    """Return the skew that pods of a row's workload make; None where it is within maxSkew or made by other pods."""
     if not spread.exceeds_max_skew:
         return None
     pods = in_the_fullest(row, spread, audit)
     if not pods:
         return None
-    closing = Closing(row, spread, audit, moving=True)
+    check = PlacementCheck(row, spread, audit, moving=True)
     # Workloads by the thousand may share a constraint, and nodes answer all of them alike.
-    ending = audit.counted.of(row.namespace, spread).remember(closing.question, lambda: _ending(closing, spread))
+    ending = audit.counted.of(row.namespace, spread).remember(check.question, lambda: _ending(check, spread))
     return Skew(
         row=row,
         spread=spread,
@@ -69,9 +69,9 @@ def skew_of(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> Skew | No
 
 
 def in_the_fullest(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> tuple[PodRecord, ...]:
-    """Return the pods of a row's workload that are asked for and that count in a fullest domain, by name."""
+    """Return the requested pods of a row's workload that are counted in a fullest domain, by name."""
     value_of, most = spread.domains.value_of, spread.match_num.most
-    own = audit.counted.of(row.namespace, spread).of_workload(row.workload)
+    own = audit.counted.of(row.namespace, spread).pods.of_workload(row.workload)
     fullest = [pod for pod in own if spread.match_num[value_of[pod.node]] == most]
     if audit.snapshot.scope.targets:
         requested = {pod.ref for pod in audit.pods}
@@ -86,16 +86,16 @@ class Ending(msgspec.Struct, frozen=True):
     kept_away: str | None
 
 
-def _ending(closing: Closing, spread: Spread) -> Ending:
-    """Return how a skew may end: only domains with a node that would take a pod are filled.
+def _ending(check: PlacementCheck, spread: Spread) -> Ending:
+    """Return how a skew may end, if pods go only to domains with a node that would take one.
 
-    The fewest pods have to go if each is placed where there are the fewest.
+    The fewest pods have to move if each is placed in the emptiest domain.
     """
     most, nodes = spread.match_num.most, dict[str, list[str]]()
     for node, domain in spread.domains.value_of.items():
         if spread.match_num[domain] < most - 1:
             nodes.setdefault(domain, []).append(node)
-    below = {domain: closing.obstacles(names) for domain, names in nodes.items()}
+    below = {domain: check.obstacles(names) for domain, names in nodes.items()}
     closed = {domain for domain, obstacles in below.items() if obstacles is not None}
     counts = Counter(spread.match_num.values())
     highest = sum(spread.match_num.values()) // len(spread.match_num)
@@ -111,12 +111,12 @@ def _ending(closing: Closing, spread: Spread) -> Ending:
 
 
 def fewest_moves(counts: Mapping[int, int], *, max_skew: int, highest: int) -> int:
-    """Return how many pods have to move at least until no domain is more than ``max_skew`` above the minimum.
+    """Return the fewest pods that have to move until no domain is more than ``max_skew`` above the minimum.
 
     Args:
-        counts: Maps a number of pods to how many domains have so many.
-        max_skew: The constraint's.
-        highest: The highest minimum that there may be in the end.
+        counts: Maps a number of pods to the number of domains that have it.
+        max_skew: The maxSkew of the constraint.
+        highest: The highest minimum that is possible in the end.
     """
 
     def away(minimum: int) -> int:
@@ -125,7 +125,7 @@ def fewest_moves(counts: Mapping[int, int], *, max_skew: int, highest: int) -> i
     def arriving(minimum: int) -> int:
         return sum(number * max(0, minimum - pods) for pods, number in counts.items())
 
-    # Of a higher minimum fewer pods have to leave and more have to come, so the fewest are where these cross.
+    # With a higher minimum fewer pods have to leave and more have to arrive, so the fewest moves are where these cross.
     minima = range(min(highest, *counts), highest + 1)
     crossing = bisect_left(minima, x=True, key=lambda minimum: away(minimum) <= arriving(minimum))
     return min(max(away(minimum), arriving(minimum)) for minimum in minima[max(0, crossing - 1) : crossing + 1])

@@ -1,4 +1,4 @@
-"""Closing a skew: could any node of a lower domain take one of the pods, and if not, why not?"""
+"""The skew fix: could any node of a lower domain take one of the pods, and if not, why not?"""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constrai
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 
 _LEAVERS: Final = 32
-"""Where pod affinity decides too, no more pods than this are tried as the one that has left."""
+"""The most pods that are tried as the evicted pod where pod affinity decides too."""
 
 
-class Closing:
-    """Asks nodes whether they would take a pod of a row."""
+class PlacementCheck:
+    """The check whether nodes would take a pod of a row."""
 
     def __init__(self, row: EvaluatedConstraint, spread: Spread, audit: Audit, *, moving: bool) -> None:
-        """Ask for one that has left the fullest domain before; or, not ``moving``, for the next pod.
+        """Check a pod that has left the fullest domain if it is ``moving``, else the next pod.
 
-        Of the next pod the other constraints are asked: ``spread`` itself refuses it, wherever it is free to go.
+        The next pod is checked by its other constraints alone, as ``spread`` itself is what refuses it.
         """
         left = _in_the_fullest(row, spread) if moving else []
         self._departures = [
@@ -37,10 +37,10 @@ class Closing:
             for departure in _departures(kind, None if moving else spread.constraint, left, audit)
         ]
         self.question = tuple(departure.question for departure in self._departures)
-        """Equal for pods that get equal answers from all nodes, of whichever workload they are."""
+        """A value that is equal for pods of any workload to which all nodes give equal answers."""
 
     def obstacles(self, nodes: Iterable[str]) -> list[Obstacle] | None:
-        """Return what keeps the pods from each of ``nodes``, by node; None: some node would take one."""
+        """Return the obstacles that keep the pods from ``nodes``, by node; None: some node would take a pod."""
         refusing: list[Obstacle] = []
         for node in nodes:
             refusals: list[FirstRefusal] = []
@@ -66,10 +66,7 @@ def _obstacle(refusal: FirstRefusal) -> Obstacle:
 
 
 def obstacles_on(row: EvaluatedConstraint, nodes: Iterable[str], audit: Audit) -> list[Obstacle] | None:
-    """Return what keeps the row's pods from each of ``nodes`` whatever their constraints say; None: some node is free.
-
-    The obstacles are by node.
-    """
+    """Return the obstacles that keep the row's pods from ``nodes`` before constraints decide; None: a node is free."""
     kinds = dict.fromkeys(audit.obstacles.kind(evaluation.pod_class) for evaluation, _ in row.evaluations)
     refusing: list[Obstacle] = []
     for node in nodes:
@@ -92,11 +89,11 @@ def _in_the_fullest(row: EvaluatedConstraint, spread: Spread) -> list[PodRecord]
     return [pod for pod in bound if spread.match_num[value_of[pod.node]] == most]
 
 
-class _Kind(msgspec.Struct, frozen=True):
+class _PodKind(msgspec.Struct, frozen=True):
     """Pods of a row that filters cannot tell apart.
 
     Attributes:
-        pod_class: A class of pods with the same obstacles; the pods' own class where pod affinity concerns them.
+        pod_class: A class with the same obstacles; the pods' own class where pod affinity concerns them.
         hard: The counts of their hard constraints.
         concerned: Whether pod affinity decides where they may go.
     """
@@ -106,23 +103,23 @@ class _Kind(msgspec.Struct, frozen=True):
     concerned: bool
 
 
-def _kinds(row: EvaluatedConstraint, audit: Audit) -> Iterable[_Kind]:
-    kinds: dict[object, _Kind] = {}
+def _kinds(row: EvaluatedConstraint, audit: Audit) -> Iterable[_PodKind]:
+    kinds: dict[object, _PodKind] = {}
     for evaluation, _ in row.evaluations:
         concerned = audit.affinity.concerns(evaluation.pod_class)
         pod_class = evaluation.pod_class if concerned else audit.obstacles.kind(evaluation.pod_class)
         hard = [spread for spread in evaluation.spreads if spread is not None and spread.constraint.hard]
-        kinds[pod_class, concerned, *hard] = _Kind(pod_class, hard, concerned)
+        kinds[pod_class, concerned, *hard] = _PodKind(pod_class, hard, concerned)
     return kinds.values()
 
 
 class _Departure(msgspec.Struct, frozen=True, dict=True):
-    """Pods of one class after one of them, which may be ``None``, has left its domains.
+    """Pods of one class after ``gone``, one of them or None, has left its domains.
 
-    ``lost`` names the domain of each count in which one pod less is counted.
+    ``lost`` has the domain of each count that loses a pod.
     """
 
-    kind: _Kind
+    kind: _PodKind
     gone: PodRecord | None
     hard: Sequence[Spread]
     lost: Sequence[str | None]
@@ -136,7 +133,7 @@ class _Departure(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def filters(self) -> NodeFilters:
-        """The filters that the pods have to pass, made only for as many departures as a node has to be asked about."""
+        """The filters that the pods have to pass; computed late because an early departure often settles a node."""
         after = [
             spread if domain is None else spread.without({domain: 1})
             for spread, domain in zip(self.hard, self.lost, strict=True)
@@ -147,11 +144,11 @@ class _Departure(msgspec.Struct, frozen=True, dict=True):
 
 
 def _departures(
-    kind: _Kind, without: Constraint | None, left: Iterable[PodRecord], audit: Audit
+    kind: _PodKind, without: Constraint | None, left: Iterable[PodRecord], audit: Audit
 ) -> Iterator[_Departure]:
-    """Yield the ways in which one of the pods in ``left``, if there are any, may be gone.
+    """Yield the departure of each distinct pod in ``left``, or of none where that is empty.
 
-    The constraint ``without`` is not asked.
+    The constraint ``without`` is left out.
     """
     hard = [spread for spread in kind.hard if spread.constraint != without]
     leavers: dict[object, PodRecord] = {}

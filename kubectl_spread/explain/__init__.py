@@ -1,4 +1,4 @@
-"""What `explain` adds to a report: causes, history, evictions, waiting pods, other engines.
+"""Which additional answers does `explain` give: causes, history, evictions, waiting pods, other engines?
 
-It may import `report`, `audit` and `kube`.
+It may import `diagnosis`, `report`, `audit` and `kube`.
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
@@ -12,10 +13,10 @@ from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
 from kubectl_spread.audit.merge.verdicts import Confidence
 from kubectl_spread.audit.snapshot.records import PodRecord
-from kubectl_spread.diagnosis.skew_fix import Closing
+from kubectl_spread.diagnosis.skew_fix import PlacementCheck
 from kubectl_spread.explain import history, relabelling
 from kubectl_spread.explain.uneven_rows import UnevenRow, uneven_rows
-from kubectl_spread.explain.workload_pods import PodsByWorkload, matcher, others
+from kubectl_spread.explain.workload_pods import PodsByWorkload, counter, others
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.phrases import plural, some
 from kubectl_spread.report import model
@@ -23,7 +24,7 @@ from kubectl_spread.report.projections import timestamp
 
 
 class CauseName(StrEnum):
-    """What left a skew behind, or refuses the next pod."""
+    """The causes of a skew, or of the refusal of the next pod."""
 
     STALE_SELECTOR = "stale-selector"
     TERMINATING = "terminating"
@@ -53,9 +54,9 @@ _CLOSED: Final = {
 
 
 class SkewCause(model.Part, frozen=True, kw_only=True):
-    """Why a row's pods are as they are; ``row`` is its index in ``constraints``.
+    """The reason why a row is uneven or refuses the next pod; ``row`` is its index in ``constraints``.
 
-    ``confidence`` is ``certain`` where the evidence proves it, ``likely`` where it fits, ``unknown`` if nothing does.
+    ``confidence`` is ``certain`` if the evidence proves the cause, ``likely`` if it fits, ``unknown`` without a cause.
     """
 
     row: int
@@ -67,14 +68,19 @@ class SkewCause(model.Part, frozen=True, kw_only=True):
 
 def causes(audit: Audit, pods: PodsByWorkload) -> list[SkewCause]:
     """Return the causes of every row that needs an explanation, the strongest first."""
-    return [cause for uneven in uneven_rows(audit, pods) for cause in _of(uneven)]
+    return [cause for uneven in uneven_rows(audit, pods) for cause in _causes_of(uneven)]
 
 
-def _of(uneven: UnevenRow) -> list[SkewCause]:
-    causes = [cause for look in _LOOKS for cause in look(uneven)]
-    certain = [cause for cause in causes if cause.confidence == Confidence.CERTAIN]
-    likely = [cause for cause in causes if cause.confidence != Confidence.CERTAIN]
-    return [*certain, *likely] or [_cause(uneven, CauseName.UNKNOWN, _looked_at(uneven), Confidence.UNKNOWN)]
+def _causes_of(uneven: UnevenRow) -> list[SkewCause]:
+    causes = sorted((cause for search in _SEARCHES for cause in search(uneven)), key=_weakness)
+    return causes or [_cause(uneven, CauseName.UNKNOWN, _searched(uneven), Confidence.UNKNOWN)]
+
+
+def _weakness(cause: SkewCause) -> int:
+    """Return the sort key: certain causes first, last a selector that is meant to count several workloads."""
+    if cause.confidence == Confidence.CERTAIN:
+        return 0
+    return 2 if cause.cause == CauseName.OTHER_PODS else 1
 
 
 def _cause(
@@ -95,127 +101,121 @@ def _stale_selector(uneven: UnevenRow) -> Iterator[SkewCause]:
 
 
 def _terminating(uneven: UnevenRow) -> Iterator[SkewCause]:
-    gone = uneven.audit.evaluator.terminating(uneven.row.namespace, uneven.spread)
-    with_them = uneven.spread.changed(gone)
-    if gone and uneven.settles(with_them):
-        text = (
-            f"{plural(sum(gone.values()), 'terminating pod')} no longer counted: {uneven.skews(with_them, 'with them')}"
-        )
-        yield _cause(uneven, CauseName.TERMINATING, text)
+    terminating = uneven.audit.evaluator.terminating(uneven.row.namespace, uneven.spread)
+    with_them = uneven.spread.changed(terminating)
+    if terminating and uneven.settled_by(with_them):
+        pods = plural(sum(terminating.values()), "terminating pod")
+        yield _cause(uneven, CauseName.TERMINATING, f"{pods} no longer counted: {uneven.skews(with_them, 'with them')}")
 
 
 def _other_pods(uneven: UnevenRow) -> Iterator[SkewCause]:
+    """Yield a cause if pods of other workloads make the skew.
+
+    No workload is to blame if all of them have the same constraint and so count each other's pods.
+    """
     foreign = others(uneven.spread, uneven.workload_pods, uneven.audit)
     without = uneven.spread.without(foreign)
-    if foreign and uneven.settles(without) and not _in_common(uneven, foreign):
-        whose = _named(_owners(uneven))
-        text = f"{plural(foreign.total(), 'pod')} of other workloads counted"
-        yield _cause(uneven, CauseName.OTHER_PODS, f"{text}{whose}: {uneven.skews(without, 'without them')}")
-
-
-def _counted_together(uneven: UnevenRow) -> Iterator[SkewCause]:
-    """Workloads that count each other's pods by the same constraint: none of them is to blame."""
-    foreign = others(uneven.spread, uneven.workload_pods, uneven.audit)
-    without = uneven.spread.without(foreign)
-    if foreign and uneven.settles(without) and (common := _in_common(uneven, foreign)):
+    if not foreign or not uneven.settled_by(without):
+        return
+    pods = _pods_of_others(uneven)
+    workloads = _workloads(pods, uneven)
+    bearers = [pod for pod in pods if _has_constraint(pod, uneven)]
+    if bearers and len(bearers) == foreign.total():
         text = (
-            f"likely meant: the selector counts the pods of {len(common) + 1} workloads together, which all have this "
-            f"constraint{_named(common)}: {uneven.skews(without, 'of its own pods alone')}"
+            f"likely meant: the selector counts the pods of {len(workloads) + 1} workloads together, which all have "
+            f"this constraint{_list(workloads)}: {uneven.skews(without, 'of its own pods alone')}"
         )
         yield _cause(uneven, CauseName.OTHER_PODS, text, Confidence.LIKELY)
-
-
-def _in_common(uneven: UnevenRow, foreign: Counter[str]) -> list[ObjectRef]:
-    """Return whose the other pods are if all of them have the same constraint; none if any has not, or was not read."""
-    pods = [pod for pod in _others_read(uneven) if _has_constraint(pod, uneven)]
-    return _workloads(pods, uneven) if len(pods) == foreign.total() else []
+        return
+    text = f"{plural(foreign.total(), 'pod')} of other workloads counted{_list(workloads)}"
+    yield _cause(uneven, CauseName.OTHER_PODS, f"{text}: {uneven.skews(without, 'without them')}")
 
 
 def _has_constraint(pod: PodRecord, uneven: UnevenRow) -> bool:
     term = uneven.row.term
     return any(
-        other.spread and (other.topology_key, other.selector) == (term.topology_key, term.selector)
-        for other in pod.pod_class.terms
+        own.spread and (own.topology_key, own.selector) == (term.topology_key, term.selector)
+        for own in pod.pod_class.terms
     )
 
 
-def _owners(uneven: UnevenRow) -> list[ObjectRef]:
-    """Return whose the other pods are, as far as they were read."""
-    return _workloads(_others_read(uneven), uneven)
-
-
 def _workloads(pods: Iterable[PodRecord], uneven: UnevenRow) -> list[ObjectRef]:
-    workloads = {uneven.audit.snapshot.workload(pod) for pod in pods}
-    return sorted(workloads)
+    return sorted({uneven.audit.snapshot.workload(pod) for pod in pods})
 
 
-def _others_read(uneven: UnevenRow) -> list[PodRecord]:
-    """Return the pods of other workloads that count, as far as they were read."""
-    selects, snapshot = matcher(uneven.spread, uneven.audit), uneven.audit.snapshot
+def _pods_of_others(uneven: UnevenRow) -> list[PodRecord]:
+    """Return the pods of other workloads that were read and that count."""
+    counts, snapshot = counter(uneven.spread, uneven.audit), uneven.audit.snapshot
     return [
         pod
         for pod in uneven.audit.everyone
-        if pod.pod_class.namespace == uneven.row.namespace and pod.node in uneven.spread.domains.value_of
-        if not pod.terminating and selects(pod) and snapshot.workload(pod) != uneven.row.workload
+        if pod.namespace == uneven.row.namespace and counts(pod) and snapshot.workload(pod) != uneven.row.workload
     ]
 
 
-def _named(workloads: Iterable[ObjectRef]) -> str:
+def _list(workloads: Iterable[ObjectRef]) -> str:
     names = [f"{workload.kind} {workload.name}" for workload in workloads]
     return f" ({some(names)})" if names else ""
 
 
 def _closed_domains(uneven: UnevenRow) -> Iterator[SkewCause]:
-    """The low domains that cannot take a pod, by what keeps most of their nodes from it."""
+    """Yield a cause for each kind of obstacle that keeps pods from most nodes of a low domain."""
     texts: dict[ObstacleKind, list[str]] = {}
-    closing = _closing(uneven)
-    for value in uneven.low:
-        refusals: list[Obstacle] | None = closing.obstacles(uneven.nodes_of(value))
+    for domain, refusals in _obstacles_in_low_domains(uneven).items():
         if refusals:
             most = Counter(obstacle.cause for obstacle in refusals).most_common(1)[0][0]
-            number = plural(uneven.spread.match_num[value], "pod")
-            text = f"{uneven.domain(value)} has {number} and cannot take one: {obstacles.summary(refusals)}"
+            number = plural(uneven.spread.match_num[domain], "pod")
+            text = f"{uneven.domain(domain)} has {number} and cannot take one: {obstacles.summary(refusals)}"
             texts.setdefault(most, []).append(text)
     yield from (_cause(uneven, name, texts[kind]) for kind, name in _CLOSED.items() if kind in texts)
 
 
-def _closing(uneven: UnevenRow) -> Closing:
-    """Return what tells whether nodes would take a pod of the uneven: of a skew one that left the fullest domain."""
-    return Closing(uneven.row, uneven.spread, uneven.audit, moving=uneven.skewed)
+def _obstacles_in_low_domains(uneven: UnevenRow) -> dict[str, list[Obstacle] | None]:
+    """Map each low domain to the obstacles on its nodes; None if some node would take a pod.
+
+    With a skew that is a pod that left the fullest domain, otherwise the next pod.
+    """
+    check = PlacementCheck(uneven.row, uneven.spread, uneven.audit, moving=uneven.skewed)
+    return {domain: check.obstacles(uneven.nodes_of(domain)) for domain in uneven.low}
 
 
 def _rollout(uneven: UnevenRow) -> Iterator[SkewCause]:
-    yield from _proven(uneven, CauseName.ROLLOUT, history.rollout(uneven))
+    if proof := history.rollout(uneven):
+        yield _cause(uneven, CauseName.ROLLOUT, proof.text, proof.confidence)
 
 
 def _scale_down(uneven: UnevenRow) -> Iterator[SkewCause]:
-    yield from _proven(uneven, CauseName.SCALE_DOWN, history.scale_down(uneven))
-
-
-def _proven(uneven: UnevenRow, name: CauseName, proof: history.Proof | None) -> Iterator[SkewCause]:
-    if proof is not None:
-        certain, text = proof
-        yield _cause(uneven, name, text, Confidence.CERTAIN if certain else Confidence.LIKELY)
+    if proof := history.scale_down(uneven):
+        yield _cause(uneven, CauseName.SCALE_DOWN, proof.text, proof.confidence)
 
 
 def _late_node(uneven: UnevenRow) -> Iterator[SkewCause]:
-    """A low domain whose nodes are younger than every pod elsewhere; an older node may have been there and gone."""
+    """Yield the low domains whose nodes are younger than every pod elsewhere.
+
+    The cause is only likely, because older nodes of the domain may be gone.
+    """
     if not uneven.skewed:
         return
-    born = {node.metadata.name: node.metadata.creation_timestamp for node in uneven.audit.nodes.nodes}
     value_of = uneven.spread.domains.value_of
-    elsewhere = [pod.created for pod in uneven.counted if value_of[pod.node] not in uneven.low]
-    for value in uneven.low:
-        ages = [born[node] for node in uneven.nodes_of(value)]
-        first = min((age for age in ages if age is not None), default=None)
-        last = max((age for age in elsewhere if age is not None), default=None)
-        if None in ages or None in elsewhere or first is None or last is None or first <= last:
-            continue
-        text = (
-            f"likely: the oldest node of {uneven.domain(value)} was created at {timestamp(first)}, after every pod of "
-            f"fuller domains (the last at {timestamp(last)})"
-        )
-        yield _cause(uneven, CauseName.LATE_NODE, text, Confidence.LIKELY)
+    last = _latest(pod.created for pod in uneven.counted if value_of[pod.node] not in uneven.low)
+    if last is None:
+        return
+    created = {node.metadata.name: node.metadata.creation_timestamp for node in uneven.audit.nodes.nodes}
+    for domain in uneven.low:
+        node_times = [created[node] for node in uneven.nodes_of(domain)]
+        first = min((time for time in node_times if time is not None), default=last)
+        if None not in node_times and first > last:
+            text = (
+                f"likely: the oldest node of {uneven.domain(domain)} was created at {timestamp(first)}, after every "
+                f"pod of fuller domains (the last at {timestamp(last)})"
+            )
+            yield _cause(uneven, CauseName.LATE_NODE, text, Confidence.LIKELY)
+
+
+def _latest(times: Iterable[datetime | None]) -> datetime | None:
+    """Return the latest time; None if any is unknown."""
+    times = list(times)
+    return None if None in times else max((time for time in times if time is not None), default=None)
 
 
 def _default_constraints(uneven: UnevenRow) -> Iterator[SkewCause]:
@@ -225,22 +225,23 @@ def _default_constraints(uneven: UnevenRow) -> Iterator[SkewCause]:
 
 
 def _soft_constraint(uneven: UnevenRow) -> Iterator[SkewCause]:
-    closing = _closing(uneven)
-    open_ones = [value for value in uneven.low if closing.obstacles(uneven.nodes_of(value)) is None]
-    if not uneven.spread.constraint.hard and uneven.skewed and open_ones:
+    if uneven.spread.constraint.hard or not uneven.skewed:
+        return
+    open_domains = [domain for domain, refusals in _obstacles_in_low_domains(uneven).items() if refusals is None]
+    if open_domains:
         text = (
             "likely: ScheduleAnyway is a preference that other scores outweigh; "
-            f"{uneven.domain(open_ones[0])} could take a pod now"
+            f"{uneven.domain(open_domains[0])} could take a pod now"
         )
         yield _cause(uneven, CauseName.SOFT_CONSTRAINT, text, Confidence.LIKELY)
 
 
-def _looked_at(uneven: UnevenRow) -> list[str]:
-    looked = (
+def _searched(uneven: UnevenRow) -> list[str]:
+    searched = (
         "looked at: changed labels, terminating pods, pods of other workloads and revisions, what keeps pods from the "
         "lower domains, ages of nodes and pods, events (they are kept for an hour), managedFields of spec.replicas"
     )
-    evidence = [looked]
+    evidence = [searched]
     if uneven.spread.short_of_domains:
         evidence.append(
             f"minDomains is {uneven.spread.constraint.min_domains} and {len(uneven.spread.match_num)} are eligible: "
@@ -249,7 +250,7 @@ def _looked_at(uneven: UnevenRow) -> list[str]:
     return evidence
 
 
-_LOOKS: Final[tuple[Callable[[UnevenRow], Iterator[SkewCause]], ...]] = (
+_SEARCHES: Final[tuple[Callable[[UnevenRow], Iterator[SkewCause]], ...]] = (
     _stale_selector,
     _terminating,
     _other_pods,
@@ -259,6 +260,5 @@ _LOOKS: Final[tuple[Callable[[UnevenRow], Iterator[SkewCause]], ...]] = (
     _late_node,
     _default_constraints,
     _soft_constraint,
-    _counted_together,
 )
-"""What is looked for, the strongest evidence first."""
+"""The searches for causes, the strongest evidence first."""

@@ -12,6 +12,7 @@ from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
+from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.types import Node, TopologySpreadConstraint
 from kubectl_spread.kube.descheduler import topologyspread
 from kubectl_spread.kube.descheduler.defaultevictor import Explained
@@ -24,7 +25,7 @@ _KARPENTER: Final = "karpenter.sh/"
 
 
 class Karpenter(Explained):
-    """A rule by which Karpenter differs from the scheduler; the clauses are about Karpenter."""
+    """A difference between Karpenter and the scheduler; the subject of the clauses is Karpenter."""
 
     NODE_POOLS = "domains-of-node-pools", "it adds the domains that NodePools and instance types could make"
     NULL_SELECTOR = "null-selector-selects-all", "a constraint without labelSelector selects every pod"
@@ -39,7 +40,7 @@ class Karpenter(Explained):
 
 
 class Difference(model.Part, frozen=True, kw_only=True):
-    """A rule that makes an engine differ, as a stable word and in English."""
+    """A difference between another engine and the scheduler, as a stable word and in English."""
 
     rule: str
     clause: str
@@ -52,12 +53,12 @@ _NOT_LISTED: Final = Difference(
 
 
 class OtherCount(model.Part, frozen=True, kw_only=True):
-    """How another engine sees one constraint.
+    """The count of one constraint by another engine.
 
-    ``row`` is an index in the constraints, absent where all rows of the path are meant.
+    ``row`` is an index in the constraints; it is absent if the answer is about all rows of the path.
 
-    ``domains`` maps a topology value to the pods that it counts, ``skew`` is what it holds against maxSkew and
-    ``violated`` what it makes of that; all are absent where it gives no number or does not look at the constraint.
+    ``domains`` maps a topology value to the number of counted pods, ``skew`` is the number that is compared with
+    maxSkew, and ``violated`` the answer; all are absent if the engine gives no number or ignores the constraint.
     """
 
     engine: str
@@ -70,17 +71,17 @@ class OtherCount(model.Part, frozen=True, kw_only=True):
 
 
 def other_counts(audit: Audit) -> list[OtherCount]:
-    """Return how other engines see every counted constraint, by the report's rows; Karpenter where it made a node."""
+    """Return the counts of other engines by the report's rows; Karpenter's if it created any of the nodes."""
     cluster = PodCounts(audit.snapshot.nodes, audit.snapshot.evictees)
-    rows = [row for row in audit.rows if row.term.spread and row.spread is not None and not row.lower_bound]
-    counts = [
-        msgspec.structs.replace(_by_descheduler(row, row.term.constraint, cluster, audit), row=index)
-        for index, row in enumerate(audit.rows)
-        if row in rows and row.term.constraint is not None
-    ]
+    counts: list[OtherCount] = []
+    rows_by_path: dict[FieldPath, list[EvaluatedConstraint]] = {}
+    for index, row in enumerate(audit.rows):
+        if row.term.constraint is not None and row.spread is not None and not row.lower_bound:
+            count = _by_descheduler(row, row.term.constraint, cluster, audit)
+            counts.append(msgspec.structs.replace(count, row=index))
+            rows_by_path.setdefault(row.path, []).append(row)
     if any(_made_by_karpenter(node) for node in audit.nodes.nodes):
-        paths = dict.fromkeys(row.path for row in rows)
-        counts += [_by_karpenter([row for row in rows if row.path == path], audit) for path in paths]
+        counts += [_by_karpenter(rows, audit) for rows in rows_by_path.values()]
     return counts
 
 
@@ -91,11 +92,12 @@ def _made_by_karpenter(node: Node) -> bool:
 def _by_descheduler(
     row: EvaluatedConstraint, constraint: TopologySpreadConstraint, cluster: PodCounts, audit: Audit
 ) -> OtherCount:
+    count = OtherCount(engine="descheduler", path=str(row.path), differences=[])
     if row.term.default:
-        return OtherCount(engine="descheduler", path=str(row.path), differences=[_OWN_ONLY])
+        return msgspec.structs.replace(count, differences=[_OWN_ONLY])
     pod_class = _listed_class(row, cluster, audit)
     if pod_class is None:
-        return OtherCount(engine="descheduler", path=str(row.path), differences=[_NOT_LISTED])
+        return msgspec.structs.replace(count, differences=[_NOT_LISTED])
     bearer = Bearer(
         pod_class.namespace, pod_class.labels, pod_class.placement, pod_class.spec.topology_spread_constraints
     )
@@ -103,16 +105,15 @@ def _by_descheduler(
         Difference(rule=str(rule), clause=rule.clause)
         for rule in topologyspread.differences(constraint, bearer, cluster, audit.context.behaviour)
     ]
+    count = msgspec.structs.replace(count, differences=differences)
     if not topologyspread.looks_at(constraint):
-        return OtherCount(engine="descheduler", path=str(row.path), differences=differences)
+        return count
     counted = topologyspread.count(constraint, bearer, cluster)
-    return OtherCount(
-        engine="descheduler",
-        path=str(row.path),
+    return msgspec.structs.replace(
+        count,
         domains=dict(sorted(counted.match_num.items())),
         skew=counted.skew,
         violated=counted.exceeds_max_skew,
-        differences=differences,
     )
 
 
@@ -125,11 +126,11 @@ def _listed_class(row: EvaluatedConstraint, cluster: PodCounts, audit: Audit) ->
 
 
 def _by_karpenter(rows: Sequence[EvaluatedConstraint], audit: Audit) -> OtherCount:
-    """Return how Karpenter differs on one constraint, of which ``rows`` are the pods."""
+    """Return the differences of Karpenter on the constraint of some rows."""
     term, pod_class = rows[0].term, rows[0].representative.pod_class
     required = nodeaffinity.required(pod_class.placement.affinity)
     node_terms = () if required is None else required.node_selector_terms
-    holds = {
+    applies = {
         Karpenter.NODE_POOLS: True,
         Karpenter.NULL_SELECTOR: term.selector is None,
         Karpenter.HOSTNAME_MINIMUM: term.topology_key == _HOSTNAME,
@@ -138,14 +139,13 @@ def _by_karpenter(rows: Sequence[EvaluatedConstraint], audit: Audit) -> OtherCou
         Karpenter.KEYS_TWICE: any(row.verdicts[Verdict.MERGED] for row in rows) and bool(term.match_label_keys),
         Karpenter.DEFAULTS: term.default,
     }
-    differences = [Difference(rule=str(rule), clause=rule.clause) for rule, true in holds.items() if true]
+    differences = [Difference(rule=str(rule), clause=rule.clause) for rule, true in applies.items() if true]
     return OtherCount(engine="karpenter", path=str(term.path), differences=differences)
 
 
 def _some_node_lacks_another_key(term: TopologyTerm, terms: Sequence[TopologyTerm], audit: Audit) -> bool:
-    alike = (other for other in terms if other.spread and other.required == term.required)
-    others = {other.topology_key for other in alike} - {term.topology_key}
+    keys = {own.topology_key for own in terms if own.spread and own.required == term.required}
     return any(
-        term.topology_key in node.metadata.labels and not others <= node.metadata.labels.keys()
+        term.topology_key in node.metadata.labels and not keys <= node.metadata.labels.keys()
         for node in audit.nodes.nodes
     )

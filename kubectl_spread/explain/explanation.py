@@ -1,4 +1,4 @@
-"""The answer to ``explain``: a report of one pod or workload, and why its next pod may go here and not there."""
+"""The answer to ``explain``: the report on one pod or workload, with causes, pending pods and the next pod."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.diagnosis.evictions import Evictions, evictions
 from kubectl_spread.explain.causes import SkewCause, causes
 from kubectl_spread.explain.engines import OtherCount, other_counts
+from kubectl_spread.explain.next_pods import NextPods, next_pods, placing, succeeded
 from kubectl_spread.explain.placing import Placing
-from kubectl_spread.explain.replicas import NextPods, next_pods
 from kubectl_spread.explain.rollup import Rollup, roll_up
-from kubectl_spread.explain.successors import placing, succeeded
-from kubectl_spread.explain.template_preview import TemplateClause, template_terms
+from kubectl_spread.explain.template_preview import TemplateTerm, template_terms
 from kubectl_spread.explain.waiting import Waiting, waiting
 from kubectl_spread.explain.workload_pods import pods_by_workload
 from kubectl_spread.kube.api.objects import ObjectRef
@@ -21,9 +20,9 @@ from kubectl_spread.report import model, projections
 
 
 class Explanation(model.Part, frozen=True, kw_only=True):
-    """Everything about one pod or workload.
+    """The report on one pod or workload, with additional answers.
 
-    ``unconstrained`` are the pods that have no constraints of their own, where nothing is known of the scheduler's.
+    ``unconstrained`` are the pods without constraints of their own, if the scheduler's default constraints are unknown.
     ``templates`` are the terms of templates without pods.
     """
 
@@ -33,7 +32,7 @@ class Explanation(model.Part, frozen=True, kw_only=True):
     namespace: str
     object: model.Workload
     constraints: list[model.Row]
-    templates: list[TemplateClause]
+    templates: list[TemplateTerm]
     groups: list[model.Group]
     pods: list[model.PodVerdict]
     unconstrained: list[str] | UnsetType = UNSET
@@ -73,13 +72,12 @@ def explain(audit: Audit, report: model.Report, ref: ObjectRef, *, replicas: int
 
 
 def _unconstrained(audit: Audit) -> list[str]:
-    """Return the pods to which the scheduler's default constraints apply, where nobody asked for these."""
+    """Return the pods to which the scheduler's default constraints apply, unless their evaluation was requested."""
     if audit.snapshot.schedulers is not configuration.WITHOUT_DEFAULTS:
         return []
-    pod_classes = {pod.pod_class for pod in audit.pods}
-    bare = {pod_class for pod_class in pod_classes if not any(term.spread for term in pod_class.terms)}
-    return sorted(
-        pod.name
-        for pod in audit.pods
-        if pod.pod_class in bare and pod.pod_class.known_scheduler and not pod.pod_class.pinned
-    )
+    pod_classes = {
+        pod_class
+        for pod_class in {pod.pod_class for pod in audit.pods}
+        if pod_class.known_scheduler and not pod_class.pinned and not any(term.spread for term in pod_class.terms)
+    }
+    return sorted(pod.name for pod in audit.pods if pod.pod_class in pod_classes)

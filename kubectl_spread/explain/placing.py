@@ -1,12 +1,8 @@
-"""Placing: which nodes would take a pod, and what keeps it from each of the others first.
-
-Nodes are held against the scheduler's filters in its order: cordon, taints, node affinity, resources, spread, pod
-affinity. Source: kubernetes v1.37.1 pkg/scheduler/apis/config/v1/default_plugins.go, getDefaultPlugins.
-"""
+"""Placing: which nodes would take a pod, which filters refuse the others, and how does the spread plugin rank them?"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec import UNSET, UnsetType
@@ -17,10 +13,10 @@ from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.diagnosis.node_filters import AFFINITY_WORDS, FirstRefusal, NodeFilters
-from kubectl_spread.explain.ranking import rank
 from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.scheduler.interpodaffinity import AffinityAnswer
+from kubectl_spread.kube.scheduler.podtopologyspread.scoring import SoftConstraint, scores
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.report import model
 
@@ -34,7 +30,7 @@ _SPREAD: Final = "spread"
 _POD_AFFINITY: Final = "podAffinity"
 ORDER: Final = (*_FILTERS.values(), _SPREAD, _POD_AFFINITY)
 """The filters that are modelled, in the scheduler's order."""
-_ELSEWHERE: Final = "pods of other namespaces were not read: what they take of nodes, and whom they keep away"
+_UNREAD_NAMESPACES: Final = "pods of other namespaces were not read: what they take of nodes, and whom they keep away"
 
 
 class NodeRefusal(model.Part, frozen=True, kw_only=True):
@@ -51,8 +47,8 @@ class NodeRefusal(model.Part, frozen=True, kw_only=True):
 class Placing(model.Part, frozen=True, kw_only=True):
     """Where the next pod of one group may go; ``unknown`` are the questions that could not be answered.
 
-    ``scores`` are those of the scheduler's spread plugin alone, for each of several allowed nodes; without soft
-    constraints there are none.
+    ``scores`` are the scores of the scheduler's spread plugin alone. They are absent if a single node is allowed, and
+    for pods without soft constraints.
     """
 
     pods: list[str]
@@ -63,12 +59,11 @@ class Placing(model.Part, frozen=True, kw_only=True):
 
 
 def place(pod_class: PodClass, pods: Sequence[str], audit: Audit) -> Placing:
-    """Return where the next pod of ``pod_class`` may go; ``pods`` names those that are like it."""
-    if unread := _unparsed(pod_class, required=True):
-        everywhere = [node.metadata.name for node in audit.nodes.nodes]
-        return Placing(
-            pods=list(pods), allowed=[], refused=[NodeRefusal(filter=unread[0], reason=unread[1], nodes=everywhere)]
-        )
+    """Return where the next pod of a class may go; ``pods`` are the names of the present pods like it."""
+    if failure := _failure(pod_class, required=True):
+        nodes = [node.metadata.name for node in audit.nodes.nodes]
+        refusal = NodeRefusal(filter=failure[0], reason=failure[1], nodes=nodes)
+        return Placing(pods=list(pods), allowed=[], refused=[refusal])
     spreads = audit.evaluator.of(pod_class).spreads
     hard = [spread for spread in spreads if spread is not None and spread.constraint.hard]
     repelled = audit.affinity.refusals(pod_class)
@@ -76,28 +71,49 @@ def place(pod_class: PodClass, pods: Sequence[str], audit: Audit) -> Placing:
     allowed: list[str] = []
     refused: dict[tuple[str, str], list[str]] = {}
     for node in audit.nodes.nodes:
-        refusal = filters.first_refusal(node.metadata.name)
-        names = allowed if refusal is None else refused.setdefault(_reason(refusal, node), [])
+        first_refusal = filters.first_refusal(node.metadata.name)
+        names = allowed if first_refusal is None else refused.setdefault(_reason(first_refusal, node), [])
         names.append(node.metadata.name)
-    if len(allowed) > 1 and (unread := _unparsed(pod_class, required=False)):
-        refused[unread], allowed = allowed, []
+    if len(allowed) > 1 and (failure := _failure(pod_class, required=False)):
+        refused[failure], allowed = allowed, []
     return Placing(
         pods=list(pods),
         allowed=allowed,
         scores=(rank(pod_class, allowed, audit) if len(allowed) > 1 else {}) or UNSET,
         refused=[
             NodeRefusal(filter=name, reason=reason, nodes=refused[name, reason])
-            for name, reason in sorted(refused, key=lambda refusal: (ORDER.index(refusal[0]), refusal[1]))
+            for name, reason in sorted(refused, key=lambda reason: (ORDER.index(reason[0]), reason[1]))
         ],
         unknown=_unknown(repelled, audit) or UNSET,
     )
 
 
-def _unparsed(pod_class: PodClass, *, required: bool) -> tuple[str, str] | None:
-    """Return the filter and the reason where a selector of the pod itself, which cannot be parsed, fails the attempt.
+def rank(pod_class: PodClass, feasible: Iterable[str], audit: Audit) -> dict[str, int]:
+    """Map the names of ``feasible`` nodes to scores from 0 to 100; nothing for pods without counted soft constraints.
 
-    Hard constraints and all affinity terms fail it before any node is looked at; soft constraints once there is more
-    than one node to choose from.
+    The scheduler adds this score, with the plugin's weight, to the scores of its other plugins. It ranks the nodes
+    that passed its filters, in clusters of more than 100 nodes a sample of them, and does not rank a single node.
+    """
+    soft = [
+        SoftConstraint(
+            spread.constraint,
+            spread.domains,
+            audit.evaluator.matching(pod_class.namespace, spread.constraint.selector),
+        )
+        for spread in audit.evaluator.of(pod_class).spreads
+        if spread is not None and not spread.constraint.hard
+    ]
+    names = set(feasible)
+    nodes = [node for node in audit.nodes.nodes if node.metadata.name in names]
+    lenient = any(constraint.constraint.lenient for constraint in soft)
+    return scores(soft, nodes, all_keys=not lenient)
+
+
+def _failure(pod_class: PodClass, *, required: bool) -> tuple[str, str] | None:
+    """Return the plugin that fails on a selector of the pods that it cannot parse, and the reason; None if none does.
+
+    Hard constraints and all affinity terms fail the attempt before the scheduler looks at a node; soft constraints
+    fail it only if there is more than one node to choose from.
 
     Source: kubernetes v1.37.1 pkg/scheduler/schedule_one.go, schedulePod, and the PreFilter and PreScore of
     podtopologyspread and interpodaffinity.
@@ -108,21 +124,22 @@ def _unparsed(pod_class: PodClass, *, required: bool) -> tuple[str, str] | None:
             pod_class.profile is not None and pod_class.profile.respects(hard=term.required)
         )
         if soft is not required and respected and (error := term.parse_error):
-            where = f"{error[0]} of {term.path.moved(POD_SPEC, FieldPath())} cannot be parsed"
-            so = "the scheduler fails before it looks at a node" if required else "the scheduler fails to choose a node"
-            return (_SPREAD if term.spread else _POD_AFFINITY), f"{where}, so {so}"
+            selector = f"{error[0]} of {term.path.moved(POD_SPEC, FieldPath())}"
+            fails = "fails before it looks at a node" if required else "fails to choose a node"
+            reason = f"{selector} cannot be parsed, so the scheduler {fails}"
+            return (_SPREAD if term.spread else _POD_AFFINITY), reason
     return None
 
 
 def parses(pod_class: PodClass) -> bool:
-    """Tell whether every selector of pods of ``pod_class`` can be parsed; the API takes no new pod with another one."""
+    """Tell whether every selector of a class can be parsed; otherwise the API takes no new pod of the class."""
     return all(term.parse_error is None for term in pod_class.terms)
 
 
 def _unknown(repelled: Mapping[str, AffinityAnswer] | None, audit: Audit) -> list[str]:
     """Return the questions that cannot be answered because something was not read."""
     unknown = [affinity.UNKNOWN_NAMESPACES] if repelled is None else []
-    return unknown if audit.snapshot.anti_affinity.everywhere else [*unknown, _ELSEWHERE]
+    return unknown if audit.snapshot.anti_affinity.everywhere else [*unknown, _UNREAD_NAMESPACES]
 
 
 def _reason(refusal: FirstRefusal, node: Node) -> tuple[str, str]:

@@ -1,47 +1,42 @@
-"""Relabelling: which pods do not count, or count elsewhere, because a label of theirs was changed?"""
+"""Relabelling: which pods do not count, or count elsewhere, because one of their labels was changed?"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 from kubectl_spread.audit.evaluation.evaluate import EvaluatedPod
-from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import PodRecord
-from kubectl_spread.explain.uneven_rows import UnevenRow
-from kubectl_spread.explain.workload_pods import matcher
+from kubectl_spread.explain.uneven_rows import RELABELLED, UnevenRow
+from kubectl_spread.explain.workload_pods import counter
 from kubectl_spread.phrases import plural, some, value
-
-_CHANGED: Final = frozenset({Verdict.STALE_LABEL, Verdict.REMOVED_LABEL})
 
 
 def evidence(uneven: UnevenRow) -> list[str]:
-    """Return how pending pods are not counted by their own selector, or how running pods that moved make the skew."""
-    waiting = [member for member in uneven.row.members if member.verdict in _CHANGED and not member.pod.node]
-    if waiting:
-        return list(_changed(waiting))
-    gone, come = _moved(uneven)
+    """Return how changed labels keep pending pods from being counted, or how labels of running pods make the skew."""
+    if uneven.relabelled_pending:
+        return list(_changes(uneven.relabelled_pending))
+    lost, gained = _moved(uneven)
     value_of = uneven.spread.domains.value_of
-    change = Counter(value_of[pod.node] for pod in gone)
-    change.subtract(value_of[pod.node] for pod in come)
+    change = Counter(value_of[pod.node] for pod in lost)
+    change.subtract(value_of[pod.node] for pod in gained)
     before = uneven.spread.changed(change)
-    if not change or not uneven.skewed or not uneven.settles(before):
+    if not change or not uneven.skewed or not uneven.settled_by(before):
         return []
-    number = plural(len(gone) + len(come), "pod")
-    names = some([pod.name for pod in (*gone, *come)])
+    number = plural(len(lost) + len(gained), "pod")
+    names = some([pod.name for pod in (*lost, *gained)])
     return [f"{number} changed a label that the selector asks for ({names}): {uneven.skews(before, 'before that')}"]
 
 
-def _changed(waiting: Sequence[EvaluatedPod]) -> Iterator[str]:
-    """Yield what changed labels make of the selectors of pending pods, once for those that were changed alike."""
-    alike: dict[tuple[str, str, str | None], list[str]] = {}
-    for member in waiting:
+def _changes(members: Sequence[EvaluatedPod]) -> Iterator[str]:
+    """Yield the effect of each change of a label on the selectors of pending pods, with the names of the pods."""
+    pods_by_change: dict[tuple[str, str, str | None], list[str]] = {}
+    for member in members:
         for key in member.keys:
-            if key.verdict in _CHANGED and key.stored is not None:
-                alike.setdefault((key.key, key.stored, key.label), []).append(member.pod.name)
-    for (name, stored, label), names in alike.items():
-        was = f"{name} of {some(sorted(names))} was {value(stored)} at creation and is"
+            if key.verdict in RELABELLED and key.stored is not None:
+                pods_by_change.setdefault((key.key, key.stored, key.label), []).append(member.pod.name)
+    for (name, stored, label), pods in pods_by_change.items():
+        was = f"{name} of {some(sorted(pods))} was {value(stored)} at creation and is"
         if label is None:
             yield f"{was} gone: the selector counts pods of {value(stored)}, among which it is not itself"
         else:
@@ -49,19 +44,20 @@ def _changed(waiting: Sequence[EvaluatedPod]) -> Iterator[str]:
 
 
 def _moved(uneven: UnevenRow) -> tuple[list[PodRecord], list[PodRecord]]:
-    """Return the workload's running pods that a changed label took out of the count, and those it brought in."""
-    selects = matcher(uneven.spread, uneven.audit)
-    gone: list[PodRecord] = []
-    come: list[PodRecord] = []
+    """Return the workload's running pods that a changed label removed from the count, and the pods that it added."""
+    counts = counter(uneven.spread, uneven.audit)
+    lost: list[PodRecord] = []
+    gained: list[PodRecord] = []
     for row in uneven.audit.rows:
         if (row.workload, row.path) != (uneven.row.workload, uneven.row.path):
             continue
         for member in row.members:
-            if member.verdict not in _CHANGED or member.pod.node not in uneven.spread.domains.value_of:
+            pod = member.pod
+            if member.verdict not in RELABELLED or pod.terminating or pod.node not in uneven.spread.domains.value_of:
                 continue
-            alike = member.term.selector == uneven.row.term.selector
-            if alike and not selects(member.pod):
-                gone.append(member.pod)
-            elif not alike and selects(member.pod):
-                come.append(member.pod)
-    return [pod for pod in gone if not pod.terminating], [pod for pod in come if not pod.terminating]
+            same_selector = member.term.selector == uneven.row.term.selector
+            if same_selector and not counts(pod):
+                lost.append(pod)
+            elif not same_selector and counts(pod):
+                gained.append(pod)
+    return lost, gained

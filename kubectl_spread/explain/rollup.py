@@ -1,13 +1,14 @@
-"""The roll-up: whose the pods of each domain are, by owner and revision, and which pods run there without counting."""
+"""The roll-up: which owners and revisions have pods in each domain, and which pods run there without counting?"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from msgspec import UNSET, UnsetType
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
-from kubectl_spread.audit.snapshot.records import PodRecord
+from kubectl_spread.audit.snapshot.records import OwnerRecord
 from kubectl_spread.explain.workload_pods import PodsByWorkload, Revision, WorkloadPods, others, per_domain
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
@@ -15,7 +16,7 @@ from kubectl_spread.report import model, projections
 
 
 class Owner(model.Part, frozen=True, kw_only=True):
-    """A direct owner of pods: how many, and who stands above it, the root first.
+    """A direct owner with its number of pods and the owners above it, the root first.
 
     ``revision`` is the number that a Deployment gave its ReplicaSet.
     """
@@ -28,9 +29,9 @@ class Owner(model.Part, frozen=True, kw_only=True):
 
 
 class Share(model.Part, frozen=True, kw_only=True):
-    """The counted pods of one revision, by domain; ``skew`` is what it would be if only these counted.
+    """The counted pods of one revision, by domain; ``skew`` is the skew of these pods alone.
 
-    ``revision`` is the value of the label that tells revisions apart, ``owner`` the direct owner below the root.
+    ``revision`` is the value of the label that distinguishes revisions, ``owner`` the direct owner below the root.
     """
 
     revision: str | UnsetType = UNSET
@@ -41,7 +42,7 @@ class Share(model.Part, frozen=True, kw_only=True):
 
 
 class RowRollup(model.Part, frozen=True, kw_only=True):
-    """Who makes the count of one row, in pods by domain; ``row`` is its index in ``constraints``.
+    """The count of one row, in pods by domain; ``row`` is its index in ``constraints``.
 
     ``terminating`` pods run and do not count.
     """
@@ -57,14 +58,14 @@ class RowRollup(model.Part, frozen=True, kw_only=True):
 
 
 class Rollup(model.Part, frozen=True, kw_only=True):
-    """The owners of the pods, and for each row whose pods its count is made of."""
+    """The owners of the pods, and the revisions and owners in the count of each row."""
 
     owners: list[Owner]
     rows: list[RowRollup]
 
 
 def roll_up(audit: Audit, pods: PodsByWorkload) -> Rollup:
-    """Return the roll-up of every row that is counted."""
+    """Return the roll-up of every row with a count."""
     return Rollup(
         owners=[
             owner
@@ -80,31 +81,28 @@ def roll_up(audit: Audit, pods: PodsByWorkload) -> Rollup:
 
 
 def _owners(workload_pods: WorkloadPods, audit: Audit) -> list[Owner]:
-    """Return the direct owners of a workload's pods, those of its newest revision first."""
-    by_owner: dict[ObjectRef, list[PodRecord]] = {}
-    for revision in reversed(workload_pods.revisions):
-        for pod in revision.pods:
-            chain = audit.snapshot.owner_chain(pod)
-            by_owner.setdefault(chain[0].ref if chain else workload_pods.workload, []).append(pod)
-    owners = []
-    for ref, pods in by_owner.items():
-        chain = audit.snapshot.owner_chain(pods[0])
-        owners.append(
-            Owner(
-                kind=ref.kind,
-                name=ref.name,
-                revision=(chain[0].revision if chain else 0) or UNSET,
-                pods=len(pods),
-                above=[projections.workload(record.ref) for record in reversed(chain[1:])],
-            )
-        )
-    return owners
+    """Return the direct owners of a workload's pods, owners of its newest revision first."""
+    pods = [pod for revision in reversed(workload_pods.revisions) for pod in revision.pods]
+    chains = [tuple(audit.snapshot.owner_chain(pod)) for pod in pods]
+    numbers = Counter(chain[0].ref if chain else workload_pods.workload for chain in chains)
+    chain_of = {chain[0].ref: chain for chain in chains if chain}
+    return [_owner(ref, number, chain_of.get(ref, ())) for ref, number in numbers.items()]
+
+
+def _owner(ref: ObjectRef, pods: int, chain: Sequence[OwnerRecord]) -> Owner:
+    return Owner(
+        kind=ref.kind,
+        name=ref.name,
+        revision=(chain[0].revision if chain else 0) or UNSET,
+        pods=pods,
+        above=[projections.workload(record.ref) for record in reversed(chain[1:])],
+    )
 
 
 def _row(index: int, row: EvaluatedConstraint, spread: Spread, workload_pods: WorkloadPods, audit: Audit) -> RowRollup:
     shares = [_share(revision, spread, audit) for revision in reversed(workload_pods.revisions)]
     foreign = others(spread, workload_pods, audit)
-    gone = audit.evaluator.terminating(row.namespace, spread)
+    terminating = audit.evaluator.terminating(row.namespace, spread)
     return RowRollup(
         row=index,
         path=str(row.path),
@@ -112,14 +110,14 @@ def _row(index: int, row: EvaluatedConstraint, spread: Spread, workload_pods: Wo
         other_pods=_listed(foreign, spread) if foreign else UNSET,
         counted=_listed(spread.match_num, spread),
         skew=spread.skew,
-        terminating=_listed(gone, spread) if gone else UNSET,
-        skew_with_terminating=spread.changed(gone).skew if gone else UNSET,
+        terminating=_listed(terminating, spread) if terminating else UNSET,
+        skew_with_terminating=spread.changed(terminating).skew if terminating else UNSET,
     )
 
 
 def _share(revision: Revision, spread: Spread, audit: Audit) -> Share:
     counts = per_domain(revision.pods, spread, audit)
-    rest = {value: number - counts[value] for value, number in spread.match_num.items()}
+    rest = {domain: number - counts[domain] for domain, number in spread.match_num.items()}
     owner = revision.owner
     return Share(
         revision=revision.name or UNSET,
@@ -131,6 +129,6 @@ def _share(revision: Revision, spread: Spread, audit: Audit) -> Share:
 
 
 def _listed(counts: Mapping[str, int], spread: Spread) -> dict[str, int]:
-    """Return counts by eligible domain; with many domains those without pods are left out."""
+    """Return counts by eligible domain, without empty domains if there are many domains."""
     many = len(spread.match_num) > projections.MANY_DOMAINS
-    return {value: counts.get(value, 0) for value in sorted(spread.match_num) if counts.get(value, 0) or not many}
+    return {domain: counts.get(domain, 0) for domain in sorted(spread.match_num) if counts.get(domain, 0) or not many}

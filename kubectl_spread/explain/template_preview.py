@@ -1,4 +1,4 @@
-"""Prospects: what the terms of a template will be in the pods that are made from it, while it has none."""
+"""Template preview: which terms will the pods of a template have, while it has no pods?"""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from kubectl_spread.kube.apiserver import strategy
 from kubectl_spread.report import model
 
 _UNKNOWN_VALUE: Final = "<value>"
-"""Stands for the value that a controller will give a label; no label can have it."""
+"""A placeholder for a value that a controller will set; no label can have it."""
 
 
 class TemplateSelectors(model.Part, frozen=True, kw_only=True):
-    """The selector of a template's term, and what the API server would store for it; None is one that is not set."""
+    """The selector of a template's term, and the selector that the API server would store; None if it is not set."""
 
     authored: LabelSelector | None
     merged: LabelSelector | None
 
 
-class TemplateClause(model.Part, frozen=True, kw_only=True):
-    """One spread constraint of a template, or one of its affinity terms that carries keys.
+class TemplateTerm(model.Part, frozen=True, kw_only=True):
+    """A spread constraint of a template, or an affinity term with keys.
 
-    ``presumed`` are the keys to merge whose values the controller will choose: ``<value>`` in the merged selector.
-    ``refused`` says what the API would not take, with its ``messages``; it is absent where it allows the
-    term.
+    ``presumed`` are the keys to merge whose values the controller will set: ``<value>`` in the merged selector.
+    ``refused`` names the objects that the API would refuse for the term, with its ``messages``; it is absent if the API
+    allows the term.
     """
 
     path: str
@@ -43,8 +43,8 @@ class TemplateClause(model.Part, frozen=True, kw_only=True):
     messages: list[str]
 
 
-def template_terms(audit: Audit) -> list[TemplateClause]:
-    """Return the terms of the templates that are asked for and whose workloads have no pods."""
+def template_terms(audit: Audit) -> list[TemplateTerm]:
+    """Return the terms of the requested templates whose workloads have no pods."""
     running = {audit.snapshot.workload(pod) for pod in audit.pods}
     return [
         preview
@@ -54,30 +54,35 @@ def template_terms(audit: Audit) -> list[TemplateClause]:
     ]
 
 
-def _of_template(template: Template, audit: Audit) -> Iterator[TemplateClause]:
+def _of_template(template: Template, audit: Audit) -> Iterator[TemplateTerm]:
     labels = {key: _UNKNOWN_VALUE if value == PRESUMED else value for key, value in template.labels.items()}
-    made = topology_terms(strategy.prepare_for_create(template.spec, labels, audit.context.behaviour), template.path)
+    pod_terms = topology_terms(
+        strategy.prepare_for_create(template.spec, labels, audit.context.behaviour), template.path
+    )
     refusals = {refusal.path: refusal for refusal in audit.admission.template(template)}
-    for authored, merged in zip(template.terms, made, strict=True):
+    for authored, merged in zip(template.terms, pod_terms, strict=True):
         if authored.spread or authored.keyed:
             yield _term(authored, merged, refusals.get(authored.path))
 
 
-def _term(authored: TopologyTerm, merged: TopologyTerm, refusal: Refusal | None) -> TemplateClause:
+def _term(authored: TopologyTerm, merged: TopologyTerm, refusal: Refusal | None) -> TemplateTerm:
     constraint = authored.constraint
-    return TemplateClause(
+    refused: Literal["workload", "pods"] | UnsetType = UNSET
+    if refusal is not None:
+        refused = "workload" if refusal.refused is Refused.TEMPLATE else "pods"
+    return TemplateTerm(
         path=str(authored.path),
         topology_key=authored.topology_key,
         when_unsatisfiable=UNSET if constraint is None else constraint.when_unsatisfiable,
         max_skew=UNSET if constraint is None else constraint.max_skew,
         selector=TemplateSelectors(authored=authored.selector, merged=merged.selector),
         presumed=_presumed(merged.selector),
-        refused=UNSET if refusal is None else "workload" if refusal.refused is Refused.TEMPLATE else "pods",
+        refused=refused,
         messages=[] if refusal is None else list(refusal.messages),
     )
 
 
 def _presumed(merged: LabelSelector | None) -> list[str]:
-    """Return the keys of a merged selector whose values the controller will choose."""
+    """Return the keys of a merged selector whose values the controller will set."""
     expressions = () if merged is None else merged.match_expressions
     return list(dict.fromkeys(expression.key for expression in expressions if expression.values == (_UNKNOWN_VALUE,)))

@@ -1,25 +1,33 @@
-"""Which rows need an explanation, because they are uneven or no free node is allowed?"""
+"""Which rows need an explanation, because of their skew or because they refuse every free node?"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 import msgspec
 
-from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
+from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint, EvaluatedPod
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import PodRecord
-from kubectl_spread.explain.workload_pods import PodsByWorkload, WorkloadPods, matcher, per_domain
+from kubectl_spread.explain.workload_pods import PodsByWorkload, WorkloadPods, counter, per_domain
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 
-_UNGROUPED = frozenset({Verdict.STALE_LABEL, Verdict.REMOVED_LABEL})
+RELABELLED: Final = frozenset({Verdict.STALE_LABEL, Verdict.REMOVED_LABEL})
+"""The verdicts on pods with a label that changed after the pod was created."""
 
 
 class UnevenRow(msgspec.Struct, frozen=True):
-    """A row that is too skewed, or where no node that is free is allowed; ``index`` is its place among the rows.
+    """A row that is above maxSkew, or whose next pod is refused by every free node.
 
-    ``low`` are the domains that make it so: those too far below the fullest, or those at the minimum.
+    Attributes:
+        index: The index of the row in the report.
+        row: The row.
+        spread: Its count.
+        workload_pods: The pods of its workload.
+        audit: The audit.
+        low: The domains that are too far below the fullest; without a skew, the domains at the minimum.
     """
 
     index: int
@@ -31,15 +39,14 @@ class UnevenRow(msgspec.Struct, frozen=True):
 
     @property
     def skewed(self) -> bool:
-        """Whether a domain holds more pods above the minimum than maxSkew."""
+        """Whether the skew is above maxSkew."""
         return self.spread.exceeds_max_skew
 
     @property
     def counted(self) -> list[PodRecord]:
-        """The workload's own pods that count."""
-        selects = matcher(self.spread, self.audit)
-        value_of = self.spread.domains.value_of
-        return [pod for pod in self.workload_pods.pods if not pod.terminating and pod.node in value_of and selects(pod)]
+        """The workload's pods that count."""
+        counts = counter(self.spread, self.audit)
+        return [pod for pod in self.workload_pods.pods if counts(pod)]
 
     def domain(self, value: str) -> str:
         """Return a domain in words: the topology key and its value."""
@@ -49,22 +56,22 @@ class UnevenRow(msgspec.Struct, frozen=True):
         """Return the eligible nodes of a domain."""
         return [node for node, domain in self.spread.domains.value_of.items() if domain == value]
 
-    def settles(self, other: Spread) -> bool:
+    def settled_by(self, count: Spread) -> bool:
         """Tell whether the row would need no explanation with another count of the same domains."""
-        return not other.exceeds_max_skew if self.skewed else other.frees(self.spread)
+        return not count.exceeds_max_skew if self.skewed else count.frees(self.spread)
 
-    def skews(self, other: Spread, when: str) -> str:
+    def skews(self, count: Spread, when: str) -> str:
         """Return the skew as it is and as it would be with another count, in words."""
-        return f"skew is {self.spread.skew}, {when} it would be {other.skew}"
+        return f"skew is {self.spread.skew}, {when} it would be {count.skew}"
 
     def per_domain(self, pods: Iterable[PodRecord]) -> Counter[str]:
-        """Count those of ``pods`` that count, by domain."""
+        """Count the pods that the constraint counts, by domain."""
         return per_domain(pods, self.spread, self.audit)
 
     @property
-    def ungrouped(self) -> list[PodRecord]:
-        """The pending pods of the row whose label is not what it was when they were created."""
-        return [member.pod for member in self.row.members if member.verdict in _UNGROUPED and not member.pod.node]
+    def relabelled_pending(self) -> list[EvaluatedPod]:
+        """The pending pods of the row with a label that changed after they were created."""
+        return [member for member in self.row.members if member.verdict in RELABELLED and not member.pod.node]
 
 
 def uneven_rows(audit: Audit, pods: PodsByWorkload) -> Iterator[UnevenRow]:
@@ -73,35 +80,33 @@ def uneven_rows(audit: Audit, pods: PodsByWorkload) -> Iterator[UnevenRow]:
         spread = row.spread
         if spread is None:
             continue
-        workload_pods = pods[row.workload]
-        low = _low(row, spread, audit)
-        uneven = UnevenRow(index, row, spread, workload_pods, audit, low)
-        if low or uneven.skewed or uneven.ungrouped:
+        uneven = UnevenRow(index, row, spread, pods[row.workload], audit, _low(row, spread, audit))
+        if uneven.low or uneven.skewed or uneven.relabelled_pending:
             yield uneven
 
 
 def _low(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> tuple[str, ...]:
-    """Return the domains that are too low, in order; none where the row needs no explanation."""
-    most, limit = spread.match_num.most, spread.constraint.max_skew
+    """Return the domains that are too low, in order; none if the row needs no explanation."""
+    counts = spread.match_num
     if spread.exceeds_max_skew:
-        least = most - limit
-        return tuple(sorted(value for value, number in spread.match_num.items() if number < least))
-    if row.lower_bound or not _jammed(row, spread, audit):
+        limit = counts.most - spread.constraint.max_skew
+        return tuple(sorted(domain for domain, number in counts.items() if number < limit))
+    if row.lower_bound or not _refuses_free_nodes(row, spread, audit):
         return ()
-    return tuple(sorted(value for value, number in spread.match_num.items() if number == spread.match_num.least))
+    return tuple(sorted(domain for domain, number in counts.items() if number == counts.least))
 
 
-def _jammed(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> bool:
-    """Tell whether the constraint refuses every node that is free for such a pod, and there is one.
+def _refuses_free_nodes(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> bool:
+    """Tell whether there are nodes without obstacles for the next pod, and the constraint refuses all of them.
 
-    A pod without owner has no next one.
+    A bound pod without owner has no next pod.
     """
     if not spread.constraint.hard or (row.workload.kind == "Pod" and all(pod.node for pod in row.pods)):
         return False
     pod_class = row.evaluations[0][0].pod_class
-    free = [
+    domains = [
         node.metadata.labels.get(spread.constraint.topology_key)
         for node in audit.nodes.nodes
         if audit.obstacles.of(pod_class, node.metadata.name) is None
     ]
-    return bool(free) and not any(spread.allows(value) for value in free)
+    return bool(domains) and not any(spread.allows(domain) for domain in domains)

@@ -1,4 +1,4 @@
-"""Waiting: why is a pending pod pending, in our words and in the scheduler's own?"""
+"""Waiting: why is a pod pending, by our evaluation and by the scheduler's events?"""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from kubectl_spread.audit.evaluation.counting import ENCODER
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.merge.verdicts import Verdict
+from kubectl_spread.audit.snapshot.digests import ENCODER
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.explain.placing import NodeRefusal, place
 from kubectl_spread.report import model, projections
@@ -17,8 +17,8 @@ from kubectl_spread.report import model, projections
 FAILED_SCHEDULING = "FailedScheduling"
 
 
-class Said(model.Part, frozen=True, kw_only=True):
-    """The scheduler's own words about a pod, how often it said so, and when last."""
+class SchedulerEvent(model.Part, frozen=True, kw_only=True):
+    """An event of the scheduler about a pod, with its number of occurrences and the time of the last."""
 
     pod: str
     message: str
@@ -27,7 +27,7 @@ class Said(model.Part, frozen=True, kw_only=True):
 
 
 class Condition(model.Part, frozen=True, kw_only=True):
-    """What the status of a pod says of why it has no node, and since when it has none."""
+    """The reason in a pod's status why it has no node, and the time since when it has none."""
 
     pod: str
     reason: str
@@ -35,7 +35,7 @@ class Condition(model.Part, frozen=True, kw_only=True):
     since: str | UnsetType = UNSET
 
 
-class Inert(model.Part, frozen=True, kw_only=True):
+class InertConstraint(model.Part, frozen=True, kw_only=True):
     """A constraint that selects no pod because the label ``key`` was changed from ``stored`` to ``label``."""
 
     path: str
@@ -45,42 +45,44 @@ class Inert(model.Part, frozen=True, kw_only=True):
 
 
 class Waiting(model.Part, frozen=True, kw_only=True):
-    """Pending pods that are alike: the nodes that would take one, and those that would not by their first reason.
+    """Pending pods that are alike: the nodes that would take one, and the other nodes by their first reason.
 
-    ``gates`` keep the scheduler from looking at them at all. ``event`` is absent where none was read; then
-    ``condition`` is that of the first pod whose status tells.
+    ``gates`` keep the scheduler from trying to place the pods. ``condition`` is the first pod's that has one; it is
+    absent if there is an ``event``.
     """
 
     pods: list[str]
     allowed: list[str]
     refused: list[NodeRefusal]
     gates: list[str] | UnsetType = UNSET
-    inert: list[Inert] | UnsetType = UNSET
+    inert: list[InertConstraint] | UnsetType = UNSET
     unknown: list[str] | UnsetType = UNSET
-    event: Said | UnsetType = UNSET
+    event: SchedulerEvent | UnsetType = UNSET
     condition: Condition | UnsetType = UNSET
 
 
 def waiting(audit: Audit) -> list[Waiting]:
-    """Return the pending pods that were asked for, those together that are alike in what keeps them, by name."""
+    """Return the requested pending pods by name, pods with equal answers together."""
     if not audit.snapshot.nodes:
         return []
     inert = _inert(audit)
-    by_class: dict[tuple[PodClass, tuple[str, ...], tuple[bytes, ...]], list[PodRecord]] = {}
+    pods_by_class: dict[tuple[PodClass, tuple[str, ...], bytes], list[PodRecord]] = {}
     for pod in audit.pods:
         if not pod.node and not pod.terminating and pod.pod_class.profile is not None and not pod.pod_class.pinned:
-            silenced = tuple(ENCODER.encode(constraint) for constraint in inert.get(pod.name, ()))
-            by_class.setdefault((pod.pod_class, pod.gates, silenced), []).append(pod)
-    alike: dict[bytes, tuple[Waiting, list[PodRecord]]] = {}
-    for pods in by_class.values():
+            key = (pod.pod_class, pod.gates, ENCODER.encode(inert.get(pod.name)))
+            pods_by_class.setdefault(key, []).append(pod)
+    pods_by_answer: dict[bytes, tuple[Waiting, list[PodRecord]]] = {}
+    for pods in pods_by_class.values():
         answer = _answer(pods, inert.get(pods[0].name, ()), audit)
-        alike.setdefault(ENCODER.encode(answer), (answer, []))[1].extend(pods)
-    complete = [_complete(answer, sorted(pods, key=lambda pod: pod.name), audit) for answer, pods in alike.values()]
+        pods_by_answer.setdefault(ENCODER.encode(answer), (answer, []))[1].extend(pods)
+    complete = [
+        _complete(answer, sorted(pods, key=lambda pod: pod.name), audit) for answer, pods in pods_by_answer.values()
+    ]
     return sorted(complete, key=lambda answer: answer.pods)
 
 
-def _answer(pods: Sequence[PodRecord], inert: Sequence[Inert], audit: Audit) -> Waiting:
-    """Return the report on pods of one class, without their names."""
+def _answer(pods: Sequence[PodRecord], inert: Sequence[InertConstraint], audit: Audit) -> Waiting:
+    """Return the answer for pods of one class, without their names."""
     placing = place(pods[0].pod_class, [], audit)
     return Waiting(
         pods=[],
@@ -93,17 +95,13 @@ def _answer(pods: Sequence[PodRecord], inert: Sequence[Inert], audit: Audit) -> 
 
 
 def _complete(waiting: Waiting, pods: Sequence[PodRecord], audit: Audit) -> Waiting:
-    event = max(_events(pods, audit), key=_last, default=UNSET)
+    event = max(_events(pods, audit), key=lambda event: event.last or "", default=UNSET)
     condition = next(_conditions(pods), UNSET) if isinstance(event, UnsetType) else UNSET
     return msgspec.structs.replace(waiting, pods=[pod.name for pod in pods], event=event, condition=condition)
 
 
-def _last(event: Said) -> str:
-    return "" if isinstance(event.last, UnsetType) else event.last
-
-
 def _conditions(pods: Sequence[PodRecord]) -> Iterator[Condition]:
-    """Yield what the status of each pod says that was refused; what gates hold back nobody looked at."""
+    """Yield the condition of each pod that the scheduler tried to place; it does not try pods with gates."""
     for pod in pods:
         condition = pod.unscheduled
         if condition is not None and not pod.gates:
@@ -112,18 +110,18 @@ def _conditions(pods: Sequence[PodRecord]) -> Iterator[Condition]:
             yield Condition(pod=pod.name, reason=condition.reason, message=condition.message, since=since)
 
 
-def _events(pods: Sequence[PodRecord], audit: Audit) -> Iterator[Said]:
+def _events(pods: Sequence[PodRecord], audit: Audit) -> Iterator[SchedulerEvent]:
     """Yield the newest event about each pod that has one."""
     for pod in pods:
         events = audit.snapshot.ownership.events_about(pod.ref, FAILED_SCHEDULING)
         if events:
             last = UNSET if events[0].last is None else projections.timestamp(events[0].last)
-            yield Said(pod=pod.name, message=events[0].message, count=events[0].count, last=last)
+            yield SchedulerEvent(pod=pod.name, message=events[0].message, count=events[0].count, last=last)
 
 
-def _inert(audit: Audit) -> dict[str, list[Inert]]:
-    """Return the constraints of pending pods that select nothing because a label was changed, by name of the pod."""
-    inert: dict[str, list[Inert]] = {}
+def _inert(audit: Audit) -> dict[str, list[InertConstraint]]:
+    """Map the names of pending pods to their constraints that select nothing because a label was changed."""
+    inert: dict[str, list[InertConstraint]] = {}
     if not audit.context.behaviour.scheduler_adds_match_label_keys:
         return inert
     for row in audit.rows:
@@ -132,6 +130,6 @@ def _inert(audit: Audit) -> dict[str, list[Inert]]:
                 continue
             for key in member.keys:
                 if key.verdict is Verdict.STALE_LABEL and key.stored is not None and key.label is not None:
-                    constraint = Inert(path=str(row.path), key=key.key, stored=key.stored, label=key.label)
+                    constraint = InertConstraint(path=str(row.path), key=key.key, stored=key.stored, label=key.label)
                     inert.setdefault(member.pod.name, []).append(constraint)
     return inert

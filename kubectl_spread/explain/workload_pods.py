@@ -1,10 +1,11 @@
-"""PodsByWorkload: the pods of one workload by revision, and which of them a constraint counts where."""
+"""The pods of a workload by revision, and the domains in which a constraint counts them."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from functools import cache
 from typing import Final
 
 import msgspec
@@ -21,9 +22,12 @@ LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 
 
 class Revision(msgspec.Struct):
-    """The pods of one revision, or of one direct owner where no label tells revisions apart.
+    """The pods of one revision; without a label for revisions, the pods of one direct owner.
 
-    ``name`` is the label's value, "" without one; ``owner`` is None where the workload owns the pods itself.
+    Attributes:
+        name: The value of the label; "" without one.
+        owner: The direct owner; None if the workload owns the pods itself.
+        pods: The pods.
     """
 
     name: str
@@ -32,14 +36,14 @@ class Revision(msgspec.Struct):
 
     @property
     def age(self) -> tuple[int, datetime, str]:
-        """Sorts the oldest first: by the number a Deployment gave, else by when its owner, or first pod, was made."""
+        """The sort key: the Deployment's number of the revision, then the creation of its owner or first pod."""
         first = min((pod.created or LONG_AGO for pod in self.pods), default=LONG_AGO)
         number = self.owner.revision if self.owner else 0
         return number, (self.owner.created if self.owner and self.owner.created else first), self.name
 
 
 class WorkloadPods(msgspec.Struct, frozen=True):
-    """All pods of one workload that were read, terminating and pending ones too; ``revisions`` the oldest first."""
+    """All pods of one workload that were read, even terminating and pending pods, by revision, the oldest first."""
 
     workload: ObjectRef
     revisions: tuple[Revision, ...]
@@ -51,7 +55,7 @@ class WorkloadPods(msgspec.Struct, frozen=True):
 
 
 PodsByWorkload = dict[ObjectRef, WorkloadPods]
-"""Maps a workload to its workload_pods."""
+"""The pods of each workload."""
 
 
 def pods_by_workload(audit: Audit) -> PodsByWorkload:
@@ -65,39 +69,36 @@ def pods_by_workload(audit: Audit) -> PodsByWorkload:
         if revisions is None:
             continue
         name = revision_of(pod.pod_class.labels)
-        own = chain[0] if chain and chain[0].ref != workload else None
-        key = name or (own.ref if own else "")
-        revisions.setdefault(key, Revision(name, own)).pods.append(pod)
+        owner = chain[0] if chain and chain[0].ref != workload else None
+        key = name or (owner.ref if owner else "")
+        revisions.setdefault(key, Revision(name, owner)).pods.append(pod)
     return {
         workload: WorkloadPods(workload, tuple(sorted(revisions.values(), key=lambda revision: revision.age)))
         for workload, revisions in by_workload.items()
     }
 
 
-def matcher(spread: Spread, audit: Audit) -> Callable[[PodRecord], bool]:
-    """Return what tells whether a constraint's selector selects a pod; called once a class."""
-    selector = spread.constraint.selector
+def counter(spread: Spread, audit: Audit) -> Callable[[PodRecord], bool]:
+    """Return a function that tells whether a constraint counts a pod of its namespace."""
+    selector, value_of = spread.constraint.selector, spread.domains.value_of
     if counts_nothing(selector, audit.context.behaviour):
         return lambda _: False
-    selected: dict[PodClass, bool] = {}
 
-    def selects(pod: PodRecord) -> bool:
-        if pod.pod_class not in selected:
-            selected[pod.pod_class] = labelselectors.matches(selector, pod.pod_class.labels)
-        return selected[pod.pod_class]
+    @cache
+    def selects(pod_class: PodClass) -> bool:
+        return labelselectors.matches(selector, pod_class.labels)
 
-    return selects
+    return lambda pod: not pod.terminating and pod.node in value_of and selects(pod.pod_class)
 
 
 def per_domain(pods: Iterable[PodRecord], spread: Spread, audit: Audit) -> Counter[str]:
-    """Count the pods that count, by eligible domain."""
-    selects = matcher(spread, audit)
-    value_of = spread.domains.value_of
-    return Counter(value_of[pod.node] for pod in pods if not pod.terminating and pod.node in value_of and selects(pod))
+    """Count the pods that a constraint counts, by eligible domain."""
+    counts = counter(spread, audit)
+    return Counter(spread.domains.value_of[pod.node] for pod in pods if counts(pod))
 
 
 def others(spread: Spread, workload_pods: WorkloadPods, audit: Audit) -> Counter[str]:
-    """Count the matching pods of other workloads by domain: the count without the workload's own pods."""
+    """Count the pods of other workloads that a constraint counts, by domain."""
     foreign = Counter(spread.match_num)
     foreign.subtract(per_domain(workload_pods.pods, spread, audit))
     return +foreign

@@ -1,1 +1,1 @@
-"""Reports as text: one module a format; a renderer is report in, text out."""
+"""How is a report printed? One module for each format, which takes a report and returns text."""

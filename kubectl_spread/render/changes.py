@@ -26,7 +26,7 @@ class Changes:
     """The new and the changed parts of a report."""
 
     def __init__(self, before: Report | None, now: Report) -> None:
-        """Compare two reports; without an earlier one, nothing is new."""
+        """Compare two reports; without an earlier report, nothing is new."""
         self._before, self._now = before or now, now
         parts: list[Row | Finding] = [*self._before.constraints, *self._before.findings]
         self._parts = {_encoded(part) for part in parts}
@@ -45,18 +45,22 @@ class Changes:
             ("pods", before.summary.pods, now.summary.pods),
             ("nodes", before.cluster.node_count, now.cluster.node_count),
         ]
-        texts = [f"{what} {was} -> {is_}" for what, was, is_ in numbers if was != is_ and UNSET not in (was, is_)]
+        texts = [
+            f"{noun} {earlier} -> {later}"
+            for noun, earlier, later in numbers
+            if earlier != later and UNSET not in (earlier, later)
+        ]
         texts += self._counted("rows", before.constraints, now.constraints)
         texts += self._counted("findings", before.findings, now.findings)
         return "; ".join(texts)
 
-    def _counted(self, what: str, before: list[_Part], now: list[_Part]) -> list[str]:
+    def _counted(self, noun: str, before: list[_Part], now: list[_Part]) -> list[str]:
         marks = [self.mark(part) for part in now]
         names = {_encoded(_name(part)) for part in now}
         gone = sum(_encoded(_name(part)) not in names for part in before)
         numbers = [(marks.count(NEW), "new"), (marks.count(CHANGED), "changed"), (gone, "gone")]
-        counts = ", ".join(f"{number} {how}" for number, how in numbers if number)
-        return [f"{what}: {counts}"] if counts else []
+        counts = ", ".join(f"{number} {change}" for number, change in numbers if number)
+        return [f"{noun}: {counts}"] if counts else []
 
 
 def _encoded(part: Row | Finding) -> bytes:

@@ -8,10 +8,10 @@ from typing import Final
 from kubectl_spread.explain.explanation import Explanation
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import about, words
-from kubectl_spread.render.sections.clauses import clauses, templates
 from kubectl_spread.render.sections.placing import placing, replicas, waiting
 from kubectl_spread.render.sections.rollup import rollup
 from kubectl_spread.render.sections.skews import causes, engines, evictions
+from kubectl_spread.render.sections.terms import templates, terms
 from kubectl_spread.render.table import details, head
 from kubectl_spread.render.terminal import Terminal, between_phrases, heading, paragraph
 
@@ -43,17 +43,19 @@ def _without_rows(explanation: Explanation) -> str:
     if explanation.summary.pods or not explanation.summary.templates:
         return f"{count}, {nothing}"
     spread = sum(isinstance(clause.when_unsatisfiable, str) for clause in explanation.templates)
-    terms = len(explanation.templates) - spread
-    has = [plural(spread, "spread constraint")] if spread else []
-    has += [f"{plural(terms, 'affinity term')} with keys"] if terms else []
-    return f"{count}; the template has {' and '.join(has) or nothing}"
+    affinity_terms = len(explanation.templates) - spread
+    term_counts = [plural(spread, "spread constraint")] if spread else []
+    term_counts += [f"{plural(affinity_terms, 'affinity term')} with keys"] if affinity_terms else []
+    return f"{count}; the template has {' and '.join(term_counts) or nothing}"
 
 
 def _defaults(number: int, pods: int) -> str:
     """Return how many of the pods have no constraints, so that the scheduler's defaults apply."""
-    which = "" if number == pods else f"{number} of {plural(pods, 'pod')}: "
-    whose = "its" if number == pods else "their"
-    return f"{which}no constraints of {whose} own: the scheduler's defaults apply (--defaults, --scheduler-config)"
+    some_pods = "" if number == pods else f"{number} of {plural(pods, 'pod')}: "
+    pronoun = "its" if number == pods else "their"
+    return (
+        f"{some_pods}no constraints of {pronoun} own: the scheduler's defaults apply (--defaults, --scheduler-config)"
+    )
 
 
 def findings(explanation: Explanation, terminal: Terminal) -> str:
@@ -69,7 +71,7 @@ _SECTIONS: Final[tuple[Section, ...]] = (
     title,
     templates,
     rollup,
-    clauses,
+    terms,
     causes,
     evictions,
     waiting,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Final, NamedTuple
+from collections.abc import Iterable
+from typing import Final, NamedTuple, TypeVar
 
 from msgspec import UnsetType
 
@@ -12,6 +13,7 @@ from kubectl_spread.phrases import plural
 from kubectl_spread.report.model import FieldRef, Finding, Report, Row, Summary
 
 _QUIET: Final = frozenset({Verdict.MERGED, Verdict.BIND_LABEL, Verdict.SCHEDULER_MERGED, Verdict.AUTHORED})
+_Part = TypeVar("_Part", Row, Finding)
 _SKIPPED: Final = {"unknownKind": "of other kinds", "notKubernetes": "not Kubernetes objects"}
 
 
@@ -24,7 +26,7 @@ class DomainCounts(NamedTuple):
 
 
 def domain_counts(row: Row) -> DomainCounts | None:
-    """Return the figures of a row's domains, with those that are not listed; None if pods are not counted."""
+    """Return the figures of all domains of a row, even those that are not listed; None if pods are not counted."""
     if isinstance(row.domains, UnsetType):
         return None
     empty = row.empty_domains if isinstance(row.empty_domains, int) else 0
@@ -33,7 +35,7 @@ def domain_counts(row: Row) -> DomainCounts | None:
 
 
 def matches_nothing(row: Row) -> bool:
-    """Tell whether a row's constraint selects no pod, not even its own: its counts are 0, which is not evenness."""
+    """Tell whether a row's constraint selects no pod, not even its own, so that its counts of 0 say nothing."""
     counts = domain_counts(row)
     return counts is not None and row.self_match_num == 0 and not counts.most
 
@@ -41,6 +43,14 @@ def matches_nothing(row: Row) -> bool:
 def is_doubtful(row: Row) -> bool:
     """Tell whether the worst verdict of a row means that its selector may be wrong."""
     return bool(row.verdicts) and next(iter(row.verdicts)) not in _QUIET
+
+
+def by_place(parts: Iterable[_Part]) -> dict[FieldRef, list[_Part]]:
+    """Return the rows or findings of each workload and path."""
+    places: dict[FieldRef, list[_Part]] = {}
+    for part in parts:
+        places.setdefault(part.place, []).append(part)
+    return places
 
 
 def pods_by_place(report: Report) -> Counter[FieldRef]:

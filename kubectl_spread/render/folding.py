@@ -18,9 +18,9 @@ def folded(values: Sequence[str], counts: Sequence[int]) -> str:
     alone, or digits alone.
     """
     prefix = _common(values)
-    rest = [value.removeprefix(prefix) for value in values]
-    suffix = _common([value[::-1] for value in rest])[::-1]
-    parts = [value.removesuffix(suffix) for value in rest]
+    remainders = [value.removeprefix(prefix) for value in values]
+    suffix = _common([value[::-1] for value in remainders])[::-1]
+    parts = [value.removesuffix(suffix) for value in remainders]
     text = " ".join(f"{part}={count}" for part, count in zip(parts, counts, strict=True))
     return f"{prefix}{{{text}}}{suffix}" if prefix or suffix else text
 

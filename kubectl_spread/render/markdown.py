@@ -33,7 +33,7 @@ def markdown(report: Report) -> str:
 
     Rows beyond ``MOST_BYTES`` bytes are left out and counted.
     """
-    several = (
+    with_namespace = (
         len({row.namespace for row in report.constraints} | {finding.namespace for finding in report.findings}) > 1
     )
     findings = severest_first(report.findings)
@@ -43,12 +43,17 @@ def markdown(report: Report) -> str:
     text = f"### kubectl spread check\n\n**{_escaped(totals(report))}**\n\n{_escaped(header)}\n"
     text += "".join(f"\n**Warning:** {_escaped(warning)}\n" for warning in words.warnings(report.cluster))
     text += _table(
-        "finding", _FINDING, [_finding(finding, several=several) for finding in findings], _left(text) - _ROOM
+        "finding",
+        _FINDING,
+        [_finding(finding, with_namespace=with_namespace) for finding in findings],
+        _remaining_bytes(text) - _ROOM,
     )
-    return text + _table("constraint", _ROW, [_row(row, several=several) for row in rows], _left(text))
+    return text + _table(
+        "constraint", _ROW, [_row(row, with_namespace=with_namespace) for row in rows], _remaining_bytes(text)
+    )
 
 
-def _left(text: str) -> int:
+def _remaining_bytes(text: str) -> int:
     return MOST_BYTES - len(text.encode())
 
 
@@ -62,8 +67,8 @@ def _table(noun: str, columns: Sequence[str], rows: Iterable[Sequence[str]], mos
     for index, line in enumerate(lines):
         size += len(line.encode())
         if size > most:
-            left = plural(len(lines) - index, f"more {noun}")
-            return f"{text}{''.join(lines[:index])}\n{left} left out; `-o json` has all.\n"
+            left_out = plural(len(lines) - index, f"more {noun}")
+            return f"{text}{''.join(lines[:index])}\n{left_out} left out; `-o json` has all.\n"
     return text + "".join(lines)
 
 
@@ -71,11 +76,11 @@ def _line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |\n"
 
 
-def _finding(finding: Finding, *, several: bool) -> tuple[str, ...]:
+def _finding(finding: Finding, *, with_namespace: bool) -> tuple[str, ...]:
     return (
         f"**{finding.severity}**" if finding.severity is Severity.ERROR else str(finding.severity),
         f"{finding.code} {finding.name}",
-        _workload(finding.ref, several=several),
+        _workload(finding.ref, with_namespace=with_namespace),
         _escaped(words.short_path(finding.path)),
         str(finding.pod_count),
         _escaped(finding.message),
@@ -83,11 +88,11 @@ def _finding(finding: Finding, *, several: bool) -> tuple[str, ...]:
     )
 
 
-def _row(row: Row, *, several: bool) -> tuple[str, ...]:
+def _row(row: Row, *, with_namespace: bool) -> tuple[str, ...]:
     verdicts = ", ".join(f"{verdict} {number}" for verdict, number in row.verdicts.items())
     return (
-        _workload(row.place.object, several=several),
-        _escaped(words.clause(row)),
+        _workload(row.place.object, with_namespace=with_namespace),
+        _escaped(words.term(row)),
         str(row.pod_count),
         verdicts or "-",
         _escaped(_domains(row)),
@@ -96,9 +101,9 @@ def _row(row: Row, *, several: bool) -> tuple[str, ...]:
     )
 
 
-def _workload(ref: ObjectRef, *, several: bool) -> str:
+def _workload(ref: ObjectRef, *, with_namespace: bool) -> str:
     name = words.workload(ref)
-    return _escaped(f"{ref.namespace}/{name}" if several else name)
+    return _escaped(f"{ref.namespace}/{name}" if with_namespace else name)
 
 
 def _domains(row: Row) -> str:

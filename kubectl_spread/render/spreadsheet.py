@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 from msgspec import UNSET, UnsetType
 
 from kubectl_spread.kube.api import labels
-from kubectl_spread.render.figures import domain_counts, matches_nothing
+from kubectl_spread.render.figures import by_place, domain_counts, matches_nothing
 from kubectl_spread.render.words import safe
 from kubectl_spread.report.model import FieldRef, Finding, Report, Row
 
@@ -51,23 +51,21 @@ def csv(report: Report) -> str:
 
     Findings are in the lines of the rows with their pods; those of templates without rows have lines of their own.
     """
-    findings: dict[FieldRef, list[Finding]] = {}
-    of_rows: dict[int, list[Finding]] = {}
     rows_at: dict[FieldRef, list[int]] = {}
     for index, row in enumerate(report.constraints):
         rows_at.setdefault(row.place, []).append(index)
+    row_findings: dict[int, list[Finding]] = {}
     for finding in report.findings:
-        findings.setdefault(finding.place, []).append(finding)
         for index in rows_at.get(finding.place, ()) if isinstance(finding.rows, UnsetType) else finding.rows:
-            of_rows.setdefault(index, []).append(finding)
+            row_findings.setdefault(index, []).append(finding)
     text = io.StringIO()
     writer = comma_separated.DictWriter(text, COLUMNS, restval="")
     writer.writeheader()
     for index, row in enumerate(report.constraints):
-        writer.writerow(_cells({**_row(row), **_finding_cells(of_rows.get(index, []))}))
-    for place, findings_there in findings.items():
+        writer.writerow(_cells({**_row(row), **_finding_cells(row_findings.get(index, []))}))
+    for place, findings in by_place(report.findings).items():
         if place not in rows_at:
-            writer.writerow(_cells({**_at(place), **_finding_cells(findings_there)}))
+            writer.writerow(_cells({**_at(place), **_finding_cells(findings)}))
     return text.getvalue()
 
 
@@ -110,7 +108,7 @@ def _row(row: Row) -> _Cells:
 
 
 def _finding_cells(findings: Sequence[Finding]) -> _Cells:
-    """Return the number of findings, their codes, and the fields of the worst."""
+    """Return the number of findings, their codes, and the fields of the worst finding."""
     if not findings:
         return {"findings": 0}
     worst = max(findings, key=lambda finding: finding.severity)

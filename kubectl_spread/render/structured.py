@@ -59,6 +59,6 @@ def names(report: Report) -> str:
     If there are several namespaces, a line is ``namespace/deploy/web``.
     """
     workloads = [(finding.namespace, workload(finding.object)) for finding in report.findings]
-    several = len({row.namespace for row in report.constraints}) > 1
-    lines = dict.fromkeys(f"{safe(namespace)}/{name}" if several else name for namespace, name in workloads)
+    with_namespace = len({row.namespace for row in report.constraints}) > 1
+    lines = dict.fromkeys(f"{safe(namespace)}/{name}" if with_namespace else name for namespace, name in workloads)
     return "".join(f"{line}\n" for line in lines)

@@ -45,18 +45,18 @@ def check(report: Report, layout: Layout, terminal: Terminal) -> str:
     troubled = {texts.place for texts in report.findings}
     rows = sorted(report.constraints, key=lambda row: row.place not in troubled)
     problems_only = layout.show == "problems" or (layout.show is None and len(rows) > _LARGE)
-    listed = [row for row in rows if not problems_only or row.place in troubled]
+    visible = [row for row in rows if not problems_only or row.place in troubled]
     header = about.header(report.cluster, report.summary, report.constraints)
     parts = [between_phrases(header, _FURTHER, terminal)] if layout.headers else []
-    if listed:
-        parts.append(_rows(listed, layout, terminal))
+    if visible:
+        parts.append(_rows(visible, layout, terminal))
     if report.findings:
         pods = figures.pods_by_place(report)
         texts = (
             _finding(finding, pods[finding.place], layout, terminal) for finding in severest_first(report.findings)
         )
         parts.append("".join(texts))
-    parts.append(hanging(totals(report, hidden=len(rows) - len(listed)), _FURTHER, terminal))
+    parts.append(hanging(totals(report, hidden=len(rows) - len(visible)), _FURTHER, terminal))
     return "\n".join(parts)
 
 
@@ -68,11 +68,11 @@ def totals(report: Report, *, hidden: int = 0) -> str:
         for severity in SEVEREST_FIRST
         if (number := summary.findings.of(severity))
     )
-    judged = [plural(summary.pods, "pod"), plural(summary.constraints, "constraint")]
+    objects = [plural(summary.pods, "pod"), plural(summary.constraints, "constraint")]
     if isinstance(summary.templates, int):
-        judged.append(plural(summary.templates, "pod template"))
+        objects.append(plural(summary.templates, "pod template"))
     baseline = isinstance(summary.known, int)
-    parts = [", ".join(judged), counts or ("no new findings" if baseline else "no findings")]
+    parts = [", ".join(objects), counts or ("no new findings" if baseline else "no findings")]
     if hidden:
         parts.append(f"{plural(hidden, 'row')} without findings not shown (--show all)")
     if summary.silenced:
@@ -117,7 +117,7 @@ def _rows(rows: Sequence[Row], layout: Layout, terminal: Terminal) -> str:
 def _cells(row: Row, layout: Layout, terminal: Terminal) -> list[Cell | str]:
     cells: list[Cell | str] = [
         words.workload(row.workload),
-        Cell(words.clause(row), shorter=(words.clause(row, short=True), words.strictness(row))),
+        Cell(words.term(row), shorter=(words.term(row, short=True), words.strictness(row))),
         str(row.pod_count),
         _selector(row),
         _domains(row),

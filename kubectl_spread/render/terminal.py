@@ -79,7 +79,7 @@ Cells = list[list[Cell]]
 
 
 class _Fitted(msgspec.Struct, frozen=True):
-    """Cells in their chosen forms, the widths of their columns, and the gap between these."""
+    """Cells in one of their forms each, the widths of their columns, and the gap between these."""
 
     cells: Cells
     widths: list[int]
@@ -136,9 +136,9 @@ def _narrower(cells: Cells, columns: int) -> Iterator[_Fitted]:
 
 
 def _shaped(cells: Cells, forms: Sequence[int], gap: int) -> _Fitted:
-    chosen = [[cell.form(form) for cell, form in zip(row, forms, strict=True)] for row in cells]
-    widths = [max(cell_len(cell.text) for cell in column) for column in zip(*chosen, strict=True)]
-    return _Fitted(chosen, widths, gap)
+    shortened = [[cell.form(form) for cell, form in zip(row, forms, strict=True)] for row in cells]
+    widths = [max(cell_len(cell.text) for cell in column) for column in zip(*shortened, strict=True)]
+    return _Fitted(shortened, widths, gap)
 
 
 def _cut(columns: Sequence[Column], fitted: _Fitted, available: int) -> _Fitted:

@@ -46,20 +46,20 @@ def value(text: str) -> str:
 
 
 def names(texts: Sequence[str]) -> str:
-    """Return names as a list; of many the first, and the number of the others."""
+    """Return names as a list, which ends with the number of names that were left out."""
     return some([safe(text) for text in texts], _LISTED_NAMES)
 
 
 def short_path(path: str) -> str:
-    """Return a field path without the parts every clause shares.
+    """Return a field path without the parts that all terms share.
 
-    A path may hold names of fields that nobody knows, so it is as unsafe as a value.
+    A path may have the names of unknown fields, so it is as unsafe as a value.
     """
     short = safe(path).removeprefix("spec.").removeprefix("affinity.").removesuffix(".podAffinityTerm")
     return short.replace("DuringSchedulingIgnoredDuringExecution", "")
 
 
-def clause(row: Row, *, short: bool = False) -> str:
+def term(row: Row, *, short: bool = False) -> str:
     """Return the requirement of a row's term: ``topology.kubernetes.io/zone DoNotSchedule``; short: ``zone …``."""
     key = _short_key(row.topology_key) if short else row.topology_key
     return requirement(key, row.path, row.when_unsatisfiable) + (" (default)" if row.default is True else "")
@@ -69,7 +69,7 @@ def requirement(key: str, path: str, when_unsatisfiable: str | UnsetType) -> str
     """Return the requirement of the term at a path: its topology key, and whether it is hard or soft."""
     if isinstance(when_unsatisfiable, str):
         return safe(f"{key} {when_unsatisfiable}")
-    kind, strictly = _term(path)
+    kind, strictly = _affinity_term(path)
     return safe(f"{key} {kind} {strictly}")
 
 
@@ -79,7 +79,7 @@ def strictness(row: Row) -> str:
     if isinstance(row.when_unsatisfiable, str):
         default = " (default)" if row.default is True else ""
         return safe(f"{key} {'hard' if row.when_unsatisfiable == 'DoNotSchedule' else 'soft'}{default}")
-    kind, strictly = _term(row.path)
+    kind, strictly = _affinity_term(row.path)
     return safe(f"{key} {_TERMS.get(kind, kind)} {'hard' if strictly == 'required' else 'soft'}")
 
 
@@ -88,10 +88,10 @@ def _short_key(key: str) -> str:
     return "host" if key == _HOSTNAME else key.rpartition("/")[2]
 
 
-def _term(path: str) -> tuple[str, str]:
-    """Return of an affinity term which affinity it is in, and whether it is ``required`` or ``preferred``."""
-    kind, _, rest = short_path(path[max(path.rfind("affinity."), 0) :]).partition(".")
-    return kind, rest.partition("[")[0]
+def _affinity_term(path: str) -> tuple[str, str]:
+    """Return the kind of affinity of a term, and whether it is ``required`` or ``preferred``."""
+    kind, _, list_path = short_path(path[max(path.rfind("affinity."), 0) :]).partition(".")
+    return kind, list_path.partition("[")[0]
 
 
 def warnings(cluster: Cluster) -> list[str]:

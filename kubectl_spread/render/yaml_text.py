@@ -1,4 +1,4 @@
-"""YAML that all readers, of YAML 1.1 as in Go or of 1.2, read alike: texts stay texts.
+"""YAML that readers of YAML 1.1, such as Go's, and of YAML 1.2 parse alike: texts stay texts.
 
 For example, a namespace may be called ``no``.
 """
@@ -14,14 +14,14 @@ import yaml
 _NO_NUMBER: Final = re.compile(r"[A-Za-z]")
 """The beginning of a text that cannot be a number, date or time."""
 _WORDS: Final = frozenset({"y", "yes", "n", "no", "on", "off", "true", "false", "null"})
-"""Texts with such a beginning that some reader takes for a boolean or null."""
+"""Texts with such a beginning that some readers parse as a boolean or null."""
 _TEXT: Final = "tag:yaml.org,2002:str"
 
 
 class _Dumper(yaml.CSafeDumper):
     """Quotes texts that a reader could take for another type, and never writes anchors and aliases."""
 
-    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - whatever it is
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - for all data
         return True
 
 

@@ -75,7 +75,7 @@ class Selectors(Part, frozen=True, kw_only=True):
 
 
 class Domain(Part, frozen=True, kw_only=True, gc=False):
-    """An eligible domain: its topology value, its nodes, its matching pods, and how far these are above the minimum."""
+    """An eligible domain: its topology value, its nodes, its matching pods, and its skew."""
 
     value: str
     nodes: int
@@ -84,7 +84,7 @@ class Domain(Part, frozen=True, kw_only=True, gc=False):
 
 
 class Next(Part, frozen=True, kw_only=True):
-    """The domains where one more such pod may go by this constraint, and the others; counts where there are many."""
+    """The domains where this constraint allows one more such pod, and the other domains; counts if there are many."""
 
     allowed: list[str] | int
     blocked: list[str] | int
@@ -124,7 +124,7 @@ class Row(Part, frozen=True, kw_only=True):
 
     @property
     def excess(self) -> int | None:
-        """How many pods the skew is above maxSkew, below 0 where it is within it; None where pods are not counted."""
+        """The skew minus maxSkew, negative within it; None where pods are not counted."""
         if isinstance(self.skew, UnsetType) or isinstance(self.max_skew, UnsetType):
             return None
         return self.skew - self.max_skew
@@ -217,7 +217,7 @@ class Patch(Part, frozen=True, kw_only=True):
 
 
 class Finding(Part, frozen=True, kw_only=True):
-    """A finding of one rule for one workload and path, with the pods it is about; ``source`` if these are a manifest.
+    """A finding of one rule for one workload and path, with its pods; ``source`` if these come from a manifest.
 
     ``group`` is equal for findings with the same cause: one rule, severity and message. ``commands`` are lines for a
     shell. ``rows`` are the indices of the constraints that have any of these pods.

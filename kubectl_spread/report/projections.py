@@ -14,13 +14,14 @@ from kubectl_spread.audit.evaluation.evaluators import merged_selector
 from kubectl_spread.audit.merge import differences
 from kubectl_spread.audit.merge.verdicts import SEVEREST, Confidence, KeyVerdict, Verdict
 from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.scheduler.podtopologyspread.filtering import FilterAnswer
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.report import model
 
 MANY_DOMAINS: Final = 200
-"""With more domains than this, those without pods are counted instead of listed."""
+"""With more domains than this, domains without pods are counted instead of listed."""
 _ALIKE: Final = 1 << 15
-"""How many equal parts of a report are cached, because thousands of workloads have the same ones."""
+"""The most equal parts of a report that are cached; thousands of workloads have equal parts."""
 
 
 def timestamp(moment: datetime) -> str:
@@ -77,19 +78,19 @@ def selectors(row: EvaluatedConstraint) -> model.Selectors:
 
 def group(evaluated: EvaluatedGroup) -> model.Group:
     """Return one group of the report."""
-    answer = evaluated.evaluation.node_answer
+    answers = evaluated.evaluation.node_answers
     return model.Group(
         namespace=evaluated.namespace,
         workload=workload(evaluated.workload),
         pods=[pod.name for pod in evaluated.pods],
         pending=sum(not pod.node for pod in evaluated.pods),
         nodes=UNSET
-        if answer is None
+        if answers is None
         else model.NodeAnswer(
-            total=answer.total,
-            feasible=answer.feasible,
-            not_matching=answer.not_matching,
-            missing_label=answer.missing_label,
+            total=answers.total(),
+            feasible=answers[FilterAnswer.FEASIBLE],
+            not_matching=answers[FilterAnswer.NOT_MATCHING],
+            missing_label=answers[FilterAnswer.MISSING_LABEL],
         ),
     )
 
@@ -97,7 +98,7 @@ def group(evaluated: EvaluatedGroup) -> model.Group:
 def pods(audit: Audit) -> list[model.PodVerdict]:
     """Return every pod and path whose verdict is not ``merged``, by namespace, name and path."""
     members = [(row, member) for row in audit.rows for member in row.members]
-    members.sort(key=lambda item: (item[0].namespace, item[1].pod.name, item[0].path.order))
+    members.sort(key=lambda entry: (entry[0].namespace, entry[1].pod.name, entry[0].path.order))
     return [_pod(row, member) for row, member in members]
 
 

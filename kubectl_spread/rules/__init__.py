@@ -1,4 +1,7 @@
-"""What is wrong, and how to fix it? The catalogue of rules. It may import `diagnosis`, `report`, `audit` and `kube`."""
+"""Which faults are there, and how are they fixed? The catalogue of rules.
+
+It may import `diagnosis`, `report`, `audit` and `kube`.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,12 @@ from typing import Final
 
 from kubectl_spread.rules.constraints.grouping import COUNTS_OLD_REVISIONS, OWN_GROUP
 from kubectl_spread.rules.constraints.mismatch import SELF_MISMATCH
-from kubectl_spread.rules.constraints.no_effect import EMPTY_SELECTOR, NULL_SELECTOR, REPEATED_KEY
-from kubectl_spread.rules.constraints.parsing import UNPARSEABLE_SELECTOR
+from kubectl_spread.rules.constraints.no_effect import (
+    EMPTY_SELECTOR,
+    NULL_SELECTOR,
+    REPEATED_KEY,
+    UNPARSEABLE_SELECTOR,
+)
 from kubectl_spread.rules.constraints.refusals import PODS_REFUSED, REFUSED, REFUSED_AGAIN, UNKNOWN_FIELD
 from kubectl_spread.rules.constraints.workload import (
     DAEMON_SET_SPREAD,
@@ -22,8 +29,7 @@ from kubectl_spread.rules.placement.population import OLDER_REVISION, TERMINATIN
 from kubectl_spread.rules.placement.reach import HELD_DOWN, KEYLESS_NODES
 from kubectl_spread.rules.placement.sharing import OTHER_WORKLOADS
 from kubectl_spread.rules.placement.skews import HARD_SKEW, SOFT_SKEW
-from kubectl_spread.rules.selectors.absent import ABSENT_KEY
-from kubectl_spread.rules.selectors.keys import AUTHORED_KEY, BINDING_KEY
+from kubectl_spread.rules.selectors.keys import ABSENT_KEY, AUTHORED_KEY, BINDING_KEY
 from kubectl_spread.rules.selectors.relabelled import REMOVED_LABEL, STALE_LABEL
 from kubectl_spread.rules.selectors.verdicts import DUPLICATE, LATE_LABEL, MERGE_OFF, PRE_UPGRADE, UNMERGED
 from kubectl_spread.rules.servers.recount import COUNTED_DIFFERENTLY

@@ -68,7 +68,7 @@ class Baseline(msgspec.Struct, frozen=True):
         return any(severity >= finding.severity for severity in self.findings.get(key_of(finding), ()))
 
     def gone(self, occurring: Container[FindingKey], codes: Container[str], scope: Scope) -> int:
-        """Count the earlier findings that no longer occur, among those that could.
+        """Count the earlier findings that no longer occur, as far as this run could repeat them.
 
         Args:
             occurring: The keys of the present findings, with silenced ones.
@@ -140,7 +140,7 @@ def _findings(
     for rule_input in rule_inputs(audit):
         ignored: tuple[str, ...] | None = None
         if (parts := rule_input.parts) not in rules_for:
-            rules_for[parts] = [rule for rule in rules if rule.of & parts]
+            rules_for[parts] = [rule for rule in rules if rule.parts & parts]
         for rule in rules_for[parts]:
             evidences = list(rule.check(rule_input))
             if not evidences or _is_reported(rule, rule_input, reported):
@@ -179,7 +179,7 @@ def _annotated(rule_input: RuleInput) -> tuple[str, ...]:
 
 
 def _classes_by_name(rule_input: RuleInput) -> list[PodClass]:
-    """Return the classes of the pods that refusals and unknown fields name, where no row has them."""
+    """Return the classes of the pods that the refusals and unknown fields name."""
     pod_names = {name for _, pods in (*rule_input.refusals, *rule_input.unknown_fields) for name in pods}
     return [
         pod.pod_class

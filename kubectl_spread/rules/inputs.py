@@ -19,17 +19,15 @@ _WorkloadPath: TypeAlias = tuple[ObjectRef, FieldPath]
 
 
 def rule_inputs(audit: Audit) -> Iterator[RuleInput]:
-    """Yield the inputs with pods in the report's order, then those with templates.
+    """Yield the inputs with pods in the report's order, then the inputs with templates.
 
-    The inputs of affinity terms without keys come after the others with pods, because they have no row in the report.
+    Affinity terms without keys have no row in the report, so they are last among the inputs with pods.
     """
-    answers = SharedAnswers(audit)
-    rows: dict[_WorkloadPath, list[EvaluatedConstraint]] = {}
-    indices: dict[_WorkloadPath, list[int]] = {}
+    answers = SharedAnswers()
+    rows: dict[_WorkloadPath, dict[int, EvaluatedConstraint]] = {}
     groups: dict[ObjectRef, list[EvaluatedGroup]] = {}
     for index, row in enumerate(audit.rows):
-        rows.setdefault((row.workload, row.path), []).append(row)
-        indices.setdefault((row.workload, row.path), []).append(index)
+        rows.setdefault((row.workload, row.path), {})[index] = row
     for group in audit.groups:
         groups.setdefault(group.workload, []).append(group)
     without_keys = _rows_without_keys(audit)
@@ -43,8 +41,8 @@ def rule_inputs(audit: Audit) -> Iterator[RuleInput]:
             path,
             audit,
             answers,
-            rows=(*rows.get(workload_path, ()), *without_keys.get(workload_path, ())),
-            indices=tuple(indices.get(workload_path, ())),
+            rows=(*rows.get(workload_path, {}).values(), *without_keys.get(workload_path, ())),
+            indices=tuple(rows.get(workload_path, ())),
             groups=tuple(groups.get(workload, ())) if workload_path in rows else (),
             refusals=tuple(refusals.get(workload_path, ())),
             unknown_fields=tuple(unknown_fields.get(workload_path, ())),
@@ -58,8 +56,8 @@ def rule_inputs(audit: Audit) -> Iterator[RuleInput]:
 def _rows_without_keys(audit: Audit) -> dict[_WorkloadPath, list[EvaluatedConstraint]]:
     """Return rows for affinity terms without keys, which the report leaves out."""
     by_index: dict[tuple[_WorkloadPath, int], EvaluatedConstraint] = {}
-    for pod_class, alike in groupby(audit.pods, key=lambda pod: pod.pod_class):
-        pods = list(alike)
+    for pod_class, pods_of_class in groupby(audit.pods, key=lambda pod: pod.pod_class):
+        pods = list(pods_of_class)
         terms = [index for index, term in enumerate(pod_class.terms) if not (term.spread or term.keyed)]
         for workload, owned in _by_workload(pods, audit) if terms else ():
             for index in terms:
@@ -76,14 +74,14 @@ def _rows_without_keys(audit: Audit) -> dict[_WorkloadPath, list[EvaluatedConstr
 
 
 def _by_workload(pods: list[PodRecord], audit: Audit) -> Iterable[tuple[ObjectRef, list[PodRecord]]]:
-    """Return the workloads of pods of one class: the owner of all of them, or each pod itself."""
+    """Return the workloads of pods of one class: their common root owner, or each bare pod itself."""
     if pods[0].pod_class.owner is not None:
         return [(audit.snapshot.workload(pods[0]), pods)]
     return [(pod.ref, [pod]) for pod in pods]
 
 
 def _refusals_of_pods(audit: Audit) -> dict[_WorkloadPath, list[tuple[Refusal, tuple[str, ...]]]]:
-    """Return the refusals of manifests of pods, each with the names of the pods."""
+    """Return the refusals of pods in manifests, each with the names of the pods."""
     names: dict[_WorkloadPath, dict[Refusal, list[str]]] = {}
     for pod in audit.pods:
         for refusal in audit.admission.manifests(pod.pod_class):
@@ -96,7 +94,7 @@ def _refusals_of_pods(audit: Audit) -> dict[_WorkloadPath, list[tuple[Refusal, t
 
 
 def _unknown_fields_of_pods(audit: Audit) -> dict[_WorkloadPath, list[tuple[UnknownField, tuple[str, ...]]]]:
-    """Return the unknown fields in manifests of pods, each with the name of the pod."""
+    """Return the unknown fields of pods in manifests, each with the name of the pod."""
     fields: dict[_WorkloadPath, list[tuple[UnknownField, tuple[str, ...]]]] = {}
     for pod in audit.pods if audit.snapshot.manifests else ():
         manifest = audit.snapshot.manifests.get(pod.ref)

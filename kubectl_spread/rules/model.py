@@ -43,8 +43,8 @@ class Rule(msgspec.Struct, frozen=True):
     Attributes:
         message: A template of the evidence's values.
         fix: A template of these values and of ``restart``, the safe way to replace the pods of the workload.
-        needs_nodes: Whether the check needs to know where pods are or may go.
-        of: The check runs on inputs with at least one of these parts.
+        needs_nodes: Whether the check reads the nodes of the pods, or the nodes that they may use.
+        parts: The engine runs the check on inputs with at least one of these parts.
     """
 
     code: str
@@ -55,9 +55,9 @@ class Rule(msgspec.Struct, frozen=True):
     why: str
     fix: str
     source: str
-    needs_nodes: bool
     check: Check
-    of: InputPart = InputPart.TEMPLATE | InputPart.PODS
+    needs_nodes: bool = False
+    parts: InputPart = InputPart.TEMPLATE | InputPart.PODS
 
     @property
     def general_fix(self) -> str:

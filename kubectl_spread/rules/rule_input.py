@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from enum import Flag, auto
 from functools import cached_property
-from typing import Final
+from typing import Any, Final, TypeVar, cast
 
 import msgspec
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint, EvaluatedGroup, EvaluatedPod
 from kubectl_spread.audit.merge.admission_check import Refusals
 from kubectl_spread.audit.merge.verdicts import Verdict
-from kubectl_spread.audit.snapshot.labelled import Labelled, SelectedNumbers
 from kubectl_spread.audit.snapshot.records import Manifest, PodClass, PodRecord
-from kubectl_spread.audit.snapshot.templates import PRESUMED, Refusal, Template
+from kubectl_spread.audit.snapshot.templates import Refusal, Template
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api.fieldpath import POD_SPEC, FieldPath
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.kube.api.unknownfields import UnknownField
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
-from kubectl_spread.rules.placement.blockage import Blockage, blockage
 from kubectl_spread.rules.variants import TermVariant, variant_of_pods, variant_of_template
 
+_T = TypeVar("_T")
 _ENDING: Final = frozenset({"Pod", "Job", "CronJob"})
 """Kinds whose pods have no successors."""
 
@@ -46,37 +44,16 @@ class InputPart(Flag):
 
 
 class SharedAnswers:
-    """Answers about one audit that several inputs need; each is computed once."""
+    """Answers about one audit that several inputs need."""
 
-    def __init__(self, audit: Audit) -> None:
-        self._audit = audit
-        self._blockages: dict[EvaluatedGroup, Blockage | None] = {}
-        self._workloads: dict[tuple[str, SelectedNumbers], Sequence[ObjectRef]] = {}
+    def __init__(self) -> None:
+        self._answers: dict[object, Any] = {}
 
-    def blockage(self, group: EvaluatedGroup) -> Blockage | None:
-        """Return how the hard constraints of a group keep it from every usable node; None where they do not."""
-        if group not in self._blockages:
-            self._blockages[group] = blockage(group, self._audit)
-        return self._blockages[group]
-
-    @cached_property
-    def templates(self) -> dict[str, Labelled[Template]]:
-        """The templates of each namespace, by their labels, except labels whose value a controller sets."""
-        templates: dict[str, Labelled[Template]] = {}
-        for template in self._audit.templates:
-            fixed = {key: text for key, text in template.labels.items() if text != PRESUMED}
-            templates.setdefault(template.namespace, Labelled()).add(fixed, template)
-        return templates
-
-    def workloads_of_templates(self, namespace: str, selector: LabelSelector) -> Sequence[ObjectRef]:
-        """Return the workloads with pods whose templates a selector selects, in order."""
-        templates = self.templates.get(namespace, Labelled[Template]())
-        selection = templates.selection(selector)
-        key = (namespace, selection)
-        if key not in self._workloads:
-            selected = (template for _, template in templates.selected(selector) if template.replicas != 0)
-            self._workloads[key] = sorted({template.workload.first_copy for template in selected})
-        return self._workloads[key]
+    def remember(self, question: object, answer: Callable[[], _T]) -> _T:
+        """Return the answer to a question, computed only once."""
+        if question not in self._answers:
+            self._answers[question] = answer()
+        return cast("_T", self._answers[question])
 
 
 class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
@@ -146,7 +123,7 @@ class RuleInput(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def variants(self) -> tuple[TermVariant, ...]:
-        """The variants of the term, without default constraints and without those that the API would refuse."""
+        """The variants of the term, except default constraints and terms that the API would refuse."""
         return tuple(self._variants())
 
     def _variants(self) -> Iterator[TermVariant]:

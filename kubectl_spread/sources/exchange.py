@@ -26,8 +26,11 @@ if TYPE_CHECKING:
 
 _CHUNK: Final = 16 << 10
 """The most bytes that are read at a time; the beginning of a body is passed on after so many."""
-_LARGE: Final = 256 << 10
-"""The size of the parts of a body whose parts nobody waits for."""
+_LARGE: Final = 64 << 10
+"""The size of the parts of a body whose parts nobody waits for.
+
+Larger parts would each get new memory (``apiserver.buffers``), which the system has to clear.
+"""
 _MOST_INFORMATIONAL: Final = 5
 """The most informational responses before a response. Source: go 1.24 net/http/transport.go, max1xxResponses."""
 _INFORMATIONAL: Final = range(100, 200)
@@ -141,7 +144,7 @@ class _Response(HTTPResponse):
     def __init__(self, sock: socket, *arguments: Any, **named: Any) -> None:
         super().__init__(sock, *arguments, **named)
         raw = self.fp.detach()
-        self.fp = BufferedReader(_Timed(raw, sock, _CURRENT.get()))
+        self.fp = BufferedReader(_Timed(raw, sock, _CURRENT.get()), _LARGE)
 
     def _read_status(self) -> tuple[str, int, str]:
         for _ in range(_MOST_INFORMATIONAL + 1):

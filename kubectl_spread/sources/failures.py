@@ -42,7 +42,7 @@ class Again(Enum):
     """When to retry a failed request."""
 
     NEVER = auto()
-    KNOWN = auto()
+    AFTER_CONTACT = auto()
     """Only after the server has answered once: before, its address may be wrong."""
     ALWAYS = auto()
 
@@ -73,15 +73,15 @@ def failure(error: BaseException, host: str, timeout: float) -> ConnectionFailed
         match cause:
             case ConnectionRefusedError():
                 text = f"The connection to the server {_address(host)} was refused"
-                return ConnectionFailedError(f"{text} - did you specify the right host or port?", Again.KNOWN)
+                return ConnectionFailedError(f"{text} - did you specify the right host or port?", Again.AFTER_CONTACT)
             case ssl.SSLCertVerificationError():
                 return ConnectionFailedError(_UNREACHABLE + _X509 + _certificate_problem(cause), Again.NEVER)
             case gaierror():
                 text = f"dial tcp: lookup {_parts(host).hostname}: no such host"
-                return ConnectionFailedError(_UNREACHABLE + text, Again.KNOWN)
+                return ConnectionFailedError(_UNREACHABLE + text, Again.AFTER_CONTACT)
     if any(map(_is_late, causes)):
         text = f"no answer within {timeout or CONNECT_TIMEOUT:g}s"
-        return ConnectionFailedError(_UNREACHABLE + text, Again.KNOWN)
+        return ConnectionFailedError(_UNREACHABLE + text, Again.AFTER_CONTACT)
     return ConnectionFailedError(_UNREACHABLE + _describe(causes[-1]), _again(causes))
 
 

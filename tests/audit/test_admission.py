@@ -1,4 +1,4 @@
-"""One snapshot, evaluated by several behaviours: what is refused, and what a manifest becomes, is not known before."""
+"""One snapshot is evaluated by several behaviours, each with its own refusals and merges."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def codes(evaluation: Audit) -> list[str]:
     return [finding["code"] for finding in as_json(evaluation)["findings"]]
 
 
-def test_a_template_is_refused_by_the_behaviour_that_is_known_in_the_end() -> None:
-    """13.4: the gates of the API server are read after the objects."""
+def test_the_refusal_of_a_template_follows_the_behaviour_of_each_evaluation() -> None:
+    """The gates of the API server are read after the objects."""
     read = snapshot(deployment(labels=R1, constraints=[OVERLAP]))
     assert codes(evaluated(read, merges=True)) == ["SPR202"]
     assert codes(evaluated(read, merges=False)) == ["SPR201"]
     assert codes(evaluated(read, merges=True)) == ["SPR202"]
 
 
-def test_a_manifest_is_merged_by_the_behaviour_that_is_known_in_the_end() -> None:
+def test_the_merge_of_a_manifest_follows_the_behaviour_of_each_evaluation() -> None:
     read = snapshot(pod_json(labels=R1, constraints=[KEYED], stored=False))
     merged = [{"key": "rev", "operator": "In", "values": ["r1"]}]
     for merges in (True, False, True):
@@ -43,7 +43,7 @@ def test_a_manifest_is_merged_by_the_behaviour_that_is_known_in_the_end() -> Non
         assert stored.get("matchExpressions", []) == (merged if merges else [])
 
 
-def test_a_refused_manifest_stays_as_it_is_written() -> None:
+def test_a_refused_manifest_is_evaluated_as_written() -> None:
     read = snapshot(pod_json(labels=R1, constraints=[OVERLAP], stored=False))
     evaluation = evaluated(read, merges=True)
     assert codes(evaluation) == ["SPR201"]
@@ -51,7 +51,7 @@ def test_a_refused_manifest_stays_as_it_is_written() -> None:
 
 
 @pytest.mark.parametrize("merges", [True, False])
-def test_evaluation_leaves_the_snapshot_as_it_is(*, merges: bool) -> None:
+def test_an_evaluation_does_not_change_the_snapshot(*, merges: bool) -> None:
     read = snapshot(pod_json(labels=R1, constraints=[KEYED], stored=False), pod_json("stored", constraints=[KEYED]))
     before = list(read.pods)
     evaluation = evaluated(read, merges=merges)
@@ -71,6 +71,8 @@ def test_evaluation_leaves_the_snapshot_as_it_is(*, merges: bool) -> None:
         pytest.param(constraint(), False, id="no keys"),
     ],
 )
-def test_which_templates_an_api_server_that_does_not_merge_may_answer_differently(made: Json, *, depends: bool) -> None:
+def test_the_answer_to_a_template_depends_on_the_merge_if_a_constraint_names_a_key_twice(
+    made: Json, *, depends: bool
+) -> None:
     (template,) = snapshot(deployment(labels=R1, constraints=[made])).templates
     assert may_depend_on_merge(template) is depends

@@ -1,4 +1,4 @@
-"""Each cause is named where the evidence proves it, and not where it only nearly does."""
+"""A cause is reported where the evidence proves it, and not where a part of the proof is missing."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ BOTH = [ROOT, replica_set(OLD, 1, "09:00:00"), replica_set(NEW, 2, "09:59:50")]
 
 
 def nodes(*names: str, created: str = "08:00:00", **spec: object) -> list[Json]:
-    actual_nodes = [node_json(name) for name in names]
-    for node in actual_nodes:
+    manifests = [node_json(name) for name in names]
+    for node in manifests:
         node["metadata"]["creationTimestamp"] = f"2026-09-01T{created}Z"
         node["spec"].update(spec)
-    return actual_nodes
+    return manifests
 
 
 def web(
@@ -234,16 +234,16 @@ NEAR = {
 }
 
 
-def found(objects: Sequence[Json]) -> list[Any]:
+def causes_of(objects: Sequence[Json]) -> list[Any]:
     causes = explained(audit(*objects))["causes"]
     assert isinstance(causes, list)
     return causes
 
 
 @pytest.mark.parametrize("name", PROVEN)
-def test_a_cause_that_is_proven(name: str) -> None:
+def test_a_proven_cause_is_reported_with_evidence(name: str) -> None:
     objects, cause, confidence = PROVEN[name]
-    (only,) = [item for item in found(objects) if item["cause"] == cause]
+    (only,) = [entry for entry in causes_of(objects) if entry["cause"] == cause]
     assert only["confidence"] == confidence
     assert only["path"] == "spec.topologySpreadConstraints[0]"
     assert only["evidence"]
@@ -251,15 +251,15 @@ def test_a_cause_that_is_proven(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NEAR)
-def test_a_cause_that_is_not_proven(name: str) -> None:
+def test_a_cause_without_proof_is_not_reported(name: str) -> None:
     objects, cause = NEAR[name]
-    causes = [item["cause"] for item in found(objects)]
+    causes = [entry["cause"] for entry in causes_of(objects)]
     assert causes == [] if cause is None else cause not in causes
 
 
-def test_what_is_certain_comes_before_what_is_likely() -> None:
+def test_certain_causes_come_before_likely_causes() -> None:
     objects = [*BOTH, *nodes("a1", "b1"), *nodes("c1", **CORDONED), *UNEVEN]
-    assert [(item["cause"], item["confidence"]) for item in found(objects)] == [
+    assert [(entry["cause"], entry["confidence"]) for entry in causes_of(objects)] == [
         ("drained-domain", "certain"),
         ("rollout", "likely"),
     ]
@@ -267,7 +267,7 @@ def test_what_is_certain_comes_before_what_is_likely() -> None:
 
 def test_the_evidence_is_quoted_with_its_numbers() -> None:
     objects = [*BOTH, *ABC, *UNEVEN, scaled(OLD, "from 3 to 2", "10:00:01"), scaled(OLD, "from 1 to 0", "10:00:05")]
-    (only,) = found(objects)
+    (only,) = causes_of(objects)
     (text,) = only["evidence"]
     assert text == (
         "its pods were created while 3 pods of the older revision still counted: "
@@ -275,34 +275,34 @@ def test_the_evidence_is_quoted_with_its_numbers() -> None:
     )
 
 
-def test_an_unknown_cause_says_what_was_looked_at() -> None:
-    (only,) = found([*ONCE, *ABC, *UNEVEN])
+def test_an_unknown_cause_lists_the_causes_that_were_examined() -> None:
+    (only,) = causes_of([*ONCE, *ABC, *UNEVEN])
     assert "looked at" in only["evidence"][0]
 
 
-def test_min_domains_stand_beside_an_unknown_cause() -> None:
+def test_an_unknown_cause_mentions_min_domains() -> None:
     pods = web("ab-", constraints=[constraint(minDomains=3)])
-    (only,) = found([*ONCE, *nodes("a1", "b1"), *pods])
+    (only,) = causes_of([*ONCE, *nodes("a1", "b1"), *pods])
     assert only["cause"] == "unknown"
     assert "minDomains is 3 and 2 are eligible" in only["evidence"][1]
 
 
 def test_each_row_has_its_own_causes() -> None:
     soft = constraint(key="kubernetes.io/hostname", hard=False)
-    causes = found([*ONCE, *ABC, *web("aab", constraints=[constraint(), soft])])
+    causes = causes_of([*ONCE, *ABC, *web("aab", constraints=[constraint(), soft])])
     assert {(cause["row"], cause["path"]) for cause in causes} == {
         (0, "spec.topologySpreadConstraints[0]"),
         (1, "spec.topologySpreadConstraints[1]"),
     }
 
 
-def test_zones_are_named() -> None:
-    (only,) = found([*ONCE, *nodes("a1", "b1"), *nodes("c1", **CORDONED), *UNEVEN])
+def test_the_evidence_names_the_zone() -> None:
+    (only,) = causes_of([*ONCE, *nodes("a1", "b1"), *nodes("c1", **CORDONED), *UNEVEN])
     assert only["evidence"] == [f"{ZONE} c has 0 pods and cannot take one: 1 node: cordoned"]
 
 
-def test_pending_pods_that_were_changed_alike_are_told_together() -> None:
-    (only,) = list(found([*ONCE, *ABC, *web("---", labels={"rev": "r2"}, **STALE_WEB)]))
+def test_pending_pods_with_the_same_changed_label_are_reported_together() -> None:
+    (only,) = causes_of([*ONCE, *ABC, *web("---", labels={"rev": "r2"}, **STALE_WEB)])
     assert only["evidence"] == [
         (
             "rev of web-new-10:00:00-0-3, web-new-10:00:00-1-3, web-new-10:00:00-2-3 was r1 at creation and is r2 now: "
@@ -312,7 +312,7 @@ def test_pending_pods_that_were_changed_alike_are_told_together() -> None:
 
 
 def test_default_constraints_are_a_cause() -> None:
-    """Those of a scheduler, for pods that have none of their own."""
+    """The scheduler adds them to pods that have no constraints of their own."""
     defaults = (msgspec.convert({**constraint(), "labelSelector": None}, TopologySpreadConstraint),)
     schedulers = {"default-scheduler": Profile(defaults=defaults, system_defaults=False)}
     service = {
@@ -329,17 +329,17 @@ def test_default_constraints_are_a_cause() -> None:
 def test_too_few_domains_alone_make_a_skew() -> None:
     """No domain is below another one: the minimum is 0 because there are too few."""
     pods = web("aabb", constraints=[constraint(minDomains=3)])
-    (only,) = found([*ONCE, *nodes("a1", "b1"), *pods])
+    (only,) = causes_of([*ONCE, *nodes("a1", "b1"), *pods])
     assert (only["cause"], len(only["evidence"])) == ("unknown", 2)
 
 
-def test_a_rollout_of_argo() -> None:
+def test_a_rollout_of_argo_is_a_certain_cause() -> None:
     """Its ReplicaSets have no number that is read, and its events have other words."""
     sets = [replica_set(OLD, 0, "09:00:00"), replica_set(NEW, 0, "09:59:50")]
     for objects in sets:
         objects["metadata"]["ownerReferences"][0].update(kind="Rollout", apiVersion="argoproj.io/v1alpha1")
     output = "Scaled down ReplicaSet web-old (revision 1) from 4 to 0"
     argo = event("Rollout/web", "ScalingReplicaSet", output, "10:00:05")
-    (only,) = found([*sets, *ABC, *UNEVEN, argo])
+    (only,) = causes_of([*sets, *ABC, *UNEVEN, argo])
     assert (only["cause"], only["confidence"]) == ("rollout", "certain")
     assert "4 pods of the older revision" in only["evidence"][0]

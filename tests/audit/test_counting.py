@@ -1,4 +1,4 @@
-"""Whole scheduling questions: pods and nodes in, what the scheduler counts for one pending pod out."""
+"""The counts of whole scheduling decisions: pods and nodes, and one pending pod."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ OLD, NEW = {"app": "web", "rev": "old"}, {"app": "web", "rev": "new"}
 
 def running(sizes: str, **fields: Any) -> list[Json]:
     """Return pods on nodes: ``a1=2 b1=1``."""
-    actual = []
-    for item in sizes.split():
-        node, _, number = item.partition("=")
+    manifests = []
+    for size in sizes.split():
+        node, _, number = size.partition("=")
         name = fields.get("phase", "") + fields.get("namespace", "") + node
-        actual += [pod_json(f"{name}-{index}", node=node, **fields) for index in range(int(number))]
-    return actual
+        manifests += [pod_json(f"{name}-{index}", node=node, **fields) for index in range(int(number))]
+    return manifests
 
 
-def asked(pod: Json, *others: Json, nodes: Sequence[Json] = THREE, minor: int = 37) -> Any:
+def row_of(pod: Json, *others: Json, nodes: Sequence[Json] = THREE, minor: int = 37) -> Any:
     """Return the row of the pending pod's first constraint."""
     return row(audit(pod, *others, *nodes, minor=minor))
 
@@ -36,7 +36,7 @@ def incoming(*constraints: Json, **fields: Any) -> Json:
     return pod_json("new", constraints=constraints or [constraint()], **fields)
 
 
-def told(constraint_row: Any) -> tuple[str, int, str]:
+def counts_of(constraint_row: Any) -> tuple[str, int, str]:
     """Return domains with their counts, the minimum, and the domains that may take the pod."""
     counts = " ".join(f"{domain['value'] or repr('')}={domain['matchNum']}" for domain in constraint_row["domains"])
     return counts, constraint_row["minMatchNum"], " ".join(value or "''" for value in constraint_row["next"]["allowed"])
@@ -48,40 +48,40 @@ TERMINATING = {"deletionTimestamp": "2026-09-02T10:00:00Z", "uid": "u"}
 @pytest.mark.parametrize(
     ("pod", "others", "answer"),
     [
-        pytest.param(incoming(), running("a1=2 b1=2 c1=1"), ("a=2 b=2 c=1", 1, "c"), id="62: 2/2/1 leaves c"),
-        pytest.param(incoming(), running("a1=1"), ("a=1 b=0 c=0", 0, "b c"), id="63: 1/0/0 leaves b and c"),
+        pytest.param(incoming(), running("a1=2 b1=2 c1=1"), ("a=2 b=2 c=1", 1, "c"), id="2/2/1 leaves c"),
+        pytest.param(incoming(), running("a1=1"), ("a=1 b=0 c=0", 0, "b c"), id="1/0/0 leaves b and c"),
         pytest.param(
             incoming(constraint(max_skew=2, minDomains=5)),
             running("a1=2 b1=2 c1=2"),
             ("a=2 b=2 c=2", 0, ""),
-            id="64: fewer domains than minDomains make the minimum 0",
+            id="fewer domains than minDomains make the minimum 0",
         ),
         pytest.param(
             incoming(constraint(minDomains=3)),
             running("a1=2 b1=2 c1=2"),
             ("a=2 b=2 c=2", 2, "a b c"),
-            id="65: as many domains as minDomains",
+            id="as many domains as minDomains",
         ),
         pytest.param(
             incoming(labels={"app": "other"}),
             running("a1=2 b1=1"),
             ("a=2 b=1 c=0", 0, "b c"),
-            id="66: a pod that does not match its own selector",
+            id="a pod that does not match its own selector",
         ),
         pytest.param(
             incoming(),
             [*running("a1=1"), *running("a1=3", namespace="default", metadata=TERMINATING)],
             ("a=1 b=0 c=0", 0, "b c"),
-            id="67: terminating pods do not count",
+            id="terminating pods do not count",
         ),
         pytest.param(
-            incoming(), running("a1=5", namespace="elsewhere"), ("a=0 b=0 c=0", 0, "a b c"), id="68: another namespace"
+            incoming(), running("a1=5", namespace="elsewhere"), ("a=0 b=0 c=0", 0, "a b c"), id="another namespace"
         ),
         pytest.param(
             incoming(),
             [*running("a1=2", phase="Succeeded"), *running("a1=1", phase="Failed"), *running("b1=1")],
             ("a=0 b=1 c=0", 0, "a c"),
-            id="69: finished pods do not count",
+            id="finished pods do not count",
         ),
         pytest.param(
             incoming(), running("a1=1", labels={"app": "webby"}), ("a=0 b=0 c=0", 0, "a b c"), id="other labels do not"
@@ -103,40 +103,42 @@ TERMINATING = {"deletionTimestamp": "2026-09-02T10:00:00Z", "uid": "u"}
         ),
         pytest.param(incoming(), [pod_json("p2")], ("a=0 b=0 c=0", 0, "a b c"), id="pending pods do not count"),
         pytest.param(
-            incoming(constraint(selects={})), running("a1=9"), ("a=0 b=0 c=0", 0, "a b c"), id="81: the empty selector"
+            incoming(constraint(selects={})), running("a1=9"), ("a=0 b=0 c=0", 0, "a b c"), id="the empty selector"
         ),
         pytest.param(
-            incoming(constraint(labelSelector=None)), running("a1=9"), ("a=0 b=0 c=0", 0, "a b c"), id="82: no selector"
+            incoming(constraint(labelSelector=None)), running("a1=9"), ("a=0 b=0 c=0", 0, "a b c"), id="no selector"
         ),
         pytest.param(
             incoming(constraint(match=["rev"], selects=selector(WEB, requirement("rev", "In", "old"))), labels=NEW),
             [*running("a1=3", labels=OLD), *running("b1=1", labels=NEW)],
             ("a=0 b=0 c=0", 0, "a b c"),
-            id="83: a stale selector switches the constraint off",
+            id="a stale selector switches the constraint off",
         ),
         pytest.param(
             incoming(constraint(match=["rev"], selects=selector(WEB, requirement("rev", "In", "old"))), labels=WEB),
             [*running("a1=3", labels=OLD), *running("b1=1", labels=NEW)],
             ("a=3 b=0 c=0", 0, "b c"),
-            id="84: a removed label counts the old group without the pod itself",
+            id="a removed label counts the old group without the pod itself",
         ),
         pytest.param(
             incoming(constraint(match=["rev"], selects=selector(WEB)), labels=NEW),
             [*running("a1=3", labels=OLD), *running("b1=1", labels=NEW)],
             ("a=0 b=1 c=0", 0, "a c"),
-            id="85: an unmerged selector gets the current value",
+            id="an unmerged selector gets the current value",
         ),
         pytest.param(
             incoming(constraint(match=["rev"], selects=selector(WEB)), labels=WEB),
             [*running("a1=3", labels=OLD), *running("b1=1", labels=NEW)],
             ("a=3 b=1 c=0", 0, "c"),
-            id="85: an absent key counts all revisions",
+            id="an absent key counts all revisions",
         ),
-        pytest.param(incoming(), running("gone=4 a1=1"), ("a=1 b=0 c=0", 0, "b c"), id="90: a deleted node"),
+        pytest.param(incoming(), running("gone=4 a1=1"), ("a=1 b=0 c=0", 0, "b c"), id="a deleted node"),
     ],
 )
-def test_three_zones(pod: Json, others: list[Json], answer: tuple[str, int, str]) -> None:
-    assert told(asked(pod, *others)) == answer
+def test_pods_are_counted_in_three_zones_as_the_scheduler_counts(
+    pod: Json, others: list[Json], answer: tuple[str, int, str]
+) -> None:
+    assert counts_of(row_of(pod, *others)) == answer
 
 
 TAINTED = (A1, B1, node_json("c1", taints=[GPU]))
@@ -150,63 +152,63 @@ TAINTED = (A1, B1, node_json("c1", taints=[GPU]))
             running("a1=1 b1=1"),
             TAINTED,
             ("a=1 b=1 c=0", 0, "c"),
-            id="73: a tainted node sets the minimum where taints are ignored",
+            id="a tainted node sets the minimum where taints are ignored",
         ),
         pytest.param(
             incoming(constraint(nodeTaintsPolicy="Honor")),
             running("a1=1 b1=1 c1=4"),
             TAINTED,
             ("a=1 b=1", 1, "a b"),
-            id="74: not where they are honoured",
+            id="not where they are honoured",
         ),
         pytest.param(
             incoming(constraint(nodeTaintsPolicy="Honor"), tolerations=[{"operator": "Exists"}]),
             running("a1=1 b1=1"),
             TAINTED,
             ("a=1 b=1 c=0", 0, "c"),
-            id="75: unless they are tolerated",
+            id="unless they are tolerated",
         ),
         pytest.param(
             incoming(constraint(nodeTaintsPolicy="Honor")),
             running("a1=1 b1=1"),
             (A1, B1, node_json("c1", taints=[{"key": "gpu", "effect": "PreferNoSchedule"}])),
             ("a=1 b=1 c=0", 0, "c"),
-            id="76: PreferNoSchedule excludes no node",
+            id="PreferNoSchedule excludes no node",
         ),
         pytest.param(
             incoming(constraint(nodeTaintsPolicy="Honor")),
             running("a1=1 b1=1"),
             (A1, B1, {**C1, "spec": {"unschedulable": True}}),
             ("a=1 b=1 c=0", 0, "c"),
-            id="77: a cordoned node without its taint counts",
+            id="a cordoned node without its taint counts",
         ),
         pytest.param(
             incoming(constraint(nodeTaintsPolicy="Honor")),
             running("a1=1 b1=1"),
             (A1, B1, node_json("c1", taints=[{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}])),
             ("a=1 b=1", 1, "a b"),
-            id="77: with its taint it does not",
+            id="with its taint it does not",
         ),
         pytest.param(
             incoming(nodeSelector={"pool": "web"}),
             running("a1=1 b1=1"),
             (node_json("a1", labels={"pool": "web"}), node_json("b1", labels={"pool": "web"}), C1),
             ("a=1 b=1", 1, "a b"),
-            id="78: nodeSelector excludes a zone",
+            id="nodeSelector excludes a zone",
         ),
         pytest.param(
             incoming(constraint(nodeAffinityPolicy="Ignore"), nodeSelector={"pool": "web"}),
             running("a1=1 b1=1"),
             (node_json("a1", labels={"pool": "web"}), node_json("b1", labels={"pool": "web"}), C1),
             ("a=1 b=1 c=0", 0, "c"),
-            id="79: not where affinity is ignored",
+            id="not where affinity is ignored",
         ),
         pytest.param(
             incoming(constraint(max_skew=2)),
             running("a1=2 a2=2 b1=3"),
             (A1, node_json("a2"), B1),
             ("a=4 b=3", 3, "a b"),
-            id="88: the nodes of a zone count together",
+            id="the nodes of a zone count together",
         ),
         pytest.param(
             incoming(),
@@ -215,15 +217,17 @@ TAINTED = (A1, B1, node_json("c1", taints=[GPU]))
             ("''=0 a=1", 0, "''"),
             id='89: "" is a domain',
         ),
-        pytest.param(incoming(), running("a1=1 b1=1"), (A1, B1), ("a=1 b=1", 1, "a b"), id="91: a zone without nodes"),
+        pytest.param(incoming(), running("a1=1 b1=1"), (A1, B1), ("a=1 b=1", 1, "a b"), id="a zone without nodes"),
         pytest.param(
-            incoming(nodeSelector={"pool": "none"}), running("a1=3"), THREE, ("", 0, ""), id="87: affinity excludes all"
+            incoming(nodeSelector={"pool": "none"}), running("a1=3"), THREE, ("", 0, ""), id="affinity excludes all"
         ),
-        pytest.param(incoming(constraint(key="rack")), running("a1=3"), THREE, ("", 0, ""), id="86: a key of no node"),
+        pytest.param(incoming(constraint(key="rack")), running("a1=3"), THREE, ("", 0, ""), id="a key of no node"),
     ],
 )
-def test_nodes(pod: Json, others: list[Json], nodes: Sequence[Json], answer: tuple[str, int, str]) -> None:
-    assert told(asked(pod, *others, nodes=nodes)) == answer
+def test_domains_are_made_of_nodes_as_the_scheduler_makes_them(
+    pod: Json, others: list[Json], nodes: Sequence[Json], answer: tuple[str, int, str]
+) -> None:
+    assert counts_of(row_of(pod, *others, nodes=nodes)) == answer
 
 
 def answered(*objects: Json) -> Any:
@@ -232,53 +236,53 @@ def answered(*objects: Json) -> Any:
 
 
 def test_a_node_without_the_key_is_no_domain_and_takes_no_pod() -> None:
-    """70: nine matching pods there count nowhere."""
+    """Nine matching pods there count nowhere."""
     nodes = (A1, B1, C1, node_json("d1", without=[ZONE]))
     others = running("a1=1 d1=9")
-    assert told(asked(incoming(), *others, nodes=nodes)) == ("a=1 b=0 c=0", 0, "b c")
+    assert counts_of(row_of(incoming(), *others, nodes=nodes)) == ("a=1 b=0 c=0", 0, "b c")
     assert answered(incoming(), *others, *nodes) == {"total": 4, "feasible": 2, "notMatching": 1, "missingLabel": 1}
 
 
 def test_a_node_lacking_one_hard_key_counts_for_no_hard_constraint() -> None:
-    """71: d1 lacks a zone, so that its pods do not count by hostname either."""
+    """Node d1 lacks a zone, so that its pods do not count by hostname either."""
     pod = incoming(constraint(max_skew=5), constraint(key=HOSTNAME, max_skew=5))
     objects = (pod, *running("a1=1 d1=9"), A1, B1, node_json("d1", without=[ZONE]))
     constraints = as_json(audit(*objects))["constraints"]
-    assert [told(constraint)[0] for constraint in constraints] == ["a=1 b=0", "a1=1 b1=0"]
+    assert [counts_of(constraint)[0] for constraint in constraints] == ["a=1 b=0", "a1=1 b1=0"]
 
 
 def test_a_node_lacking_a_soft_key_counts_for_hard_constraints() -> None:
-    """72: hard and soft constraints are looked at apart."""
+    """Hard and soft constraints are counted separately."""
     pod = incoming(constraint(), constraint(key=HOSTNAME, hard=False))
     objects = (pod, *running("a1=1"), A1, node_json("b1", without=[HOSTNAME]))
     hard, soft = as_json(audit(*objects))["constraints"]
-    assert told(hard) == ("a=1 b=0", 0, "b")
-    assert told(soft) == ("a1=1", 1, "a1")
+    assert counts_of(hard) == ("a=1 b=0", 0, "b")
+    assert counts_of(soft) == ("a1=1", 1, "a1")
 
 
 def test_a_topology_key_on_no_node_is_missing_on_all() -> None:
-    """86: every node is refused, none for its skew."""
+    """Every node is refused, but none because of its skew."""
     pod = incoming(constraint(key="rack"))
     assert answered(pod, *THREE) == {"total": 3, "feasible": 0, "notMatching": 0, "missingLabel": 3}
 
 
-def test_without_eligible_domains_nothing_is_refused() -> None:
-    """87: other plugins refuse the nodes, this one does not."""
+def test_without_eligible_domains_no_node_is_refused() -> None:
+    """Other plugins refuse the nodes."""
     pod = incoming(nodeSelector={"pool": "none"})
     assert answered(pod, *running("a1=3"), *THREE) == {"total": 3, "feasible": 3, "notMatching": 0, "missingLabel": 0}
 
 
-def test_a_node_that_is_excluded_is_asked_all_the_same() -> None:
-    """74: c1 is not a domain, its count is 0, and 0 + 1 - 1 is not a skew."""
+def test_an_excluded_node_is_filtered_like_any_other_node() -> None:
+    """Node c1 is not a domain, its count is 0, and 0 + 1 - 1 is not a skew."""
     pod = incoming(constraint(nodeTaintsPolicy="Honor"))
     objects = (pod, *running("a1=1 b1=1 c1=4"), *TAINTED)
     assert answered(*objects) == {"total": 3, "feasible": 3, "notMatching": 0, "missingLabel": 0}
 
 
 def test_a_pod_affine_to_one_node_counts_that_node_alone() -> None:
-    """80: as a nodeSelector does it; pods that are pinned by name have no counts at all."""
+    """A nodeSelector has the same effect; pods that are pinned by name have no counts at all."""
     pod = incoming(constraint(key=HOSTNAME), nodeSelector={HOSTNAME: "b1"})
-    assert told(asked(pod, *running("b1=7 a1=1"))) == ("b1=7", 7, "b1")
+    assert counts_of(row_of(pod, *running("b1=7 a1=1"))) == ("b1=7", 7, "b1")
 
 
 @pytest.mark.parametrize(
@@ -290,7 +294,7 @@ def test_a_pod_affine_to_one_node_counts_that_node_alone() -> None:
         pytest.param(37, ("a=0 b=1 c=0", 0, "a c"), id="1.37"),
     ],
 )
-def test_every_minor_adds_the_current_label(minor: int, answer: tuple[str, int, str]) -> None:
+def test_the_scheduler_of_every_minor_adds_the_current_label(minor: int, answer: tuple[str, int, str]) -> None:
     pod = incoming(constraint(match=["rev"]), labels=NEW)
     others = [*running("a1=3", labels=OLD), *running("b1=1", labels=NEW)]
-    assert told(asked(pod, *others, minor=minor)) == answer
+    assert counts_of(row_of(pod, *others, minor=minor)) == answer

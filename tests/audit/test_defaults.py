@@ -144,21 +144,21 @@ def effective(evaluation: Audit) -> str:
         ),
     ],
 )
-def test_selectors(objects: list[Json], expected: str) -> None:
+def test_the_selector_is_deduced_from_services_and_owners(objects: list[Json], expected: str) -> None:
     evaluation = audit(*objects, *ZONES, schedulers=SYSTEM)
     assert effective(evaluation) == expected
     # Services and owners may be read in any order.
     assert effective(audit(*reversed(objects), *ZONES, schedulers=SYSTEM)) == expected
 
 
-def test_nothing_is_derived_unless_asked_for() -> None:
+def test_no_default_constraints_are_added_without_a_scheduler_configuration() -> None:
     evaluation = audit(pod_json(), service({"app": "web"}), *ZONES)
     assert default_rows(evaluation) == []
     assert evaluation.groups == ()
 
 
 @pytest.mark.parametrize("schedulers", [SYSTEM, HARD])
-def test_a_pod_with_any_constraint_of_its_own_gets_none(schedulers: Mapping[str, Profile]) -> None:
+def test_a_pod_with_a_constraint_of_its_own_gets_no_default_constraints(schedulers: Mapping[str, Profile]) -> None:
     own = pod_json(constraints=[constraint(hard=False)])
     assert default_rows(audit(own, service({"app": "web"}), *ZONES, schedulers=schedulers)) == []
 
@@ -197,7 +197,7 @@ def test_a_default_row_as_a_whole() -> None:
     assert as_json(evaluation)["groups"][0]["nodes"] == {"total": 3, "feasible": 2, "notMatching": 1, "missingLabel": 0}
 
 
-def test_default_constraints_stand_before_affinity_terms() -> None:
+def test_default_constraints_come_before_affinity_terms() -> None:
     spread = affinity("podAntiAffinity", term(match=["rev"]))
     pod = pod_json(labels={"app": "web", "rev": "r1"}, affinity=spread)
     report = as_json(audit(pod, service({"app": "web"}), *ZONES, schedulers=SYSTEM))
@@ -209,7 +209,7 @@ def test_default_constraints_stand_before_affinity_terms() -> None:
     assert [constraint["verdicts"] for constraint in report["constraints"]] == [{}, {}, {"late-label": 1}]
 
 
-def test_what_a_default_says_of_match_label_keys_has_no_effect() -> None:
+def test_match_label_keys_of_a_default_constraint_have_no_effect() -> None:
     keyed = {"default-scheduler": listing(constraint(match=["rev"]))}
     pod = pod_json(labels={"app": "web", "rev": "r1"})
     assert effective(audit(pod, service({"app": "web"}), *ZONES, schedulers=keyed)) == "app=web"
@@ -217,9 +217,9 @@ def test_what_a_default_says_of_match_label_keys_has_no_effect() -> None:
 
 def test_pods_that_may_run_on_one_node_only_are_not_counted() -> None:
     pod = pod_json(node="a1", owner="DaemonSet/web", affinity=PINNED)
-    (item,) = default_rows(audit(pod, service({"app": "web"}), *ZONES, schedulers=HARD))
-    assert "domains" not in item
-    assert "next" not in item
+    (default_row,) = default_rows(audit(pod, service({"app": "web"}), *ZONES, schedulers=HARD))
+    assert "domains" not in default_row
+    assert "next" not in default_row
 
 
 BOTH = [constraint(), constraint(key=HOSTNAME, hard=False)]
@@ -237,7 +237,7 @@ BOTH = [constraint(), constraint(key=HOSTNAME, hard=False)]
         pytest.param(listing(), {}, id="an empty list"),
     ],
 )
-def test_what_a_second_profile_does_not_act_on_has_no_row(profile: Profile, expected: dict[int, bool]) -> None:
+def test_constraints_that_a_profile_does_not_respect_have_no_row(profile: Profile, expected: dict[int, bool]) -> None:
     schedulers = {**SYSTEM, "other": profile}
     evaluation = audit(pod_json(schedulerName="other"), service({"app": "web"}), *ZONES, schedulers=schedulers)
     rows = {int(row["path"][len("defaultConstraints[") : -1]): "domains" in row for row in default_rows(evaluation)}
@@ -254,7 +254,7 @@ def test_what_a_second_profile_does_not_act_on_has_no_row(profile: Profile, expe
         pytest.param({"other": listing(filters=False, scores=False)}, False, False, id="disabled"),
     ],
 )
-def test_placement_is_claimed_of_what_the_scheduler_acts_on(
+def test_only_constraints_that_the_scheduler_respects_have_counts(
     schedulers: Mapping[str, Profile], *, hard: bool, soft: bool
 ) -> None:
     pod = pod_json(constraints=[constraint(), constraint(key=HOSTNAME, hard=False)], schedulerName="other")
@@ -266,7 +266,7 @@ def test_placement_is_claimed_of_what_the_scheduler_acts_on(
     assert bool(unknown) is not (hard or soft)
 
 
-def test_a_scheduler_that_the_configuration_does_not_name_is_not_known() -> None:
+def test_a_scheduler_that_the_configuration_does_not_name_has_no_counts() -> None:
     evaluation = audit(pod_json(constraints=[constraint()]), *ZONES, schedulers={"other": Profile()})
     assert "domains" not in row(evaluation)
 
@@ -275,7 +275,7 @@ ZONELESS = node_json("x1", without=[ZONE])
 NAMELESS = node_json("y1", without=[HOSTNAME], zone="a")
 
 
-def test_to_the_systems_defaults_nodes_without_the_key_are_a_domain() -> None:
+def test_for_system_defaults_nodes_without_the_key_are_a_domain() -> None:
     pods = [pod_json(f"p{number}", node=node) for number, node in enumerate(("a1", "x1", "x1", "y1"))]
     evaluation = audit(pod_json("p"), *pods, service({"app": "web"}), *ZONES, ZONELESS, NAMELESS, schedulers=SYSTEM)
     by_path = {row["path"]: row for row in default_rows(evaluation) if row["workload"]["name"] == "p"}
@@ -293,10 +293,10 @@ def test_to_the_systems_defaults_nodes_without_the_key_are_a_domain() -> None:
     assert not {"SPR305", "SPR306"} & codes
 
 
-def test_to_listed_defaults_nodes_without_a_key_do_not_count() -> None:
+def test_for_listed_defaults_nodes_without_a_key_do_not_count() -> None:
     soft = {"default-scheduler": listing(constraint(hard=False), constraint(key=HOSTNAME, hard=False))}
     evaluation = audit(pod_json(node="x1"), service({"app": "web"}), *ZONES, ZONELESS, schedulers=soft)
-    assert [[domain["value"] for domain in each["domains"]] for each in default_rows(evaluation)] == [
+    assert [[domain["value"] for domain in row["domains"]] for row in default_rows(evaluation)] == [
         ["a", "b", "c"],
         ["a1", "b1", "c1"],
     ]
@@ -315,7 +315,7 @@ def test_without_nodes_there_are_only_selectors() -> None:
     assert all("domains" not in row for row in default_rows(evaluation))
 
 
-def test_inferred_zones_have_no_unknown_one() -> None:
+def test_inferred_zones_have_no_domain_without_zone() -> None:
     pods = [pod_json("p", node="a1", labels={"app": "web", ZONE: "a"}), pod_json("q", node="n2")]
     evaluation = audit(*pods, service({"app": "web"}), nodes="inferred", schedulers=SYSTEM)
     rows = [row for row in default_rows(evaluation) if "domains" in row]
@@ -355,7 +355,9 @@ TAINTED = [node_json("a1"), *(node_json(name, taints=[{"key": "x", "effect": "No
         ),
     ],
 )
-def test_severities(*, hard: bool, nodes: Sequence[Json], expected: dict[str, str]) -> None:
+def test_the_severity_of_a_skew_by_default_constraints_depends_on_nodes(
+    *, hard: bool, nodes: Sequence[Json], expected: dict[str, str]
+) -> None:
     profile = {"default-scheduler": listing(constraint(hard=hard))}
     assert findings(profile, nodes, *CROWDED) == expected
 
@@ -367,7 +369,7 @@ def test_a_finding_says_that_own_constraints_replace_the_default() -> None:
     )
 
 
-def test_rules_about_what_the_author_wrote_are_silent() -> None:
+def test_rules_about_the_text_of_constraints_do_not_apply_to_defaults() -> None:
     odd = {"default-scheduler": listing(constraint(key="failure-domain.beta.kubernetes.io/zone", match=["a", "a"]))}
     findings = as_json(audit(*CROWDED, service({"app": "web"}), *ZONES, schedulers=odd))["findings"]
     assert not [
@@ -375,7 +377,7 @@ def test_rules_about_what_the_author_wrote_are_silent() -> None:
     ]
 
 
-def test_explain_places_more_and_says_that_the_descheduler_does_not_read_them() -> None:
+def test_explain_places_pods_by_defaults_and_says_that_the_descheduler_does_not_read_them() -> None:
     explanation = explained(audit(pod_json(), service({"app": "web"}), *ZONES, schedulers=HARD), replicas=2)
     (next_pods,) = explanation["nextPods"]
     assert [step["assumed"] for step in next_pods["steps"]] == ["a", "b"]

@@ -1,4 +1,4 @@
-"""Whose pods make a skew, how many have to go, and what keeps them where they are."""
+"""Which pods make a skew, how many have to be placed again, and which obstacles keep them where they are?"""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import pytest
 
 from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.diagnosis.skew import fewest_moves
+from kubectl_spread.report import model
 from tests.audits import EVERYTHING, as_json, audit, explained
-from tests.builders import HOSTNAME, ZONE, Json, constraint, node_json, pod_json, selector
+from tests.builders import HOSTNAME, ZONE, Json, affinity, constraint, node_json, pod_json, requirement, selector, term
 
 
 @pytest.mark.parametrize(
@@ -24,12 +25,11 @@ from tests.builders import HOSTNAME, ZONE, Json, constraint, node_json, pod_json
         pytest.param([5, 0, 0], 3, 2, id="5/0/0 -> 3/1/1 with maxSkew 3"),
     ],
 )
-def test_fewest_moves(counts: list[int], max_skew: int, moves: int) -> None:
-    actual = fewest_moves(Counter(counts), max_skew=max_skew, highest=sum(counts) // len(counts))
-    assert actual == moves
+def test_the_fewest_moves_end_a_skew(counts: list[int], max_skew: int, moves: int) -> None:
+    assert fewest_moves(Counter(counts), max_skew=max_skew, highest=sum(counts) // len(counts)) == moves
 
 
-def test_fewest_moves_is_what_trying_every_end_gives() -> None:
+def test_no_distribution_within_max_skew_takes_fewer_moves() -> None:
     for counts in itertools.product(range(5), repeat=3):
         total = sum(counts)
         for max_skew in (1, 2):
@@ -54,10 +54,10 @@ ABC = [node_json("a1"), node_json("b1"), node_json("c1")]
 
 def findings(*objects: Json, code: str = "SPR301", scope: Scope = EVERYTHING) -> dict[str, Any]:
     """Return the findings of one rule by workload."""
-    actual_findings = as_json(audit(*objects, scope=scope))["findings"]
+    report = as_json(audit(*objects, scope=scope))
     return {
         f"{finding['object']['kind']}/{finding['object']['name']}": finding
-        for finding in actual_findings
+        for finding in report["findings"]
         if finding["code"] == code
     }
 
@@ -67,7 +67,7 @@ def two_deployments() -> list[Json]:
     return [*web, shared("api-1", "Deployment/api", "b1", constraints=[FRONT]), *ABC]
 
 
-def test_only_the_workload_in_the_fullest_domain_is_told() -> None:
+def test_only_the_workload_in_the_fullest_domain_has_a_finding() -> None:
     findings_by_workload = findings(*two_deployments())
     assert findings_by_workload.keys() == {"Deployment/web"}
     assert findings_by_workload["Deployment/web"]["pods"] == ["web-1", "web-2"]
@@ -76,7 +76,7 @@ def test_only_the_workload_in_the_fullest_domain_is_told() -> None:
 
 @pytest.mark.parametrize("name", ["web", "api"])
 def test_explain_and_check_name_the_same_pods(name: str) -> None:
-    """Whichever of the two workloads is asked about."""
+    """The user may name either of the two workloads."""
     whole = findings(*two_deployments())["Deployment/web"]
     scope = Scope(targets=(Target("Deployment", name),))
     assert findings(*two_deployments(), scope=scope).keys() == ({"Deployment/web"} if name == "web" else set())
@@ -88,12 +88,12 @@ def test_explain_and_check_name_the_same_pods(name: str) -> None:
 def test_pods_of_all_workloads_suffice_where_those_of_one_do_not() -> None:
     shards = [shared(f"shard-{index}", f"StatefulSet/shard-{index}", "a1", constraints=[FRONT]) for index in "123"]
     findings_by_workload = findings(*shards, *ABC)
-    assert {name: item["pods"] for name, item in findings_by_workload.items()} == {
+    assert {name: finding["pods"] for name, finding in findings_by_workload.items()} == {
         f"StatefulSet/shard-{index}": [f"shard-{index}"] for index in "123"
     }
     command = "kubectl delete pod -n default shard-1 shard-2 (of sts/shard-1, sts/shard-2)"
     where = "their replacements can only go where the skew ends within maxSkew"
-    assert {item["fix"] for item in findings_by_workload.values()} == {f"{command}; {where}"}
+    assert {finding["fix"] for finding in findings_by_workload.values()} == {f"{command}; {where}"}
 
 
 def test_pending_and_terminating_pods_are_not_named() -> None:
@@ -103,7 +103,7 @@ def test_pending_and_terminating_pods_are_not_named() -> None:
     assert findings(*two_deployments(), leaving, waiting)["Deployment/web"]["pods"] == ["web-1", "web-2"]
 
 
-def test_bare_pods_are_told_one_by_one() -> None:
+def test_each_bare_pod_has_a_finding() -> None:
     pods = [pod_json(f"web-{index}", node=node, constraints=[constraint()]) for index, node in enumerate("aab")]
     for pod in pods:
         pod["spec"]["nodeName"] += "1"
@@ -111,8 +111,8 @@ def test_bare_pods_are_told_one_by_one() -> None:
     assert findings(*pods, *ABC, code="SPR314") == {}
 
 
-def test_a_skew_of_strangers_is_a_warning_of_the_workload_that_is_held_to_it() -> None:
-    """Nobody else would report it: those pods have no constraint."""
+def test_a_skew_of_pods_without_constraint_is_a_warning_for_the_workload_with_it() -> None:
+    """The pods that make the skew have no constraint, so that their workload has no finding."""
     strangers = [shared(f"batch-{index}", "Deployment/batch", "a1") for index in (1, 2)]
     objects = [*strangers, shared("web-1", "Deployment/web", "b1", constraints=[FRONT]), *ABC]
     assert findings(*objects) == {}
@@ -121,19 +121,19 @@ def test_a_skew_of_strangers_is_a_warning_of_the_workload_that_is_held_to_it() -
     assert "2 pods of deploy/batch" in reported["message"]
 
 
-def test_the_case_of_descheduler_1918() -> None:
-    """Zones of 5, 2 and 2 nodes: the hosts that are free are in a zone that the other constraint closes."""
+def test_descheduler_issue_1918_is_caused_by_the_other_constraint() -> None:
+    """With zones of 5, 2 and 2 nodes, the free hosts are in a zone that the other constraint closes."""
     both = [constraint(), constraint(key=HOSTNAME, hard=False)]
     nodes = [node_json(name) for name in ("a1", "a2", "a3", "a4", "a5", "b1", "b2", "c1", "c2")]
     on = ("a1", "a2", "a3", "b1", "b1", "b2", "c1", "c1", "c2")
     pods = [
         pod_json(f"web-{index}", node=node, owner="Deployment/web", constraints=both) for index, node in enumerate(on)
     ]
-    judged = audit(*nodes, *pods)
-    (skew,) = [finding for finding in as_json(judged)["findings"] if finding["code"] == "SPR302"]
+    evaluation = audit(*nodes, *pods)
+    (skew,) = [finding for finding in as_json(evaluation)["findings"] if finding["code"] == "SPR302"]
     why = f"their constraint on {ZONE} allows no more"
     assert f"no node of a lower domain could take one (2 nodes: {why})" in skew["message"]
-    (cause,) = explained(judged)["causes"]
+    (cause,) = explained(evaluation)["causes"]
     assert cause["cause"] == "hard-constraint"
     assert cause["evidence"] == [
         f"{HOSTNAME} {node} has 0 pods and cannot take one: 1 node: {why}" for node in ("a4", "a5")
@@ -141,11 +141,105 @@ def test_the_case_of_descheduler_1918() -> None:
 
 
 def test_a_skew_that_its_own_constraint_keeps_open_is_info() -> None:
-    """The emptiest zone is closed, and the constraint keeps pods out of the one between."""
+    """The emptiest zone is closed, and the constraint keeps pods out of the next one."""
     nodes = [node_json("a1"), node_json("b1"), node_json("c1", taints=[{"key": "gpu", "effect": "NoSchedule"}])]
     pods = [
         pod_json(f"web-{index}", node=f"{zone}1", owner="Deployment/web", constraints=[constraint()])
         for index, zone in enumerate("aaaab")
     ]
-    (actual,) = findings(*nodes, *pods).values()
-    assert actual["severity"] == "info"
+    (finding,) = findings(*nodes, *pods).values()
+    assert finding["severity"] == "info"
+
+
+RACK = "rack"
+
+
+def web_pod(name: str, node: str, *constraints: Json, labels: Json | None = None, **fields: Any) -> Json:
+    spread = [constraint(), *constraints]
+    labels = {"app": "web", **(labels or {})}
+    return pod_json(name, node=node, owner="Deployment/web", constraints=spread, labels=labels, **fields)
+
+
+def severity(*objects: Json) -> str:
+    """Return the severity of the only hard skew: a warning where a node of a lower domain would take a pod."""
+    (finding,) = findings(*objects).values()
+    return str(finding["severity"])
+
+
+def test_a_skew_is_a_warning_where_the_other_constraint_of_one_pod_alone_allows_a_lower_domain() -> None:
+    database = selector({"app": "db"})
+    lax, strict = (constraint(key=HOSTNAME, max_skew=skew, selects=database) for skew in (9, 1))
+    databases = [pod_json(f"db-{index}", node="b1", labels={"app": "db"}) for index in range(3)]
+    nodes = [node_json("a1"), node_json("b1")]
+    assert severity(web_pod("w1", "a1", lax), web_pod("w2", "a1", strict), *databases, *nodes) == "warning"
+    assert severity(web_pod("w1", "a1", strict), web_pod("w2", "a1", strict), *databases, *nodes) == "info"
+
+
+def test_a_terminating_pod_does_not_open_a_lower_domain_by_leaving() -> None:
+    """It is not counted, so its rack has no pod less without it."""
+    rack = constraint(key=RACK, selects=selector({"tier": "x"}))
+    nodes = [node_json(name, labels={RACK: of}) for name, of in (("a1", "r2"), ("a2", "r1"), ("b1", "r1"))]
+    terminating = web_pod("w3", "a2", rack, labels={"tier": "x"})
+    terminating["metadata"]["deletionTimestamp"] = "2026-09-01T11:00:00Z"
+    tier = [pod_json(f"x-{index}", node="b1", labels={"tier": "x"}) for index in range(2)]
+    assert severity(web_pod("w1", "a1", rack), web_pod("w2", "a1", rack), terminating, *tier, *nodes) == "info"
+
+
+def test_a_constraint_with_an_empty_selector_keeps_no_pod_from_a_lower_domain() -> None:
+    """Up to 1.37 it counts no pod, so that no domain has a pod less after a departure."""
+    empty = constraint(key=HOSTNAME, selects={})
+    nodes = [node_json("a1"), node_json("b1")]
+    assert severity(web_pod("w1", "a1", empty), web_pod("w2", "a1", empty), *nodes) == "warning"
+
+
+def test_a_closed_domain_keeps_the_minimum_low_for_the_number_of_pods_that_must_go() -> None:
+    soft = constraint(hard=False)
+    nodes = [node_json("a1"), node_json("b1"), node_json("c1", taints=[{"key": "gpu", "effect": "NoSchedule"}])]
+    pods = [
+        pod_json(f"web-{index}", node=f"{zone}1", owner="Deployment/web", constraints=[soft])
+        for index, zone in enumerate("aaaab")
+    ]
+    (finding,) = findings(*nodes, *pods, code="SPR302").values()
+    assert finding["values"]["must_go"] == 3
+
+
+@pytest.mark.parametrize(("terminating", "expected"), [(False, "warning"), (True, "info")])
+def test_the_pod_that_moves_repels_itself_no_longer_but_a_terminating_pod_like_it_does(
+    terminating: bool, expected: str
+) -> None:
+    """The pod with role x repels all pods of the workload from the region of both zones."""
+    repelling = affinity("podAntiAffinity", term(key="region", selects=selector({"role": "x"})))
+    nodes = [node_json(name, labels={"region": "r"}) for name in ("a1", "b1")]
+    pods = [
+        web_pod("w1", "a1", labels={"role": "x"}, affinity=repelling),
+        web_pod("w2", "a1", affinity=repelling),
+    ]
+    if terminating:
+        leaving = web_pod("w3", "a1", labels={"role": "x"}, affinity=repelling)
+        leaving["metadata"]["deletionTimestamp"] = "2026-09-01T11:00:00Z"
+        pods.append(leaving)
+    assert severity(*pods, *nodes) == expected
+
+
+def test_nodes_are_not_counted_for_pods_with_a_hard_constraint_that_the_scheduler_cannot_parse() -> None:
+    broken = constraint(key=HOSTNAME, selects=selector({}, requirement("app", "In", "not a value")))
+    (group,) = as_json(audit(web_pod("w1", "a1", broken), node_json("a1")))["groups"]
+    assert "nodes" not in group
+
+
+@pytest.mark.parametrize(("nodes", "severity"), [("listed", "info"), ("inferred", "warning")])
+def test_a_rollout_ends_a_skew_only_where_nodes_were_listed(nodes: model.NodesKnown, severity: str) -> None:
+    """Without nodes there may be a domain without pods, so that the skew may stay."""
+    pods = [
+        web_pod(
+            f"web-{index}",
+            f"{zone}1",
+            labels={ZONE: zone, "pod-template-hash": revision},
+            metadata={"creationTimestamp": f"2026-09-01T{hour}:00:00Z"},
+        )
+        for index, (zone, revision, hour) in enumerate(
+            [("a", "old", "09"), ("a", "old", "09"), ("a", "new", "10"), ("b", "new", "10")]
+        )
+    ]
+    report = as_json(audit(*pods, node_json("a1"), node_json("b1"), nodes=nodes))
+    assert [finding["severity"] for finding in report["findings"] if finding["code"] == "SPR301"] == [severity]

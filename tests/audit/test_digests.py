@@ -1,4 +1,4 @@
-"""Digests are equal for equal values, whichever came before."""
+"""Digests are equal for equal values, in any series of values."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ VALUES = st.lists(st.dictionaries(st.sampled_from("ab"), st.sampled_from(["x", "
 
 
 @given(VALUES)
-def test_the_last_value_makes_no_difference(values: list[dict[str, str]]) -> None:
+def test_the_digest_of_a_value_does_not_depend_on_the_value_before_it(values: list[dict[str, str]]) -> None:
     digests = Digests()
     assert [digests.of(value) for value in values] == [digest(value) for value in values]
 
 
-def test_order_makes_no_difference() -> None:
+def test_mappings_have_equal_digests_in_any_order() -> None:
     assert digest({"a": "x", "b": "y"}) == digest({"b": "y", "a": "x"})
 
 

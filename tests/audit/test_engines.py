@@ -66,17 +66,19 @@ def rules(value: Any) -> list[str]:
         ),
     ],
 )
-def test_descheduler(objects: list[Json], domains: dict[str, int] | None, differences: list[str]) -> None:
-    (actual,) = of("descheduler", *objects)
-    assert actual.get("domains") == domains
-    assert rules(actual) == differences
+def test_the_descheduler_counts_differently_for_the_reported_reasons(
+    objects: list[Json], domains: dict[str, int] | None, differences: list[str]
+) -> None:
+    (answer,) = of("descheduler", *objects)
+    assert answer.get("domains") == domains
+    assert rules(answer) == differences
 
 
-def test_descheduler_looks_at_any_shape_of_a_row() -> None:
+def test_the_descheduler_is_compared_for_every_class_of_a_row() -> None:
     """A row's worst pod may be one that the descheduler does not list, and the row is looked at all the same."""
     gone = web("w1", "a1", metadata={"deletionTimestamp": "2026-09-01T10:00:00Z"})
-    (actual,) = of("descheduler", gone, web("w2", "a1", labels={"app": "web", "rev": "2"}), A, B)
-    assert actual["domains"] == {"a": 1, "b": 0}
+    (answer,) = of("descheduler", gone, web("w2", "a1", labels={"app": "web", "rev": "2"}), A, B)
+    assert answer["domains"] == {"a": 1, "b": 0}
 
 
 @pytest.mark.parametrize(
@@ -91,12 +93,12 @@ def test_descheduler_looks_at_any_shape_of_a_row() -> None:
         ),
     ],
 )
-def test_karpenter(made: Json, differences: list[str]) -> None:
+def test_karpenter_counts_differently_for_the_reported_reasons(made: Json, differences: list[str]) -> None:
     pod = web("w1", "a1", constraints=[made], labels={"app": "web", "rev": "r1"})
-    (actual,) = of("karpenter", pod, made_by_karpenter("a1"))
-    assert rules(actual) == ["domains-of-node-pools", *differences]
-    assert "skew" not in actual
+    (answer,) = of("karpenter", pod, made_by_karpenter("a1"))
+    assert rules(answer) == ["domains-of-node-pools", *differences]
+    assert "skew" not in answer
 
 
-def test_karpenter_is_not_named_where_it_is_not() -> None:
+def test_karpenter_is_not_reported_without_its_nodes() -> None:
     assert of("karpenter", web("w1", "a1"), A, B) == []

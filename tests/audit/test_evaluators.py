@@ -42,7 +42,7 @@ def facts(evaluation: ClassEvaluation) -> tuple[object, ...]:
         for spread in evaluation.spreads
         if spread is not None
     ]
-    return evaluation.verdicts, evaluation.effective, evaluation.node_answer, evaluation.lower_bound, counts
+    return evaluation.verdicts, evaluation.effective, evaluation.node_answers, evaluation.lower_bound, counts
 
 
 def test_a_shared_evaluation_equals_that_of_each_class_alone() -> None:

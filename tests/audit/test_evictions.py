@@ -17,7 +17,7 @@ from kubectl_spread.kube.api.types import TopologySpreadConstraint
 from kubectl_spread.kube.features import behaviour, gates
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint, working_constraint
 from tests.audits import audit, deployment, explained
-from tests.builders import ZONE, Json, affinity, constraint, node_json, pod_json, term
+from tests.builders import HOSTNAME, ZONE, Json, affinity, constraint, node_json, pod_json, term
 
 HARD = working_constraint(
     TopologySpreadConstraint(topology_key=ZONE, when_unsatisfiable="DoNotSchedule"),
@@ -32,7 +32,7 @@ def zones(max_skew: int, min_domains: int) -> Constraint:
     return msgspec.structs.replace(HARD, max_skew=max_skew, min_domains=min_domains)
 
 
-def field(
+def game(
     *counts: int, capacity: int = 99, max_skew: int = 1, min_domains: int = 1, full: str = "", fixed: str = ""
 ) -> EvictionGame:
     domains = dict(zip("abcdef", counts, strict=False))
@@ -48,16 +48,16 @@ def field(
 @pytest.mark.parametrize(
     ("eviction_game", "numbers"),
     [
-        pytest.param(field(5, 0, 0), {"a": 3}, id="5/0/0 -> evict 3, which end as 2/2/1"),
-        pytest.param(field(2, 1, 0), {"a": 1}, id="2/1/0 -> 1/1/1"),
-        pytest.param(field(5, 4, 3), {"a": 1}, id="5/4/3 -> 4/4/4"),
-        pytest.param(field(7, 0, 0, max_skew=3), {"a": 4}, id="with maxSkew 3 replacements may crowd one domain"),
-        pytest.param(field(3, 0, full="b"), None, id="nowhere else to go"),
-        pytest.param(field(3, 0, fixed="a"), None, id="the fullest domain's pods belong to others"),
-        pytest.param(field(2, 1, min_domains=3), None, id="below minDomains a replacement would stay pending"),
+        pytest.param(game(5, 0, 0), {"a": 3}, id="5/0/0 -> evict 3, which end as 2/2/1"),
+        pytest.param(game(2, 1, 0), {"a": 1}, id="2/1/0 -> 1/1/1"),
+        pytest.param(game(5, 4, 3), {"a": 1}, id="5/4/3 -> 4/4/4"),
+        pytest.param(game(7, 0, 0, max_skew=3), {"a": 4}, id="with maxSkew 3 replacements may crowd one domain"),
+        pytest.param(game(3, 0, full="b"), None, id="nowhere else to go"),
+        pytest.param(game(3, 0, fixed="a"), None, id="the fullest domain's pods belong to others"),
+        pytest.param(game(2, 1, min_domains=3), None, id="below minDomains a replacement would stay pending"),
     ],
 )
-def test_fewest(eviction_game: EvictionGame, numbers: Mapping[str, int] | None) -> None:
+def test_the_fewest_pods_are_evicted(eviction_game: EvictionGame, numbers: Mapping[str, int] | None) -> None:
     assert fewest(eviction_game) == numbers
 
 
@@ -100,36 +100,36 @@ def smallest(eviction_game: EvictionGame) -> int | None:
     )
 
 
-def random_field(seed: int) -> EvictionGame:
-    chosen = random.Random(seed)
-    domains = "abcd"[: chosen.randint(2, 4)]
-    counts = {domain: chosen.choice([0, 0, 1, 2, 3, 4, 5]) for domain in domains}
+def random_game(seed: int) -> EvictionGame:
+    chance = random.Random(seed)
+    domains = "abcd"[: chance.randint(2, 4)]
+    counts = {domain: chance.choice([0, 0, 1, 2, 3, 4, 5]) for domain in domains}
     return EvictionGame(
         counts=counts,
-        capacity={domain: chosen.choice([0, 1, 2, 9, 9]) for domain in domains},
-        movable={domain: chosen.choice([number, number, number // 2]) for domain, number in counts.items()},
-        lost={domain: chosen.choice([0, 0, 1, 5]) for domain in domains},
-        constraint=zones(chosen.randint(1, 3), chosen.choice([1, 1, 1, 3, 5])),
+        capacity={domain: chance.choice([0, 1, 2, 9, 9]) for domain in domains},
+        movable={domain: chance.choice([number, number, number // 2]) for domain, number in counts.items()},
+        lost={domain: chance.choice([0, 0, 1, 5]) for domain in domains},
+        constraint=zones(chance.randint(1, 3), chance.choice([1, 1, 1, 3, 5])),
     )
 
 
 def test_no_smaller_set_suffices() -> None:
-    """Held against every set and every placement, on random domains."""
+    """Compared with every set and every placement, on random domains."""
     named = 0
     for seed in range(400):
-        game = random_field(seed)
-        if max(game.counts.values()) <= game.limit(min(game.counts.values())):
+        eviction_game = random_game(seed)
+        if max(eviction_game.counts.values()) <= eviction_game.limit(min(eviction_game.counts.values())):
             continue
-        numbers = fewest(game)
-        assert (None if numbers is None else sum(numbers.values())) == smallest(game), game
+        numbers = fewest(eviction_game)
+        assert (None if numbers is None else sum(numbers.values())) == smallest(eviction_game), eviction_game
         if numbers is not None:
-            assert holds(game, numbers), game
+            assert holds(eviction_game, numbers), eviction_game
             named += 1
     assert named > 50
 
 
-def test_many_domains_take_no_time() -> None:
-    """A thousand hosts are beyond trying every set; what is named suffices."""
+def test_pods_are_named_among_a_thousand_domains() -> None:
+    """A thousand hosts have too many sets to try each, so that the named pods need not be the fewest."""
     counts = {f"host-{index:04}": index % 7 for index in range(1000)}
     numbers = fewest(EvictionGame(counts, dict.fromkeys(counts, 99), counts, {}, zones(1, 1)))
     assert numbers is not None
@@ -178,10 +178,12 @@ def repelling(node: str) -> Json:
         ),
     ],
 )
-def test_evictions_of_a_workload(objects: list[Json], pods: list[str] | None, reason: str | None) -> None:
-    (actual,) = explained(audit(*objects))["evictions"][:1]
-    assert actual.get("pods") == pods
-    assert (reason or "") in actual.get("reason", "")
+def test_pods_to_evict_are_named_unless_there_is_a_reason_against_it(
+    objects: list[Json], pods: list[str] | None, reason: str | None
+) -> None:
+    (eviction,) = explained(audit(*objects))["evictions"][:1]
+    assert eviction.get("pods") == pods
+    assert (reason or "") in eviction.get("reason", "")
 
 
 def requesting(name: str, node: str, cpu: str, owner: str = "Deployment/web") -> Json:
@@ -236,7 +238,31 @@ def test_pods_of_manifests_are_evicted_where_the_user_names_their_workload() -> 
     assert eviction.get("pods") == ["w1"]
 
 
-def test_soft_constraints_decide_nothing() -> None:
+def test_the_pod_is_evicted_whose_node_takes_no_replacement_before_pods_that_come_first_by_name() -> None:
+    """Node a1 has a pod that repels replacements, so that the room of w2 is lost."""
+    pods = [web("w1", "a2"), web("w2", "a1"), repelling("a1")]
+    (eviction,) = explained(audit(*pods, A, node_json("a2"), B))["evictions"]
+    assert eviction["pods"] == ["w2"]
+
+
+def test_a_terminating_pod_is_not_evicted() -> None:
+    both = [constraint(), constraint(key=HOSTNAME, max_skew=9)]
+    terminating = web("w0", "a1", constraints=both)
+    terminating["metadata"]["deletionTimestamp"] = "2026-09-01T11:00:00Z"
+    pods = [web(name, "a1", constraints=both) for name in ("w1", "w2")]
+    (eviction,) = explained(audit(terminating, *pods, A, B))["evictions"]
+    assert eviction["pods"] == ["w1"]
+
+
+def test_an_eviction_is_not_sure_to_help_where_namespaces_that_decide_were_not_read() -> None:
+    """The anti-affinity of db selects namespaces by a label, and no namespace was read."""
+    elsewhere = {**term(), "namespaceSelector": {"matchLabels": {"team": "a"}}}
+    db = pod_json("db", node="b1", labels={"app": "db"}, affinity=affinity("podAntiAffinity", elsewhere))
+    (eviction,) = explained(audit(web("w1", "a1"), web("w2", "a1"), db, A, B))["evictions"]
+    assert (eviction["pods"], eviction["sure"]) == (["w1"], False)
+
+
+def test_soft_constraints_have_no_evictions() -> None:
     soft = [constraint(hard=False)]
     explanation = explained(audit(web("w1", "a1", constraints=soft), web("w2", "a1", constraints=soft), A, B, C))
     assert explanation["evictions"] == []
@@ -251,7 +277,7 @@ def test_soft_constraints_decide_nothing() -> None:
         pytest.param(tuple(Target("Pod", f"w{index}") for index in (1, 2, 3)), None, id="all its pods by name"),
     ],
 )
-def test_a_part_of_a_workload_does_not_decide(targets: tuple[Target, ...], reason: str | None) -> None:
+def test_no_pod_is_named_for_a_part_of_a_workload(targets: tuple[Target, ...], reason: str | None) -> None:
     leaving = web("w4", "a1")
     leaving["metadata"]["deletionTimestamp"] = "2026-09-01T11:00:00Z"
     pods = [web(name, "a1") for name in ("w1", "w2", "w3")]

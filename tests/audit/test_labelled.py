@@ -1,4 +1,4 @@
-"""The index of labelled things selects what a selector selects of each."""
+"""The index of labelled values selects exactly the values that a selector matches."""
 
 from __future__ import annotations
 
@@ -32,12 +32,14 @@ def labelled(all_labels: list[dict[str, str]]) -> Labelled[int]:
 
 
 @given(st.lists(LABELS, max_size=9), SELECTORS)
-def test_selected_are_those_that_match(all_labels: list[dict[str, str]], some: LabelSelector) -> None:
+def test_exactly_the_values_whose_labels_match_are_selected(
+    all_labels: list[dict[str, str]], some: LabelSelector
+) -> None:
     expected = [number for number, labels in enumerate(all_labels) if labelselectors.matches(some, labels)]
     assert [number for _, number in labelled(all_labels).selected(some)] == expected
 
 
-def test_a_selection_is_the_shorter_of_two_lists() -> None:
+def test_a_selection_lists_the_selected_numbers_or_the_others_whichever_are_fewer() -> None:
     things = labelled([{"a": str(number)} for number in range(9)])
     but_two = decode_selector(selector({}, requirement("a", "NotIn", "1", "2")))
     only_two = decode_selector(selector({}, requirement("a", "In", "2", "1", "2")))
@@ -47,7 +49,7 @@ def test_a_selection_is_the_shorter_of_two_lists() -> None:
     assert things.selection(only_two) == SelectedNumbers((1, 2))
 
 
-def test_things_may_be_added_after_a_selection() -> None:
+def test_values_may_be_added_after_a_selection() -> None:
     things = labelled([{"a": "1"}])
     every = LabelSelector()
     assert len(list(things.selected(every))) == 1

@@ -53,10 +53,10 @@ def web(name: str, node: str, *constraints: Json) -> Json:
         ),
     ],
 )
-def test_next_pods(objects: list[Json], steps: list[tuple[list[str], str]]) -> None:
-    (actual,) = explained(audit(*objects), replicas=3)["nextPods"]
-    assert [(step["allowed"], step["assumed"]) for step in actual["steps"]] == steps
+def test_next_pods_are_placed_where_the_filter_allows(objects: list[Json], steps: list[tuple[list[str], str]]) -> None:
+    (next_pods,) = explained(audit(*objects), replicas=3)["nextPods"]
+    assert [(step["allowed"], step["assumed"]) for step in next_pods["steps"]] == steps
 
 
-def test_without_nodes_nothing_is_known() -> None:
+def test_without_nodes_no_next_pod_is_placed() -> None:
     assert explained(audit(web("w1", "a1")), replicas=3)["nextPods"] == []

@@ -142,7 +142,7 @@ def test_the_keys_of_the_report_are_the_contract() -> None:
     assert set(report["summary"]["findings"]) == {"error", "warning", "info"}
 
 
-def test_pending_pods_share_the_row_of_equal_bound_ones_and_add_nothing() -> None:
+def test_pending_pods_share_the_row_of_equal_bound_pods_and_are_not_counted() -> None:
     report = as_json(audit(web("w1", "a1"), web("w2"), *THREE))
     (only,) = report["constraints"]
     assert (only["podCount"], only["pending"]) == (2, 1)
@@ -150,7 +150,7 @@ def test_pending_pods_share_the_row_of_equal_bound_ones_and_add_nothing() -> Non
     assert [(group["pods"], group["pending"]) for group in report["groups"]] == [(["w1", "w2"], 1)]
 
 
-def test_terminating_pods_are_judged_and_marked_and_not_counted() -> None:
+def test_terminating_pods_are_evaluated_and_marked_and_not_counted() -> None:
     report = as_json(audit(web("w1", "a1", labels=R2, metadata=TERMINATING), web("w2", "b1", labels=R2), *THREE))
     (only,) = report["constraints"]
     assert (only["podCount"], only["terminating"]) == (2, 1)
@@ -164,11 +164,11 @@ def test_terminating_pods_are_judged_and_marked_and_not_counted() -> None:
         pytest.param(web("w1", "a1", phase="Succeeded"), "finished", id="succeeded"),
         pytest.param(web("w1", "a1", phase="Failed"), "finished", id="failed"),
         pytest.param(
-            web("w1", "a1", metadata={"annotations": {"kubernetes.io/config.mirror": ""}}), "mirror", id="52: mirror"
+            web("w1", "a1", metadata={"annotations": {"kubernetes.io/config.mirror": ""}}), "mirror", id="mirror"
         ),
     ],
 )
-def test_skipped(pod: Json, reason: str) -> None:
+def test_a_pod_that_is_not_evaluated_is_skipped_with_its_reason(pod: Json, reason: str) -> None:
     report = as_json(audit(pod, *THREE))
     assert report["summary"]["skipped"] == {reason: 1}
     assert (report["constraints"], report["pods"], report["summary"]["pods"]) == ([], [], 0)
@@ -177,7 +177,7 @@ def test_skipped(pod: Json, reason: str) -> None:
 PLACEMENT = {"domains", "minMatchNum", "selfMatchNum", "skew", "next"}
 
 
-def test_pods_of_another_scheduler_are_judged_and_their_placement_is_not() -> None:
+def test_pods_of_another_scheduler_have_verdicts_and_no_counts() -> None:
     evaluation = audit(web("w1", "a1", labels=R2, schedulerName="mine"), *THREE)
     assert verdicts(evaluation) == {f"w1 {S}": "stale-label"}
     assert not PLACEMENT & set(row(evaluation))
@@ -207,7 +207,7 @@ def test_pods_of_a_daemon_set_share_one_row_without_counts() -> None:
     assert report["findings"] == []
 
 
-def test_without_nodes_placement_is_silent() -> None:
+def test_without_nodes_there_are_no_counts() -> None:
     assert not PLACEMENT & set(row(audit(web("w1", "a1"))))
 
 
@@ -218,7 +218,9 @@ def test_without_nodes_placement_is_silent() -> None:
         pytest.param(201, 1, 200, int, id="of 201 those with pods, and the others are counted"),
     ],
 )
-def test_many_domains(size: int, listed: int, empty: int | None, following: type) -> None:
+def test_of_many_domains_only_those_with_pods_are_listed(
+    size: int, listed: int, empty: int | None, following: type
+) -> None:
     nodes = [node_json(f"n{index:03}") for index in range(size)]
     pod = pod_json("w1", node="n007", constraints=[constraint(key=HOSTNAME)])
     constraint_row = row(audit(pod, *nodes))
@@ -234,7 +236,7 @@ def zoned(name: str, node: str, zone: str, **fields: Any) -> Json:
     return pod_json(name, node=node, labels={"app": "web", ZONE: zone}, **fields)
 
 
-def test_inferred_nodes_give_lower_bounds_and_no_next() -> None:
+def test_inferred_nodes_give_lower_bounds_and_no_next_domains() -> None:
     """Domains are those that the pods' own labels show, whoever they belong to."""
     pod = zoned("w1", "a1", "a", constraints=[constraint(), constraint(key=HOSTNAME)])
     objects = (pod, zoned("w2", "a1", "a"), zoned("x", "b1", "b", namespace="other"))
@@ -252,12 +254,12 @@ def test_inferred_nodes_give_lower_bounds_and_no_next() -> None:
         pytest.param(constraint(nodeTaintsPolicy="Honor"), {}, id="nodes could be excluded by taints"),
     ],
 )
-def test_inferred_nodes_say_nothing_where_nodes_could_be_excluded(made: Json, spec: Json) -> None:
+def test_inferred_nodes_give_no_counts_where_nodes_could_be_excluded(made: Json, spec: Json) -> None:
     constraint_row = row(audit(zoned("w1", "a1", "a", constraints=[made], **spec), nodes="inferred"))
     assert not PLACEMENT & set(constraint_row)
 
 
-def test_no_selector_and_the_empty_one_are_two_answers() -> None:
+def test_no_selector_and_an_empty_selector_are_reported_differently() -> None:
     pod = pod_json(
         "w1", constraints=[constraint(labelSelector=None), constraint(key=HOSTNAME, selects={}), constraint(key="rack")]
     )
@@ -280,7 +282,7 @@ def test_zero_and_empty_are_never_left_out() -> None:
     assert "minDomains" not in constraint_row
 
 
-def test_empty_values_are_told_and_absent_ones_left_out() -> None:
+def test_empty_values_are_reported_and_absent_values_left_out() -> None:
     report = as_json(audit(web("w1", labels={"app": "web", "rev": ""}), web("w2", labels=WEB), web("w3", stored="")))
     keys = {pod["name"]: pod["keys"][0] for pod in report["pods"]}
     assert (keys["w1"]["stored"], keys["w1"]["label"]) == ("r1", "")
@@ -306,7 +308,7 @@ OTHERS = [web("w2", "a1"), pod_json("x1", node="b1", labels=R1, namespace="defau
         pytest.param(Scope(targets=(Target("Deployment", ""),)), id="owners of a kind"),
     ],
 )
-def test_scope_selects_what_is_judged_and_never_what_is_counted(scope: Scope) -> None:
+def test_the_scope_selects_evaluated_pods_and_never_counted_pods(scope: Scope) -> None:
     requested = web("w1", labels={**R1, "pick": "me"})
     report = as_json(
         audit(requested, *OTHERS, pod_json("y", node="c1", labels=R1, namespace="other"), *THREE, scope=scope)
@@ -315,7 +317,7 @@ def test_scope_selects_what_is_judged_and_never_what_is_counted(scope: Scope) ->
     assert [(domain["value"], domain["matchNum"]) for domain in only["domains"]] == [("a", 1), ("b", 1), ("c", 0)]
 
 
-def test_scope_of_another_namespace_judges_nothing() -> None:
+def test_no_pod_is_evaluated_in_the_scope_of_another_namespace() -> None:
     assert as_json(audit(web("w1"), *THREE, scope=Scope(namespace="other")))["summary"]["pods"] == 0
 
 
@@ -334,17 +336,17 @@ def test_rows_are_split_by_stored_and_by_effective_selector() -> None:
 
 
 @pytest.mark.parametrize(
-    ("item", "other", "rows"),
+    ("first", "second", "rows"),
     [
         pytest.param({"nodeSelector": {"a": "b"}}, {}, 2, id="nodeSelector splits a row"),
         pytest.param(
             {"tolerations": [{"operator": "Exists"}]}, {}, 1, id="tolerations do not where taints are ignored"
         ),
-        pytest.param({"priorityClassName": "x"}, {}, 1, id="what the plugin does not read does not"),
+        pytest.param({"priorityClassName": "x"}, {}, 1, id="a field that the plugin does not read does not"),
     ],
 )
-def test_rows_and_placement(item: Json, other: Json, rows: int) -> None:
-    report = as_json(audit(web("w1", **item), web("w2", **other), *THREE))
+def test_pods_share_a_row_only_if_their_domains_are_equal(first: Json, second: Json, rows: int) -> None:
+    report = as_json(audit(web("w1", **first), web("w2", **second), *THREE))
     assert len(report["constraints"]) == rows
 
 
@@ -409,12 +411,12 @@ def test_merged_is_not_applicable_where_the_scheduler_merges() -> None:
         ),
     ],
 )
-def test_diff(stored: Json, labels: dict[str, str], diff: list[str]) -> None:
+def test_the_difference_names_stored_and_merged_values(stored: Json, labels: dict[str, str], diff: list[str]) -> None:
     pod = pod_json("w1", labels=labels, constraints=[constraint(match=["rev"], selects=stored)])
     assert row(audit(pod))["diff"] == diff
 
 
-def test_everything_is_sorted() -> None:
+def test_rows_groups_and_pods_are_sorted() -> None:
     """By namespace, kind, name and path, whose indices are numbers; pods by code point."""
     many = [constraint(key=f"k{index}") for index in range(11)]
     objects = [
@@ -454,7 +456,7 @@ def test_everything_is_sorted() -> None:
         ),
     ],
 )
-def test_workload_is_the_root_owner(objects: list[Json], workload: Json) -> None:
+def test_the_workload_is_the_root_owner(objects: list[Json], workload: Json) -> None:
     owner = "ReplicaSet/web-1" if objects else ""
     constraint_row = row(audit(*objects, pod_json("w1", constraints=[constraint()], owner=owner)))
     assert constraint_row["workload"] == workload
@@ -480,7 +482,7 @@ def test_a_term_with_keys_has_a_row_without_counts() -> None:
     assert only["selector"]["effective"] == only["selector"]["stored"]
 
 
-def test_self_match_is_that_of_most_pods() -> None:
+def test_the_self_match_of_a_row_is_that_of_most_pods() -> None:
     """One pod of three lost the label that the selector asks for."""
     objects = [
         pod_json(f"w{index}", node="a1", labels=labels, constraints=[constraint()], owner=OWNER)
@@ -498,11 +500,11 @@ def test_a_finding_quotes_the_pod_that_is_first_by_name() -> None:
         for index, labels in enumerate(({"app": "lost"}, {"app": "other"}))
     ]
     for pods in (objects, objects[::-1]):
-        (finding,) = (each for each in as_json(audit(*pods))["findings"] if each["code"] == "SPR206")
+        (finding,) = (entry for entry in as_json(audit(*pods))["findings"] if entry["code"] == "SPR206")
         assert finding["values"]["have"] == "app=lost"
 
 
-def test_pods_that_are_named_and_finished_are_not_missed() -> None:
+def test_finished_pods_that_the_user_names_are_not_reported_as_missing() -> None:
     targets = (Target("Pod", "w1"), Target("Pod", "gone"), Target("Deployment", "web"), Target("Job", ""))
     done = audit(web("w1", phase="Succeeded"), web("w2"), scope=Scope(targets=targets))
     assert done.snapshot.unmet() == [Target("Pod", "gone")]

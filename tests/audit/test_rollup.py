@@ -1,4 +1,4 @@
-"""Whose the pods of a domain are, and the pods that run there without counting."""
+"""The workloads of the pods in a domain, and the pods there that are not counted."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def only(*objects: Json) -> Any:
     return row
 
 
-def test_revisions_are_counted_apart_and_together_the_newest_first() -> None:
+def test_revisions_are_counted_separately_and_together_newest_first() -> None:
     row = only(*TWO, *ABC, *hashed("aab", "web-old"), *hashed("bc", "web-new"))
     assert row == {
         "row": 0,
@@ -75,19 +75,19 @@ def test_revisions_are_counted_apart_and_together_the_newest_first() -> None:
     }
 
 
-def test_a_pending_pod_makes_no_share() -> None:
+def test_a_pending_pod_is_in_no_share() -> None:
     (share,) = only(*TWO, *ABC, *hashed("a", "web-old"), *hashed("-", "web-new"))["revisions"]
     assert share["revision"] == "old"
 
 
-def test_terminating_pods_stand_apart() -> None:
+def test_terminating_pods_are_counted_separately() -> None:
     row = only(*TWO, *ABC, *hashed("aab", "web-new"), *hashed("cc", "web-old", deleted=True))
     assert (row["counted"], row["skew"]) == ({"a": 2, "b": 1, "c": 0}, 2)
     assert (row["terminating"], row["skewWithTerminating"]) == ({"a": 0, "b": 0, "c": 2}, 1)
     assert [share["revision"] for share in row["revisions"]] == ["new"]
 
 
-def test_pods_of_other_workloads_stand_apart() -> None:
+def test_pods_of_other_workloads_are_counted_separately() -> None:
     other = [pod_json("load-1", node="c1", owner="Job/load"), pod_json("bare", node="c1")]
     row = only(*TWO, *ABC, *hashed("ab", "web-new"), *other)
     assert row["otherPods"] == {"a": 0, "b": 0, "c": 2}
@@ -122,7 +122,7 @@ def owners(*objects: Json) -> list[tuple[str, list[str], int]]:
     ]
 
 
-def test_owners_of_a_deployment() -> None:
+def test_the_owner_of_the_pods_of_a_replica_set_is_its_deployment() -> None:
     owner_entries = owners(*TWO, *ABC, *hashed("aa", "web-old"), *hashed("b", "web-new"))
     assert owner_entries == [
         ("ReplicaSet/web-new", ["Deployment/web"], 1),
@@ -131,7 +131,7 @@ def test_owners_of_a_deployment() -> None:
 
 
 def test_owners_are_followed_by_reference_alone() -> None:
-    """A kind that nobody knows is an owner like any other."""
+    """An unknown kind is an owner like any other."""
     chain = [replica_set("web-new", owner="Rollout/web")]
     assert owners(*chain, *ABC, *hashed("ab", "web-new")) == [("ReplicaSet/web-new", ["Rollout/web"], 2)]
     assert owners(*ABC, *pods("ab", "CloneSet/web")) == [("CloneSet/web", [], 2)]
@@ -163,7 +163,7 @@ def test_revisions_of_a_stateful_set_have_no_owner_of_their_own() -> None:
     ]
 
 
-def test_a_pod_without_owner_is_its_own() -> None:
+def test_a_pod_without_owner_is_its_own_workload() -> None:
     assert owners(*ABC, pod_json("bare", node="a1", constraints=[constraint()])) == [("Pod/bare", [], 1)]
 
 

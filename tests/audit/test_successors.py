@@ -52,11 +52,13 @@ def placed(*pods: Json) -> list[list[str]]:
         pytest.param([web("a", rev="r2"), web("b", metadata=LEAVING)], [["a"], ["b"]], id="nothing else is there"),
     ],
 )
-def test_pods_that_the_next_one_is_not_like(pods: list[Json], expected: list[list[str]]) -> None:
+def test_the_next_pod_is_placed_like_the_pods_that_the_controller_would_make_now(
+    pods: list[Json], expected: list[list[str]]
+) -> None:
     assert sorted(placed(*pods)) == expected
 
 
-def test_a_label_that_only_the_template_has_tells() -> None:
+def test_pods_without_a_label_of_the_template_are_not_like_the_next_pod() -> None:
     """Without keys to match there is no verdict, but no new pod will be like it."""
     pods = [
         pod_json(

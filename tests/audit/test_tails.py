@@ -27,19 +27,19 @@ def splits(pod: Json) -> tuple[SelectorParts, ...]:
     return split(topology_terms(decode_pod(pod).spec))
 
 
-def told(selector_parts: SelectorParts) -> tuple[str, str]:
-    """Return the authored part and the tail, in the order in which it stands."""
+def described(selector_parts: SelectorParts) -> tuple[str, str]:
+    """Return the authored part and the tail, in their order."""
     tail = [f"{key} {operator} {value or repr('')}" for (operator, key), value in selector_parts.tail.items()]
     return describe(selector_parts.authored), ", ".join(tail)
 
 
 @pytest.mark.parametrize(
-    ("items", "match", "mismatch", "parts"),
+    ("expressions", "match", "mismatch", "parts"),
     [
         pytest.param([rev("r1")], ["rev"], [], ("{}", "rev In r1"), id="the whole selector"),
         pytest.param([X_EXISTS, rev("r1")], ["rev"], [], ("x Exists", "rev In r1"), id="behind the author's own"),
-        pytest.param([rev("r1"), X_EXISTS], ["rev"], [], ("rev In [r1], x Exists", ""), id="47: not in front of it"),
-        pytest.param([rev("r1", "r2")], ["rev"], [], ("rev In [r1, r2]", ""), id="46: not with two values"),
+        pytest.param([rev("r1"), X_EXISTS], ["rev"], [], ("rev In [r1], x Exists", ""), id="not in front of it"),
+        pytest.param([rev("r1", "r2")], ["rev"], [], ("rev In [r1, r2]", ""), id="not with two values"),
         pytest.param([rev("r1", operator="NotIn")], ["rev"], [], ("rev NotIn [r1]", ""), id="not NotIn of a match key"),
         pytest.param([rev(operator="Exists")], ["rev"], [], ("rev Exists", ""), id="not Exists"),
         pytest.param([rev("")], ["rev"], [], ("{}", "rev In ''"), id='"" is a value'),
@@ -49,9 +49,7 @@ def told(selector_parts: SelectorParts) -> tuple[str, str]:
         pytest.param([APP, rev("r1")], ["rev", "app"], [], ("app In [web]", "rev In r1"), id="not against it"),
         pytest.param([APP], ["rev", "app", "zone"], [], ("{}", "app In web"), id="keys may be missing in between"),
         pytest.param([rev("r1"), rev("r1")], ["rev"], [], ("rev In [r1]", "rev In r1"), id="a key only once"),
-        pytest.param(
-            [rev("r1"), NOT_A], ["rev"], ["tenant"], ("{}", "rev In r1, tenant NotIn a"), id="18: In, then NotIn"
-        ),
+        pytest.param([rev("r1"), NOT_A], ["rev"], ["tenant"], ("{}", "rev In r1, tenant NotIn a"), id="In, then NotIn"),
         pytest.param(
             [NOT_A, NOT_A], [], ["tenant", "tenant"], ("{}", "tenant NotIn a"), id="a key as often as it is named"
         ),
@@ -66,7 +64,7 @@ def told(selector_parts: SelectorParts) -> tuple[str, str]:
             [NOT_A, rev("r1")], ["rev"], ["tenant"], ("tenant NotIn [a]", "rev In r1"), id="not NotIn, then In"
         ),
         pytest.param(
-            [NOT_A, NOT_B], [], ["tenant"], ("tenant NotIn [a]", "tenant NotIn b"), id="20: of two NotIn the last"
+            [NOT_A, NOT_B], [], ["tenant"], ("tenant NotIn [a]", "tenant NotIn b"), id="of two NotIn the last"
         ),
         pytest.param(
             [rev("r1"), APP], ["app"], [], ("rev In [r1]", "app In web"), id="a key that is not listed ends it"
@@ -74,25 +72,29 @@ def told(selector_parts: SelectorParts) -> tuple[str, str]:
         pytest.param([], ["rev"], ["tenant"], ("{}", ""), id="nothing"),
     ],
 )
-def test_split(items: list[Json], match: Sequence[str], mismatch: Sequence[str], parts: tuple[str, str]) -> None:
-    made = term(selects=selector(None, *items), match=match, mismatch=mismatch)
+def test_the_tail_is_the_longest_end_that_the_merge_could_have_appended(
+    expressions: list[Json], match: Sequence[str], mismatch: Sequence[str], parts: tuple[str, str]
+) -> None:
+    made = term(selects=selector(None, *expressions), match=match, mismatch=mismatch)
     (only,) = splits(pod_json(affinity=affinity("podAffinity", made)))
-    assert told(only) == parts
+    assert described(only) == parts
     assert not only.handwritten
 
 
-def test_split_without_selector_has_nothing() -> None:
+def test_a_term_without_selector_has_no_tail() -> None:
     (only,) = splits(pod_json(constraints=[constraint(match=["rev"], labelSelector=None)]))
-    assert told(only) == ("<none>", "")
+    assert described(only) == ("<none>", "")
 
 
 def spreads(*values: tuple[Sequence[str], Sequence[Json]]) -> list[tuple[str, str]]:
-    pod = pod_json(constraints=[constraint(match=match, selects=selector(None, *items)) for match, items in values])
-    return [told(item) for item in splits(pod)]
+    pod = pod_json(
+        constraints=[constraint(match=match, selects=selector(None, *expressions)) for match, expressions in values]
+    )
+    return [described(parts) for parts in splits(pod)]
 
 
 def test_a_key_that_another_constraint_lacks_was_written_by_hand() -> None:
-    """48: one creation merges a key everywhere or nowhere."""
+    """One creation merges a key everywhere or nowhere."""
     assert spreads((["rev"], [rev("r1")]), (["rev"], [X_EXISTS])) == [("rev In [r1]", ""), ("x Exists", "")]
 
 
@@ -116,19 +118,19 @@ def test_a_constraint_without_selector_contradicts_nothing() -> None:
             constraint(match=["rev"], labelSelector=None),
         ]
     )
-    assert [told(item) for item in splits(pod)] == [("{}", "rev In r1"), ("<none>", "")]
+    assert [described(parts) for parts in splits(pod)] == [("{}", "rev In r1"), ("<none>", "")]
 
 
-def test_spread_and_affinity_are_merged_apart() -> None:
-    """48a: an affinity term may be merged where the spread constraint is not."""
+def test_keys_of_spread_constraints_prove_nothing_about_affinity_terms() -> None:
+    """An affinity term may be merged although the spread constraint is not."""
     pod = pod_json(
         constraints=[constraint(match=["rev"], selects=selector(None, X_EXISTS))],
         affinity=affinity("podAntiAffinity", term(match=["rev"], selects=selector(None, rev("r1")))),
     )
-    assert [told(item) for item in splits(pod)] == [("x Exists", ""), ("{}", "rev In r1")]
+    assert [described(parts) for parts in splits(pod)] == [("x Exists", ""), ("{}", "rev In r1")]
 
 
-def test_terms_stand_in_the_order_of_the_api_and_sort_by_number() -> None:
+def test_terms_are_in_the_order_of_the_api_and_sort_by_number() -> None:
     both = {
         field: {**affinity(field, term())[field], **affinity(field, term(), required=False)[field]}
         for field in ("podAntiAffinity", "podAffinity")

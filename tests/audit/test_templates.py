@@ -1,4 +1,4 @@
-"""Templates without pods: what would the API say to them, and then to their pods?"""
+"""Templates without pods: does the API server accept them, and then their pods?"""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ TEMPLATE_PATHS = [
 
 
 @pytest.mark.parametrize(("workload", "path"), TEMPLATE_PATHS)
-def test_an_accepted_template_of_which_every_pod_is_refused(workload: Json, path: str) -> None:
-    """14: from 1.34 on; up to 1.33 the template itself is refused."""
+def test_a_template_may_be_accepted_while_all_of_its_pods_are_refused(workload: Json, path: str) -> None:
+    """This holds from 1.34 on; up to 1.33 the template itself is refused."""
     here = f"{path}.topologySpreadConstraints[0]"
     assert refused(workload) == [(here, [], "pods-refused")]
     assert refused(workload, minor=33) == [(here, [], "refused")]
@@ -63,22 +63,22 @@ def test_an_accepted_template_of_which_every_pod_is_refused(workload: Json, path
         ("DaemonSet", "pod-template-generation"),
     ],
 )
-def test_labels_of_controllers_are_presumed(kind: str, key: str) -> None:
-    """A key twice is refused only where the pods have the label."""
+def test_pods_are_presumed_to_have_the_labels_of_their_controller(kind: str, key: str) -> None:
+    """A duplicate key is refused only where the pods have the label."""
     twice = constraint(match=[key, key])
     assert refused(deployment(kind=kind, constraints=[twice])) != []
     assert refused(deployment(kind=kind, constraints=[constraint(match=["nope", "nope"])])) == []
 
 
-def test_a_template_is_judged_beside_the_pods_of_an_older_revision() -> None:
-    """A rollout that gets no new pods looks healthy by the old ones."""
+def test_a_template_is_evaluated_in_addition_to_pods_of_an_older_revision() -> None:
+    """By its old pods alone, a rollout that gets no new pods looks healthy."""
     workload = deployment(labels=R1, constraints=[OVERLAP])
     pod = pod_json(labels=R1, constraints=[constraint()], owner="Deployment/web")
     assert refused(workload, pod) == [("spec.template.spec.topologySpreadConstraints[0]", [], "pods-refused")]
     assert as_json(audit(workload, pod))["summary"]["templates"] == 1
 
 
-def test_what_pods_and_template_have_in_common_is_told_once() -> None:
+def test_a_fault_of_both_pods_and_template_is_one_finding() -> None:
     keyed = constraint(match=["nope"])
     report = as_json(audit(deployment(constraints=[keyed]), pod_json(constraints=[keyed], owner="Deployment/web")))
     assert [(finding["code"], finding["path"]) for finding in report["findings"]] == [
@@ -86,12 +86,12 @@ def test_what_pods_and_template_have_in_common_is_told_once() -> None:
     ]
 
 
-def test_a_template_that_is_owned_is_judged_by_its_owner() -> None:
+def test_an_owned_template_is_evaluated_through_its_owner() -> None:
     child = deployment("web-1", kind="ReplicaSet", owner="Deployment/web", labels=R1, constraints=[OVERLAP])
     assert refused(child) == []
 
 
-def test_pods_that_are_refused_alike_are_one_finding() -> None:
+def test_pods_that_are_refused_for_one_reason_are_one_finding() -> None:
     pods = [
         pod_json(f"p{index}", labels=R1, constraints=[OVERLAP], owner="Deployment/web", stored=False)
         for index in (2, 1)

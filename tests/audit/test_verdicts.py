@@ -51,11 +51,11 @@ ON_A1 = {"node": "a1"}
 @pytest.mark.parametrize(
     ("pod", "minor", "verdict", "confidence"),
     [
-        pytest.param(spread_pod(REV_IN_R1), 37, "merged", "certain", id="39: the current value"),
-        pytest.param(spread_pod(REV_IN_R1, labels=R2), 37, "stale-label", "certain", id="40: another value"),
-        pytest.param(spread_pod(REV_IN_R1, labels=WEB), 37, "removed-label", "likely", id="41: the label is gone"),
+        pytest.param(spread_pod(REV_IN_R1), 37, "merged", "certain", id="the current value"),
+        pytest.param(spread_pod(REV_IN_R1, labels=R2), 37, "stale-label", "certain", id="another value"),
+        pytest.param(spread_pod(REV_IN_R1, labels=WEB), 37, "removed-label", "likely", id="the label is gone"),
         pytest.param(
-            without(spread_pod(), "metadata", "generation"), 37, "pre-upgrade", "certain", id="42: generation absent"
+            without(spread_pod(), "metadata", "generation"), 37, "pre-upgrade", "certain", id="generation absent"
         ),
         pytest.param(
             pod_json(
@@ -65,21 +65,21 @@ ON_A1 = {"node": "a1"}
             37,
             "late-label",
             "certain",
-            id="43: another key of the pod is merged",
+            id="another key of the pod is merged",
         ),
         pytest.param(
             spread_pod(labels={**WEB, ZONE: "a"}, match=(ZONE,), **ON_A1),
             37,
             "bind-label",
             "certain",
-            id="44: at binding",
+            id="at binding",
         ),
         pytest.param(
             spread_pod(labels={**WEB, REGION: "a"}, match=(REGION,), **ON_A1),
             37,
             "bind-label",
             "certain",
-            id="44: region",
+            id="region",
         ),
         pytest.param(
             spread_pod(labels={**WEB, HOSTNAME: "a"}, match=(HOSTNAME,), **ON_A1),
@@ -96,12 +96,10 @@ ON_A1 = {"node": "a1"}
             37,
             "stale-label",
             "certain",
-            id="45: binding overwrote the user's value",
+            id="binding overwrote the user's value",
         ),
-        pytest.param(spread_pod(requirement("rev", "In", "r1", "r2")), 37, "authored", "certain", id="46: two values"),
-        pytest.param(
-            spread_pod(REV_IN_R1, requirement("x", "Exists")), 37, "authored", "certain", id="47: not at the end"
-        ),
+        pytest.param(spread_pod(requirement("rev", "In", "r1", "r2")), 37, "authored", "certain", id="two values"),
+        pytest.param(spread_pod(REV_IN_R1, requirement("x", "Exists")), 37, "authored", "certain", id="not at the end"),
         pytest.param(spread_pod(requirement("rev", "Exists")), 37, "authored", "certain", id="Exists is the author's"),
         pytest.param(
             pod_json(labels=R1, constraints=[constraint(match=["rev"], selects=selector(R1))]),
@@ -110,13 +108,13 @@ ON_A1 = {"node": "a1"}
             "certain",
             id="so is matchLabels",
         ),
-        pytest.param(spread_pod(), 33, "scheduler-merged", "certain", id="49: 1.33 stores nothing by design"),
+        pytest.param(spread_pod(), 33, "scheduler-merged", "certain", id="1.33 stores nothing by design"),
         pytest.param(spread_pod(REV_IN_R1), 33, "merged", "certain", id="merged, and then downgraded"),
         pytest.param(spread_pod(REV_IN_R1, labels=R2), 33, "stale-label", "certain", id="stale, and then downgraded"),
-        pytest.param(term_pod(), 34, "late-label", "certain", id="50: an affinity term is never older than the merge"),
-        pytest.param(term_pod(), 33, "late-label", "certain", id="50: on 1.33 neither"),
+        pytest.param(term_pod(), 34, "late-label", "certain", id="an affinity term is never older than the merge"),
+        pytest.param(term_pod(), 33, "late-label", "certain", id="on 1.33 neither"),
         pytest.param(
-            without(term_pod(), "metadata", "generation"), 37, "late-label", "certain", id="50: however old the pod is"
+            without(term_pod(), "metadata", "generation"), 37, "late-label", "certain", id="however old the pod is"
         ),
         pytest.param(
             term_pod(
@@ -125,7 +123,7 @@ ON_A1 = {"node": "a1"}
             37,
             "stale-label",
             "certain",
-            id="51: a stale mismatch",
+            id="a stale mismatch",
         ),
         pytest.param(
             term_pod(
@@ -188,7 +186,9 @@ ON_A1 = {"node": "a1"}
         pytest.param(spread_pod(), 37, "unmerged", "unknown", id="nothing proves why"),
     ],
 )
-def test_verdict(pod: Json, minor: int, verdict: str, confidence: str) -> None:
+def test_a_key_has_the_verdict_and_confidence_that_the_evidence_allows(
+    pod: Json, minor: int, verdict: str, confidence: str
+) -> None:
     assert judged(pod, minor=minor) == (verdict, confidence)
 
 
@@ -235,9 +235,9 @@ LABELLED = {
             "unknown",
             id="not older than --merge-since",
         ),
-        pytest.param(at(managedFields=[CREATION]), (), {}, "pre-upgrade", "likely", id="56: owned since creation"),
-        pytest.param(at(managedFields=[LABELLED]), (), {}, "unmerged", "unknown", id="57: owned since later"),
-        pytest.param(at(managedFields=[]), (), {}, "unmerged", "unknown", id="60: managedFields emptied"),
+        pytest.param(at(managedFields=[CREATION]), (), {}, "pre-upgrade", "likely", id="owned since creation"),
+        pytest.param(at(managedFields=[LABELLED]), (), {}, "unmerged", "unknown", id="owned since later"),
+        pytest.param(at(managedFields=[]), (), {}, "unmerged", "unknown", id="managedFields emptied"),
         pytest.param(
             spread_pod(owner="Deployment/web"),
             (deployment(labels=R1),),
@@ -294,18 +294,18 @@ LABELLED = {
         ),
     ],
 )
-def test_why_a_requirement_is_missing(
+def test_a_missing_requirement_has_the_cause_that_can_be_proven(
     pod: Json, others: tuple[Json, ...], options: Any, verdict: str, confidence: str
 ) -> None:
     assert judged(pod, *others, **options) == (verdict, confidence)
 
 
-def test_the_gate_off_on_a_server_that_could_not_merge_anyway_is_no_news() -> None:
+def test_a_disabled_gate_makes_no_difference_on_a_server_that_cannot_merge() -> None:
     overrides = {Gate.MATCH_LABEL_KEYS: True}
     assert judged(spread_pod(), minor=33, overrides=overrides) == ("scheduler-merged", "certain")
 
 
-def test_binding_labels_prove_nothing_by_their_owner() -> None:
+def test_the_manager_of_a_binding_label_proves_nothing() -> None:
     """The creator stays owner of a zone label that binding has overwritten."""
     fields = {"f:metadata": {"f:labels": {f"f:{ZONE}": {}}}, "f:spec": {"f:topologySpreadConstraints": {}}}
     pod = spread_pod(
@@ -314,8 +314,8 @@ def test_binding_labels_prove_nothing_by_their_owner() -> None:
     assert judged(pod) == ("unmerged", "unknown")
 
 
-def test_all_or_nothing() -> None:
-    """48: what the hard constraint has and the soft one lacks was not merged."""
+def test_a_creation_merges_all_keys_or_none() -> None:
+    """A requirement that the hard constraint has and the soft one lacks was not merged."""
     evaluation = audit(
         pod_json(
             labels=R1,
@@ -329,7 +329,7 @@ def test_all_or_nothing() -> None:
 
 
 def test_a_merged_affinity_term_proves_that_the_label_was_there() -> None:
-    """48a: so that the spread merge was off."""
+    """The spread merge was therefore off."""
     anti = affinity("podAntiAffinity", term(match=["rev"], selects=selector(WEB, REV_IN_R1)))
     report = as_json(audit(spread_pod(affinity=anti)))
     (entry,) = report["pods"]
@@ -364,7 +364,7 @@ TWO_HOURS_EAST = {**LABELLED, "time": "2026-09-01T12:31:00+02:00"}
             [CREATION, LABELLED],
             R2,
             {"manager": "kubectl-label", "time": "2026-09-01T10:31:00Z", "bound": "atOrBefore"},
-            id="57: by kubectl label, at or before",
+            id="by kubectl label, at or before",
         ),
         pytest.param(
             [TWO_HOURS_EAST],
@@ -374,8 +374,8 @@ TWO_HOURS_EAST = {**LABELLED, "time": "2026-09-01T12:31:00+02:00"}
         ),
         pytest.param([CREATION], R2, None, id="by nobody who can be named"),
         pytest.param([OTHERS], R2, None, id="the owner of another label"),
-        pytest.param([LABELLED], WEB, None, id="58: a removal leaves no trace"),
-        pytest.param([], R2, None, id="60: no managedFields"),
+        pytest.param([LABELLED], WEB, None, id="a removal leaves no trace"),
+        pytest.param([], R2, None, id="no managedFields"),
         pytest.param([{**LABELLED, "time": None}], R2, None, id="an entry without time says nothing"),
         pytest.param(
             [LABELLED, {**LABELLED, "manager": "late", "time": "2026-09-01T10:32:00Z"}, {**LABELLED, "manager": "z"}],
@@ -385,20 +385,22 @@ TWO_HOURS_EAST = {**LABELLED, "time": "2026-09-01T12:31:00+02:00"}
         ),
     ],
 )
-def test_changed_by(entries: list[Json], labels: Mapping[str, str], changed: Any) -> None:
+def test_the_last_manager_that_changed_a_label_is_named(
+    entries: list[Json], labels: Mapping[str, str], changed: Any
+) -> None:
     assert (
         changed_by(*[without(entry, "time") if entry["time"] is None else entry for entry in entries], labels=labels)
         == changed
     )
 
 
-def test_a_label_changed_and_changed_back_is_merged() -> None:
-    """53: nothing can tell."""
+def test_a_label_that_was_changed_back_is_merged() -> None:
+    """No metadata records the first change."""
     assert judged(spread_pod(REV_IN_R1, metadata={"managedFields": [LABELLED]})) == ("merged", "certain")
 
 
 def test_a_controller_that_relabels_is_named() -> None:
-    """55: the DaemonSet controller does so when it dedups revisions."""
+    """The DaemonSet controller does so when it dedups revisions."""
     key = "controller-revision-hash"
     owned: Json = {"f:metadata": {"f:labels": {f"f:{key}": {}}}}
     entry = {**LABELLED, "manager": "kube-controller-manager", "fieldsV1": owned}
@@ -409,14 +411,14 @@ def test_a_controller_that_relabels_is_named() -> None:
         owner="DaemonSet/web",
         metadata={"managedFields": [entry]},
     )
-    (actual,) = as_json(audit(pod))["pods"]
-    assert actual["verdict"] == "stale-label"
-    assert actual["keys"][0]["changedBy"]["manager"] == "kube-controller-manager"
-    assert (actual["keys"][0]["stored"], actual["keys"][0]["label"]) == ("old", "new")
+    (pod_verdict,) = as_json(audit(pod))["pods"]
+    assert pod_verdict["verdict"] == "stale-label"
+    assert pod_verdict["keys"][0]["changedBy"]["manager"] == "kube-controller-manager"
+    assert (pod_verdict["keys"][0]["stored"], pod_verdict["keys"][0]["label"]) == ("old", "new")
 
 
-def test_evidence_tells_a_binding_from_an_edit() -> None:
-    """45: binding leaves no owner."""
+def test_the_evidence_distinguishes_a_binding_from_an_edit() -> None:
+    """Binding leaves no manager in managedFields."""
     pod = spread_pod(requirement(ZONE, "In", "x"), labels={**WEB, ZONE: "a"}, match=(ZONE,), node="a1")
     (entry,) = as_json(audit(pod, node_json("a1")))["pods"]
     assert entry["keys"][0]["evidence"] == ["binding the pod overwrote the label with its node's value"]
@@ -426,23 +428,23 @@ def test_evidence_tells_a_binding_from_an_edit() -> None:
     ("labels", "verdict"),
     [pytest.param(R1, "merged", id="admitted: stored as merged"), pytest.param(WEB, "absent-key", id="no label")],
 )
-def test_a_manifest_is_stored_as_the_merge_makes_it(labels: Mapping[str, str], verdict: str) -> None:
+def test_the_verdict_on_a_manifest_is_that_on_the_merged_pod(labels: Mapping[str, str], verdict: str) -> None:
     assert judged(spread_pod(labels=labels, stored=False)) == (verdict, "certain")
 
 
-def test_a_manifest_that_would_be_refused_is_judged_as_written() -> None:
+def test_a_manifest_that_would_be_refused_has_the_verdict_on_its_text() -> None:
     pod = spread_pod(REV_IN_R1, labels=R2, stored=False)
     assert judged(pod) == ("stale-label", "certain")
 
 
 @pytest.mark.parametrize("pod", [spread_pod(stored=False), term_pod(stored=False)])
-def test_a_manifest_proves_nothing_by_what_it_lacks(pod: Json) -> None:
+def test_missing_metadata_of_a_manifest_proves_nothing(pod: Json) -> None:
     """A missing generation is not proof of age, and on 1.33 the scheduler does the merge."""
     assert judged(pod, minor=37) == ("merged", "certain")
 
 
 @pytest.mark.parametrize("first", [1, 2])
-def test_the_same_term_behind_more_constraints_is_the_same_term(first: int) -> None:
+def test_a_term_shares_a_row_whatever_constraints_are_before_it(first: int) -> None:
     """Revisions of one owner may differ in the number of their spread constraints."""
     anti = affinity("podAntiAffinity", term(match=["rev"], selects=selector(WEB, REV_IN_R1)))
     made = (constraint(), constraint(key=HOSTNAME))

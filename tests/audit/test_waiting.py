@@ -137,7 +137,7 @@ FILTERS: dict[str, tuple[list[Json], list[tuple[str, str, list[str]]]]] = {
 
 
 @pytest.mark.parametrize("name", FILTERS)
-def test_the_first_filter_that_refuses(name: str) -> None:
+def test_each_node_is_refused_by_the_first_filter(name: str) -> None:
     objects, expected = FILTERS[name]
     assert refusals(*objects) == expected
 
@@ -150,7 +150,7 @@ def test_the_first_filter_that_refuses(name: str) -> None:
         pytest.param([db("a1", affinity=ANTI_WEB_TEAM), namespace("data", team="x"), pending()], id="own namespace"),
     ],
 )
-def test_labels_of_namespaces_that_were_not_read_are_not_known(objects: list[Json]) -> None:
+def test_affinity_is_unknown_without_the_labels_of_namespaces(objects: list[Json]) -> None:
     """Nothing is claimed about pod affinity then."""
     (only,) = waiting(node("a1"), *objects)
     assert only["refused"] == []
@@ -159,12 +159,12 @@ def test_labels_of_namespaces_that_were_not_read_are_not_known(objects: list[Jso
     ]
 
 
-def test_pods_of_other_namespaces_take_their_room() -> None:
+def test_pods_of_other_namespaces_use_capacity() -> None:
     there = pod_json("there", node="a1", namespace="other", **NEEDS)
     assert refusals(node("a1", cpu="3"), there, pending(**NEEDS)) == [("resources", "Insufficient cpu", ["a1"])]
 
 
-def test_pods_that_are_kept_alike_are_told_together() -> None:
+def test_pods_that_wait_for_the_same_reasons_are_reported_together() -> None:
     small = [pending(f"web-{number}", constraints=[constraint()]) for number in (2, 1)]
     large = pending("web-3", constraints=[constraint()], **NEEDS)
     waiting_pods = waiting(node("a1", cpu="1"), *small, large)
@@ -187,7 +187,7 @@ def test_pods_that_wait_for_no_node_of_this_scheduler(pod: Json) -> None:
     assert waiting(node("a1"), pod) == []
 
 
-def test_without_nodes_nothing_is_said() -> None:
+def test_without_nodes_no_reason_is_reported() -> None:
     assert waiting(pending()) == []
 
 

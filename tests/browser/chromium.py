@@ -1,4 +1,4 @@
-"""The Chromium of the machine, driven by Playwright, and a page in it that notes what it must not do."""
+"""The Chromium of the machine, driven by Playwright, and a page in it that records forbidden requests and errors."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from playwright.sync_api import Browser, Page, Route, sync_playwright
 
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 PAINTED = "() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))"
-"""Waits until what the script has drawn by now is on the screen."""
+"""Waits until the changes of the script are on the screen."""
 
 
 def program() -> str | None:
-    """Return where Chromium is; None where it is not installed."""
+    """Return the path of Chromium; None if it is not installed."""
     return next((program for name in _PROGRAMS if (program := shutil.which(name))), None)
 
 
@@ -32,7 +32,7 @@ def launched(path: str) -> Iterator[Browser]:
 
 @dataclass(slots=True)
 class Opened:
-    """A page that is open, what it asked for besides itself, and what it complained of."""
+    """An open page, its requests other than for itself, and its errors."""
 
     page: Page
     requests: list[str] = field(default_factory=list)
@@ -41,12 +41,12 @@ class Opened:
 
 @contextmanager
 def opened(browser: Browser, file: Path, fragment: str = "", **settings: Any) -> Iterator[Opened]:
-    """Open a file in a browser profile of its own; requests for anything else end there.
+    """Open a file in a new browser profile; all other requests are blocked.
 
     Args:
         browser: The browser.
         file: The file.
-        fragment: What follows ``#`` in the address; "" for none.
+        fragment: The fragment of the address, without ``#``; "" for none.
         settings: Settings of the browser's profile, as Playwright calls them.
     """
     context = browser.new_context(**settings)

@@ -48,7 +48,7 @@ def axe() -> str:
 
 @pytest.fixture
 def open_page(browser: Browser, tmp_path: Path) -> Open:
-    """Return what opens the page of a report; ``fragment`` and settings of the browser's profile may follow."""
+    """Return a function that opens the page of a report, with a fragment and settings of the browser's profile."""
 
     def opened(report: Report, fragment: str = "", **settings: Any) -> AbstractContextManager[Opened]:
         file = tmp_path / "report.html"

@@ -16,7 +16,7 @@ _WIDTH, _HEIGHT = 1120, 990
 
 
 def main() -> None:
-    """Open the page of the sample cluster, show one workload, and keep what is in the window."""
+    """Open the page of the sample cluster, show one workload, and save the window."""
     path = program()
     if path is None:
         raise SystemExit("there is no Chromium")

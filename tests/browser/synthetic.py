@@ -1,4 +1,4 @@
-"""Reports of large clusters, made up: what a page has to draw, and its size, are those of a real one."""
+"""Synthetic reports of large clusters, with the size and contents of real ones."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ def report(workloads: int, *, pods_each: int = 30, hosts: int = 5000, finding_ea
     """Return a report of Deployments with one constraint by zone and one by host.
 
     Args:
-        workloads: How many there are.
+        workloads: The number of workloads.
         pods_each: Pods of each workload.
-        hosts: Nodes; with more than 200 only those with pods are domains of a row.
-        finding_each: Every how many workloads one has a finding, with all its pods.
+        hosts: The number of nodes; with more than 200, only nodes with pods are domains of a row.
+        finding_each: The distance between two workloads with a finding, which is about all their pods.
     """
-    actual = [_workload(index) for index in range(workloads)]
-    findings = [_finding(index, actual[index], pods_each) for index in range(0, workloads, finding_each)]
+    objects = [_workload(index) for index in range(workloads)]
+    findings = [_finding(index, objects[index], pods_each) for index in range(0, workloads, finding_each)]
     words = [str(finding.severity) for finding in findings]
     counts = FindingCounts(error=words.count("error"), warning=words.count("warning"), info=words.count("info"))
-    rows = [row for index in range(workloads) for row in _rows(index, actual[index], pods_each, hosts)]
+    rows = [row for index in range(workloads) for row in _rows(index, objects[index], pods_each, hosts)]
     return Report(
         cluster=_cluster(hosts),
         constraints=rows,
-        groups=[_group(index, actual[index], pods_each, hosts) for index in range(workloads)],
+        groups=[_group(index, objects[index], pods_each, hosts) for index in range(workloads)],
         pods=[],
         findings=findings,
         summary=Summary(
@@ -142,9 +142,9 @@ def _row(
 
 
 def _group(index: int, workload: Workload, pods_each: int, hosts: int) -> Group:
-    answer = NodeAnswer(total=hosts, feasible=hosts // 3, not_matching=hosts - hosts // 3, missing_label=0)
+    node_answer = NodeAnswer(total=hosts, feasible=hosts // 3, not_matching=hosts - hosts // 3, missing_label=0)
     pods = [_pod(index, number) for number in range(pods_each)]
-    return Group(namespace=_namespace(index), workload=workload, pods=pods, pending=0, nodes=answer)
+    return Group(namespace=_namespace(index), workload=workload, pods=pods, pending=0, nodes=node_answer)
 
 
 def _finding(index: int, workload: Workload, pods_each: int) -> Finding:

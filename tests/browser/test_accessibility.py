@@ -20,7 +20,7 @@ async () => (await axe.run(document, { resultTypes: ["violations"] })).violation
 
 
 def violations(open_page: Open, axe: str, report: Report, **settings: object) -> list[str]:
-    """Return what axe-core finds wrong with the page of a report."""
+    """Return the violations that axe-core finds in the page of a report."""
     with open_page(report, **settings) as view:
         view.page.evaluate(axe)
         broken: list[str] = view.page.evaluate(_RUN)
@@ -29,16 +29,16 @@ def violations(open_page: Open, axe: str, report: Report, **settings: object) ->
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("make", [several, hostile, nothing])
-def test_nothing_is_wrong(open_page: Open, axe: str, make: Callable[[], Audit], theme: str) -> None:
+def test_the_page_has_no_violations(open_page: Open, axe: str, make: Callable[[], Audit], theme: str) -> None:
     assert violations(open_page, axe, reported(make()), color_scheme=theme) == []
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_nothing_is_wrong_with_a_folded_page(open_page: Open, axe: str, large: Report, theme: str) -> None:
+def test_a_folded_page_has_no_violations(open_page: Open, axe: str, large: Report, theme: str) -> None:
     assert violations(open_page, axe, large, color_scheme=theme, viewport={"width": 400, "height": 800}) == []
 
 
-def test_the_checker_finds_what_is_wrong(open_page: Open, axe: str) -> None:
+def test_the_checker_finds_a_seeded_violation(open_page: Open, axe: str) -> None:
     with open_page(reported(several())) as view:
         view.page.evaluate("document.body.append(document.createElement('input'))")
         view.page.evaluate(axe)

@@ -1,4 +1,4 @@
-"""The page in a browser: what is shown, found, sorted and reached, by mouse and by keyboard."""
+"""The page in a browser: filters, sorting and navigation, by mouse and by keyboard."""
 
 from __future__ import annotations
 
@@ -21,13 +21,12 @@ _FOCUSED = "(({ innerText, id, value }) => innerText || id || value)(document.ac
 
 
 def texts(page: Page, selector: str) -> list[str]:
-    """Return the texts of the elements that are shown."""
+    """Return the texts of the visible elements."""
     return [text.strip() for text in page.locator(selector).all_inner_texts()]
 
 
 @pytest.mark.parametrize("make", [several, nothing, without_nodes, hostile])
-def test_nothing_is_asked_for_and_nothing_refused(open_page: Open, make: Callable[[], Audit]) -> None:
-    """Neither requests, nor errors, nor what the Content-Security-Policy would refuse."""
+def test_the_page_requests_nothing_and_violates_no_policy(open_page: Open, make: Callable[[], Audit]) -> None:
     with open_page(reported(make())) as view:
         view.page.pdf()
         assert (view.requests, view.complaints) == ([], [])
@@ -88,7 +87,7 @@ def test_findings_and_workloads_are_sorted(open_page: Open, large: Report) -> No
         assert skews == sorted(skews, key=lambda text: -int(text.split()[2].partition("/")[0]))
 
 
-def test_more_is_drawn_on_demand(open_page: Open, large: Report) -> None:
+def test_more_rows_are_drawn_on_demand(open_page: Open, large: Report) -> None:
     with open_page(large) as view:
         page = view.page
         assert page.locator(FINDING).count() == 50
@@ -101,7 +100,7 @@ def test_more_is_drawn_on_demand(open_page: Open, large: Report) -> None:
         assert page.locator(f"{WORKLOAD} .constraint").count() == 2
 
 
-def test_addresses_lead_to_findings_workloads_and_rules(open_page: Open, large: Report) -> None:
+def test_fragments_lead_to_findings_workloads_and_rules(open_page: Open, large: Report) -> None:
     with open_page(large, "finding-90") as view:
         expect(view.page.locator("#finding-90")).to_be_in_viewport()
         expect(view.page.locator("#finding-90")).to_be_focused()
@@ -119,7 +118,7 @@ def test_addresses_lead_to_findings_workloads_and_rules(open_page: Open, large: 
         assert view.complaints == []
 
 
-def test_the_bars_are_the_counts_and_the_lines_the_limits(open_page: Open) -> None:
+def test_bars_show_counts_and_lines_show_limits(open_page: Open) -> None:
     with open_page(reported(several()), "workload/default/deploy/web") as view:
         bars = view.page.locator(".constraint", has_text="merged 5").filter(has_text="DoNotSchedule").locator(".bars")
         assert [text.split() for text in bars.locator("tbody tr").all_inner_texts()] == [
@@ -146,7 +145,7 @@ def test_many_domains_are_bars_by_count(open_page: Open) -> None:
         assert "one more pod may go to 300 domains" in view.page.locator(".legend").last.inner_text()
 
 
-def test_the_heat_map(open_page: Open) -> None:
+def test_the_heat_map_shows_workloads_by_domain(open_page: Open) -> None:
     with open_page(reported(several())) as view:
         page = view.page
         assert texts(page, "#heat-head th") == ["Workload", "a", "b"]
@@ -155,7 +154,7 @@ def test_the_heat_map(open_page: Open) -> None:
         assert texts(page, "#heat-head th") == ["Workload", "a1", "a2", "b1", "x1"]
 
 
-def test_the_theme_is_the_systems_until_it_is_chosen(open_page: Open) -> None:
+def test_the_theme_follows_the_system_until_the_user_chooses(open_page: Open) -> None:
     paper = "getComputedStyle(document.body).backgroundColor"
     with open_page(reported(several()), color_scheme="dark") as view:
         dark = view.page.evaluate(paper)
@@ -168,7 +167,7 @@ def test_the_theme_is_the_systems_until_it_is_chosen(open_page: Open) -> None:
         assert view.page.evaluate(paper) == "rgb(255, 255, 255)"
 
 
-def test_all_of_it_can_be_used_by_keyboard(open_page: Open, large: Report) -> None:
+def test_every_control_can_be_used_by_keyboard(open_page: Open, large: Report) -> None:
     with open_page(large) as view:
         page = view.page
         order = []
@@ -194,7 +193,7 @@ def test_the_skip_link_comes_into_sight_and_skips(open_page: Open) -> None:
         expect(view.page.locator("#findings")).to_be_focused()
 
 
-def test_print_has_it_unfolded(open_page: Open, large: Report) -> None:
+def test_a_printed_page_is_unfolded(open_page: Open, large: Report) -> None:
     with open_page(large) as view:
         view.page.pdf()
         assert view.page.locator(FINDING).count() == 100
@@ -207,7 +206,7 @@ def test_narrow_windows_are_not_scrolled_sideways(open_page: Open) -> None:
             assert view.page.evaluate("document.documentElement.scrollWidth") == 400
 
 
-def test_it_can_be_read_without_javascript(open_page: Open, large: Report) -> None:
+def test_the_page_can_be_read_without_javascript(open_page: Open, large: Report) -> None:
     with open_page(large, java_script_enabled=False) as view:
         page = view.page
         assert page.locator(FINDING).count() == 50

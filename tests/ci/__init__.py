@@ -1,1 +1,1 @@
-"""What runs the tool for others: pre-commit, GitHub, GitLab, Argo CD, a CronJob; held to what docs/ci.md shows."""
+"""Programs that run the plugin: pre-commit, GitHub, GitLab, Argo CD and a CronJob, by the examples of docs/ci.md."""

@@ -1,4 +1,4 @@
-"""A copy of what this checkout ships, as a git repository of its own, and how it is installed without a network."""
+"""A git repository with a copy of the shipped files, and its installation without a network."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OFFLINE: Final = {
     "PIP_NO_DEPS": "1",
     "PIP_NO_INDEX": "1",
 }
-"""Has pip install the plugin itself, with the build backend that is there; a value of 0 is how pip spells this flag."""
+"""Makes pip install only the plugin, with the installed build backend; a value of 0 sets this flag of pip."""
 _NOBODY: Final = {
     "GIT_AUTHOR_NAME": "tests",
     "GIT_AUTHOR_EMAIL": "tests@localhost",
@@ -31,7 +31,7 @@ _NOBODY: Final = {
 
 
 def copied(directory: Path) -> Path:
-    """Copy what ships into a new directory, and return it."""
+    """Copy the shipped files into a new directory, and return it."""
     ignored = shutil.ignore_patterns("__pycache__")
     for name in ("kubectl_spread", "release/locks"):
         shutil.copytree(ROOT / name, directory / name, ignore=ignored)
@@ -41,7 +41,7 @@ def copied(directory: Path) -> Path:
 
 
 def environment() -> dict[str, str]:
-    """Return the environment of programs that are to see nothing of the user's git."""
+    """Return an environment without the git configuration of the user."""
     remaining = {
         name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "PIP_", "PRE_COMMIT"))
     }
@@ -49,7 +49,7 @@ def environment() -> dict[str, str]:
 
 
 def commit(directory: Path) -> str:
-    """Make a directory a git repository, if it is none, with all its files in a commit; return the commit."""
+    """Commit all files of a directory, which becomes a git repository, and return the commit."""
     for command in (["init", "--quiet"], ["add", "--all"], ["commit", "--quiet", "--message", "as it is"]):
         subprocess.run(["git", *command], cwd=directory, env=environment(), check=True)
     head = subprocess.run(
@@ -68,7 +68,7 @@ def borrowed(directory: Path) -> Path:
 
 
 def lend(repository: Path, packages: Path) -> None:
-    """Have an installation of ``repository`` find the packages of another directory, in isolated mode as well."""
+    """Let an installation of ``repository`` import the packages of another directory, in isolated mode too."""
     (repository / "borrowed.pth").write_text(f"{packages}\n", encoding="utf-8")
     with (repository / "pyproject.toml").open("a", encoding="utf-8") as project:
         project.write('\n[tool.hatch.build.targets.wheel.force-include]\n"borrowed.pth" = "borrowed.pth"\n')

@@ -1,7 +1,7 @@
-"""A repository that tries to run its own code: files that Python, pip and a shell would take for others.
+"""A repository that tries to run its own code, by files that Python, pip or a shell may load instead of the real ones.
 
-Each leaves a mark, a file in a directory of its own, when it runs. Most then end the program with the exit status 0,
-as a repository would that wants to pass.
+Each of them writes a mark, a file outside the repository, when it runs. Most then end the program with the exit
+status 0, to make the check pass.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Final
 
 IMPORTED: Final = ("click", "jinja2", "msgspec", "rich", "ruamel", "google", "yaml", "kubectl_spread")
-"""Packages that the plugin imports, and its own name."""
+"""Packages that the plugin imports, and the plugin itself."""
 MODULES: Final = (
     *IMPORTED,
     *("contextlib", "json", "pathlib", "re", "sitecustomize", "typing", "usercustomize"),
     *("pip", "setup", "setuptools", "wheel"),
 )
-"""Those, what the interpreter itself imports, and what pip does."""
+"""These packages, and the modules that the interpreter and pip import."""
 PROGRAMS: Final = ("cat", "cp", "kubectl-spread", "python", "python3", "rm")
 _MODULE: Final = """\
 open({mark!r}, "w").close()
@@ -28,10 +28,10 @@ raise SystemExit(0)
 
 
 class Shadows:
-    """The files, and the marks that those leave which run."""
+    """The files, and the marks of those that ran."""
 
     def __init__(self, repository: Path, marks: Path) -> None:
-        """Write them into a repository; ``marks`` is a directory outside it."""
+        """Write files into a repository; ``marks`` is a directory outside it."""
         self._repository = repository
         self._marks = marks
         marks.mkdir()
@@ -39,11 +39,11 @@ class Shadows:
 
     @property
     def ran(self) -> list[str]:
-        """The names of those that ran."""
+        """The names of the files that ran."""
         return sorted(path.name for path in self._marks.iterdir())
 
     def imports(self, names: tuple[str, ...] = MODULES) -> None:
-        """Write modules, every other one as a package."""
+        """Write modules, half of them as packages."""
         for number, name in enumerate(names):
             target = self._repository / f"{name}.py"
             if number % 2 or name == "kubectl_spread":
@@ -53,7 +53,7 @@ class Shadows:
             target.write_text(self._code(name), encoding="utf-8")
 
     def startup(self) -> None:
-        """Write what Python reads when it starts, where a virtual environment and a user have packages."""
+        """Write the files that Python loads at its start from virtual environments and user directories."""
         version = f"python{sys.version_info.major}.{sys.version_info.minor}"
         for base in (self._repository, self._repository / ".venv"):
             packages = base / "lib" / version / "site-packages"
@@ -66,7 +66,7 @@ class Shadows:
         (self._repository / ".python-version").write_text("3.8\n", encoding="utf-8")
 
     def programs(self) -> None:
-        """Write programs of the names that the commands call, where a shell that searches the directory finds them."""
+        """Write programs with the names that the commands call, for a shell with the directory in its PATH."""
         for directory in (self._repository, self._repository / ".venv" / "bin"):
             directory.mkdir(parents=True, exist_ok=True)
             for name in PROGRAMS:
@@ -75,12 +75,12 @@ class Shadows:
                 path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
     def packaging(self, *wheels: str) -> None:
-        """Write what pip reads or builds, and other wheels of the same names and versions."""
-        here = str(self._repository)
+        """Write files that pip reads or builds, and wheels with the names and versions of real ones."""
+        root = str(self._repository)
         for name in ("pip.conf", "pip.ini", ".pip/pip.conf", ".config/pip/pip.conf"):
             path = self._repository / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(f"[install]\nfind-links = {here}\neditable = {here}\n", encoding="utf-8")
+            path.write_text(f"[install]\nfind-links = {root}\neditable = {root}\n", encoding="utf-8")
         (self._repository / "setup.cfg").write_text("[install]\nprefix = .\n", encoding="utf-8")
         build = '[build-system]\nrequires = []\nbuild-backend = "setup"\nbackend-path = ["."]\n'
         (self._repository / "pyproject.toml").write_text(build, encoding="utf-8")
@@ -98,7 +98,7 @@ class Shadows:
                 archive.writestr(f"{information}/RECORD", "")
 
     def all(self, *wheels: str) -> None:
-        """Write all of them."""
+        """Write all files."""
         self.imports()
         self.startup()
         self.programs()

@@ -1,4 +1,4 @@
-"""The GitHub Action: its schema, what its scripts may not do, and its steps run by bash as a runner runs them."""
+"""The GitHub Action: its schema, the limits of its scripts, and its steps, run by bash as a runner does."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PINNED = re.compile(r"[\w-]+/[\w/-]+@[0-9a-f]{40}")
 
 
 class Outcome(NamedTuple):
-    """How a run of the action ended: its exit status, what it printed, its outputs, and the summary of the job."""
+    """The exit status of a run of the action, its text, its outputs, and the summary of the job."""
 
     status: int
     printed: str
@@ -39,10 +39,10 @@ class Outcome(NamedTuple):
 
 
 class Runner:
-    """A runner: it runs the scripts of the action one after another, as GitHub's does."""
+    """Runs the scripts of the action one after another, as GitHub's runner does."""
 
     def __init__(self, directory: Path) -> None:
-        """Prepare an interpreter that has only pip, and the action from a copy of this checkout."""
+        """Prepare an interpreter with nothing but pip, and the action of a copy of this checkout."""
         self._temp = directory / "temp"
         self._temp.mkdir()
         self.action = checkout.copied(directory / "action")
@@ -53,12 +53,12 @@ class Runner:
         self._python = str(directory / "python" / "bin" / "python")
 
     def install(self, workspace: Path, **variables: str) -> tuple[int, str]:
-        """Run the installation in a workspace, and return its exit status and what it printed."""
+        """Run the installation in a workspace, and return its exit status and text."""
         offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(self.packages)}
         return self._script(self._step("Install kubectl spread"), {}, workspace, {**offline, **variables})
 
     def __call__(self, workspace: Path, variables: Mapping[str, str] | None = None, /, **inputs: str) -> Outcome:
-        """Run what follows the installation, in a workspace; an underscore in an input's name is a hyphen."""
+        """Run the steps after the installation in a workspace; underscores in the names of inputs become hyphens."""
         context = {f"inputs.{name}": definition.get("default", "") for name, definition in ACTION["inputs"].items()}
         context |= {f"inputs.{name.replace('_', '-')}": value for name, value in inputs.items()}
         for file in ("output", "summary"):
@@ -73,8 +73,8 @@ class Runner:
 
     @staticmethod
     def _step(name: str) -> Any:
-        (actual,) = (step for step in SCRIPTS if step["name"] == name)
-        return actual
+        (script,) = (step for step in SCRIPTS if step["name"] == name)
+        return script
 
     def _script(
         self, step: Any, context: Mapping[str, str], directory: Path, variables: Mapping[str, str] | None = None
@@ -89,7 +89,7 @@ class Runner:
             "GITHUB_STEP_SUMMARY": str(self._temp / "summary"),
             "RUNNER_TEMP": str(self._temp),
         }
-        done = subprocess.run(
+        completed = subprocess.run(
             ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", step["run"]],
             cwd=directory,
             env={**os.environ, **of_runner, **environment, **(variables or {})},
@@ -98,7 +98,7 @@ class Runner:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )
-        return done.returncode, done.stdout
+        return completed.returncode, completed.stdout
 
 
 @pytest.fixture(scope="module")
@@ -130,8 +130,8 @@ def test_other_actions_are_pinned_to_commits() -> None:
     assert [step["uses"] for step in STEPS if "uses" in step and not PINNED.fullmatch(step["uses"])] == []
 
 
-def test_what_is_installed_is_the_action_itself(runner: Runner, tmp_path: Path) -> None:
-    """Installing a second time, as a job does that has the action twice, replaces the plugin."""
+def test_the_action_installs_its_own_checkout(runner: Runner, tmp_path: Path) -> None:
+    """A job may have the action twice, so the second installation replaces the first."""
     installed = runner._temp / "kubectl-spread" / "kubectl_spread"
     stray = installed / "stray.py"
     stray.touch()
@@ -171,14 +171,14 @@ def test_findings_fail_the_job_and_are_shown(runner: Runner, workspace: Path) ->
     assert sarif["runs"][0]["results"][0]["ruleId"] == "SPR202"
 
 
-def test_the_report_of_an_earlier_run_is_not_taken_for_this_one(runner: Runner, workspace: Path) -> None:
+def test_the_report_of_an_earlier_run_is_removed(runner: Runner, workspace: Path) -> None:
     runner(workspace, files="manifests")
     outcome = runner(workspace, files="missing")
     assert (outcome.status, outcome.outputs, outcome.summary) == (2, {"exit-status": "2"}, "")
     assert 'the path "missing" does not exist' in outcome.printed
 
 
-def test_further_arguments_are_taken_line_by_line(runner: Runner, workspace: Path) -> None:
+def test_each_line_is_one_argument(runner: Runner, workspace: Path) -> None:
     shutil.move(workspace / "our shop", workspace / "manifests" / "our shop")
     assert runner(workspace, files="manifests").status == 0
     assert runner(workspace, files="manifests", args="-R").status == 1
@@ -186,12 +186,12 @@ def test_further_arguments_are_taken_line_by_line(runner: Runner, workspace: Pat
 
 
 @pytest.mark.parametrize("level", ["never", "error"])
-def test_fail_on(runner: Runner, workspace: Path, level: str) -> None:
+def test_fail_on_decides_the_exit_status(runner: Runner, workspace: Path, level: str) -> None:
     outcome = runner(workspace, files="our shop", fail_on=level)
     assert outcome.status == (0 if level == "never" else 1)
 
 
-def test_without_files_no_cluster_is_asked(runner: Runner, workspace: Path) -> None:
+def test_without_files_no_cluster_is_read(runner: Runner, workspace: Path) -> None:
     outcome = runner(workspace, files="\n")
     assert outcome.status == 2
     assert "error: --manifests: no file is named" in outcome.printed
@@ -216,7 +216,7 @@ LOCATIONS = {
     "PYTHONSTARTUP": {"PYTHONSTARTUP": "startup.py", "PYTHONUSERBASE": "."},
     "VIRTUAL_ENV": {"VIRTUAL_ENV": ".venv"},
 }
-"""What an earlier step of a job may have set, by which Python would look into the workspace."""
+"""Variables of an earlier step of the job that make Python search the workspace."""
 UNEVEN = """\
 apiVersion: v1
 kind: Pod
@@ -233,7 +233,7 @@ spec:
 
 @pytest.fixture
 def hostile(runner: Runner, workspace: Path, tmp_path_factory: pytest.TempPathFactory) -> Shadows:
-    """Fill the workspace with modules, programs and packages that would run instead of the real ones."""
+    """Fill the workspace with modules, programs and packages that may run instead of the real ones."""
     traps = Shadows(workspace, tmp_path_factory.mktemp("marks") / "marks")
     traps.all(*(path.name for path in runner.packages.glob("[cmr]*.whl")))
     (workspace / "manifests" / "uneven.yaml").write_text(UNEVEN, encoding="utf-8")
@@ -244,7 +244,7 @@ def hostile(runner: Runner, workspace: Path, tmp_path_factory: pytest.TempPathFa
 def test_nothing_of_the_checked_repository_runs(
     runner: Runner, workspace: Path, hostile: Shadows, variables: dict[str, str]
 ) -> None:
-    """A manifest with maxSkew 0 still fails, whatever lies next to it."""
+    """A manifest with maxSkew 0 still fails."""
     assert runner.install(workspace, **variables) == (0, "")
     outcome = runner(workspace, variables, files="manifests")
     assert hostile.ran == []
@@ -256,15 +256,15 @@ def test_nothing_of_the_checked_repository_runs(
 def test_pip_builds_nothing_of_the_checked_repository(
     runner: Runner, workspace: Path, hostile: Shadows, variables: dict[str, str]
 ) -> None:
-    """Settings of pip that name the repository itself end the step, where pip is made to read them."""
+    """If pip is made to read settings that name the repository, the step fails."""
     status, printed = runner.install(workspace, RUNNER_TEMP=str(workspace.parent), **variables)
     assert hostile.ran == []
     assert status == 1
     assert "editable requirement" in printed
 
 
-def test_the_traps_are_live(runner: Runner, workspace: Path, hostile: Shadows) -> None:
-    """Each file of the hostile repository runs where nothing keeps it from that."""
+def test_each_hostile_file_runs_if_nothing_prevents_it(runner: Runner, workspace: Path, hostile: Shadows) -> None:
+    """Otherwise the tests of the hostile repository would prove nothing."""
     step = {"run": '"$PYTHON" -S -c "import $NAME" || true', "env": {"PYTHON": runner._python, "NAME": "${{ name }}"}}
     for name in shadows.MODULES:
         runner._script(step, {"name": name}, workspace)

@@ -1,4 +1,4 @@
-"""The examples of docs/ci.md: held to the schemas of those who read them, and run."""
+"""The examples of docs/ci.md are valid for the schemas of their readers, and run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HEALTHY = ROOT / "tests" / "e2e" / "healthy"
 REFUSED = ROOT / "tests" / "threads" / "08-error-path-with-two-indices" / "input.yaml"
 BIN = Path(sys.executable).parent
 JOBS = {"cronjob": ("spec", "jobTemplate", "spec", "template", "spec"), "argo-cd": ("spec", "template", "spec")}
-"""Maps a manifest of a job to where its pod is."""
+"""Maps the manifest of a job to the path of its pod."""
 UPSTREAM = re.compile(r"[\w./-]+@[0-9a-f]{40} # v[\d.]+|kubectl-spread/kubectl-spread@v[\d.]+")
 DIGEST = re.compile(r"python:[\w.-]+@sha256:[0-9a-f]{64}")
 READERS = {
@@ -36,22 +36,22 @@ READERS = {
 
 
 @pytest.mark.parametrize("path", READERS)
-def test_who_reads_it_takes_it(path: str) -> None:
+def test_examples_are_valid_for_their_schemas(path: str) -> None:
     command: list[str | Path] = [BIN / "check-jsonschema", "--builtin-schema", READERS[path], ROOT / path]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
+    completed = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert completed.returncode == 0, completed.stdout
 
 
 @pytest.mark.parametrize("name", ["cronjob", "argo-cd"])
 def test_manifests_that_run_the_check_pass_it(name: str) -> None:
     command: list[str | Path] = [BIN / "kubectl-spread", "check", "-f", EXAMPLES / f"{name}.yaml", "--fail-on", "info"]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
+    completed = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert completed.returncode == 0, completed.stdout
 
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a directory with wheels of the plugin and of what it needs, and the lock file of a release for these."""
+    """Return a directory with wheels of the plugin and its dependencies, and the lock file of a release for them."""
     directory = tmp_path_factory.mktemp("index") / "wheels"
     locked = wheels.packed(directory, live=True)
     wheel = wheels.of_the_plugin(directory)
@@ -60,8 +60,8 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", JOBS)
-def test_the_containers_of_a_job_run_what_the_lock_names(name: str, index: Path, tmp_path: Path) -> None:
-    """Their own commands, with an interpreter that has only pip, in a directory full of modules that must not run."""
+def test_the_containers_of_a_job_install_by_the_lock_and_run(name: str, index: Path, tmp_path: Path) -> None:
+    """Their commands run with an interpreter that has only pip, in a directory full of modules that must not run."""
     pod = list(YAML(typ="safe").load_all(EXAMPLES / f"{name}.yaml"))[-1]
     for key in JOBS[name]:
         pod = pod[key]
@@ -87,10 +87,10 @@ def test_the_containers_of_a_job_run_what_the_lock_names(name: str, index: Path,
 
 
 def test_examples_name_images_by_digest_and_actions_by_commit() -> None:
-    """The plugin's own action excepted: the reader fills in its version."""
+    """The reader fills in the version of the plugin's own action."""
     files = [*EXAMPLES.iterdir(), ROOT / "docs" / "ci.md"]
     named = [
-        actual for path in files for actual in re.findall(r"(?:image:|FROM) (\S+)", path.read_text(encoding="utf-8"))
+        image for path in files for image in re.findall(r"(?:image:|FROM) (\S+)", path.read_text(encoding="utf-8"))
     ]
     assert len(named) >= 6
     assert [image for image in named if not DIGEST.fullmatch(image)] == []
@@ -99,7 +99,7 @@ def test_examples_name_images_by_digest_and_actions_by_commit() -> None:
     assert [action for action in used if not UPSTREAM.fullmatch(action)] == []
 
 
-def test_the_workflow_gives_the_action_what_it_takes() -> None:
+def test_the_workflow_sets_only_inputs_of_the_action() -> None:
     reader = YAML(typ="safe")
     (step,) = (
         step
@@ -116,7 +116,7 @@ def test_the_gitlab_job_runs(tmp_path: Path, manifest: Path, status: int) -> Non
     job = YAML(typ="safe").load(EXAMPLES / "gitlab-ci.yml")["spread"]
     script = "\n".join(job["script"])
     environment = {**os.environ, **checkout.OFFLINE, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
-    done = subprocess.run(["bash", "-e", "-c", script], cwd=tmp_path, env=environment, check=False)
-    assert done.returncode == status
+    completed = subprocess.run(["bash", "-e", "-c", script], cwd=tmp_path, env=environment, check=False)
+    assert completed.returncode == status
     report = ET.parse(tmp_path / job["artifacts"]["reports"]["junit"]).getroot()
     assert bool(list(report.iter("failure"))) == bool(status)

@@ -1,4 +1,4 @@
-"""The hooks, run by the real pre-commit from a repository that has what this checkout ships."""
+"""The hooks, run by the real pre-commit from a repository with the shipped files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PRE_COMMIT = str(Path(sys.executable).parent / "pre-commit")
 
 @dataclass(frozen=True)
 class Hooks:
-    """The repository that hooks are taken from, its commit, and the environment of pre-commit."""
+    """The repository of the hooks, its commit, and the environment of pre-commit."""
 
     repository: Path
     commit: str
@@ -38,7 +38,7 @@ def hooks(tmp_path_factory: pytest.TempPathFactory) -> Hooks:
     repository = checkout.copied(directory / "kubectl-spread")
     packages = checkout.borrowed(directory / "installed")
     checkout.lend(repository, packages)
-    # pip finds the build backend by PYTHONPATH; the hook, which is isolated, finds what it imports by what was lent.
+    # pip finds the build backend by PYTHONPATH. The hook runs isolated, and finds its imports in the lent packages.
     paths = {"PRE_COMMIT_HOME": str(directory / "home"), "PYTHONPATH": str(packages)}
     return Hooks(repository, checkout.commit(repository), {**checkout.environment(), **checkout.OFFLINE, **paths})
 
@@ -57,16 +57,16 @@ class Project:
         shutil.copy(path, target)
 
     def configure(self, config: Any) -> None:
-        """Write a configuration that takes the hooks from the copy of this checkout."""
-        for item in config["repos"]:
-            item.update(repo=str(self.hooks.repository), rev=self.hooks.commit)
+        """Write a configuration with the hooks of the copy of this checkout."""
+        for repository in config["repos"]:
+            repository.update(repo=str(self.hooks.repository), rev=self.hooks.commit)
         with (self.directory / ".pre-commit-config.yaml").open("w", encoding="utf-8") as file:
             YAML(typ="safe").dump(config, file)
 
     def run(self, *arguments: str, **variables: str) -> tuple[int, str]:
-        """Commit what there is, run pre-commit, and return its exit status and what it printed."""
+        """Commit all files, run pre-commit, and return its exit status and text."""
         checkout.commit(self.directory)
-        done = subprocess.run(
+        completed = subprocess.run(
             [PRE_COMMIT, *arguments],
             cwd=self.directory,
             env={**self.hooks.environment, **variables},
@@ -75,16 +75,16 @@ class Project:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )
-        return done.returncode, done.stdout
+        return completed.returncode, completed.stdout
 
 
 @pytest.fixture
 def project(tmp_path: Path, hooks: Hooks) -> Project:
-    """Return a project with one healthy manifest, and the configuration that docs/ci.md shows."""
-    made = Project(tmp_path, hooks)
-    made.configure(YAML(typ="safe").load(EXAMPLE))
-    made.add(HEALTHY / "coredns.yaml", "coredns.yaml")
-    return made
+    """Return a project with one healthy manifest, and the configuration of docs/ci.md."""
+    new_project = Project(tmp_path, hooks)
+    new_project.configure(YAML(typ="safe").load(EXAMPLE))
+    new_project.add(HEALTHY / "coredns.yaml", "coredns.yaml")
+    return new_project
 
 
 def in_directories() -> Any:
@@ -98,7 +98,7 @@ def test_healthy_manifests_pass(project: Project) -> None:
     assert (status, "Passed" in printed) == (0, True), printed
 
 
-def test_what_the_api_would_refuse_fails(project: Project) -> None:
+def test_manifests_that_the_api_would_refuse_fail(project: Project) -> None:
     project.add(REFUSED, "web shop/refused.yaml")
     status, printed = project.run("run", "--all-files")
     assert status == 1
@@ -128,7 +128,7 @@ def test_directories_are_read_whatever_changes(project: Project) -> None:
     assert (status, "SPR202 pods-refused" in printed) == (1, True), printed
 
 
-def test_the_repository_can_be_tried(project: Project) -> None:
+def test_pre_commit_try_repo_works(project: Project) -> None:
     named = ("kubectl-spread", "--files", "manifests/coredns.yaml")
     status, printed = project.run("try-repo", str(project.hooks.repository), *named)
     assert (status, "Passed" in printed) == (0, True), printed
@@ -138,7 +138,7 @@ def test_the_repository_can_be_tried(project: Project) -> None:
 def test_nothing_of_the_checked_repository_runs(
     project: Project, tmp_path_factory: pytest.TempPathFactory, first: str
 ) -> None:
-    """Not even with PYTHONPATH, which pre-commit hands to its hooks; it imports none of these modules itself."""
+    """PYTHONPATH, which pre-commit passes to its hooks, names the repository."""
     hostile = Shadows(project.directory, tmp_path_factory.mktemp("marks") / "marks")
     hostile.imports(tuple(name for name in shadows.IMPORTED if name not in {"ruamel", "yaml"}))
     project.add(REFUSED, "refused.yaml")

@@ -1,4 +1,4 @@
-"""The workflows: GitHub would understand them, and nobody else decides what they run."""
+"""The workflows are valid for GitHub, and no outsider decides what they run."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ UNSAFE = {
     "template-injection": "steps: [{run: 'echo ${{ github.event.issue.title }}'}]",
     "excessive-permissions": "permissions: write-all\n    steps: [{run: make}]",
 }
-"""Maps an audit of zizmor to a job that it is about."""
+"""Maps an audit of zizmor to a job with a finding of it."""
 
 
 def zizmor(directory: Path) -> subprocess.CompletedProcess[str]:
-    """Run zizmor without a network on what GitHub reads of a repository."""
+    """Run zizmor without a network on the files that GitHub reads."""
     command = [str(BIN / "zizmor"), "--offline", "--no-progress", "--color=never", "--persona=pedantic", "."]
     return subprocess.run(command, cwd=directory, check=False, capture_output=True, text=True)
 
@@ -41,33 +41,33 @@ def zizmor(directory: Path) -> subprocess.CompletedProcess[str]:
     [*(("vendor.github-workflows", path) for path in WORKFLOWS), ("vendor.dependabot", DEPENDABOT)],
     ids=lambda value: getattr(value, "name", ""),
 )
-def test_a_file_fits_its_schema(schema: str, path: Path) -> None:
+def test_files_are_valid_for_their_schemas(schema: str, path: Path) -> None:
     command = [str(BIN / "check-jsonschema"), "--builtin-schema", schema, str(path)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
+    completed = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert completed.returncode == 0, completed.stdout
 
 
 def test_zizmor_finds_nothing() -> None:
-    done = zizmor(ROOT)
-    assert done.returncode == 0, done.stdout
-    assert all(f"completed ./{path.relative_to(ROOT)}" in done.stderr for path in (*WORKFLOWS, DEPENDABOT))
-    assert "completed ./action.yml" in done.stderr
+    completed = zizmor(ROOT)
+    assert completed.returncode == 0, completed.stdout
+    assert all(f"completed ./{path.relative_to(ROOT)}" in completed.stderr for path in (*WORKFLOWS, DEPENDABOT))
+    assert "completed ./action.yml" in completed.stderr
 
 
 @pytest.mark.parametrize("audit", UNSAFE)
-def test_zizmor_would_find_it(audit: str, tmp_path: Path) -> None:
+def test_zizmor_finds_each_seeded_fault(audit: str, tmp_path: Path) -> None:
     directory = tmp_path / ".github" / "workflows"
     directory.mkdir(parents=True)
     job = f"name: unsafe\non: issues\njobs:\n  unsafe:\n    runs-on: ubuntu-latest\n    {UNSAFE[audit]}\n"
     (directory / "unsafe.yml").write_text(job, encoding="utf-8")
-    done = zizmor(tmp_path)
-    assert done.returncode > 10
-    assert f"[{audit}]" in done.stdout
+    completed = zizmor(tmp_path)
+    assert completed.returncode > 10
+    assert f"[{audit}]" in completed.stdout
 
 
 @pytest.mark.parametrize("path", [*WORKFLOWS, ROOT / "action.yml"], ids=lambda path: path.name)
 def test_actions_are_named_by_commit(path: Path) -> None:
-    """The comment says which release that is, for readers and for dependabot."""
+    """The comment names the release, for readers and for dependabot."""
     used = STEP.findall(path.read_text(encoding="utf-8"))
     assert used
     assert [name for name, _ in used if not COMMIT.fullmatch(name)] == []
@@ -75,7 +75,7 @@ def test_actions_are_named_by_commit(path: Path) -> None:
 
 
 def test_an_action_has_one_commit() -> None:
-    """Nothing is left behind where one of several uses was brought up to date."""
+    """Otherwise an update may have missed one of several uses."""
     files = [*WORKFLOWS, ROOT / "action.yml", ROOT / "docs" / "ci" / "github.yml"]
     used = {name for path in files for name, _ in STEP.findall(path.read_text(encoding="utf-8"))}
     actions = [name.partition("@")[0] for name in used]
@@ -89,7 +89,7 @@ def test_containers_are_named_by_digest() -> None:
     assert [image for image in images if not DIGEST.fullmatch(image)] == []
 
 
-def test_dependabot_watches_all_that_is_pinned() -> None:
+def test_dependabot_watches_every_pinned_version() -> None:
     updates = YAML(typ="safe").load(DEPENDABOT)["updates"]
     watched = {(update["package-ecosystem"], update["directory"]) for update in updates}
     assert all((ROOT / directory.lstrip("/")).is_dir() for _, directory in watched)
@@ -98,15 +98,15 @@ def test_dependabot_watches_all_that_is_pinned() -> None:
 
 @pytest.mark.workflows
 def test_actionlint_finds_nothing() -> None:
-    """Expressions, runners, permissions and the scripts' quoting."""
-    done = subprocess.run([program("actionlint"), *WORKFLOWS], check=False, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
+    """It checks expressions, runners, permissions and the quoting of scripts."""
+    completed = subprocess.run([program("actionlint"), *WORKFLOWS], check=False, capture_output=True, text=True)
+    assert completed.returncode == 0, completed.stdout
 
 
 @pytest.mark.workflows
-def test_actionlint_would_find_it(tmp_path: Path) -> None:
+def test_actionlint_finds_a_seeded_fault(tmp_path: Path) -> None:
     path = tmp_path / "wrong.yml"
     path.write_text("on: push\njobs: {a: {runs-on: ubuntu-latest, steps: [{run: 'echo ${{ nothing.here }}'}]}}\n")
-    done = subprocess.run([program("actionlint"), path], check=False, capture_output=True, text=True)
-    assert done.returncode == 1
-    assert 'undefined variable "nothing"' in done.stdout
+    completed = subprocess.run([program("actionlint"), path], check=False, capture_output=True, text=True)
+    assert completed.returncode == 1
+    assert 'undefined variable "nothing"' in completed.stdout

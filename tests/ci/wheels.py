@@ -1,4 +1,4 @@
-"""Wheels of the plugin's dependencies, packed from what is installed here, and a lock file that names their hashes.
+"""Wheels of the plugin's dependencies, packed from the installed files, and a lock file with their hashes.
 
 The action and the jobs install with ``--require-hashes``. With these, tests run their commands without a network.
 """
@@ -48,16 +48,16 @@ _LIVE: Final = frozenset(
         "yarl",
     )
 )
-"""What only the login to a cluster takes: 4,000 files that checks of manifests do not need."""
+"""Dependencies of the login to a cluster alone: 4,000 files that checks of manifests do not need."""
 _PIN: Final = re.compile(r"^([\w.-]+)(?:\[[\w,]+\])?==(\S+)", flags=re.MULTILINE)
 
 
 def packed(directory: Path, *, live: bool = False) -> str:
-    """Fill a new directory with wheels of what the lock file names, and return a lock file for these.
+    """Fill a new directory with wheels of the packages in the lock file, and return a lock file for the wheels.
 
     Args:
-        directory: The directory to make.
-        live: Whether what only the login to a cluster takes is among them.
+        directory: The new directory.
+        live: Whether the dependencies of the login to a cluster are included.
     """
     directory.mkdir()
     pins = [pin for pin in _PIN.findall(LOCK.read_text(encoding="utf-8")) if live or pin[0] not in _LIVE]
@@ -93,10 +93,10 @@ def _pack(installed: Distribution, directory: Path) -> Path:
 
 
 def _tag(installed: Distribution) -> str:
-    """Return the first tag of an installed wheel that this interpreter takes."""
-    written: list[str] = re.findall(r"^Tag: (\S+)", installed.read_text("WHEEL") or "", flags=re.MULTILINE)
+    """Return the first tag of an installed wheel that this interpreter supports."""
+    tags: list[str] = re.findall(r"^Tag: (\S+)", installed.read_text("WHEEL") or "", flags=re.MULTILINE)
     taken = set(sys_tags())
-    return next(tag for tag in written if parse_tag(tag) & taken)
+    return next(tag for tag in tags if parse_tag(tag) & taken)
 
 
 def _digest(content: bytes) -> str:

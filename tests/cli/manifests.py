@@ -1,4 +1,4 @@
-"""Manifests of every shape, with a mark where a finding must be, and what check says of them."""
+"""Manifests of every shape, marked at the expected position of the finding, and what ``check`` finds in them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests import contract
 from tests.builders import Json
 
 HERE = "@"
-"""Stands in a text where a finding must be; it is taken out before the text is read."""
+"""Marks the expected position of the finding in a text; it is removed before the text is read."""
 CLAUSE = "maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: other}}"
 WEB = """\
 apiVersion: apps/v1
@@ -70,10 +70,10 @@ def place(text: str) -> tuple[str, tuple[int, int]]:
 
 
 def findings(*arguments: str, stdin: str | None = None) -> list[Any]:
-    result = CliRunner().invoke(cli, ["check", "--select", "SPR206", "-o", "json", *arguments], input=stdin)
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    actual_findings: list[Any] = contract.loaded(result.stdout)["findings"]
-    return actual_findings
+    outcome = CliRunner().invoke(cli, ["check", "--select", "SPR206", "-o", "json", *arguments], input=stdin)
+    assert outcome.exception is None or isinstance(outcome.exception, SystemExit), outcome.exception
+    report_findings: list[Any] = contract.loaded(outcome.stdout)["findings"]
+    return report_findings
 
 
 def sources(*arguments: str, stdin: str | None = None) -> list[Any]:

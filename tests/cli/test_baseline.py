@@ -1,4 +1,4 @@
-"""``check --baseline`` and ``--severity``: what is known, what is gone, and what is less than asked for."""
+"""``check --baseline`` and ``--severity``: findings that are known, gone or below the severity."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def named(name: str, **fields: Any) -> Json:
-    """Return a pod with a stale label of which managedFields say something."""
+def attributed(name: str, **fields: Any) -> Json:
+    """Return a pod with a stale label, whose managedFields name the writer of the label."""
     return stale(name, metadata={"managedFields": [{"manager": "kubectl", "operation": "Update"}]}, **fields)
 
 
@@ -53,16 +53,16 @@ def against(objects: Sequence[Json], *arguments: str) -> Any:
 
 @pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize("form", ["json", "yaml"])
-def test_what_is_known_is_counted_and_does_not_fail(form: str) -> None:
-    remember([named("old")], form)
-    assert check([named("old")], "--fail-on", "info").exit_code == 1
-    result = check([named("old")], "--baseline", BASELINE, "--fail-on", "info")
-    assert (result.exit_code, result.stderr) == (0, "")
-    assert "SPR101" not in result.stdout
-    assert result.stdout.endswith("no new findings; 1 known (baseline); placement not evaluated: no nodes\n")
-    actual_result = against([named("old")])
-    assert actual_result["findings"] == []
-    assert actual_result["summary"] == {
+def test_findings_in_the_baseline_are_counted_and_do_not_fail(form: str) -> None:
+    remember([attributed("old")], form)
+    assert check([attributed("old")], "--fail-on", "info").exit_code == 1
+    outcome = check([attributed("old")], "--baseline", BASELINE, "--fail-on", "info")
+    assert (outcome.exit_code, outcome.stderr) == (0, "")
+    assert "SPR101" not in outcome.stdout
+    assert outcome.stdout.endswith("no new findings; 1 known (baseline); placement not evaluated: no nodes\n")
+    report = against([attributed("old")])
+    assert report["findings"] == []
+    assert report["summary"] == {
         "pods": 1,
         "workloads": 1,
         "constraints": 1,
@@ -72,75 +72,79 @@ def test_what_is_known_is_counted_and_does_not_fail(form: str) -> None:
         "gone": 0,
         "skipped": {},
     }
-    assert actual_result["pods"][0]["verdict"] == "stale-label"
+    assert report["pods"][0]["verdict"] == "stale-label"
 
 
 @pytest.mark.usefixtures("directory")
-def test_what_is_new_is_shown_and_fails() -> None:
-    remember([named("old")])
-    result = check([named("old"), named("new")], "--baseline", BASELINE, "--fail-on", "info")
-    assert result.exit_code == 1
-    assert "SPR101 stale-label  po/new" in result.stdout
-    assert "SPR101 stale-label  po/old" not in result.stdout
-    assert "1 info; 1 known (baseline)" in result.stdout
-    assert check([named("old"), named("new")], "--baseline", BASELINE, "-o", "name").stdout == "po/new\n"
+def test_new_findings_are_printed_and_fail() -> None:
+    remember([attributed("old")])
+    outcome = check([attributed("old"), attributed("new")], "--baseline", BASELINE, "--fail-on", "info")
+    assert outcome.exit_code == 1
+    assert "SPR101 stale-label  po/new" in outcome.stdout
+    assert "SPR101 stale-label  po/old" not in outcome.stdout
+    assert "1 info; 1 known (baseline)" in outcome.stdout
+    assert check([attributed("old"), attributed("new")], "--baseline", BASELINE, "-o", "name").stdout == "po/new\n"
 
 
 @pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize(
-    ("before", "now", "existing"),
+    ("baseline_pod", "pod", "known_findings"),
     [
-        pytest.param(named("p"), named("p"), 1, id="the same"),
-        pytest.param(named("p", node=""), named("p"), 1, id="it got better"),
-        pytest.param(named("p"), named("p", node=""), 0, id="it got worse"),
-        pytest.param(named("p", namespace="a"), named("p", namespace="b"), 0, id="another namespace"),
-        pytest.param(named("p"), named("q"), 0, id="another object"),
-        pytest.param(named("p"), named("p", owner="ReplicaSet/p"), 0, id="the same name of another kind"),
+        pytest.param(attributed("p"), attributed("p"), 1, id="the same"),
+        pytest.param(attributed("p", node=""), attributed("p"), 1, id="it got better"),
+        pytest.param(attributed("p"), attributed("p", node=""), 0, id="it got worse"),
+        pytest.param(attributed("p", namespace="a"), attributed("p", namespace="b"), 0, id="another namespace"),
+        pytest.param(attributed("p"), attributed("q"), 0, id="another object"),
+        pytest.param(attributed("p"), attributed("p", owner="ReplicaSet/p"), 0, id="the same name of another kind"),
         pytest.param(
-            named("p"), pod_json("p", node="a1", constraints=[constraint(match=["nope"])]), 0, id="another rule"
+            attributed("p"), pod_json("p", node="a1", constraints=[constraint(match=["nope"])]), 0, id="another rule"
         ),
     ],
 )
-def test_what_makes_a_finding_known(before: Json, now: Json, existing: int) -> None:
-    remember([before])
-    result = against([now])
-    assert result["summary"]["known"] == existing
-    assert len(result["findings"]) == 1 - existing
+def test_a_finding_is_in_the_baseline_by_rule_object_and_path(
+    baseline_pod: Json, pod: Json, known_findings: int
+) -> None:
+    remember([baseline_pod])
+    report = against([pod])
+    assert report["summary"]["known"] == known_findings
+    assert len(report["findings"]) == 1 - known_findings
 
 
 @pytest.mark.usefixtures("directory")
 def test_another_path_is_new() -> None:
-    made = stale("p")["spec"]["topologySpreadConstraints"]
-    remember([{**named("p"), "spec": {"topologySpreadConstraints": made}}])
-    both = [constraint(), *made]
-    result = against([{**named("p"), "spec": {"topologySpreadConstraints": both}}])
-    assert [finding["path"] for finding in result["findings"]] == ["spec.topologySpreadConstraints[1]"]
-    assert (result["summary"]["known"], result["summary"]["gone"]) == (0, 1)
+    stale_constraints = stale("p")["spec"]["topologySpreadConstraints"]
+    remember([{**attributed("p"), "spec": {"topologySpreadConstraints": stale_constraints}}])
+    constraints = [constraint(), *stale_constraints]
+    report = against([{**attributed("p"), "spec": {"topologySpreadConstraints": constraints}}])
+    assert [finding["path"] for finding in report["findings"]] == ["spec.topologySpreadConstraints[1]"]
+    assert (report["summary"]["known"], report["summary"]["gone"]) == (0, 1)
 
 
 @pytest.mark.usefixtures("directory")
 def test_more_pods_do_not_make_a_finding_new() -> None:
-    remember([named("web-1", owner="ReplicaSet/web")])
-    result = against([named("web-1", owner="ReplicaSet/web"), named("web-2", owner="ReplicaSet/web")])
-    assert (result["findings"], result["summary"]["known"]) == ([], 1)
+    remember([attributed("web-1", owner="ReplicaSet/web")])
+    report = against([attributed("web-1", owner="ReplicaSet/web"), attributed("web-2", owner="ReplicaSet/web")])
+    assert (report["findings"], report["summary"]["known"]) == ([], 1)
 
 
 @pytest.mark.usefixtures("directory")
-def test_without_a_baseline_nothing_is_known_or_gone() -> None:
-    summary = json.loads(check([named("p")], "-o", "json").stdout)["summary"]
+def test_without_a_baseline_no_finding_is_known_or_gone() -> None:
+    summary = json.loads(check([attributed("p")], "-o", "json").stdout)["summary"]
     assert not {"known", "gone"} & summary.keys()
-    assert "known" not in check([named("p")]).stdout
+    assert "known" not in check([attributed("p")]).stdout
 
 
 @pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize(
-    ("now", "arguments", "output"),
+    ("pods", "arguments", "output"),
     [
-        pytest.param([named("a"), named("b")], (), "", id="nothing is gone"),
-        pytest.param([named("a"), healthy("b")], (), "1 finding of the baseline is gone\n", id="one"),
+        pytest.param([attributed("a"), attributed("b")], (), "", id="nothing is gone"),
+        pytest.param([attributed("a"), healthy("b")], (), "1 finding of the baseline is gone\n", id="one"),
         pytest.param([healthy("a"), healthy("b")], (), "2 findings of the baseline are gone\n", id="two"),
-        pytest.param([named("a"), named("b")], ("--ignore", "SPR101"), "", id="silenced is not gone"),
-        pytest.param([named("a"), named("b")], ("--severity", "error"), "", id="nor is what is less than asked for"),
+        pytest.param([attributed("a"), attributed("b")], ("--ignore", "SPR101"), "", id="silenced is not gone"),
+        pytest.param(
+            [attributed("a"), attributed("b")], ("--severity", "error"), "", id="nor is what is less than asked for"
+        ),
         pytest.param([healthy("a")], ("--select", "SPR102"), "", id="a rule that did not run"),
         pytest.param([healthy("a")], ("-n", "default"), "2 findings of the baseline are gone\n", id="its namespace"),
         pytest.param([healthy("a"), healthy("s", namespace="shop")], ("-n", "shop"), "", id="another namespace"),
@@ -149,21 +153,23 @@ def test_without_a_baseline_nothing_is_known_or_gone() -> None:
         pytest.param([healthy("a"), healthy("b")], ("--field-selector", "spec.nodeName=a1"), "", id="or by field"),
     ],
 )
-def test_what_is_gone_is_told(now: list[Json], arguments: tuple[str, ...], output: str) -> None:
-    remember([named("a"), named("b")])
-    result = check(now, "--baseline", BASELINE, "-o", "json", *arguments)
-    assert (result.exit_code, result.stderr) == (0, output)
-    gone = json.loads(result.stdout)["summary"].get("gone", 0)
+def test_findings_that_are_gone_are_counted_only_where_all_pods_were_checked(
+    pods: list[Json], arguments: tuple[str, ...], output: str
+) -> None:
+    remember([attributed("a"), attributed("b")])
+    outcome = check(pods, "--baseline", BASELINE, "-o", "json", *arguments)
+    assert (outcome.exit_code, outcome.stderr) == (0, output)
+    gone = json.loads(outcome.stdout)["summary"].get("gone", 0)
     assert gone == (int(output.partition(" ")[0]) if output else 0)
 
 
 @pytest.mark.usefixtures("directory")
-def test_nothing_is_said_to_be_gone_that_could_not_be_read() -> None:
-    remember([named("a")])
-    result = check([MALFORMED], "--baseline", BASELINE, "-o", "json")
-    assert result.exit_code == 2
-    assert "gone" not in result.stderr
-    assert "gone" not in json.loads(result.stdout)["summary"]
+def test_no_finding_is_gone_when_an_object_could_not_be_read() -> None:
+    remember([attributed("a")])
+    outcome = check([MALFORMED], "--baseline", BASELINE, "-o", "json")
+    assert outcome.exit_code == 2
+    assert "gone" not in outcome.stderr
+    assert "gone" not in json.loads(outcome.stdout)["summary"]
 
 
 @pytest.mark.usefixtures("directory")
@@ -175,31 +181,30 @@ def test_a_skew_is_not_gone_where_no_nodes_are_known() -> None:
 
 
 @pytest.mark.usefixtures("directory")
-def test_several_findings_of_one_place() -> None:
-    """The worst of them is what is known."""
-    remember([named("p", node=""), named("p", namespace="shop")])
+def test_the_worst_finding_of_a_place_in_the_baseline_counts() -> None:
+    remember([attributed("p", node=""), attributed("p", namespace="shop")])
     base = json.loads(Path(BASELINE).read_text())
-    worse, other = base["findings"]
+    worse, milder = base["findings"]
     less = {**worse, "severity": "info"}
-    Path(BASELINE).write_text(json.dumps({**base, "findings": [less, worse, less, other]}))
-    summary = against([named("p", node="")])["summary"]
+    Path(BASELINE).write_text(json.dumps({**base, "findings": [less, worse, less, milder]}))
+    summary = against([attributed("p", node="")])["summary"]
     assert (summary["known"], summary["gone"]) == (1, 1)
 
 
 @pytest.mark.usefixtures("directory")
-def test_templates_are_known_too() -> None:
+def test_findings_on_templates_are_in_the_baseline_too() -> None:
     objects = [deployment(constraints=[constraint(match=["nope"])])]
     remember(objects)
     assert against(objects)["summary"]["known"] == 1
 
 
 @pytest.mark.usefixtures("directory")
-def test_a_later_report_may_hold_more() -> None:
-    remember([named("p")])
+def test_a_report_with_unknown_fields_is_a_baseline() -> None:
+    remember([attributed("p")])
     base = json.loads(Path(BASELINE).read_text())
     base["findings"][0]["later"] = {"than": "this"}
     Path(BASELINE).write_text(json.dumps({**base, "later": 1}))
-    assert against([named("p")])["summary"]["known"] == 1
+    assert against([attributed("p")])["summary"]["known"] == 1
 
 
 FINDING = """\
@@ -261,31 +266,31 @@ HEAD = "apiVersion: kubectl-spread/v1\nkind: SpreadReport\n"
         ),
     ],
 )
-def test_a_baseline_that_is_no_report(text: str, output: str) -> None:
+def test_a_baseline_that_is_not_a_report_is_refused(text: str, output: str) -> None:
     Path("bad").write_text(text)
-    result = check([healthy("p")], "--baseline", "bad", "--fail-on", "never")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith(f"error: {output}")
-    assert result.stderr.count("\n") == 1
+    outcome = check([healthy("p")], "--baseline", "bad", "--fail-on", "never")
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    assert outcome.stderr.startswith(f"error: {output}")
+    assert outcome.stderr.count("\n") == 1
 
 
 @pytest.mark.usefixtures("directory")
-def test_a_baseline_that_cannot_be_read() -> None:
-    result = check([healthy("p")], "--baseline", "gone.json")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == "error: error reading gone.json: no such file or directory\n"
+def test_a_baseline_that_cannot_be_read_is_an_error() -> None:
+    outcome = check([healthy("p")], "--baseline", "gone.json")
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    assert outcome.stderr == "error: error reading gone.json: no such file or directory\n"
 
 
 @pytest.mark.usefixtures("directory")
-def test_a_baseline_from_standard_input() -> None:
-    remember([named("p")])
-    Path("now.json").write_text(json.dumps(named("p")))
+def test_a_baseline_may_come_from_standard_input() -> None:
+    remember([attributed("p")])
+    Path("now.json").write_text(json.dumps(attributed("p")))
     text = Path(BASELINE).read_text()
-    result = run("check", "-f", "now.json", *VERSION, "--baseline", "-", stdin=text)
-    assert "1 known (baseline)" in result.stdout
-    result = run("check", "-f", "-", "--baseline", "-", stdin=text)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == "error: --baseline and --filename cannot both be standard input\n"
+    outcome = run("check", "-f", "now.json", *VERSION, "--baseline", "-", stdin=text)
+    assert "1 known (baseline)" in outcome.stdout
+    outcome = run("check", "-f", "-", "--baseline", "-", stdin=text)
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    assert outcome.stderr == "error: --baseline and --filename cannot both be standard input\n"
 
 
 @pytest.mark.usefixtures("directory")
@@ -293,7 +298,7 @@ def test_a_baseline_from_standard_input() -> None:
     ("least", "codes", "silenced"),
     [("info", ["SPR108", "SPR101", "SPR101"], 0), ("warning", ["SPR101", "SPR101"], 1), ("error", ["SPR101"], 2)],
 )
-def test_severity(least: str, codes: list[str], silenced: int) -> None:
+def test_severity_hides_less_severe_findings(least: str, codes: list[str], silenced: int) -> None:
     unmerged = pod_json("a", labels={**WEB, "rev": "r1"}, constraints=[constraint(match=["rev"])])
     document = json.loads(check([unmerged, stale("p"), PENDING], "--severity", least, "-o", "json").stdout)
     assert [finding["code"] for finding in document["findings"]] == codes
@@ -306,16 +311,16 @@ def test_severity(least: str, codes: list[str], silenced: int) -> None:
     ("least", "fail_on", "status"),
     [("warning", "info", 1), ("error", "info", 0), ("error", "warning", 0), ("info", "error", 0)],
 )
-def test_what_is_less_than_asked_for_does_not_fail(least: str, fail_on: str, status: int) -> None:
-    result = check([stale("p"), SIBLING], "--severity", least, "--fail-on", fail_on)
-    assert result.exit_code == status
-    assert ("1 silenced" in result.stdout) is (least == "error")
+def test_findings_below_the_severity_do_not_fail(least: str, fail_on: str, status: int) -> None:
+    outcome = check([stale("p"), SIBLING], "--severity", least, "--fail-on", fail_on)
+    assert outcome.exit_code == status
+    assert ("1 silenced" in outcome.stdout) is (least == "error")
 
 
 @pytest.mark.usefixtures("directory")
-def test_what_is_silenced_is_not_known_too() -> None:
-    remember([named("p")])
-    summary = against([named("p")], "--severity", "error")["summary"]
+def test_a_silenced_finding_is_not_counted_as_known() -> None:
+    remember([attributed("p")])
+    summary = against([attributed("p")], "--severity", "error")["summary"]
     assert (summary["silenced"], summary["known"], summary["gone"]) == (1, 0, 0)
 
 
@@ -328,10 +333,10 @@ LATE = pod_json(
 UNMERGED = pod_json("unmerged", labels={**WEB, "rev": "r1"}, constraints=[constraint(match=["rev"])])
 
 
-def manifest(actual_manifest: Json) -> Json:
-    """Return a pod as if it had never been stored."""
-    metadata = {name: value for name, value in actual_manifest["metadata"].items() if name not in ("uid", "generation")}
-    return {**actual_manifest, "metadata": metadata}
+def manifest(pod: Json) -> Json:
+    """Return a pod without the fields that the API server sets."""
+    metadata = {name: value for name, value in pod["metadata"].items() if name not in ("uid", "generation")}
+    return {**pod, "metadata": metadata}
 
 
 @pytest.mark.usefixtures("directory")
@@ -341,17 +346,17 @@ def manifest(actual_manifest: Json) -> Json:
         pytest.param([stale("p"), stale("q")], CAPTURE, id="stale-label, once for all pods"),
         pytest.param([LATE], CAPTURE, id="late-label"),
         pytest.param([UNMERGED], CAPTURE, id="unmerged"),
-        pytest.param([stale("p"), named("q")], "", id="one pod has managedFields"),
+        pytest.param([stale("p"), attributed("q")], "", id="one pod has managedFields"),
         pytest.param([healthy("p")], "", id="nothing depends on them"),
         pytest.param([pod_json("p", constraints=[constraint(match=["nope"])])], "", id="absent-key does not"),
         pytest.param([manifest(UNMERGED), manifest(LATE)], "", id="a manifest has none"),
     ],
 )
-def test_a_capture_without_managed_fields(objects: list[Json], output: str) -> None:
+def test_a_hint_explains_a_capture_without_managed_fields(objects: list[Json], output: str) -> None:
     assert check(objects).stderr == output
 
 
 @pytest.mark.usefixtures("directory")
-def test_the_hint_stands_beside_other_notes() -> None:
-    result = run("explain", "p", "-f", "-", stdin=json.dumps(stale("p")))
-    assert result.stderr == JUDGED + CAPTURE
+def test_the_hint_is_printed_with_other_notes() -> None:
+    outcome = run("explain", "p", "-f", "-", stdin=json.dumps(stale("p")))
+    assert outcome.stderr == JUDGED + CAPTURE

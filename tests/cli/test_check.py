@@ -21,8 +21,8 @@ JUDGED = "evaluated as Kubernetes 1.37, the newest release known (--server-versi
 
 
 def stale(name: str, node: str = "a1", **fields: Any) -> Json:
-    made = constraint(match=["rev"], selects=selector(WEB, requirement("rev", "In", "r1")), hard=False)
-    return pod_json(name, node=node, labels=R2, constraints=[made], **fields)
+    spread_constraint = constraint(match=["rev"], selects=selector(WEB, requirement("rev", "In", "r1")), hard=False)
+    return pod_json(name, node=node, labels=R2, constraints=[spread_constraint], **fields)
 
 
 def healthy(name: str, **fields: Any) -> Json:
@@ -34,17 +34,17 @@ REPLICA_SET = deployment("web-1", kind="ReplicaSet", owner="Deployment/web", lab
 
 @pytest.fixture
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the directory that commands run in; no kubeconfig could be found from there."""
+    """Return the directory that commands run in; no kubeconfig can be found from there."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
     return tmp_path
 
 
 def run(*arguments: str, stdin: str | None = None) -> Result:
-    result = CliRunner().invoke(cli, arguments, input=stdin)
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    assert "Traceback" not in result.output
-    return result
+    outcome = CliRunner().invoke(cli, arguments, input=stdin)
+    assert outcome.exception is None or isinstance(outcome.exception, SystemExit), outcome.exception
+    assert "Traceback" not in outcome.output
+    return outcome
 
 
 def check(*objects: Json, arguments: tuple[str, ...] = ()) -> Result:
@@ -59,7 +59,7 @@ EMPTY: Json = {"apiVersion": "v1", "kind": "List", "items": []}
 MALFORMED = {**healthy("broken"), "spec": {"topologySpreadConstraints": [{"maxSkew": "1"}]}}
 PENDING = stale("web-9", node="")
 SIBLING = {**stale("sibling"), "metadata": {**stale("sibling")["metadata"], "labels": {**WEB, "rev": "r1"}}}
-"""A pod whose selector no longer counts the stale ones."""
+"""A pod whose selector does not count the pods with a stale label."""
 
 
 @pytest.mark.usefixtures("directory")
@@ -86,7 +86,9 @@ SIBLING = {**stale("sibling"), "metadata": {**stale("sibling")["metadata"], "lab
     ],
 )
 @pytest.mark.parametrize("form", [(), ("-o", "json"), ("-o", "yaml"), ("-o", "wide"), ("-o", "name")])
-def test_exit_status(objects: list[Json], arguments: tuple[str, ...], status: int, form: tuple[str, ...]) -> None:
+def test_the_exit_status_follows_the_findings_and_fail_on(
+    objects: list[Json], arguments: tuple[str, ...], status: int, form: tuple[str, ...]
+) -> None:
     assert check(*objects, arguments=(*arguments, *form)).exit_code == status
 
 
@@ -119,23 +121,23 @@ def test_exit_status(objects: list[Json], arguments: tuple[str, ...], status: in
     ],
 )
 def test_usage_errors_are_one_line_on_stderr(arguments: tuple[str, ...], output: str) -> None:
-    result = check(healthy("p"), arguments=arguments)
-    assert result.exit_code == 2
-    assert result.stdout == ""
-    assert result.stderr.startswith("error: ")
-    assert result.stderr.count("\n") == 1
-    assert output in result.stderr
+    outcome = check(healthy("p"), arguments=arguments)
+    assert outcome.exit_code == 2
+    assert outcome.stdout == ""
+    assert outcome.stderr.startswith("error: ")
+    assert outcome.stderr.count("\n") == 1
+    assert output in outcome.stderr
 
 
 @pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize(
     "arguments", [("--nonsense",), ("-o", "xml"), ("--fail-on", "x"), ("--show", "x"), ("--chunk-size", "-1")]
 )
-def test_unknown_flags_and_values_are_2(arguments: tuple[str, ...]) -> None:
-    result = check(healthy("p"), arguments=arguments)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith("error: ")
-    assert result.stderr.count("\n") == 1
+def test_unknown_flags_and_values_end_with_exit_status_2(arguments: tuple[str, ...]) -> None:
+    outcome = check(healthy("p"), arguments=arguments)
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    assert outcome.stderr.startswith("error: ")
+    assert outcome.stderr.count("\n") == 1
 
 
 @pytest.mark.usefixtures("directory")
@@ -148,49 +150,49 @@ def test_unknown_flags_and_values_are_2(arguments: tuple[str, ...]) -> None:
     ],
 )
 @pytest.mark.parametrize("form", [(), ("-o", "wide"), ("-o", "name")])
-def test_no_resources_found(arguments: tuple[str, ...], words: str, form: tuple[str, ...]) -> None:
-    result = check(EMPTY, arguments=(*arguments, *form))
-    assert (result.exit_code, result.stdout) == (0, "")
-    assert result.stderr == JUDGED + words
+def test_an_empty_input_finds_no_resources(arguments: tuple[str, ...], words: str, form: tuple[str, ...]) -> None:
+    outcome = check(EMPTY, arguments=(*arguments, *form))
+    assert (outcome.exit_code, outcome.stdout) == (0, "")
+    assert outcome.stderr == JUDGED + words
 
 
 @pytest.mark.usefixtures("directory")
 def test_an_empty_report_is_a_report() -> None:
-    actual = report(EMPTY)
-    assert (actual["constraints"], actual["summary"]["pods"]) == ([], 0)
+    json_report = report(EMPTY)
+    assert (json_report["constraints"], json_report["summary"]["pods"]) == ([], 0)
 
 
 @pytest.mark.usefixtures("directory")
-def test_workloads_without_pods_are_not_nothing() -> None:
-    result = check(deployment(constraints=[constraint()]))
-    assert "No resources" not in result.output
-    assert result.exit_code == 0
+def test_workloads_without_pods_are_checked() -> None:
+    outcome = check(deployment(constraints=[constraint()]))
+    assert "No resources" not in outcome.output
+    assert outcome.exit_code == 0
 
 
 @pytest.mark.usefixtures("directory")
-def test_data_goes_to_stdout_and_all_else_to_stderr() -> None:
-    result = check(stale("p"), MALFORMED, arguments=("-o", "json"))
-    assert json.loads(result.stdout)["summary"]["skipped"] == {"malformed": 1}
-    assert "STDIN:2" in result.stderr
-    assert "spec.topologySpreadConstraints[0].maxSkew: expected integer, got string" in result.stderr
-    assert JUDGED in result.stderr
-    assert [pod["name"] for pod in json.loads(result.stdout)["pods"]] == ["p"]
+def test_data_goes_to_stdout_and_messages_to_stderr() -> None:
+    outcome = check(stale("p"), MALFORMED, arguments=("-o", "json"))
+    assert json.loads(outcome.stdout)["summary"]["skipped"] == {"malformed": 1}
+    assert "STDIN:2" in outcome.stderr
+    assert "spec.topologySpreadConstraints[0].maxSkew: expected integer, got string" in outcome.stderr
+    assert JUDGED in outcome.stderr
+    assert [pod["name"] for pod in json.loads(outcome.stdout)["pods"]] == ["p"]
 
 
 @pytest.mark.usefixtures("directory")
-def test_the_version_is_not_remarked_upon_when_it_was_given() -> None:
-    result = check(healthy("p"), arguments=("--server-version", "v1.34.2", "-o", "json"))
-    assert result.stderr == ""
-    cluster = json.loads(result.stdout)["cluster"]
+def test_no_note_about_the_version_is_printed_if_the_user_named_it() -> None:
+    outcome = check(healthy("p"), arguments=("--server-version", "v1.34.2", "-o", "json"))
+    assert outcome.stderr == ""
+    cluster = json.loads(outcome.stdout)["cluster"]
     assert (cluster["judgedAs"], cluster["versionSource"], cluster["gatesSource"]) == ("1.34", "flag", "version")
     assert "serverVersion" not in cluster
 
 
 @pytest.mark.usefixtures("directory")
-def test_a_minor_that_is_not_known_is_refused() -> None:
-    result = check(healthy("p"), arguments=("--server-version", "1.99", "-o", "json"))
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == "error: --server-version: Kubernetes 1.99 is not known (1.27 to 1.38 are known)\n"
+def test_an_unknown_minor_is_refused() -> None:
+    outcome = check(healthy("p"), arguments=("--server-version", "1.99", "-o", "json"))
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    assert outcome.stderr == "error: --server-version: Kubernetes 1.99 is not known (1.27 to 1.38 are known)\n"
 
 
 @pytest.mark.usefixtures("directory")
@@ -201,7 +203,7 @@ def test_gates_are_reported() -> None:
     assert cluster["gatesSource"] == "flag"
 
 
-def judged(value: Any) -> list[str]:
+def evaluated_pods(value: Any) -> list[str]:
     """Return the evaluated pods as ``namespace/name``, by their groups."""
     return [f"{group['namespace']}/{name}" for group in value["groups"] for name in group["pods"]]
 
@@ -217,7 +219,7 @@ PODS = (
 
 @pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize(
-    ("arguments", "items"),
+    ("arguments", "names"),
     [
         pytest.param((), ["default/d", "default/a", "shop/b", "shop/c"], id="all that was read"),
         pytest.param(("-A",), ["default/d", "default/a", "shop/b", "shop/c"], id="-A is accepted"),
@@ -239,16 +241,16 @@ PODS = (
         pytest.param(("deploy,po", "web", "-n", "default"), ["default/d"], id="several TYPEs"),
     ],
 )
-def test_scope(arguments: tuple[str, ...], items: list[str]) -> None:
-    assert judged(report(*PODS, arguments=arguments)) == items
+def test_the_scope_selects_pods(arguments: tuple[str, ...], names: list[str]) -> None:
+    assert evaluated_pods(report(*PODS, arguments=arguments)) == names
 
 
 @pytest.mark.usefixtures("directory")
-def test_several_names_of_which_one_is_missing() -> None:
-    result = check(*PODS, arguments=("a", "nope", "-o", "json"))
-    assert result.exit_code == 2
-    assert '"nope" not found' in result.stderr
-    assert judged(json.loads(result.stdout)) == ["default/a"]
+def test_a_missing_name_among_several_is_an_error() -> None:
+    outcome = check(*PODS, arguments=("a", "nope", "-o", "json"))
+    assert outcome.exit_code == 2
+    assert '"nope" not found' in outcome.stderr
+    assert evaluated_pods(json.loads(outcome.stdout)) == ["default/a"]
 
 
 IGNORED = {"annotations": {"kubectl-spread/ignore": "SPR101, SPR301"}}
@@ -300,13 +302,15 @@ IGNORED_BY_NAME = {"annotations": {"kubectl-spread/ignore": "spr3,stale-label"}}
         ),
     ],
 )
-def test_silencing(objects: list[Json], arguments: tuple[str, ...], codes: list[str], silenced: int) -> None:
-    actual = report(*objects, arguments=arguments)
-    assert [finding["code"] for finding in actual["findings"]] == codes
-    assert actual["summary"]["silenced"] == silenced
+def test_select_ignore_and_annotations_silence_rules(
+    objects: list[Json], arguments: tuple[str, ...], codes: list[str], silenced: int
+) -> None:
+    json_report = report(*objects, arguments=arguments)
+    assert [finding["code"] for finding in json_report["findings"]] == codes
+    assert json_report["summary"]["silenced"] == silenced
 
 
-def test_files_directories_and_recursion(directory: Path) -> None:
+def test_files_directories_and_directories_within_are_read(directory: Path) -> None:
     (directory / "more" / "deep").mkdir(parents=True)
     (directory / "one.json").write_text(json.dumps(healthy("one")))
     (directory / "more" / "two.json").write_text(json.dumps(healthy("two")))
@@ -318,53 +322,53 @@ def test_files_directories_and_recursion(directory: Path) -> None:
         (("-f", "one.json", "-f", "more"), ["one", "two"]),
     ):
         document = json.loads(run("check", *arguments, "-o", "json").stdout)
-        assert [name.partition("/")[2] for name in judged(document)] == names
+        assert [name.partition("/")[2] for name in evaluated_pods(document)] == names
 
 
 @pytest.mark.usefixtures("directory")
-def test_a_path_that_does_not_exist_is_2() -> None:
-    result = run("check", "-f", "gone.yaml")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == 'error: the path "gone.yaml" does not exist\n'
+def test_a_path_that_does_not_exist_ends_with_exit_status_2() -> None:
+    outcome = run("check", "-f", "gone.yaml")
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    assert outcome.stderr == 'error: the path "gone.yaml" does not exist\n'
 
 
 @pytest.mark.usefixtures("directory")
-def test_nothing_that_is_read_reaches_the_terminal_as_it_is() -> None:
-    """Names of malformed objects are shown on stderr."""
+def test_control_characters_of_input_do_not_reach_the_terminal() -> None:
+    """Messages on stderr have the names of malformed objects."""
     broken = {**MALFORMED, "metadata": {"name": "\x1b[31m\u202eevil"}}
-    result = check(broken, stale("\x1b[31mp"))
-    assert "\x1b" not in result.output
-    assert "\u202e" not in result.output
+    outcome = check(broken, stale("\x1b[31mp"))
+    assert "\x1b" not in outcome.output
+    assert "\u202e" not in outcome.output
 
 
 @pytest.mark.usefixtures("directory")
-def test_a_foreign_kind_is_skipped_and_told() -> None:
-    actual = report(healthy("p"), {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}})
-    assert actual["summary"]["skipped"] == {"unknownKind": 1}
+def test_a_foreign_kind_is_skipped_and_counted() -> None:
+    json_report = report(healthy("p"), {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}})
+    assert json_report["summary"]["skipped"] == {"unknownKind": 1}
 
 
 @pytest.mark.usefixtures("directory")
-def test_nodes_in_the_files_answer_placement() -> None:
-    actual = report(healthy("p"), node_json("a1"))
-    assert actual["cluster"]["nodes"] == "listed"
-    assert actual["cluster"]["nodeCount"] == 1
+def test_nodes_in_the_files_are_used_for_placement() -> None:
+    json_report = report(healthy("p"), node_json("a1"))
+    assert json_report["cluster"]["nodes"] == "listed"
+    assert json_report["cluster"]["nodeCount"] == 1
     assert report(healthy("p"))["cluster"]["nodes"] == "none"
 
 
 @pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize(("color", "colored"), [("always", True), ("never", False), ("auto", False)])
-def test_color(color: str, colored: bool) -> None:
+def test_color_is_used_as_the_option_says(color: str, colored: bool) -> None:
     assert ("\x1b[" in check(stale("p"), arguments=("--color", color)).stdout) is colored
 
 
 @pytest.mark.usefixtures("directory")
-def test_table_without_headers() -> None:
+def test_no_headers_prints_rows_alone() -> None:
     text = check(stale("p"), arguments=("--no-headers",)).stdout
     assert text.startswith("po/p")
 
 
-def test_a_type_that_is_not_there_finds_no_resources() -> None:
-    """Workloads that were not asked for do not make an answer of nothing look like one of no findings."""
-    result = CliRunner().invoke(cli, ["check", "sts", "-f", str(ROOT / SAMPLE), "--server-version", "1.37"])
-    assert (result.exit_code, result.stdout) == (0, "")
-    assert "No resources found" in result.stderr
+def test_a_type_without_objects_finds_no_resources() -> None:
+    """Without this, the totals of other workloads would read as "no findings"."""
+    outcome = CliRunner().invoke(cli, ["check", "sts", "-f", str(ROOT / SAMPLE), "--server-version", "1.37"])
+    assert (outcome.exit_code, outcome.stdout) == (0, "")
+    assert "No resources found" in outcome.stderr

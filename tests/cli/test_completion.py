@@ -21,26 +21,26 @@ BIN = Path(sys.executable).parent
 NOWHERE = {"KUBECONFIG": "/no/where", "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
 
 
-def asked(
+def completions(
     *words: str, environment: Mapping[str, str] | None = None, program: str = "kubectl_complete-spread"
 ) -> tuple[list[str], int]:
-    """Return the lines for the last of these words, and the directive."""
-    done = subprocess.run(
+    """Return the lines for the last word, and the directive."""
+    completed = subprocess.run(
         [BIN / program, *words], check=True, capture_output=True, text=True, env={**NOWHERE, **(environment or {})}
     )
-    assert done.stderr == ""
-    *lines, last = done.stdout.splitlines()
+    assert completed.stderr == ""
+    *lines, last = completed.stdout.splitlines()
     assert last.startswith(":")
     return lines, int(last[1:])
 
 
 def candidates(*words: str, environment: Mapping[str, str] | None = None) -> list[str]:
     """Return the candidates without their descriptions."""
-    return [line.partition("\t")[0] for line in asked(*words, environment=environment)[0]]
+    return [line.partition("\t")[0] for line in completions(*words, environment=environment)[0]]
 
 
-def test_commands() -> None:
-    lines, directive = asked("ch")
+def test_commands_are_completed() -> None:
+    lines, directive = completions("ch")
     assert directive == 4
     (line,) = lines
     assert line.startswith("check\tCompare every pod's selectors")
@@ -48,12 +48,12 @@ def test_commands() -> None:
 
 
 @pytest.mark.parametrize("words", [(), ("no-such-command", ""), ("check", "--no-such-flag", "")])
-def test_what_cannot_be_understood_is_no_error(words: tuple[str, ...]) -> None:
-    assert asked(*words)[1] == 4
+def test_words_that_cannot_be_completed_are_no_error(words: tuple[str, ...]) -> None:
+    assert completions(*words)[1] == 4
 
 
 def test_flags_have_descriptions() -> None:
-    lines, _ = asked("check", "--name")
+    lines, _ = completions("check", "--name")
     assert lines == ["--namespace\tThe namespace to check."]
     assert "--namespace" not in candidates("check", "--namespace", "shop", "--na")
     assert {"--context", "--select", "-n"} <= set(candidates("check", "-"))
@@ -81,12 +81,12 @@ VALUES: Mapping[str, list[str]] = {
 
 
 @pytest.mark.parametrize(("line", "expected"), VALUES.items(), ids=VALUES)
-def test_values(line: str, expected: list[str]) -> None:
+def test_values_of_options_are_completed(line: str, expected: list[str]) -> None:
     assert candidates(*line.split()) == expected
 
 
 def test_rules_have_their_summaries() -> None:
-    lines, _ = asked("explain", "SPR101")
+    lines, _ = completions("explain", "SPR101")
     assert lines == [f"SPR101\t{next(rule.summary for rule in RULES if rule.code == 'SPR101')}"]
 
 
@@ -104,9 +104,9 @@ DIRECTIVES: Mapping[str, int] = {
 
 
 @pytest.mark.parametrize(("line", "expected"), DIRECTIVES.items(), ids=DIRECTIVES)
-def test_what_the_shell_is_to_do(line: str, expected: int) -> None:
-    """Files and directories are its own; a value that ends in ``=`` continues."""
-    lines, directive = asked(*line.split(" "))
+def test_the_directive_leaves_files_and_directories_to_the_shell(line: str, expected: int) -> None:
+    """After a value that ends in ``=`` the shell adds no space."""
+    lines, directive = completions(*line.split(" "))
     assert directive == expected
     assert bool(lines) == (line in {"check --expect-domains z", "check --fail-on "})
 
@@ -125,8 +125,8 @@ def kubeconfig(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(("option", "suffix"), [("--context", ""), ("--cluster", "-cluster"), ("--user", "-user")])
-def test_names_of_the_kubeconfig(kubeconfig: Path, option: str, suffix: str) -> None:
-    """Of the environment or of a flag; a name that does not fit in a line is left out."""
+def test_names_of_the_kubeconfig_are_completed(kubeconfig: Path, option: str, suffix: str) -> None:
+    """The kubeconfig comes from the environment or a flag; a name with control characters is left out."""
     expected = [f"kind-{number}{suffix}" for number in range(2)]
     assert candidates("check", option, "ki", environment={"KUBECONFIG": str(kubeconfig)}) == expected
     assert candidates("check", "--kubeconfig", str(kubeconfig), option, "ki") == expected
@@ -136,7 +136,7 @@ def test_names_of_the_kubeconfig(kubeconfig: Path, option: str, suffix: str) -> 
 @pytest.mark.parametrize("broken", [True, False])
 @pytest.mark.parametrize("line", ["check -n ", "check deploy/", "check deploy ", "check --context "])
 def test_errors_are_silent(tmp_path: Path, broken: bool, line: str) -> None:
-    """Neither a kubeconfig that is none nor a server that is gone is worth a word; nor is a plugin that says one."""
+    """An invalid kubeconfig, a server that does not answer and a credential plugin that prints text cause no output."""
     path = tmp_path / "config"
     plugin = {"command": "/bin/sh", "args": ["-c", "echo disturbing >&2; exit 1"], "interactiveMode": "IfAvailable"}
     api = {"apiVersion": "client.authentication.k8s.io/v1"}
@@ -147,21 +147,21 @@ def test_errors_are_silent(tmp_path: Path, broken: bool, line: str) -> None:
         "current-context": "x",
     }
     path.write_text("{" if broken else json.dumps(content))
-    lines, directive = asked(*line.split(" "), environment={"KUBECONFIG": str(path)})
+    lines, directive = completions(*line.split(" "), environment={"KUBECONFIG": str(path)})
     assert (lines, directive) == (["x"] if "--context" in line and not broken else [], 4)
 
 
 def imported(*words: str) -> set[str]:
-    """Return the modules that are imported when the candidates for these words are there."""
+    """Return the modules that are imported to complete these words."""
     code = (
         "import sys; from kubectl_spread.cli import completion as c\n"
         "found = c.KubectlComplete(c.cli, {}, 'kubectl-spread', 'X').complete()\n"
         "sys.stdout.write(found.splitlines()[0] + '\\n' + ' '.join(sys.modules))"
     )
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", code, *words], check=True, capture_output=True, text=True, env=dict(NOWHERE)
     )
-    first, modules = done.stdout.split("\n")
+    first, modules = completed.stdout.split("\n")
     assert not first.startswith(":")
     return set(modules.split())
 
@@ -170,13 +170,12 @@ HEAVY = {"kubernetes", "kubectl_spread.rules", "kubectl_spread.audit.snapshot.sn
 
 
 @pytest.mark.parametrize("line", ["ch", "check --", "explain --", "merge --", "unmerge --", "rules --", "schema --"])
-def test_commands_and_flags_are_fast(line: str) -> None:
-    """They wait neither for the rules nor for the kubernetes package."""
+def test_commands_and_flags_import_neither_rules_nor_kubernetes(line: str) -> None:
     assert imported(*line.split()).isdisjoint(HEAVY)
 
 
 @pytest.mark.parametrize("line", ["check --fail-on ", "check -o j", "check --to "])
-def test_so_are_values_that_are_written_here(line: str) -> None:
+def test_fixed_values_import_neither_rules_nor_kubernetes(line: str) -> None:
     assert imported(*line.split(" ")).isdisjoint(HEAVY)
 
 
@@ -187,25 +186,25 @@ def test_rules_do_not_wait_for_a_cluster() -> None:
 
 def script(shell: str) -> str:
     """Return what ``completion`` prints."""
-    result = CliRunner().invoke(cli, ["completion", shell])
-    assert (result.exit_code, result.stderr) == (0, "")
-    return result.stdout
+    outcome = CliRunner().invoke(cli, ["completion", shell])
+    assert (outcome.exit_code, outcome.stderr) == (0, "")
+    return outcome.stdout
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
-def test_scripts_ask_this_program(shell: str) -> None:
+def test_scripts_call_this_program(shell: str) -> None:
     assert "_KUBECTL_SPREAD_COMPLETE" in script(shell)
     assert f"{shell}_complete" in script(shell)
 
 
-def test_another_shell() -> None:
-    result = CliRunner().invoke(cli, ["completion", "tcsh"])
-    assert result.exit_code == 2
-    assert "'tcsh' is not one of" in result.stderr
+def test_an_unknown_shell_is_refused() -> None:
+    outcome = CliRunner().invoke(cli, ["completion", "tcsh"])
+    assert outcome.exit_code == 2
+    assert "'tcsh' is not one of" in outcome.stderr
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
-def test_scripts_can_be_read(shell: str) -> None:
+def test_scripts_have_no_syntax_errors(shell: str) -> None:
     if shutil.which(shell) is None and not os.environ.get("CI"):
         pytest.skip(f"no {shell} here")
     subprocess.run([shell, "-n"], input=script(shell), check=True, text=True)
@@ -220,29 +219,31 @@ def test_scripts_can_be_read(shell: str) -> None:
         ("powershell", "plain\njson\n_\nplain\njunit\n_\n"),
     ],
 )
-def test_what_the_scripts_are_answered(shell: str, expected: str) -> None:
-    """The words come in variables, as click's scripts have it. PowerShell's own side was never run."""
+def test_scripts_receive_candidates_by_the_variables_of_click(shell: str, expected: str) -> None:
+    """PowerShell itself was never run."""
     words = "kubectl-spread check -o j"
     variables = {"_KUBECTL_SPREAD_COMPLETE": f"{shell}_complete", "COMP_WORDS": words, "COMP_CWORD": "3"}
     if shell == "fish":
         variables["COMP_CWORD"] = "j"
-    done = subprocess.run(
+    completed = subprocess.run(
         [BIN / "kubectl-spread"], check=True, capture_output=True, text=True, env={**NOWHERE, **variables}
     )
-    assert (done.stdout, done.stderr) == (expected, "")
+    assert (completed.stdout, completed.stderr) == (expected, "")
 
 
-def test_the_executable_for_kubectl(tmp_path: Path) -> None:
-    """What krew's users save on PATH does what the installed one does."""
+def test_the_script_for_kubectl_prints_what_the_installed_program_prints(tmp_path: Path) -> None:
+    """Users of krew save the script on PATH."""
     path = tmp_path / "kubectl_complete-spread"
     path.write_text(script("kubectl"))
     path.chmod(0o755)
-    done = subprocess.run([path, "check", "-o", "j"], check=True, capture_output=True, text=True, env=dict(NOWHERE))
-    assert done.stdout.splitlines() == ["json", "junit", ":4"]
+    completed = subprocess.run(
+        [path, "check", "-o", "j"], check=True, capture_output=True, text=True, env=dict(NOWHERE)
+    )
+    assert completed.stdout.splitlines() == ["json", "junit", ":4"]
 
 
 def test_every_option_with_a_value_has_candidates_or_none_on_purpose() -> None:
-    """Whoever adds an option decides; those without are what only the user can know."""
+    """Only the user knows the values of the options in FREE. A new option needs candidates or an entry there."""
     free = set()
     context = click.Context(cli)
     for name in cli.list_commands(context):
@@ -277,16 +278,16 @@ FREE = {
 }
 
 
-def test_values_know_what_they_complete() -> None:
+def test_completers_of_paths_leave_them_to_the_shell() -> None:
     parameter = click.Option(["--x"])
     context = click.Context(cli)
-    assert [item.type for item in values.directories(context, parameter, "a")] == ["dir"]
-    assert [item.type for item in values.files(context, parameter, "a")] == ["file"]
+    assert [candidate.type for candidate in values.directories(context, parameter, "a")] == ["dir"]
+    assert [candidate.type for candidate in values.files(context, parameter, "a")] == ["file"]
 
 
 @pytest.mark.parametrize("shell", ["bash", "fish", "kubectl", "zsh"])
 def test_no_control_character_reaches_the_terminal(tmp_path: Path, shell: str) -> None:
-    """A shell writes candidates as they are; names come from a kubeconfig or a cluster."""
+    """A shell prints candidates unchanged, and their names come from a kubeconfig or a cluster."""
     names = ["fine", "f\x1b[31mred", "f\x1b]52;c;cm0gLXJm\x07", "f\u202egnp", "f\x9b2J", "f\rx", "f\nx"]
     path = tmp_path / "config"
     path.write_text(json.dumps({"contexts": [{"name": name} for name in names]}))
@@ -300,7 +301,7 @@ def test_no_control_character_reaches_the_terminal(tmp_path: Path, shell: str) -
     }
     arguments = words.split() if shell == "kubectl" else ()
     command = [str(Path(sys.executable).with_name("kubectl-spread")), *arguments]
-    done = subprocess.run(command, env=environment, capture_output=True, check=True)
-    assert b"fine" in done.stdout
-    assert all(char.isprintable() or char == "\n" for char in done.stdout.decode())
-    assert done.stdout.count(b"\n") <= 4
+    completed = subprocess.run(command, env=environment, capture_output=True, check=True)
+    assert b"fine" in completed.stdout
+    assert all(char.isprintable() or char == "\n" for char in completed.stdout.decode())
+    assert completed.stdout.count(b"\n") <= 4

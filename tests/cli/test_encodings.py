@@ -24,23 +24,23 @@ from tests import generated
 @pytest.mark.parametrize(
     "arguments", [(*generated.CHECK, "-o", "wide"), generated.EXPLAIN_API], ids=["check", "explain"]
 )
-def test_characters_that_the_locale_does_not_have(
+def test_characters_outside_the_locale_do_not_fail(
     environment: dict[str, str], arguments: tuple[str, ...], *, blocks: bool
 ) -> None:
-    """Bars are in ASCII there."""
-    done = run_in(environment, *arguments)
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert ("\N{FULL BLOCK}".encode() in done.stdout) is blocks
+    """Bars are in ASCII if the locale has no block characters."""
+    completed = run_in(environment, *arguments)
+    assert (completed.returncode, completed.stderr) == (0, b"")
+    assert ("\N{FULL BLOCK}".encode() in completed.stdout) is blocks
     if not blocks:
-        assert done.stdout.isascii()
+        assert completed.stdout.isascii()
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-def test_help_in_other_encodings(encoding: str) -> None:
-    """It has an ellipsis, which latin-1 has not."""
-    done = run_in({"PYTHONIOENCODING": encoding}, "check", "--help")
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert b"--all-namespaces" in done.stdout
+def test_help_is_printed_in_every_encoding(encoding: str) -> None:
+    """The help has an ellipsis, which latin-1 lacks."""
+    completed = run_in({"PYTHONIOENCODING": encoding}, "check", "--help")
+    assert (completed.returncode, completed.stderr) == (0, b"")
+    assert b"--all-namespaces" in completed.stdout
 
 
 def run_in(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[bytes]:

@@ -37,25 +37,25 @@ def explain(*objects: Json, arguments: tuple[str, ...]) -> Result:
     "arguments", [("web-1",), ("pod/web-1",), ("po", "web-1"), ("rs/web-7",), ("deploy", "web"), ("deployments/web",)]
 )
 def test_explain_finds_its_object(arguments: tuple[str, ...]) -> None:
-    result = explain(STALE, REPLICA_SET, node_json("a1"), arguments=arguments)
-    assert result.exit_code == 0
-    assert "rev stored r1, label r2: stale-label (certain)" in result.stdout
-    assert "-matchExpressions[0].values[0]: r1" in result.stdout
+    outcome = explain(STALE, REPLICA_SET, node_json("a1"), arguments=arguments)
+    assert outcome.exit_code == 0
+    assert "rev stored r1, label r2: stale-label (certain)" in outcome.stdout
+    assert "-matchExpressions[0].values[0]: r1" in outcome.stdout
 
 
-def test_explain_answers_whatever_it_finds() -> None:
+def test_findings_do_not_change_the_exit_status_of_explain() -> None:
     """Findings do not change its exit status."""
     pending = {**STALE, "spec": {key: value for key, value in STALE["spec"].items() if key != "nodeName"}}
     assert explain(pending, arguments=("web-1",)).exit_code == 0
 
 
 @pytest.mark.parametrize("form", ["json", "yaml"])
-def test_explain_for_programs(form: str) -> None:
-    result = explain(STALE, REPLICA_SET, node_json("a1"), arguments=("deploy/web", "-o", form))
-    assert result.exit_code == 0
-    assert "SpreadExplanation" in result.stdout
+def test_explain_prints_json_and_yaml(form: str) -> None:
+    outcome = explain(STALE, REPLICA_SET, node_json("a1"), arguments=("deploy/web", "-o", form))
+    assert outcome.exit_code == 0
+    assert "SpreadExplanation" in outcome.stdout
     if form == "json":
-        document = json.loads(result.stdout)
+        document = json.loads(outcome.stdout)
         assert document["object"] == {"kind": "Deployment", "name": "web"}
         assert document["placing"] == [{"pods": ["web-1"], "allowed": ["a1"], "refused": []}]
 
@@ -72,36 +72,36 @@ def test_explain_for_programs(form: str) -> None:
         pytest.param([STALE, MALFORMED], ("web-1",), id="something could not be read"),
     ],
 )
-def test_explain_that_cannot_answer_is_2(objects: list[Json], arguments: tuple[str, ...]) -> None:
-    result = explain(*objects, arguments=arguments)
-    assert result.exit_code == 2
-    assert result.stderr
+def test_explain_ends_with_exit_status_2_if_it_cannot_answer(objects: list[Json], arguments: tuple[str, ...]) -> None:
+    outcome = explain(*objects, arguments=arguments)
+    assert outcome.exit_code == 2
+    assert outcome.stderr
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
 def test_explain_a_rule_reads_nothing(rule: object) -> None:
     code = rule.code  # type: ignore[attr-defined]
-    result = run("explain", code)
-    assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout.startswith(f"{code} ")
+    outcome = run("explain", code)
+    assert (outcome.exit_code, outcome.stderr) == (0, "")
+    assert outcome.stdout.startswith(f"{code} ")
 
 
 def test_rules_lists_the_catalogue() -> None:
-    result = run("rules")
-    assert (result.exit_code, result.stderr) == (0, "")
-    assert all(rule.code in result.stdout and rule.name in result.stdout for rule in RULES)
+    outcome = run("rules")
+    assert (outcome.exit_code, outcome.stderr) == (0, "")
+    assert all(rule.code in outcome.stdout and rule.name in outcome.stdout for rule in RULES)
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("check", "-h"), ("explain", "--help"), ("rules", "--help")])
-def test_help(arguments: tuple[str, ...]) -> None:
-    result = CliRunner().invoke(cli, arguments, prog_name="kubectl spread")
-    assert result.exit_code == 0
-    assert result.stdout.startswith("Usage: kubectl spread")
+def test_every_command_has_help(arguments: tuple[str, ...]) -> None:
+    outcome = CliRunner().invoke(cli, arguments, prog_name="kubectl spread")
+    assert outcome.exit_code == 0
+    assert outcome.stdout.startswith("Usage: kubectl spread")
 
 
-def test_version() -> None:
-    result = run("--version")
-    assert result.stdout == f"kubectl-spread {__version__} (Kubernetes 1.27 to 1.37)\n"
+def test_version_names_the_supported_minors() -> None:
+    outcome = run("--version")
+    assert outcome.stdout == f"kubectl-spread {__version__} (Kubernetes 1.27 to 1.37)\n"
 
 
 def test_explain_needs_an_argument() -> None:
@@ -117,24 +117,24 @@ def test_explain_takes_codes_and_names_in_any_case(rule: Rule, spelt: Callable[[
 
 
 @pytest.mark.parametrize("argument", ["SPR999", "spr999", "SPR1"])
-def test_a_code_of_no_rule(argument: str) -> None:
-    result = run("explain", argument)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == (
+def test_an_unknown_code_is_an_error(argument: str) -> None:
+    outcome = run("explain", argument)
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    assert outcome.stderr == (
         f'error: no rule has the code "{argument}": kubectl spread rules lists them '
         f"(a pod of that name: pod/{argument})\n"
     )
 
 
-def test_a_pod_that_is_called_like_a_code_or_a_rule() -> None:
+def test_a_pod_may_have_the_name_of_a_code_or_a_rule() -> None:
     for name in ("spr999", "stale-label"):
         pod = {**STALE, "metadata": {**STALE["metadata"], "name": name}}
-        result = explain(pod, arguments=(f"pod/{name}",))
-        assert result.exit_code == 0
-        assert "-matchExpressions[0].values[0]: r1" in result.stdout
+        outcome = explain(pod, arguments=(f"pod/{name}",))
+        assert outcome.exit_code == 0
+        assert "-matchExpressions[0].values[0]: r1" in outcome.stdout
 
 
-def test_rules_as_json() -> None:
+def test_rules_print_json() -> None:
     document = json.loads(run("rules", "-o", "json").stdout)
     assert (document["apiVersion"], document["kind"]) == ("kubectl-spread/v1", "RuleList")
     assert [entry["code"] for entry in document["rules"]] == [rule.code for rule in RULES]
@@ -153,12 +153,12 @@ def test_rules_as_json() -> None:
     assert not any("{restart}" in entry["fix"] for entry in document["rules"])
 
 
-def test_rules_as_yaml_hold_the_same() -> None:
-    actual = YAML(typ="safe").load(run("rules", "-o", "yaml").stdout)
-    assert actual == json.loads(run("rules", "-o", "json").stdout)
+def test_rules_in_yaml_equal_those_in_json() -> None:
+    rule_list = YAML(typ="safe").load(run("rules", "-o", "yaml").stdout)
+    assert rule_list == json.loads(run("rules", "-o", "json").stdout)
 
 
-def test_rules_as_markdown_have_a_section_each() -> None:
+def test_rules_in_markdown_have_a_section_each() -> None:
     text = run("rules", "-o", "markdown").stdout
     assert text.startswith("# Rules\n")
     assert [line.removeprefix("## ") for line in text.splitlines() if line.startswith("## ")] == [
@@ -168,9 +168,9 @@ def test_rules_as_markdown_have_a_section_each() -> None:
 
 @pytest.mark.parametrize("form", ["json", "yaml"])
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
-def test_explain_one_rule_for_programs(rule: Rule, form: str) -> None:
-    read = json.loads if form == "json" else YAML(typ="safe").load
-    content = read(run("explain", rule.code, "-o", form).stdout)
+def test_explain_prints_one_rule_as_json_and_yaml(rule: Rule, form: str) -> None:
+    load = json.loads if form == "json" else YAML(typ="safe").load
+    content = load(run("explain", rule.code, "-o", form).stdout)
     everything = json.loads(run("rules", "-o", "json").stdout)
     assert content == {**everything, "rules": [entry for entry in everything["rules"] if entry["code"] == rule.code]}
 
@@ -190,7 +190,7 @@ TEAM = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default",
 
 
 def test_explain_quotes_captured_events() -> None:
-    """The scheduler's own words stand next to ours, in text and in JSON."""
+    """The messages of the scheduler are in the text and in JSON."""
     objects = [STALE, WAITS, REPLICA_SET, node_json("a1"), LATE]
     text = explain(*objects, arguments=("deploy/web",)).stdout
     assert "the scheduler's own words, 3 times about web-2, last at 2026-09-01T10:31:00Z:" in text
@@ -203,19 +203,19 @@ def test_explain_quotes_captured_events() -> None:
 def test_explain_reads_captured_namespaces() -> None:
     """Anti-affinity of a pod in another namespace reaches this one by its labels."""
     anti = affinity("podAntiAffinity", term(namespaceSelector=selector({"team": "x"})))
-    other = pod_json("db", node="a1", namespace="data", affinity=anti)
+    database = pod_json("db", node="a1", namespace="data", affinity=anti)
     for objects, expected in (([], "not known: pod affinity"), ([TEAM], "required anti-affinity of a pod")):
-        text = explain(*objects, other, WAITS, node_json("a1"), arguments=("web-2", "-n", "default")).stdout
+        text = explain(*objects, database, WAITS, node_json("a1"), arguments=("web-2", "-n", "default")).stdout
         assert expected in text
 
 
 def test_explain_names_the_owners() -> None:
-    result = explain(STALE, REPLICA_SET, node_json("a1"), arguments=("web-1",))
-    assert "owners\n  Deployment web > ReplicaSet web-7 (1 pod)\n" in result.stdout
+    outcome = explain(STALE, REPLICA_SET, node_json("a1"), arguments=("web-1",))
+    assert "owners\n  Deployment web > ReplicaSet web-7 (1 pod)\n" in outcome.stdout
 
 
-def test_explain_of_one_pod_counts_its_whole_workload() -> None:
-    """The other pods of its Deployment are not pods of others."""
+def test_explain_counts_the_whole_workload_of_one_pod() -> None:
+    """The other pods of its Deployment are not counted as other workloads' pods."""
     sibling = pod_json("web-3", node="a1", labels=WEB, owner="ReplicaSet/web-7")
     plain = pod_json("web-4", node="a1", labels=WEB, owner="ReplicaSet/web-7", constraints=[constraint()])
     document = json.loads(
@@ -226,8 +226,8 @@ def test_explain_of_one_pod_counts_its_whole_workload() -> None:
     assert row["counted"] == {"a": 2}
 
 
-def test_explain_quotes_the_status_without_events() -> None:
-    """Where nobody may read events, or they are gone, the pod itself still says why it was refused."""
+def test_explain_quotes_the_pod_status_if_there_are_no_events() -> None:
+    """If events cannot be read or have expired, the status of the pod has the scheduler's reason."""
     condition = {
         "type": "PodScheduled",
         "status": "False",
@@ -252,14 +252,14 @@ ROLLED = [
 
 @pytest.mark.parametrize("name", ["cloneset/sample", "CloneSet/sample", "clonesets.apps.kruise.io/sample"])
 def test_explain_finds_what_check_prints(name: str) -> None:
-    """Any kind of owner is good enough, as check prints it in its first column."""
+    """``explain`` takes each kind of owner that ``check`` prints in its first column."""
     assert explain(CLONE, node_json("a1"), arguments=(name,)).stdout.startswith("cloneset/sample in default\n")
-    result = explain(*ROLLED, node_json("a1"), arguments=("rollout/bluebird",))
-    assert result.stdout.startswith("rollout/bluebird in default\n")
+    outcome = explain(*ROLLED, node_json("a1"), arguments=("rollout/bluebird",))
+    assert outcome.stdout.startswith("rollout/bluebird in default\n")
 
 
 def test_check_finds_what_it_prints() -> None:
-    stdin = "\n".join(json.dumps(item) for item in [CLONE, *ROLLED, node_json("a1")])
+    stdin = "\n".join(json.dumps(manifest) for manifest in [CLONE, *ROLLED, node_json("a1")])
     document = json.loads(run("check", "cloneset/sample", "-f", "-", "-o", "json", stdin=stdin).stdout)
     assert [row["workload"] for row in document["constraints"]] == [{"kind": "CloneSet", "name": "sample"}]
 
@@ -271,10 +271,10 @@ def test_check_finds_what_it_prints() -> None:
         ("cloneset/other", 'error: clonesets "other" not found in the files\n'),
     ],
 )
-def test_a_kind_or_a_name_that_owns_nothing(name: str, output: str) -> None:
-    result = explain(CLONE, node_json("a1"), arguments=(name,))
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert output in result.stderr
+def test_a_kind_or_a_name_without_pods_is_not_found(name: str, output: str) -> None:
+    outcome = explain(CLONE, node_json("a1"), arguments=(name,))
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    assert output in outcome.stderr
 
 
 PLAIN = pod_json("plain-1", node="a1", owner="ReplicaSet/plain")
@@ -295,7 +295,7 @@ DEFAULTS_APPLY = "own: the scheduler's defaults apply (--defaults, --scheduler-c
         pytest.param([{**PLAIN, "spec": {"schedulerName": "other"}}], (), "", id="another scheduler"),
     ],
 )
-def test_pods_without_constraints(objects: list[Json], arguments: tuple[str, ...], line: str) -> None:
+def test_explain_says_that_pods_have_no_constraints(objects: list[Json], arguments: tuple[str, ...], line: str) -> None:
     text = explain(*objects, node_json("a1"), arguments=("rs/plain", *arguments)).stdout
     assert text.startswith("rs/plain in default\n")
     assert (line in text) if line else ("defaults apply" not in text)
@@ -325,13 +325,13 @@ def test_pods_without_constraints(objects: list[Json], arguments: tuple[str, ...
         ),
     ],
 )
-def test_a_workload_without_pods_is_told_by_its_template(objects: list[Json], output: str) -> None:
-    result = explain(*objects, arguments=("deploy/web",))
-    assert result.exit_code == 0
-    assert output in result.stdout
+def test_a_workload_without_pods_is_explained_by_its_template(objects: list[Json], output: str) -> None:
+    outcome = explain(*objects, arguments=("deploy/web",))
+    assert outcome.exit_code == 0
+    assert output in outcome.stdout
 
 
-def test_a_template_whose_pods_are_refused() -> None:
+def test_explain_says_that_the_pods_of_a_template_are_refused() -> None:
     text = explain(deployment(constraints=[constraint(match=["app"])]), arguments=("deploy/web",)).stdout
     assert (
         "spec.template.spec.topologySpreadConstraints[0]  topology.kubernetes.io/zone DoNotSchedule  maxSkew 1\n"

@@ -18,8 +18,8 @@ from tests.builders import constraint, pod_json
 @pytest.fixture
 def manifest(tmp_path: Path) -> Path:
     path = tmp_path / "cluster.json"
-    actual = (pod_json("p", constraints=[constraint()]), deployment(constraints=[constraint()]))
-    path.write_text("\n".join(map(json.dumps, actual)), encoding="utf-8")
+    objects = (pod_json("p", constraints=[constraint()]), deployment(constraints=[constraint()]))
+    path.write_text("\n".join(map(json.dumps, objects)), encoding="utf-8")
     return path
 
 
@@ -28,18 +28,18 @@ def check(manifest: Path, *arguments: str) -> Result:
 
 
 def test_each_format_goes_to_its_file(manifest: Path, tmp_path: Path) -> None:
-    item, other = tmp_path / "report.json", tmp_path / "names"
-    result = check(manifest, "-o", f"json={item}", "-o", "wide", "-o", f"name={other}")
-    assert result.exit_code == 0
-    assert item.read_text(encoding="utf-8") == check(manifest, "-o", "json").stdout
-    assert other.read_text(encoding="utf-8") == check(manifest, "-o", "name").stdout
-    assert result.stdout == check(manifest, "-o", "wide").stdout
+    json_file, names_file = tmp_path / "report.json", tmp_path / "names"
+    outcome = check(manifest, "-o", f"json={json_file}", "-o", "wide", "-o", f"name={names_file}")
+    assert outcome.exit_code == 0
+    assert json_file.read_text(encoding="utf-8") == check(manifest, "-o", "json").stdout
+    assert names_file.read_text(encoding="utf-8") == check(manifest, "-o", "name").stdout
+    assert outcome.stdout == check(manifest, "-o", "wide").stdout
 
 
 def test_output_file_takes_what_would_go_to_stdout(manifest: Path, tmp_path: Path) -> None:
     target = tmp_path / "table"
-    result = check(manifest, "--output-file", str(target))
-    assert (result.exit_code, result.stdout) == (0, "")
+    outcome = check(manifest, "--output-file", str(target))
+    assert (outcome.exit_code, outcome.stdout) == (0, "")
     assert target.read_text(encoding="utf-8") == check(manifest).stdout
 
 
@@ -55,11 +55,11 @@ def test_output_file_takes_what_would_go_to_stdout(manifest: Path, tmp_path: Pat
         (("-o", "json=."), "cannot write .: Is a directory"),
     ],
 )
-def test_what_cannot_be_written(manifest: Path, arguments: tuple[str, ...], message: str) -> None:
-    result = check(manifest, *arguments)
-    assert result.exit_code == 2
-    assert message in result.stderr
-    assert len(result.stderr.splitlines()) <= 2
+def test_a_file_that_cannot_be_written_is_an_error(manifest: Path, arguments: tuple[str, ...], message: str) -> None:
+    outcome = check(manifest, *arguments)
+    assert outcome.exit_code == 2
+    assert message in outcome.stderr
+    assert len(outcome.stderr.splitlines()) <= 2
 
 
 def test_a_file_is_replaced_whole_and_keeps_its_mode(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_new_file_has_the_mode_that_a_shell_would_give(tmp_path: Path) -> None
     assert stat.S_IMODE((tmp_path / "report").stat().st_mode) == 0o640
 
 
-def test_what_a_link_leads_to_is_written(tmp_path: Path) -> None:
+def test_the_target_of_a_link_is_written(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("report")
     formats.write("text", str(tmp_path / "link"))
     assert (tmp_path / "link").is_symlink()

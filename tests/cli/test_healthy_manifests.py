@@ -1,4 +1,4 @@
-"""The manifests of healthy workloads by themselves: nothing but what is deserved, whatever the minor."""
+"""Manifests of healthy workloads have only the expected findings, with every minor."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ MINORS = ("1.33", "1.34", "1.37")
 
 
 def report(*arguments: str) -> Any:
-    result = run("check", "-f", str(DIRECTORY), *arguments, "-o", "json")
-    assert result.exit_code == 0, result.stderr
-    return json.loads(result.stdout)
+    outcome = run("check", "-f", str(DIRECTORY), *arguments, "-o", "json")
+    assert outcome.exit_code == 0, outcome.stderr
+    return json.loads(outcome.stdout)
 
 
 @pytest.mark.parametrize("minor", MINORS)
-def test_only_what_is_deserved(minor: str) -> None:
-    actual = report("--server-version", minor)
-    assert serious(actual["findings"]) == DESERVED.keys()
-    assert actual["summary"]["templates"] >= 60
+def test_healthy_manifests_have_only_the_expected_findings(minor: str) -> None:
+    json_report = report("--server-version", minor)
+    assert serious(json_report["findings"]) == DESERVED.keys()
+    assert json_report["summary"]["templates"] >= 60
 
 
 @pytest.mark.parametrize("minor", MINORS)
-def test_few_infos(minor: str) -> None:
-    """A constraint over hosts that counts all revisions, and charts whose components share what is selected."""
+def test_healthy_manifests_have_few_infos(minor: str) -> None:
+    """They concern a hostname constraint that counts all revisions, and components that share a selector."""
     infos = [finding for finding in report("--server-version", minor)["findings"] if finding["severity"] == "info"]
     assert [place(info) for info in infos if info["code"] != "SPR314"] == [
         ("SPR208", "cert-manager/Deployment/cert-manager-webhook")
@@ -42,13 +42,13 @@ def test_few_infos(minor: str) -> None:
 
 
 @pytest.mark.parametrize(("before", "after"), [("1.33", "1.34"), ("1.33", "1.37"), ("1.34", "1.37")])
-def test_upgrades_are_quiet(before: str, after: str) -> None:
+def test_upgrades_add_no_findings(before: str, after: str) -> None:
     assert serious(report("--from", before, "--to", after)["findings"]) == DESERVED.keys()
 
 
 @pytest.mark.parametrize("path", sorted(DIRECTORY.glob("*.yaml")), ids=lambda path: path.stem)
-def test_each_file_stands_alone(path: Path) -> None:
-    """A chart is checked before it is installed, without its neighbours."""
+def test_each_file_by_itself_has_only_its_expected_findings(path: Path) -> None:
+    """A chart is checked before its installation, without the other workloads."""
     document = json.loads(run("check", "-f", str(path), "--server-version", "1.37", "-o", "json").stdout)
-    expected = {item for item in DESERVED if item[1].rpartition("/")[2] == path.stem}
+    expected = {finding for finding in DESERVED if finding[1].rpartition("/")[2] == path.stem}
     assert serious(document["findings"]) == expected

@@ -1,4 +1,4 @@
-"""Notes on stderr about what nothing in scope respects, and about what is not evaluated."""
+"""Notes on stderr about options and annotations without effect, and about objects that are not evaluated."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ OTHER_FINISHED: Json = {**pod_json("q", constraints=[constraint()]), "status": {
 MIRROR = pod_json("m", metadata={"annotations": {"kubernetes.io/config.mirror": "x"}})
 
 
-def notes(result: Result) -> list[str]:
-    return result.stderr.removeprefix(JUDGED).splitlines()
+def notes(outcome: Result) -> list[str]:
+    return outcome.stderr.removeprefix(JUDGED).splitlines()
 
 
 def names(*objects: Json, arguments: tuple[str, ...] = ()) -> list[str]:
     """Return the notes of a check, which succeeds."""
-    result = check(*objects, arguments=("-o", "name", "--fail-on", "never", *arguments))
-    assert result.exit_code == 0
-    return notes(result)
+    outcome = check(*objects, arguments=("-o", "name", "--fail-on", "never", *arguments))
+    assert outcome.exit_code == 0
+    return notes(outcome)
 
 
 @pytest.mark.parametrize(
@@ -42,16 +42,18 @@ def names(*objects: Json, arguments: tuple[str, ...] = ()) -> list[str]:
         ),
     ],
 )
-def test_expected_keys_that_no_constraint_has(objects: list[Json], expected: str, unused: list[str]) -> None:
+def test_a_note_names_expected_keys_that_no_constraint_has(
+    objects: list[Json], expected: str, unused: list[str]
+) -> None:
     output = [f'--expect-domains: no constraint has the key "{key}"' for key in unused]
     assert names(*objects, node_json("a1"), arguments=("--expect-domains", expected)) == output
 
 
-def test_nothing_has_no_key() -> None:
+def test_an_empty_input_has_no_note_about_keys() -> None:
     assert names(EMPTY, arguments=("--expect-domains", "zones=3")) == ["No resources found"]
 
 
-def test_unknown_words_in_annotations_are_told_once() -> None:
+def test_unknown_words_in_annotations_are_reported_once() -> None:
     def ignoring(words: str) -> Json:
         return {"annotations": {"kubectl-spread/ignore": words}}
 
@@ -82,11 +84,11 @@ def test_unknown_words_in_annotations_are_told_once() -> None:
         ),
     ],
 )
-def test_nothing_to_judge(objects: list[Json], output: str) -> None:
+def test_a_note_says_that_nothing_was_evaluated(objects: list[Json], output: str) -> None:
     assert names(*objects) == [output]
 
 
-def test_pods_that_are_not_asked_for_are_not_counted() -> None:
+def test_pods_out_of_scope_are_not_counted() -> None:
     assert names(FINISHED, arguments=("sts",)) == ["No resources found"]
 
 

@@ -1,4 +1,4 @@
-"""Reports say which cluster was read and when, as far as the kubeconfig, the API server and the user tell."""
+"""Reports identify the cluster by the kubeconfig, the API server and flags, and have the time of the reading."""
 
 from __future__ import annotations
 
@@ -32,32 +32,32 @@ LISTS: Final[Mapping[str, tuple[str, list[Json]]]] = {
 KUBE_SYSTEM: Final = {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "kube-system", "uid": "1b4e28ba"}}
 
 
-def answered(body: Json) -> Reply:
+def json_reply(body: Json) -> Reply:
     return Reply(body=json.dumps(body).encode(), headers={"Date": f"Sat, 21 Nov 2026 {READ_AT[11:]}0 GMT"})
 
 
 class Routed(Server):
-    """Answers as an API server with one pod; ``kube_system`` is what it answers about that namespace."""
+    """An API server with one pod; ``kube_system`` is its reply about that namespace."""
 
-    kube_system = answered(KUBE_SYSTEM)
+    kube_system = json_reply(KUBE_SYSTEM)
 
     def next(self, request: Request) -> Reply:
         self.requests.append(request)
         resource = request.path.rpartition("/")[2]
         if resource == "version":
-            return answered({"major": "1", "minor": "37", "gitVersion": "v1.37.1"})
+            return json_reply({"major": "1", "minor": "37", "gitVersion": "v1.37.1"})
         if resource == "kube-system":
             return self.kube_system
-        kind, items = LISTS[resource]
+        kind, objects = LISTS[resource]
         group = request.path.split("/")[2:-1]
         version = "/".join(group[:2]) if request.path.startswith("/apis/") else "v1"
         head: Json = {"kind": f"{kind}List", "apiVersion": version, "metadata": {"resourceVersion": "7"}}
-        return answered({**head, "items": items})
+        return json_reply({**head, "items": objects})
 
 
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Routed]:
-    """Run the API server, which the kubeconfig calls ``eu-1`` and leads to by the context ``prod-eu``."""
+    """Run the API server, which is the cluster ``eu-1`` and the context ``prod-eu`` of the kubeconfig."""
     for name in ("KUBERNETES_SERVICE_HOST", "http_proxy", "HTTP_PROXY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "config"))
@@ -84,16 +84,16 @@ def run(*arguments: str) -> Result:
 
 def cluster(*arguments: str) -> Any:
     """Return the cluster of a report without notes on stderr."""
-    result = run(*arguments, "-o", "json")
-    assert (result.exit_code, result.stderr) == (0, ""), result.output
-    return json.loads(result.stdout)["cluster"]
+    outcome = run(*arguments, "-o", "json")
+    assert (outcome.exit_code, outcome.stderr) == (0, ""), outcome.output
+    return json.loads(outcome.stdout)["cluster"]
 
 
-def test_a_live_cluster(server: Routed) -> None:
-    actual = cluster("check")
-    assert actual.pop("readAt").startswith(READ_AT)
+def test_a_live_cluster_is_identified(server: Routed) -> None:
+    cluster_json = cluster("check")
+    assert cluster_json.pop("readAt").startswith(READ_AT)
     fields = ("context", "name", "nameSource", "uid", "serverVersion", "namespace", "nodeCount", "zoneCount")
-    assert [actual[name] for name in fields] == [
+    assert [cluster_json[name] for name in fields] == [
         "prod-eu",
         "eu-1",
         "kubeconfig",
@@ -106,17 +106,17 @@ def test_a_live_cluster(server: Routed) -> None:
     assert [request.path for request in server.requests].count("/api/v1/namespaces/kube-system") == 1
 
 
-def test_explain_says_the_same(server: Routed) -> None:
+def test_explain_identifies_the_same_cluster(server: Routed) -> None:
     assert server.url
-    actual, explained = cluster("check"), cluster("explain", "pod/web-1")
+    cluster_json, explained = cluster("check"), cluster("explain", "pod/web-1")
     names = ("context", "name", "nameSource", "uid", "serverVersion", "namespace")
-    assert [actual[name] for name in names] == [explained[name] for name in names]
+    assert [cluster_json[name] for name in names] == [explained[name] for name in names]
     assert explained["readAt"].startswith(READ_AT)
     second = run("explain", "pod/web-1").stdout.splitlines()[1]
     assert second.startswith(f"prod-eu  Kubernetes 1.37.1  1 pod, 1 node in 1 zone  {READ_AT}")
 
 
-def test_the_first_line_of_a_table(server: Routed) -> None:
+def test_the_first_line_of_a_table_names_the_cluster(server: Routed) -> None:
     assert server.url
     expected = "Kubernetes 1.37.1  namespace default: 1 pod in 1 workload, 1 node in 1 zone"
     assert run("check").stdout.startswith(f"prod-eu  {expected}  {READ_AT}")
@@ -124,16 +124,16 @@ def test_the_first_line_of_a_table(server: Routed) -> None:
     assert run("check", "-A").stdout.startswith("prod-eu  Kubernetes 1.37.1  all namespaces: 1 pod in 1 workload")
 
 
-def test_a_name_that_is_given(server: Routed) -> None:
+def test_the_cluster_has_the_name_from_the_flag(server: Routed) -> None:
     assert server.url
-    actual = cluster("check", "--cluster-name", "mine")
-    assert (actual["context"], actual["name"], actual["nameSource"]) == ("prod-eu", "mine", "flag")
+    cluster_json = cluster("check", "--cluster-name", "mine")
+    assert (cluster_json["context"], cluster_json["name"], cluster_json["nameSource"]) == ("prod-eu", "mine", "flag")
 
 
 def test_another_server_has_no_name(server: Routed) -> None:
-    actual = cluster("check", "--server", server.url)
-    assert not {"context", "name", "nameSource"} & set(actual)
-    assert (actual["uid"], actual["serverVersion"]) == ("1b4e28ba", "1.37.1")
+    cluster_json = cluster("check", "--server", server.url)
+    assert not {"context", "name", "nameSource"} & set(cluster_json)
+    assert (cluster_json["uid"], cluster_json["serverVersion"]) == ("1b4e28ba", "1.37.1")
     assert cluster("check", "--server", server.url, "--cluster-name", "mine")["name"] == "mine"
 
 
@@ -141,21 +141,21 @@ def test_another_server_has_no_name(server: Routed) -> None:
     "reply", [status(403, "Forbidden", "no"), status(404, "NotFound", "no"), Reply(body=b"{}"), Reply(body=b"<html>")]
 )
 def test_a_uid_that_cannot_be_read_is_left_out(server: Routed, reply: Reply) -> None:
-    """No permission for it is not a reason for another exit status, nor for a line on stderr."""
+    """Missing permission changes neither the exit status nor stderr."""
     server.kube_system = reply
-    actual = cluster("check")
-    assert "uid" not in actual
-    assert actual["name"] == "eu-1"
+    cluster_json = cluster("check")
+    assert "uid" not in cluster_json
+    assert cluster_json["name"] == "eu-1"
 
 
-def test_a_uid_that_does_not_come_is_not_waited_for(server: Routed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_uid_is_not_waited_for(server: Routed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "_UID_TIMEOUT", 0.05)
     server.kube_system = Reply(body=json.dumps(KUBE_SYSTEM).encode(), delay=30)
     assert "uid" not in cluster("check")
 
 
-def test_the_uid_is_asked_for_beside_the_lists(server: Routed) -> None:
-    """Every list waits until it has been asked for: one after the other would never end."""
+def test_the_uid_is_requested_in_parallel_with_the_lists(server: Routed) -> None:
+    """The server answers no list before the request for the uid, so that sequential requests would not end."""
     event = threading.Event()
     route = server.next
 
@@ -170,18 +170,21 @@ def test_the_uid_is_asked_for_beside_the_lists(server: Routed) -> None:
     assert cluster("check")["uid"] == "1b4e28ba"
 
 
-def test_names_of_a_kubeconfig_are_data(server: Routed, tmp_path: Path) -> None:
+def test_names_of_a_kubeconfig_are_reported_unchanged_in_json(server: Routed, tmp_path: Path) -> None:
     configure(tmp_path / "config", server, "c\x1b[31m\nevil", "n\u202e<script>")
-    actual = cluster("check")
-    assert (actual["context"], actual["name"]) == ("c\x1b[31m\nevil", "n\u202e<script>")
+    cluster_json = cluster("check")
+    assert (cluster_json["context"], cluster_json["name"]) == ("c\x1b[31m\nevil", "n\u202e<script>")
     assert run("check").stdout.startswith("c\\x1b[31m\\nevil  Kubernetes 1.37.1  ")
 
 
-def test_names_show_no_credentials(server: Routed, tmp_path: Path) -> None:
-    """Some tools name a cluster by its address; others have slashes and colons in names, and are left alone."""
+def test_credentials_in_names_are_removed(server: Routed, tmp_path: Path) -> None:
+    """Some tools name a cluster by its URL. Names of other tools have slashes and colons too, and stay unchanged."""
     configure(tmp_path / "config", server, "https://jane:secret@eu-1:6443/x", "arn:aws:eks:eu-1:123:cluster/jane@eu")
-    actual = cluster("check")
-    assert (actual["context"], actual["name"]) == ("https://eu-1:6443/x", "arn:aws:eks:eu-1:123:cluster/jane@eu")
+    cluster_json = cluster("check")
+    assert (cluster_json["context"], cluster_json["name"]) == (
+        "https://eu-1:6443/x",
+        "arn:aws:eks:eu-1:123:cluster/jane@eu",
+    )
     assert cluster("check", "--cluster-name", "http://token@c")["name"] == "http://c"
 
 
@@ -193,7 +196,7 @@ def capture(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_a_capture_has_the_name_that_is_given(capture: str) -> None:
+def test_a_capture_has_the_name_from_the_flag(capture: str) -> None:
     arguments = ("check", "-f", capture, "--server-version", "1.37")
     unknown = {"context", "uid", "readAt", "serverVersion", "namespace"}
     named = cluster(*arguments, "--cluster-name", "prod-eu")
@@ -204,8 +207,7 @@ def test_a_capture_has_the_name_that_is_given(capture: str) -> None:
     assert cluster(*arguments, "-n", "default")["namespace"] == "default"
 
 
-def test_a_capture_gives_the_same_bytes(capture: str) -> None:
-    """Whenever it is read."""
+def test_two_reports_of_a_capture_are_equal(capture: str) -> None:
     for form in ("json", "html", "sarif", "openmetrics", "openreports", "junit", "markdown", "table"):
         arguments = ("check", "-f", capture, "--server-version", "1.37", "--cluster-name", "x", "-o", form)
         first, second = run(*arguments), run(*arguments)

@@ -1,4 +1,4 @@
-"""Which object a finding is located in: what its path names, if that is a manifest."""
+"""The source of a finding: the object that its path is about, if that object is a manifest."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def write(directory: Path, *objects: Json) -> None:
 
 
 def manifest(name: str, **fields: Any) -> Json:
-    """Return a pod that is not a captured one."""
+    """Return a pod of a manifest, which has no uid."""
     pod = pod_json(name, labels={"app": "web"}, constraints=[constraint(selects=OTHER)], **fields)
     return {**pod, "metadata": {key: value for key, value in pod["metadata"].items() if key != "uid"}}
 
@@ -39,13 +39,13 @@ def captured(name: str, **fields: Any) -> Json:
     return pod_json(name, labels={"app": "web"}, constraints=[constraint(selects=OTHER)], **fields)
 
 
-def test_captured_objects_have_no_place(directory: Path) -> None:
+def test_findings_on_captured_objects_have_no_source(directory: Path) -> None:
     write(directory, captured("p"), node_json("a1"))
     assert sources("-f", "f") == [None]
 
 
-def test_pods_of_a_workload_are_where_the_field_is(directory: Path) -> None:
-    """The path is the pods', so it is the first of them that is a manifest."""
+def test_a_finding_on_pods_is_located_in_the_first_manifest_with_the_field(directory: Path) -> None:
+    """The path is in the pods, and ``web-1`` was captured."""
     owned = [captured("web-1", owner="Deployment/web"), *(manifest(f"web-{i}", owner="Deployment/web") for i in (3, 2))]
     write(directory, *owned)
     (finding,) = findings("-f", "f")
@@ -53,8 +53,8 @@ def test_pods_of_a_workload_are_where_the_field_is(directory: Path) -> None:
     assert finding["source"]["line"] == 3
 
 
-def test_captured_pods_of_a_workload_that_is_a_manifest(directory: Path) -> None:
-    """Then the template is what can be corrected."""
+def test_a_finding_on_captured_pods_is_located_in_the_manifest_of_their_workload(directory: Path) -> None:
+    """The user can correct the template."""
     template = deployment(constraints=[constraint(selects=OTHER)])
     write(directory, captured("web-1", owner="Deployment/web"), template)
     (finding,) = findings("-f", "f")
@@ -63,15 +63,15 @@ def test_captured_pods_of_a_workload_that_is_a_manifest(directory: Path) -> None
     assert finding["source"] == {"file": "f", "line": 2, "column": column}
 
 
-def test_a_template_that_lacks_the_field(directory: Path) -> None:
-    """It is where that could be written: in the pod spec, which is there."""
+def test_a_finding_on_a_missing_field_is_located_in_the_pod_spec(directory: Path) -> None:
+    """The field has to be written there."""
     template = deployment(nodeSelector={"a": "b"})
     write(directory, captured("web-1", owner="Deployment/web"), template)
     column = json.dumps(template).rindex('"spec"') + 1
     assert sources("-f", "f") == [{"file": "f", "line": 2, "column": column}]
 
 
-def test_a_default_constraint_is_in_no_manifest(directory: Path) -> None:
+def test_a_finding_on_a_default_constraint_is_located_at_the_start_of_the_pod(directory: Path) -> None:
     plain = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -87,8 +87,8 @@ def test_a_default_constraint_is_in_no_manifest(directory: Path) -> None:
         {**plain},
         *({**plain, "metadata": {"name": f"q{i}", "labels": {"app": "web"}}} for i in range(5)),
     )
-    result = CliRunner().invoke(cli, ["check", "-f", "f", "--defaults", "-o", "json"])
-    findings = contract.loaded(result.stdout)["findings"]
+    outcome = CliRunner().invoke(cli, ["check", "-f", "f", "--defaults", "-o", "json"])
+    findings = contract.loaded(outcome.stdout)["findings"]
     places = {
         (finding["object"]["name"], finding["source"]["line"], finding["source"]["column"])
         for finding in findings
@@ -97,21 +97,21 @@ def test_a_default_constraint_is_in_no_manifest(directory: Path) -> None:
     assert ("p", 4, 1) in places
 
 
-def test_objects_without_a_name(directory: Path) -> None:
+def test_objects_without_a_name_have_different_sources(directory: Path) -> None:
     unnamed = {**manifest("x"), "metadata": {"generateName": "p-", "labels": {"app": "web"}}}
     write(directory, unnamed, unnamed)
-    assert [item["line"] for item in sources("-f", "f")] == [1, 2]
+    assert [source["line"] for source in sources("-f", "f")] == [1, 2]
 
 
-def test_the_first_object_of_a_name_counts(directory: Path) -> None:
+def test_the_first_valid_object_of_the_kind_and_name_is_the_source(directory: Path) -> None:
     malformed = {**manifest("p"), "spec": {"nodeName": 7}}
     write(directory, malformed, {**manifest("p"), "kind": "Node"}, manifest("p"), manifest("p"))
-    assert [item["line"] for item in sources("-f", "f")] == [3]
+    assert [source["line"] for source in sources("-f", "f")] == [3]
 
 
-def test_explain_says_it_too(directory: Path) -> None:
+def test_explain_reports_sources_too(directory: Path) -> None:
     text, _ = place(SHAPES["brackets"])
     (directory / "f").write_text(text, encoding="utf-8")
-    result = CliRunner().invoke(cli, ["explain", "p", "-f", "f", "-o", "json"])
-    (finding,) = (finding for finding in contract.loaded(result.stdout)["findings"] if finding["code"] == "SPR206")
+    outcome = CliRunner().invoke(cli, ["explain", "p", "-f", "f", "-o", "json"])
+    (finding,) = (finding for finding in contract.loaded(outcome.stdout)["findings"] if finding["code"] == "SPR206")
     assert finding["source"] == {"file": "f", "line": 5, "column": 31}

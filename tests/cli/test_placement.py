@@ -1,4 +1,4 @@
-"""Captures whose nodes are not those of the pods: nothing is claimed about placement, and that is not a success."""
+"""Captures without the nodes of their pods: placement is not evaluated, and the exit status is 2."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ def check(*objects: Json, arguments: tuple[str, ...] = ()) -> Result:
     return CliRunner().invoke(cli, ["check", "-f", "-", *arguments], input=captured)
 
 
-def report(result: Result) -> Any:
-    return contract.loaded(result.stdout)
+def report(outcome: Result) -> Any:
+    return contract.loaded(outcome.stdout)
 
 
-def test_none_of_the_pods_nodes_was_read() -> None:
-    """Issue 13, section 8: the skew was 0 and nothing was found."""
-    result = check(*PODS, *OTHER, arguments=("-o", "json", "--fail-on", "never"))
-    assert result.exit_code == 2
-    read = "5 bound pods run on nodes not among the 2 nodes that were read (n0, n1, n2 and 2 more)"
-    assert f"{read}: placement is not evaluated" in result.stderr
-    reported = report(result)
+def test_placement_is_not_claimed_if_no_node_of_the_pods_was_read() -> None:
+    """The skew would be 0 without any finding."""
+    outcome = check(*PODS, *OTHER, arguments=("-o", "json", "--fail-on", "never"))
+    assert outcome.exit_code == 2
+    unread_nodes = "5 bound pods run on nodes not among the 2 nodes that were read (n0, n1, n2 and 2 more)"
+    assert f"{unread_nodes}: placement is not evaluated" in outcome.stderr
+    reported = report(outcome)
     assert reported["cluster"]["nodes"] == "none"
     assert all("domains" not in row and "skew" not in row for row in reported["constraints"])
     assert reported["summary"]["pods"] == 5
 
 
-def test_one_pod_on_a_node_that_was_not_read() -> None:
-    result = check(PODS[0], *OTHER)
-    assert result.exit_code == 2
+def test_placement_is_not_claimed_for_one_pod_on_an_unread_node() -> None:
+    outcome = check(PODS[0], *OTHER)
+    assert outcome.exit_code == 2
     assert (
         "1 bound pod runs on a node not among the 2 nodes that were read (n0): placement is not evaluated"
-        in result.stderr
+        in outcome.stderr
     )
 
 
@@ -55,13 +55,13 @@ def test_one_pod_on_a_node_that_was_not_read() -> None:
         pytest.param(OTHER, id="no pods"),
     ],
 )
-def test_what_says_nothing_about_the_list_of_nodes(objects: list[Json]) -> None:
-    result = check(*objects)
-    assert "placement is not evaluated" not in result.stderr
-    assert result.exit_code != 2
+def test_nodes_are_not_missing_if_one_was_read_or_no_pod_is_bound(objects: list[Json]) -> None:
+    outcome = check(*objects)
+    assert "placement is not evaluated" not in outcome.stderr
+    assert outcome.exit_code != 2
 
 
-def test_pods_that_are_not_judged_show_that_nodes_are_missing_too() -> None:
-    """Counts use all pods, whatever the selector of the command says."""
+def test_pods_out_of_scope_prove_missing_nodes_too() -> None:
+    """Counts include pods that the selector of the command leaves out."""
     pending = pod_json("web-9", node="", labels={"app": "other"}, constraints=[constraint()])
     assert check(pending, *PODS, *OTHER, arguments=("-l", "app=other")).exit_code == 2

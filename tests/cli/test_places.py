@@ -1,4 +1,4 @@
-"""Where outputs go: never to a file that the same run reads, and never two to one file."""
+"""Destinations of outputs: no file that the same run reads, and no file for two outputs."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tests.builders import constraint, pod_json
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """Return a directory with a manifest in a directory of its own, and links to it."""
+    """Return a directory with a manifest in a subdirectory, and links to the manifest."""
     inputs = tmp_path / "in"
     inputs.mkdir()
-    actual = (pod_json("p", constraints=[constraint()]), deployment(constraints=[constraint()]))
-    (inputs / "in.json").write_text("\n".join(map(json.dumps, actual)), encoding="utf-8")
+    objects = (pod_json("p", constraints=[constraint()]), deployment(constraints=[constraint()]))
+    (inputs / "in.json").write_text("\n".join(map(json.dumps, objects)), encoding="utf-8")
     (tmp_path / "link").symlink_to("in/in.json")
     os.link(inputs / "in.json", tmp_path / "hard")
     (tmp_path / "other").symlink_to("in")
@@ -32,11 +32,11 @@ def check(directory: Path, *arguments: str, redirection: str = "", **variables: 
     """Return the exit status and the last line of stderr of a check."""
     command = ["sh", "-c", f'exec "$@" {redirection}', "sh", sys.executable, "-m", "kubectl_spread", "check"]
     environment = {**os.environ, **variables}
-    done = subprocess.run(
+    completed = subprocess.run(
         [*command, *arguments], cwd=directory, env=environment, check=False, capture_output=True, text=True
     )
-    assert "Traceback" not in done.stderr
-    return done.returncode, (done.stderr.splitlines() or [""])[-1]
+    assert "Traceback" not in completed.stderr
+    return completed.returncode, (completed.stderr.splitlines() or [""])[-1]
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,8 @@ def test_standard_input_is_not_replaced(directory: Path) -> None:
     "option",
     ["baseline", "scheduler-config", "kubeconfig", "certificate-authority", "client-certificate", "client-key"],
 )
-def test_no_file_of_an_option_is_replaced(directory: Path, option: str) -> None:
-    """The file is not even read before that."""
+def test_no_file_that_an_option_reads_is_replaced(directory: Path, option: str) -> None:
+    """The error comes before the file is read."""
     (directory / "file").write_text("kept", encoding="utf-8")
     outcome = check(directory, "-f", "in", f"--{option}", "file", "-o", "json=./file")
     assert outcome == (
@@ -117,31 +117,30 @@ def test_two_outputs_do_not_go_to_one_file(directory: Path, first: str, second: 
     assert not (directory / "new").exists()
 
 
-def test_what_the_shell_writes_to_is_not_replaced(directory: Path) -> None:
+def test_the_file_that_the_shell_writes_to_is_not_replaced(directory: Path) -> None:
     outcome = check(directory, "-f", "in", "-o", "json=out", "-o", "wide", redirection=">out")
     assert outcome == (2, "error: several -o go to out and standard output, which are one file: write -o FORMAT=FILE")
 
 
 @pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1"])
 def test_standard_output_by_its_path_is_standard_output(directory: Path, name: str) -> None:
-    """A pipe would get two reports, one in the other."""
+    """A pipe would receive two mixed reports."""
     outcome = check(directory, "-f", "in", "-o", f"json={name}", "-o", "yaml")
     refusal = f"several -o go to {name} and standard output, which are one file: write -o FORMAT=FILE"
     assert outcome == (2, f"error: {refusal}")
 
 
-def test_the_current_directory_is_removed(directory: Path) -> None:
-    """A relative path can neither be resolved nor be written to then."""
+def test_a_removed_current_directory_is_an_error_in_one_line(directory: Path) -> None:
+    """A relative path can then neither be resolved nor written."""
     (directory / "gone").mkdir()
     command = ["sh", "-c", 'cd gone && rmdir ../gone && exec "$@"', "sh", sys.executable, "-I", "-m", "kubectl_spread"]
     arguments = ["check", "-f", str(directory / "in"), "-o", "json=x"]
-    done = subprocess.run([*command, *arguments], cwd=directory, check=False, capture_output=True, text=True)
-    assert done.returncode == 2
-    assert done.stderr.splitlines()[-1] == "error: cannot write x: No such file or directory"
+    completed = subprocess.run([*command, *arguments], cwd=directory, check=False, capture_output=True, text=True)
+    assert completed.returncode == 2
+    assert completed.stderr.splitlines()[-1] == "error: cannot write x: No such file or directory"
 
 
-def test_files_that_differ_are_all_written(directory: Path) -> None:
-    """Directories with names that differ in case are others where the file system says so."""
+def test_different_files_are_all_written(directory: Path) -> None:
     for name in ("a/report", "b/report", "report"):
         (directory / name).parent.mkdir(exist_ok=True)
     outputs = [word for name in ("a/report", "b/report", "report") for word in ("-o", f"json={name}")]

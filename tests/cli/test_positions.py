@@ -1,4 +1,4 @@
-"""The place of a field in a manifest: file, line and column, whatever the manifest looks like."""
+"""The position of a field in manifests of every shape: file, line and column."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_place_of_a_field(shape: str, directory: Path) -> None:
+def test_findings_are_located_at_the_mark(shape: str, directory: Path) -> None:
     text, (line, column) = place(SHAPES[shape])
     (directory / "web.yaml").write_bytes(text.encode())
     assert sources("-f", "web.yaml") == [{"file": "web.yaml", "line": line, "column": column}]
 
 
-def test_places_by_numbers(directory: Path) -> None:
-    """What the marks above stand for, written out."""
+def test_findings_have_these_lines_and_columns(directory: Path) -> None:
+    """The expected numbers are literals, unlike those of the marks."""
     (directory / "web.yaml").write_text(f"{CONFIG}---\n{WEB}        - {BLOCK}\n", encoding="utf-8")
     assert sources("-f", "web.yaml") == [{"file": "web.yaml", "line": 14, "column": 11}]
 
@@ -47,13 +47,13 @@ def test_places_by_numbers(directory: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("shape", ["brackets behind what is not ASCII", "JSON in one line"])
-def test_files_that_are_encoded(shape: str, encoded: Callable[[bytes], bytes], directory: Path) -> None:
+def test_encoded_files_have_positions(shape: str, encoded: Callable[[bytes], bytes], directory: Path) -> None:
     text, (line, column) = place(SHAPES[shape])
     (directory / "web").write_bytes(encoded(text.encode()))
     assert sources("-f", "web") == [{"file": "web", "line": line, "column": column}]
 
 
-def test_directories(directory: Path) -> None:
+def test_files_in_directories_have_positions(directory: Path) -> None:
     for name in ("a", "b/c"):
         (directory / name).mkdir(parents=True)
         text, _ = place(SHAPES["one document"].replace("name: web", f"name: web-{name[0]}"))
@@ -65,12 +65,12 @@ def test_directories(directory: Path) -> None:
     assert sources("-f", absolute) == [{"file": absolute, "line": 9, "column": 9}]
 
 
-def test_standard_input_cannot_be_read_again() -> None:
+def test_standard_input_has_lines_without_columns() -> None:
     text, _ = place(SHAPES["the second document"])
     assert sources("-f", "-", stdin=text) == [{"file": "STDIN", "line": 8}]
 
 
-def test_neither_can_a_pipe() -> None:
+def test_a_pipe_has_lines_without_columns() -> None:
     text, _ = place(SHAPES["the second document"])
     reader, writer = os.pipe()
     os.write(writer, text.encode())
@@ -81,7 +81,7 @@ def test_neither_can_a_pipe() -> None:
         os.close(reader)
 
 
-def test_large_files_are_not_read_again(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_files_have_lines_without_columns(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text, _ = place(SHAPES["the second document"])
     (directory / "f").write_text(text, encoding="utf-8")
     monkeypatch.setattr(positions, "MOST_BYTES", len(text) - 1)
@@ -93,7 +93,7 @@ PATH = FieldPath.parse("spec.template.spec.topologySpreadConstraints[0]")
 
 
 @pytest.mark.parametrize(
-    "now",
+    "text",
     [
         pytest.param("", id="empty"),
         pytest.param("a: [", id="YAML that breaks off"),
@@ -103,17 +103,17 @@ PATH = FieldPath.parse("spec.template.spec.topologySpreadConstraints[0]")
         pytest.param(None, id="gone"),
     ],
 )
-def test_a_file_that_has_changed(now: str | None, directory: Path) -> None:
-    """The line is what it was; a column of another text would be wrong."""
-    if now is not None:
-        (directory / "f").write_text(now, encoding="utf-8")
+def test_a_changed_file_has_lines_without_columns(text: str | None, directory: Path) -> None:
+    """The line of the first reading is kept; a column of the new text would be wrong."""
+    if text is not None:
+        (directory / "f").write_text(text, encoding="utf-8")
     was = Position("f", 6)
     field = (WEB_REF, was, PATH)
     assert positions.fields([field]) == {field: was}
 
 
 @pytest.mark.parametrize(
-    ("written", "place", "begins"),
+    ("field_text", "place", "begins"),
     [
         (f"{WEB}      - {{{CLAUSE}}}\n", (9, 9), "{"),
         (f"{WEB.rstrip()} []\n", (8, 7), '"topologySpreadConstraints"'),
@@ -124,26 +124,28 @@ def test_a_file_that_has_changed(now: str | None, directory: Path) -> None:
         (WEB.partition("spec:")[0], (1, 1), "{"),
     ],
 )
-def test_what_of_a_field_is_written(written: str, place: tuple[int, int], begins: str, directory: Path) -> None:
-    """Without the field it is the innermost around it, at its key; in JSON as in YAML."""
+def test_a_field_or_the_innermost_field_around_it_has_a_position(
+    field_text: str, place: tuple[int, int], begins: str, directory: Path
+) -> None:
+    """The position of a surrounding field is that of its key, in JSON and YAML."""
     field = (WEB_REF, Position("f", 1), PATH)
-    (directory / "f").write_text(written, encoding="utf-8")
+    (directory / "f").write_text(field_text, encoding="utf-8")
     assert positions.fields([field]) == {field: Position("f", *place)}
-    text = json.dumps(YAML(typ="safe").load(written), indent=2)
+    text = json.dumps(YAML(typ="safe").load(field_text), indent=2)
     (directory / "f").write_text(text, encoding="utf-8")
-    actual = positions.fields([field])[field]
-    assert actual.line
-    assert actual.column
-    assert text.splitlines()[actual.line - 1][actual.column - 1 :].startswith(begins)
+    position = positions.fields([field])[field]
+    assert position.line
+    assert position.column
+    assert text.splitlines()[position.line - 1][position.column - 1 :].startswith(begins)
 
 
-def test_a_file_whose_name_is_no_text(directory: Path) -> None:
+def test_a_file_name_that_is_not_text_has_a_position(directory: Path) -> None:
     text, _ = place(SHAPES["one document"])
     Path(os.fsdecode(os.fsencode(directory) + b"/\xff.yaml")).write_text(text, encoding="utf-8")
     assert sources("-f", ".") == [{"file": "\\xff.yaml", "line": 9, "column": 9}]
 
 
-def test_tables_do_not_wait_for_places(directory: Path) -> None:
+def test_tables_do_not_read_files_again(directory: Path) -> None:
     text, _ = place(SHAPES["one document"])
     (directory / "f").write_text(text, encoding="utf-8")
     for form, located in (("table", False), ("name", False), ("json", True)):

@@ -1,4 +1,4 @@
-"""Several objects of one kind, namespace and name: manifests are all evaluated, captures contradict each other."""
+"""Several objects of one kind, namespace and name: all manifests are evaluated, and captures contradict each other."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def manifest(spread: Json, **fields: Any) -> Json:
 
 
 def run(*arguments: str, stdin: str = "") -> Result:
-    result = CliRunner().invoke(cli, arguments, input=stdin)
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result
+    outcome = CliRunner().invoke(cli, arguments, input=stdin)
+    assert outcome.exception is None or isinstance(outcome.exception, SystemExit), outcome.exception
+    return outcome
 
 
 @pytest.fixture
@@ -49,8 +49,8 @@ def findings(*arguments: str) -> list[tuple[str, str, int]]:
 
 @pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize("reverse", [False, True])
-def test_overlays_with_a_fault_in_either(reverse: bool) -> None:
-    """The second one was dropped: its fault did not show."""
+def test_a_fault_in_either_overlay_is_found(reverse: bool) -> None:
+    """The second object must not be dropped as a duplicate."""
     dev, prod = (WRONG, GOOD) if reverse else (GOOD, WRONG)
     write("overlays/dev/web.json", deployment("web", constraints=[dev]))
     write("overlays/prod/web.json", deployment("web", constraints=[prod]))
@@ -64,7 +64,7 @@ def test_overlays_with_a_fault_in_either(reverse: bool) -> None:
 @pytest.mark.usefixtures("directory")
 def test_overlays_do_not_share_a_selector_with_themselves() -> None:
     for name, replicas in (("base", 1), ("dev", 2), ("prod", 3)):
-        web, other = (deployment(item, constraints=[constraint()]) for item in ("web", "other"))
+        web, other = (deployment(workload_name, constraints=[constraint()]) for workload_name in ("web", "other"))
         web["spec"]["replicas"] = replicas
         write(f"{name}/web.json", web, *([other] if name == "base" else []))
     report = json.loads(
@@ -82,7 +82,7 @@ def test_overlays_do_not_share_a_selector_with_themselves() -> None:
         pytest.param([manifest(WRONG, namespace="shop"), manifest(TWICE, namespace="shop")], id="pods of a namespace"),
     ],
 )
-def test_two_documents_of_one_file(objects: list[Json]) -> None:
+def test_two_documents_of_one_file_are_both_checked(objects: list[Json]) -> None:
     write("web.json", *objects)
     assert findings("-f", "web.json") == [("SPR201", "web.json", 1), ("SPR201", "web.json", 2)]
     report = json.loads(run("check", "-f", "web.json", "-o", "json").stdout)
@@ -109,7 +109,7 @@ def test_equal_manifests_count_once() -> None:
 
 
 @pytest.mark.usefixtures("directory")
-def test_manifests_that_differ_only_in_a_field_that_is_not_known() -> None:
+def test_manifests_that_differ_only_in_an_unknown_field_are_both_checked() -> None:
     misspelt = deployment("web", constraints=[GOOD])
     misspelt["spec"]["template"]["spec"]["topologySpreadConstraint"] = []
     write("web.json", deployment("web", constraints=[GOOD]), misspelt)
@@ -117,7 +117,7 @@ def test_manifests_that_differ_only_in_a_field_that_is_not_known() -> None:
 
 
 @pytest.mark.usefixtures("directory")
-def test_captures_that_contradict_each_other() -> None:
+def test_captures_that_contradict_each_other_are_an_error() -> None:
     before, after = (pod_json("web", labels={"rev": rev}, constraints=[GOOD]) for rev in ("r1", "r2"))
     write("before.json", before)
     write("after.json", node_json("a1"), after)
@@ -126,38 +126,38 @@ def test_captures_that_contradict_each_other() -> None:
         "one: check captures of one moment and of one cluster"
     )
     for command in ("check", "merge", "unmerge"):
-        result = run(command, "-f", "before.json", "-f", "after.json")
-        assert result.exit_code == 2
-        assert output in result.stderr.splitlines()
+        outcome = run(command, "-f", "before.json", "-f", "after.json")
+        assert outcome.exit_code == 2
+        assert output in outcome.stderr.splitlines()
     report = json.loads(run("check", "-f", "before.json", "-f", "after.json", "-o", "json").stdout)
     assert report["summary"]["skipped"] == {"conflicting": 1}
 
 
 @pytest.mark.usefixtures("directory")
-def test_nodes_that_contradict_each_other() -> None:
-    """A node that somebody wrote by hand stands for one of a cluster as well."""
+def test_nodes_that_contradict_each_other_are_an_error() -> None:
+    """Nodes without a uid are captures too."""
     write("nodes.json", node_json("a1"), node_json("a1", zone="b"))
-    result = run("check", "-f", "nodes.json")
-    assert result.exit_code == 2
-    assert "error: nodes.json:2: a1: another object of this name is in nodes.json:1" in result.stderr
+    outcome = run("check", "-f", "nodes.json")
+    assert outcome.exit_code == 2
+    assert "error: nodes.json:2: a1: another object of this name is in nodes.json:1" in outcome.stderr
 
 
 @pytest.mark.usefixtures("directory")
-def test_captures_of_the_same_object_are_one() -> None:
-    """Whether they have managedFields, and whatever is not read of them."""
+def test_captures_of_the_same_object_count_once() -> None:
+    """They may differ in managedFields and in fields that are not read."""
     pod = pod_json("web", constraints=[GOOD])
     fields = [{"manager": "kubectl", "operation": "Update", "fieldsV1": {}}]
     again = {**pod, "metadata": {**pod["metadata"], "resourceVersion": "7", "managedFields": fields}}
     write("a.json", pod)
     write("b.json", again)
-    result = run("check", "-f", ".", "-o", "json")
-    assert json.loads(result.stdout)["summary"]["skipped"] == {"repeated": 1}
-    assert result.exit_code == 0
+    outcome = run("check", "-f", ".", "-o", "json")
+    assert json.loads(outcome.stdout)["summary"]["skipped"] == {"repeated": 1}
+    assert outcome.exit_code == 0
 
 
 @pytest.mark.usefixtures("directory")
-def test_a_manifest_of_an_object_that_was_captured() -> None:
-    """Both are evaluated: what is, and what is meant to be."""
+def test_a_manifest_and_a_capture_of_one_object_are_both_checked() -> None:
+    """One is the state of the cluster, the other the intended state."""
     stored = deployment("web", constraints=[GOOD])
     stored["metadata"]["uid"] = "1"
     for order in (("stored.json", "meant.json"), ("meant.json", "stored.json")):
@@ -167,9 +167,9 @@ def test_a_manifest_of_an_object_that_was_captured() -> None:
 
 
 @pytest.mark.usefixtures("directory")
-def test_explain_asks_which() -> None:
+def test_explain_refuses_a_name_that_several_manifests_have() -> None:
     write("a.json", deployment("web", constraints=[GOOD]))
     write("b.json", deployment("web", constraints=[WRONG]))
-    result = run("explain", "deploy/web", "-f", "a.json", "-f", "b.json")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "error: web is written in a.json:1 and in b.json:1: give one of them" in result.stderr
+    outcome = run("explain", "deploy/web", "-f", "a.json", "-f", "b.json")
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    assert "error: web is written in a.json:1 and in b.json:1: give one of them" in outcome.stderr

@@ -24,7 +24,7 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def text(objects: Sequence[Json], *arguments: str) -> str:
-    """Return what ``check`` prints of objects in a file."""
+    """Return the text of ``check`` about objects in a file."""
     Path("now.json").write_text("\n".join(json.dumps(manifest) for manifest in objects))
     return run("check", "-f", "now.json", "--server-version", "1.37", *arguments).stdout
 
@@ -48,15 +48,15 @@ MANY = [*(healthy(f"fine-{index}") for index in range(50)), stale("bad")]
         pytest.param(MANY, ("--show", "problems"), 50, id="problems of many"),
     ],
 )
-def test_show(objects: list[Json], arguments: tuple[str, ...], hidden: int, form: tuple[str, ...]) -> None:
-    actual = text(objects, *arguments, *form)
-    rows = [line for line in actual.splitlines() if line.startswith("po/")]
+def test_show_selects_rows(objects: list[Json], arguments: tuple[str, ...], hidden: int, form: tuple[str, ...]) -> None:
+    table = text(objects, *arguments, *form)
+    rows = [line for line in table.splitlines() if line.startswith("po/")]
     assert len(rows) == len(objects) - hidden
     if rows:
         assert rows[0].startswith("po/bad ")
     output = f"; {hidden} row{'' if hidden == 1 else 's'} without findings not shown (--show all)"
-    assert (output in actual) is bool(hidden)
-    assert f"{len(objects)} pods, {len(objects)} constraints" in actual
+    assert (output in table) is bool(hidden)
+    assert f"{len(objects)} pods, {len(objects)} constraints" in table
 
 
 @pytest.mark.usefixtures("directory")
@@ -67,7 +67,7 @@ def test_show_changes_only_the_table(show: str) -> None:
 
 
 def daemon(index: int, *, pending: bool = False, stored: Sequence[Json] | None = None) -> Json:
-    """Return a DaemonSet's pod as its controller makes it: for one node, by a node affinity on that node's name."""
+    """Return a pod of a DaemonSet as its controller creates it, with a node affinity to the name of one node."""
     node = NODES[index]
     merged = [requirement("controller-revision-hash", "In", "h1")] if stored is None else stored
     selects = selector({"app": "log"}, *merged)
@@ -92,10 +92,10 @@ ON_SOME = [daemon(index) for index in range(0, 200, 2)]
 
 
 @pytest.mark.usefixtures("directory")
-def test_the_pods_of_a_daemon_set_are_a_row_a_clause() -> None:
+def test_the_pods_of_a_daemon_set_share_a_row_for_each_term() -> None:
     pods = [daemon(index, pending=index > 190) for index in range(200)]
-    actual = text([*pods, *map(node_json, NODES)])
-    assert actual.splitlines()[:6] == [
+    table = text([*pods, *map(node_json, NODES)])
+    assert table.splitlines()[:6] == [
         "evaluated as Kubernetes 1.37 (from --server-version)  200 pods in 1 workload, 200 nodes in 2 zones",
         "",
         "WORKLOAD   CONSTRAINT                                        PODS   SELECTOR   DOMAINS   SKEW   MAX",
@@ -103,16 +103,16 @@ def test_the_pods_of_a_daemon_set_are_a_row_a_clause() -> None:
         "ds/log     kubernetes.io/hostname ScheduleAnyway              200   -          -            -     1",
         "ds/log     kubernetes.io/hostname podAntiAffinity required    200   merged     -            -     -",
     ]
-    assert actual.splitlines()[-1].startswith("200 pods, 3 constraints")
-    assert "SPR3" not in actual
+    assert table.splitlines()[-1].startswith("200 pods, 3 constraints")
+    assert "SPR3" not in table
 
 
 @pytest.mark.usefixtures("directory")
 @pytest.mark.parametrize(
     "pods", [pytest.param(ON_SOME, id="running"), pytest.param([daemon(0, pending=True)], id="pending")]
 )
-def test_a_daemon_set_chooses_its_nodes_itself(pods: list[Json]) -> None:
-    """Each of its pods may run on one node only, so nobody could spread them better."""
+def test_the_skew_of_a_daemon_set_is_no_finding(pods: list[Json]) -> None:
+    """Each of its pods may run on one node only, so the skew cannot be corrected."""
     document: Any = json.loads(text([*pods, *map(node_json, NODES)], "-o", "json"))
     assert not [finding for finding in document["findings"] if finding["code"].startswith("SPR3")]
     assert document["constraints"]
@@ -122,7 +122,7 @@ def test_a_daemon_set_chooses_its_nodes_itself(pods: list[Json]) -> None:
 
 
 @pytest.mark.usefixtures("directory")
-def test_other_pods_count_those_of_a_daemon_set() -> None:
+def test_other_workloads_count_the_pods_of_a_daemon_set() -> None:
     web = healthy("web", node="b000", labels={"app": "log"})
     web["spec"]["topologySpreadConstraints"][0]["labelSelector"] = selector({"app": "log"})
     document = json.loads(text([*ON_SOME, web, *map(node_json, NODES)], "-o", "json"))
@@ -132,7 +132,7 @@ def test_other_pods_count_those_of_a_daemon_set() -> None:
 
 
 @pytest.mark.usefixtures("directory")
-def test_pods_of_a_daemon_set_that_differ_are_told_once() -> None:
+def test_pods_of_a_daemon_set_that_differ_are_one_finding() -> None:
     pods = [daemon(index, stored=[] if index < 20 else None) for index in range(200)]
     document = json.loads(text([*pods, *map(node_json, NODES)], "-o", "json"))
     assert len(document["constraints"]) == 5

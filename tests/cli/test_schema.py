@@ -1,4 +1,4 @@
-"""The JSON Schemas: what is printed, and that documents keep to it (`tests.contract` holds many more tests to that)."""
+"""The printed JSON Schemas, and documents that are valid for them; ``tests.contract`` validates many more."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ def test_the_reports_schema_is_the_default() -> None:
     assert run("schema").stdout == run("schema", "SpreadReport").stdout
 
 
-def test_an_unknown_kind_is_told_the_known_ones() -> None:
-    result = run("schema", "Report")
+def test_an_unknown_kind_is_an_error_that_lists_the_kinds() -> None:
+    outcome = run("schema", "Report")
     kinds = ", ".join(schemas.KINDS)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == f'error: no schema of kind "Report": there are {kinds}\n'
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    assert outcome.stderr == f'error: no schema of kind "Report": there are {kinds}\n'
 
 
 @pytest.mark.parametrize("kind", schemas.KINDS)
 def test_pages_describe_the_fields_of_each_type_and_no_others(kind: str) -> None:
     root, page = schemas.KINDS[kind]
     tables = schemas.documented(page)
-    for name, part in schemas.parts_of(root).items():
+    for name, definition in schemas.parts_of(root).items():
         title = kind if name == root.__name__ else name
-        assert list(tables[title]) == list(part["properties"]), f"{page}, {title}"
+        assert list(tables[title]) == list(definition["properties"]), f"{page}, {title}"
 
 
 @pytest.mark.parametrize("golden", REPORTS, ids=lambda path: path.stem)
@@ -71,7 +71,7 @@ def test_every_command_keeps_to_the_schema(path: Path) -> None:
 
 
 def workloads(report: Any) -> Iterator[tuple[str, str]]:
-    """Yield the namespaces of what can be explained, and the names, as TYPE/NAME."""
+    """Yield the namespace and TYPE/NAME of each workload."""
     for row in report["constraints"]:
         yield row["namespace"], f"{row['workload']['kind']}/{row['workload']['name']}"
 
@@ -87,7 +87,7 @@ def test_rules_keep_to_the_schema() -> None:
 
 
 @pytest.mark.parametrize("place", [(), ("summary", "findings"), ("constraints", 0, "selector", "stored")])
-def test_a_forgotten_field_is_found(place: tuple[str | int, ...]) -> None:
+def test_a_field_that_the_schema_lacks_is_invalid(place: tuple[str | int, ...]) -> None:
     report = json.loads((GOLDEN / "several.json").read_text(encoding="utf-8"))
     part = report
     for step in place:
@@ -98,7 +98,7 @@ def test_a_forgotten_field_is_found(place: tuple[str | int, ...]) -> None:
 
 
 @pytest.mark.parametrize("field", ["apiVersion", "kind", "cluster", "findings"])
-def test_a_field_that_is_always_there_is_required(field: str) -> None:
+def test_a_field_that_is_always_printed_is_required(field: str) -> None:
     report = json.loads((GOLDEN / "several.json").read_text(encoding="utf-8"))
     del report[field]
     assert not contract.validator("SpreadReport").is_valid(report)

@@ -1,4 +1,4 @@
-"""Signals end a watch; the private key of the kubeconfig is in no file, neither before nor after."""
+"""Signals end a watch; the private key of the kubeconfig is in no file before or after the signal."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ fast_exit.exit_on_signals()
 Freed()
 time.sleep(60)
 """
-"""The signal comes while an object is freed, where Python drops the exception."""
+"""The signal arrives while an object is freed, where Python drops the exception."""
 SIGNALS: Final = [
     signal.Signals[name]
     for name in ("SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGALRM", "SIGUSR1", "SIGUSR2", "SIGXCPU", "SIGVTALRM")
@@ -58,7 +58,7 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no such sig
 
 
 def answer(request: Request) -> Reply:
-    """Answer as an apiserver that is empty and in which nothing happens."""
+    """Answer as an API server without objects and events."""
     if request.path == "/version":
         return Reply(body=b'{"major": "1", "minor": "37"}')
     if "watch" in request.query:
@@ -96,7 +96,7 @@ class Watched:
 
     @property
     def is_watching(self) -> bool:
-        """Whether a list is followed."""
+        """Tell whether the program watches a list."""
         return any("watch" in request.query for request in self.server.requests)
 
     @property
@@ -107,7 +107,7 @@ class Watched:
 
 @pytest.fixture(autouse=True)
 def _signals_that_are_not_ignored() -> Iterator[None]:
-    """Let children start as in a terminal; under nohup they would ignore SIGHUP, as their parent does."""
+    """Start children with the default handlers; under nohup they would inherit that SIGHUP is ignored."""
     before = {number: signal.getsignal(number) for number in SIGNALS}
     for number, handler in before.items():
         if handler is signal.SIG_IGN:
@@ -160,7 +160,7 @@ def wait(until: Callable[[], object]) -> None:
 
 
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: signal.Signals(number).name)
-def test_no_key_is_in_a_file(watched: Watched, number: signal.Signals) -> None:
+def test_no_private_key_is_in_a_file(watched: Watched, number: signal.Signals) -> None:
     with watched.running(str(SCRIPT)) as process:
         wait(lambda: watched.is_watching or process.poll() is not None)
         assert watched.is_watching, process.communicate()
@@ -173,7 +173,7 @@ def test_no_key_is_in_a_file(watched: Watched, number: signal.Signals) -> None:
 
 
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: signal.Signals(number).name)
-def test_a_key_that_must_be_in_a_file_is_removed(watched: Watched, number: signal.Signals) -> None:
+def test_a_private_key_in_a_file_is_removed(watched: Watched, number: signal.Signals) -> None:
     with watched.running(sys.executable, "-c", SLOWLY) as process:
         assert process.stdout
         assert process.stdout.readline() == "loading\n"
@@ -202,10 +202,10 @@ def test_a_signal_that_is_ignored_stays_ignored(watched: Watched) -> None:
 
 
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: signal.Signals(number).name)
-def test_a_signal_that_comes_while_an_object_is_freed(number: signal.Signals) -> None:
+def test_a_signal_while_an_object_is_freed_ends_the_program(number: signal.Signals) -> None:
     command = [sys.executable, "-c", IN_A_FINALIZER, str(int(number))]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=30)
+    completed = subprocess.run(command, check=False, capture_output=True, text=True, timeout=30)
     if number is signal.SIGINT:
-        assert done.stderr.endswith("KeyboardInterrupt\n")
+        assert completed.stderr.endswith("KeyboardInterrupt\n")
     else:
-        assert (done.returncode, done.stderr) == (128 + number, "")
+        assert (completed.returncode, completed.stderr) == (128 + number, "")

@@ -1,16 +1,28 @@
-"""Help and the catalogue do not wait for what they do not need."""
+"""Commands import only the modules that they use."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 import click
 import pytest
+import yaml
 
 from kubectl_spread.cli import cli
+from tests.cli.test_identity import Routed, configure
+from tests.sources.server import Reply, serve
+
+_ONLY_FOR_FILES: Final = (
+    "ruamel",
+    "kubectl_spread.sources.decode.json_grammar",
+    "kubectl_spread.sources.files.manifests",
+)
+_ONLY_FOR_OTHER_COMMANDS: Final = ("deepdiff", "jinja2", "kubectl_spread.explain", "kubectl_spread.cli.watch")
 
 
 def imported(*arguments: str) -> set[str]:
@@ -20,8 +32,8 @@ def imported(*arguments: str) -> set[str]:
         "try: cli(sys.argv[1:])\n"
         "finally: sys.stderr.write(' '.join(sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", code, *arguments], check=True, capture_output=True, text=True)
-    return set(done.stderr.split())
+    completed = subprocess.run([sys.executable, "-c", code, *arguments], check=True, capture_output=True, text=True)
+    return set(completed.stderr.split())
 
 
 def test_summaries_are_those_of_the_commands() -> None:
@@ -46,12 +58,12 @@ def test_summaries_are_those_of_the_commands() -> None:
         ),
     ],
 )
-def test_commands_spare_what_they_do_not_need(arguments: list[str], spared: list[str]) -> None:
+def test_commands_do_not_import_what_they_do_not_use(arguments: list[str], spared: list[str]) -> None:
     assert imported(*arguments).isdisjoint(spared)
 
 
 @pytest.mark.parametrize("credentials", [{"token": "t"}, {"username": "u", "password": "p"}, {}], ids=str)
-def test_a_login_outside_of_pods_spares_the_kubernetes_package(credentials: dict[str, str], tmp_path: Path) -> None:
+def test_a_login_outside_of_pods_does_not_import_kubernetes(credentials: dict[str, str], tmp_path: Path) -> None:
     config = tmp_path / "config"
     config.write_text(json.dumps({"clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:6443"}}]}))
     code = (
@@ -62,5 +74,17 @@ def test_a_login_outside_of_pods_spares_the_kubernetes_package(credentials: dict
         "print('urllib3' in sys.modules, 'kubernetes' in sys.modules)"
     )
     flags = json.dumps({"kubeconfig": str(config), "cluster": "c", **credentials})
-    done = subprocess.run([sys.executable, "-c", code, flags], check=True, capture_output=True, text=True)
-    assert done.stdout.split() == ["True", "False"]
+    completed = subprocess.run([sys.executable, "-c", code, flags], check=True, capture_output=True, text=True)
+    assert completed.stdout.split() == ["True", "False"]
+
+
+@pytest.mark.parametrize("form", [json.dumps, yaml.safe_dump], ids=["JSON", "YAML"])
+def test_a_check_of_a_cluster_spares_what_it_does_not_need(form: Callable[[object], str], tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    with serve(Reply()) as server:
+        server.__class__ = Routed
+        configure(config, server)
+        config.write_text(form(json.loads(config.read_text())))
+        modules = imported("check", "--kubeconfig", str(config))
+    assert "urllib3" in modules
+    assert modules.isdisjoint((*_ONLY_FOR_FILES, *_ONLY_FOR_OTHER_COMMANDS, "kubernetes", "socks", "ctypes"))

@@ -1,4 +1,4 @@
-"""``kubectl spread`` on real terminals: what it prints is as wide as they are."""
+"""``kubectl spread`` on real terminals: its lines fit the width."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Input in which there is nothing to check is never called healthy: exit status 2, or a line that counts it."""
+"""Input without anything to check is not reported as healthy: the exit status is 2, or a line counts the objects."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ COMMANDS = ("check", "explain", "merge", "unmerge")
 
 def run(command: str, *arguments: str, stdin: str = "") -> tuple[int, str, list[str]]:
     named = ["web"] if command == "explain" else []
-    result = CliRunner().invoke(cli, [command, *named, *arguments], input=stdin)
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    output = [line for line in result.stderr.splitlines() if not line.startswith("evaluated as")]
-    return result.exit_code, result.stdout, output
+    outcome = CliRunner().invoke(cli, [command, *named, *arguments], input=stdin)
+    assert outcome.exception is None or isinstance(outcome.exception, SystemExit), outcome.exception
+    output = [line for line in outcome.stderr.splitlines() if not line.startswith("evaluated as")]
+    return outcome.exit_code, outcome.stdout, output
 
 
-def checked(*arguments: str, stdin: str = "") -> Any:
+def json_report(*arguments: str, stdin: str = "") -> Any:
     return json.loads(run("check", *arguments, "-o", "json", stdin=stdin)[1])
 
 
@@ -73,7 +73,7 @@ def repository(tmp_path: Path) -> Path:
         pytest.param("".join(f"{key}: {value}\n" for key, value in STATUS.items()), "STDIN:1: Status: ", id="as YAML"),
     ],
 )
-def test_an_api_error_that_was_saved(command: str, text: str, place: str) -> None:
+def test_a_saved_api_error_is_reported(command: str, text: str, place: str) -> None:
     status, stdout, output = run(command, "-f", "-", stdin=text)
     assert (status, stdout) == (2, "")
     assert output[0] == f"error: {place}{API_ERROR.removeprefix('Status: ')}"
@@ -81,8 +81,8 @@ def test_an_api_error_that_was_saved(command: str, text: str, place: str) -> Non
 
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("kind", ["Table", "PartialObjectMetadata", "PartialObjectMetadataList"])
-def test_what_the_api_sends_without_specs(command: str, kind: str) -> None:
-    """A table has rows, and a list of metadata has pods by name, but nothing in them can be checked."""
+def test_tables_and_metadata_cannot_be_checked(command: str, kind: str) -> None:
+    """Both kinds of documents list pods without their specs."""
     rows = [{"object": {"kind": "PartialObjectMetadata"}}]
     text = json.dumps({"apiVersion": "meta.k8s.io/v1", "kind": kind, "rows": rows, "items": [{"metadata": {}}]})
     status, stdout, output = run(command, "-f", "-", stdin=text)
@@ -91,21 +91,21 @@ def test_what_the_api_sends_without_specs(command: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["table", "json", "sarif", "github"])
-def test_an_api_error_is_2_in_every_format(form: str) -> None:
+def test_an_api_error_ends_with_exit_status_2_in_every_format(form: str) -> None:
     assert run("check", "-f", "-", "-o", form, stdin=json.dumps(STATUS))[0] == 2
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("text", ["", "\n \n", "# nothing but words\n"])
-def test_standard_input_without_objects(command: str, text: str) -> None:
+def test_standard_input_without_objects_is_an_error(command: str, text: str) -> None:
     status, _, output = run(command, "-f", "-", stdin=text)
     assert status == 2
     assert output[0].startswith(("error: STDIN: empty", "error: error reading [-]: there are no Kubernetes objects"))
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_empty_standard_input_beside_a_capture(command: str, tmp_path: Path) -> None:
-    """The manifests of a pipe that failed are missing, whatever the other files hold."""
+def test_empty_standard_input_next_to_a_capture_is_an_error(command: str, tmp_path: Path) -> None:
+    """The program that wrote to the pipe may have failed, so that manifests are missing."""
     capture = tmp_path / "capture.json"
     capture.write_text(POD)
     status, _, output = run(command, "-f", "-", "-f", str(capture))
@@ -113,7 +113,7 @@ def test_empty_standard_input_beside_a_capture(command: str, tmp_path: Path) -> 
     assert "error: STDIN: empty, so there is nothing to check (did the command that wrote it fail?)" in output
 
 
-def test_an_empty_file_that_is_named(tmp_path: Path) -> None:
+def test_an_empty_file_on_the_command_line_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "rendered.yaml"
     path.touch()
     for arguments in (("-f", str(path)), ("--manifests", str(path))):
@@ -122,7 +122,7 @@ def test_an_empty_file_that_is_named(tmp_path: Path) -> None:
         assert output[0].startswith(f"error: {path}: empty")
 
 
-def test_a_file_of_comments_beside_others_is_no_fault(tmp_path: Path) -> None:
+def test_a_file_of_comments_next_to_others_is_no_error(tmp_path: Path) -> None:
     comments, pod = tmp_path / "comments.yaml", tmp_path / "pod.json"
     comments.write_text("# apiVersion: v1\n")
     pod.write_text(POD)
@@ -131,7 +131,7 @@ def test_a_file_of_comments_beside_others_is_no_fault(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_directory_without_manifests(command: str, tmp_path: Path) -> None:
+def test_a_directory_without_manifests_is_an_error(command: str, tmp_path: Path) -> None:
     (tmp_path / "readme.txt").write_text("words")
     status, stdout, output = run(command, "-f", str(tmp_path))
     assert (status, stdout) == (2, "")
@@ -139,7 +139,7 @@ def test_a_directory_without_manifests(command: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_directory_without_kubernetes_objects(command: str, tmp_path: Path) -> None:
+def test_a_directory_without_kubernetes_objects_is_an_error(command: str, tmp_path: Path) -> None:
     (tmp_path / "values.yaml").write_text(VALUES)
     (tmp_path / "blank.yaml").touch()
     status, _, output = run(command, "-f", str(tmp_path))
@@ -157,18 +157,18 @@ def test_other_kinds_are_counted(tmp_path: Path) -> None:
     assert run("check", "-f", str(path)) == (0, "", ["no pods or pod templates in 1 file (3 objects of other kinds)"])
 
 
-def test_a_repository_with_other_files(repository: Path) -> None:
+def test_other_files_of_a_repository_are_counted(repository: Path) -> None:
     counted = "no pods or pod templates in 6 files (1 object of another kind; not Kubernetes objects: 5 documents)"
     assert run("check", "-R", "-f", str(repository)) == (0, "", [counted])
     (repository / "pod.json").write_text(POD)
     status, stdout, output = run("check", "-R", "-f", str(repository))
     assert (status, output) == (0, [])
     assert stdout.splitlines()[-1].endswith("skipped: 5 not Kubernetes objects, 1 of other kinds")
-    report = checked("-R", "-f", str(repository))
+    report = json_report("-R", "-f", str(repository))
     assert report["summary"]["skipped"] == {"notKubernetes": 5, "unknownKind": 1}
 
 
-def test_what_is_no_object_is_left_out_of_the_merge(repository: Path) -> None:
+def test_merge_leaves_out_documents_that_are_not_objects(repository: Path) -> None:
     status, stdout, output = run("merge", "-R", "-f", str(repository))
     assert (status, stdout) == (0, CONFIG_MAP)
     assert output == ["left out, as not Kubernetes objects: 5 documents"]
@@ -176,8 +176,8 @@ def test_what_is_no_object_is_left_out_of_the_merge(repository: Path) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("name", ["values.yaml", ".github/workflows/ci.yml", "package.json", "patch.yaml"])
-def test_what_is_no_object_is_an_error_where_it_is_named(command: str, name: str, repository: Path) -> None:
-    """Also where its directory is named too."""
+def test_a_named_file_that_is_not_an_object_is_an_error(command: str, name: str, repository: Path) -> None:
+    """The error does not depend on whether its directory is named too."""
     path = repository / name
     for arguments in (("-f", str(path)), ("-R", "-f", str(repository), "-f", str(path))):
         status, _, output = run(command, *arguments)
@@ -187,8 +187,8 @@ def test_what_is_no_object_is_an_error_where_it_is_named(command: str, name: str
 
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("template", [TEMPLATE, CONDITIONAL])
-def test_a_helm_template(command: str, template: str, tmp_path: Path) -> None:
-    """Its text is broken YAML, which is an error in a directory too."""
+def test_a_helm_template_is_an_error(command: str, template: str, tmp_path: Path) -> None:
+    """The template is broken YAML, which is an error in a directory too."""
     path = tmp_path / "deployment.yaml"
     path.write_text(template)
     for named in (path, tmp_path):
@@ -198,7 +198,7 @@ def test_a_helm_template(command: str, template: str, tmp_path: Path) -> None:
         assert output[0].endswith(HINT)
 
 
-def test_broken_yaml_is_no_helm_template(tmp_path: Path) -> None:
+def test_broken_yaml_is_not_called_a_helm_template(tmp_path: Path) -> None:
     (tmp_path / "broken.yaml").write_text("a: [\n")
     status, _, output = run("check", "-f", str(tmp_path))
     assert status == 2
@@ -207,7 +207,7 @@ def test_broken_yaml_is_no_helm_template(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_kinds_that_do_not_exist(command: str) -> None:
+def test_kinds_that_do_not_exist_are_errors(command: str) -> None:
     text = "apiVersion: v1\nkind: Deployment\nmetadata: {name: web}\n---\napiVersion: apps/v1\nkind: Deploymnet\n"
     status, stdout, output = run(command, "-f", "-", stdin=text)
     assert (status, stdout) == (2, "")
@@ -219,7 +219,7 @@ def test_kinds_that_do_not_exist(command: str) -> None:
     ]
 
 
-def test_a_kind_in_a_list_that_does_not_exist() -> None:
+def test_a_kind_that_does_not_exist_is_an_error_in_a_list_too() -> None:
     text = json.dumps({"apiVersion": "v1", "kind": "DeploymentList", "items": [{"metadata": {"name": "web"}}]})
     status, _, output = run("check", "-f", "-", stdin=text)
     assert status == 2

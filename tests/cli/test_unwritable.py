@@ -1,4 +1,4 @@
-"""Standard output that takes nothing: one line on stderr and exit status 2. A broken stderr costs no data."""
+"""An unwritable stdout leads to one line on stderr and exit status 2. A broken stderr loses no data."""
 
 from __future__ import annotations
 
@@ -32,33 +32,36 @@ COMMANDS = [
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
     """Return a directory with a file to read."""
-    actual = (pod_json("p", constraints=[constraint()]), deployment(constraints=[constraint()]))
-    (tmp_path / "cluster.json").write_text("\n".join(map(json.dumps, actual)), encoding="utf-8")
+    objects = (pod_json("p", constraints=[constraint()]), deployment(constraints=[constraint()]))
+    (tmp_path / "cluster.json").write_text("\n".join(map(json.dumps, objects)), encoding="utf-8")
     return tmp_path
 
 
-def written(directory: Path, arguments: tuple[str, ...], redirection: str) -> tuple[int, str]:
+def with_stdout(directory: Path, arguments: tuple[str, ...], redirection: str) -> tuple[int, str]:
     """Return the exit status and the last line of stderr of a command whose stdout a shell redirects."""
     command = ["sh", "-c", f'exec "$@" {redirection}', "sh", sys.executable, "-m", "kubectl_spread", *arguments]
-    done = subprocess.run(command, cwd=directory, check=False, capture_output=True, text=True, timeout=60)
-    assert "Traceback" not in done.stderr
-    return done.returncode, done.stderr.splitlines()[-1]
+    completed = subprocess.run(command, cwd=directory, check=False, capture_output=True, text=True, timeout=60)
+    assert "Traceback" not in completed.stderr
+    return completed.returncode, completed.stderr.splitlines()[-1]
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize("arguments", COMMANDS)
-def test_a_full_device(directory: Path, arguments: tuple[str, ...]) -> None:
+def test_a_full_device_is_an_error(directory: Path, arguments: tuple[str, ...]) -> None:
     output = "error: cannot write to standard output: No space left on device"
-    assert written(directory, arguments, f">{FULL}") == (2, output)
+    assert with_stdout(directory, arguments, f">{FULL}") == (2, output)
 
 
 @pytest.mark.parametrize("arguments", COMMANDS)
-def test_a_closed_output(directory: Path, arguments: tuple[str, ...]) -> None:
-    assert written(directory, arguments, ">&-") == (2, "error: cannot write to standard output: Bad file descriptor")
+def test_a_closed_standard_output_is_an_error(directory: Path, arguments: tuple[str, ...]) -> None:
+    assert with_stdout(directory, arguments, ">&-") == (
+        2,
+        "error: cannot write to standard output: Bad file descriptor",
+    )
 
 
 BROKEN = {"closed": "2>&-", "full": f"2>{FULL}", "read only": "2</dev/null", "nobody reads": ""}
-"""What a shell makes of stderr; the last is a pipe whose reader has gone."""
+"""Redirections of stderr; the last is a pipe without a reader."""
 SPEAKING = [
     ("check", "-f", "cluster.json", "--fail-on", "info"),
     ("check", "-f", "cluster.json", "-f", "broken.json", "-o", "json"),
@@ -67,47 +70,49 @@ SPEAKING = [
     ("check", "--nonsense"),
     ("check", "-f", "missing.json"),
 ]
-"""Commands that have something to say on stderr."""
+"""Commands that print to stderr."""
 
 
-def both(directory: Path, arguments: tuple[str, ...], redirection: str, reader: bool) -> tuple[int, str, str]:
+def with_stderr(directory: Path, arguments: tuple[str, ...], redirection: str, reader: bool) -> tuple[int, str, str]:
     """Return the exit status, stdout and stderr of a command whose stderr a shell redirects."""
     command = ["sh", "-c", f'exec "$@" {redirection}', "sh", sys.executable, "-m", "kubectl_spread", *arguments]
-    read, write = os.pipe()
+    read_end, write_end = os.pipe()
     if not reader:
-        os.close(read)
-    done = subprocess.run(
-        command, cwd=directory, check=False, stdout=subprocess.PIPE, stderr=write, text=True, timeout=60
+        os.close(read_end)
+    completed = subprocess.run(
+        command, cwd=directory, check=False, stdout=subprocess.PIPE, stderr=write_end, text=True, timeout=60
     )
-    os.close(write)
+    os.close(write_end)
     output = b""
     if reader:
-        with os.fdopen(read, "rb") as file:
+        with os.fdopen(read_end, "rb") as file:
             output = file.read()
-    return done.returncode, done.stdout, output.decode()
+    return completed.returncode, completed.stdout, output.decode()
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize("broken", BROKEN)
 @pytest.mark.parametrize("arguments", SPEAKING)
 def test_a_broken_stderr_loses_no_data(directory: Path, arguments: tuple[str, ...], broken: str) -> None:
-    """Nor does it change the exit status."""
+    """The exit status does not change either."""
     (directory / "broken.json").write_text("{", encoding="utf-8")
-    status, data, output = both(directory, arguments, "", reader=True)
+    status, data, output = with_stderr(directory, arguments, "", reader=True)
     assert output
-    assert both(directory, arguments, BROKEN[broken], reader=False) == (status, data, "")
+    assert with_stderr(directory, arguments, BROKEN[broken], reader=False) == (status, data, "")
 
 
 def test_a_reader_that_has_stopped_costs_no_data(directory: Path) -> None:
-    """The pipe is full and does not block: a message waits for a while, and then it is lost."""
-    read, write = os.pipe()
-    os.set_blocking(write, False)
+    """The pipe is full and does not block; a message is dropped after a timeout."""
+    read_end, write_end = os.pipe()
+    os.set_blocking(write_end, False)
     with suppress(BlockingIOError):
         while True:
-            os.write(write, b"." * 4096)
+            os.write(write_end, b"." * 4096)
     command = [sys.executable, "-m", "kubectl_spread", *COMMANDS[0]]
-    done = subprocess.run(command, cwd=directory, check=False, stdout=subprocess.PIPE, stderr=write, timeout=60)
-    os.close(write)
-    os.close(read)
-    assert done.returncode == 0
-    assert b"SKEW" in done.stdout
+    completed = subprocess.run(
+        command, cwd=directory, check=False, stdout=subprocess.PIPE, stderr=write_end, timeout=60
+    )
+    os.close(write_end)
+    os.close(read_end)
+    assert completed.returncode == 0
+    assert b"SKEW" in completed.stdout

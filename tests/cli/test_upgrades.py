@@ -37,9 +37,9 @@ POLICY = "NodeInclusionPolicyInPodTopologySpread"
 
 def check(*objects: Json, arguments: tuple[str, ...] = (), command: str = "check") -> Result:
     stdin = "\n".join(json.dumps(manifest) for manifest in objects)
-    result = CliRunner().invoke(cli, [command, "-f", "-", *arguments], input=stdin)
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result
+    outcome = CliRunner().invoke(cli, [command, "-f", "-", *arguments], input=stdin)
+    assert outcome.exception is None or isinstance(outcome.exception, SystemExit), outcome.exception
+    return outcome
 
 
 def report(*objects: Json, arguments: tuple[str, ...] = ()) -> Any:
@@ -87,11 +87,11 @@ def codes(*objects: Json, arguments: tuple[str, ...] = ()) -> set[str]:
     ],
 )
 @pytest.mark.parametrize("command", ["check", "explain"])
-def test_usage_errors(arguments: tuple[str, ...], output: str, command: str) -> None:
-    result = check(STORED, arguments=(*(["web-1"] if command == "explain" else []), *arguments), command=command)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith(f"error: {output}")
-    assert result.stderr.count("\n") == 1
+def test_contradictory_versions_are_usage_errors(arguments: tuple[str, ...], output: str, command: str) -> None:
+    outcome = check(STORED, arguments=(*(["web-1"] if command == "explain" else []), *arguments), command=command)
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    assert outcome.stderr.startswith(f"error: {output}")
+    assert outcome.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_usage_errors(arguments: tuple[str, ...], output: str, command: str) -> 
         ),
     ],
 )
-def test_notes(arguments: tuple[str, ...], notes: list[str]) -> None:
+def test_notes_explain_the_versions(arguments: tuple[str, ...], notes: list[str]) -> None:
     assert check(pod_json(), arguments=arguments).stderr.splitlines() == notes
 
 
@@ -136,8 +136,8 @@ def test_files_are_evaluated_as_the_newest_release_and_not_as_a_pre_release() ->
 
 
 def test_a_server_of_a_pre_release_is_evaluated_as_what_it_is_with_a_warning() -> None:
-    judgement, notes = target_for(CheckOptions(), 38)
-    assert (judgement.minor, judgement.warnings, notes) == (38, (UNRELEASED,), [UNRELEASED])
+    target_version = target_for(CheckOptions(), 38)
+    assert (target_version.minor, target_version.warnings) == (38, (UNRELEASED,))
 
 
 EMPTY = [
@@ -148,7 +148,7 @@ EMPTY = [
 
 
 def test_an_empty_selector_counts_from_1_38_on() -> None:
-    """What a check of 1.38 shows is what --to 1.38 announces."""
+    """A check as 1.38 has the findings that --to 1.38 announces."""
     before, after = (
         report(*EMPTY, arguments=("--server-version", version))["constraints"][0] for version in ("1.37", "1.38")
     )
@@ -164,7 +164,7 @@ def test_an_empty_selector_counts_from_1_38_on() -> None:
 
 
 def test_where_new_pods_can_go_is_not_claimed_without_nodes() -> None:
-    """Zones that are inferred from the pods' labels may not be all zones, nor take new pods."""
+    """Zones inferred from the labels of pods may be incomplete, and may not accept new pods."""
     pods = [
         pod_json(
             "web-1",
@@ -206,23 +206,23 @@ def test_the_report_says_what_was_compared() -> None:
 
 def test_a_template_that_stops_working_is_an_error() -> None:
     arguments = ("--from", "1.33", "--to", "1.34", "--select", "SPR404")
-    result = check(TWICE, arguments=arguments)
-    assert result.exit_code == 1
+    outcome = check(TWICE, arguments=arguments)
+    assert outcome.exit_code == 1
     assert (
-        "1.34 refuses every pod of this template, 1.33 does not: spec.topologySpreadConstraints[0][1]" in result.stdout
+        "1.34 refuses every pod of this template, 1.33 does not: spec.topologySpreadConstraints[0][1]" in outcome.stdout
     )
     assert check(TWICE, arguments=("--from", "1.33", "--select", "SPR404")).exit_code == 0
 
 
 @pytest.mark.parametrize(
-    ("gates", "actual_set"),
+    ("gates", "expected_codes"),
     [
         pytest.param("", {"SPR404"}, id="defaults"),
         pytest.param("MatchLabelKeysInPodTopologySpreadSelectorMerge=false", set(), id="a gate that only 1.34 knows"),
     ],
 )
-def test_gates_apply_to_the_other_minor(gates: str, actual_set: set[str]) -> None:
-    assert codes(TWICE, arguments=("--from", "1.33", "--to", "1.34", "--feature-gates", gates)) == actual_set
+def test_gates_apply_to_the_other_minor(gates: str, expected_codes: set[str]) -> None:
+    assert codes(TWICE, arguments=("--from", "1.33", "--to", "1.34", "--feature-gates", gates)) == expected_codes
 
 
 def test_a_gate_that_the_other_minor_has_locked_is_left_to_this_one() -> None:
@@ -248,18 +248,18 @@ def test_a_gate_that_the_other_minor_has_locked_is_left_to_this_one() -> None:
     ],
 )
 def test_gates_that_were_read_apply_where_they_can(minor: int, to: str, served: dict[str, bool], enabled: bool) -> None:
-    judgement, notes = target_for(CheckOptions(to_version=to), minor, served)
-    assert judgement.upgrade is not None
-    assert judgement.upgrade.node_inclusion_policies is enabled
-    assert notes == []
+    target_version = target_for(CheckOptions(to_version=to), minor, served)
+    assert target_version.upgrade is not None
+    assert target_version.upgrade.node_inclusion_policies is enabled
+    assert target_version.warnings == ()
 
 
 def test_a_default_that_was_read_is_not_carried_over() -> None:
-    """1.34 says that the gate is off, which is its default; 1.35 has it on."""
-    judgement, _ = target_for(CheckOptions(to_version="1.35"), 34, {Gate.TOPOLOGY_LABELS: False})
-    assert not judgement.behaviour.binding_writes_topology_labels
-    assert judgement.upgrade is not None
-    assert judgement.upgrade.binding_writes_topology_labels
+    """The metrics of 1.34 report the gate as off, which is its default; in 1.35 it is on by default."""
+    target_version = target_for(CheckOptions(to_version="1.35"), 34, {Gate.TOPOLOGY_LABELS: False})
+    assert not target_version.behaviour.binding_writes_topology_labels
+    assert target_version.upgrade is not None
+    assert target_version.upgrade.binding_writes_topology_labels
 
 
 def test_gates_that_were_read_may_keep_the_other_server_from_starting() -> None:
@@ -269,10 +269,10 @@ def test_gates_that_were_read_may_keep_the_other_server_from_starting() -> None:
 
 def test_a_bare_pod_that_is_refused_again_is_an_error() -> None:
     assert check(STORED).exit_code == 0
-    result = check(STORED, arguments=("--recreate", "-o", "json"))
-    assert result.exit_code == 1
-    (actual,) = json.loads(result.stdout)["findings"]
-    assert (actual["code"], actual["severity"], actual["pods"]) == ("SPR207", "error", ["web-1"])
+    outcome = check(STORED, arguments=("--recreate", "-o", "json"))
+    assert outcome.exit_code == 1
+    (finding,) = json.loads(outcome.stdout)["findings"]
+    assert (finding["code"], finding["severity"], finding["pods"]) == ("SPR207", "error", ["web-1"])
     owned = {
         **STORED,
         "metadata": {**STORED["metadata"], "ownerReferences": [{"kind": "Job", "name": "x", "controller": True}]},
@@ -281,40 +281,39 @@ def test_a_bare_pod_that_is_refused_again_is_an_error() -> None:
 
 
 def test_pods_are_counted_where_their_term_has_no_row() -> None:
-    """The table knows no row of a term without keys, and still says how many pods a finding is about."""
+    """A term without keys has no row in the table."""
     broken = affinity("podAntiAffinity", term(selects=selector(None, requirement("app"))))
-    result = check(pod_json(affinity=broken, node="a1"), arguments=("--recreate", "--select", "SPR207"))
-    assert "SPR207 refused-again  po/web-1  podAntiAffinity.required[0]  1 pod\n" in result.stdout
+    outcome = check(pod_json(affinity=broken, node="a1"), arguments=("--recreate", "--select", "SPR207"))
+    assert "SPR207 refused-again  po/web-1  podAntiAffinity.required[0]  1 pod\n" in outcome.stdout
 
 
 def test_the_annotation_of_a_pod_silences_a_finding_on_a_term_without_keys() -> None:
     broken = affinity("podAntiAffinity", term(selects=selector(None, requirement("app"))))
     ignoring = {"annotations": {"kubectl-spread/ignore": "SPR2,SPR401"}}
-    actual = report(pod_json(affinity=broken, node="a1", metadata=ignoring), arguments=("--recreate",))
-    assert actual["findings"] == []
-    assert actual["summary"]["silenced"] > 0
+    finding = report(pod_json(affinity=broken, node="a1", metadata=ignoring), arguments=("--recreate",))
+    assert finding["findings"] == []
+    assert finding["summary"]["silenced"] > 0
 
 
-def test_explain_answers_the_same_questions() -> None:
-    result = check(STORED, arguments=("web-1", "--from", "1.34", "--to", "1.33", "--recreate"), command="explain")
-    assert result.exit_code == 0, result.output
-    assert {"SPR207", "SPR404"} <= {word for word in result.stdout.split() if word.startswith("SPR")}
+def test_explain_takes_the_same_options() -> None:
+    outcome = check(STORED, arguments=("web-1", "--from", "1.34", "--to", "1.33", "--recreate"), command="explain")
+    assert outcome.exit_code == 0, outcome.output
+    assert {"SPR207", "SPR404"} <= {word for word in outcome.stdout.split() if word.startswith("SPR")}
 
 
 def test_a_server_that_is_newer_than_all_is_evaluated_as_the_newest_with_a_warning() -> None:
     newer = NEWEST_MINOR + 1
-    judgement, notes = target_for(CheckOptions(), newer)
+    target_version = target_for(CheckOptions(), newer)
     warning = (
         f"Kubernetes 1.{newer} is newer than 1.{NEWEST_MINOR}, the newest that is known: evaluated as 1.{NEWEST_MINOR}"
     )
-    assert (judgement.minor, judgement.warnings) == (NEWEST_MINOR, (warning, UNRELEASED))
-    assert notes == [warning, UNRELEASED]
+    assert (target_version.minor, target_version.warnings) == (NEWEST_MINOR, (warning, UNRELEASED))
 
 
-def test_a_server_that_is_newer_is_no_reason_to_warn_where_a_known_version_is_asked_for() -> None:
+def test_a_newer_server_has_no_warning_if_the_user_names_a_known_version() -> None:
     newer = NEWEST_MINOR + 1
-    judgement, notes = target_for(CheckOptions(server_version="1.34"), newer)
-    assert (judgement.minor, judgement.warnings, notes) == (34, (), [])
+    target_version = target_for(CheckOptions(server_version="1.34"), newer)
+    assert (target_version.minor, target_version.warnings) == (34, ())
 
 
 def test_a_server_that_is_too_old_is_refused() -> None:

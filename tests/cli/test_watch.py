@@ -1,4 +1,4 @@
-"""``check --watch``: what cannot be watched; what can be is in ``tests/e2e/test_watch.py``."""
+"""Errors of ``check --watch``; watches of a cluster are in ``tests/e2e/test_watch.py``."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ ONE_FORMAT = "error: --watch prints one format to standard output, and writes no
 
 
 def watch(*arguments: str) -> tuple[int, str, str]:
-    """Return exit status, stdout and stderr of a watch of no server."""
-    result = CliRunner().invoke(cli, ["check", "--watch", "--server", "http://127.0.0.1:1", *arguments])
-    return result.exit_code, result.stdout, result.stderr
+    """Return the exit status, stdout and stderr of a watch; no server listens at its address."""
+    outcome = CliRunner().invoke(cli, ["check", "--watch", "--server", "http://127.0.0.1:1", *arguments])
+    return outcome.exit_code, outcome.stdout, outcome.stderr
 
 
-def test_files_do_not_change(tmp_path: Path) -> None:
+def test_files_cannot_be_watched(tmp_path: Path) -> None:
     (tmp_path / "pod.yaml").write_text("kind: Pod")
     assert watch("-f", str(tmp_path)) == (2, "", "error: --watch: only a cluster can be watched, not files (-f)\n")
 
 
 @pytest.mark.parametrize("form", sorted(set(NAMES) - WATCHED))
-def test_formats_that_cannot_be_watched(form: str) -> None:
+def test_other_formats_cannot_be_watched(form: str) -> None:
     output = f"error: --watch: -o {form} cannot be watched: choose json, name, table, wide\n"
     assert watch("-o", form) == (2, "", output)
 
@@ -38,12 +38,12 @@ def test_no_files_are_written(arguments: tuple[str, ...]) -> None:
     assert watch(*arguments) == (2, "", ONE_FORMAT)
 
 
-def test_one_format(tmp_path: Path) -> None:
+def test_several_formats_cannot_be_watched(tmp_path: Path) -> None:
     assert watch("-o", "wide", "-o", f"json={tmp_path / 'a'}") == (2, "", ONE_FORMAT)
 
 
 @pytest.mark.parametrize("form", sorted(WATCHED))
-def test_a_server_that_does_not_answer_at_the_beginning(form: str) -> None:
+def test_a_server_that_does_not_answer_at_the_beginning_is_an_error(form: str) -> None:
     status, stdout, stderr = watch("-o", form)
     assert (status, stdout) == (2, "")
     assert stderr == "The connection to the server 127.0.0.1:1 was refused - did you specify the right host or port?\n"

@@ -1,4 +1,4 @@
-"""Hold kubectl_spread against the real Kubernetes code: ``python -m tests.conformance --cases N``."""
+"""Compare kubectl_spread with the real Kubernetes code: ``python -m tests.conformance --cases N``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _CASES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What is asked for on the command line."""
+    """The options of the command line."""
 
     cases: int
     seed: int
@@ -45,7 +45,7 @@ class Run:
     workers: int
 
     def size(self, kind: str) -> int:
-        """How many cases of a kind each minor and set of gates is asked; advice takes a whole explanation each."""
+        """Return the number of cases of a kind for each setting; advice has fewer because it needs explanations."""
         return max(self.cases // _ADVICE_SHARE, _CHUNK // 5) if kind in ADVICE_KINDS else self.cases
 
     @property
@@ -55,20 +55,20 @@ class Run:
 
 
 def main() -> int:
-    """Run, print a table and the first disagreement of each kind; return 1 if there is any."""
+    """Print a table and the first disagreement of each kind; return 1 if there is a disagreement."""
     run = _parse(sys.argv[1:])
     for minor in run.minors if run.kubernetes_kinds else ():
         oracles.binary(minor)
     print(f"{'minor':<6}{'gates':<12}{'kind':<18}{'cases':>9}{'disagreements':>15}{'seconds':>9}")
-    agrees = not _hold_kubernetes(run)
+    agrees = not _compare_kubernetes(run)
     if DESCHEDULER in run.kinds:
-        agrees = not _hold_descheduler(run) and agrees
+        agrees = not _compare_descheduler(run) and agrees
     return 0 if agrees else 1
 
 
-def _hold_kubernetes(run: Run) -> bool:
+def _compare_kubernetes(run: Run) -> bool:
     """Ask the apiservers and schedulers; return whether there is a disagreement."""
-    actual: dict[tuple[str, str], tuple[Setting, Disagreement]] = {}
+    disagreements: dict[tuple[str, str], tuple[Setting, Disagreement]] = {}
     with multiprocessing.Pool(run.workers, initializer=_start, initargs=(run,)) as pool:
         for kind in run.kubernetes_kinds:
             started = time.monotonic()
@@ -79,13 +79,13 @@ def _hold_kubernetes(run: Run) -> bool:
             _print_rows(kind, tallies, time.monotonic() - started)
             for setting, tally in tallies.items():
                 for name, first in tally.first.items():
-                    actual.setdefault((kind, name), (setting, first))
-    for (kind, _), (setting, first) in actual.items():
+                    disagreements.setdefault((kind, name), (setting, first))
+    for (kind, _), (setting, first) in disagreements.items():
         _print_disagreement(kind, setting, first)
-    return bool(actual)
+    return bool(disagreements)
 
 
-def _hold_descheduler(run: Run) -> bool:
+def _compare_descheduler(run: Run) -> bool:
     """Ask the descheduler, which is not part of a minor; return whether there is a disagreement."""
     started = time.monotonic()
     tally = descheduler.run(run.seed, descheduler.size(run.cases))
@@ -96,7 +96,7 @@ def _hold_descheduler(run: Run) -> bool:
 
 
 _bench: list[tuple[Run, Bench]] = []
-"""The oracles of a worker process, one item."""
+"""The options and the oracles of a worker process."""
 
 
 def _parse(arguments: Sequence[str]) -> Run:
@@ -107,14 +107,14 @@ def _parse(arguments: Sequence[str]) -> Run:
     parser.add_argument("--kinds", default=",".join(_KINDS), help=f"of {', '.join(_KINDS)}")
     parser.add_argument("--gates", default=",".join(GATES), help=f"of {', '.join(GATES)}")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    value = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     return Run(
-        cases=value.cases,
-        seed=value.seed,
-        minors=tuple(int(minor.removeprefix("1.")) for minor in value.minors.split(",")),
-        kinds=tuple(value.kinds.split(",")),
-        gates=tuple(value.gates.split(",")),
-        workers=value.workers,
+        cases=options.cases,
+        seed=options.seed,
+        minors=tuple(int(minor.removeprefix("1.")) for minor in options.minors.split(",")),
+        kinds=tuple(options.kinds.split(",")),
+        gates=tuple(options.gates.split(",")),
+        workers=options.workers,
     )
 
 
@@ -149,11 +149,12 @@ def _print_disagreement(kind: str, setting: Setting, first: Disagreement) -> Non
     with Bench([setting]) as bench:
 
         def differing(question: Json) -> list[Disagreement]:
-            return [item for item in bench.disagreements(setting, question) if item.part == first.part]
+            disagreements = bench.disagreements(setting, question)
+            return [disagreement for disagreement in disagreements if disagreement.part == first.part]
 
         smallest = shrink(first.question, lambda question: bool(differing(question)))
-        (displayed,) = differing(smallest)
-    _show(f"{kind}, {first.part}, 1.{setting.minor}, gates {setting.name}", displayed, "kubernetes")
+        (disagreement,) = differing(smallest)
+    _show(f"{kind}, {first.part}, 1.{setting.minor}, gates {setting.name}", disagreement, "kubernetes")
 
 
 def _show(title: str, disagreement: Disagreement, real: str) -> None:

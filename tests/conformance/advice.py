@@ -1,6 +1,6 @@
-"""Advice: claims of ``explain``, and what the real plugins have to be asked to hold them against.
+"""Advice: claims of ``explain``, and the questions to the real plugins that check them.
 
-The advice is what users get: from a snapshot to the JSON of the explanation. The next question depends on it.
+The claims are read from the JSON of an explanation, as users get it, and the questions depend on the claims.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _PLUGINS: Final = {
 }
 _NOWHERE: Final = "no eviction is sure to help"
 _SETS: Final = 12
-"""So many other sets of pods are evicted to refute a claim that none of them helps."""
+"""The number of other sets of pods that are evicted to refute a claim that none of them helps."""
 _MOST: Final = 6
-"""No more pods than this are replaced at once: the ways to place them multiply."""
+"""The most pods that are replaced at once, because the ways to place them multiply."""
 _STEPS: Final = 3
 _CLOSED: Final = re.compile(r"(\S+) (\S+) has .* and cannot take one: ")
 _OPEN: Final = re.compile(r"; (\S+) (\S+) could take a pod now")
@@ -38,12 +38,12 @@ _OPEN: Final = re.compile(r"; (\S+) (\S+) could take a pod now")
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What ``explain`` claims about a case.
+    """The claims of ``explain`` about a case.
 
     Attributes:
-        asks: What is added to the question for the oracle.
+        asks: The fields that the question for the oracle has in addition.
         ours: The claims.
-        read: Returns the same facts as the oracle's answer has them.
+        read: Returns the same facts from the oracle's answer.
     """
 
     asks: Json
@@ -54,13 +54,13 @@ class Claims:
 def claims(question: Json, behaviour: Behaviour) -> Claims:
     """Return the claims about a case of one of these kinds."""
     kinds = {"namespaces": "Namespace", "nodes": "Node", "pods": "Pod"}
-    objects = [{**item, "kind": kind} for name, kind in kinds.items() for item in question[name]]
+    objects = [{**manifest, "kind": kind} for name, kind in kinds.items() for manifest in question[name]]
     audit = evaluate(snapshot(*objects), ServerFacts(behaviour, gates_known=True), nodes="listed")
     return CLAIMS[question["kind"]](question, audit, explained(audit, replicas=_STEPS))
 
 
 def _placing(_: Json, __: Audit, explanation: Json) -> Claims:
-    """The nodes that take the next pod, with their scores, or a pending one, and what refuses the other nodes first."""
+    """Claim the nodes that take the next pod or a pending pod, their scores, and the first refusal of other nodes."""
     entries = [*explanation["placing"], *explanation["waiting"]]
     nodes = [
         {
@@ -87,7 +87,7 @@ def _placing(_: Json, __: Audit, explanation: Json) -> Claims:
 
 
 def _next_pods(question: Json, audit: Audit, explanation: Json) -> Claims:
-    """The domains that take one pod after another, if each goes where we assume that it goes."""
+    """Claim the domains that take one pod after another, if each goes to the assumed domain."""
     placements: list[Json] = []
     ours: list[list[str]] = []
     cells: list[Mapping[str, str]] = []
@@ -118,7 +118,7 @@ def _cell(node: Json, keys: Sequence[str]) -> str:
 
 
 def _evictions(question: Json, audit: Audit, explanation: Json) -> Claims:
-    """Sets of pods after whose eviction every placement ends within maxSkew, and sets after which some does not."""
+    """Claim that after some evictions every placement is within maxSkew, and that after others some is not."""
     random = Random(question["seed"])
     evictions: list[Json] = []
     ours: list[str] = []
@@ -151,22 +151,22 @@ def _samples(names: Sequence[str], sizes: range, random: Random) -> Iterator[lis
 
 
 def _causes(question: Json, audit: Audit, explanation: Json) -> Claims:
-    """The domains that could take a pod of the row and those that could not, once a pod has left the fullest domain."""
+    """Claim which domains could take a pod of the row after a pod has left the fullest domain."""
     placements: list[Json] = []
     ours: list[Json] = []
-    requested: list[range] = []
+    placement_ranges: list[range] = []
     for cause in explanation["causes"]:
         for text in cause["evidence"]:
             closed, opened = _CLOSED.match(text), _OPEN.search(text)
-            actual = closed or opened
-            if actual is None:
+            match = closed or opened
+            if match is None:
                 continue
-            nodes = _nodes(question, actual[1], "" if actual[2] == '""' else actual[2])
+            nodes = _nodes(question, match[1], "" if match[2] == '""' else match[2])
             start = len(placements)
             placements += _moves(audit, cause["row"])
-            requested.append(range(start, len(placements)))
+            placement_ranges.append(range(start, len(placements)))
             ours.append(
-                {"row": cause["row"], "domain": f"{actual[1]} {actual[2]}", "nodes": nodes, "takes": bool(opened)}
+                {"row": cause["row"], "domain": f"{match[1]} {match[2]}", "nodes": nodes, "takes": bool(opened)}
             )
 
     def read(real: Json) -> Json:
@@ -174,9 +174,11 @@ def _causes(question: Json, audit: Audit, explanation: Json) -> Claims:
             "domains": [
                 {
                     **claim,
-                    "takes": any(not real["placed"][i]["nodes"][node] for i in indices for node in claim["nodes"]),
+                    "takes": any(
+                        not real["placed"][index]["nodes"][node] for index in indices for node in claim["nodes"]
+                    ),
                 }
-                for claim, indices in zip(ours, requested, strict=True)
+                for claim, indices in zip(ours, placement_ranges, strict=True)
             ]
         }
 
@@ -188,7 +190,7 @@ def _nodes(question: Json, key: str, value: str) -> list[str]:
 
 
 def _moves(audit: Audit, index: int) -> list[Json]:
-    """Return every way in which a pod of a row leaves the fullest domain and one like any of the row's is placed."""
+    """Return every way to remove a pod of a row from the fullest domain and to place one like a pod of the row."""
     row = audit.rows[index]
     spread = row.spread
     assert spread is not None
@@ -208,4 +210,4 @@ CLAIMS: Final[Mapping[str, Callable[[Json, Audit, Any], Claims]]] = {
     "eviction advice": _evictions,
     "causes": _causes,
 }
-"""Maps a kind of case to what makes its claims."""
+"""Maps a kind of case to the function that makes its claims."""

@@ -1,4 +1,4 @@
-"""Random cases about advice: clusters in which a workload's pods are spread badly, and what stands around them."""
+"""Random cases about advice: clusters with an unevenly spread workload and with other pods."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _STAMP: Final = "2026-09-02T10:00:00Z"
 
 
 def question(random: Random, *, spread_alone: bool = False) -> Json:
-    """Return a cluster with the pods of one workload and others; ``spread_alone``: nothing but spread decides."""
+    """Return a cluster with a workload and other pods; with ``spread_alone`` only spread constraints decide."""
     maker = _Maker(random, spread_alone=spread_alone)
     nodes = [maker.node(index) for index in range(random.choice((2, 3, 3, 4, 4, 5, 6)))]
     names = [node["metadata"]["name"] for node in nodes]
@@ -75,8 +75,8 @@ class _Maker:
         first = self.constraint(self.random.choice((ZONE, ZONE, HOSTNAME)), hard=self.chance(0.75))
         constraints = [first]
         if self.chance(0.3):
-            others = [key for key in (ZONE, HOSTNAME, "pool") if key != first["topologyKey"]]
-            constraints.append(self.constraint(self.random.choice(others), hard=self.chance(0.5)))
+            other_keys = [key for key in (ZONE, HOSTNAME, "pool") if key != first["topologyKey"]]
+            constraints.append(self.constraint(self.random.choice(other_keys), hard=self.chance(0.5)))
         return {
             "topologySpreadConstraints": constraints,
             **({"nodeSelector": {"pool": "web"}} if self.chance(0.1) else {}),
@@ -109,7 +109,7 @@ class _Maker:
         return selector({"app": self.random.choice(("web", "db"))})
 
     def others(self, nodes: list[str]) -> list[Json]:
-        """Return pods that count, or are in the way, or neither."""
+        """Return other pods: some count, some take room or repel, some do neither."""
         return [self.other(f"other-{index}", nodes) for index in range(self.random.choice((0, 0, 1, 2, 3)))]
 
     def other(self, name: str, nodes: list[str]) -> Json:

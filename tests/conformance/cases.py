@@ -1,4 +1,4 @@
-"""Random cases: questions for the apiserver and the scheduler, the same ones for the same seed."""
+"""Random cases: questions for the apiserver and the scheduler; equal seeds give equal cases."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class Generator:
         return generated or {"matchLabels": {"app": self.value()}}
 
     def selector_or_null(self) -> Json | None:
-        """Return a selector; null is spoilt too, where there are keys to match."""
+        """Return a selector or null, which is not valid with keys to match."""
         return None if self.chance(0.05) else self.selector()
 
     def keys(self) -> list[str]:
@@ -173,7 +173,8 @@ class Generator:
         generated = [self.constraint() for _ in range(self.random.choice((0, 1, 1, 1, 2, 2, 3)))]
         if self.chance(self.spoil):
             return generated
-        return list({(item["topologyKey"], item["whenUnsatisfiable"]): item for item in generated}.values())
+        pairs = {(constraint["topologyKey"], constraint["whenUnsatisfiable"]): constraint for constraint in generated}
+        return list(pairs.values())
 
     def term(self) -> Json:
         return {
@@ -256,7 +257,7 @@ class Generator:
         return {"metadata": {"name": name, "labels": labels}, "spec": spec}
 
     def cluster_pod(self, index: int, nodes: int) -> Json:
-        """Return a pod as a scheduler may find it: bound or not, finished, terminating, somewhere else."""
+        """Return a pod as in a scheduler's cluster: bound or not, finished, terminating, of any namespace."""
         metadata = {
             "name": f"p{index}",
             "namespace": self.random.choice((*["default"] * 6, "other", "third")),
@@ -271,14 +272,14 @@ class Generator:
         return {"metadata": metadata, "spec": self.fields(**spec)}
 
     def api_pod(self) -> Json:
-        """Return a pod with everything that the merge and the validation read."""
+        """Return a pod with the fields that the merge and the validation read."""
         return self.pod(topologySpreadConstraints=(0.9, self.constraints), affinity=(0.5, self.affinity))
 
     def affinity(self) -> Json:
         return self.fields(podAffinity=(0.6, self.pod_affinity), podAntiAffinity=(0.7, self.pod_affinity))
 
     def placed_pod(self) -> Json:
-        """Return a pod with everything that spreading reads."""
+        """Return a pod with the fields that spreading reads."""
         return self.pod(
             topologySpreadConstraints=(0.97, self.constraints),
             nodeSelector=(0.1, lambda: {self.random.choice(("pool", ZONE)): self.random.choice(("web", "a"))}),
@@ -287,7 +288,7 @@ class Generator:
         )
 
     def owned_pod(self) -> Json:
-        """Return a pod without constraints, for which defaults hold; something may own it."""
+        """Return a pod without constraints, which gets default constraints, with or without an owner."""
         pod = self.placed_pod()
         pod["spec"].pop("topologySpreadConstraints", None)
         kind, version = self.random.choice(OWNERS)
@@ -305,13 +306,16 @@ class Generator:
         }
 
     def selecting(self, selector: Callable[[], Json], name: str = "") -> Json:
-        """Return an object whose spec has nothing but a selector, if that."""
+        """Return an object whose spec has a selector or is empty."""
         metadata = {"name": name or f"s{self.random.random()}", "namespace": self.random.choice(NAMESPACES[:2])}
         return {"metadata": metadata, "spec": self.fields(selector=(0.9, selector))}
 
     def default_constraints(self) -> list[Json]:
         """Return constraints as a scheduler's configuration has them, without selectors."""
-        return [{key: value for key, value in item.items() if key != "labelSelector"} for item in self.constraints()]
+        return [
+            {name: field for name, field in constraint.items() if name != "labelSelector"}
+            for constraint in self.constraints()
+        ]
 
     def cluster(self) -> Json:
         nodes = self.random.choice((0, 1, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7))
@@ -326,7 +330,7 @@ def _create(generator: Generator) -> Json:
 
 
 def _update(generator: Generator) -> Json:
-    """A stored pod, merged or not, and the same with other labels; sometimes with another spec, as nobody may."""
+    """Return a stored pod, merged or not, and its update with other labels, or sometimes with a forbidden new spec."""
     old = generator.api_pod()
     if generator.chance(0.6):
         old = _merged(old)
@@ -376,7 +380,7 @@ def _affinity(generator: Generator) -> Json:
 
 
 def _merged(pod: Json) -> Json:
-    """Return a pod as an apiserver that merges stores it: an ordinary case, however it came to be."""
+    """Return a pod as a merging apiserver stores it."""
     typed = json_objects.decode(msgspec.json.encode(pod), Pod)
     spec = strategy.prepare_for_create(typed.spec, typed.metadata.labels, _MERGING)
     return {**pod, "spec": {**pod["spec"], **_rewritten(pod["spec"], msgspec.to_builtins(spec))}}
@@ -399,7 +403,7 @@ MAKERS: Final[dict[str, Callable[[Generator], Json]]] = {
     "affinity": _affinity,
     "resources": lambda generator: resource_cases.question(generator.random),
 }
-"""Maps a kind of question to what makes its cases."""
+"""Maps a kind of question to the function that makes its cases."""
 KINDS: Final = tuple(MAKERS)
 ADVICE_KINDS: Final = ("next pod", "next pods", "eviction advice", "causes")
 """Kinds whose questions for the scheduler depend on our own answer."""
@@ -409,8 +413,8 @@ _API_KINDS: Final = frozenset({"create", "update", "template"})
 def case(kind: str, seed: int, index: int) -> Json:
     """Return one case; the same for the same kind, seed and index.
 
-    Half of what the apiserver is asked is wholly valid, so that its meaning is reached too; the scheduler is asked
-    about nothing else, because nothing else is stored.
+    Half of the cases for the apiserver are valid, so that rules behind the first errors are reached too. All cases for
+    the scheduler are valid, because only valid objects are stored.
     """
     random = Random(f"{seed}/{kind}/{index}")
     if kind in ADVICE_KINDS:

@@ -1,4 +1,4 @@
-"""Runs: cases asked of the oracles and of kubectl_spread, and where they disagree."""
+"""Comparison: do the oracles and kubectl_spread give the same answers to the same cases?"""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PARTS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "causes": {"causes": ("domains",)},
     "descheduler": {"evictor": ("obstacles",), "descheduler": ("counts",), "evictions": ("evicts",)},
 }
-"""Maps a kind of question to what is compared of its answer, each by the fields that hold it."""
+"""Maps a kind of question to the compared parts of its answer, and each part to its fields."""
 
 _MATCH_LABELS: Final = ".matchLabels:"
 
@@ -47,7 +47,7 @@ class Disagreement:
 
 @dataclass(slots=True)
 class Tally:
-    """What a run of one setting found; ``first`` holds the first disagreement of each part."""
+    """The numbers of one setting; ``first`` has the first disagreement of each part."""
 
     cases: int = 0
     disagreements: Counter[str] = field(default_factory=Counter)
@@ -59,15 +59,15 @@ class Tally:
             self.disagreements[disagreement.part] += 1
             self.first.setdefault(disagreement.part, disagreement)
 
-    def add(self, other: Tally) -> None:
-        """Add what a later run found."""
-        self.cases += other.cases
-        self.disagreements.update(other.disagreements)
-        self.first = {**other.first, **self.first}
+    def add(self, later: Tally) -> None:
+        """Add the numbers of a later run."""
+        self.cases += later.cases
+        self.disagreements.update(later.disagreements)
+        self.first = {**later.first, **self.first}
 
 
 class Bench:
-    """Oracles that are kept running, each with what it is to be compared with; a context manager."""
+    """Running oracles, each with the behaviour of its setting; a context manager."""
 
     def __init__(self, settings: Sequence[Setting]) -> None:
         """Start an oracle for each setting."""
@@ -86,20 +86,20 @@ class Bench:
         self._pool.shutdown()
 
     def run(self, kind: str, seed: int, indices: range, settings: Sequence[Setting]) -> dict[Setting, Tally]:
-        """Ask the cases of ``indices``; every setting is asked the same ones."""
-        requested = [cases.case(kind, seed, index) for index in indices]
+        """Ask the cases of ``indices`` in every setting."""
+        questions = [cases.case(kind, seed, index) for index in indices]
         if kind in cases.ADVICE_KINDS:
-            return {setting: self._run_advice(requested, setting) for setting in settings}
-        lines = [msgspec.json.encode(question) for question in requested]
+            return {setting: self._run_advice(questions, setting) for setting in settings}
+        lines = [msgspec.json.encode(question) for question in questions]
         pending: dict[Setting, Future[list[bytes]]] = {
             setting: self._pool.submit(self._oracles[setting].ask, lines) for setting in settings
         }
-        actual = {}
+        tallies = {}
         for setting in settings:
             behaviour = self._behaviours[setting]
             answers = [ours.answer(line, behaviour) for line in lines]
-            actual[setting] = _tally(requested, pending[setting].result(), answers)
-        return actual
+            tallies[setting] = _tally(questions, pending[setting].result(), answers)
+        return tallies
 
     def disagreements(self, setting: Setting, question: Json) -> list[Disagreement]:
         """Return where the answers to one case differ."""
@@ -111,9 +111,9 @@ class Bench:
         return list(differences(question, msgspec.json.decode(real), answer))
 
     def _run_advice(self, questions: Sequence[Json], setting: Setting) -> Tally:
-        """Hold our advice against the oracle; a case without advice is none."""
-        made = ((question, advice.claims(question, self._behaviours[setting])) for question in questions)
-        claimed = [(question, claims) for question, claims in made if any(claims.ours.values())]
+        """Compare our advice with the oracle; a question without advice is not counted as a case."""
+        all_claims = ((question, advice.claims(question, self._behaviours[setting])) for question in questions)
+        claimed = [(question, claims) for question, claims in all_claims if any(claims.ours.values())]
         lines = [msgspec.json.encode({**question, **claims.asks}) for question, claims in claimed]
         answers = self._oracles[setting].ask(lines)
         tally = Tally(cases=len(claimed))
@@ -128,9 +128,9 @@ class Bench:
         return tally
 
 
-def _tally(items: Sequence[Json], real: Sequence[bytes], answers: Sequence[Json]) -> Tally:
-    tally = Tally(cases=len(items))
-    for question, line, answer in zip(items, real, answers, strict=True):
+def _tally(questions: Sequence[Json], real: Sequence[bytes], answers: Sequence[Json]) -> Tally:
+    tally = Tally(cases=len(questions))
+    for question, line, answer in zip(questions, real, answers, strict=True):
         tally.count(differences(question, msgspec.json.decode(line), answer))
     return tally
 
@@ -140,9 +140,9 @@ def differences(question: Json, real: Json, answer: Json) -> Iterator[Disagreeme
     if answer in (real, ours.UNJUDGED):
         return
     for part, names in PARTS[question["kind"]].items():
-        expected, actual = _part(real, names), _part(answer, names)
-        if expected != actual:
-            yield Disagreement(part, question, expected, actual)
+        real_part, our_part = _part(real, names), _part(answer, names)
+        if real_part != our_part:
+            yield Disagreement(part, question, real_part, our_part)
 
 
 def _part(answer: Json, names: Sequence[str]) -> Json:
@@ -150,13 +150,13 @@ def _part(answer: Json, names: Sequence[str]) -> Json:
 
 
 def comparable(value: Any) -> Any:
-    """Return an answer as it can be compared: the errors on one selector's matchLabels come in no order."""
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+    """Return a comparable answer: errors on one selector's matchLabels, whose order is random, are sorted."""
+    if not isinstance(value, list) or not all(isinstance(element, str) for element in value):
         return value
     groups = itertools.groupby(value, key=_unordered)
     return [text for unordered, texts in groups for text in (sorted(texts) if unordered else texts)]
 
 
 def _unordered(text: str) -> str:
-    path, actual, _ = text.partition(_MATCH_LABELS)
-    return path if actual else ""
+    path, separator, _ = text.partition(_MATCH_LABELS)
+    return path if separator else ""

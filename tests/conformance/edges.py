@@ -1,4 +1,4 @@
-"""Edge cases, in words and as questions; what the real code answers to them is recorded in ``vectors/``."""
+"""Edge cases, in words and as questions; ``vectors/`` has the recorded answers of the real code."""
 
 from __future__ import annotations
 
@@ -82,12 +82,12 @@ def incoming(*constraints: Json, **fields: Any) -> Json:
 
 def running(sizes: str, **fields: Any) -> list[Json]:
     """Return pods on nodes: ``a1=2 b1=1``."""
-    actual: list[Json] = []
-    for item in sizes.split():
-        node, _, number = item.partition("=")
-        name = f"{len(actual)}-{node}"
-        actual += [pod_json(f"{name}-{index}", node=node, **fields) for index in range(int(number))]
-    return actual
+    pods: list[Json] = []
+    for word in sizes.split():
+        node, _, number = word.partition("=")
+        name = f"{len(pods)}-{node}"
+        pods += [pod_json(f"{name}-{index}", node=node, **fields) for index in range(int(number))]
+    return pods
 
 
 def soft(max_skew: int = 1, **fields: Any) -> Json:
@@ -101,7 +101,7 @@ def anti(*terms: Json) -> Json:
 
 
 def _selecting(name: str, selects: Json | None) -> Json:
-    """Return a Service or a controller, as far as its selector goes."""
+    """Return a Service or a controller with a selector."""
     spec = {} if selects is None else {"selector": selects}
     return {"metadata": {"name": name, "namespace": "default"}, "spec": spec}
 

@@ -1,4 +1,4 @@
-"""The oracle: a small Go program that links the real code of one Kubernetes version and answers questions.
+"""The oracle: a Go program that answers questions with the real code of one Kubernetes version.
 
 Source and build: ``tests/conformance/oracle/``; binaries are cached by version and source.
 """
@@ -30,14 +30,14 @@ VERSIONS: Final[Mapping[int, str]] = {
     37: "v1.37.1",
     38: "v1.37.1",
 }
-"""The version whose code answers for a minor, with the changes of ``overlays.CHANGES`` where it is older."""
+"""The version whose code answers for a minor; an older version has the changes of ``overlays.CHANGES``."""
 
 _SOURCE: Final = Path(__file__).parent / "oracle"
 _KUBERNETES: Final = "k8s.io/kubernetes"
 
 
 def binary(minor: int) -> Path:
-    """Return the oracle of a minor, built where missing.
+    """Return the oracle of a minor; it is built if it is missing.
 
     Raises:
         MissingToolError: Go is needed and not on PATH.
@@ -114,7 +114,7 @@ class Process:
         """Return one answer for each question, JSON for JSON.
 
         Raises:
-            RuntimeError: It stopped, because a question cannot be read; it says so on stderr.
+            RuntimeError: The oracle stopped because it cannot read a question; its stderr has the reason.
         """
         writer = Thread(target=self._write, args=(questions,))
         writer.start()
@@ -124,7 +124,7 @@ class Process:
 
     def _write(self, questions: Sequence[bytes]) -> None:
         stdin = self._process.stdin
-        # Where the oracle has stopped, reading says so.
+        # Reading reports an oracle that has stopped.
         with contextlib.suppress(BrokenPipeError):
             if stdin is not None:
                 stdin.write(b"".join(question + b"\n" for question in questions))
@@ -147,5 +147,5 @@ class Oracle(Process):
 
 
 if __name__ == "__main__":
-    for wanted in map(int, sys.argv[1:]) if sys.argv[1:] else VERSIONS:
-        print(binary(wanted))
+    for minor in map(int, sys.argv[1:]) if sys.argv[1:] else VERSIONS:
+        print(binary(minor))

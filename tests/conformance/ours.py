@@ -1,4 +1,4 @@
-"""The same questions answered by kubectl_spread, in the oracle's words."""
+"""The answers of kubectl_spread to the same questions, in the oracle's format."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kubectl_spread.audit.snapshot import default_constraints
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
-from kubectl_spread.explain.ranking import rank
+from kubectl_spread.explain.placing import rank
 from kubectl_spread.kube.api.field import FieldError
 from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.types import (
@@ -42,7 +42,7 @@ from tests.conformance import resource_answers
 _TEMPLATE: Final = FieldPath(("spec", "template", "spec"))
 _EMPTY: Final = msgspec.Raw(b"{}")
 UNJUDGED: Final[Json] = {"unjudged": True}
-"""The answer about a pod that only one node may take, as those of DaemonSets: we claim nothing about its placement."""
+"""The answer for a pod that only one node may take, such as a DaemonSet's: nothing is claimed about its placement."""
 _FILTER_TEXTS: Final[dict[FilterAnswer, str]] = {
     FilterAnswer.FEASIBLE: "",
     FilterAnswer.NOT_MATCHING: "Unschedulable: node(s) didn't match pod topology spread constraints",
@@ -61,7 +61,7 @@ _AFFINITY_TEXTS: Final[dict[AffinityAnswer, str]] = {
 
 
 class Question(msgspec.Struct, frozen=True, rename="camel"):
-    """One case; its kind says which fields are read."""
+    """One case; its kind decides which fields are read."""
 
     kind: str
     pod: msgspec.Raw = _EMPTY
@@ -88,7 +88,7 @@ _DECODER: Final = msgspec.json.Decoder(Question)
 
 
 def answer(question: bytes, behaviour: Behaviour) -> Json:
-    """Answer one case as an apiserver or scheduler of ``behaviour`` would."""
+    """Answer one case for an apiserver or scheduler of ``behaviour``."""
     decoded = _DECODER.decode(question)
     return _ANSWERS[decoded.kind](decoded, behaviour)
 
@@ -148,7 +148,7 @@ def _scores(question: Question, behaviour: Behaviour) -> Json:
 
 
 def _evaluated(question: Question, behaviour: Behaviour) -> tuple[Audit, PodClass]:
-    """Return the audit of the pod that is asked about, and what it is like."""
+    """Return the audit of the pod in the question, and its class."""
     defaults = defaultconstraints.SYSTEM if question.system_defaults else question.default_constraints
     profile = Profile(defaults=defaults, system_defaults=question.system_defaults)
     pod = _pod(question.pod)
@@ -170,7 +170,7 @@ def _evaluated(question: Question, behaviour: Behaviour) -> tuple[Audit, PodClas
             snapshot.add_workload(kind, json_objects.decode(raw, KINDS[group, kind]))
     for raw in question.pods:
         snapshot.add_pod(_pod(raw))
-    # Only a pod with a uid is stored; another one would be merged.
+    # A pod without a uid is not stored yet and would be merged.
     snapshot.add_pod(replace(pod, metadata=replace(pod.metadata, uid="asked")))
     default_constraints.apply(snapshot)
     audit = evaluate(snapshot, ServerFacts(behaviour, gates_known=True), nodes="listed")
@@ -180,8 +180,8 @@ def _evaluated(question: Question, behaviour: Behaviour) -> tuple[Audit, PodClas
 
 def _affinity(question: Question, behaviour: Behaviour) -> Json:
     nodes = [json_objects.decode(node, Node) for node in question.nodes]
-    others = [_pod(raw) for raw in question.pods]
-    cached = [other for other in others if other.spec.node_name and other.status.phase not in _FINISHED]
+    pods = [_pod(raw) for raw in question.pods]
+    cached = [pod for pod in pods if pod.spec.node_name and pod.status.phase not in _FINISHED]
     namespaces = [json_objects.decode(raw, _Namespace).metadata for raw in question.namespaces]
     answers = interpodaffinity.filter_nodes(
         _pod(question.pod), cached, nodes, {namespace.name: namespace.labels for namespace in namespaces}, behaviour
@@ -206,23 +206,25 @@ def _without_empty(answer: Json) -> Json:
 
 
 def _terms(spec: PodSpec) -> Json:
-    actual: Json = {
+    terms: Json = {
         "spread": [
             _term(constraint.label_selector, matchLabelKeys=constraint.match_label_keys)
             for constraint in spec.topology_spread_constraints
         ]
     }
     if spec.affinity is not None:
-        actual |= _affinity_terms("podAffinity", spec.affinity.pod_affinity)
-        actual |= _affinity_terms("podAntiAffinity", spec.affinity.pod_anti_affinity)
-    return actual
+        terms |= _affinity_terms("podAffinity", spec.affinity.pod_affinity)
+        terms |= _affinity_terms("podAntiAffinity", spec.affinity.pod_anti_affinity)
+    return terms
 
 
 def _affinity_terms(name: str, affinity: PodAffinity | None) -> Json:
     if affinity is None:
         return {}
     required = affinity.required_during_scheduling_ignored_during_execution
-    preferred = [item.pod_affinity_term for item in affinity.preferred_during_scheduling_ignored_during_execution]
+    preferred = [
+        weighted.pod_affinity_term for weighted in affinity.preferred_during_scheduling_ignored_during_execution
+    ]
     return {
         f"{name}.{part}": [
             _term(term.label_selector, matchLabelKeys=term.match_label_keys, mismatchLabelKeys=term.mismatch_label_keys)
@@ -233,14 +235,18 @@ def _affinity_terms(name: str, affinity: PodAffinity | None) -> Json:
 
 
 def _term(selector: LabelSelector | None, **keys: tuple[str, ...]) -> Json:
-    written = None if selector is None else _selector(selector)
-    return {"labelSelector": written, **{name: list(value) for name, value in keys.items() if value}}
+    label_selector = None if selector is None else _selector(selector)
+    return {"labelSelector": label_selector, **{name: list(value) for name, value in keys.items() if value}}
 
 
 def _selector(selector: LabelSelector) -> Json:
     expressions = [
-        {"key": item.key, "operator": item.operator, **({"values": list(item.values)} if item.values else {})}
-        for item in selector.match_expressions
+        {
+            "key": requirement.key,
+            "operator": requirement.operator,
+            **({"values": list(requirement.values)} if requirement.values else {}),
+        }
+        for requirement in selector.match_expressions
     ]
     return _without_empty({"matchLabels": dict(selector.match_labels), "matchExpressions": expressions})
 

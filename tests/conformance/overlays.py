@@ -1,7 +1,7 @@
 """Changes to Kubernetes source, for a minor whose own source is not published as a Go module yet.
 
-Each one is what a pull request does, as far as it changes an answer of the oracle, and is applied to the files of an
-older version when the oracle is built.
+Each change is the part of a pull request that changes an answer of the oracle. It is applied to the files of an older
+version when the oracle is built.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 
 class Change(NamedTuple):
-    """Text that stands exactly once in a file of k8s.io/kubernetes, and what stands there after a pull request."""
+    """Text that a file of k8s.io/kubernetes has exactly once, and the text that a pull request replaces it with."""
 
     file: str
     before: str
@@ -51,14 +51,14 @@ _REMOVE_AFFINITY_GATE: Final = (
 )
 
 CHANGES: Final[Mapping[int, Sequence[Change]]] = {38: (*_COUNT_EMPTY_SELECTORS, *_REMOVE_AFFINITY_GATE)}
-"""Maps a minor to what it changes in the version that its oracle is built from."""
+"""Maps a minor to its changes to the version that its oracle is built from."""
 
 
 def write(changes: Sequence[Change], module: Path, directory: Path) -> dict[str, str]:
-    """Write the changed files of ``module`` to ``directory``; map the path of each to that of its changed copy.
+    """Write the changed files of ``module`` to ``directory``; map each path to the path of the changed copy.
 
     Raises:
-        ValueError: the text of a change does not stand exactly once in its file.
+        ValueError: A file does not have the text of a change exactly once.
     """
     texts: dict[str, str] = {}
     for change in changes:

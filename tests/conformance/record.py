@@ -1,4 +1,4 @@
-"""Record what the real code answers to the vectors' cases: ``python -m tests.conformance.record``."""
+"""Record the answers of the real code to the vectors' cases: ``python -m tests.conformance.record``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions about resources answered by kubectl_spread, in the oracle's words."""
+"""The answers of kubectl_spread to questions about resources, in the oracle's format."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _FINISHED: Final = frozenset({"Succeeded", "Failed"})
 
 
 def answer(texts: Iterable[str], pod: msgspec.Raw, nodes: Iterable[msgspec.Raw], pods: Iterable[msgspec.Raw]) -> Json:
-    """Return what the texts stand for, what the pod asks for, and why each node has no room for it."""
+    """Return the numbers of the texts, the requests of the pod, and the reasons why each node has no room for it."""
     requests = resources.pod_requests(json_objects.decode(pod, Pod).spec)
-    others = [json_objects.decode(other, Pod) for other in pods]
+    running = [json_objects.decode(raw, Pod) for raw in pods]
     return {
         "quantities": {text: _thousandths(text) for text in texts},
         "requests": {name: amount for name, amount in requests.items() if amount},
         "nodes": {
-            node.metadata.name: list(_reasons(requests, node, others))
+            node.metadata.name: list(_reasons(requests, node, running))
             for node in (json_objects.decode(node, Node) for node in nodes)
         },
     }

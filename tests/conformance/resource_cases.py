@@ -1,4 +1,4 @@
-"""Random cases about resources: quantities, pods that ask for them, nodes that have them."""
+"""Random cases about resources: quantities, requests of pods, and allocatable amounts of nodes."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def question(random: Random) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class _Maker:
-    """Makes the parts of one case; ``whole``: pods ask for resources as a whole too."""
+    """Makes the parts of one case; with ``whole`` pods have requests of their own too."""
 
     random: Random
     whole: bool
@@ -110,7 +110,7 @@ class _Maker:
         limits = self.listed(2) if self.chance(0.5) else {}
         requests = self.listed(3)
         if self.chance(0.2):
-            # Huge pages are never overcommitted: what is asked for is the limit.
+            # Huge pages are never overcommitted, so the request is the limit.
             limits[_HUGE] = self.random.choice(_HUGE_QUANTITIES)
             requests |= {_HUGE: limits[_HUGE]} if self.chance(0.5) else {}
         return {"limits": limits, "requests": requests} if self.chance(0.8) else {"requests": self.listed(2)}

@@ -24,7 +24,7 @@ class Setting:
 
     @property
     def behaviour(self) -> Behaviour:
-        """How such a cluster behaves."""
+        """The behaviour of such a cluster."""
         return features.behaviour(self.minor, features.gates(self.minor, dict(self.gates)))
 
     def __str__(self) -> str:
@@ -34,13 +34,13 @@ class Setting:
 def settings(minors: Sequence[int], names: Sequence[str]) -> Iterator[Setting]:
     """Yield each minor with each named set of gates that it knows."""
     for minor in minors:
-        existing = features.gates(minor, {})
+        gates_of_minor = features.gates(minor, {})
         for name in names:
             gates = _GATES[name]
-            if all(gate in existing for gate, _ in gates):
+            if all(gate in gates_of_minor for gate, _ in gates):
                 yield Setting(minor, name, gates)
             elif name == "keys-off":
-                yield Setting(minor, name, tuple(item for item in gates if item[0] in existing))
+                yield Setting(minor, name, tuple((gate, value) for gate, value in gates if gate in gates_of_minor))
 
 
 def all_settings() -> tuple[Setting, ...]:

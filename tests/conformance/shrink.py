@@ -1,4 +1,4 @@
-"""Shrinking: the smallest case that still disagrees, found by leaving things out."""
+"""Shrinking: find the smallest case that still disagrees by leaving out its parts."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from tests.builders import Json
 Path: TypeAlias = tuple[str | int, ...]
 
 _LISTS: Final = frozenset({"nodes", "pods", "namespaces", "services", "replicaSets", "feasible"})
-"""What a question can do without; the pod that is asked about it needs."""
+"""The fields that a question can lack; it needs the pod that it is about."""
 
 
 _NEEDED: Final = frozenset(
     {"name", "topologyKey", "maxSkew", "whenUnsatisfiable", "weight", "operator", "key"}
     | {"status", "allocatable", "cpu", "pods", "seed", "labelSelector", "matchLabels", "app"}
 )
-"""Fields without which a case breaks a rule that it does not ask about."""
+"""The fields that a case needs to be valid."""
 
 
 def shrink(question: Json, fails: Callable[[Json], bool]) -> Json:
     """Leave out objects, items and fields for as long as the case still fails."""
     while True:
-        smaller = next((item for item in _smaller(question) if _holds(item, fails)), None)
+        smaller = next((candidate for candidate in _smaller(question) if _still_fails(candidate, fails)), None)
         if smaller is None:
             return question
         question = smaller
 
 
-def _holds(question: Json, fails: Callable[[Json], bool]) -> bool:
+def _still_fails(question: Json, fails: Callable[[Json], bool]) -> bool:
     try:
         return fails(question)
     except (KeyError, ValueError):
@@ -46,14 +46,14 @@ def _smaller(question: Json) -> Iterator[Json]:
 
 def _paths(value: Any, path: Path) -> Iterator[Path]:
     if isinstance(value, dict):
-        items: Iterator[tuple[str | int, Any]] = iter(value.items())
+        members: Iterator[tuple[str | int, Any]] = iter(value.items())
     elif isinstance(value, list):
-        items = iter(enumerate(value))
+        members = iter(enumerate(value))
     else:
         return
-    for key, item in items:
+    for key, member in members:
         yield (*path, key)
-        yield from _paths(item, (*path, key))
+        yield from _paths(member, (*path, key))
 
 
 def _without(question: Json, path: Path) -> Json:

@@ -1,4 +1,4 @@
-"""Changes are applied to copies, and only where the text that they change stands exactly once."""
+"""Changes are applied to copies of files that have the changed text exactly once."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def test_changes_are_written_to_copies(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "number"), [pytest.param("two", 0, id="not there"), pytest.param("one, one", 2, id="twice")]
+    ("text", "number"), [pytest.param("two", 0, id="absent"), pytest.param("one, one", 2, id="twice")]
 )
-def test_text_that_does_not_stand_exactly_once_is_refused(tmp_path: Path, text: str, number: int) -> None:
+def test_a_file_must_have_the_changed_text_exactly_once(tmp_path: Path, text: str, number: int) -> None:
     with pytest.raises(ValueError, match=f"pkg/a.go has {number} places, not one, to change: one"):
         overlays.write((Change("pkg/a.go", "one", "1"),), module(tmp_path / "module", text), tmp_path / "changed")

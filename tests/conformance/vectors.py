@@ -13,7 +13,7 @@ DIRECTORY: Final = Path(__file__).parent / "vectors"
 
 
 class Recorded(msgspec.Struct, frozen=True):
-    """One answer, and the settings (minor and gates) in which it was given."""
+    """One answer, and the settings (minor and gates) of the oracles that gave it."""
 
     settings: tuple[str, ...]
     answer: Json

@@ -63,7 +63,7 @@ def etcd(version: str = ETCD_VERSION) -> Path:
 
 
 def kubectl() -> Path:
-    """Return the kubectl on PATH, else one built from the same Kubernetes module."""
+    """Return the kubectl on PATH, or else a kubectl built from the same Kubernetes module."""
     on_path = shutil.which("kubectl")
     if on_path:
         return Path(on_path)
@@ -71,7 +71,7 @@ def kubectl() -> Path:
 
 
 def not_built(version: str = KUBERNETES_VERSION, names: tuple[str, ...] = CONTROL_PLANE) -> list[Path]:
-    """Return what would have to be built before a control plane of ``version`` can start."""
+    """Return the missing binaries of a control plane of ``version``."""
     needed = [cache_directory() / version / name for name in names]
     needed.append(cache_directory() / f"etcd-{ETCD_VERSION}" / "etcd")
     if not shutil.which("kubectl"):
@@ -81,14 +81,14 @@ def not_built(version: str = KUBERNETES_VERSION, names: tuple[str, ...] = CONTRO
 
 @contextmanager
 def _missing(directory: Path, names: tuple[str, ...]) -> Iterator[list[str]]:
-    """Yield the names missing from ``directory``, no other process building there meanwhile."""
+    """Yield the names missing from ``directory``, locked against other processes that build there."""
     if all((directory / name).exists() for name in names):
         yield []
         return
     directory.mkdir(parents=True, exist_ok=True)
     with (directory / ".lock").open("w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        # Looked at again: whoever held the lock may just have built them.
+        # Checked again, since another process may have built them before it released the lock.
         yield [name for name in names if not (directory / name).exists()]
 
 

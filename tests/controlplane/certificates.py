@@ -1,4 +1,4 @@
-"""Certificates made on the spot: one authority, and whatever it is asked to sign."""
+"""A new certificate authority, and the certificates that it signs."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ WEEK = timedelta(days=7)
 
 
 class KeyPair(NamedTuple):
-    """Where a certificate and its private key are, both PEM."""
+    """The files of a certificate and its private key, both PEM."""
 
     certificate: Path
     key: Path
 
 
 class Authority:
-    """A certificate authority that keeps its files, and those of what it signs, in one directory."""
+    """A certificate authority that keeps its files and its certificates in one directory."""
 
     def __init__(self, directory: Path) -> None:
         """Make a new authority, ``ca.crt`` in ``directory``."""
@@ -47,7 +47,7 @@ class Authority:
         return self._issue(stem, _name(stem), WEEK, ExtendedKeyUsageOID.SERVER_AUTH, names)
 
     def client(self, stem: str, user: str, groups: Sequence[str] = (), lifetime: timedelta = WEEK) -> KeyPair:
-        """Sign a client certificate for a Kubernetes user; a negative ``lifetime``: expired."""
+        """Sign a client certificate for a Kubernetes user; with a negative ``lifetime`` it has expired."""
         subject = _name(user, groups)
         return self._issue(stem, subject, lifetime, ExtendedKeyUsageOID.CLIENT_AUTH)
 
@@ -124,7 +124,7 @@ def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
 def _private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
     return key.private_bytes(
         serialization.Encoding.PEM,
-        # Not PKCS8, which the apiserver does not take as a key for service-account tokens.
+        # The apiserver does not accept PKCS8 as a key for service-account tokens.
         serialization.PrivateFormat.TraditionalOpenSSL,
         serialization.NoEncryption(),
     )

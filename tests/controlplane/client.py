@@ -79,7 +79,7 @@ class ApiClient:
         return self.request("GET", f"{path}?{urlencode(query)}" if query else path)
 
     def raw(self, path: str, accept: str) -> bytes:
-        """Read one path in one content type, as it is sent.
+        """Return the bytes of one path in one content type.
 
         Raises:
             ApiError: The apiserver refused.
@@ -103,7 +103,7 @@ class ApiClient:
         return parallel(self.create, manifests)
 
     def ready(self) -> bool:
-        """Tell whether the apiserver says that it is ready."""
+        """Tell whether the apiserver is ready."""
         try:
             answer = self._pool.request("GET", f"{self.server}/readyz")
         except urllib3.exceptions.HTTPError:
@@ -123,19 +123,19 @@ class ApiClient:
         return "/".join(parts)
 
     def _resource(self, api_version: str, kind: str) -> _Resource:
-        """Return how the apiserver spells a kind in paths, asked once per group and version."""
+        """Return the resource of a kind, which is requested once for each group and version."""
         if (api_version, kind) not in self._resources:
-            for actual_resource in self.get(_group_path(api_version))["resources"]:
-                if "/" not in actual_resource["name"]:
-                    resource = _Resource(actual_resource["name"], actual_resource["namespaced"])
-                    self._resources[api_version, actual_resource["kind"]] = resource
+            for listed in self.get(_group_path(api_version))["resources"]:
+                if "/" not in listed["name"]:
+                    resource = _Resource(listed["name"], listed["namespaced"])
+                    self._resources[api_version, listed["kind"]] = resource
         return self._resources[api_version, kind]
 
 
-def parallel(function: Callable[[T], R], items: Iterable[T]) -> list[R]:
+def parallel(function: Callable[[T], R], arguments: Iterable[T]) -> list[R]:
     """Call ``function`` for every item, as many at a time as a client has connections."""
     with ThreadPoolExecutor(_CONNECTIONS) as pool:
-        return list(pool.map(function, items))
+        return list(pool.map(function, arguments))
 
 
 def _group_path(api_version: str) -> str:

@@ -29,9 +29,9 @@ class ControlPlane:
     """A running control plane; a context manager that stops it at the end.
 
     Attributes:
-        directory: Where logs, keys, kubeconfigs and the data of etcd are.
-        api: A fast client with all rights, for what is too slow with kubectl.
-        kubelet: The thread that stands in for kubelets, not running unless asked for.
+        directory: The directory of logs, keys, kubeconfigs and the data of etcd.
+        api: A client with all rights, faster than kubectl.
+        kubelet: The thread that replaces kubelets, not running by default.
     """
 
     def __init__(self, directory: Path, *, tokens: Mapping[str, Sequence[str]]) -> None:
@@ -65,7 +65,7 @@ class ControlPlane:
         """Start a control plane and return once it is ready.
 
         Args:
-            directory: An empty directory for everything it writes; the caller removes it.
+            directory: An empty directory for all files; the caller removes it.
             version: The Kubernetes version, built if it is not yet.
             feature_gates: Gates of apiserver, scheduler and controllers.
             extra_flags: More flags of the apiserver.
@@ -73,7 +73,7 @@ class ControlPlane:
             controllers: Whether controllers run.
             kubelet: Whether pods with a node start running, and end when deleted, by themselves.
             tokens: Users that authenticate with a static token, each with its groups.
-            profiles: Profiles of the scheduler, for ``scheduler_config``; none: it has no such file.
+            profiles: Profiles of the scheduler, written to ``scheduler_config`` if there are any.
         """
         cluster = cls(directory, tokens=tokens or {})
         try:
@@ -100,7 +100,7 @@ class ControlPlane:
         self.stop()
 
     def stop(self) -> None:
-        """Stop everything, what was started last first."""
+        """Stop everything in reverse order."""
         self.kubelet.stop()
         self._stack.close()
 
@@ -111,7 +111,7 @@ class ControlPlane:
 
     @property
     def audit_log(self) -> Path:
-        """Where the apiserver writes one JSON line per request of others than the control plane's own programs."""
+        """The log of the apiserver, a JSON line for each request, without those of the control plane itself."""
         return self._server.audit_log
 
     @property
@@ -132,7 +132,7 @@ class ControlPlane:
         lifetime: timedelta = WEEK,
         server: ApiServer | None = None,
     ) -> Path:
-        """Return a kubeconfig with a new client certificate; a negative lifetime: expired.
+        """Return a kubeconfig with a new client certificate, which has expired if the lifetime is negative.
 
         The user may do only what RBAC rules made by the test allow.
         """
@@ -146,7 +146,7 @@ class ControlPlane:
         return self._server.write_kubeconfig(stem, self._security.tokens[user])
 
     def invalid_token_kubeconfig(self) -> Path:
-        """Return a kubeconfig with a token that the apiserver does not accept (any longer)."""
+        """Return a kubeconfig with a token that the apiserver does not accept."""
         return self._server.write_kubeconfig("invalid-token", "expired-long-ago")
 
     def kubectl(
@@ -175,8 +175,7 @@ class ControlPlane:
 
     def environment(self, kubeconfig: Path | None = None) -> dict[str, str]:
         """Return the environment in which kubectl and its plugins talk to this control plane."""
-        # Without a cache of its own, kubectl may believe what an earlier cluster on the same port
-        # told it about its resources.
+        # An earlier cluster on the same port may have left its resources in the cache of kubectl.
         cache = str(self.directory / "kubectl-cache")
         config = str(kubeconfig or self.kubeconfig)
         return {**os.environ, "KUBECONFIG": config, "KUBECACHEDIR": cache}
@@ -208,9 +207,9 @@ class ControlPlane:
         """Add ready nodes to zones and return their names: a1, a2, b1, b2, ...
 
         Args:
-            zones: The zones; one that has nodes gets more of them, numbered on.
+            zones: The zones; the numbers of new nodes follow those of existing nodes.
             per_zone: How many nodes each zone gets.
-            labels: More labels; ``None`` leaves out one that nodes usually have.
+            labels: More labels; ``None`` leaves out a usual label.
             taints: Taints of the nodes.
         """
         added = []
@@ -236,10 +235,10 @@ class ControlPlane:
         feature_gates: Mapping[str, bool] | None = None,
         extra_flags: Sequence[str] | None = None,
     ) -> None:
-        """Restart the apiserver, everything else kept, and return once it is ready.
+        """Restart the apiserver alone, and return once it is ready.
 
-        What is not given is as when the control plane was started, so that a call without any
-        argument undoes an earlier one.
+        Missing arguments have the values of the start of the control plane, so that a call without
+        arguments undoes an earlier one.
         """
         before = self._options
         self._server.stop()
@@ -287,7 +286,7 @@ class ControlPlane:
             self.wait_for(self._controllers_work, components.START_TIMEOUT, "controllers work")
 
     def _controllers_work(self) -> bool:
-        """Tell whether one of them has made what it makes for every namespace."""
+        """Tell whether a controller has created the service account of a namespace."""
         try:
             self.api.get("/api/v1/namespaces/default/serviceaccounts/default")
         except ApiError:
@@ -303,6 +302,6 @@ class ControlPlane:
 
     def _run_apiserver(self, server: ApiServer, options: Options) -> None:
         self._stack.callback(server.client.close)
-        # The server, not its process: a restart replaces that.
+        # A restart replaces the process, so the server is stopped.
         self._stack.callback(server.stop)
         server.start(options)

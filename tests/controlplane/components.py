@@ -1,4 +1,4 @@
-"""The four programs of a control plane: how each is started, and when it counts as started."""
+"""The four programs of a control plane: how they are started, and when they are ready."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ PROGRAMS = (APISERVER, CONTROLLERS, SCHEDULER)
 # On a loaded machine of two cores an apiserver may take several times its usual three seconds.
 START_TIMEOUT = 90.0
 
-# Without these, a Deployment of 200 pods takes 10 seconds: the defaults are 20 requests a second.
+# With the default of 20 requests a second, a Deployment of 200 pods takes 10 seconds.
 FAST_CLIENT = ("--kube-api-qps=500", "--kube-api-burst=1000")
 
-# Controllers that stand in the way where there is no kubelet, or that touch the machine:
+# Controllers that need a kubelet or change the machine:
 DISABLED_CONTROLLERS = (
     # Marks nodes whose kubelet sends no heartbeat as not ready, then their pods are evicted.
     "node-lifecycle-controller",
-    # Makes its directory for plugins in /usr/libexec, outside of what the tests clean up.
+    # Makes a directory for plugins in /usr/libexec, which the tests do not remove.
     "persistentvolume-attach-detach-controller",
     "persistentvolume-binder-controller",
     "persistentvolume-expander-controller",
@@ -59,7 +59,7 @@ def wait_for(condition: Callable[[], T], timeout: float, what: str, running: Seq
 
 @dataclass(frozen=True)
 class Options:
-    """What may differ from one start of a program to the next."""
+    """Options of a program that may differ from start to start."""
 
     version: str = binaries.KUBERNETES_VERSION
     feature_gates: Mapping[str, bool] | None = None
@@ -71,7 +71,7 @@ class Security:
     """The keys, certificates and static tokens that all apiservers of a cluster have in common."""
 
     def __init__(self, directory: Path, tokens: Mapping[str, Sequence[str]]) -> None:
-        """Make everything; ``tokens`` maps each user with a static token to its groups."""
+        """Create the files; ``tokens`` maps each user with a static token to its groups."""
         self.authority = Authority(directory)
         hosts = ["localhost", LOOPBACK, "10.0.0.1"]
         service = ["kubernetes", "default", "svc", "cluster", "local"]
@@ -105,7 +105,7 @@ class Etcd:
             f"--listen-peer-urls={peer}",
             f"--initial-advertise-peer-urls={peer}",
             f"--initial-cluster=default={peer}",
-            # Nobody needs the data after a crash, and every write is several times faster.
+            # The data is not needed after a crash, and every write is several times faster.
             "--unsafe-no-fsync",
             # 150,000 pods are more than the default of 2 GiB.
             f"--quota-backend-bytes={8 << 30}",
@@ -152,7 +152,7 @@ class ApiServer:
     def stop(self) -> None:
         """Stop the program if it runs; a later ``start`` finds everything as it was."""
         if self._process:
-            # It would wait a minute for clients that watch, and no request is half done.
+            # It would wait a minute for watches.
             self._process.stop(patience=1)
             self._process = None
 
@@ -185,16 +185,15 @@ class ApiServer:
             "--service-cluster-ip-range=10.0.0.0/24",
             # The apiserver may not publish a loopback address as endpoint of its own Service.
             "--endpoint-reconciler-type=none",
-            # It refuses pods while a new namespace has no ServiceAccount yet, which a controller
-            # makes a moment later, or never where no controllers run. What it adds to a pod is a
-            # token that no kubelet would mount.
+            # The plugin refuses pods until a controller has made the ServiceAccount of the namespace, and
+            # not every test runs controllers. No kubelet would mount the token that it adds to pods.
             "--disable-admission-plugins=ServiceAccount",
             f"--audit-policy-file={self._audit_policy()}",
             f"--audit-log-path={self.audit_log}",
         ]
 
     def _audit_policy(self) -> Path:
-        """Write the policy by which every request is logged but those of the control plane's own programs."""
+        """Write the policy that logs every request but those of the programs of the control plane."""
         policy = self._directory / "audit-policy.json"
         content = {
             "apiVersion": "audit.k8s.io/v1",
@@ -208,7 +207,7 @@ class ApiServer:
 
 
 def start_scheduler(directory: Path, server: ApiServer, security: Security, options: Options) -> Process:
-    """Start the kube-scheduler with a log that tells why it refuses a node."""
+    """Start the kube-scheduler, with a log of its reasons to refuse nodes."""
     pair = security.authority.client("kube-scheduler", SCHEDULER)
     kubeconfig = server.write_kubeconfig("scheduler", pair)
     command = [
@@ -226,7 +225,7 @@ def start_scheduler(directory: Path, server: ApiServer, security: Security, opti
 
 
 def _scheduler_config(directory: Path, kubeconfig: Path, profiles: Sequence[Object]) -> Path:
-    """Write a configuration file with these profiles; next to it the scheduler does not read some of its flags."""
+    """Write a configuration file with these profiles, and with the flags that the scheduler ignores if it has one."""
     content = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
@@ -241,8 +240,8 @@ def _scheduler_config(directory: Path, kubeconfig: Path, profiles: Sequence[Obje
 
 def start_controllers(directory: Path, server: ApiServer, security: Security, options: Options) -> Process:
     """Start the kube-controller-manager with every controller that works without kubelets."""
-    # Not system:kube-controller-manager: that user can do little, and each controller would have
-    # to get a token of its own first, which takes longer than everything else at the start.
+    # As system:kube-controller-manager, each controller would have to request a token of its own first,
+    # which takes longer than the rest of the start.
     pair = security.authority.client("controllers", CONTROLLERS, ["system:masters"])
     disabled = ",".join(f"-{name}" for name in DISABLED_CONTROLLERS)
     command = [

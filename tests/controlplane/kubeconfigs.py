@@ -1,4 +1,4 @@
-"""Kubeconfig files that hold all they need, so that they may be copied anywhere."""
+"""Kubeconfigs with embedded certificates, which can be copied anywhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nodes that exist in the API alone, and what their kubelets would have done."""
+"""Nodes that exist in the API alone, and the work of their kubelets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HOSTNAME = "kubernetes.io/hostname"
 
 
 def node(name: str, zone: str, labels: Mapping[str, str | None]) -> dict[str, Any]:
-    """Return a ready node with room for 500 pods; a label given as ``None`` is left out."""
+    """Return a ready node with room for 500 pods; a label with the value ``None`` is left out."""
     standard = {
         HOSTNAME: name,
         ZONE: zone,
@@ -49,11 +49,11 @@ def node(name: str, zone: str, labels: Mapping[str, str | None]) -> dict[str, An
 
 
 def add(client: ApiClient, nodes: Sequence[Object], taints: Sequence[Object]) -> None:
-    """Create nodes that carry exactly these taints."""
+    """Create nodes with exactly these taints."""
 
     def create(manifest: Object) -> None:
         client.create(manifest)
-        # Admission taints every new node as not ready; the controller that takes the taint away
+        # Admission taints every new node as not ready, and the controller that removes the taint
         # waits for a kubelet.
         client.patch(f"/api/v1/nodes/{manifest['metadata']['name']}", {"spec": {"taints": taints}})
 
@@ -94,7 +94,7 @@ def finish_deletions(client: ApiClient) -> int:
 
 
 class FakeKubelet:
-    """A thread that does all the time, for all nodes, what kubelets would do."""
+    """A thread that does the work of the kubelets of all nodes."""
 
     def __init__(self, client: ApiClient, *, deletions: bool, interval: float = 0.2) -> None:
         """Prepare the thread; without ``deletions``, deleted pods stay terminating."""
@@ -136,13 +136,13 @@ class FakeKubelet:
                 if self._deletions:
                     finish_deletions(self._client)
             except (ApiError, urllib3.exceptions.HTTPError):
-                # The apiserver restarts; a kubelet, too, just tries again.
+                # The apiserver restarts, and a kubelet would try again.
                 continue
 
 
 @contextmanager
 def _gone_is_fine() -> Iterator[None]:
-    """Let a pod be deleted, or replaced by another of the same name, at any moment."""
+    """Ignore that a pod was deleted, or replaced by a pod of the same name."""
     try:
         yield
     except ApiError as error:

@@ -13,13 +13,13 @@ from pathlib import Path
 
 LOOPBACK = "127.0.0.1"
 
-# Programs are started with "die when your parent dies", and to Linux the parent is the *thread*
-# that started them. So one thread starts them all, and it lives as long as the interpreter.
+# Linux kills the programs when the *thread* that started them ends. So one thread starts all of
+# them, and it lives as long as the interpreter.
 _launcher = ThreadPoolExecutor(max_workers=1, thread_name_prefix="launcher")
 
 
 class ProcessDiedError(RuntimeError):
-    """A program of the control plane ended by itself."""
+    """A program of the control plane ended unexpectedly."""
 
 
 class Process:
@@ -37,7 +37,7 @@ class Process:
         return self._popen.pid
 
     def check(self) -> None:
-        """Raise when the program is no longer running.
+        """Raise if the program is no longer running.
 
         Raises:
             ProcessDiedError: It ended; the message holds the end of its log.
@@ -49,13 +49,13 @@ class Process:
             raise ProcessDiedError(f"{self.name} ended with code {code}, see {self.log}:\n{tail}")
 
     def stop(self, patience: float = 10) -> None:
-        """End the program: politely, and after ``patience`` seconds for certain."""
+        """Terminate the program, and kill it after ``patience`` seconds."""
         self._popen.terminate()
         with suppress(subprocess.TimeoutExpired):
             try:
                 self._popen.wait(patience)
             finally:
-                # Also when a second Ctrl-C ends the waiting; an ended program does not mind.
+                # A second Ctrl-C may end the waiting; an ended program ignores the signal.
                 self._popen.kill()
                 self._popen.wait()
 
@@ -84,19 +84,19 @@ def accepts_connections(port: int) -> bool:
 
 
 def _spawn(command: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
-    with log.open("ab") as output:
+    with log.open("ab") as file:
         return subprocess.Popen(
             [*_die_with_parent(), *command],
             stdin=subprocess.DEVNULL,
-            stdout=output,
+            stdout=file,
             stderr=subprocess.STDOUT,
-            # Its own session: Ctrl-C is for the tests, which then stop everything in order.
+            # In a session of its own it gets no Ctrl-C; the tests stop everything in order.
             start_new_session=True,
         )
 
 
 def _die_with_parent() -> list[str]:
-    """Return the wrapper that has Linux kill a program whose parent was itself killed.
+    """Return a wrapper that has Linux kill the program when its parent is killed.
 
     It replaces itself with the program, so the process id stays. Unlike a Python function run
     between fork and exec, it is safe in a process with threads.

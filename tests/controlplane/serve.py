@@ -1,4 +1,4 @@
-"""Run a control plane to try things out: ``python -m tests.controlplane.serve``."""
+"""Run a control plane until interrupted: ``python -m tests.controlplane.serve``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def main() -> None:
     parser.add_argument("--version", default=binaries.KUBERNETES_VERSION)
     parser.add_argument("--per-zone", type=int, default=2, help="nodes in each of three zones")
     options = parser.parse_args()
-    # As Ctrl-C does, this raises KeyboardInterrupt, so that either cleans up at any moment.
+    # SIGTERM raises KeyboardInterrupt like Ctrl-C, so that both clean up.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         _serve(options.version, options.per_zone)

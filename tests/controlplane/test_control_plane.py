@@ -1,4 +1,4 @@
-"""The control plane that the end-to-end tests rest on does what a real one does."""
+"""The control plane of the end-to-end tests behaves like a real one."""
 
 from __future__ import annotations
 
@@ -12,63 +12,22 @@ from typing import Any
 
 import pytest
 
-from tests.controlplane import nodes
+from kubectl_spread.kube.features import Gate
+from tests.builders import ZONE, constraint
 from tests.controlplane.cluster import ControlPlane
+from tests.e2e.manifests import deployment, pod
+from tests.e2e.workloads import scheduled
 
 pytest_plugins = ["tests.controlplane.fixtures"]
 pytestmark = pytest.mark.e2e
 
-SELECTOR_MERGE = "MatchLabelKeysInPodTopologySpreadSelectorMerge"
 FORBIDDEN = 403
 REFUSED = "Node failed spreadConstraint: matchNum + selfMatchNum - minMatchNum > maxSkew"
 
 
-def constraint(**more: Any) -> dict[str, Any]:
-    """Return a strict constraint over zones for pods of the app "web"."""
-    return {
-        "maxSkew": 1,
-        "topologyKey": nodes.ZONE,
-        "whenUnsatisfiable": "DoNotSchedule",
-        "labelSelector": {"matchLabels": {"app": "web"}},
-        **more,
-    }
-
-
-def pod_spec(**more: Any) -> dict[str, Any]:
-    """Return the spec of a pod with one container."""
-    return {"containers": [{"name": "web", "image": "web"}], **more}
-
-
-def pod(name: str, namespace: str, **spec: Any) -> dict[str, Any]:
-    """Return a pod of the app "web"."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": namespace, "labels": {"app": "web"}},
-        "spec": pod_spec(**spec),
-    }
-
-
-def deployment(namespace: str, replicas: int) -> dict[str, Any]:
-    """Return a Deployment of the app "web", constrained over zones."""
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "web", "namespace": namespace},
-        "spec": {
-            "replicas": replicas,
-            "selector": {"matchLabels": {"app": "web"}},
-            "template": {
-                "metadata": {"labels": {"app": "web"}},
-                "spec": pod_spec(topologySpreadConstraints=[constraint()]),
-            },
-        },
-    }
-
-
 def test_a_deployment_spreads_over_the_zones(control_plane: ControlPlane, namespace: str) -> None:
     """Controllers make the pods, the scheduler spreads them, and they come to run."""
-    control_plane.apply(deployment(namespace, replicas=6))
+    control_plane.apply(deployment(constraints=[constraint()], replicas=6, namespace=namespace))
     control_plane.kubectl("rollout", "status", "deployment/web", "-n", namespace, "--timeout=60s")
     pods = control_plane.api.get(f"/api/v1/namespaces/{namespace}/pods")["items"]
     zones = Counter(pod["spec"]["nodeName"][0] for pod in pods)
@@ -76,17 +35,16 @@ def test_a_deployment_spreads_over_the_zones(control_plane: ControlPlane, namesp
 
 
 def test_the_scheduler_logs_why_it_refuses(control_plane: ControlPlane, namespace: str) -> None:
-    """A pod that may run in zone a alone is refused once zone a is ahead."""
-    only_a = {"nodeSelector": {nodes.ZONE: "a"}}
+    """A pod that may run in zone a alone is refused when zone a has more pods than the others."""
+    only_a = {"nodeSelector": {ZONE: "a"}}
     # Zones that the node selector rules out count all the same.
-    honest = constraint(nodeAffinityPolicy="Ignore")
-    control_plane.apply(pod("first", namespace, nodeName="a1"))
-    control_plane.apply(pod("second", namespace, topologySpreadConstraints=[honest], **only_a))
+    over_all_zones = constraint(nodeAffinityPolicy="Ignore")
+    control_plane.apply(pod("first", namespace=namespace, nodeName="a1"))
+    control_plane.apply(pod("second", [over_all_zones], namespace=namespace, **only_a))
 
     def refused() -> bool:
-        response = control_plane.api.get(f"/api/v1/namespaces/{namespace}/pods/second")
-        conditions = response["status"].get("conditions", [])
-        return any(condition.get("reason") == "Unschedulable" for condition in conditions)
+        second = control_plane.api.get(f"/api/v1/namespaces/{namespace}/pods/second")
+        return scheduled(second).get("reason") == "Unschedulable"
 
     control_plane.wait_for(refused, what="the second pod is refused")
     assert REFUSED in control_plane.scheduler_log.read_text(encoding="utf-8")
@@ -94,15 +52,15 @@ def test_the_scheduler_logs_why_it_refuses(control_plane: ControlPlane, namespac
 
 def test_deleted_pods_go_away(control_plane: ControlPlane, namespace: str) -> None:
     """A pod with a node ends although no kubelet exists, unless that is switched off."""
-    control_plane.apply(pod("web", namespace, nodeName="a1"))
+    control_plane.apply(pod("web", namespace=namespace, nodeName="a1"))
     with control_plane.kubelet.paused():
         control_plane.kubectl("delete", "pod", "web", "-n", namespace, "--wait=false")
         assert control_plane.kubectl("get", "pod", "web", "-n", namespace).stdout
     control_plane.kubectl("wait", "--for=delete", "pod/web", "-n", namespace, "--timeout=30s")
 
 
-def test_other_users(control_plane: ControlPlane) -> None:
-    """Users may do nothing by themselves; bad credentials are reported apart from that."""
+def test_users_and_credentials_that_are_refused(control_plane: ControlPlane) -> None:
+    """Users have no rights by default, and bad credentials have an error of their own."""
     listing = ("get", "pods", "--all-namespaces")
     alice = control_plane.kubeconfig_for("alice", ["developers"])
     bob = control_plane.token_kubeconfig("token-user")
@@ -137,26 +95,26 @@ def storage(built_control_plane: None, tmp_path_factory: pytest.TempPathFactory)
 
 def stored_selector(cluster: ControlPlane, name: str) -> dict[str, Any]:
     """Create a pod with ``matchLabelKeys`` and return its selector as stored."""
-    by_app = constraint(labelSelector={}, matchLabelKeys=["app"])
-    created = cluster.api.create(pod(name, "default", topologySpreadConstraints=[by_app]))
+    by_app = constraint(selects={}, match=["app"])
+    created = cluster.api.create(pod(name, [by_app]))
     selector: dict[str, Any] = created["spec"]["topologySpreadConstraints"][0]["labelSelector"]
     return selector
 
 
 def test_an_apiserver_restarts_with_other_gates(storage: ControlPlane) -> None:
     """With the gate off the selector is stored as written, and with it on again, merged."""
-    storage.restart_apiserver(feature_gates={SELECTOR_MERGE: False})
+    storage.restart_apiserver(feature_gates={Gate.SELECTOR_MERGE: False})
     assert stored_selector(storage, "unmerged") == {}
     storage.restart_apiserver()
     merged = {"matchExpressions": [{"key": "app", "operator": "In", "values": ["web"]}]}
     assert stored_selector(storage, "merged") == merged
-    names = [item["metadata"]["name"] for item in storage.api.get("/api/v1/pods")["items"]]
+    names = [pod["metadata"]["name"] for pod in storage.api.get("/api/v1/pods")["items"]]
     assert names == ["merged", "unmerged"]
 
 
 def test_a_second_apiserver_on_the_same_etcd(storage: ControlPlane) -> None:
-    """What one apiserver stores, the other one reads, each with gates of its own."""
-    second = storage.add_apiserver(feature_gates={SELECTOR_MERGE: False})
+    """Two apiservers with gates of their own read the same objects."""
+    second = storage.add_apiserver(feature_gates={Gate.SELECTOR_MERGE: False})
     assert stored_selector(storage, "from-first")
     listing = ("get", "pods", "-o", "name")
     assert "pod/from-first" in storage.kubectl(*listing, kubeconfig=second.kubeconfig).stdout
@@ -164,7 +122,7 @@ def test_a_second_apiserver_on_the_same_etcd(storage: ControlPlane) -> None:
 
 
 def test_nothing_stays_after_a_failed_start(built_control_plane: None, tmp_path: Path) -> None:
-    """An apiserver that ends at once fails the start with its log, and etcd is stopped."""
+    """If the apiserver ends at once, the error contains its log, and etcd is stopped."""
     with pytest.raises(RuntimeError, match="NoSuchGate"):
         ControlPlane.start(tmp_path, feature_gates={"NoSuchGate": True})
     commands = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline")]

@@ -1,4 +1,4 @@
-"""What the plugin asked the apiservers of a test session, by their audit logs."""
+"""The requests of the plugin in a test session, from the audit logs of the apiservers."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from tests.controlplane import client
 from tests.rbac import Permission, permissions
 
 _TOOLS: Final = ("kubectl/", "kubectl-dispatcher/", "kube-apiserver/", client.USER_AGENT)
-"""The user agents of the tests themselves; the second is a kubectl that chooses another one to run."""
+"""The user agents of the tests themselves; kubectl-dispatcher chooses a kubectl to run."""
 ALLOWED: Final = frozenset([*permissions("cluster"), Permission("get", "", "/version")])
-"""What the documentation says that the plugin needs."""
+"""The permissions that the documentation names."""
 
 
 def requests(directory: Path) -> Iterator[Json]:
-    """Yield every request that none of the tests' own tools sent to an apiserver with its files below ``directory``.
+    """Yield the requests in the audit logs below ``directory`` that no tool of the tests has sent.
 
-    These are the plugin's, also if one day it sent some that do not say so.
+    They are requests of the plugin, even if some had another user agent.
     """
     for log in directory.rglob("kube-apiserver*-audit*.log"):
         with log.open("rb") as lines:
@@ -29,8 +29,8 @@ def requests(directory: Path) -> Iterator[Json]:
             yield from (event for event in events if not event.get("userAgent", "").startswith(_TOOLS))
 
 
-def asked(event: Json) -> Permission:
-    """Return what a request needs permission for."""
+def permission_of(event: Json) -> Permission:
+    """Return the permission that a request needs."""
     target = event.get("objectRef")
     if target is None:
         return Permission(event["verb"], "", event["requestURI"].partition("?")[0])
@@ -39,8 +39,8 @@ def asked(event: Json) -> Permission:
 
 
 def not_allowed(events: Iterable[Json]) -> set[Permission]:
-    """Return what was asked for beyond what the documentation says."""
-    return {permission for permission in map(asked, events) if not {permission, _of_any(permission)} & ALLOWED}
+    """Return the permissions of the requests that the documentation does not name."""
+    return {permission for permission in map(permission_of, events) if not {permission, _of_any(permission)} & ALLOWED}
 
 
 def _of_any(permission: Permission) -> Permission:

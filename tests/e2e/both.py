@@ -12,24 +12,24 @@ from typing import Any
 
 from tests.builders import Json
 from tests.controlplane import binaries
-from tests.e2e.recorder import Recorder, Seen
+from tests.e2e.recorder import Recorder, Request
 from tests.e2e.spread import Answer, Plugin, Spread
 
 _AMBIENT = ("KUBECONFIG", "KUBERNETES_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "REQUEST_METHOD")
 ASK = ("get", "--raw", "/version")
-"""What kubectl asks; the plugin's ``check`` begins with the same request."""
+"""The request of kubectl; ``check`` sends it too."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """What both did."""
+    """The answers of both programs."""
 
     kubectl: Answer
     spread: Answer
 
     @property
     def complaints(self) -> tuple[str, str]:
-        """The last line that each wrote on stderr, without full stops at its end; the plugin's whole error is one."""
+        """The last lines on stderr, without full stops at their ends."""
         assert self.kubectl.status == 1
         assert (self.spread.status, self.spread.stdout) == (2, "")
         assert "Traceback" not in self.spread.stderr
@@ -41,8 +41,8 @@ class Both:
     """Both programs, with a home directory of their own.
 
     Attributes:
-        directory: That directory; the kubeconfig is ``config`` in it.
-        path: Where programs are looked for.
+        directory: The home directory; the kubeconfig is ``config`` in it.
+        path: The PATH of both.
         spread: The plugin alone.
     """
 
@@ -77,11 +77,11 @@ class Both:
         """Run both with these flags.
 
         Args:
-            flags: Flags that both know.
+            flags: Flags of both programs.
             environment: Variables that differ from those of the tests.
             wrapper: A command that runs them.
             stdin: An open file.
-            asking: What kubectl is asked; the plugin checks.
+            asking: The command of kubectl; that of the plugin is ``check``.
         """
         value = {**self._environment, **(environment or {})}
         kubectl = str(binaries.kubectl())
@@ -105,33 +105,22 @@ class Both:
         return self.run(*flags, **options)
 
 
-def config(server: str, authority: Path | None, user: Json, **cluster: object) -> Json:
-    """Return a kubeconfig with one context; a ``cluster`` field is written with ``_`` for ``-``."""
-    fields = {name.replace("_", "-"): value for name, value in cluster.items()}
-    trusted = {} if authority is None else {"certificate-authority": str(authority)}
-    return {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "c", "cluster": {"server": server, **trusted, **fields}}],
-        "users": [{"name": "u", "user": user}],
-        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
-        "current-context": "x",
-    }
+def matching_request(recorder: Recorder) -> Request:
+    """Return the plugin's request that is the same as the only request of kubectl, with the same credentials.
 
-
-def asked_alike(recorder: Recorder) -> Seen:
-    """Return the plugin's request: both programs asked once, said the same of who they are, and none knows more."""
-    (ours,) = [seen for seen in recorder.requests if seen.by_plugin]
-    theirs = list(_of_kubectl(recorder))
-    assert len(theirs) == 1, recorder.requests
-    assert ours.target == theirs[0].target
-    assert ours.who == theirs[0].who
+    The plugin sends other requests at the same time, all with these credentials. A request of its run before may arrive
+    late, but before that of kubectl.
+    """
+    (theirs,) = _of_kubectl(recorder)
+    ours = [request for request in recorder.requests[recorder.requests.index(theirs) :] if request.by_plugin]
+    assert all(request.who == theirs.who for request in ours), ours
+    (same,) = [request for request in ours if request.target == theirs.target]
     recorder.requests.clear()
-    return ours
+    return same
 
 
-def _of_kubectl(recorder: Recorder) -> Iterator[Seen]:
-    """Yield the requests of kubectl, without those of one that looks for another kubectl to run."""
-    for seen in recorder.requests:
-        if not seen.by_plugin and not seen.header("User-Agent").startswith("kubectl-dispatcher/"):
-            yield seen
+def _of_kubectl(recorder: Recorder) -> Iterator[Request]:
+    """Yield the requests of kubectl, without those of a dispatcher that chooses a kubectl to run."""
+    for request in recorder.requests:
+        if not request.by_plugin and not request.header("User-Agent").startswith("kubectl-dispatcher/"):
+            yield request

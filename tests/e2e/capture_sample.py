@@ -8,21 +8,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from kubectl_spread.kube.features import Gate
 from tests.builders import HOSTNAME, Json, constraint, selector
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e.manifests import deployment
-from tests.e2e.workloads import label, pods, roll_out, wait_for_rollout
+from tests.e2e.workloads import label, pods_of, roll_out, scale_down_unevenly
 
 SAMPLE = Path(__file__).parents[2] / "examples" / "cluster.json"
 NAMESPACE = "shop"
-_SELECTOR_MERGE = "MatchLabelKeysInPodTopologySpreadSelectorMerge"
 _HASH = "pod-template-hash"
 _KINDS = "nodes,deployments,replicasets,pods,events"
-_TOLD = frozenset({"FailedScheduling", "ScalingReplicaSet"})
+_REASONS = frozenset({"FailedScheduling", "ScalingReplicaSet"})
 
 
 def main() -> None:
-    """Write the sample and say how large it is."""
+    """Write the sample and print its size."""
     with tempfile.TemporaryDirectory(prefix="kubectl-spread-") as scratch:
         content = capture(Path(scratch))
     SAMPLE.write_text(content, encoding="utf-8")
@@ -39,7 +39,7 @@ def capture(directory: Path) -> str:
 @contextmanager
 def sample_cluster(directory: Path) -> Iterator[ControlPlane]:
     """Start a control plane with the workloads of the sample; ``directory`` is scratch space."""
-    with ControlPlane.start(directory, feature_gates={_SELECTOR_MERGE: False}, kubelet=True) as cluster:
+    with ControlPlane.start(directory, feature_gates={Gate.SELECTOR_MERGE: False}, kubelet=True) as cluster:
         cluster.add_nodes()
         cluster.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
         roll_out(cluster, _shop("mail", replicas=3))
@@ -47,9 +47,9 @@ def sample_cluster(directory: Path) -> Iterator[ControlPlane]:
         roll_out(cluster, _shop("web", soft=True, replicas=6))
         roll_out(cluster, _shop("search", keys=[_HASH, "track"], replicas=3))
         roll_out(cluster, _shop("api", replicas=6))
-        _scale_down_unevenly(cluster)
+        scale_down_unevenly(cluster, NAMESPACE, "api")
         roll_out(cluster, _shop("cart", keys=["rev"], labels={"rev": "r1"}, replicas=3))
-        label(cluster, NAMESPACE, _named(cluster, "cart")[0]["metadata"]["name"], "rev=r2")
+        label(cluster, NAMESPACE, pods_of(cluster, NAMESPACE, "cart")[0]["metadata"]["name"], "rev=r2")
         yield cluster
 
 
@@ -69,28 +69,9 @@ def _shop(
     return deployment(name, constraints, replicas=replicas, labels={"app": name, **(labels or {})}, namespace=NAMESPACE)
 
 
-def _scale_down_unevenly(cluster: ControlPlane) -> None:
-    """Scale ``api`` from two pods a zone to two, one and none: a ReplicaSet respects deletion costs alone."""
-    api = sorted(_named(cluster, "api"), key=lambda match: str(match["spec"]["nodeName"]))
-    zones = [actual["spec"]["nodeName"][0] for actual in api]
-    for actual, cost in zip(api, ("30", "30", "20", "0", "0", "0"), strict=True):
-        annotation = f"controller.kubernetes.io/pod-deletion-cost={cost}"
-        cluster.kubectl("annotate", "pod", actual["metadata"]["name"], "-n", NAMESPACE, annotation)
-    assert zones == ["a", "a", "b", "b", "c", "c"]
-    cluster.kubectl("scale", "deploy/api", "-n", NAMESPACE, "--replicas=3")
-    cluster.wait_for(lambda: len(_named(cluster, "api")) == 3, what="api is scaled down")
-    wait_for_rollout(cluster, "deploy/api", NAMESPACE)
-
-
-def _named(cluster: ControlPlane, app: str) -> list[Json]:
-    """Return the pods of one app, by name."""
-    actual = [pod for pod in pods(cluster, NAMESPACE) if pod["metadata"]["labels"]["app"] == app]
-    return sorted(actual, key=lambda item: str(item["metadata"]["name"]))
-
-
 def _without_noise(captured: Json) -> Json:
-    """Drop what no reader of the sample misses."""
-    captured["items"] = [item for item in captured["items"] if item["kind"] != "Event" or item["reason"] in _TOLD]
+    """Remove fields and events that the sample does not need."""
+    captured["items"] = [item for item in captured["items"] if item["kind"] != "Event" or item["reason"] in _REASONS]
     for item in captured["items"]:
         if item["kind"] != "Pod":
             item["metadata"].pop("managedFields", None)

@@ -1,4 +1,4 @@
-"""Pending clones: what the real scheduler does with one more pod of a group, next to what the report says of it."""
+"""Pending clones: one more pod of each group, compared between the report and the real scheduler."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from itertools import count
 from tests.builders import ZONE, Json, requirement
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.nodes import REGION
+from tests.e2e.manifests import SCHEDULING_GATE, WITHOUT_GATE
 from tests.e2e.scheduler_log import Decision, Refusal, SchedulerLog
 from tests.e2e.spread import Report, named
+from tests.e2e.workloads import owner_reference
 
 _AT_BINDING = (ZONE, REGION)
-_GATE = [{"name": "example.com/not-yet"}]
 _CORDON = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 
 
 @dataclass(frozen=True)
 class Expectation:
-    """What the report says: which nodes the spread plugin refuses and why, and which are feasible."""
+    """The answer of the report: the nodes that the spread plugin refuses, with reasons, and the feasible nodes."""
 
     refusals: frozenset[Refusal]
     feasible: frozenset[str]
@@ -28,7 +29,7 @@ class Expectation:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One group: its clone's selectors as stored, those of its pod, and what was expected and done."""
+    """One group: whether its clone was stored like its pod, the expectation, and the decision of the scheduler."""
 
     group: str
     stored_alike: bool
@@ -38,7 +39,7 @@ class Comparison:
 
     @property
     def agrees(self) -> bool:
-        """Whether the scheduler refused what the report blocks, with the same numbers, and chose what it allows."""
+        """Whether the scheduler refused the blocked nodes with the same numbers, and chose an allowed node."""
         chosen = self.done.node in self.expected.feasible if self.expected.feasible else not self.done.node
         return (
             self.stored_alike
@@ -77,15 +78,15 @@ def _constraints(pod: Json) -> list[Json]:
 
 
 def _row(report: Report, group: Json, index: int, pod: Json) -> Json:
-    """Return the row that holds one constraint of a group's pod: stored alike, with the pod's own labels effective."""
-    item = _constraints(pod)[index]
+    """Return the row of one constraint of a group's pod: the same stored selector, and the pod's labels effective."""
+    constraint = _constraints(pod)[index]
     labels = _labels_now(pod)
-    current = [requirement(key, "In", labels[key]) for key in item.get("matchLabelKeys", []) if key in labels]
+    current = [requirement(key, "In", labels[key]) for key in constraint.get("matchLabelKeys", []) if key in labels]
     rows = [
         row
         for row in report.rows(named(group["workload"]), f"spec.topologySpreadConstraints[{index}]")
         if row["namespace"] == group["namespace"]
-        and _plain(row["selector"]["stored"]) == _plain(_stored(item))
+        and _plain(row["selector"]["stored"]) == _plain(_stored(constraint))
         and all(expected in _expressions(row) for expected in current)
     ]
     return min(rows, key=lambda row: len(_expressions(row)))
@@ -94,8 +95,8 @@ def _row(report: Report, group: Json, index: int, pod: Json) -> Json:
 def _expressions(row: Json) -> list[Json]:
     """Return the matchExpressions of a row's effective selector."""
     effective = row["selector"]["effective"] or {}
-    response: list[Json] = effective.get("matchExpressions", [])
-    return response
+    expressions: list[Json] = effective.get("matchExpressions", [])
+    return expressions
 
 
 def _as_for(pod: Json, row: Json, report: Report) -> Json:
@@ -114,8 +115,8 @@ def _as_for(pod: Json, row: Json, report: Report) -> Json:
     return {**row, "selfMatchNum": 0, "next": {"blocked": blocked}}
 
 
-def _stored(item: Json) -> Json | None:
-    return item.get("labelSelector")
+def _stored(constraint: Json) -> Json | None:
+    return constraint.get("labelSelector")
 
 
 def _plain(selector: Json | None) -> object:
@@ -125,17 +126,9 @@ def _plain(selector: Json | None) -> object:
 
 def _owner(cluster: ControlPlane, namespace: str) -> Json:
     """Return a reference to an owner of the clones; a ReplicaSet would adopt pods that have none."""
-    name = "clones"
-    created = cluster.api.create(
-        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": namespace}}
-    )
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "name": name,
-        "uid": created["metadata"]["uid"],
-        "controller": True,
-    }
+    metadata = {"name": "clones", "namespace": namespace}
+    created = cluster.api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+    return owner_reference(created)
 
 
 def _clone(pod: Json, rows: Sequence[Json], report: Report, name: str, owner: Json) -> Json:
@@ -145,10 +138,10 @@ def _clone(pod: Json, rows: Sequence[Json], report: Report, name: str, owner: Js
     """
     spec = {key: value for key, value in pod["spec"].items() if key not in ("nodeName", "schedulingGates")}
     constraints = []
-    for item, row in zip(_constraints(pod), rows, strict=True):
+    for constraint, row in zip(_constraints(pod), rows, strict=True):
         authored = row["selector"]["authored"]
-        constraints.append({**item, "labelSelector": authored} if authored is not None else item)
-    spec |= {"topologySpreadConstraints": constraints, "schedulingGates": _GATE}
+        constraints.append({**constraint, "labelSelector": authored} if authored is not None else constraint)
+    spec |= {"topologySpreadConstraints": constraints, **SCHEDULING_GATE}
     metadata = {
         "name": name,
         "namespace": pod["metadata"]["namespace"],
@@ -159,7 +152,7 @@ def _clone(pod: Json, rows: Sequence[Json], report: Report, name: str, owner: Js
 
 
 def _labels_at_creation(pod: Json, report: Report) -> dict[str, str]:
-    """Undo what the report says was changed, added or removed since."""
+    """Return the labels without the changes since creation that the report names."""
     metadata = pod["metadata"]
     labels = _labels_now(pod)
     for entry in report["pods"]:
@@ -174,7 +167,7 @@ def _labels_at_creation(pod: Json, report: Report) -> dict[str, str]:
 
 
 def _labels_now(pod: Json) -> dict[str, str]:
-    """Return the labels without those that only binding writes."""
+    """Return the labels without those that are written at binding."""
     return {key: value for key, value in pod["metadata"]["labels"].items() if key not in _AT_BINDING}
 
 
@@ -188,12 +181,12 @@ def _schedule(cluster: ControlPlane, log: SchedulerLog, clone: Json, pod: Json) 
     full_name = f"{metadata['namespace']}/{metadata['name']}"
     path = f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}"
     created = cluster.api.create(clone)
-    alike = [_plain(_stored(item)) for item in _constraints(created)] == [
-        _plain(_stored(item)) for item in _constraints(pod)
+    alike = [_plain(_stored(constraint)) for constraint in _constraints(created)] == [
+        _plain(_stored(constraint)) for constraint in _constraints(pod)
     ]
     now, then = _labels_now(pod), metadata["labels"]
     cluster.api.patch(path, {"metadata": {"labels": {**dict.fromkeys(then), **now}}})
-    cluster.api.patch(path, {"spec": {"schedulingGates": None}})
+    cluster.api.patch(path, WITHOUT_GATE)
     decision = log.decision(full_name)
     cluster.api.request("DELETE", path, {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0})
     log.wait_until_forgotten(full_name)
@@ -201,9 +194,9 @@ def _schedule(cluster: ControlPlane, log: SchedulerLog, clone: Json, pod: Json) 
 
 
 def expect(pod: Json, rows: Sequence[Json], nodes: Sequence[Json]) -> Expectation:
-    """Return what the rows of a pod's hard constraints, in its order, say about every node.
+    """Return the expectation for every node from the rows of a pod's hard constraints, in the order of the pod.
 
-    Nodes that another plugin refuses before never come to the spread plugin.
+    The spread plugin does not see nodes that a plugin before it refuses.
     """
     hard = [row for row in rows if row["whenUnsatisfiable"] == "DoNotSchedule"]
     answers = {node["metadata"]["name"]: _first_refusal(node, hard) for node in nodes}
@@ -241,7 +234,9 @@ def _usable(node: Json, pod: Json) -> bool:
     taints = [taint for taint in spec.get("taints", []) if taint["effect"] != "PreferNoSchedule"]
     if spec.get("unschedulable"):
         taints.append(_CORDON)
-    return all(any(_tolerates(item, taint) for item in tolerations) for taint in taints) and _fits(node, pod)
+    return all(any(_tolerates(toleration, taint) for toleration in tolerations) for taint in taints) and _fits(
+        node, pod
+    )
 
 
 def _tolerates(toleration: Json, taint: Json) -> bool:
@@ -257,6 +252,6 @@ def _fits(node: Json, pod: Json) -> bool:
     affinity = spec.get("affinity", {}).get("nodeAffinity", {})
     terms = affinity.get("requiredDuringSchedulingIgnoredDuringExecution", {}).get("nodeSelectorTerms", [{}])
     return all(
-        (labels.get(item["key"]) in item["values"]) == (item["operator"] == "In")
-        for item in terms[0].get("matchExpressions", [])
+        (labels.get(expression["key"]) in expression["values"]) == (expression["operator"] == "In")
+        for expression in terms[0].get("matchExpressions", [])
     )

@@ -1,4 +1,4 @@
-"""The programs that read metrics, as Debian packages them: promtool, Prometheus and node_exporter, on loopback."""
+"""The consumers of metrics from Debian packages: promtool, Prometheus and node_exporter, on loopback."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import json
 import os
 import shutil
 import subprocess
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from threading import Thread
 from typing import Any, Final, TypeVar
 
 import pytest
 import urllib3
 
+from tests.controlplane import components
 from tests.controlplane.processes import LOOPBACK, Process, free_port
+from tests.loopback import QuietRequests, QuietServer, serving
 
 PACKAGES: Final[Mapping[str, str]] = {
     "promtool": "prometheus",
@@ -25,6 +25,7 @@ PACKAGES: Final[Mapping[str, str]] = {
     "prometheus-node-exporter": "prometheus-node-exporter",
 }
 """The Debian package of each program."""
+_PATIENCE: Final = 60.0
 Page = tuple[str, str]
 """A content type and a text."""
 T = TypeVar("T")
@@ -32,28 +33,28 @@ T = TypeVar("T")
 
 def program(name: str) -> str:
     """Return the path of a program; skip the test where it is not installed, on CI fail."""
-    actual_program = shutil.which(name)
-    if actual_program is None:
+    path = shutil.which(name)
+    if path is None:
         reason = f"{name} is not installed: apt-get install {PACKAGES[name]}"
         if os.environ.get("CI"):
             pytest.fail(reason)
         pytest.skip(reason)
-    return actual_program
+    return path
 
 
-def promtool(*arguments: str, given: str = "") -> str:
-    """Return what promtool says; it must have no complaint."""
+def promtool(*arguments: str, stdin: str = "") -> str:
+    """Return the output of promtool, which must have no complaint."""
     command = [program("promtool"), *arguments]
-    done = subprocess.run(command, input=given, check=False, capture_output=True, text=True)
+    done = subprocess.run(command, input=stdin, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
 
 
 @contextmanager
-def serving(pages: Mapping[str, Page]) -> Iterator[str]:
+def serving_pages(pages: Mapping[str, Page]) -> Iterator[str]:
     """Serve pages by their paths and yield the address, ``127.0.0.1:PORT``."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietRequests, BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             content_type, text = pages[self.path]
             body = text.encode()
@@ -65,17 +66,8 @@ def serving(pages: Mapping[str, Page]) -> Iterator[str]:
                 # Prometheus may stop in the middle of a scrape.
                 self.wfile.write(body)
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as the base class calls it
-            """Say nothing."""
-
-    with ThreadingHTTPServer((LOOPBACK, 0), Handler) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"{LOOPBACK}:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(QuietServer(Handler)) as port:
+        yield f"{LOOPBACK}:{port}"
 
 
 class Prometheus:
@@ -89,25 +81,22 @@ class Prometheus:
     def query(self, expression: str) -> list[dict[str, Any]]:
         """Return the samples of an instant query: ``metric`` (labels) and ``value`` (time, text)."""
         answer = urllib3.request("GET", f"http://{self._address}/api/v1/query", fields={"query": expression})
-        result: list[dict[str, Any]] = answer.json()["data"]["result"]
-        return result
+        series: list[dict[str, Any]] = answer.json()["data"]["result"]
+        return series
 
     def targets(self) -> dict[str, str]:
-        """Map the job of each target to what went wrong when it was last scraped."""
+        """Map the job of each target to the error of its last scrape."""
         answer = urllib3.request("GET", f"http://{self._address}/api/v1/targets")
-        return {
-            active_target["labels"]["job"]: active_target["lastError"]
-            for active_target in answer.json()["data"]["activeTargets"]
-        }
+        return {target["labels"]["job"]: target["lastError"] for target in answer.json()["data"]["activeTargets"]}
 
     def wait_until(self, condition: Callable[[], T]) -> T:
         """Return the first truthy answer of a condition."""
-        return wait_until(condition, self._process)
+        return components.wait_for(condition, _PATIENCE, "Prometheus", [self._process])
 
 
 @contextmanager
 def prometheus(directory: Path, jobs: Mapping[str, Mapping[str, Any]]) -> Iterator[Prometheus]:
-    """Run Prometheus on scrape configs by name, asking every five seconds."""
+    """Run Prometheus with scrape configs by name, every five seconds."""
     scraped = [{"job_name": name, "honor_labels": True, **job} for name, job in jobs.items()]
     settings = {"global": {"scrape_interval": "5s", "scrape_timeout": "5s"}, "scrape_configs": scraped}
     config = directory / "prometheus.yml"
@@ -118,7 +107,7 @@ def prometheus(directory: Path, jobs: Mapping[str, Mapping[str, Any]]) -> Iterat
 
 
 def node_exporter(directory: Path, textfiles: Path) -> str:
-    """Return the metrics of node_exporter with nothing but its textfile collector."""
+    """Return the metrics of node_exporter with its textfile collector alone."""
     flags = ["--collector.disable-defaults", "--collector.textfile", f"--collector.textfile.directory={textfiles}"]
     with _running("prometheus-node-exporter", flags, directory) as (address, _):
         return urllib3.request("GET", f"http://{address}/metrics").data.decode()
@@ -126,12 +115,12 @@ def node_exporter(directory: Path, textfiles: Path) -> str:
 
 @contextmanager
 def _running(name: str, flags: list[str], directory: Path) -> Iterator[tuple[str, Process]]:
-    """Run a program that serves HTTP, and yield its address when it does."""
+    """Run a program that serves HTTP, and yield its address when it answers."""
     address = f"{LOOPBACK}:{free_port()}"
     command = [program(name), *flags, f"--web.listen-address={address}"]
     process = Process(name, command, directory / f"{name}.log")
     try:
-        wait_until(lambda: _answers(address), process)
+        components.wait_for(lambda: _answers(address), _PATIENCE, name, [process])
         yield address, process
     finally:
         process.stop()
@@ -142,19 +131,3 @@ def _answers(address: str) -> bool:
         return urllib3.request("GET", f"http://{address}/metrics", retries=False).status == 200
     except urllib3.exceptions.HTTPError:
         return False
-
-
-def wait_until(condition: Callable[[], T], process: Process, timeout: float = 60) -> T:
-    """Return the first truthy answer of a condition while a process runs.
-
-    Raises:
-        TimeoutError: There was none in time.
-        ProcessDiedError: The process ended.
-    """
-    end = time.monotonic() + timeout
-    while time.monotonic() < end:
-        if actual := condition():
-            return actual
-        process.check()
-        time.sleep(0.1)
-    raise TimeoutError(f"{process.name} did not get there, see {process.log}")

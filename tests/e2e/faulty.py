@@ -1,4 +1,4 @@
-"""A small real cluster behind a proxy that fails: pods on nodes, and what a complete report of them has."""
+"""A small real cluster behind a proxy with faults, and the assertions on complete and refused reports."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.builders import ZONE, Json, constraint
-from tests.controlplane import kubeconfigs
 from tests.controlplane.certificates import Authority
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e.manifests import pod
 from tests.e2e.spread import Answer, Plugin, Report, Spread
 from tests.faults.proxy import Proxy
+from tests.kubeconfigs import config
 
 USERS = {user: ["system:masters"] for user in ("first", "second")}
 PODS = 30
@@ -33,7 +33,7 @@ def start(directory: Path) -> ControlPlane:
 
 
 def bound(name: str, node: str, namespace: str = NAMESPACE) -> Json:
-    """Return a pod that is on a node already."""
+    """Return a pod that is bound to a node."""
     spread = [constraint(key=ZONE, match=["rev"])]
     labels = {"app": "web", "rev": "r1"}
     return pod(name, spread, labels=labels, namespace=namespace, metadata={"ownerReferences": [OWNER]}, nodeName=node)
@@ -52,11 +52,11 @@ class Faulty:
 
     @property
     def authority(self) -> Authority:
-        """The authority that signed everybody's certificates."""
+        """The authority of all certificates."""
         return self.cluster._security.authority
 
     def as_user(self, user: Json) -> Spread:
-        """Return the plugin with what the kubeconfig says about a user."""
+        """Return the plugin with a kubeconfig of this user."""
         path = self.kubeconfig(user)
         return self._plugin.on(self.cluster, path)
 
@@ -67,10 +67,7 @@ class Faulty:
     def kubeconfig(self, user: Json) -> Path:
         """Write a kubeconfig for the proxy."""
         path = self.cluster.directory / "kubeconfigs" / "faulty.json"
-        kubeconfigs.write(path, self.proxy.url, self.authority.certificate, self.token)
-        content = json.loads(path.read_text(encoding="utf-8"))
-        content["users"][0]["user"] = user
-        path.write_text(json.dumps(content), encoding="utf-8")
+        path.write_text(json.dumps(config(self.proxy.url, self.authority.certificate, user)), encoding="utf-8")
         return path
 
     def check(self, *arguments: str) -> Answer:

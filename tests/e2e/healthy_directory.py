@@ -1,4 +1,4 @@
-"""The directory of healthy manifests, and the findings that they deserve all the same."""
+"""The directory of healthy manifests, and the findings that some of them deserve."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DESERVED: Final[dict[Place, str]] = {
 
 
 def serious(findings: Iterable[Json]) -> set[Place]:
-    """Return where the findings above info are."""
+    """Return the places of the findings above info."""
     return {place(finding) for finding in findings if finding["severity"] != "info"}
 
 

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from tests.builders import Json
+
+SCHEDULING_GATE: Final[Json] = {"schedulingGates": [{"name": "example.com/wait"}]}
+"""Fields of a spec with which a pod waits until a test lifts the gate."""
+WITHOUT_GATE: Final[Json] = {"spec": {"schedulingGates": None}}
+"""The patch that lifts it."""
 
 
 def pod_spec(constraints: Sequence[Json] = (), **more: Any) -> Json:

@@ -1,7 +1,7 @@
-"""Random nodes and random pods on the real scheduler: the report on a gated pod, and what happens to it next.
+"""Random nodes and pods on the real scheduler: the report on a gated pod, and the decision of the scheduler.
 
 Pods come in rounds. In one round every app has one pod, and no pod's constraints select the pods of another app of that
-round, so that all of them can be explained at once and released at once: none changes what was said of another.
+round. So all of them can be explained and released at once without changing each other's answer.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from tests.builders import HOSTNAME, ZONE, Json, requirement, selector
 from tests.controlplane.client import parallel
 from tests.controlplane.cluster import ControlPlane
-from tests.e2e.manifests import pod
+from tests.e2e.manifests import SCHEDULING_GATE, WITHOUT_GATE, pod
 from tests.e2e.scheduler_log import SchedulerLog
 from tests.e2e.spread import Spread
+from tests.e2e.workloads import idle_replica_set, scheduled
 
 RACK = "example.com/rack"
 APPS = 20
 _BACKGROUND = 4
-_GATE: Json = {"schedulingGates": [{"name": "example.com/wait"}]}
 _OWNER = "all"
 _TAINTS: Sequence[Json] = (
     {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"},
@@ -39,7 +39,7 @@ _TOLERATIONS: Sequence[Json] = (
 
 @dataclass(frozen=True)
 class Placement:
-    """What was said of one pod while it was gated, and what the scheduler did when the gate was gone.
+    """The answer about one gated pod, and the decision of the scheduler without the gate.
 
     ``blocked`` is whether a finding names the pod as one that no node takes; ``feasible`` is the number of nodes that
     the scheduler found, and ``reason`` that of the PodScheduled condition.
@@ -54,18 +54,18 @@ class Placement:
     reason: str
 
     @property
-    def as_said(self) -> bool:
-        """Whether the scheduler had exactly as many nodes to choose from and chose one of them, or had none."""
+    def agrees(self) -> bool:
+        """Whether the scheduler found as many nodes as were allowed, and chose one of them if there are any."""
         if self.feasible != len(self.allowed):
             return False
         return self.node in self.allowed if self.allowed else not self.node and self.reason == "Unschedulable"
 
 
 class World:
-    """One namespace and the nodes of one random cluster; whatever else there was counts no more."""
+    """One namespace on the nodes of a random cluster, which replace all earlier nodes."""
 
     def __init__(self, cluster: ControlPlane, spread: Spread, seed: int) -> None:
-        """Make nodes, the pods that are there from the beginning, and the owner that all others have."""
+        """Create the nodes, the first pods, and the owner of all later pods."""
         self._cluster = cluster
         self._spread = spread
         self._random = random.Random(seed)
@@ -73,7 +73,8 @@ class World:
         cluster.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self._namespace}})
         self._log = SchedulerLog(cluster)
         self._nodes = self._make_nodes()
-        self._owner = self._make_owner()
+        # One owner for all pods, so that one command explains them.
+        self._owner = idle_replica_set(cluster.api, pod(_OWNER, namespace=self._namespace))
         self._make_background()
 
     def round(self, number: int) -> list[Placement]:
@@ -81,22 +82,22 @@ class World:
         names = {f"pod-{number}-{app}": f"app-{app}" for app in range(APPS)}
         self._cluster.api.create_all([self._pod(name, app) for name, app in names.items()])
         self._relabel(list(names))
-        output = self._explain()
+        explained = self._explain()
         paths = {name: f"/api/v1/namespaces/{self._namespace}/pods/{name}" for name in names}
-        parallel(lambda path: self._cluster.api.patch(path, {"spec": {"schedulingGates": None}}), paths.values())
+        parallel(lambda path: self._cluster.api.patch(path, WITHOUT_GATE), paths.values())
         done = self._log.decisions([f"{self._namespace}/{name}" for name in names])
         self._cluster.wait_for(lambda: all(map(_decided, self._pods(names))), what="the conditions tell the same")
-        actual = {pod["metadata"]["name"]: pod for pod in self._pods(names)}
-        waiting = [name for name in names if "nodeName" not in actual[name]["spec"]]
-        # They would be tried again in a later round, and change what is counted there.
+        pods = {pod["metadata"]["name"]: pod for pod in self._pods(names)}
+        waiting = [name for name in names if "nodeName" not in pods[name]["spec"]]
+        # The scheduler would try them again in a later round, and change the counts.
         parallel(lambda name: self._cluster.api.request("DELETE", paths[name]), waiting)
         return [
             Placement(
                 name,
-                *output[name],
+                *explained[name],
                 feasible=done[f"{self._namespace}/{name}"].feasible,
-                node=actual[name]["spec"].get("nodeName", ""),
-                reason=_scheduled(actual[name]).get("reason", ""),
+                node=pods[name]["spec"].get("nodeName", ""),
+                reason=scheduled(pods[name]).get("reason", ""),
             )
             for name in names
         ]
@@ -117,11 +118,11 @@ class World:
         }
 
     def _pods(self, names: dict[str, str]) -> list[Json]:
-        items = self._cluster.api.get(f"/api/v1/namespaces/{self._namespace}/pods")["items"]
-        return [item for item in items if item["metadata"]["name"] in names]
+        pods = self._cluster.api.get(f"/api/v1/namespaces/{self._namespace}/pods")["items"]
+        return [pod for pod in pods if pod["metadata"]["name"] in names]
 
     def _make_nodes(self) -> list[str]:
-        """Replace all nodes; pods on those that are gone count nowhere."""
+        """Replace all nodes; pods on deleted nodes are not counted."""
         chance, api = self._random, self._cluster.api
         for node in api.get("/api/v1/nodes")["items"]:
             api.request("DELETE", f"/api/v1/nodes/{node['metadata']['name']}")
@@ -135,26 +136,9 @@ class World:
             taints = [chance.choice(_TAINTS)] if chance.random() < 0.4 else []
             names += self._cluster.add_nodes(chance.choice("abcd"), per_zone=1, labels=labels, taints=taints)
         for name in chance.sample(names, 2):
-            # The controller that taints a cordoned node does not run here, and the scheduler needs no taint.
+            # No controller taints cordoned nodes here, and the scheduler needs no taint.
             api.patch(f"/api/v1/nodes/{name}", {"spec": {"unschedulable": True}})
         return names
-
-    def _make_owner(self) -> Json:
-        """Return a reference to a ReplicaSet without a controller: one name for all pods when they are explained."""
-        made = self._cluster.api.create(
-            {
-                "apiVersion": "apps/v1",
-                "kind": "ReplicaSet",
-                "metadata": {"name": _OWNER, "namespace": self._namespace},
-                "spec": {
-                    "replicas": 0,
-                    "selector": {"matchLabels": {"owned": "yes"}},
-                    "template": {"metadata": {"labels": {"owned": "yes"}}, "spec": pod("any")["spec"]},
-                },
-            }
-        )
-        uid = made["metadata"]["uid"]
-        return {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": _OWNER, "uid": uid, "controller": True}
 
     def _make_background(self) -> None:
         """Put pods of all apps, and of apps that get no more, onto nodes; some are terminating, some have finished."""
@@ -182,7 +166,7 @@ class World:
         labels = {"app": app, "rev": chance.choice(["r1", "r2"]), "tier": chance.choice(["old", "new"])}
         if chance.random() < 0.1:
             del labels["rev"]
-        spec: Json = dict(_GATE)
+        spec: Json = dict(SCHEDULING_GATE)
         if chance.random() < 0.3:
             spec["nodeSelector"] = {"disk": chance.choice(["ssd", "hdd"])}
         if chance.random() < 0.25:
@@ -210,29 +194,29 @@ class World:
         chance = self._random
         for key in chance.sample([ZONE, HOSTNAME, RACK], chance.choice([1, 1, 2, 2, 3])):
             hard = chance.random() < 0.85
-            item: Json = {
+            constraint: Json = {
                 "maxSkew": chance.choice([1, 1, 1, 2, 3]),
                 "topologyKey": key,
                 "whenUnsatisfiable": "DoNotSchedule" if hard else "ScheduleAnyway",
             }
             selects = self._selector(app)
             if selects is not None:
-                item["labelSelector"] = selects
+                constraint["labelSelector"] = selects
                 if chance.random() < 0.5:
-                    # An empty selector takes the pods of all apps unless a key narrows it to its own.
+                    # An empty selector selects all apps unless a key narrows it to one app.
                     keys = (
                         [["rev"], ["rev", "absent"], ["absent"]] if selects else [["app"], ["app", "rev"], ["absent"]]
                     )
-                    item["matchLabelKeys"] = chance.choice(keys)
+                    constraint["matchLabelKeys"] = chance.choice(keys)
             if hard and chance.random() < 0.3:
-                item["minDomains"] = chance.randint(1, 6)
+                constraint["minDomains"] = chance.randint(1, 6)
             for policy in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
                 if chance.random() < 0.5:
-                    item[policy] = chance.choice(["Honor", "Ignore"])
-            yield item
+                    constraint[policy] = chance.choice(["Honor", "Ignore"])
+            yield constraint
 
     def _selector(self, app: str) -> Json | None:
-        """Return a selector that takes none of the other apps that get pods in the same round."""
+        """Return a selector that selects no other app with pods in the same round."""
         chance = self._random
         base = f"base-{chance.randrange(_BACKGROUND)}"
         own = selector({"app": app})
@@ -249,11 +233,6 @@ class World:
             self._cluster.api.patch(path, {"metadata": {"labels": {"rev": value}}})
 
 
-def _scheduled(manifest: Json) -> Json:
-    conditions: list[Json] = manifest["status"].get("conditions", [])
-    return next((condition for condition in conditions if condition["type"] == "PodScheduled"), {})
-
-
 def _decided(manifest: Json) -> bool:
-    condition = _scheduled(manifest)
+    condition = scheduled(manifest)
     return condition.get("status") == "True" or condition.get("reason") == "Unschedulable"

@@ -1,9 +1,8 @@
-"""A proxy on loopback that speaks SOCKS5, CONNECT, or CONNECT inside TLS; names that only it knows lead somewhere."""
+"""A proxy on loopback that speaks SOCKS5, CONNECT, or CONNECT inside TLS, and resolves names of its own."""
 
 from __future__ import annotations
 
 import socket
-import ssl
 import threading
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
@@ -13,23 +12,24 @@ from typing import Literal
 
 from tests.controlplane.certificates import KeyPair
 from tests.controlplane.processes import LOOPBACK
+from tests.loopback import server_context, serving
 
 _SOCKS5, _NO_AUTHENTICATION, _PASSWORD, _CONNECT, _NAME = 5, 0, 2, 1, 3
 _REFUSED = b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n"
 
 
 class Proxy:
-    """What went through it.
+    """The address of the proxy and its connections.
 
     Attributes:
         asked: The ``host:port`` of every connection, as the client named it.
-        scheme: What its address begins with.
+        scheme: The scheme of its address.
     """
 
     def __init__(self, scheme: Literal["http", "https", "socks5"], routes: Mapping[str, int], who: str) -> None:
         """Lead each name of ``routes`` to a port of loopback; ``who``: the user that may, ``name:password`` or ""."""
         self.scheme = scheme
-        self.asked: list[str] = []
+        self.targets: list[str] = []
         self.port = 0
         self.routes = routes
         self.who = who
@@ -41,12 +41,12 @@ class Proxy:
 
     @property
     def url_with_credentials(self) -> str:
-        """The address, with those that it wants."""
+        """The address, with the right credentials."""
         return f"{self.scheme}://{self.who}@{LOOPBACK}:{self.port}"
 
     def connect(self, host: str, port: int) -> socket.socket:
-        """Connect to what a client asks for."""
-        self.asked.append(f"{host}:{port}")
+        """Connect to the target of a client."""
+        self.targets.append(f"{host}:{port}")
         return socket.create_connection((LOOPBACK, self.routes[host]), timeout=10)
 
 
@@ -73,25 +73,14 @@ def running(
         daemon_threads = True
 
         def handle_error(self, request: object, client_address: object) -> None:
-            """Say nothing: clients that do not trust it break off."""
+            """Print nothing: clients that do not trust the certificate break off."""
 
-    with Server((LOOPBACK, 0), Handler) as server:
-        proxy.port = server.server_address[1]
-        if pair:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(pair.certificate, pair.key)
-            server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield proxy
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(Server((LOOPBACK, 0), Handler), server_context(pair) if pair else None) as proxy.port:
+        yield proxy
 
 
 def _http(handler: StreamRequestHandler, proxy: Proxy) -> socket.socket | None:
-    """Answer CONNECT; None: the client may not."""
+    """Answer CONNECT; return None if the client is refused."""
     _, target, _ = handler.rfile.readline().decode().split()
     headers = {}
     while line := handler.rfile.readline().decode().strip():
@@ -108,7 +97,7 @@ def _http(handler: StreamRequestHandler, proxy: Proxy) -> socket.socket | None:
 
 
 def _socks(handler: StreamRequestHandler, proxy: Proxy) -> socket.socket | None:
-    """Answer a SOCKS5 client (RFC 1928, RFC 1929); None: it may not."""
+    """Answer a SOCKS5 client (RFC 1928, RFC 1929); return None if it is refused."""
     read, write = handler.rfile.read, handler.wfile.write
     _, number = read(2)
     method = _PASSWORD if proxy.who else _NO_AUTHENTICATION

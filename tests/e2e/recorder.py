@@ -1,34 +1,34 @@
-"""A server on loopback that writes down who asks for what, for credentials that no apiserver would take."""
+"""A server on loopback that records requests, for credentials that an apiserver would refuse."""
 
 from __future__ import annotations
 
 import json
 import ssl
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 from tests.controlplane.certificates import Authority, KeyPair
 from tests.controlplane.processes import LOOPBACK
+from tests.loopback import QuietRequests, QuietServer, server_context, serving
 
 PLUGIN = "kubectl-spread/"
-"""What the user agent of the plugin begins with; kubectl's own differs between its builds."""
+"""The beginning of the plugin's user agent; that of kubectl differs between its builds."""
 _OF_CREDENTIALS = ("Authorization", "Impersonate-")
 
 
 @dataclass(frozen=True)
-class Seen:
+class Request:
     """One request.
 
     Attributes:
         target: The path and the query.
-        headers: Names as they were sent, in their order.
-        certificate: The common name of the client's certificate; "": it sent none.
-        server_name: The name that the client asked for in TLS; "": none, as for an IP address.
+        headers: The headers in the order of the request.
+        certificate: The common name of the client's certificate, or "".
+        server_name: The server name in TLS, or "", as for an IP address.
     """
 
     target: str
@@ -42,27 +42,27 @@ class Seen:
         return self.header("User-Agent").startswith(PLUGIN)
 
     def header(self, name: str) -> str:
-        """Return the value of a header; "": it was not sent."""
+        """Return the value of a header, or "" if it was not sent."""
         return next((value for header, value in self.headers if header.lower() == name.lower()), "")
 
     @property
     def who(self) -> dict[str, Any]:
-        """What says who asks: headers in the canonical form of their names, the certificate, the server's name."""
+        """The credentials: headers with canonical names, the certificate, and the server name."""
         named = [(name.title(), value) for name, value in self.headers]
-        reported = sorted((name, value) for name, value in named if name.startswith(_OF_CREDENTIALS))
-        return {"headers": reported, "certificate": self.certificate, "server name": self.server_name}
+        credentials = sorted((name, value) for name, value in named if name.startswith(_OF_CREDENTIALS))
+        return {"headers": credentials, "certificate": self.certificate, "server name": self.server_name}
 
 
 @dataclass
 class Recorder:
-    """What was asked, and how it is answered: with 403 unless a test says something else."""
+    """The recorded requests, and the status of the answers, which is 403 by default."""
 
     directory: Path
     authority: Authority
-    requests: list[Seen] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
     port: int = 0
     tls: bool = True
-    answer: Callable[[Seen], int] = lambda _: 403
+    answer: Callable[[Request], int] = lambda _: 403
 
     @property
     def url(self) -> str:
@@ -71,27 +71,27 @@ class Recorder:
 
 
 def body(status: int, target: str) -> bytes:
-    """Return what an apiserver would say next to a status."""
+    """Return the body that an apiserver would send with a status."""
     reason = {401: "Unauthorized", 403: "Forbidden"}.get(status, "InternalError")
     message = "Unauthorized" if status == 401 else f'forbidden: User "nobody" cannot get path "{target}"'
-    output = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "message": message}
-    return json.dumps({**output, "code": status}).encode()
+    document = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "message": message}
+    return json.dumps({**document, "code": status}).encode()
 
 
 @contextmanager
 def record(directory: Path, *names: str, tls: bool = True, authority: Authority | None = None) -> Iterator[Recorder]:
-    """Run a server with a certificate for loopback and for other names; it asks for client certificates."""
+    """Run a server with a certificate for loopback and other names, which requests client certificates."""
     recorder = Recorder(directory, authority or Authority(directory / "pki"), tls=tls)
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietRequests, BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
             subject = _common_name(self.connection)
             name = getattr(self.connection, "asked_for", "")
-            seen = Seen(self.path, tuple(self.headers.items()), subject, name)
-            recorder.requests.append(seen)
-            status = recorder.answer(seen)
+            request = Request(self.path, tuple(self.headers.items()), subject, name)
+            recorder.requests.append(request)
+            status = recorder.answer(request)
             text = body(status, self.path.partition("?")[0])
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
@@ -99,34 +99,13 @@ def record(directory: Path, *names: str, tls: bool = True, authority: Authority 
             self.end_headers()
             self.wfile.write(text)
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            """Say nothing."""
-
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-
-        def handle_error(self, request: object, client_address: object) -> None:
-            """Say nothing: clients that do not trust it break off."""
-
-    with Server((LOOPBACK, 0), Handler) as http:
-        recorder.port = http.server_address[1]
-        if tls:
-            pair = recorder.authority.server("recorder", [LOOPBACK, *names])
-            http.socket = _context(pair, recorder.authority).wrap_socket(
-                http.socket, server_side=True, do_handshake_on_connect=False
-            )
-        thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield recorder
-        finally:
-            http.shutdown()
-            thread.join()
+    pair = recorder.authority.server("recorder", [LOOPBACK, *names])
+    with serving(QuietServer(Handler), _context(pair, recorder.authority) if tls else None) as recorder.port:
+        yield recorder
 
 
 def _context(pair: KeyPair, authority: Authority) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(pair.certificate, pair.key)
+    context = server_context(pair)
     context.load_verify_locations(authority.certificate)
     context.verify_mode = ssl.CERT_OPTIONAL
 
@@ -138,9 +117,9 @@ def _context(pair: KeyPair, authority: Authority) -> ssl.SSLContext:
 
 
 def _common_name(connection: Any) -> str:
-    """Return the common name of the certificate that the client sent; "": none."""
+    """Return the common name of the client's certificate, or ""."""
     if not isinstance(connection, ssl.SSLSocket):
         return ""
-    actual: Mapping[str, Any] = connection.getpeercert() or {}
-    parts = [part for group in actual.get("subject", ()) for part in group]
+    certificate: Mapping[str, Any] = connection.getpeercert() or {}
+    parts = [part for group in certificate.get("subject", ()) for part in group]
     return str(dict(parts).get("commonName", ""))

@@ -1,4 +1,4 @@
-"""A cluster as clouds have them: three zones, control-plane nodes, workers and a GPU pool in two of the zones."""
+"""A cluster like those of clouds: three zones, control-plane nodes, workers, and a GPU pool in two zones."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _ACCELERATED = {"cpu": "32", "memory": "128Gi", "pods": "110", "nvidia.com/gpu":
 
 def build(cluster: ControlPlane) -> None:
     """Add every node of the region."""
-    for actual, taints in _pools():
-        nodes.add(cluster.api, actual, taints)
+    for pool, taints in _pools():
+        nodes.add(cluster.api, pool, taints)
 
 
 def _pools() -> Iterator[tuple[list[Json], Sequence[Json]]]:
@@ -32,7 +32,7 @@ def _pools() -> Iterator[tuple[list[Json], Sequence[Json]]]:
     yield [_node(zone, number, _LARGE, "m7i.4xlarge", {POOL: "general"}) for zone in ZONES for number in numbers], []
     accelerated = {POOL: "gpu", "nvidia.com/gpu.present": "true"}
     yield (
-        [_node(zone, 200 + item, _ACCELERATED, "g6.8xlarge", accelerated) for zone in ZONES[:2] for item in (0, 1)],
+        [_node(zone, 200 + offset, _ACCELERATED, "g6.8xlarge", accelerated) for zone in ZONES[:2] for offset in (0, 1)],
         [_GPU],
     )
 

@@ -1,4 +1,4 @@
-"""The log of the real scheduler: which nodes it refused for a pod, with which numbers, and where it put the pod."""
+"""The log of the real scheduler: the nodes that it refused for a pod, with the numbers, and the node of the pod."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _VALUE = re.compile(r'(\w+)=(?:"((?:[^"\\]|\\.)*)"|(\S+))')
 
 
 class Refusal(NamedTuple):
-    """Why the spread plugin refuses a node, in its own words; without the label there is nothing to count."""
+    """The reason of the spread plugin to refuse a node; there are no numbers if the node lacks the label."""
 
     node: str
     topology_key: str
@@ -31,7 +31,7 @@ class Refusal(NamedTuple):
 
 @dataclass(frozen=True)
 class Decision:
-    """What the scheduler did with a pod: refusals of single nodes, the number of feasible nodes, the node chosen."""
+    """The decision on a pod: refusals of nodes, the number of feasible nodes, and the chosen node."""
 
     refusals: frozenset[Refusal]
     feasible: int
@@ -40,7 +40,7 @@ class Decision:
 
 
 class SchedulerLog:
-    """The log of a running scheduler, read on as it grows."""
+    """The log of a running scheduler, read as it grows."""
 
     def __init__(self, cluster: ControlPlane) -> None:
         """Begin at the present end of the log."""
@@ -48,13 +48,13 @@ class SchedulerLog:
         self._offset = cluster.scheduler_log.stat().st_size
 
     def decision(self, pod: str) -> Decision:
-        """Wait until the scheduler has decided on a pod, written ``namespace/name``, and return what it logged."""
+        """Wait until the scheduler has decided on a pod, written ``namespace/name``, and return the decision."""
         return self.decisions([pod])[pod]
 
     def decisions(self, pods: Collection[str]) -> dict[str, Decision]:
-        """Wait until the scheduler has decided on every one of ``pods``, and return what it logged of each."""
+        """Wait until the scheduler has decided on every one of ``pods``, and return the decisions."""
         refusals: dict[str, list[Refusal]] = {pod: [] for pod in pods}
-        actual: dict[str, Decision] = {}
+        decisions: dict[str, Decision] = {}
 
         def decided() -> bool:
             for message, values in self._read(pods):
@@ -66,13 +66,13 @@ class SchedulerLog:
                         refusals[pod].append(Refusal(values["node"], values["topologyKey"]))
                     case s if s == _BOUND:
                         feasible = int(values["feasibleNodes"])
-                        actual[pod] = Decision(frozenset(refusals[pod]), feasible, values["node"])
+                        decisions[pod] = Decision(frozenset(refusals[pod]), feasible, values["node"])
                     case s if s == _NO_FIT:
-                        actual[pod] = Decision(frozenset(refusals[pod]), 0, "", values["err"])
-            return len(actual) == len(pods)
+                        decisions[pod] = Decision(frozenset(refusals[pod]), 0, "", values["err"])
+            return len(decisions) == len(pods)
 
         self._cluster.wait_for(decided, what=f"the scheduler decides on {', '.join(pods)}")
-        return actual
+        return decisions
 
     def wait_until_forgotten(self, pod: str) -> None:
         """Wait until the scheduler knows that a pod is deleted."""

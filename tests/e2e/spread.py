@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests import contract
+from tests.commands import SPREAD
 from tests.controlplane import binaries
 from tests.controlplane.cluster import ControlPlane
 
@@ -19,15 +19,15 @@ Json = dict[str, Any]
 
 
 def install(directory: Path) -> Path:
-    """Make ``directory`` one that kubectl finds the plugin in, as krew does: by a symbolic link."""
+    """Link the plugin into ``directory``, as krew does."""
     directory.mkdir(parents=True, exist_ok=True)
-    (directory / "kubectl-spread").symlink_to(Path(sys.executable).parent / "kubectl-spread")
+    (directory / "kubectl-spread").symlink_to(SPREAD)
     return directory
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command printed, and its exit status."""
+    """The output of a command and its exit status."""
 
     status: int
     stdout: str
@@ -86,7 +86,7 @@ class Plugin:
 
 
 class Report:
-    """A report, with short ways to what tests ask for."""
+    """A report, with shortcuts for tests."""
 
     def __init__(self, document: Json) -> None:
         """Keep the decoded JSON."""
@@ -97,20 +97,20 @@ class Report:
         return self.document[part]
 
     def rows(self, workload: str, path: str = "spec.topologySpreadConstraints[0]") -> list[Json]:
-        """Return the rows of one workload, written ``Kind/name``, in one clause."""
+        """Return the rows of one workload, written ``Kind/name``, for one path."""
         return [row for row in self["constraints"] if named(row["workload"]) == workload and row["path"] == path]
 
     def row(self, workload: str, path: str = "spec.topologySpreadConstraints[0]") -> Json:
-        """Return the only row of one workload in one clause."""
+        """Return the only row of one workload for one path."""
         (row,) = self.rows(workload, path)
         return row
 
     def verdicts(self, workload: str, path: str = "spec.topologySpreadConstraints[0]") -> Counter[str]:
-        """Count the pods of one workload in one clause by verdict."""
-        actual = Counter[str]()
+        """Count the pods of one workload for one path by verdict."""
+        verdicts = Counter[str]()
         for row in self.rows(workload, path):
-            actual.update(row["verdicts"])
-        return actual
+            verdicts.update(row["verdicts"])
+        return verdicts
 
     def verdict_of(self, pod: str) -> Json:
         """Return the only entry of one pod."""

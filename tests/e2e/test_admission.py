@@ -1,4 +1,4 @@
-"""Mutating admission comes before the merge: a label it sets is merged, an expression it writes is refused."""
+"""Mutating admission runs before the merge: its labels are merged, and its expressions are refused."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 from tests.builders import Json, constraint
 from tests.controlplane.client import ApiError
 from tests.controlplane.cluster import ControlPlane
-from tests.e2e.judging import ABSENT, MERGED, STALE, edit, judged, look
-from tests.e2e.manifests import pod
+from tests.e2e.manifests import SCHEDULING_GATE, pod
 from tests.e2e.spread import Spread
+from tests.e2e.verdicts import ABSENT, MERGED, STALE, edit, look, pod_verdicts
 from tests.e2e.workloads import pods
 
 pytestmark = pytest.mark.e2e
@@ -36,7 +36,6 @@ WRITES_THE_EXPRESSION: Json = {
     },
 }
 REFUSED = 'spec.topologySpreadConstraints[0][0]: Invalid value: "rev": exists in both matchLabelKeys and labelSelector'
-GATE: Json = {"schedulingGates": [{"name": "example.com/wait"}]}
 
 
 @contextmanager
@@ -65,7 +64,7 @@ def _policy(cluster: ControlPlane, namespace: str, mutation: Json, labels: Json)
 
 
 def _changes(cluster: ControlPlane, manifest: Json) -> bool:
-    """Tell whether what would be stored of a pod without matchLabelKeys is not what was sent."""
+    """Tell whether the API server would change a pod without matchLabelKeys."""
     path = f"/api/v1/namespaces/{manifest['metadata']['namespace']}/pods?dryRun=All"
     stored = cluster.api.request("POST", path, manifest)
     (clause,) = stored["spec"]["topologySpreadConstraints"]
@@ -74,24 +73,24 @@ def _changes(cluster: ControlPlane, manifest: Json) -> bool:
 
 
 def test_a_label_set_by_a_policy_is_merged(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
-    """Added or put in place of the user's: the policy's value is the one stored, and nothing is wrong with it."""
+    """The value of the policy is stored, whether it is new or replaces that of the user, and the pod is merged."""
     keys = [constraint(match=["rev"])]
     by_user: Json = {"app": "web", "rev": "r1"}
     # Made before there is a policy, for comparison.
-    control_plane.api.create(pod("earlier", keys, labels=by_user, namespace=namespace, **GATE))
-    control_plane.api.create(pod("earlier-bare", keys, namespace=namespace, **GATE))
+    control_plane.api.create(pod("earlier", keys, labels=by_user, namespace=namespace, **SCHEDULING_GATE))
+    control_plane.api.create(pod("earlier-bare", keys, namespace=namespace, **SCHEDULING_GATE))
     with _policy(control_plane, namespace, SETS_A_LABEL, by_user):
         for name in ("overwritten", "relabelled", "put-back"):
-            control_plane.api.create(pod(name, keys, labels=by_user, namespace=namespace, **GATE))
-        control_plane.api.create(pod("added", keys, namespace=namespace, **GATE))
+            control_plane.api.create(pod(name, keys, labels=by_user, namespace=namespace, **SCHEDULING_GATE))
+        control_plane.api.create(pod("added", keys, namespace=namespace, **SCHEDULING_GATE))
     edit(control_plane, namespace, {"rev=r1": ["relabelled", "put-back"], "rev=policy": ["put-back"]})
     report = look(spread, namespace)
-    assert judged(report) == {
+    assert pod_verdicts(report) == {
         "earlier": MERGED,
         "earlier-bare": ABSENT,
         "overwritten": MERGED,
         "added": MERGED,
-        # Back to what the user had written; the policy's is what was merged.
+        # The user's value is back, but the value of the policy was merged.
         "relabelled": STALE,
         "put-back": MERGED,
     }
@@ -113,13 +112,13 @@ def _stored(manifest: Json) -> list[str] | None:
 def test_an_expression_written_by_a_policy_is_refused(
     control_plane: ControlPlane, namespace: str, spread: Spread
 ) -> None:
-    """The policy does what the merge does, and the merge does it again; without the key in the list all is well."""
+    """The policy writes the same expression as the merge; a pod without the key in matchLabelKeys is accepted."""
     labels: Json = {"app": "web", "rev": "r1"}
-    twice = pod("twice", [constraint(match=["rev"])], labels=labels, namespace=namespace, **GATE)
+    twice = pod("twice", [constraint(match=["rev"])], labels=labels, namespace=namespace, **SCHEDULING_GATE)
     with _policy(control_plane, namespace, WRITES_THE_EXPRESSION, labels):
         with pytest.raises(ApiError) as refused:
             control_plane.api.create(twice)
-        control_plane.api.create(pod("once", [constraint()], labels=labels, namespace=namespace, **GATE))
+        control_plane.api.create(pod("once", [constraint()], labels=labels, namespace=namespace, **SCHEDULING_GATE))
     message = json.loads(str(refused.value).partition(": ")[2])["message"]
     assert message == f'Pod "twice" is invalid: {REFUSED}'
     report = look(spread, namespace)

@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import pytest
 from tests import contract
 from tests.builders import constraint
 from tests.ci import checkout, wheels
+from tests.commands import BIN
 from tests.controlplane import binaries
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e.manifests import deployment
@@ -34,8 +34,8 @@ def pod_of(cluster: ControlPlane, namespace: str, job: str) -> Any:
     """Return the pod that the Job controller makes; the admission of restricted pods has taken it."""
 
     def made() -> Any:
-        items = cluster.api.get(f"/api/v1/namespaces/{namespace}/pods", labelSelector=f"job-name={job}")["items"]
-        return items[0] if items else None
+        pods = cluster.api.get(f"/api/v1/namespaces/{namespace}/pods", labelSelector=f"job-name={job}")["items"]
+        return pods[0] if pods else None
 
     return cluster.wait_for(made, what=f"a pod of job {job}")
 
@@ -109,7 +109,7 @@ def test_the_kustomize_hook(tmp_path: Path, manifest: str, status: int) -> None:
     path = os.pathsep.join([str(plugins), os.environ["PATH"]])
     home = {"PATH": path, "PRE_COMMIT_HOME": str(tmp_path / "home")}
     done = subprocess.run(
-        [Path(sys.executable).parent / "pre-commit", "run", "--all-files"],
+        [BIN / "pre-commit", "run", "--all-files"],
         cwd=tmp_path,
         env={**checkout.environment(), **home},
         check=False,

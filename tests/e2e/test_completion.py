@@ -7,16 +7,16 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pexpect
 import pytest
 
 from tests.builders import constraint
+from tests.commands import BIN
 from tests.controlplane import binaries
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e.faulty import NAMESPACE, OWNER
@@ -24,7 +24,6 @@ from tests.e2e.manifests import pod
 
 pytestmark = pytest.mark.e2e
 
-BIN = Path(sys.executable).parent
 BASH_COMPLETION = Path("/usr/share/bash-completion/bash_completion")
 _ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*[a-zA-Z]|\][^\x07]*\x07|[=>])|[\r\x07\x08]")
 
@@ -49,11 +48,11 @@ def cluster(faulty_cluster: ControlPlane) -> ControlPlane:
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a directory of PATH with kubectl, the plugin and what completes it."""
-    actual = tmp_path_factory.mktemp("path")
+    path = tmp_path_factory.mktemp("path")
     for name in ("kubectl-spread", "kubectl_complete-spread"):
-        (actual / name).symlink_to(BIN / name)
-    (actual / "kubectl").symlink_to(binaries.kubectl())
-    return actual
+        (path / name).symlink_to(BIN / name)
+    (path / "kubectl").symlink_to(binaries.kubectl())
+    return path
 
 
 @pytest.fixture
@@ -90,17 +89,17 @@ class Shell:
     def press(self, text: str, expected: Sequence[str]) -> str:
         """Type a text, press TAB again and again, and return what is shown once all that is expected is."""
         self._child.send(f"{text}\t")
-        displayed, end = "", time.monotonic() + 20
+        screen, end = "", time.monotonic() + 20
         again = time.monotonic() + 3
-        while time.monotonic() < end and not all(words in displayed for words in expected):
+        while time.monotonic() < end and not all(words in screen for words in expected):
             with suppress(pexpect.TIMEOUT):
-                displayed = _ESCAPES.sub("", displayed + self._child.read_nonblocking(4096, timeout=0.5))
+                screen = _ESCAPES.sub("", screen + self._child.read_nonblocking(4096, timeout=0.5))
             if time.monotonic() > again:
                 # Of several candidates bash writes what they have in common first, and shows them at the third TAB.
                 self._child.send("\t")
                 again += 3
         self._child.send("\x15")
-        return displayed
+        return screen
 
     def close(self) -> None:
         """End it."""
@@ -114,9 +113,8 @@ def shell(request: pytest.FixtureRequest, environment: dict[str, str]) -> Iterat
     begin = [f"source {BASH_COMPLETION}"] if request.param == "bash" else ["autoload -U compinit", "compinit -u"]
     setup = [f"source <({program} completion {request.param})" for program in ("kubectl", "kubectl-spread")]
     command = "bash --norc --noprofile -i" if request.param == "bash" else "zsh -f -i"
-    actual_shell = Shell(command, [*begin, *setup], environment)
-    yield actual_shell
-    actual_shell.close()
+    with closing(Shell(command, [*begin, *setup], environment)) as interactive:
+        yield interactive
 
 
 PRESSED: Mapping[str, list[str]] = {
@@ -134,8 +132,8 @@ PRESSED: Mapping[str, list[str]] = {
 def test_pressing_tab(shell: Shell) -> None:
     """Commands, flags, names of the cluster and values, through kubectl and without it."""
     for text, expected in PRESSED.items():
-        displayed = shell.press(text, expected)
-        assert all(words in displayed for words in expected), (text, displayed)
+        screen = shell.press(text, expected)
+        assert all(words in screen for words in expected), (text, screen)
 
 
 def test_files_are_the_shells(shell: Shell, tmp_path: Path) -> None:
@@ -154,10 +152,10 @@ def test_fish(environment: dict[str, str]) -> None:
         done = subprocess.run(
             ["fish", "--no-config", "-c", line], check=True, capture_output=True, text=True, env=environment
         )
-        actual = [candidate.partition("\t")[0] for candidate in done.stdout.splitlines()]
+        candidates = [candidate.partition("\t")[0] for candidate in done.stdout.splitlines()]
         last_words = [words.split()[-1] for words in expected]
-        assert [words for words in actual if words.startswith(word)], (text, done.stdout)
-        assert set(last_words) <= set(actual), (text, done.stdout)
+        assert [words for words in candidates if words.startswith(word)], (text, done.stdout)
+        assert set(last_words) <= set(candidates), (text, done.stdout)
 
 
 def through_kubectl(environment: Mapping[str, str], *words: str) -> tuple[list[str], int]:
@@ -195,8 +193,8 @@ LIVE: Mapping[str, list[str]] = {
 @pytest.mark.parametrize("line", LIVE)
 def test_names_of_the_cluster(environment: dict[str, str], line: str) -> None:
     """They are asked for as the options say, and nothing is printed where there is no answer."""
-    actual, directive = through_kubectl(environment, *line.split(" "))
-    assert actual == LIVE[line]
+    candidates, directive = through_kubectl(environment, *line.split(" "))
+    assert candidates == LIVE[line]
     assert directive == 4
 
 
@@ -210,8 +208,8 @@ def test_no_more_names_than_anybody_reads(cluster: ControlPlane, environment: di
             for name in names
         )
         before = cluster.audit_log.stat().st_size
-        actual, _ = through_kubectl(environment, "check", "-n", namespace, "many-")
-    assert actual == names[:500]
+        candidates, _ = through_kubectl(environment, "check", "-n", namespace, "many-")
+    assert candidates == names[:500]
     with cluster.audit_log.open("rb") as log:
         log.seek(before)
         requests = [line for line in log.read().decode().splitlines() if "kubectl-spread/" in line]
@@ -226,6 +224,6 @@ def test_a_server_that_is_silent(environment: dict[str, str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         begin = time.monotonic()
         address = f"https://127.0.0.1:{server.getsockname()[1]}"
-        actual, _ = through_kubectl(environment, "check", "--server", address, "deploy/")
-    assert actual == []
+        candidates, _ = through_kubectl(environment, "check", "--server", address, "deploy/")
+    assert candidates == []
     assert time.monotonic() - begin < 15

@@ -17,15 +17,15 @@ import pytest
 from tests.builders import HOSTNAME, ZONE, Json
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.fixtures import require_built
-from tests.e2e.manifests import pod, pod_spec
+from tests.e2e.manifests import SCHEDULING_GATE, WITHOUT_GATE, pod, pod_spec
 from tests.e2e.scheduler_log import Decision, Refusal, SchedulerLog
 from tests.e2e.spread import Plugin, Spread
-from tests.e2e.test_permissions import allow
+from tests.e2e.users import allow_listing
+from tests.e2e.workloads import owner_reference
 
 pytestmark = pytest.mark.e2e
 
 ARGS = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "PodTopologySpreadArgs"}
-GATE = {"schedulingGates": [{"name": "example.com/wait"}]}
 WEB = {"app": "web"}
 
 
@@ -56,11 +56,11 @@ PROFILES = (
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """Return a control plane whose scheduler has profiles: two nodes in zones a and b, one in c, one in none."""
     require_built()
-    with ControlPlane.start(tmp_path_factory.mktemp("defaults"), controllers=False, profiles=PROFILES) as actual:
-        actual.add_nodes(("a", "b"))
-        actual.add_nodes(("c",), per_zone=1)
-        actual.add_nodes(("x",), per_zone=1, labels={ZONE: None})
-        yield actual
+    with ControlPlane.start(tmp_path_factory.mktemp("defaults"), controllers=False, profiles=PROFILES) as started:
+        started.add_nodes(("a", "b"))
+        started.add_nodes(("c",), per_zone=1)
+        started.add_nodes(("x",), per_zone=1, labels={ZONE: None})
+        yield started
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ class Case:
     owner: str = ""
     services: Sequence[Mapping[str, str] | None] = ()
     bound: Sequence[str] = ()
-    others: Sequence[str] = ()
+    newer: Sequence[str] = ()
     rows: int = 1
     spec: Json = field(default_factory=dict)
 
@@ -88,10 +88,10 @@ SERVICE = (WEB,)
 CASES = {
     "a Service": Case(services=SERVICE, bound=("a1", "a2", "b1")),
     "several Services and one without selector": Case(
-        services=(WEB, {"rev": "r1"}, None), bound=("a1",), others=("b1",)
+        services=(WEB, {"rev": "r1"}, None), bound=("a1",), newer=("b1",)
     ),
-    "a ReplicaSet counts its own revision": Case(owner="ReplicaSet", bound=("a1",), others=("b1", "c1")),
-    "a ReplicaSet and a Service": Case(owner="ReplicaSet", services=SERVICE, bound=("a1", "b1"), others=("c1",)),
+    "a ReplicaSet counts its own revision": Case(owner="ReplicaSet", bound=("a1",), newer=("b1", "c1")),
+    "a ReplicaSet and a Service": Case(owner="ReplicaSet", services=SERVICE, bound=("a1", "b1"), newer=("c1",)),
     "a StatefulSet": Case(owner="StatefulSet", bound=("a1", "c1")),
     "a ReplicationController": Case(owner="ReplicationController", bound=("b1", "b2", "b2")),
     "a DaemonSet without a Service": Case(owner="DaemonSet", bound=("a1", "a1"), rows=0),
@@ -110,9 +110,9 @@ CASES = {
     ),
     "the second profile": Case("hosts", services=SERVICE, bound=("a1", "a1", "b1"), rows=2),
     "the second profile, a StatefulSet": Case("hosts", "StatefulSet", bound=("a1", "a1", "x1", "x1", "x1"), rows=2),
-    "minDomains and matchLabelKeys": Case("wide", services=SERVICE, bound=("a1", "b1", "c1"), others=("a1", "b1")),
+    "minDomains and matchLabelKeys": Case("wide", services=SERVICE, bound=("a1", "b1", "c1"), newer=("a1", "b1")),
     "the system's": Case("system", services=SERVICE, bound=("a1", "a1", "x1", "b1"), rows=2),
-    "the system's, a ReplicaSet": Case("system", "ReplicaSet", bound=("a1", "x1", "x1"), others=("c1",), rows=2),
+    "the system's, a ReplicaSet": Case("system", "ReplicaSet", bound=("a1", "x1", "x1"), newer=("c1",), rows=2),
     "hard ones that are not filtered by": Case("unfiltered", services=SERVICE, bound=("a1", "a1"), rows=0),
 }
 
@@ -121,14 +121,14 @@ CASES = {
 class Outcome:
     """What was said of a pod while it was gated, and what the scheduler did."""
 
-    said: Json
+    explanation: Json
     done: Decision
     nodes: Mapping[str, Mapping[str, str]]
     counted: Counter[str]
 
     @property
     def defaults(self) -> list[Json]:
-        return [row for row in self.said["constraints"] if row["default"]]
+        return [row for row in self.explanation["constraints"] if row["default"]]
 
 
 @pytest.fixture(params=CASES, scope="module")
@@ -156,7 +156,7 @@ def _outcome(case: Case, namespace: str, cluster: ControlPlane, spread: Spread) 
         api.create(_service(f"web-{number}", selects, namespace))
     made: list[tuple[str, str, str]] = [
         *((f"bound-{number}", "r1", node) for number, node in enumerate(case.bound)),
-        *((f"other-{number}", "r2", node) for number, node in enumerate(case.others)),
+        *((f"other-{number}", "r2", node) for number, node in enumerate(case.newer)),
         ("next", "r1", ""),
     ]
     metadata = {revision: _owner(case.owner, revision, namespace, cluster) for revision in ("r1", "r2")}
@@ -167,15 +167,16 @@ def _outcome(case: Case, namespace: str, cluster: ControlPlane, spread: Spread) 
         "explain", "po/next", "-n", namespace, "--scheduler-config", str(cluster.scheduler_config), "-o", "json"
     )
     assert answer.status == 0, answer.stderr
-    api.patch(f"/api/v1/namespaces/{namespace}/pods/next", {"spec": {"schedulingGates": None}})
-    nodes = {item["metadata"]["name"]: item["metadata"]["labels"] for item in api.get("/api/v1/nodes")["items"]}
-    counted = Counter(case.bound if case.owner == "ReplicaSet" else (*case.bound, *case.others))
+    api.patch(f"/api/v1/namespaces/{namespace}/pods/next", WITHOUT_GATE)
+    stored_nodes = api.get("/api/v1/nodes")["items"]
+    nodes = {stored["metadata"]["name"]: stored["metadata"]["labels"] for stored in stored_nodes}
+    counted = Counter(case.bound if case.owner == "ReplicaSet" else (*case.bound, *case.newer))
     return Outcome(answer.report.document, log.decision(f"{namespace}/next"), nodes, counted)
 
 
 def _pod(case: Case, name: str, node: str, **more: Any) -> Json:
     """Return a pod that is bound, or one at a gate that is as the case says."""
-    spec = {"nodeName": node} if node else {**GATE, **case.spec}
+    spec = {"nodeName": node} if node else {**SCHEDULING_GATE, **case.spec}
     return pod(name, schedulerName=case.scheduler, **spec, **more)
 
 
@@ -192,7 +193,7 @@ def _owner(kind: str, revision: str, namespace: str, cluster: ControlPlane) -> J
     selects: Json = {"matchLabels": labels if kind == "ReplicaSet" else WEB}
     template = {"metadata": {"labels": labels}, "spec": {**pod_spec(), "restartPolicy": "Always"}}
     api_version = "v1" if kind == "ReplicationController" else "apps/v1"
-    made = cluster.api.create(
+    owner = cluster.api.create(
         {
             "apiVersion": api_version,
             "kind": kind,
@@ -204,11 +205,10 @@ def _owner(kind: str, revision: str, namespace: str, cluster: ControlPlane) -> J
             },
         }
     )
-    reference = {"name": f"web-{revision}", "uid": made["metadata"]["uid"], "controller": True}
-    return {"ownerReferences": [{"apiVersion": api_version, "kind": kind, **reference}]}
+    return {"ownerReferences": [owner_reference(owner)]}
 
 
-def test_there_are_as_many_default_rows_as_said(case: Case, outcome: Outcome) -> None:
+def test_there_is_a_row_for_each_default(case: Case, outcome: Outcome) -> None:
     assert [row["path"] for row in outcome.defaults] == [f"defaultConstraints[{index}]" for index in range(case.rows)]
 
 
@@ -221,19 +221,19 @@ def test_refused_nodes_and_their_numbers_are_those_of_the_log(case: Case, outcom
 
 
 def test_the_nodes_allowed_are_those_it_chooses_from(outcome: Outcome) -> None:
-    allowed = {node for placing in outcome.said.get("waiting", ()) for node in placing["allowed"]}
+    allowed = {node for placing in outcome.explanation.get("waiting", ()) for node in placing["allowed"]}
     assert outcome.done.feasible == len(allowed)
     assert (outcome.done.node or None) in (allowed or {None})
 
 
-def test_a_pod_that_no_node_takes_is_found(outcome: Outcome) -> None:
+def test_a_pod_that_no_node_takes_is_an_error(outcome: Outcome) -> None:
     """An error by a hard default, and never one by a soft one."""
-    errors = [finding["path"] for finding in outcome.said["findings"] if finding["severity"] == "error"]
+    errors = [finding["path"] for finding in outcome.explanation["findings"] if finding["severity"] == "error"]
     hard = [row["path"] for row in outcome.defaults if row["whenUnsatisfiable"] == "DoNotSchedule"]
     assert errors == ([] if outcome.done.feasible else hard)
 
 
-def test_soft_defaults_count_what_the_nodes_hold(case: Case, outcome: Outcome) -> None:
+def test_soft_defaults_count_the_pods_of_the_nodes(case: Case, outcome: Outcome) -> None:
     """To the system's defaults nodes without a zone are one domain; to listed ones they are none."""
     for row in outcome.defaults:
         if row["whenUnsatisfiable"] == "ScheduleAnyway":
@@ -290,12 +290,12 @@ def test_system_defaults_by_option_are_those_of_the_profile(cluster: ControlPlan
         by_file = spread.report("-n", namespace, "--scheduler-config", str(cluster.scheduler_config))
         by_option = spread.report("-n", namespace, "--defaults")
         for name, _ in made:
-            constraints = [
+            of_option = [
                 row for row in by_option["constraints"] if row["workload"]["name"] == f"{name}-default-scheduler"
             ]
-            other = [row for row in by_file["constraints"] if row["workload"]["name"] == f"{name}-system"]
-            assert len(constraints) == 2
-            assert [{**row, "workload": None} for row in constraints] == [{**row, "workload": None} for row in other]
+            of_profile = [row for row in by_file["constraints"] if row["workload"]["name"] == f"{name}-system"]
+            assert len(of_option) == 2
+            assert [{**row, "workload": None} for row in of_option] == [{**row, "workload": None} for row in of_profile]
 
 
 def test_a_user_who_may_not_list_services_gets_no_defaults(cluster: ControlPlane, plugin: Plugin) -> None:
@@ -303,7 +303,7 @@ def test_a_user_who_may_not_list_services_gets_no_defaults(cluster: ControlPlane
     with cluster.namespace("defaults") as namespace:
         cluster.api.create(_service("web", WEB, namespace))
         cluster.api.create(_pod(Case(), "p", "a1", namespace=namespace))
-        allow(cluster, "some", namespace, "pods")
+        allow_listing(cluster, "some", "pods", namespace=namespace)
         answer = plugin.on(cluster, cluster.kubeconfig_for("some"))(
             "check", "-n", namespace, "--defaults", "-o", "json"
         )
@@ -320,7 +320,7 @@ def test_without_its_owner_a_pod_gets_no_defaults(cluster: ControlPlane, plugin:
         owned = {"labels": {**WEB, "rev": "r1"}, "metadata": _owner("ReplicaSet", "r1", namespace, cluster)}
         cluster.api.create(_pod(Case(), "owned", "a1", namespace=namespace, **owned))
         cluster.api.create(_pod(Case(), "bare", "a1", namespace=namespace))
-        allow(cluster, "other", namespace, "pods", "services")
+        allow_listing(cluster, "other", "pods", "services", namespace=namespace)
         spread = plugin.on(cluster, cluster.kubeconfig_for("other"))
         answer = spread("check", "-n", namespace, "--defaults", "-o", "json")
         assert answer.status == 2

@@ -1,4 +1,4 @@
-"""What users get wrong is one clear line on stderr and exit status 2, and an empty namespace is not an error."""
+"""Mistakes of users lead to one line on stderr and exit status 2; an empty namespace is not an error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.e2e
 
 
 def test_a_namespace_without_pods(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
-    """What kubectl itself says on stderr, and exit status 0."""
+    """The message on stderr is that of kubectl, and the exit status is 0."""
     answer = spread("check", "-n", namespace)
     assert (answer.status, answer.stdout) == (0, "")
     assert answer.stderr == control_plane.kubectl("get", "pods", "-n", namespace).stderr
@@ -55,7 +55,7 @@ def test_a_wrong_command_line(namespace: str, spread: Spread, line: str, words: 
 
 
 def test_a_refused_connection(spread: Spread) -> None:
-    """Nobody listens: kubectl's own words."""
+    """The error has the words of kubectl."""
     port = free_port()
     answer = spread("check", "--server", f"https://127.0.0.1:{port}")
     assert (answer.status, answer.stdout) == (2, "")
@@ -71,7 +71,7 @@ def test_a_refused_connection(spread: Spread) -> None:
 def test_an_expired_credential(
     control_plane: ControlPlane, plugin: Plugin, credential: Callable[[ControlPlane], Path]
 ) -> None:
-    """The apiserver does not know who asks."""
+    """The apiserver rejects the credential."""
     answer = plugin.on(control_plane, credential(control_plane))("check")
     assert (answer.status, answer.stdout) == (2, "")
     assert answer.error == "error: You must be logged in to the server (Unauthorized)"

@@ -1,4 +1,4 @@
-"""The pods that ``explain`` names are evicted, and kube-scheduler makes the workload even again."""
+"""When the pods that ``explain`` names are evicted, kube-scheduler makes the workload even again."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ SEEDS = range(20)
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> Iterator[list[Outcome]]:
-    """Let every case be played, one after the other."""
+    """Return the outcome of each case."""
     require_built()
     with ControlPlane.start(tmp_path_factory.mktemp("evictions"), kubelet=True) as cluster:
         spread = plugin.on(cluster)
-        actual = []
+        played = []
         for seed in SEEDS:
             with cluster.namespace() as namespace:
-                actual.append(Play(cluster, spread, random_case(seed), namespace).outcome())
-        yield actual
+                played.append(Play(cluster, spread, random_case(seed), namespace).outcome())
+        yield played
 
 
 def test_every_case_is_uneven_at_first(outcomes: list[Outcome]) -> None:
@@ -38,18 +38,18 @@ def test_the_named_pods_suffice(outcomes: list[Outcome]) -> None:
     """Once they are replaced the skew is within maxSkew and every pod runs."""
     named = [outcome for outcome in outcomes if outcome.named]
     assert len(named) >= 15
-    assert [item for item in named if not item.sure or not item.even] == []
+    assert [outcome for outcome in named if not outcome.sure or not outcome.even] == []
 
 
 def test_without_a_name_nothing_helps(outcomes: list[Outcome]) -> None:
-    """Where no pod is named no placement of all pods is even, and evicting those that are too many shows it."""
+    """Where no pod is named, no placement is even, and the eviction of surplus pods proves it."""
     unnamed = [outcome for outcome in outcomes if not outcome.named]
     assert unnamed
-    assert [item.reason for item in unnamed if not item.reason.startswith("no eviction is sure to help: ")] == []
-    assert [item for item in unnamed if item.possible or item.even] == []
+    assert all(outcome.reason.startswith("no eviction is sure to help: ") for outcome in unnamed)
+    assert [outcome for outcome in unnamed if outcome.possible or outcome.even] == []
 
 
-def test_all_sorts_are_seen(outcomes: list[Outcome]) -> None:
+def test_the_cases_vary(outcomes: list[Outcome]) -> None:
     assert {outcome.case.way for outcome in outcomes} == set(Way)
     assert len({(outcome.case.key, outcome.case.max_skew) for outcome in outcomes}) >= 5
     assert {bool(outcome.case.spec.get("tolerations")) for outcome in outcomes} == {False, True}

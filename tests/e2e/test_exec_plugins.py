@@ -1,4 +1,4 @@
-"""Credential plugins are run as the real kubectl runs them, and what they say means the same."""
+"""Credential plugins are run as by the real kubectl, and their output has the same effect."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ import pytest
 
 from tests.builders import Json
 from tests.controlplane.cluster import ControlPlane
-from tests.e2e.both import Both, asked_alike, config
-from tests.e2e.recorder import Recorder, Seen
+from tests.e2e.both import Both, matching_request
+from tests.e2e.recorder import Recorder, Request
+from tests.kubeconfigs import config
 
 pytestmark = pytest.mark.e2e
 
@@ -53,14 +54,14 @@ class Desk:
         """Return a kubeconfig for the recorder."""
         return config(self.recorder.url, self.recorder.authority.certificate, user, **cluster)
 
-    def ask(self, script: str, **changes: object) -> Seen:
+    def ask(self, script: str, **changes: object) -> Request:
         """Run both, and return the plugin's request, which says the same as kubectl's."""
         self.both.ask(self.config(self.user(script, **changes)))
-        return asked_alike(self.recorder)
+        return matching_request(self.recorder)
 
     @property
-    def told(self) -> list[Json]:
-        """What the plugin was told, each time it was run."""
+    def inputs(self) -> list[Json]:
+        """The input of each run of the plugin."""
         return [json.loads(line) for line in self.calls.read_text(encoding="utf-8").splitlines()]
 
 
@@ -72,7 +73,7 @@ def desk(both: Both, recorder: Recorder) -> Desk:
 
 @pytest.mark.parametrize("version", [V1, BETA])
 def test_a_token(desk: Desk, version: str) -> None:
-    """Of either version of the API; the older one needs no interactiveMode. YAML is as good as JSON."""
+    """Both versions of the API work, in JSON and YAML; only the newer one needs interactiveMode."""
     mode = "IfAvailable" if version == V1 else None
     script = says(credential(version, token="abc"))
     assert desk.ask(script, apiVersion=version, interactiveMode=mode).header("Authorization") == "Bearer abc"
@@ -81,42 +82,42 @@ def test_a_token(desk: Desk, version: str) -> None:
 
 
 def test_a_certificate(desk: Desk) -> None:
-    """By itself and next to a token."""
+    """A certificate is used alone or together with a token."""
     pair = desk.recorder.authority.client("bob", "bob")
     status = {"clientCertificateData": pair.certificate.read_text(), "clientKeyData": pair.key.read_text()}
     assert desk.ask(says(credential(**status))).certificate == "bob"
-    seen = desk.ask(says(credential(token="abc", **status)))
-    assert (seen.certificate, seen.header("Authorization")) == ("bob", "Bearer abc")
+    request = desk.ask(says(credential(token="abc", **status)))
+    assert (request.certificate, request.header("Authorization")) == ("bob", "Bearer abc")
 
 
 def test_arguments_and_environment(desk: Desk) -> None:
-    """Both are given; what the kubeconfig says of a variable goes before the environment."""
+    """The plugin gets both; variables of the kubeconfig override the environment."""
     script = f"printf '%s' {shlex.quote(credential(token='TOKEN'))} | sed \"s/TOKEN/$1-$HOME-$EXTRA/\""
     value = [{"name": "HOME", "value": "home"}, {"name": "EXTRA", "value": "more"}]
     assert desk.ask(script, args=["first"], env=value).header("Authorization") == "Bearer first-home-more"
 
 
 @pytest.mark.parametrize("provided", [False, True])
-def test_what_a_plugin_is_told(desk: Desk, provided: bool) -> None:
+def test_a_plugin_gets_the_cluster_only_where_it_asks_for_it(desk: Desk, provided: bool) -> None:
     """The cluster only where it is asked for, with the authority in full and the plugin's own configuration."""
     extension = {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "x"}}
     user = desk.user(says(credential(token="abc")), provideClusterInfo=provided)
-    others = {"tls_server_name": "apiserver.test", "disable_compression": True, "extensions": [extension]}
-    desk.both.ask(desk.config(user, **others))
-    asked_alike(desk.recorder)
-    assert len(desk.told) >= 2
-    assert all(reported == desk.told[0] for reported in desk.told)
-    assert ("cluster" in desk.told[-1]["spec"]) == provided
+    fields = {"tls_server_name": "apiserver.test", "disable_compression": True, "extensions": [extension]}
+    desk.both.ask(desk.config(user, **fields))
+    matching_request(desk.recorder)
+    assert len(desk.inputs) >= 2
+    assert all(info == desk.inputs[0] for info in desk.inputs)
+    assert ("cluster" in desk.inputs[-1]["spec"]) == provided
 
 
-def test_a_plugin_that_is_not_asked(desk: Desk) -> None:
+def test_other_credentials_go_before_a_plugin(desk: Desk) -> None:
     """A token, a password or a certificate goes before it."""
     pair = desk.recorder.authority.client("bob", "bob")
     certificate = {"client-certificate": str(pair.certificate), "client-key": str(pair.key)}
     plugin = desk.user("exit 1")
-    for other in ({"token": "a"}, {"username": "a", "password": "b"}, certificate):
-        desk.both.ask(desk.config({**plugin, **other}))
-        asked_alike(desk.recorder)
+    for credentials in ({"token": "a"}, {"username": "a", "password": "b"}, certificate):
+        desk.both.ask(desk.config({**plugin, **credentials}))
+        matching_request(desk.recorder)
     assert not desk.calls.exists()
 
 
@@ -133,11 +134,11 @@ def test_a_terminal(desk: Desk, mode: str) -> None:
         os.close(master)
         os.close(terminal)
     expected = "nothing" if mode == "Never" else "typed"
-    assert asked_alike(desk.recorder).header("Authorization") == f"Bearer {expected}"
-    assert {reported["spec"]["interactive"] for reported in desk.told} == {mode != "Never"}
+    assert matching_request(desk.recorder).header("Authorization") == f"Bearer {expected}"
+    assert {info["spec"]["interactive"] for info in desk.inputs} == {mode != "Never"}
 
 
-def test_no_terminal(desk: Desk) -> None:
+def test_a_plugin_that_needs_a_terminal_is_not_run_without_one(desk: Desk) -> None:
     """A plugin that needs one is not run."""
     theirs, ours = desk.both.ask(desk.config(desk.user("exit 1", interactiveMode="Always"))).complaints
     assert ours == theirs
@@ -161,8 +162,8 @@ REFUSED: Mapping[str, tuple[str, Json]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_refused(desk: Desk, name: str) -> None:
-    """In kubectl's words; what the plugin itself says on standard error stands before."""
+def test_errors_of_plugins_are_those_of_kubectl(desk: Desk, name: str) -> None:
+    """The error has the words of kubectl, after the plugin's own output on stderr."""
     script, changes = REFUSED[name]
     pair = desk.both.ask(desk.config(desk.user(script, **changes)))
     theirs, ours = pair.complaints
@@ -181,8 +182,8 @@ UNREADABLE: Mapping[str, str] = {
 
 
 @pytest.mark.parametrize("name", UNREADABLE)
-def test_an_answer_that_is_none(desk: Desk, name: str) -> None:
-    """Both refuse it while they decode it; the plugin says less, since what was decoded may be a secret."""
+def test_output_that_cannot_be_decoded(desk: Desk, name: str) -> None:
+    """Both refuse it; our message leaves out the output, which may contain a secret."""
     pair = desk.both.ask(desk.config(desk.user(says(UNREADABLE[name]))))
     theirs, _ = pair.complaints
     assert theirs.startswith(f"{GETTING}decoding stdout: ")
@@ -191,15 +192,15 @@ def test_an_answer_that_is_none(desk: Desk, name: str) -> None:
         assert "SECRET" not in pair.spread.stderr
 
 
-def test_a_certificate_that_is_none(desk: Desk) -> None:
-    """Both say so, the plugin where it is used."""
+def test_a_certificate_that_is_not_pem(desk: Desk) -> None:
+    """Both report it, ours when the certificate is used."""
     pair = desk.both.ask(desk.config(desk.user(says(credential(clientCertificateData="x", clientKeyData="y")))))
     assert "failed parsing client key/certificate" in pair.kubectl.stderr
     assert pair.spread.error == "Unable to connect to the server: the client certificate or its key is not PEM"
 
 
 def test_a_plugin_that_is_not_installed(desk: Desk) -> None:
-    """With the kubeconfig's word on how to install it, in one line and without what would move the cursor."""
+    """The install hint of the kubeconfig is printed in one line, with control characters escaped."""
     hint = "get it:\n  brew install \x1b[1mgizmo"
     user = desk.user("", command="no-such-plugin", installHint=hint)
     pair = desk.both.ask(desk.config(user))
@@ -217,21 +218,21 @@ def test_a_plugin_in_the_path(desk: Desk, tmp_path: Path) -> None:
     assert "gizmo-login not found" in desk.both.ask(desk.config(user)).spread.error
     path = f"{desk.both.directory}{os.pathsep}{desk.both.path}"
     desk.both.ask(desk.config(user), environment={"PATH": path})
-    assert asked_alike(desk.recorder).header("Authorization") == "Bearer abc"
+    assert matching_request(desk.recorder).header("Authorization") == "Bearer abc"
 
 
 @pytest.mark.parametrize("ends", ["", "2020-01-01T00:00:00Z", "2199-01-01T00:00:00+01:00"])
 def test_credentials_are_kept_until_they_end(
     faulty_cluster: ControlPlane, both: Both, recorder: Recorder, ends: str
 ) -> None:
-    """Of many requests of one run the plugin is asked for one, unless what it gave has ended."""
+    """The plugin is run once for all requests of a run, unless its credential has expired."""
     desk = Desk(both, recorder)
     token = faulty_cluster._security.tokens["first"]
     status = {"token": token} | ({"expirationTimestamp": ends} if ends else {})
     user = desk.user(says(credential(**status)))
     pair = both.ask(config(faulty_cluster.api.server, faulty_cluster._security.authority.certificate, user))
     assert (pair.kubectl.status, pair.spread.status) == (0, 0), pair.spread.stderr
-    before = len(desk.told)
+    before = len(desk.inputs)
     answer = both.spread("check", "-A")
     assert answer.status == 0, answer.stderr
-    assert (len(desk.told) - before == 1) == (not ends.startswith("2020"))
+    assert (len(desk.inputs) - before == 1) == (not ends.startswith("2020"))

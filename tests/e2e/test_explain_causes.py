@@ -12,14 +12,13 @@ from tests.builders import ZONE, Json, constraint
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e.manifests import deployment
 from tests.e2e.spread import Plugin, Report, Spread
-from tests.e2e.test_permissions import allow
-from tests.e2e.workloads import label, pods, pods_per_zone, roll_out, wait_for_rollout
+from tests.e2e.users import allow_listing
+from tests.e2e.workloads import label, pods, pods_per_zone, roll_out, scale_down_unevenly
 
 pytestmark = pytest.mark.e2e
 
 PATH = "spec.topologySpreadConstraints[0]"
 NOT_MATCHED = "didn't match pod topology spread constraints"
-COST = "controller.kubernetes.io/pod-deletion-cost"
 
 
 def web(namespace: str, *, replicas: int, constraints: Sequence[Json] | None = None, **more: Any) -> Json:
@@ -33,18 +32,6 @@ def explained(spread: Spread, namespace: str, what: str = "deploy/web") -> Repor
     answer = spread("explain", what, "-n", namespace, "-o", "json")
     assert answer.status == 0, answer.stderr
     return answer.report
-
-
-def scale_down_unevenly(cluster: ControlPlane, namespace: str) -> None:
-    """Scale from two pods in each zone to two, one and none: a ReplicaSet respects deletion costs, not constraints."""
-    cost = {"a": ["30", "30"], "b": ["20", "0"], "c": ["0", "0"]}
-    for pod in pods(cluster, namespace):
-        annotation = f"{COST}={cost[pod['spec']['nodeName'][0]].pop(0)}"
-        cluster.kubectl("annotate", "pod", pod["metadata"]["name"], "-n", namespace, annotation)
-    cluster.kubectl("scale", "deploy/web", "-n", namespace, "--replicas=3")
-    cluster.wait_for(lambda: len(pods(cluster, namespace)) == 3, what="web is scaled down")
-    wait_for_rollout(cluster, "deploy/web", namespace)
-    assert pods_per_zone(cluster, namespace) == {"a": 2, "b": 1}
 
 
 @contextmanager
@@ -78,7 +65,8 @@ def the_pending_pod(cluster: ControlPlane, namespace: str) -> str:
 
 def test_a_scale_down(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
     roll_out(control_plane, web(namespace, replicas=6))
-    scale_down_unevenly(control_plane, namespace)
+    scale_down_unevenly(control_plane, namespace, "web")
+    assert pods_per_zone(control_plane, namespace) == {"a": 2, "b": 1}
     (cause,) = explained(spread, namespace)["causes"]
     assert (cause["cause"], cause["confidence"], cause["path"]) == ("scale-down", "certain", PATH)
     assert "from 6 to 3" in cause["evidence"][0]
@@ -87,7 +75,8 @@ def test_a_scale_down(control_plane: ControlPlane, namespace: str, spread: Sprea
 def test_a_rollout(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
     """The new pods even out what the old ones left uneven, and are uneven themselves once the old ones are gone."""
     roll_out(control_plane, web(namespace, replicas=6))
-    scale_down_unevenly(control_plane, namespace)
+    scale_down_unevenly(control_plane, namespace, "web")
+    assert pods_per_zone(control_plane, namespace) == {"a": 2, "b": 1}
     manifest = web(namespace, replicas=3, terminationGracePeriodSeconds=2)
     # All new pods are placed before the first old one goes.
     manifest["spec"]["strategy"] = {"rollingUpdate": {"maxSurge": "100%", "maxUnavailable": 0}}
@@ -145,25 +134,14 @@ def test_a_pending_pod_that_was_relabelled(control_plane: ControlPlane, namespac
     assert the_pending_pod(control_plane, namespace) == pending
 
 
-def test_what_a_user_may_not_read_is_said(control_plane: ControlPlane, namespace: str, plugin: Plugin) -> None:
+def test_missing_permissions_are_reported(control_plane: ControlPlane, namespace: str, plugin: Plugin) -> None:
     """Without events and pods of other namespaces there is an answer; what is missing for it is reported."""
     keyed = [constraint(nodeAffinityPolicy="Ignore")]
     control_plane.apply(web(namespace, replicas=2, constraints=keyed, nodeSelector={ZONE: "a"}))
     pending = the_pending_pod(control_plane, namespace)
     user = f"reader-of-{namespace}"
-    allow(control_plane, user, namespace, "pods")
-    rbac = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": user}}
-    rule = {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list"]}
-    group = "rbac.authorization.k8s.io"
-    control_plane.api.create({**rbac, "kind": "ClusterRole", "rules": [rule]})
-    control_plane.api.create(
-        {
-            **rbac,
-            "kind": "ClusterRoleBinding",
-            "subjects": [{"apiGroup": group, "kind": "User", "name": user}],
-            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": user},
-        }
-    )
+    allow_listing(control_plane, user, "pods", namespace=namespace)
+    allow_listing(control_plane, user, "nodes")
     answer = plugin.on(control_plane, control_plane.kubeconfig_for(user))("explain", f"pod/{pending}", "-n", namespace)
     assert answer.status == 0, answer.stderr
     assert "not known: pods of other namespaces were not read" in answer.stdout

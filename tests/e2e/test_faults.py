@@ -19,7 +19,7 @@ def test_without_a_fault(behind: Faulty) -> None:
     answer = behind.check()
     assert_complete(answer)
     assert answer.stderr == ""
-    assert len(behind.proxy.asked_for("pods")) == 5
+    assert len(behind.proxy.requests_for("pods")) == 5
 
 
 PASSING = {
@@ -41,7 +41,7 @@ def test_a_fault_that_passes(behind: Faulty, fault: Step, before: int) -> None:
     """The page is asked for again, and its pods are counted once."""
     behind.proxy.script("pods", *[passed] * before, fault, fault)
     assert_complete(behind.check("--request-timeout=30s"))
-    tokens = [request.token for request in behind.proxy.asked_for("pods")]
+    tokens = [request.token for request in behind.proxy.requests_for("pods")]
     revisions = [steps.revision(token) for token in tokens if token]
     # Only where somebody wrote meanwhile, other pages follow a first one that is sent again.
     assert len(tokens) == 7 or (not before and len(set(revisions)) > 1)
@@ -67,10 +67,10 @@ def test_a_fault_of_another_request(behind: Faulty, resource: str) -> None:
     """Every request is repeated, not only those for pods."""
     behind.proxy.script(resource, steps.reset, PASSING["503"])
     assert_complete(behind.check())
-    assert len(behind.proxy.asked_for(resource)) == 3
+    assert len(behind.proxy.requests_for(resource)) == 3
 
 
-def test_a_server_that_is_newer_than_all_that_are_known(behind: Faulty) -> None:
+def test_a_server_newer_than_every_known_minor(behind: Faulty) -> None:
     """The pods are evaluated as the newest known minor does, and stderr and the report warn of it.
 
     Of that minor only a pre-release is known, which they warn of as well.
@@ -110,11 +110,11 @@ def test_retries_are_bounded_without_a_timeout(behind: Faulty) -> None:
     behind.proxy.script("pods", passed, *[PASSING["503"]] * 100)
     answer = behind.check()
     assert_refused(answer, "Error from server (ServiceUnavailable): apiserver not ready", INCOMPLETE)
-    assert len(behind.proxy.asked_for("pods")) == 12
+    assert len(behind.proxy.requests_for("pods")) == 12
     assert answer.stderr.startswith("The server answers with HTTP status 503; trying again\n")
 
 
-def test_a_pause_that_nobody_waits_for(behind: Faulty) -> None:
+def test_a_retry_after_of_an_hour_ends_the_check(behind: Faulty) -> None:
     """An hour is too long even without a limit of time."""
     behind.proxy.script("pods", steps.answer(429, b"Come back later.", Retry_After="3600"))
     assert_refused(behind.check(), "Error from server (TooManyRequests): Come back later.", INCOMPLETE)
@@ -154,7 +154,7 @@ FINAL = {
 
 @pytest.mark.parametrize(("fault", "words"), FINAL.values(), ids=FINAL)
 @pytest.mark.parametrize("before", [0, 2], ids=["first page", "third page"])
-def test_an_answer_that_is_none(behind: Faulty, fault: Step, words: str, before: int) -> None:
+def test_an_answer_that_is_not_a_list(behind: Faulty, fault: Step, words: str, before: int) -> None:
     """What is not a list is never taken for an empty one, and not asked for again."""
     behind.proxy.script("pods", *[passed] * before, fault)
     answer = behind.check()

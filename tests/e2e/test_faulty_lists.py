@@ -37,7 +37,7 @@ def test_a_list_that_expires(behind: Faulty, compacted: None) -> None:
     assert_complete(answer)
     assert answer.error.startswith(EXPIRED)
     assert answer.error.endswith(": the list of pods is read again from its beginning")
-    assert len(behind.proxy.asked_for("pods")) == 3 + 5
+    assert len(behind.proxy.requests_for("pods")) == 3 + 5
 
 
 def test_a_list_that_expires_twice(behind: Faulty, compacted: None) -> None:
@@ -56,10 +56,10 @@ def test_an_empty_page_is_not_the_end(behind: Faulty) -> None:
     """A page without objects may have a token."""
     behind.proxy.script("pods", steps.edited(steps.no_objects))
     assert_complete(behind.check())
-    assert len(behind.proxy.asked_for("pods")) == 6
+    assert len(behind.proxy.requests_for("pods")) == 6
 
 
-def test_a_list_without_end(behind: Faulty) -> None:
+def test_a_page_that_repeats_its_token(behind: Faulty) -> None:
     """A page whose token is its own."""
     behind.proxy.script("pods", passed, *[_with_token(behind)] * 100)
     assert_refused(behind.check(), f"{UNEXPECTED}the API server repeated a continue token", INCOMPLETE)
@@ -67,7 +67,7 @@ def test_a_list_without_end(behind: Faulty) -> None:
 
 def _with_token(behind: Faulty) -> Callable[..., None]:
     def repeat(document: Json) -> None:
-        document["metadata"]["continue"] = behind.proxy.asked_for("pods")[1].token
+        document["metadata"]["continue"] = behind.proxy.requests_for("pods")[1].token
 
     return steps.edited(repeat)
 
@@ -90,7 +90,7 @@ def _wrong_type(document: Json) -> None:
     document["items"][3]["spec"]["nodeName"] = 5
 
 
-def test_a_pod_that_is_none(behind: Faulty) -> None:
+def test_a_pod_with_a_field_of_another_type(behind: Faulty) -> None:
     behind.proxy.script("pods", passed, steps.edited(_wrong_type))
     assert_refused(behind.check(), f"{UNEXPECTED}spec.nodeName: expected string, got integer", INCOMPLETE)
 
@@ -178,7 +178,7 @@ def test_none_of_the_nodes_of_the_pods(behind: Faulty, change: Callable[[Json], 
     assert answer.status == 2
     assert f"{PODS} bound pods run on nodes not among the {nodes} that were read (" in answer.error
     assert answer.report["cluster"]["nodes"] == "none"
-    assert not any("domains" in row for row in answer.report["constraints"])
+    assert ["domains" in row for row in answer.report["constraints"]] == [False]
 
 
 def test_a_node_that_was_deleted_a_moment_ago(behind: Faulty) -> None:

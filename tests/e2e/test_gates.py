@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
+from kubectl_spread.kube.features import Gate
 from tests.builders import Json, constraint, selector
 from tests.controlplane import kubeconfigs
 from tests.controlplane.cluster import ControlPlane
@@ -20,13 +21,12 @@ from tests.faults.proxy import Proxy, Step
 
 pytestmark = pytest.mark.e2e
 
-SELECTOR_MERGE = "MatchLabelKeysInPodTopologySpreadSelectorMerge"
 HASH = "pod-template-hash"
 READER = "reader"
 
 
 class Upgrade(NamedTuple):
-    """What was reported while the merge was off, and when it was on again; the cluster is as it was then."""
+    """The reports while the merge was off and after it was on again, and the cluster."""
 
     cluster: ControlPlane
     spread: Spread
@@ -39,7 +39,7 @@ def upgrade(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> Iterato
     """Make pods while the merge is off, then restart the apiserver with the merge on."""
     require_built()
     directory = tmp_path_factory.mktemp("upgrade")
-    with ControlPlane.start(directory, feature_gates={SELECTOR_MERGE: False}, kubelet=True) as cluster:
+    with ControlPlane.start(directory, feature_gates={Gate.SELECTOR_MERGE: False}, kubelet=True) as cluster:
         cluster.add_nodes(per_zone=1)
         spread = plugin.on(cluster)
         roll_out(cluster, deployment(constraints=[constraint(match=[HASH])]))
@@ -58,7 +58,7 @@ def upgrade(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> Iterato
 def test_a_merge_switched_off_is_read_from_the_metrics(upgrade: Upgrade) -> None:
     """The gate is off on a server that could merge, and the apiserver's own metrics say so."""
     cluster = upgrade.off["cluster"]
-    assert cluster["gates"][SELECTOR_MERGE] is False
+    assert cluster["gates"][Gate.SELECTOR_MERGE] is False
     assert cluster["gatesSource"] == "metrics"
     assert cluster["serverVersion"].startswith("1.37.")
     assert cluster["judgedAs"] == "1.37"
@@ -78,7 +78,7 @@ def test_unmerged_pods_under_a_closed_gate_are_merge_off(upgrade: Upgrade) -> No
 
 def test_pods_from_before_the_upgrade_are_pre_upgrade(upgrade: Upgrade) -> None:
     """With the merge on again, what was made without it is pre-upgrade: likely, by pod-template-hash."""
-    assert upgrade.on["cluster"]["gates"][SELECTOR_MERGE] is True
+    assert upgrade.on["cluster"]["gates"][Gate.SELECTOR_MERGE] is True
     assert upgrade.on["cluster"]["gatesSource"] == "metrics"
     assert upgrade.on.verdicts("Deployment/web") == {"pre-upgrade": 3}
     entries = [entry for entry in upgrade.on["pods"] if entry["workload"]["kind"] == "Deployment"]
@@ -137,7 +137,7 @@ def switched(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> Iterat
     with ControlPlane.start(directory, scheduler=False, controllers=False, tokens=tokens) as cluster:
         cluster.apply(_overlapping("web"))
         assert plugin.on(cluster).report(status=1).codes("Deployment/web") == {"SPR202": []}
-        cluster.restart_apiserver(feature_gates={SELECTOR_MERGE: False})
+        cluster.restart_apiserver(feature_gates={Gate.SELECTOR_MERGE: False})
         yield Switched(cluster, plugin.on(cluster))
 
 
@@ -145,7 +145,7 @@ def test_a_template_is_refused_as_the_gates_of_the_server_say(switched: Switched
     """Issue 13, section 4: the gates are read after the templates, and the API server agrees with the report."""
     report = switched.spread.report(status=1)
     assert report.codes("Deployment/web") == {"SPR201": []}
-    assert (report["cluster"]["gates"][SELECTOR_MERGE], report["cluster"]["gatesSource"]) == (False, "metrics")
+    assert (report["cluster"]["gates"][Gate.SELECTOR_MERGE], report["cluster"]["gatesSource"]) == (False, "metrics")
     another = json.dumps(_overlapping("another"))
     refused = switched.cluster.kubectl("create", "-f", "-", input=another, check=False)
     assert "exists in both matchLabelKeys and labelSelector" in refused.stderr
@@ -160,7 +160,7 @@ def test_a_template_is_refused_as_the_gates_of_the_server_say(switched: Switched
     ],
 )
 def test_metrics_that_name_no_gates(switched: Switched, plugin: Plugin, metrics: Step) -> None:
-    """The gates are unknown then, and the report says that they are assumed."""
+    """The gates are unknown, and the report says that they are assumed."""
     security = switched.cluster._security
     proxy = Proxy(switched.cluster.api.server, security.authority.certificate, security.serving)
     with proxy.running():

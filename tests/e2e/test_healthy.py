@@ -1,4 +1,4 @@
-"""Workloads as well-known charts write them, on a cluster as clouds have them: no false alarm."""
+"""Workloads of well-known charts on a cluster like those of clouds cause no false alarm."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _complete(cluster: ControlPlane) -> bool:
     return all(pod["status"]["phase"] == "Running" for pod in pods)
 
 
-def test_only_what_is_deserved(report: Report) -> None:
+def test_every_warning_and_error_is_deserved(report: Report) -> None:
     """Every warning and error has a reason, and every reason is still needed."""
     assert serious(report["findings"]) == DESERVED.keys()
     assert report["cluster"]["nodes"] == "listed"
@@ -67,17 +67,17 @@ def test_only_what_is_deserved(report: Report) -> None:
 
 
 def test_few_infos(report: Report) -> None:
-    """What is worth a line without being wrong stays rare: soft constraints not met, workloads counted together."""
+    """Infos stay rare, and are about soft skew and workloads that count each other."""
     infos = [place(finding) for finding in report["findings"] if finding["severity"] == "info"]
     assert {code for code, _ in infos} <= {"SPR302", "SPR314"}
     assert len(infos) <= 15
 
 
-def test_an_older_server_would_do(spread: Spread) -> None:
+def test_nothing_changes_on_an_older_server_that_merges(spread: Spread) -> None:
     """Between minors that merge alike nothing changes for these workloads."""
     assert serious(spread.report("-A", "--to", "1.34")["findings"]) == DESERVED.keys()
 
 
 def test_controllers_would_make_the_pods_again(spread: Spread) -> None:
-    """Merged pods would be refused as they are stored, which harms none that a controller makes."""
+    """Stored pods would be refused with the merge in them, but controllers create them from templates."""
     assert serious(spread.report("-A", "--recreate")["findings"]) == DESERVED.keys()

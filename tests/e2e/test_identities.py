@@ -1,4 +1,4 @@
-"""Who asks: tokens, passwords, certificates and impersonation reach the server as from the real kubectl."""
+"""Tokens, passwords, certificates and impersonation reach the server as from the real kubectl."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from kubectl_spread.sources.apiserver.cluster import LiveCluster
 from kubectl_spread.sources.auth.connection import ConnectionFlags
 from tests.builders import Json
 from tests.controlplane.cluster import ControlPlane
-from tests.e2e.both import Both, asked_alike, config
+from tests.e2e.both import Both, matching_request
 from tests.e2e.faulty import Faulty
-from tests.e2e.recorder import PLUGIN, Recorder, Seen
+from tests.e2e.recorder import PLUGIN, Recorder, Request
+from tests.kubeconfigs import config
 
 pytestmark = pytest.mark.e2e
 
 
-def ask(both: Both, recorder: Recorder, user: Json, *flags: str) -> Seen:
-    """Return the plugin's request, which says the same as kubectl's."""
+def ask(both: Both, recorder: Recorder, user: Json, *flags: str) -> Request:
+    """Run both, and return the plugin's request, which has the credentials of kubectl's."""
     both.ask(config(recorder.url, recorder.authority.certificate, user), *flags)
-    return asked_alike(recorder)
+    return matching_request(recorder)
 
 
 def test_a_token(both: Both, recorder: Recorder) -> None:
@@ -37,8 +38,8 @@ def test_a_token_file_goes_before_a_token(both: Both, recorder: Recorder) -> Non
     """Even before ``--token``: that surprises, but it is what kubectl does."""
     path = both.write("in-file\n", "token")
     for user, flags in (({}, []), ({"token": "a"}, []), ({}, ["--token", "flag"])):
-        seen = ask(both, recorder, {"tokenFile": str(path), **user}, *flags)
-        assert seen.header("Authorization") == "Bearer in-file"
+        request = ask(both, recorder, {"tokenFile": str(path), **user}, *flags)
+        assert request.header("Authorization") == "Bearer in-file"
 
 
 def test_a_token_file_that_rotates(both: Both, recorder: Recorder) -> None:
@@ -49,15 +50,15 @@ def test_a_token_file_that_rotates(both: Both, recorder: Recorder) -> None:
     path.write_text("second", encoding="utf-8")
     assert ask(both, recorder, user).header("Authorization") == "Bearer second"
 
-    def rotate(seen: Seen) -> int:
+    def rotate(request: Request) -> int:
         path.write_text("third", encoding="utf-8")
-        return 401 if seen.header("Authorization") == "Bearer second" else 403
+        return 401 if request.header("Authorization") == "Bearer second" else 403
 
     recorder.answer = rotate
     file = both.write(config(recorder.url, recorder.authority.certificate, user))
     with pytest.raises(Exception, match="Forbidden"):
         LiveCluster.connect(ConnectionFlags(kubeconfig=str(file))).version()
-    assert [seen.header("Authorization") for seen in recorder.requests] == ["Bearer second", "Bearer third"]
+    assert [request.header("Authorization") for request in recorder.requests] == ["Bearer second", "Bearer third"]
 
 
 def test_basic_authentication(both: Both, recorder: Recorder) -> None:
@@ -73,22 +74,22 @@ def test_basic_authentication(both: Both, recorder: Recorder) -> None:
 
 def test_a_client_certificate(both: Both, recorder: Recorder) -> None:
     """Of files or of data, as flags, and next to a token."""
-    pair, other = (recorder.authority.client(name, name) for name in ("bob", "eve"))
+    pair, of_flags = (recorder.authority.client(name, name) for name in ("bob", "eve"))
     files = {"client-certificate": str(pair.certificate), "client-key": str(pair.key)}
     data = {f"{key}-data": b64encode(Path(path).read_bytes()).decode() for key, path in files.items()}
-    flags = ["--client-certificate", str(other.certificate), "--client-key", str(other.key)]
+    flags = ["--client-certificate", str(of_flags.certificate), "--client-key", str(of_flags.key)]
     assert ask(both, recorder, files).certificate == "bob"
     assert ask(both, recorder, data).certificate == "bob"
     assert ask(both, recorder, files, *flags).certificate == "eve"
     # kubectl 1.32 refuses that, as if the flags stood in the file.
     both.ask(config(recorder.url, recorder.authority.certificate, data), *flags)
-    assert {seen.certificate for seen in recorder.requests} == {"eve"}
+    assert {request.certificate for request in recorder.requests} == {"eve"}
     recorder.requests.clear()
     assert ask(both, recorder, {**files, "token": "a"}).who["headers"] == [("Authorization", "Bearer a")]
 
 
-def test_nothing_is_said_without_tls(both: Both, tmp_path: Path) -> None:
-    """Nobody on the way shall read it, and a plugin is not even asked; whom to impersonate is not a secret."""
+def test_credentials_are_not_sent_without_tls(both: Both, tmp_path: Path) -> None:
+    """Plain HTTP can be read on the way, so exec plugins are not run either; the impersonated user is not a secret."""
     from tests.e2e.recorder import record  # noqa: PLC0415 - only here without TLS
 
     ran = tmp_path / "ran"
@@ -98,7 +99,7 @@ def test_nothing_is_said_without_tls(both: Both, tmp_path: Path) -> None:
     with record(tmp_path, tls=False) as recorder:
         for user in ({"token": "abc"}, {"username": "a", "password": "b"}, {"exec": command}):
             both.ask(config(recorder.url, None, {**user, "as": "bob"}))
-            assert asked_alike(recorder).who["headers"] == [("Impersonate-User", "bob")]
+            assert matching_request(recorder).who["headers"] == [("Impersonate-User", "bob")]
     assert not ran.exists()
 
 
@@ -118,8 +119,8 @@ IMPERSONATED: Mapping[str, tuple[Json, list[str]]] = {
 def test_impersonation(both: Both, recorder: Recorder, name: str) -> None:
     """Headers are alike, in the order of a name's values."""
     user, flags = IMPERSONATED[name]
-    seen = ask(both, recorder, {"token": "abc", **user}, *flags)
-    assert any(header == "Impersonate-User" for header, _ in seen.who["headers"])
+    request = ask(both, recorder, {"token": "abc", **user}, *flags)
+    assert any(header == "Impersonate-User" for header, _ in request.who["headers"])
 
 
 def test_extras_as_flags(both: Both, recorder: Recorder) -> None:
@@ -128,13 +129,13 @@ def test_extras_as_flags(both: Both, recorder: Recorder) -> None:
     file = {"as-user-extra": {"k": ["1", "2=3"]}}
     expected = ask(both, recorder, {**user, **file}).who
     both.ask(config(recorder.url, recorder.authority.certificate, user), "--as-user-extra=k=1", "--as-user-extra=k=2=3")
-    assert next(seen for seen in recorder.requests if seen.by_plugin).who == expected
+    assert next(request for request in recorder.requests if request.by_plugin).who == expected
     answer = both.run("--as-user-extra", "k").spread
     assert answer.error == 'error: invalid extra "k" of --as-user-extra: write KEY=VALUE'
 
 
 def test_the_apiserver_knows_both_alike(control_plane: ControlPlane, both: Both) -> None:
-    """By its audit log: certificate, token, and each of them as somebody else."""
+    """The audit log has the same user for both, by certificate, token and impersonation."""
     as_bob = ["--as", "bob", "--as-uid", "7", "--as-group", "system:authenticated", "--as-group", "shop"]
     admin = control_plane.kubeconfig_for("carol", ["system:masters"])
     token = control_plane.token_kubeconfig("token-user")
@@ -142,9 +143,9 @@ def test_the_apiserver_knows_both_alike(control_plane: ControlPlane, both: Both)
         control_plane.audit_log.touch()
         before = control_plane.audit_log.stat().st_size
         both.run("--kubeconfig", str(file), *flags)
-        actual = [(event["user"], event.get("impersonatedUser")) for event in _versions(control_plane, before)]
-        assert len(actual) >= 2
-        assert all(who == actual[0] for who in actual)
+        users = [(event["user"], event.get("impersonatedUser")) for event in _versions(control_plane, before)]
+        assert len(users) >= 2
+        assert all(who == users[0] for who in users)
 
 
 def _versions(cluster: ControlPlane, offset: int) -> list[Json]:
@@ -152,10 +153,9 @@ def _versions(cluster: ControlPlane, offset: int) -> list[Json]:
     with cluster.audit_log.open("rb") as lines:
         lines.seek(offset)
         events = [json.loads(line) for line in lines]
-    actual_events = [event for event in events if event["requestURI"].startswith("/version")]
-    assert {event["userAgent"].startswith(PLUGIN) for event in actual_events} == {True, False}
-    # Of the user, the id of the credential is one of the certificate; the rest must be alike, too.
-    return actual_events
+    versions = [event for event in events if event["requestURI"].startswith("/version")]
+    assert {event["userAgent"].startswith(PLUGIN) for event in versions} == {True, False}
+    return versions
 
 
 def test_the_namespace_of_the_context(faulty_cluster: ControlPlane, both: Both) -> None:
@@ -215,14 +215,16 @@ def test_providers_that_were_removed(both: Both, recorder: Recorder, name: str) 
     assert pair.spread.error == f"{first}: use the credential plugin {instead}"
 
 
-def test_nobody(both: Both, recorder: Recorder) -> None:
-    """Where kubectl would ask for a name and a password, the plugin asks the server as nobody."""
+def test_a_user_without_credentials_is_anonymous(both: Both, recorder: Recorder) -> None:
+    """Kubectl prompts for a name and a password, while the plugin sends no credentials."""
     pair = both.ask(config(recorder.url, recorder.authority.certificate, {}))
     assert pair.kubectl.stdout == "Please enter Username: "
-    assert [seen.who["headers"] for seen in recorder.requests if seen.by_plugin] == [[]]
+    headers = [request.who["headers"] for request in recorder.requests if request.by_plugin]
+    assert headers
+    assert not any(headers)
 
 
-def test_what_the_apiserver_refuses(behind: Faulty, both: Both) -> None:
+def test_refused_credentials(behind: Faulty, both: Both) -> None:
     """A token that it does not know, and any password: to it the user is nobody."""
     server, authority = behind.cluster.api.server, behind.authority.certificate
     pair = both.ask(config(server, authority, {"token": "unknown-secret"}))

@@ -14,8 +14,9 @@ import pytest
 
 from tests.builders import Json
 from tests.controlplane.cluster import ControlPlane
-from tests.e2e.both import Both, Pair, asked_alike, config
+from tests.e2e.both import Both, Pair, matching_request
 from tests.e2e.recorder import Recorder
+from tests.kubeconfigs import config
 
 pytestmark = pytest.mark.e2e
 
@@ -46,13 +47,13 @@ class Pod:
         if content is not None:
             both.write(content)
         port = str(self._recorder.port)
-        reported = {
+        environment = {
             "KUBERNETES_SERVICE_HOST": "127.0.0.1",
             "KUBERNETES_SERVICE_PORT": port,
             "ACCOUNT": str(self.account),
         }
         wrapper = ["unshare", "--map-root-user", "--mount", "sh", "-c", MOUNT, "sh"]
-        return both.run(*flags, environment={**reported, **variables}, wrapper=wrapper)
+        return both.run(*flags, environment={**environment, **variables}, wrapper=wrapper)
 
 
 @pytest.fixture
@@ -64,25 +65,25 @@ def pod(both: Both, recorder: Recorder) -> Pod:
 def test_the_service_account(pod: Pod, recorder: Recorder) -> None:
     """Its token and its authority; the token is cut off at the end of its line."""
     pod.run()
-    assert asked_alike(recorder).header("Authorization") == "Bearer of-the-pod"
+    assert matching_request(recorder).header("Authorization") == "Bearer of-the-pod"
 
 
 def test_a_token_of_a_flag(pod: Pod, recorder: Recorder) -> None:
     """It replaces the one of the pod."""
     pod.run("--token", "flag")
-    assert asked_alike(recorder).header("Authorization") == "Bearer flag"
+    assert matching_request(recorder).header("Authorization") == "Bearer flag"
 
 
 def test_a_kubeconfig_goes_before(pod: Pod, recorder: Recorder) -> None:
     """Where it names a server; one without a current context does not."""
     content = config(recorder.url, recorder.authority.certificate, {"token": "of-the-file"})
     pod.run(content=content)
-    assert asked_alike(recorder).header("Authorization") == "Bearer of-the-file"
+    assert matching_request(recorder).header("Authorization") == "Bearer of-the-file"
     pod.run(content={**content, "current-context": ""})
-    assert asked_alike(recorder).header("Authorization") == "Bearer of-the-pod"
+    assert matching_request(recorder).header("Authorization") == "Bearer of-the-pod"
 
 
-def test_no_service_account(pod: Pod, recorder: Recorder) -> None:
+def test_a_pod_without_a_token(pod: Pod, recorder: Recorder) -> None:
     """Without a token both ask localhost:8080."""
     (pod.account / "token").unlink()
     theirs, ours = pod.run().complaints
@@ -95,8 +96,9 @@ def test_impersonation_in_a_pod(pod: Pod, recorder: Recorder) -> None:
     """With this flag kubectl forgets the pod and asks localhost:8080; the plugin does not."""
     pair = pod.run("--as", "bob")
     assert "localhost:8080" in pair.kubectl.stderr
-    headers = [seen.who["headers"] for seen in recorder.requests if seen.by_plugin]
-    assert headers == [[("Authorization", "Bearer of-the-pod"), ("Impersonate-User", "bob")]]
+    headers = [request.who["headers"] for request in recorder.requests if request.by_plugin]
+    assert headers
+    assert all(sent == [("Authorization", "Bearer of-the-pod"), ("Impersonate-User", "bob")] for sent in headers)
 
 
 NAMESPACES: Mapping[str, tuple[Json, str]] = {
@@ -107,7 +109,9 @@ NAMESPACES: Mapping[str, tuple[Json, str]] = {
 
 @pytest.mark.parametrize("name", NAMESPACES)
 @pytest.mark.parametrize("kubeconfig", [False, True], ids=["in the pod", "with a kubeconfig"])
-def test_the_namespace(pod: Pod, both: Both, faulty_cluster: ControlPlane, name: str, kubeconfig: bool) -> None:
+def test_the_namespace_is_that_of_the_pod(
+    pod: Pod, both: Both, faulty_cluster: ControlPlane, name: str, kubeconfig: bool
+) -> None:
     """It is that of the pod, even with a kubeconfig, where that names none."""
     variables, expected = NAMESPACES[name]
     server = faulty_cluster.api.server

@@ -1,4 +1,4 @@
-"""Apiservers of two minors on one etcd at once, as during every upgrade: siblings that differ, and what that proves."""
+"""Apiservers of two minors on one etcd, as during every upgrade, create siblings that differ."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ import pytest
 
 from tests.builders import Json, constraint
 from tests.controlplane import binaries
-from tests.controlplane.client import ApiClient, ApiError
+from tests.controlplane.client import ApiError
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.fixtures import require_built
-from tests.e2e.judging import (
+from tests.e2e.manifests import pod
+from tests.e2e.spread import Plugin, Report
+from tests.e2e.verdicts import (
     ABSENT,
     BY_SCHEDULER,
     MERGED,
@@ -20,14 +22,13 @@ from tests.e2e.judging import (
     REMOVED,
     STALE,
     UNMERGED_EDITED,
-    Judged,
+    PodVerdict,
     edit,
     evidence,
-    judged,
     look,
+    pod_verdicts,
 )
-from tests.e2e.manifests import pod
-from tests.e2e.spread import Plugin, Report
+from tests.e2e.workloads import idle_replica_set
 
 pytestmark = pytest.mark.e2e
 
@@ -38,11 +39,11 @@ REV = {"app": "web", "rev": "r1"}
 
 
 class Pair(NamedTuple):
-    """What each server answers about the same pods; ``refused`` is what 1.33 said to an edit of a merged pod."""
+    """The reports of each server on the same pods; ``refused`` is the error of 1.33 for an edit of a merged pod."""
 
     by_old: Report
     by_new: Report
-    told: Report
+    with_merge_since: Report
     refused: str
 
 
@@ -55,7 +56,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> Iterator[P
     with ControlPlane.start(directory, version=V1_34, scheduler=False, controllers=False) as cluster:
         older = cluster.add_apiserver(version=V1_33)
         cluster.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SHOP}})
-        owner = _replica_set(cluster.api)
+        owner = idle_replica_set(cluster.api, _web("web", REV))
         for client, name in ((older.client, "old"), (cluster.api, "new")):
             for number in range(3):
                 client.create(_web(f"{name}-sibling-{number}", REV, ownerReferences=[owner]))
@@ -74,31 +75,13 @@ def pair(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> Iterator[P
         yield Pair(
             by_old=look(plugin.on(cluster, older.kubeconfig), SHOP),
             by_new=look(by_new, SHOP),
-            told=look(by_new, SHOP, "--merge-since", since),
+            with_merge_since=look(by_new, SHOP, "--merge-since", since),
             refused=str(refused.value),
         )
 
 
 def _web(name: str, labels: Json, **metadata: object) -> Json:
     return pod(name, [constraint(match=["rev"])], labels=labels, namespace=SHOP, metadata=metadata)
-
-
-def _replica_set(client: ApiClient) -> Json:
-    """Return a reference to a ReplicaSet with the label in its template; no controller runs that would use it."""
-    made = client.create(
-        {
-            "apiVersion": "apps/v1",
-            "kind": "ReplicaSet",
-            "metadata": {"name": "web", "namespace": SHOP},
-            "spec": {
-                "replicas": 0,
-                "selector": {"matchLabels": BARE},
-                "template": {"metadata": {"labels": REV}, "spec": _web("", REV)["spec"]},
-            },
-        }
-    )
-    uid = made["metadata"]["uid"]
-    return {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": uid, "controller": True}
 
 
 NEW = {
@@ -117,7 +100,7 @@ def test_the_newer_server_tells_them_apart(pair: Pair) -> None:
 
     ``new-late`` was merged and ``old-changed`` was not, yet both look the same.
     """
-    assert judged(pair.by_new) == {
+    assert pod_verdicts(pair.by_new) == {
         **NEW,
         "new-late": UNMERGED_EDITED,
         "old-sibling-0": PRE_UPGRADE,
@@ -147,11 +130,11 @@ def test_siblings_are_one_workload_with_both_verdicts(pair: Pair) -> None:
     assert pair.by_new.verdicts("ReplicaSet/web") == {"merged": 2, "stale-label": 1, "pre-upgrade": 3}
 
 
-def test_the_older_server_leaves_the_missing_ones_to_the_scheduler(pair: Pair) -> None:
+def test_the_older_server_leaves_missing_keys_to_the_scheduler(pair: Pair) -> None:
     """The same pods, evaluated as 1.33: what is stored is evaluated, what is missing is not a fault."""
     assert pair.by_old["cluster"]["judgedAs"] == "1.33"
     missing = ("sibling-0", "sibling-1", "sibling-2", "kept", "afterwards", "changed", "back", "late")
-    assert judged(pair.by_old) == {
+    assert pod_verdicts(pair.by_old) == {
         **NEW,
         "new-late": BY_SCHEDULER,
         "old-removed": ABSENT,
@@ -159,13 +142,13 @@ def test_the_older_server_leaves_the_missing_ones_to_the_scheduler(pair: Pair) -
     }
 
 
-def test_a_wrong_claim_of_the_user_is_not_outdone(pair: Pair) -> None:
+def test_merge_since_before_all_pods_changes_nothing(pair: Pair) -> None:
     """With --merge-since a time before all pods, no pod is certain to be older."""
-    assert judged(pair.told) == judged(pair.by_new)
-    assert Judged("pre-upgrade") not in judged(pair.told).values()
+    assert pod_verdicts(pair.with_merge_since) == pod_verdicts(pair.by_new)
+    assert PodVerdict("pre-upgrade") not in pod_verdicts(pair.with_merge_since).values()
 
 
-def test_the_older_server_refuses_to_edit_what_the_newer_merged(pair: Pair) -> None:
+def test_the_older_server_refuses_edits_of_merged_pods(pair: Pair) -> None:
     """Whoever happens to be connected to the older server cannot relabel a merged pod."""
     assert 'spec.topologySpreadConstraints[0].matchLabelKeys[0]: Invalid value: \\"rev\\"' in pair.refused
 
@@ -173,18 +156,20 @@ def test_the_older_server_refuses_to_edit_what_the_newer_merged(pair: Pair) -> N
 def test_siblings_that_differ_are_a_finding(pair: Pair) -> None:
     """Either server's user is reported: nothing but servers of two versions makes such siblings within seconds."""
     for report in (pair.by_new, pair.by_old):
-        (actual,) = (finding for finding in report["findings"] if finding["code"] == "SPR402")
-        assert actual["object"] == {"kind": "ReplicaSet", "name": "web"}
-        assert {"old-sibling-0", "old-sibling-1"} <= set(actual["pods"])
-        assert actual["values"]["merged"].startswith("new-sibling-")
-        assert actual["values"]["unmerged"].startswith("old-sibling-")
+        (siblings,) = (finding for finding in report["findings"] if finding["code"] == "SPR402")
+        assert siblings["object"] == {"kind": "ReplicaSet", "name": "web"}
+        assert {"old-sibling-0", "old-sibling-1"} <= set(siblings["pods"])
+        assert siblings["values"]["merged"].startswith("new-sibling-")
+        assert siblings["values"]["unmerged"].startswith("old-sibling-")
 
 
-def test_the_older_server_says_whom_it_lets_nobody_edit(pair: Pair) -> None:
+def test_the_older_server_reports_the_pods_that_nobody_can_edit(pair: Pair) -> None:
     """The text is the one that the older apiserver gave to a label patch; on the newer one nobody is stuck."""
-    actual = {finding["object"]["name"]: finding for finding in pair.by_old["findings"] if finding["code"] == "SPR401"}
-    assert set(actual) == {"web", *(name for name in NEW if "sibling" not in name)}
-    assert actual["new-kept"]["pods"] == ["new-kept"]
-    errors = actual["new-kept"]["values"]["errors"]
+    findings = {
+        finding["object"]["name"]: finding for finding in pair.by_old["findings"] if finding["code"] == "SPR401"
+    }
+    assert set(findings) == {"web", *(name for name in NEW if "sibling" not in name)}
+    assert findings["new-kept"]["pods"] == ["new-kept"]
+    errors = findings["new-kept"]["values"]["errors"]
     assert f'is invalid: {errors}"' in pair.refused.replace('\\"', '"')
     assert "SPR401" not in {finding["code"] for finding in pair.by_new["findings"]}

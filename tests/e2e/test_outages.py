@@ -1,4 +1,4 @@
-"""The server goes away, becomes another or forgets who asks; the user goes away."""
+"""The server stops, changes its certificate or rejects the token, or the user interrupts."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from tests.commands import INTERRUPTIBLE
 from tests.controlplane.certificates import Authority
 from tests.e2e.faulty import CHECK, INCOMPLETE, NAMESPACE, Faulty, assert_complete, assert_no_secrets, assert_refused
 from tests.faults import steps
@@ -41,10 +41,10 @@ def test_the_apiserver_restarts(behind: Faulty) -> None:
         restarting.join()
     report = assert_complete(answer)
     assert int(report["cluster"]["resourceVersions"]["pods"]) > 0
-    assert len(behind.proxy.asked_for("pods")) > 5
+    assert len(behind.proxy.requests_for("pods")) > 5
 
 
-def test_the_apiserver_is_gone(behind: Faulty) -> None:
+def test_an_apiserver_that_does_not_run(behind: Faulty) -> None:
     """From the beginning: a refused connection is reported at once, since the address may be wrong."""
     cluster = behind.cluster
     cluster._server.stop()
@@ -58,7 +58,7 @@ def test_the_apiserver_is_gone(behind: Faulty) -> None:
 
 
 def test_a_certificate_that_changes(behind: Faulty, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Somebody else answers in the middle of the list: it is not spoken to."""
+    """A server with another certificate gets no request in the middle of a list."""
     # A connection to the first one would do for the rest.
     monkeypatch.setattr(behind.proxy, "keeps_alive", False)
     stranger = Authority(tmp_path).server("stranger", ["127.0.0.1"])
@@ -70,7 +70,7 @@ def test_a_certificate_that_changes(behind: Faulty, tmp_path: Path, monkeypatch:
     behind.proxy.script("pods", passed, passed, change)
     answer = behind.check()
     assert_refused(answer, "x509: certificate signed by unknown authority", INCOMPLETE)
-    assert len(behind.proxy.asked_for("pods")) == 3
+    assert len(behind.proxy.requests_for("pods")) == 3
 
 
 def expiring(change: Step) -> list[Step]:
@@ -96,7 +96,7 @@ def test_a_token_file_that_changes(behind: Faulty, tmp_path: Path) -> None:
     behind.proxy.script("pods", *expiring(change))
     answer = spread(*CHECK)
     assert_complete(answer)
-    used = [request.headers["Authorization"] for request in behind.proxy.asked_for("pods")]
+    used = [request.headers["Authorization"] for request in behind.proxy.requests_for("pods")]
     assert used == [f"Bearer {behind.token}"] * 3 + [f"Bearer {second}"] * 3
 
 
@@ -109,13 +109,13 @@ def test_a_token_file_that_stays_old(behind: Faulty, tmp_path: Path) -> None:
     answer = spread(*CHECK)
     assert_refused(answer, NOT_LOGGED_IN, INCOMPLETE)
     assert_no_secrets(answer, [behind.token, OLD_TOKEN])
-    assert len(behind.proxy.asked_for("pods")) == 3
+    assert len(behind.proxy.requests_for("pods")) == 3
 
 
 def test_a_token_that_cannot_be_renewed(behind: Faulty) -> None:
     behind.proxy.script("pods", passed, steps.as_token(OLD_TOKEN))
     assert_refused(behind.check(), NOT_LOGGED_IN, INCOMPLETE)
-    assert len(behind.proxy.asked_for("pods")) == 2
+    assert len(behind.proxy.requests_for("pods")) == 2
 
 
 def plugin(directory: Path, *tokens: str) -> dict[str, object]:
@@ -139,7 +139,7 @@ def test_a_plugin_is_asked_again(behind: Faulty, tmp_path: Path) -> None:
     behind.proxy.script("pods", *expiring(lambda _: None))
     answer = spread(*CHECK)
     assert_complete(answer)
-    used = [request.headers["Authorization"] for request in behind.proxy.asked_for("pods")]
+    used = [request.headers["Authorization"] for request in behind.proxy.requests_for("pods")]
     assert used == [f"Bearer {behind.token}"] * 3 + [f"Bearer {second}"] * 3
 
 
@@ -155,10 +155,8 @@ def test_a_plugin_that_fails_later(behind: Faulty, tmp_path: Path, tokens: list[
 def start(behind: Faulty, arguments: Sequence[str] = CHECK, **environment: str) -> subprocess.Popen[str]:
     """Start the plugin and do not wait for it."""
     environment = {**behind.cluster.environment(behind.kubeconfig({"token": behind.token})), **environment}
-    # A shell's background job, which this may be, ignores interrupts, and so would its children.
-    interruptible = ["env", "--default-signal=INT"]
     return subprocess.Popen(
-        [*interruptible, Path(sys.executable).parent / "kubectl-spread", *arguments],
+        [*INTERRUPTIBLE, *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -215,7 +213,7 @@ def test_a_key_is_not_left_behind(behind: Faulty, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["json", "yaml", "wide"])
-def test_nobody_reads(behind: Faulty, form: str) -> None:
+def test_a_closed_pipe_ends_the_check(behind: Faulty, form: str) -> None:
     """``| head`` closes the pipe."""
     running = start(behind, ["check", "-n", NAMESPACE, "-o", form])
     assert running.stdout

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.builders import ZONE, Json, constraint
+from tests.builders import ZONE, constraint
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e.manifests import deployment
 from tests.e2e.spread import Plugin, Spread, counts
+from tests.e2e.users import allow_listing
 from tests.e2e.workloads import label, pods_per_zone, roll_out
 
 pytestmark = pytest.mark.e2e
@@ -15,22 +16,11 @@ pytestmark = pytest.mark.e2e
 HASH = "pod-template-hash"
 
 
-def allow(cluster: ControlPlane, user: str, namespace: str, *resources: str) -> None:
-    """Let a user list resources of the core group in one namespace, and nothing else."""
-    rbac = "rbac.authorization.k8s.io"
-    common: Json = {"apiVersion": f"{rbac}/v1", "metadata": {"name": user, "namespace": namespace}}
-    rule = {"apiGroups": [""], "resources": list(resources), "verbs": ["list"]}
-    subject = {"apiGroup": rbac, "kind": "User", "name": user}
-    role = {"apiGroup": rbac, "kind": "Role", "name": user}
-    cluster.api.create({**common, "kind": "Role", "rules": [rule]})
-    cluster.api.create({**common, "kind": "RoleBinding", "subjects": [subject], "roleRef": role})
-
-
 @pytest.fixture
 def reader(control_plane: ControlPlane, namespace: str, plugin: Plugin) -> Spread:
     """Return ``kubectl spread`` for a user who may list pods in the test's namespace and nothing else."""
     user = f"reader-of-{namespace}"
-    allow(control_plane, user, namespace, "pods")
+    allow_listing(control_plane, user, "pods", namespace=namespace)
     return plugin.on(control_plane, control_plane.kubeconfig_for(user))
 
 
@@ -73,14 +63,14 @@ def test_the_table_of_a_user_who_may_only_list_pods(
     assert 'cannot list resource "nodes"' in answer.stderr
 
 
-def test_what_needs_no_nodes_is_complete(control_plane: ControlPlane, namespace: str, reader: Spread) -> None:
+def test_rules_that_need_no_nodes_are_complete(control_plane: ControlPlane, namespace: str, reader: Spread) -> None:
     """With selector rules alone nodes are not asked for and not missed: exit status 0."""
     roll_out(control_plane, deployment(constraints=[constraint(match=[HASH])], namespace=namespace))
     report = reader.report("-n", namespace, "--select", "SPR1")
     assert [row["verdicts"] for row in report["constraints"]] == [{"merged": 3}]
 
 
-def test_all_namespaces_are_too_many(reader: Spread) -> None:
+def test_all_namespaces_are_forbidden_in_one_line(reader: Spread) -> None:
     """``-A`` for such a user is one line that names verb and resource."""
     answer = reader("check", "-A")
     assert (answer.status, answer.stdout) == (2, "")

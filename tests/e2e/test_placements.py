@@ -1,4 +1,4 @@
-"""What ``explain`` says of a pending pod is what kube-scheduler does next: on one of the nodes allowed, or nowhere."""
+"""kube-scheduler places a pending pod on a node that ``explain`` allows, or nowhere if there is none."""
 
 from __future__ import annotations
 
@@ -23,35 +23,35 @@ def placements(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> Iter
     require_built()
     with ControlPlane.start(tmp_path_factory.mktemp("placements"), controllers=False) as cluster:
         spread = plugin.on(cluster)
-        actual = []
+        placed = []
         for seed in SEEDS:
             world = World(cluster, spread, seed)
             for number in range(ROUNDS):
-                actual += world.round(number)
-        yield actual
+                placed += world.round(number)
+        yield placed
 
 
-def test_the_scheduler_does_what_was_said(placements: list[Placement]) -> None:
-    """As many nodes are feasible as were allowed, the one chosen is among them, and without any the pod waits."""
+def test_the_scheduler_does_what_explain_says(placements: list[Placement]) -> None:
+    """The number of feasible nodes is that of the allowed nodes, and the pod is bound to one of these or waits."""
     assert len(placements) == len(SEEDS) * ROUNDS * APPS >= 200
-    assert [placement for placement in placements if not placement.as_said] == []
+    assert [placement for placement in placements if not placement.agrees] == []
 
 
 def test_a_pod_without_a_node_is_a_finding(placements: list[Placement]) -> None:
-    """SPR303 names a pod that waits, never one that was placed, and every one that its constraints alone hold back."""
+    """SPR303 names no pod that was placed, and each pod that waits for its constraints alone."""
     blocked = [placement for placement in placements if placement.blocked]
-    assert [item for item in blocked if item.node] == []
+    assert [placement for placement in blocked if placement.node] == []
     held = [
         placement
         for placement in placements
         if placement.refused and all(" > " in reason for reason in placement.refused)
     ]
-    assert [distribution for distribution in held if not distribution.allowed and not distribution.blocked] == []
+    assert [placement for placement in held if not placement.allowed and not placement.blocked] == []
     assert blocked
 
 
-def test_both_ends_are_seen(placements: list[Placement]) -> None:
-    """The random pods are neither all placed nor all refused, and many have only some of the nodes to go to."""
+def test_some_pods_are_placed_and_some_are_not(placements: list[Placement]) -> None:
+    """The comparison covers placed pods, refused pods and pods that only some nodes accept."""
     waiting = sum(not placement.node for placement in placements)
     limited = sum(bool(placement.allowed and placement.refused) for placement in placements)
     assert waiting >= 20

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
@@ -16,6 +15,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families as parse
 
 from tests.builders import Json
+from tests.commands import SPREAD
 from tests.e2e import consumers
 from tests.e2e.consumers import Page, Prometheus
 from tests.generated import ROOT
@@ -42,8 +42,7 @@ PLACE: Final = {
 def written(directory: Path) -> Path:
     """Return the file that the plugin writes about the sample cluster, as a cron job on a node would have it."""
     target = directory / "kubectl_spread.prom"
-    plugin, cluster = Path(sys.executable).parent / "kubectl-spread", ROOT / "examples/cluster.json"
-    command = [str(plugin), "check", "-f", str(cluster), "--server-version", "1.37"]
+    command = [str(SPREAD), "check", "-f", str(ROOT / "examples/cluster.json"), "--server-version", "1.37"]
     subprocess.run([*command, "-o", "openmetrics", "--output-file", str(target)], check=True)
     return target
 
@@ -61,7 +60,7 @@ def scraped(sample: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
     pages: dict[str, Page] = {
         f"/{name}/{form}": (content_type, text) for name, text in texts.items() for form, content_type in TYPES.items()
     }
-    with consumers.serving(pages) as address:
+    with consumers.serving_pages(pages) as address:
         jobs = {path: {"metrics_path": path, "static_configs": [{"targets": [address]}]} for path in pages}
         with consumers.prometheus(tmp_path_factory.mktemp("prometheus"), jobs) as running:
             yield running
@@ -69,7 +68,7 @@ def scraped(sample: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
 
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.prom")), ids=lambda path: path.name)
 def test_promtool_has_no_complaint(path: Path) -> None:
-    assert consumers.promtool("check", "metrics", given=path.read_text(encoding="utf-8")) == ""
+    assert consumers.promtool("check", "metrics", stdin=path.read_text(encoding="utf-8")) == ""
 
 
 @pytest.mark.parametrize("form", TYPES)
@@ -93,7 +92,7 @@ def stored(scraped: Prometheus, job: str) -> dict[frozenset[tuple[str, str]], fl
     """Return the values of all our series that Prometheus has of a job, by name and labels."""
     samples = scraped.query(f'{{__name__=~"kube_spread_.+",job="{job}"}}')
     return {
-        frozenset(item for item in sample["metric"].items() if item[0] not in ("job", "instance")): float(
+        frozenset(label for label in sample["metric"].items() if label[0] not in ("job", "instance")): float(
             sample["value"][1]
         )
         for sample in samples
@@ -138,15 +137,15 @@ def test_the_documented_alerts_fire(tmp_path: Path) -> None:
         'kube_spread_findings{code="SPR303",name="blocked",namespace="shop",severity="error"}': "1x120",
         'node_textfile_mtime_seconds{file="/var/lib/kubectl_spread.prom",instance="n"}': "0x120",
     }
-    reported = {
+    alerts = {
         "PodsNotSpread": alert(
             PLACE, "web in shop has skew 2 over zone", description="kubectl spread explain Deployment/web -n shop"
         ),
         "SpreadErrors": alert(finding, "SPR303 blocked in shop"),
         "SpreadNotChecked": alert(file, "kubectl_spread.prom on n was not written for an hour"),
     }
-    cases: list[Json] = [{"eval_time": "5m", "alertname": name, "exp_alerts": []} for name in reported]
-    cases += [{"eval_time": "90m", "alertname": name, "exp_alerts": [actual]} for name, actual in reported.items()]
+    cases: list[Json] = [{"eval_time": "5m", "alertname": name, "exp_alerts": []} for name in alerts]
+    cases += [{"eval_time": "90m", "alertname": name, "exp_alerts": [expected]} for name, expected in alerts.items()]
     series = [{"series": name, "values": value} for name, value in values.items()]
     test = {"interval": "1m", "input_series": series, "alert_rule_test": cases}
     path = tmp_path / "test.json"

@@ -11,9 +11,10 @@ import pytest
 from tests.builders import Json
 from tests.controlplane.processes import LOOPBACK, free_port
 from tests.e2e import proxy
-from tests.e2e.both import Both, asked_alike, config
+from tests.e2e.both import Both, matching_request
 from tests.e2e.proxy import Proxy
 from tests.e2e.recorder import Recorder
+from tests.kubeconfigs import config
 
 pytestmark = pytest.mark.e2e
 
@@ -28,8 +29,8 @@ SERVER = f"https://{NAME}:6443"
 def through(recorder: Recorder, scheme: Scheme, who: str = "") -> Iterator[Proxy]:
     """Run a proxy that leads to the recorder."""
     pair = recorder.authority.server("proxy", [LOOPBACK]) if scheme == "https" else None
-    with proxy.running(scheme, {NAME: recorder.port, LOOPBACK: recorder.port}, who=who, pair=pair) as actual:
-        yield actual
+    with proxy.running(scheme, {NAME: recorder.port, LOOPBACK: recorder.port}, who=who, pair=pair) as running:
+        yield running
 
 
 def named(recorder: Recorder, server: str = SERVER, **cluster: object) -> Json:
@@ -38,15 +39,15 @@ def named(recorder: Recorder, server: str = SERVER, **cluster: object) -> Json:
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_proxy_url(both: Both, recorder: Recorder, scheme: Scheme) -> None:
+def test_a_proxy_of_the_kubeconfig(both: Both, recorder: Recorder, scheme: Scheme) -> None:
     """The proxy looks up the name; neither NO_PROXY nor a loopback address goes around it."""
     with through(recorder, scheme) as passed:
         for server in (SERVER, recorder.url):
             both.ask(named(recorder, server, proxy_url=passed.url), environment={"NO_PROXY": f"{NAME},{LOOPBACK}"})
-            assert asked_alike(recorder).header("Authorization") == "Bearer abc"
-            assert len(passed.asked) >= 2
-            assert set(passed.asked) == {server.removeprefix("https://")}
-            passed.asked.clear()
+            assert matching_request(recorder).header("Authorization") == "Bearer abc"
+            assert len(passed.targets) >= 2
+            assert set(passed.targets) == {server.removeprefix("https://")}
+            passed.targets.clear()
 
 
 @pytest.mark.parametrize("scheme", ["http", "socks5"])
@@ -54,7 +55,7 @@ def test_credentials_of_a_proxy(both: Both, recorder: Recorder, scheme: Scheme) 
     """They stand in its address, and are not printed when it refuses them."""
     with through(recorder, scheme, "me:word") as passed:
         both.ask(named(recorder, proxy_url=passed.url_with_credentials))
-        asked_alike(recorder)
+        matching_request(recorder)
         refused = passed.url_with_credentials.replace("me:word", "me:secret")
         pair = both.ask(named(recorder, proxy_url=refused))
     words = "Proxy Authentication Required" if scheme == "http" else "authentication failed"
@@ -66,7 +67,7 @@ def test_a_flag_names_the_proxy(both: Both, recorder: Recorder) -> None:
     """``--proxy-url``, which kubectl has since 1.37, means what it means in the kubeconfig."""
     with through(recorder, "http") as passed:
         both.ask(named(recorder), "--proxy-url", passed.url)
-        assert [seen.header("Authorization") for seen in recorder.requests if seen.by_plugin] == ["Bearer abc"]
+        assert {request.header("Authorization") for request in recorder.requests if request.by_plugin} == {"Bearer abc"}
 
 
 @pytest.mark.parametrize("variable", ["HTTPS_PROXY", "https_proxy"])
@@ -75,23 +76,23 @@ def test_a_proxy_of_the_environment(both: Both, recorder: Recorder, scheme: Sche
     """In either case of letters; the proxy may be anything that proxy-url may be."""
     with through(recorder, scheme) as passed:
         both.ask(named(recorder), environment={variable: passed.url})
-        asked_alike(recorder)
-        assert set(passed.asked) == {f"{NAME}:6443"}
+        matching_request(recorder)
+        assert set(passed.targets) == {f"{NAME}:6443"}
 
 
 def test_a_proxy_without_a_scheme(both: Both, recorder: Recorder) -> None:
     """In the environment it is http."""
     with through(recorder, "http") as passed:
         both.ask(named(recorder), environment={"HTTPS_PROXY": passed.url.removeprefix("http://")})
-        asked_alike(recorder)
+        matching_request(recorder)
 
 
 def test_loopback_needs_no_proxy(both: Both, recorder: Recorder) -> None:
     """Of the environment: kubectl goes there directly, and so does the plugin."""
     with through(recorder, "http") as passed:
         both.ask(named(recorder, recorder.url), environment={"HTTPS_PROXY": passed.url})
-        asked_alike(recorder)
-        assert passed.asked == []
+        matching_request(recorder)
+        assert passed.targets == []
 
 
 def test_other_variables_are_not_respected(both: Both, recorder: Recorder) -> None:
@@ -99,7 +100,7 @@ def test_other_variables_are_not_respected(both: Both, recorder: Recorder) -> No
     with through(recorder, "http") as passed:
         pair = both.ask(named(recorder), environment={"HTTP_PROXY": passed.url, "ALL_PROXY": passed.url})
         assert all("no such host" in line for line in pair.complaints)
-        assert passed.asked == []
+        assert passed.targets == []
 
 
 EXCEPTIONS: Mapping[str, bool] = {
@@ -118,15 +119,15 @@ EXCEPTIONS: Mapping[str, bool] = {
 
 
 @pytest.mark.parametrize("exceptions", EXCEPTIONS)
-def test_no_proxy(both: Both, recorder: Recorder, exceptions: str) -> None:
+def test_exceptions_from_the_proxy(both: Both, recorder: Recorder, exceptions: str) -> None:
     """Where it names the server, both ask for the name themselves, and nobody knows it."""
     with through(recorder, "http") as passed:
         pair = both.ask(named(recorder), environment={"HTTPS_PROXY": passed.url, "NO_PROXY": exceptions})
         if EXCEPTIONS[exceptions]:
             assert all("no such host" in line for line in pair.complaints)
         else:
-            asked_alike(recorder)
-        assert bool(passed.asked) != EXCEPTIONS[exceptions]
+            matching_request(recorder)
+        assert bool(passed.targets) != EXCEPTIONS[exceptions]
 
 
 @pytest.mark.parametrize("scheme", ["http", "socks5"])
@@ -136,7 +137,7 @@ def test_a_proxy_that_is_gone(both: Both, recorder: Recorder, scheme: str) -> No
     assert ours == theirs
 
 
-def test_an_address_that_is_none(both: Both, recorder: Recorder) -> None:
+def test_an_address_with_an_unsupported_scheme(both: Both, recorder: Recorder) -> None:
     """Both refuse it; the plugin does not print it, since it may hold a password."""
     pair = both.ask(named(recorder, proxy_url="ftp://me:secret@127.0.0.1:1"))
     theirs, ours = pair.complaints
@@ -151,10 +152,12 @@ def test_compression(both: Both, recorder: Recorder, how: str) -> None:
     with through(recorder, "http") as passed:
         content = named(recorder, proxy_url=passed.url, disable_compression=how == "kubeconfig")
         both.ask(content, *(["--disable-compression"] if how == "flag" else []))
-    requested = {
-        "gzip" in seen.header("Accept-Encoding") for seen in recorder.requests if _is_real(seen.header("User-Agent"))
+    compressed = {
+        "gzip" in request.header("Accept-Encoding")
+        for request in recorder.requests
+        if _is_real(request.header("User-Agent"))
     }
-    assert requested == {how == "not at all"}
+    assert compressed == {how == "not at all"}
 
 
 def _is_real(agent: str) -> bool:

@@ -47,7 +47,7 @@ def events(control_plane: ControlPlane, plugin: Plugin) -> list[Json]:
     return [event for event in requests if event["user"]["username"] == user]
 
 
-def test_only_get_and_list_are_asked(events: list[Json]) -> None:
+def test_only_get_and_list_are_requested(events: list[Json]) -> None:
     """Nothing is written or watched, though this user could."""
     assert {event["verb"] for event in events} == {"get", "list"}
     assert {event["responseStatus"]["code"] for event in events} == {200}
@@ -80,7 +80,7 @@ def test_the_plugin_says_who_it_is(events: list[Json]) -> None:
     assert {event["userAgent"] for event in events} == {f"kubectl-spread/{__version__}"}
 
 
-def test_nothing_else_is_asked_in_the_whole_session(
+def test_every_request_of_the_session_is_allowed_by_the_documented_role(
     events: list[Json], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """Every request is one that docs/rbac/cluster.yaml allows, and says whose it is."""

@@ -6,28 +6,27 @@ import json
 import os
 import pty
 import subprocess
-import sys
 import threading
-from pathlib import Path
 
 import pytest
 
+from tests.commands import SPREAD
 from tests.e2e.faulty import CHECK, NAMESPACE, PODS, Faulty, assert_complete
 from tests.faults.proxy import Exchange, passed
 
 pytestmark = pytest.mark.e2e
 
 
-def test_nodes_and_workloads_are_read_beside_the_pods(behind: Faulty) -> None:
+def test_nodes_and_workloads_are_read_while_the_pods_are(behind: Faulty) -> None:
     """The first page of pods comes only when all other lists have been asked for."""
     beside = {"nodes", "replicasets", "deployments", "statefulsets", "daemonsets", "jobs", "cronjobs"}
-    requested: set[str] = set()
+    resources: set[str] = set()
     all_asked = threading.Event()
     in_time: list[bool] = []
 
     def tell(exchange: Exchange) -> None:
-        requested.add(exchange.request.resource)
-        if beside <= requested:
+        resources.add(exchange.request.resource)
+        if beside <= resources:
             all_asked.set()
         passed(exchange)
 
@@ -67,11 +66,11 @@ def test_the_next_page_is_asked_for_while_one_arrives(behind: Faulty) -> None:
 def test_a_terminal_sees_how_far_it_is(behind: Faulty) -> None:
     """The line is taken away before the answer; in a pipe there is none (see ``test_without_a_fault``)."""
     terminal, stderr = pty.openpty()
-    command = [str(Path(sys.executable).parent / "kubectl-spread"), *CHECK]
+    command = [str(SPREAD), *CHECK]
     environment = behind.cluster.environment(behind.kubeconfig({"token": behind.token}))
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=stderr, env=environment, check=False, timeout=60)
     os.close(stderr)
-    displayed = os.read(terminal, 1 << 16).decode()
+    screen = os.read(terminal, 1 << 16).decode()
     os.close(terminal)
     assert json.loads(done.stdout)["summary"]["pods"] == PODS
-    assert displayed.split("\r\x1b[K") == ["", *(f"pods: {number}" for number in (7, 14, 21, 28)), ""]
+    assert screen.split("\r\x1b[K") == ["", *(f"pods: {number}" for number in (7, 14, 21, 28)), ""]

@@ -10,14 +10,13 @@ from ruamel.yaml import YAML
 
 from tests.builders import Json, affinity, constraint, requirement, selector, term
 from tests.controlplane.cluster import ControlPlane
-from tests.e2e.judging import MERGED, REMOVED, STALE, Judged, judged, look
-from tests.e2e.manifests import pod
+from tests.e2e.manifests import SCHEDULING_GATE, pod
 from tests.e2e.spread import Spread
+from tests.e2e.verdicts import MERGED, REMOVED, STALE, PodVerdict, look, pod_verdicts
 from tests.e2e.workloads import label
 
 pytestmark = pytest.mark.e2e
 
-GATE: Json = {"schedulingGates": [{"name": "example.com/wait"}]}
 LABELS: Json = {"app": "web", "rev": "r1", "tenant": "t1"}
 WRITTEN = selector({"app": "web"}, requirement("rev2", "DoesNotExist"))
 SPREAD = "spec.topologySpreadConstraints[0]"
@@ -49,7 +48,7 @@ EXPECTED = {
 def _make(cluster: ControlPlane, namespace: str, name: str) -> None:
     spec = dict(_pods()[name])
     constraints = spec.pop("constraints", ())
-    cluster.api.create(pod(name, constraints, labels=LABELS, namespace=namespace, **GATE, **spec))
+    cluster.api.create(pod(name, constraints, labels=LABELS, namespace=namespace, **SCHEDULING_GATE, **spec))
 
 
 def _stored(cluster: ControlPlane, namespace: str, name: str) -> str:
@@ -74,11 +73,11 @@ def _delete(cluster: ControlPlane, namespace: str, name: str) -> None:
 def test_a_stored_pod_is_refused(control_plane: ControlPlane, namespace: str, name: str) -> None:
     """``kubectl get -o yaml | kubectl create`` fails with the API's own text, whatever the label's value is now."""
     _make(control_plane, namespace, name)
-    same = _stored(control_plane, namespace, name)
-    other = same.replace("    rev: r1\n", "    rev: r2\n")
-    assert other != same
+    stored = _stored(control_plane, namespace, name)
+    changed = stored.replace("    rev: r1\n", "    rev: r2\n")
+    assert changed != stored
     _delete(control_plane, namespace, name)
-    for text in (same, other):
+    for text in (stored, changed):
         assert control_plane.kubectl("create", "-f", "-", input=text, check=False).stderr == EXPECTED[name]
 
 
@@ -88,8 +87,8 @@ def test_it_is_accepted_after_unmerge(control_plane: ControlPlane, namespace: st
     _make(control_plane, namespace, name)
     label(control_plane, namespace, name, "rev=r2")
     before = look(spread, namespace)
-    paths = [path for path in (SPREAD, ANTI_AFFINITY) if judged(before, path)]
-    assert [judged(before, path) for path in paths] == [{name: STALE}] * len(paths)
+    paths = [path for path in (SPREAD, ANTI_AFFINITY) if pod_verdicts(before, path)]
+    assert [pod_verdicts(before, path) for path in paths] == [{name: STALE}] * len(paths)
     text = _stored(control_plane, namespace, name)
     unmerged = spread("unmerge", "-f", "-", input=text)
     assert unmerged.status == 0
@@ -99,7 +98,7 @@ def test_it_is_accepted_after_unmerge(control_plane: ControlPlane, namespace: st
     _delete(control_plane, namespace, name)
     control_plane.kubectl("create", "-f", "-", input=unmerged.stdout)
     report = look(spread, namespace)
-    assert [judged(report, path) for path in paths] == [{name: MERGED}] * len(paths)
+    assert [pod_verdicts(report, path) for path in paths] == [{name: MERGED}] * len(paths)
     # Nothing but the value differs from before.
     again = _stored(control_plane, namespace, name)
     assert again == text.replace("- r1\n", "- r2\n")
@@ -111,8 +110,8 @@ def test_a_copy_without_labels_is_accepted(control_plane: ControlPlane, namespac
     command = ["debug", "pod/both", "-n", namespace, "--copy-to=copy", "--image=registry.example/debug:1"]
     control_plane.kubectl(*command, "--", "sh")
     report = look(spread, namespace)
-    assert judged(report) == {"both": MERGED, "copy": REMOVED}
-    assert judged(report, ANTI_AFFINITY) == {"both": MERGED, "copy": Judged("removed-label", "likely")}
+    assert pod_verdicts(report) == {"both": MERGED, "copy": REMOVED}
+    assert pod_verdicts(report, ANTI_AFFINITY) == {"both": MERGED, "copy": PodVerdict("removed-label", "likely")}
     (entry,) = (pod for pod in report["pods"] if (pod["name"], pod["path"]) == ("copy", SPREAD))
     (key,) = entry["keys"]
     assert key["stored"] == "r1"

@@ -1,4 +1,4 @@
-"""Labels edited before and after binding on 1.37: what is reported, and what the scheduler makes of it."""
+"""Labels edited before and after binding on 1.37: the report, and the decisions of the scheduler."""
 
 from __future__ import annotations
 
@@ -9,27 +9,26 @@ import pytest
 
 from tests.builders import HOSTNAME, ZONE, Json, affinity, constraint, term
 from tests.controlplane.cluster import ControlPlane
-from tests.e2e.judging import (
+from tests.e2e.manifests import SCHEDULING_GATE, WITHOUT_GATE, deployment, pod
+from tests.e2e.spread import Report, Spread
+from tests.e2e.verdicts import (
     ABSENT,
     MERGED,
     REMOVED,
     STALE,
     STALE_UNTRACKED,
     UNMERGED_EDITED,
-    Judged,
+    PodVerdict,
     edit,
     evidence,
-    judged,
     look,
+    pod_verdicts,
 )
-from tests.e2e.manifests import deployment, pod
-from tests.e2e.spread import Report, Spread
-from tests.e2e.workloads import label, pods, roll_out
+from tests.e2e.workloads import label, pods, roll_out, scheduled
 
 pytestmark = pytest.mark.e2e
 
-GATE: Json = {"schedulingGates": [{"name": "example.com/wait"}]}
-ZONE_A: Json = {"nodeSelector": {ZONE: "a"}, **GATE}
+ZONE_A: Json = {"nodeSelector": {ZONE: "a"}, **SCHEDULING_GATE}
 REV = {"app": "web", "rev": "r1"}
 BARE = {"app": "web"}
 EDITS = {
@@ -43,7 +42,7 @@ GATED = {
     "removed": REMOVED,
     "back": MERGED,
     "added": UNMERGED_EDITED,
-    "added-proven": Judged("late-label", "certain", ("kubectl-label",)),
+    "added-proven": PodVerdict("late-label", "certain", ("kubectl-label",)),
     "never": ABSENT,
 }
 # Zone a holds three pods of each revision and the others none, so that only a pod that counts nothing fits there.
@@ -51,10 +50,10 @@ PLACED = {"changed"}
 
 
 class Release(NamedTuple):
-    """Gated pods that were relabelled: the report, what each was told, and who was placed when the gates were gone."""
+    """Relabelled gated pods: the report, the answer on each, and the pods placed without the gates."""
 
     report: Report
-    told: dict[str, bool]
+    fitting: dict[str, bool]
     blocked: set[str]
     placed: set[str]
     errors: dict[str, str]
@@ -81,18 +80,18 @@ def release(control_plane: ControlPlane, spread: Spread) -> Iterator[Release]:
             control_plane.api.create(manifest)
         edit(control_plane, namespace, EDITS)
         report = look(spread, namespace)
-        reported = {name: _fits(spread, namespace, name) for name in GATED}
+        fitting = {name: _fits(spread, namespace, name) for name in GATED}
         placed, errors = set(), {}
         for name in GATED:
             path = f"/api/v1/namespaces/{namespace}/pods/{name}"
-            control_plane.api.patch(path, {"spec": {"schedulingGates": None}})
+            control_plane.api.patch(path, WITHOUT_GATE)
             condition = _decision(control_plane, path)
             if condition["status"] == "True":
                 placed.add(name)
             else:
                 errors[name] = condition["message"]
         blocked = {name for finding in report["findings"] if finding["code"] == "SPR303" for name in finding["pods"]}
-        yield Release(report, reported, blocked, placed, errors)
+        yield Release(report, fitting, blocked, placed, errors)
 
 
 def _fits(spread: Spread, namespace: str, name: str) -> bool:
@@ -106,21 +105,18 @@ def _fits(spread: Spread, namespace: str, name: str) -> bool:
 def _decision(cluster: ControlPlane, path: str) -> Json:
     """Wait until the scheduler has decided on a pod, and return the condition that tells."""
 
-    def conditions() -> list[Json]:
-        response = cluster.api.get(path)["status"].get("conditions", [])
-        return [
-            manifest
-            for manifest in response
-            if manifest["type"] == "PodScheduled" and manifest.get("reason") != "SchedulingGated"
-        ]
+    def decision() -> Json | None:
+        condition = scheduled(cluster.api.get(path))
+        return None if condition.get("reason") == "SchedulingGated" else condition
 
-    (condition,) = cluster.wait_for(conditions, what=f"the scheduler decides on {path}")
+    condition = cluster.wait_for(decision, what=f"the scheduler decides on {path}")
+    assert condition
     return condition
 
 
-def test_gated_pods_are_judged_by_what_was_done_to_them(release: Release) -> None:
-    """While it waits, every pod is reported apart by its edit."""
-    assert judged(release.report) == GATED
+def test_each_edit_of_a_gated_pod_has_its_own_verdict(release: Release) -> None:
+    """The verdict depends on the edit alone."""
+    assert pod_verdicts(release.report) == GATED
 
 
 def test_a_stale_or_removed_label_of_a_gated_pod_is_an_error(release: Release) -> None:
@@ -136,7 +132,7 @@ def test_a_stale_or_removed_label_of_a_gated_pod_is_an_error(release: Release) -
 def test_the_scheduler_ignores_the_constraint_of_a_stale_pod_alone(release: Release) -> None:
     """Values that exclude each other count no pod: it is placed where all the others are refused, as was said."""
     assert release.placed == PLACED
-    assert {name for name, fits in release.told.items() if fits} == PLACED
+    assert {name for name, fits in release.fitting.items() if fits} == PLACED
     assert release.blocked == set(GATED) - PLACED
     assert all("didn't match pod topology spread constraints" in message for message in release.errors.values())
 
@@ -150,12 +146,12 @@ def test_labels_written_at_binding_over_the_users_own(
     for zone in ("a", "b"):
         chosen: Json = {"nodeSelector": {ZONE: zone}}
         control_plane.api.create(pod(f"bound-{zone}", keys, labels=labels, namespace=namespace, **chosen))
-    control_plane.api.create(pod("waiting", keys, labels=labels, namespace=namespace, **GATE))
+    control_plane.api.create(pod("waiting", keys, labels=labels, namespace=namespace, **SCHEDULING_GATE))
     # Admission writes the label of a pod that has its node already before the merge, not after it.
     control_plane.api.create(pod("placed", keys, labels=labels, namespace=namespace, nodeName="b1"))
     control_plane.wait_for(lambda: _bound(control_plane, namespace) == 3, what="pods are bound")
     report = look(spread, namespace)
-    assert judged(report) == {
+    assert pod_verdicts(report) == {
         "bound-a": MERGED,
         "bound-b": STALE_UNTRACKED,
         "waiting": MERGED,
@@ -180,8 +176,8 @@ def test_a_zone_in_a_template(control_plane: ControlPlane, namespace: str, sprea
     assert sorted(zones.values()) == ["a", "b", "c"]
     path = "spec.topologySpreadConstraints[1]"
     expected = {name: MERGED if zone == "a" else STALE_UNTRACKED for name, zone in zones.items()}
-    assert judged(report, path) == expected
-    stale = [name for name, actual in expected.items() if actual == STALE_UNTRACKED]
+    assert pod_verdicts(report, path) == expected
+    stale = [name for name, verdict in expected.items() if verdict == STALE_UNTRACKED]
     assert {evidence(report, name, path)[0] for name in stale} == {
         "binding the pod overwrote the label with its node's value"
     }
@@ -205,7 +201,7 @@ def test_a_relabelled_pod_still_repels(control_plane: ControlPlane, namespace: s
     assert (refused["status"], accepted["status"]) == ("False", "True")
     report = spread.report("-n", namespace, status=1)
     where = "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0]"
-    assert judged(report, where) == {"repelling": STALE}
+    assert pod_verdicts(report, where) == {"repelling": STALE}
     assert [(finding["code"], finding["severity"], finding["pods"]) for finding in report["findings"]] == [
         ("SPR101", "error", ["repelling"])
     ]
@@ -223,11 +219,11 @@ def test_running_pods_of_one_owner_after_every_edit(
     edits = {"rev=r2": [changed, back], "rev=r1": [back, added], "rev-": [removed]}
     edit(control_plane, namespace, edits)
     report = spread.report("-n", namespace)
-    assert judged(report) == {
+    assert pod_verdicts(report) == {
         remaining: MERGED,
         changed: STALE,
         removed: REMOVED,
         back: MERGED,
-        added: Judged("late-label", "certain", ("kubectl-label",)),
+        added: PodVerdict("late-label", "certain", ("kubectl-label",)),
         never: ABSENT,
     }

@@ -8,9 +8,9 @@ import pytest
 
 from tests.builders import HOSTNAME, Json, constraint, selector
 from tests.controlplane.cluster import ControlPlane
-from tests.e2e.judging import MERGED, judged
 from tests.e2e.manifests import pod_spec, workload
 from tests.e2e.spread import Report, Spread
+from tests.e2e.verdicts import MERGED, pod_verdicts
 from tests.e2e.workloads import pods
 
 pytestmark = pytest.mark.e2e
@@ -72,13 +72,13 @@ def _running(cluster: ControlPlane, namespace: str) -> int:
 
 def test_every_pod_is_merged_with_its_own_values(control_plane: ControlPlane, shop: str, report: Report) -> None:
     """All are merged, and what is stored is the label that each pod has."""
-    actual = {item["metadata"]["name"]: item for item in pods(control_plane, shop)}
-    assert judged(report) == dict.fromkeys(actual, MERGED)
+    by_name = {pod["metadata"]["name"]: pod for pod in pods(control_plane, shop)}
+    assert pod_verdicts(report) == dict.fromkeys(by_name, MERGED)
     assert report["pods"] == []
-    for item_value in actual.values():
+    for item_value in by_name.values():
         labels = item_value["metadata"]["labels"]
         (clause,) = item_value["spec"]["topologySpreadConstraints"]
-        stored = {item["key"]: item["values"] for item in clause["labelSelector"]["matchExpressions"]}
+        stored = {pod["key"]: pod["values"] for pod in clause["labelSelector"]["matchExpressions"]}
         assert stored == {key: [labels[key]] for key in KEYS[labels["app"]]}
 
 

@@ -1,4 +1,4 @@
-"""With the ready-made roles everything works; without any one permission of theirs, the message names that one."""
+"""Everything works with the ready-made roles, and a message names each permission that is missing."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tests.builders import ZONE, Json, constraint
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e.manifests import deployment, pod_spec, workload
 from tests.e2e.spread import Answer, Plugin, Spread
+from tests.e2e.users import bind
 from tests.e2e.workloads import roll_out
 from tests.rbac import DIRECTORY, Permission, manifest, permissions
 
 pytestmark = pytest.mark.e2e
 
-RBAC = "rbac.authorization.k8s.io"
 SERIAL = count(1)
 DEFAULTS = ("check", "--defaults")
 TO = ("check", "--to", "1.36")
@@ -49,8 +49,8 @@ class Lost(NamedTuple):
         """Return the name of the case."""
         return f"{self.permission} in {' '.join(self.command)}"
 
-    def said(self, where: str) -> str:
-        """Return the words on stderr."""
+    def message(self, where: str) -> str:
+        """Return the expected words on stderr."""
         verb, group, resource, _ = self.permission
         if resource == "/metrics" or (verb == "list" and resource in ("deployments", "cronjobs")):
             return f"this user may not {self.permission}"
@@ -58,7 +58,7 @@ class Lost(NamedTuple):
 
 
 def lost(permission: Permission) -> Lost:
-    """Return what docs/permissions.md says of a permission that is missing."""
+    """Return the effect of a missing permission, as in docs/permissions.md."""
     match permission:
         case ("get", _, "namespaces", "kube-system"):
             return Lost(permission, ("check", "-o", "json"), 0)
@@ -93,19 +93,6 @@ def losses(*names: str) -> list[Lost]:
     ]
 
 
-def bind(cluster: ControlPlane, role: Json, user: str, namespace: str) -> None:
-    """Bind a role to a user, in this namespace if it is not one of the cluster."""
-    kind, name = role["kind"], role["metadata"]["name"]
-    binding = {
-        "apiVersion": f"{RBAC}/v1",
-        "kind": f"{kind}Binding",
-        "metadata": {"name": f"{name}-{user}", "namespace": namespace},
-        "subjects": [{"apiGroup": RBAC, "kind": "User", "name": user}],
-        "roleRef": {"apiGroup": RBAC, "kind": kind, "name": name},
-    }
-    cluster.api.create(binding)
-
-
 def allow(cluster: ControlPlane, name: str, user: str, namespace: str) -> None:
     """Give a user the role of a file as it stands there."""
     cluster.kubectl("apply", "-n", namespace, "-f", str(DIRECTORY / f"{name}.yaml"))
@@ -135,7 +122,7 @@ def waiting(namespace: str) -> Json:
     )
 
 
-def others(namespace: str) -> list[Json]:
+def workloads(namespace: str) -> list[Json]:
     """Return a workload of every kind, none with constraints of its own."""
     metadata = {"namespace": namespace}
     labels = {"app": "old"}
@@ -158,7 +145,7 @@ def others(namespace: str) -> list[Json]:
 def shop(control_plane: ControlPlane) -> Iterator[str]:
     """Return a namespace with pods of every kind of owner, and one that waits."""
     with control_plane.namespace("roles") as namespace:
-        control_plane.apply([waiting(namespace), *others(namespace)])
+        control_plane.apply([waiting(namespace), *workloads(namespace)])
         roll_out(control_plane, deployment("web", [constraint(match=["rev"])], namespace=namespace))
         yield namespace
 
@@ -215,7 +202,7 @@ def test_the_cluster_role_is_enough_for_pending_pods(auditor: Spread, shop: str)
 
 
 def test_a_role_of_one_namespace_and_pending_pods(developer: Spread, shop: str) -> None:
-    """The pods of other namespaces are none of this user's business, and that is reported."""
+    """This user may not read pods of other namespaces, and that is reported."""
     answer = developer(*WAITING, "-n", shop)
     assert answer.status == 0
     (line,) = missing(answer)
@@ -237,7 +224,7 @@ def test_one_permission_less_in_the_cluster(control_plane: ControlPlane, plugin:
         return
     in_cluster = everywhere or case.permission.resource == "namespaces"
     (line,) = missing(answer)
-    assert case.said("at the cluster scope" if in_cluster else f'in the namespace "{shop}"') in line
+    assert case.message("at the cluster scope" if in_cluster else f'in the namespace "{shop}"') in line
     assert answer.status == case.status
 
 
@@ -255,5 +242,5 @@ def test_one_permission_less_in_a_namespace(control_plane: ControlPlane, plugin:
     in_cluster = case.permission in permissions("nodes")
     elsewhere = 'resource "pods" in API group "" at the cluster scope'
     (line,) = (line for line in missing(answer) if elsewhere not in line)
-    assert case.said("at the cluster scope" if in_cluster else f'in the namespace "{shop}"') in line
+    assert case.message("at the cluster scope" if in_cluster else f'in the namespace "{shop}"') in line
     assert answer.status == case.status

@@ -1,4 +1,4 @@
-"""The sample cluster in ``examples/`` shows what its page promises, and is what a real control plane gives."""
+"""The sample cluster in ``examples/`` has the cases of its page, and comes from a real control plane."""
 
 from __future__ import annotations
 
@@ -47,9 +47,11 @@ def test_capturing_again_gives_the_same_sample(spread: Spread, tmp_path: Path) -
     require_built()
     fresh = tmp_path / "cluster.json"
     fresh.write_text(capture_sample.capture(tmp_path / "control-plane"), encoding="utf-8")
-    existing, made = sample(spread, capture_sample.SAMPLE), sample(spread, fresh)
-    assert [essence(row) for row in made["constraints"]] == [essence(row) for row in existing["constraints"]]
-    assert [finding["code"] for finding in made["findings"]] == [finding["code"] for finding in existing["findings"]]
+    captured, recaptured = sample(spread, capture_sample.SAMPLE), sample(spread, fresh)
+    assert [essence(row) for row in recaptured["constraints"]] == [essence(row) for row in captured["constraints"]]
+    assert [finding["code"] for finding in recaptured["findings"]] == [
+        finding["code"] for finding in captured["findings"]
+    ]
 
 
 def essence(row: Json) -> tuple[object, ...]:

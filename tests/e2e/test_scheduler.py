@@ -54,7 +54,7 @@ def test_the_nodes_allowed_are_the_feasible_ones(comparisons: list[Comparison]) 
 
 
 def test_clones_are_merged_as_the_pods_were(comparisons: list[Comparison]) -> None:
-    """What the report calls authored, merged with the labels of then, is what is stored."""
+    """The authored selector, merged with the labels at creation, is the stored selector."""
     assert [comparison.group for comparison in comparisons if not comparison.stored_alike] == []
 
 
@@ -67,7 +67,7 @@ def test_the_groups_add_up_what_the_rows_say(comparisons: list[Comparison]) -> N
 def test_the_cluster_is_as_it_was(
     comparisons: list[Comparison], before: Report, varied_cluster: ControlPlane, plugin: Plugin
 ) -> None:
-    """Nothing was counted for one clone that was not there for the next."""
+    """The counts are the same for each clone."""
     after = plugin.on(varied_cluster)("check", "-A", "-o", "json").report
     assert comparisons
     assert after["constraints"] == before["constraints"]
@@ -88,6 +88,6 @@ def test_enough_was_compared(comparisons: list[Comparison], before: Report) -> N
     assert 15 <= len(bound) <= len(comparisons) - 6, figures
     assert len(counted) >= 100, figures
     assert len(refusals) - len(counted) >= 20, figures
-    for item in (0, 1):
-        assert any(refusal.self_match_num == item for refusal in counted), figures
+    for number in (0, 1):
+        assert any(refusal.self_match_num == number for refusal in counted), figures
     assert any(refusal.min_match_num for refusal in counted), figures

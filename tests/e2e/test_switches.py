@@ -7,31 +7,31 @@ from typing import NamedTuple
 
 import pytest
 
+from kubectl_spread.kube.features import Gate
 from tests.builders import Json, constraint
 from tests.controlplane import binaries
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.fixtures import require_built
-from tests.e2e.judging import (
+from tests.e2e.manifests import pod
+from tests.e2e.spread import Plugin, Report
+from tests.e2e.verdicts import (
     ABSENT,
     BY_SCHEDULER,
     MERGED,
     PRE_UPGRADE,
     STALE,
     UNMERGED_EDITED,
-    Judged,
+    PodVerdict,
     edit,
-    judged,
     look,
+    pod_verdicts,
 )
-from tests.e2e.manifests import pod
-from tests.e2e.spread import Plugin, Report
 
 pytestmark = pytest.mark.e2e
 
 _, V1_34 = binaries.OLDER_APISERVERS
 SHOP = "shop"
-SELECTOR_MERGE = "MatchLabelKeysInPodTopologySpreadSelectorMerge"
-OFF = Judged("merge-off", "likely")
+OFF = PodVerdict("merge-off", "likely")
 
 
 class Stops(NamedTuple):
@@ -51,7 +51,7 @@ def stops(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> Iterator[
         spread = plugin.on(cluster)
         cluster.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SHOP}})
         _make(cluster, "first")
-        cluster.restart_apiserver(feature_gates={SELECTOR_MERGE: False})
+        cluster.restart_apiserver(feature_gates={Gate.SELECTOR_MERGE: False})
         _make(cluster, "off")
         # A pod that is merged can be edited here: the old rule is not applied to what breaks it already.
         edit(cluster, SHOP, {"rev=r2": ["first-changed", "off-changed"], "rev=r1": ["off-late"]})
@@ -74,7 +74,7 @@ def _make(cluster: ControlPlane, when: str) -> None:
 
 
 FIRST = {"first-kept": MERGED, "first-changed": STALE, "first-changed-later": MERGED, "first-late": ABSENT}
-MADE_OFF: Mapping[str, Judged] = {
+MADE_OFF: Mapping[str, PodVerdict] = {
     "off-kept": PRE_UPGRADE,
     "off-changed": UNMERGED_EDITED,
     "off-changed-later": UNMERGED_EDITED,
@@ -83,25 +83,25 @@ MADE_OFF: Mapping[str, Judged] = {
 MADE_ON = {"on-kept": MERGED, "on-changed": STALE, "on-changed-later": MERGED, "on-late": ABSENT}
 
 
-def test_off(stops: Stops) -> None:
+def test_pods_made_while_the_merge_is_off_are_merge_off(stops: Stops) -> None:
     """Whatever lacks the merge does so because it is off; what was merged before is evaluated as ever."""
-    assert stops.off["cluster"]["gates"][SELECTOR_MERGE] is False
-    assert judged(stops.off) == {**FIRST, **dict.fromkeys(MADE_OFF, OFF)}
+    assert stops.off["cluster"]["gates"][Gate.SELECTOR_MERGE] is False
+    assert pod_verdicts(stops.off) == {**FIRST, **dict.fromkeys(MADE_OFF, OFF)}
 
 
-def test_on_again(stops: Stops) -> None:
+def test_pods_made_while_it_was_off_are_like_those_from_before_an_upgrade(stops: Stops) -> None:
     """Pods made meanwhile are like those from before an upgrade."""
-    assert stops.on["cluster"]["gates"][SELECTOR_MERGE] is True
-    assert judged(stops.on) == {**FIRST, **MADE_OFF, **MADE_ON}
+    assert stops.on["cluster"]["gates"][Gate.SELECTOR_MERGE] is True
+    assert pod_verdicts(stops.on) == {**FIRST, **MADE_OFF, **MADE_ON}
 
 
-def test_an_emulated_version_is_the_one_judged_by(stops: Stops) -> None:
+def test_the_emulated_version_is_the_one_that_counts(stops: Stops) -> None:
     """1.34 that emulates 1.33 does not merge, and its scheduler is the one of 1.33."""
     cluster = stops.emulated["cluster"]
     assert cluster["serverVersion"].startswith("1.34.")
     assert (cluster["judgedAs"], cluster["versionSource"]) == ("1.33", "live")
-    assert SELECTOR_MERGE not in cluster["gates"]
-    assert judged(stops.emulated) == {
+    assert Gate.SELECTOR_MERGE not in cluster["gates"]
+    assert pod_verdicts(stops.emulated) == {
         **FIRST,
         **dict.fromkeys(MADE_OFF, BY_SCHEDULER),
         **MADE_ON,

@@ -28,8 +28,8 @@ def replica_set_of_a_rollout(namespace: str) -> Json:
     return {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": metadata, "spec": spec}
 
 
-def found(spread: Spread, namespace: str, name: str) -> Any:
-    """Return the only finding on what is named, once the controller has said why there are no pods."""
+def finding_on(spread: Spread, namespace: str, name: str) -> Any:
+    """Return the only finding on a workload, once the controller has reported the refused pods."""
     for _ in range(50):
         (finding,) = spread.report("-n", namespace, name, status=1)["findings"]
         if "FailedCreate" in finding["message"]:
@@ -43,7 +43,7 @@ def test_a_replica_set_of_an_unknown_kind(
     control_plane: ControlPlane, namespace: str, spread: Spread, name: str
 ) -> None:
     control_plane.api.create(replica_set_of_a_rollout(namespace))
-    finding = found(spread, namespace, name)
+    finding = finding_on(spread, namespace, name)
     assert (finding["code"], finding["object"]) == ("SPR202", {"kind": "Rollout", "name": "web"})
     assert "spec.topologySpreadConstraints[0][0]: Invalid value" in finding["message"]
 
@@ -55,8 +55,8 @@ def test_a_replica_set_of_a_deployment(control_plane: ControlPlane, namespace: s
     (before,) = json.loads(answer.stdout)["findings"]
     assert (answer.status, before["code"]) == (1, "SPR202")
     control_plane.api.create(manifest)
-    finding = found(spread, namespace, "deploy/web")
+    finding = finding_on(spread, namespace, "deploy/web")
     assert finding["message"].startswith(before["message"])
     (owned,) = control_plane.api.get(f"/apis/apps/v1/namespaces/{namespace}/replicasets")["items"]
-    by_its_own = found(spread, namespace, f"rs/{owned['metadata']['name']}")
+    by_its_own = finding_on(spread, namespace, f"rs/{owned['metadata']['name']}")
     assert (by_its_own["code"], by_its_own["object"]) == (finding["code"], finding["object"])

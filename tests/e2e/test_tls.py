@@ -1,4 +1,4 @@
-"""Whom both trust, and the flags that every kubectl command takes."""
+"""Certificates that both trust, and common flags of kubectl."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import pytest
 
 from tests.controlplane.certificates import Authority
 from tests.controlplane.processes import free_port
-from tests.e2e.both import Both, asked_alike, config
+from tests.e2e.both import Both, matching_request
 from tests.e2e.recorder import Recorder
+from tests.kubeconfigs import config
 
 pytestmark = pytest.mark.e2e
 
@@ -22,9 +23,9 @@ def test_the_name_in_the_certificate(both: Both, recorder: Recorder) -> None:
     """It is asked for and expected, be it of the kubeconfig or a flag."""
     authority = recorder.authority.certificate
     both.ask(config(recorder.url, authority, TOKEN, tls_server_name="apiserver.test"))
-    assert asked_alike(recorder).server_name == "apiserver.test"
+    assert matching_request(recorder).server_name == "apiserver.test"
     both.ask(config(recorder.url, authority, TOKEN), "--tls-server-name", "apiserver.test")
-    assert asked_alike(recorder).server_name == "apiserver.test"
+    assert matching_request(recorder).server_name == "apiserver.test"
     pair = both.ask(config(recorder.url, authority, TOKEN, tls_server_name="other.test"))
     assert all(line.startswith(UNTRUSTED) and "other.test" in line for line in pair.complaints)
 
@@ -32,22 +33,22 @@ def test_the_name_in_the_certificate(both: Both, recorder: Recorder) -> None:
 def test_an_authority(both: Both, recorder: Recorder) -> None:
     """As a file, as data, and as a flag that replaces either."""
     authority = recorder.authority.certificate
-    other = Authority(both.directory / "other").certificate
+    stranger = Authority(both.directory / "other").certificate
     data = {"certificate_authority_data": b64encode(authority.read_bytes()).decode()}
-    wrong = {"certificate_authority_data": b64encode(other.read_bytes()).decode()}
+    wrong = {"certificate_authority_data": b64encode(stranger.read_bytes()).decode()}
     both.ask(config(recorder.url, None, TOKEN, **data))
-    asked_alike(recorder)
-    both.ask(config(recorder.url, other, TOKEN), "--certificate-authority", str(authority))
-    asked_alike(recorder)
+    matching_request(recorder)
+    both.ask(config(recorder.url, stranger, TOKEN), "--certificate-authority", str(authority))
+    matching_request(recorder)
     both.ask(config(recorder.url, None, TOKEN, **wrong), "--certificate-authority", str(authority))
-    asked_alike(recorder)
+    matching_request(recorder)
 
 
 @pytest.mark.parametrize("named", [False, True])
 def test_an_unknown_authority(both: Both, recorder: Recorder, named: bool) -> None:
-    """Neither says anything to the server."""
-    other = Authority(both.directory / "other").certificate if named else None
-    theirs, ours = both.ask(config(recorder.url, other, TOKEN)).complaints
+    """Neither sends a request."""
+    stranger = Authority(both.directory / "other").certificate if named else None
+    theirs, ours = both.ask(config(recorder.url, stranger, TOKEN)).complaints
     assert ours == f"{UNTRUSTED}certificate signed by unknown authority"
     assert theirs.startswith(ours)
     assert recorder.requests == []
@@ -57,11 +58,11 @@ def test_authorities_of_the_system(both: Both, recorder: Recorder) -> None:
     """Without any in the kubeconfig they count; SSL_CERT_FILE says where they are."""
     trusted = {"SSL_CERT_FILE": str(recorder.authority.certificate)}
     both.ask(config(recorder.url, None, TOKEN), environment=trusted)
-    assert asked_alike(recorder).header("Authorization") == "Bearer abc"
+    assert matching_request(recorder).header("Authorization") == "Bearer abc"
 
 
-def test_an_authority_that_is_none(both: Both, recorder: Recorder) -> None:
-    """Both refuse it, before they say anything."""
+def test_an_authority_that_is_not_pem(both: Both, recorder: Recorder) -> None:
+    """Both refuse it before they send a request."""
     bad = both.write("no PEM", "bad.crt")
     pair = both.ask(config(recorder.url, bad, TOKEN))
     theirs, ours = pair.complaints
@@ -70,13 +71,13 @@ def test_an_authority_that_is_none(both: Both, recorder: Recorder) -> None:
     assert recorder.requests == []
 
 
-def test_no_verification(both: Both, recorder: Recorder) -> None:
+def test_verification_can_be_switched_off(both: Both, recorder: Recorder) -> None:
     """Of the kubeconfig or as a flag, which takes the authority away."""
     both.ask(config(recorder.url, None, TOKEN, insecure_skip_tls_verify=True))
-    asked_alike(recorder)
-    other = Authority(both.directory / "other").certificate
-    both.ask(config(recorder.url, other, TOKEN), "--insecure-skip-tls-verify")
-    assert asked_alike(recorder).header("Authorization") == "Bearer abc"
+    matching_request(recorder)
+    stranger = Authority(both.directory / "other").certificate
+    both.ask(config(recorder.url, stranger, TOKEN), "--insecure-skip-tls-verify")
+    assert matching_request(recorder).header("Authorization") == "Bearer abc"
 
 
 TIMES: Mapping[str, tuple[str, str]] = {
@@ -111,10 +112,10 @@ def test_a_server_that_is_silent(both: Both) -> None:
     assert ours == "Unable to connect to the server: no answer within 0.3s"
 
 
-def test_a_cache(both: Both, recorder: Recorder) -> None:
+def test_a_cache_directory_stays_unused(both: Both, recorder: Recorder) -> None:
     """``--cache-dir`` is taken; the plugin writes nothing into it."""
     directory = both.directory / "cache"
     content = config(recorder.url, recorder.authority.certificate, TOKEN)
     both.ask(content, "--cache-dir", str(directory))
-    asked_alike(recorder)
+    matching_request(recorder)
     assert not list(directory.rglob("*spread*"))

@@ -1,4 +1,4 @@
-"""An upgrade on one etcd, 1.33 to 1.34 to 1.37, and the way back: every pod is called what it can be proven to be."""
+"""An upgrade on one etcd from 1.33 to 1.34 to 1.37, and back: each pod has the verdict that can be proven."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from tests.controlplane import binaries, nodes
 from tests.controlplane.client import ApiError
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.fixtures import require_built
-from tests.e2e.judging import (
+from tests.e2e.manifests import pod, workload
+from tests.e2e.spread import Plugin, Report, Spread
+from tests.e2e.verdicts import (
     ABSENT,
     BY_SCHEDULER,
     MERGED,
@@ -22,15 +24,14 @@ from tests.e2e.judging import (
     STALE_UNTRACKED,
     UNMERGED,
     UNMERGED_EDITED,
-    Judged,
+    PodVerdict,
     edit,
     evidence,
     forget_managers,
-    judged,
     look,
+    pod_verdicts,
 )
-from tests.e2e.manifests import pod, workload
-from tests.e2e.spread import Plugin, Report, Spread
+from tests.e2e.workloads import idle_replica_set
 
 pytestmark = pytest.mark.e2e
 
@@ -99,33 +100,11 @@ def _live_on_1_33(cluster: ControlPlane) -> None:
     manifests += [_web("early-late", BARE)]
     anti = affinity("podAntiAffinity", term(match=["rev"]))
     manifests += [_web("old-anti-changed", REV, affinity=anti)]
-    owner = _replica_set(cluster)
+    owner = idle_replica_set(cluster.api, _web("owner", REV))
     manifests += [_web("old-owned-changed", REV, metadata={"ownerReferences": [owner]})]
     manifests += [_web("old-hashed", {**REV, "pod-template-hash": "h1"}, "pod-template-hash")]
     cluster.apply(manifests)
     _edit(cluster, "early")
-
-
-def _replica_set(cluster: ControlPlane) -> Json:
-    """Return a reference to a ReplicaSet with the label in its template; no controller runs that would use it."""
-    manifest = {
-        "apiVersion": "apps/v1",
-        "kind": "ReplicaSet",
-        "metadata": {"name": "owner", "namespace": SHOP},
-        "spec": {
-            "replicas": 0,
-            "selector": {"matchLabels": REV},
-            "template": {"metadata": {"labels": REV}, "spec": _web("", REV)["spec"]},
-        },
-    }
-    made = cluster.api.create(manifest)
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "ReplicaSet",
-        "name": "owner",
-        "uid": made["metadata"]["uid"],
-        "controller": True,
-    }
 
 
 def _twice() -> list[Json]:
@@ -195,7 +174,7 @@ OLD_LABELLED = (
     "old-owned-changed",
     "old-hashed",
 )
-OLD_UNTOUCHED: Mapping[str, Judged] = {
+OLD_UNTOUCHED: Mapping[str, PodVerdict] = {
     **EARLY,
     **dict.fromkeys(OLD_LABELLED, PRE_UPGRADE),
     **dict.fromkeys(("old-emptied", "old-emptied-changed"), PRE_UPGRADE),
@@ -212,7 +191,7 @@ OLD_EDITED = {
     "old-emptied-changed": UNMERGED,
     "old-late": UNMERGED_EDITED,
     "old-never": ABSENT,
-    "old-by-creator": Judged("unmerged", "unknown", ("kubectl-client-side-apply",)),
+    "old-by-creator": PodVerdict("unmerged", "unknown", ("kubectl-client-side-apply",)),
     # Whoever wrote the label last, something else proves that it was there from the beginning.
     "old-anti-changed": PRE_UPGRADE,
     "old-owned-changed": PRE_UPGRADE,
@@ -226,8 +205,8 @@ MADE_ON_1_34 = {
     "new-emptied": MERGED,
     "new-emptied-changed": STALE_UNTRACKED,
     "new-late": UNMERGED_EDITED,
-    "new-late-proven": Judged("late-label", "certain", ("kubectl-label",)),
-    "new-written": Judged("authored"),
+    "new-late-proven": PodVerdict("late-label", "certain", ("kubectl-label",)),
+    "new-written": PodVerdict("authored"),
 }
 NOT_YET_EDITED = dict.fromkeys(("mid-changed", "mid-removed", "mid-back", "mid-emptied", "mid-emptied-changed"), MERGED)
 EDITED_ON_1_37 = {
@@ -248,7 +227,7 @@ def test_nothing_is_found_on_1_33(journey: Journey) -> None:
     report = journey.reports["1.33"]
     assert report["cluster"]["judgedAs"] == "1.33"
     assert report["cluster"]["serverVersion"].startswith("1.33.")
-    assert judged(report) == ON_1_33
+    assert pod_verdicts(report) == ON_1_33
     assert {finding["code"] for finding in report["findings"]} == {"SPR107"}
 
 
@@ -261,11 +240,13 @@ def test_nothing_is_found_on_1_33(journey: Journey) -> None:
         ("1.37", ON_1_37),
     ],
 )
-def test_every_pod_is_what_it_can_be_proven_to_be(journey: Journey, stop: str, expected: Mapping[str, Judged]) -> None:
+def test_every_pod_has_the_verdict_that_can_be_proven(
+    journey: Journey, stop: str, expected: Mapping[str, PodVerdict]
+) -> None:
     """An upgrade changes no pod; only what is done to pods does."""
     report = journey.reports[stop]
     assert report["cluster"]["judgedAs"] == stop.partition(",")[0]
-    assert judged(report) == expected
+    assert pod_verdicts(report) == expected
 
 
 @pytest.mark.parametrize(
@@ -279,8 +260,8 @@ def test_every_pod_is_what_it_can_be_proven_to_be(journey: Journey, stop: str, e
         ("new-late-proven", "app is merged"),
     ],
 )
-def test_the_evidence_is_the_one_there_is(journey: Journey, name: str, words: str) -> None:
-    """Each verdict says what it rests on."""
+def test_each_verdict_has_its_evidence(journey: Journey, name: str, words: str) -> None:
+    """The evidence says why the verdict is proven."""
     report = journey.reports["1.34"]
     if name == "new-late-proven":
         (entry,) = (entry for entry in report["pods"] if entry["name"] == name)
@@ -291,31 +272,31 @@ def test_the_evidence_is_the_one_there_is(journey: Journey, name: str, words: st
 
 def test_affinity_was_merged_on_1_33_already(journey: Journey) -> None:
     """The same edit that proves nothing for the constraint makes the affinity term stale, on every server."""
-    assert judged(journey.reports["1.33"], ANTI_AFFINITY) == {"old-anti-changed": MERGED}
+    assert pod_verdicts(journey.reports["1.33"], ANTI_AFFINITY) == {"old-anti-changed": MERGED}
     for stop in ("1.34", "1.37", "1.33 again"):
-        assert judged(journey.reports[stop], ANTI_AFFINITY) == {"old-anti-changed": STALE}
+        assert pod_verdicts(journey.reports[stop], ANTI_AFFINITY) == {"old-anti-changed": STALE}
 
 
 def test_a_user_may_say_since_when_all_merge(journey: Journey) -> None:
     """With --merge-since every older pod that has the label is certainly pre-upgrade, and no newer one is."""
-    since = Judged("pre-upgrade")
+    since = PodVerdict("pre-upgrade")
     older = {name: verdict if verdict == ABSENT else since for name, verdict in OLD_EDITED.items()}
-    assert judged(journey.reports["1.37, told since when"]) == {**ON_1_37, **older}
+    assert pod_verdicts(journey.reports["1.37, told since when"]) == {**ON_1_37, **older}
 
 
 def test_back_on_1_33_merged_pods_stay_merged(journey: Journey) -> None:
-    """What is stored is still there and still right; what is missing is the scheduler's business again."""
+    """Merged selectors stay valid, and the scheduler applies the missing keys again."""
     report = journey.reports["1.33 again"]
-    stored = {name: verdict for name, verdict in ON_1_37.items() if verdict.verdict in KEPT}
+    stored = {name: verdict for name, verdict in ON_1_37.items() if verdict.verdict in STILL_TRUE}
     missing = {name: BY_SCHEDULER for name, verdict in ON_1_37.items() if verdict.verdict in LEFT_OUT}
-    assert judged(report) == {**stored, **missing}
+    assert pod_verdicts(report) == {**stored, **missing}
     assert report["cluster"]["judgedAs"] == "1.33"
     assert "SPR103" not in {finding["code"] for finding in report["findings"]}
     stale = {pod for finding in report["findings"] if finding["code"] == "SPR101" for pod in finding["pods"]}
     assert stale == {"new-changed", "new-emptied-changed", "mid-changed", "mid-emptied-changed", "old-anti-changed"}
 
 
-KEPT = ("merged", "stale-label", "removed-label", "authored", "absent-key")
+STILL_TRUE = ("merged", "stale-label", "removed-label", "authored", "absent-key")
 LEFT_OUT = ("unmerged", "pre-upgrade", "late-label")
 
 
@@ -347,27 +328,27 @@ def test_back_on_1_33_pods_of_its_own_are_edited_as_ever(journey: Journey) -> No
         binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
         cluster.api.request("POST", f"/api/v1/namespaces/{SHOP}/pods/{name}/binding", binding)
     cluster.kubectl("delete", "pod", "new-emptied", "-n", SHOP)
-    after = judged(look(journey.spread, SHOP))
+    after = pod_verdicts(look(journey.spread, SHOP))
     assert after["last-kept"] == MERGED
     assert after["old-late"] == BY_SCHEDULER
     assert "new-emptied" not in after
 
 
-def test_what_stops_working_is_told_before_the_upgrade(journey: Journey) -> None:
+def test_a_template_that_stops_working_is_reported_before_the_upgrade(journey: Journey) -> None:
     """The template that 1.33 and its pods were content with: in the very words that 1.34 then has for a pod."""
     report = journey.reports["1.33, and then 1.34"]
     assert report["cluster"]["comparedWith"] == "1.34"
     assert {finding["code"] for finding in report["findings"]}.isdisjoint({"SPR201", "SPR401", "SPR406"})
-    (actual,) = (finding for finding in report["findings"] if finding["code"] == "SPR404")
-    assert (actual["severity"], actual["object"]["name"], actual["values"]["refused"]) == (
+    (refused,) = (finding for finding in report["findings"] if finding["code"] == "SPR404")
+    assert (refused["severity"], refused["object"]["name"], refused["values"]["refused"]) == (
         "error",
         "twice",
         "every pod of this template",
     )
-    assert f'is invalid: {actual["values"]["errors"]}"' in journey.refused
+    assert f'is invalid: {refused["values"]["errors"]}"' in journey.refused
 
 
-def test_what_nobody_will_edit_is_told_before_going_back(journey: Journey) -> None:
+def test_pods_that_nobody_can_edit_are_reported_before_the_downgrade(journey: Journey) -> None:
     """The pods of which 1.37 says that 1.33 refuses every edit are those of which 1.33 then says so itself."""
     before = {
         name: finding["values"]["errors"]

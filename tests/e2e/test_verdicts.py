@@ -1,13 +1,13 @@
-"""What the real apiserver merged, and what real label edits make of it, is named for what it is."""
+"""The verdicts on pods that the real apiserver merged and real label edits changed."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.builders import HOSTNAME, ZONE, Json, constraint
+from tests.builders import HOSTNAME, ZONE, constraint
 from tests.controlplane import binaries
 from tests.controlplane.cluster import ControlPlane
-from tests.e2e.manifests import deployment, pod
+from tests.e2e.manifests import SCHEDULING_GATE, deployment, pod
 from tests.e2e.spread import Spread, counts
 from tests.e2e.workloads import label, pod_names, pods, pods_per_zone, roll_out
 
@@ -74,9 +74,9 @@ def test_a_pod_relabelled_at_once_is_stale(control_plane: ControlPlane, namespac
         control_plane.api.create(pod(name, [constraint(match=["rev"])], labels=labels, namespace=namespace))
         label(control_plane, namespace, name, "rev=r2")
     report = spread.report("-n", namespace)
-    actual = {entry["name"]: entry["keys"][0] for entry in report["pods"]}
-    assert sorted(actual) == pod_names(control_plane, namespace)
-    assert {(key["verdict"], key["changedBy"]["manager"]) for key in actual.values()} == {
+    keys = {entry["name"]: entry["keys"][0] for entry in report["pods"]}
+    assert sorted(keys) == pod_names(control_plane, namespace)
+    assert {(key["verdict"], key["changedBy"]["manager"]) for key in keys.values()} == {
         ("stale-label", "kubectl-label")
     }
 
@@ -165,9 +165,8 @@ def test_a_zone_label_from_binding_is_no_fault(control_plane: ControlPlane, name
 
 def test_a_relabelled_pending_pod_is_an_error(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
     """A pending pod whose stored and current values exclude each other counts nothing: exit status 1."""
-    gate: Json = {"schedulingGates": [{"name": "example.com/wait"}]}
     labels = {"app": "web", "rev": "r1"}
-    control_plane.apply(pod("web", [constraint(match=["rev"])], labels=labels, namespace=namespace, **gate))
+    control_plane.apply(pod("web", [constraint(match=["rev"])], labels=labels, namespace=namespace, **SCHEDULING_GATE))
     label(control_plane, namespace, "web", "rev=r2")
     report = spread.report("-n", namespace, status=1)
     row = report.row("Pod/web")

@@ -1,4 +1,4 @@
-"""``check --watch`` on a real control plane: what changes is seen, and what goes wrong on the way is got over."""
+"""``check --watch`` on a real control plane reports changes and recovers from faults."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from tests.controlplane.client import MERGE_PATCH
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e import faulty
 from tests.e2e.faulty import Faulty
+from tests.e2e.users import allow
 from tests.e2e.watching import COMMAND, OnTerminal, Piped, piped
 from tests.faults import steps
 from tests.faults.proxy import Exchange, Step, passed
@@ -38,7 +39,7 @@ NUMBERS = count()
 @pytest.fixture
 def cluster(faulty_cluster: ControlPlane) -> Iterator[ControlPlane]:
     """Return a control plane where nothing but the tests changes anything, with a namespace for one test."""
-    namespaces = [item["metadata"]["name"] for item in faulty_cluster.api.get("/api/v1/namespaces")["items"]]
+    namespaces = [namespace["metadata"]["name"] for namespace in faulty_cluster.api.get("/api/v1/namespaces")["items"]]
     if NAMESPACE not in namespaces:
         faulty_cluster.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
     yield faulty_cluster
@@ -61,7 +62,7 @@ def delete(cluster: ControlPlane, name: str) -> None:
     cluster.api.request("DELETE", f"/api/v1/namespaces/{NAMESPACE}/pods/{name}?gracePeriodSeconds=0")
 
 
-def said(watching: Piped, *words: str) -> int:
+def count_errors(watching: Piped, *words: str) -> int:
     """Count the lines on stderr that begin with one of these."""
     return sum(line.startswith(words) for line in watching.errors)
 
@@ -91,7 +92,7 @@ def test_pods_come_change_and_go(cluster: ControlPlane) -> None:
     assert watching.errors == []
 
 
-def test_what_is_not_in_the_report_is_not_printed(cluster: ControlPlane) -> None:
+def test_changes_outside_the_report_print_nothing(cluster: ControlPlane) -> None:
     create(cluster, "one")
     with piped(cluster.environment(), *JSON) as watching:
         watching.until(watching.sees(merged=1))
@@ -99,7 +100,7 @@ def test_what_is_not_in_the_report_is_not_printed(cluster: ControlPlane) -> None
         patch(cluster, "one", {"metadata": {"annotations": {"example.com/nothing": "new"}}})
         patch(cluster, "one", {"status": {"phase": "Running", "podIP": "10.0.0.9"}}, "/status")
         cluster.api.patch("/api/v1/nodes/c1", {"metadata": {"annotations": {"example.com/nothing": "new"}}})
-        # What comes after it is seen, and so would it have been.
+        # The watch reports a later change, so it has received the changes before.
         relabel(cluster, "one")
         watching.until(watching.sees(stale_label=1))
         assert len(watching.lines) == before + 1
@@ -149,10 +150,10 @@ def test_a_named_workload_that_goes(cluster: ControlPlane) -> None:
         watching.until(watching.sees(merged=1))
         delete(cluster, "one")
         watching.until(watching.sees())
-        watching.until(lambda: said(watching, "Error from server (NotFound)") == 1)
+        watching.until(lambda: count_errors(watching, "Error from server (NotFound)") == 1)
         create(cluster, "one")
         watching.until(watching.sees(merged=1))
-        assert said(watching, "Error from server (NotFound)") == 1
+        assert count_errors(watching, "Error from server (NotFound)") == 1
     with piped(cluster.environment(), "po/nobody", *JSON) as watching:
         assert watching.process.wait(60) == 2
 
@@ -174,7 +175,7 @@ def test_a_watch_that_the_proxy_closes(behind: Faulty, cluster: ControlPlane) ->
         relabel(cluster, "one")
         watching.until(watching.sees(stale_label=1), patience=15)
         assert watching.errors == []
-    listed, first, again, *_ = behind.proxy.asked_for("pods")
+    listed, first, again, *_ = behind.proxy.requests_for("pods")
     assert [request.watches for request in (listed, first, again)] == [False, True, True]
 
 
@@ -194,7 +195,7 @@ FORGOTTEN: dict[str, Step] = {
 
 
 @pytest.mark.parametrize("step", FORGOTTEN.values(), ids=FORGOTTEN)
-def test_a_watch_of_what_is_forgotten(behind: Faulty, cluster: ControlPlane, step: Step) -> None:
+def test_a_watch_from_an_expired_revision(behind: Faulty, cluster: ControlPlane, step: Step) -> None:
     """The list is read again, and what has happened meanwhile is seen."""
 
     def late(exchange: Exchange) -> None:
@@ -209,8 +210,8 @@ def test_a_watch_of_what_is_forgotten(behind: Faulty, cluster: ControlPlane, ste
     with piped(environment, *JSON) as watching:
         watching.until(watching.sees(stale_label=1), patience=15)
         assert watching.errors == []
-    actual_watches = [request.watches for request in behind.proxy.asked_for("pods")]
-    assert actual_watches[:4] == [False, True, False, True]
+    watched = [request.watches for request in behind.proxy.requests_for("pods")]
+    assert watched[:4] == [False, True, False, True]
 
 
 def test_an_apiserver_that_restarts(cluster: ControlPlane) -> None:
@@ -219,31 +220,20 @@ def test_an_apiserver_that_restarts(cluster: ControlPlane) -> None:
     with piped(cluster.environment(), *JSON) as watching:
         watching.until(watching.sees(merged=1))
         os.kill(cluster._server.process.pid, signal.SIGKILL)
-        watching.until(lambda: said(watching, LOST))
+        watching.until(lambda: count_errors(watching, LOST))
         cluster.restart_apiserver()
-        watching.until(lambda: said(watching, AGAIN))
+        watching.until(lambda: count_errors(watching, AGAIN))
         relabel(cluster, "one")
         watching.until(watching.sees(stale_label=1), patience=20)
         assert watching.end() == 130
-    assert (said(watching, LOST), said(watching, AGAIN), len(watching.errors)) == (1, 1, 2)
+    assert (count_errors(watching, LOST), count_errors(watching, AGAIN), len(watching.errors)) == (1, 1, 2)
 
 
 def test_without_permission_to_watch(cluster: ControlPlane) -> None:
     """One line names the verb."""
-    rules = [
-        {"apiGroups": ["", "apps", "batch"], "resources": ["*"], "verbs": ["get", "list"]},
-        {"nonResourceURLs": ["/version", "/metrics"], "verbs": ["get"]},
-    ]
-    role = {"kind": "ClusterRole", "apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": "no-watch"}}
-    binding = {
-        "kind": "ClusterRoleBinding",
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "metadata": {"name": "no-watch"},
-        "subjects": [{"kind": "User", "name": "no-watch", "apiGroup": "rbac.authorization.k8s.io"}],
-        "roleRef": {"kind": "ClusterRole", "name": "no-watch", "apiGroup": "rbac.authorization.k8s.io"},
-    }
-    cluster.api.create({**role, "rules": rules})
-    cluster.api.create(binding)
+    reads = {"apiGroups": ["", "apps", "batch"], "resources": ["*"], "verbs": ["get", "list"]}
+    paths = {"nonResourceURLs": ["/version", "/metrics"], "verbs": ["get"]}
+    allow(cluster, "no-watch", [reads, paths])
     with piped(cluster.environment(cluster.kubeconfig_for("no-watch")), *JSON) as watching:
         assert watching.process.wait(60) == 2
     (line,) = watching.errors
@@ -251,7 +241,7 @@ def test_without_permission_to_watch(cluster: ControlPlane) -> None:
     assert "cannot watch resource" in line
 
 
-def test_nobody_reads_any_more(cluster: ControlPlane) -> None:
+def test_a_closed_pipe_ends_the_watch(cluster: ControlPlane) -> None:
     """``| head`` closes the pipe, which is seen with the next answer."""
     create(cluster, "one")
     ours, theirs = os.pipe()
@@ -289,7 +279,7 @@ class _Driver:
         self.objects.append(len(gc.get_objects()))
         if len(self.objects) > self._rounds:
             raise _Enough
-        # Nothing is like anything before: another pod, another label, another value.
+        # Each round has another pod, another label and another value.
         number = next(NUMBERS)
         delete(self._cluster, f"pod-{number - 1}")
         create(self._cluster, f"pod-{number}")
@@ -306,7 +296,7 @@ class _Driver:
 
 
 def test_memory_does_not_grow(cluster: ControlPlane, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As ``main`` does, nobody collects garbage; after many rounds there is no more than after a few."""
+    """Without garbage collection, as in ``main``, many rounds leave no more objects than a few."""
     rounds, warm = 150, 50
     create(cluster, f"pod-{next(NUMBERS)}")
     driver = _Driver(cluster, rounds)

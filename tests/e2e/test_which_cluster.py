@@ -1,4 +1,4 @@
-"""Reports of a real control plane say which cluster it is, and when it was read."""
+"""Reports name the cluster and the time of the reading."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.controlplane import binaries
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e.manifests import deployment
 from tests.e2e.spread import Plugin, Spread
-from tests.e2e.test_permissions import allow
+from tests.e2e.users import allow_listing
 from tests.e2e.workloads import roll_out
 
 pytestmark = pytest.mark.e2e
@@ -26,7 +26,7 @@ def now() -> datetime:
     return datetime.now(UTC).replace(microsecond=0)
 
 
-def test_the_kubeconfig_and_the_api_server_say_which(
+def test_the_kubeconfig_and_the_api_server_identify_the_cluster(
     control_plane: ControlPlane, namespace: str, spread: Spread
 ) -> None:
     began = now()
@@ -49,22 +49,24 @@ def test_explain_and_the_table_say_the_same(control_plane: ControlPlane, namespa
     assert datetime.fromisoformat(time) > now() - timedelta(minutes=1)
 
 
-def test_a_name_that_is_given(namespace: str, spread: Spread) -> None:
+def test_the_name_of_a_flag(namespace: str, spread: Spread) -> None:
     cluster = spread.report("-n", namespace, "--cluster-name", "prod-eu")["cluster"]
     assert (cluster["context"], cluster["name"], cluster["nameSource"]) == ("tests", "prod-eu", "flag")
 
 
-def test_a_server_that_is_given_has_no_name(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
+def test_a_server_of_a_flag_has_no_name(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
     """The kubeconfig's name is another server's; the UID tells which it is."""
     cluster = spread.report("-n", namespace, "--server", control_plane.api.server)["cluster"]
     assert not {"context", "name", "nameSource"} & set(cluster)
     assert cluster["uid"] == control_plane.api.get(KUBE_SYSTEM)["metadata"]["uid"]
 
 
-def test_who_may_not_read_it_gets_the_rest(control_plane: ControlPlane, namespace: str, plugin: Plugin) -> None:
+def test_a_user_who_may_not_read_kube_system_gets_the_rest(
+    control_plane: ControlPlane, namespace: str, plugin: Plugin
+) -> None:
     """Exit status 0, and no word about the namespace ``kube-system``."""
     user = f"pods-of-{namespace}"
-    allow(control_plane, user, namespace, "pods")
+    allow_listing(control_plane, user, "pods", namespace=namespace)
     reader = plugin.on(control_plane, control_plane.kubeconfig_for(user))
     answer = reader("check", "-n", namespace, "--select", "SPR1", "-o", "json")
     assert answer.status == 0, answer.stderr

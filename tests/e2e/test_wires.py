@@ -1,4 +1,4 @@
-"""One cluster read over every wire gives one report: protobuf live, and what kubectl captured as JSON and as YAML."""
+"""The report of a cluster is the same from protobuf and from JSON and YAML that kubectl captured."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.e2e
 
 PARTS = ("constraints", "groups", "pods", "findings")
 KINDS = "pods,nodes,deployments,replicasets,statefulsets,daemonsets,jobs"
-JUDGED_AS = (
+EVALUATED_AS = (
     "--server-version=1.37",
     "--feature-gates=MatchLabelKeysInPodTopologySpreadSelectorMerge=true",
 )
@@ -50,7 +50,7 @@ def parts(answer: Answer) -> dict[str, str]:
 def test_a_captured_cluster_is_reported_as_the_live_one(live: Spread, captured: Path) -> None:
     """Rows, groups, pods and findings are the same to the byte, and so is the exit status."""
     from_cluster = live("check", "-A", "-o", "json")
-    from_file = live("check", "-f", str(captured), *JUDGED_AS, "-o", "json")
+    from_file = live("check", "-f", str(captured), *EVALUATED_AS, "-o", "json")
     assert len(from_cluster.report["groups"]) >= 40
     assert len(from_cluster.report["pods"]) >= 10
     assert parts(from_file) == parts(from_cluster)
@@ -60,8 +60,8 @@ def test_a_captured_cluster_is_reported_as_the_live_one(live: Spread, captured: 
 def test_standard_input_is_a_file_too(live: Spread, captured: Path) -> None:
     """``kubectl get … | kubectl spread check -f -``."""
     text = captured.read_text(encoding="utf-8")
-    piped = live("check", "-f", "-", *JUDGED_AS, "-o", "json", input=text)
-    from_file = live("check", "-f", str(captured), *JUDGED_AS, "-o", "json")
+    piped = live("check", "-f", "-", *EVALUATED_AS, "-o", "json", input=text)
+    from_file = live("check", "-f", str(captured), *EVALUATED_AS, "-o", "json")
     assert piped.stdout == from_file.stdout
 
 
@@ -84,7 +84,7 @@ def test_yaml_says_what_json_says(live: Spread) -> None:
 def test_one_namespace_of_a_captured_cluster(live: Spread, captured: Path) -> None:
     """``-n`` narrows a file as it narrows a cluster."""
     from_cluster = live("check", "-n", "lab", "-o", "json")
-    from_file = live("check", "-f", str(captured), "-n", "lab", *JUDGED_AS, "-o", "json")
+    from_file = live("check", "-f", str(captured), "-n", "lab", *EVALUATED_AS, "-o", "json")
     assert from_cluster.report["constraints"]
     assert parts(from_file) == parts(from_cluster)
 
@@ -104,7 +104,7 @@ def test_a_template_that_changed_since_proves_nothing(
     path = tmp_path / "web.json"
     listing = control_plane.kubectl("get", KINDS, "-n", namespace, "-o", "json", "--show-managed-fields")
     path.write_text(listing.stdout, encoding="utf-8")
-    from_file = spread("check", "-f", str(path), *JUDGED_AS, "-o", "json")
+    from_file = spread("check", "-f", str(path), *EVALUATED_AS, "-o", "json")
     assert parts(from_file) == parts(spread("check", "-n", namespace, "-o", "json"))
 
 
@@ -125,7 +125,7 @@ def test_a_finding_silenced_on_the_workload(
     control_plane.wait_for(lambda: pod_names(control_plane, namespace), what="the pod is there")
     path = tmp_path / "web.json"
     path.write_text(control_plane.kubectl("get", KINDS, "-n", namespace, "-o", "json").stdout, encoding="utf-8")
-    from_file = spread.report("-f", str(path), *JUDGED_AS)
+    from_file = spread.report("-f", str(path), *EVALUATED_AS)
     assert (from_file["findings"], from_file["summary"]["silenced"]) == ([], 1)
     live = spread.report("-n", namespace)
     assert (live["findings"], live["summary"]["silenced"]) == ([], 1)

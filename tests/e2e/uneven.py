@@ -1,4 +1,4 @@
-"""Uneven workloads on the real control plane: what ``explain`` names is evicted, and what comes of it."""
+"""Uneven workloads on the real control plane, before and after the evictions that ``explain`` advises."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from tests.controlplane.cluster import ControlPlane
 from tests.e2e.manifests import deployment
 from tests.e2e.spread import Spread, counts
 from tests.e2e.uneven_cases import Case, Way
-from tests.e2e.workloads import pods
+from tests.e2e.workloads import pods, scheduled
 
 _CORDON: Json = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 _QUIET = 4.0
-"""For so many seconds nothing changes at the end; the scheduler's first backoff is one second, then two."""
+"""The seconds without a change after which nothing changes; the backoffs of the scheduler are one and two seconds."""
 _GPU: Json = {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What was named, and the counts before and after."""
+    """The advised pods, and the counts before and after the evictions."""
 
     case: Case
     before: Mapping[str, int]
@@ -42,7 +42,7 @@ class Outcome:
 
     @property
     def possible(self) -> bool:
-        """Whether all pods could be placed evenly at all, if any of them may move."""
+        """Whether an even placement of all pods exists, if each of them may move."""
         most = {name: self.before[name] if name in self.stuck else self.case.room(name) for name in self.before}
         levels = range(min(most.values()) + 1)
         replicas, skew = self.case.replicas, self.case.max_skew
@@ -55,7 +55,7 @@ class Play:
     """One case on a real cluster that has no other nodes."""
 
     def __init__(self, cluster: ControlPlane, spread: Spread, case: Case, namespace: str) -> None:
-        """Say where; nothing happens yet."""
+        """Keep the arguments; ``outcome`` does the work."""
         self._cluster = cluster
         self._spread = spread
         self._case = case
@@ -63,11 +63,11 @@ class Play:
         self._low = list(case.held)
 
     def outcome(self) -> Outcome:
-        """Make the pods uneven, ask which to evict, and evict them."""
+        """Make the pods uneven, and evict those that ``explain`` names."""
         self._make_uneven()
         case, before = self._case, self._row()
-        (output,) = self._explain()["evictions"]
-        named: list[str] = output.get("pods", [])
+        (advice,) = self._explain()["evictions"]
+        named: list[str] = advice.get("pods", [])
         for name in named or self._surplus(before):
             self._evict(name)
         self._settle(hopeful=bool(named))
@@ -78,8 +78,8 @@ class Play:
             case=case,
             before=counts(before),
             named=named,
-            sure=output.get("sure", False),
-            reason=output.get("reason", ""),
+            sure=advice.get("sure", False),
+            reason=advice.get("reason", ""),
             after=counts(after),
             skews=(before["skew"], after["skew"]),
             pending=sum("nodeName" not in pod["spec"] for pod in self._pods()),
@@ -114,7 +114,7 @@ class Play:
                 node["status"]["allocatable"] = {**node["status"]["allocatable"], "cpu": str(case.slots[domain])}
             nodes.add(self._cluster.api, made, [_GPU] if domain in case.tainted else [])
         if case.other_disk:
-            # No domain: the node selector leaves it out.
+            # The node selector excludes this node, so it is not a domain.
             nodes.add(self._cluster.api, [nodes.node(f"y-{domains[0]}", "y", {"disk": "hdd"})], [])
 
     def _cordon(self, taints: Sequence[Json] = ()) -> None:
@@ -139,7 +139,7 @@ class Play:
         )
 
     def _scale_down(self) -> None:
-        """Let the ReplicaSet begin with the pods of the domain that has the fewest."""
+        """Have the ReplicaSet delete the pods of the smallest domain first."""
         domain_counts = counts(self._row())
         self._low = [min(sorted(domain_counts), key=lambda domain: domain_counts[domain])]
         held = self._case.names(self._low[0])
@@ -164,7 +164,7 @@ class Play:
         return answer.report.row("Deployment/web")
 
     def _surplus(self, row: Json) -> list[str]:
-        """Return as many pods of the fullest domain as are too many, where none are named."""
+        """Return the surplus pods of the fullest domain, where ``explain`` names none."""
         domain_counts = counts(row)
         fullest = max(sorted(domain_counts), key=lambda value: domain_counts[value])
         there = [
@@ -179,7 +179,7 @@ class Play:
             self._settle(hopeful=False)
 
     def _settle(self, *, hopeful: bool) -> None:
-        """Wait until the pods are as many as asked for, and run; without hope a refused pod will do."""
+        """Wait until all replicas run; unless ``hopeful``, a refused pod counts as well."""
 
         def settled() -> bool:
             pods = self._pods()
@@ -192,7 +192,7 @@ class Play:
         self._cluster.wait_for(settled, timeout=40, what=f"the pods of {self._case} are placed")
 
     def _stay(self) -> None:
-        """Wait until nothing has changed for a while: the scheduler tries refused pods again when others are gone."""
+        """Wait until nothing has changed for a while, since the scheduler retries refused pods when others are gone."""
         since, last = time.monotonic(), self._places()
 
         def quiet() -> bool:
@@ -211,4 +211,4 @@ class Play:
 
 
 def _refused(manifest: Json) -> bool:
-    return any(condition.get("reason") == "Unschedulable" for condition in manifest["status"].get("conditions", []))
+    return scheduled(manifest).get("reason") == "Unschedulable"

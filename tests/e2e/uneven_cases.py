@@ -1,4 +1,4 @@
-"""Random workloads that become uneven: how, and on which nodes."""
+"""Random workloads that become uneven in one of several ways."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HASH = "pod-template-hash"
 
 
 class Way(Enum):
-    """How the pods became uneven."""
+    """The cause of the unevenness."""
 
     CORDONED = "some domains were cordoned while the pods were placed"
     SCALED = "a scale-down took the pods of one domain first"

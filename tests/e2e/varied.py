@@ -1,4 +1,4 @@
-"""A cluster with some of everything that decides how a constraint is counted."""
+"""A cluster with each feature that affects the counts of a constraint."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from tests.builders import HOSTNAME, ZONE, Json, constraint, requirement, selector
 from tests.controlplane.cluster import ControlPlane
 from tests.controlplane.nodes import REGION
-from tests.e2e.manifests import deployment, pod, workload
-from tests.e2e.workloads import label, pods
+from tests.e2e.manifests import SCHEDULING_GATE, deployment, pod, workload
+from tests.e2e.workloads import label, pod_names, pods, scheduled
 
 HASH = "pod-template-hash"
+_EXPECTED_PODS = 100
 NAMESPACES = ("shop", "lab", "other")
 _HOLD = "example.com/hold"
 _FAST = {"disk": "ssd"}
@@ -19,7 +20,7 @@ _CORDONED = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 
 
 def build(cluster: ControlPlane) -> None:
-    """Add nodes and workloads, edit labels, delete pods, and wait until nothing moves any more."""
+    """Add nodes and workloads, edit labels, delete pods, and wait until nothing changes any more."""
     _add_nodes(cluster)
     for name in NAMESPACES:
         cluster.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
@@ -30,7 +31,7 @@ def build(cluster: ControlPlane) -> None:
 
 
 def _add_nodes(cluster: ControlPlane) -> None:
-    """Add zones a, b, c and nodes that are special: tainted, cordoned, or without one of the usual labels."""
+    """Add nodes of zones a, b and c, and tainted and cordoned nodes and nodes without a usual label."""
     cluster.add_nodes(("a", "b", "c"), per_zone=1, labels=_FAST)
     cluster.add_nodes(("a", "b"), per_zone=1)
     cluster.add_nodes(("a",), per_zone=1, taints=[{"key": "busy", "effect": "PreferNoSchedule"}])
@@ -146,42 +147,33 @@ def _bare_pods() -> Iterator[Json]:
     for number in range(4):
         by_app = constraint(selects=_by("lonely"))
         yield pod(f"lonely-{number}", [by_app], labels={"app": "lonely"}, namespace="other", nodeName="a1")
-    gate: Json = {"schedulingGates": [{"name": "example.com/wait"}]}
     labels = {"app": "revised", "rev": "r1"}
     by_rev = constraint(selects=_by("revised"), match=["rev"])
-    yield pod("gated", [by_rev], labels=labels, namespace="shop", **gate)
-    # Unlike the pods that wait for a node, it may be edited: its two values exclude each other.
-    yield pod("gated-stale", [by_rev], labels=labels, namespace="shop", **gate)
+    yield pod("gated", [by_rev], labels=labels, namespace="shop", **SCHEDULING_GATE)
+    # Its label is edited while it waits, so that its two values exclude each other.
+    yield pod("gated-stale", [by_rev], labels=labels, namespace="shop", **SCHEDULING_GATE)
 
 
 def _settled(cluster: ControlPlane) -> bool:
-    """Tell whether every pod that should be there runs, or was refused."""
-    found_pods = [pod for namespace in NAMESPACES for pod in pods(cluster, namespace)]
-    return len(found_pods) >= _EXPECTED_PODS and all(map(_at_rest, found_pods))
-
-
-_EXPECTED_PODS = 100
+    """Tell whether every expected pod runs or was refused."""
+    present = [pod for namespace in NAMESPACES for pod in pods(cluster, namespace)]
+    return len(present) >= _EXPECTED_PODS and all(map(_at_rest, present))
 
 
 def _at_rest(manifest: Json) -> bool:
     if manifest["status"]["phase"] == "Running" or manifest["spec"]["schedulerName"] == "another":
         return True
-    reasons = {condition.get("reason") for condition in manifest["status"].get("conditions", [])}
-    return bool(reasons & {"Unschedulable", "SchedulingGated"})
+    return scheduled(manifest).get("reason") in ("Unschedulable", "SchedulingGated")
 
 
 def _edit_labels(cluster: ControlPlane) -> None:
-    """Make pods whose labels are no longer those that were merged."""
+    """Change labels that were merged."""
     edits = {"revised": (["rev=r2"], ["rev=r2"], ["rev-"]), "late": (["rev=r1"],), "unproven": (["rev=r1"],)}
-    names = {app: [name for name in _names(cluster, "shop") if name.startswith(f"{app}-")] for app in edits}
+    names = {app: [name for name in pod_names(cluster, "shop") if name.startswith(f"{app}-")] for app in edits}
     for app, changes in edits.items():
         for name, change in zip(names[app], changes, strict=False):
             label(cluster, "shop", name, *change)
     label(cluster, "shop", "gated-stale", "rev=r2")
-
-
-def _names(cluster: ControlPlane, namespace: str) -> list[str]:
-    return sorted(pod["metadata"]["name"] for pod in pods(cluster, namespace))
 
 
 def _end_pods(cluster: ControlPlane) -> None:

@@ -1,4 +1,4 @@
-"""``kubectl spread check --watch`` while it runs: what it prints, in a pipe or on a terminal."""
+"""A running ``kubectl spread check --watch``, in a pipe or on a terminal."""
 
 from __future__ import annotations
 
@@ -9,28 +9,20 @@ import pty
 import signal
 import struct
 import subprocess
-import sys
 import termios
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import IO, Any
 
 import pyte
 
 from tests.builders import Json
+from tests.commands import INTERRUPTIBLE
 
 PATIENCE = 60.0
-COMMAND = [
-    # A shell's background job, which this may be, ignores interrupts, and so would its children.
-    "env",
-    "--default-signal=INT",
-    str(Path(sys.executable).parent / "kubectl-spread"),
-    "check",
-    "--watch",
-]
+COMMAND = [*INTERRUPTIBLE, "check", "--watch"]
 
 
 class Piped:
@@ -81,11 +73,11 @@ class Piped:
         def seen() -> bool:
             if not self.lines:
                 return False
-            actual: dict[str, int] = {}
+            numbers: dict[str, int] = {}
             for row in self.last["constraints"]:
                 for name, number in row["verdicts"].items():
-                    actual[name] = actual.get(name, 0) + number
-            return actual == expected
+                    numbers[name] = numbers.get(name, 0) + number
+            return numbers == expected
 
         return seen
 
@@ -121,7 +113,7 @@ def _collect(stream: IO[str], lines: list[str]) -> None:
 
 
 class OnTerminal:
-    """A watch on a pseudo-terminal, and what would be seen there."""
+    """A watch on a pseudo-terminal, and its screen."""
 
     def __init__(self, environment: Mapping[str, str], columns: int, rows: int, arguments: Sequence[str]) -> None:
         """Start it."""
@@ -132,7 +124,7 @@ class OnTerminal:
         self._terminal, theirs = pty.openpty()
         self.resize(columns, rows)
         self._process = subprocess.Popen(
-            # Ctrl-C is for those whose terminal it is.
+            # Only a process with this controlling terminal gets Ctrl-C.
             ["setsid", "--ctty", *COMMAND, *arguments],
             stdin=theirs,
             stdout=theirs,
@@ -191,7 +183,7 @@ class OnTerminal:
         os.close(self._terminal)
 
     def _read(self) -> None:
-        # The other side has closed it, or there is nothing yet.
+        # The program has closed the terminal, or has not written anything yet.
         with suppress(OSError):
             while part := os.read(self._terminal, 65536):
                 self.raw += part

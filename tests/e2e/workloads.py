@@ -1,10 +1,11 @@
-"""What users do to workloads before they ask for a report."""
+"""Workloads on the control plane: rollouts, labels, scaling, and the pods and owners of tests."""
 
 from __future__ import annotations
 
 from collections import Counter
 
 from tests.builders import ZONE, Json
+from tests.controlplane.client import ApiClient
 from tests.controlplane.cluster import ControlPlane
 
 
@@ -28,8 +29,14 @@ def wait_for_rollout(cluster: ControlPlane, workload: str, namespace: str) -> No
 
 def pods(cluster: ControlPlane, namespace: str) -> list[Json]:
     """Return the pods of a namespace."""
-    items: list[Json] = cluster.api.get(f"/api/v1/namespaces/{namespace}/pods")["items"]
-    return items
+    listed: list[Json] = cluster.api.get(f"/api/v1/namespaces/{namespace}/pods")["items"]
+    return listed
+
+
+def pods_of(cluster: ControlPlane, namespace: str, app: str) -> list[Json]:
+    """Return the pods of one app in a namespace, sorted by name."""
+    named = [pod for pod in pods(cluster, namespace) if pod["metadata"]["labels"]["app"] == app]
+    return sorted(named, key=lambda pod: str(pod["metadata"]["name"]))
 
 
 def pod_names(cluster: ControlPlane, namespace: str) -> list[str]:
@@ -40,6 +47,52 @@ def pod_names(cluster: ControlPlane, namespace: str) -> list[str]:
 def label(cluster: ControlPlane, namespace: str, pod: str, *changes: str) -> None:
     """Change labels of a pod as users do: ``rev=r2`` sets one, ``rev-`` removes it."""
     cluster.kubectl("label", "pod", pod, "-n", namespace, "--overwrite", *changes)
+
+
+def scheduled(pod: Json) -> Json:
+    """Return the condition of a pod that tells what the scheduler decided; empty before it has."""
+    conditions: list[Json] = pod["status"].get("conditions", [])
+    return next((condition for condition in conditions if condition["type"] == "PodScheduled"), {})
+
+
+def owner_reference(owner: Json) -> Json:
+    """Return the reference of a pod to its controller, an object as it is stored."""
+    metadata = owner["metadata"]
+    identity = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": metadata["name"]}
+    return {**identity, "uid": metadata["uid"], "controller": True}
+
+
+def idle_replica_set(api: ApiClient, template: Json) -> Json:
+    """Create a ReplicaSet without replicas whose template is a pod; return the reference of pods that it owns."""
+    metadata, labels = template["metadata"], template["metadata"]["labels"]
+    owner = api.create(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "ReplicaSet",
+            "metadata": {"name": metadata["name"], "namespace": metadata["namespace"]},
+            "spec": {
+                "replicas": 0,
+                "selector": {"matchLabels": labels},
+                "template": {"metadata": {"labels": labels}, "spec": template["spec"]},
+            },
+        }
+    )
+    return owner_reference(owner)
+
+
+def scale_down_unevenly(cluster: ControlPlane, namespace: str, app: str) -> None:
+    """Scale a Deployment from two pods in each zone to two, one and none.
+
+    A ReplicaSet respects deletion costs when it chooses pods to delete, and no constraints.
+    """
+    costs = {"a": ["30", "30"], "b": ["20", "0"], "c": ["0", "0"]}
+    for pod in pods_of(cluster, namespace, app):
+        annotation = f"controller.kubernetes.io/pod-deletion-cost={costs[pod['spec']['nodeName'][0]].pop(0)}"
+        cluster.kubectl("annotate", "pod", pod["metadata"]["name"], "-n", namespace, annotation)
+    assert costs == {"a": [], "b": [], "c": []}
+    cluster.kubectl("scale", f"deploy/{app}", "-n", namespace, "--replicas=3")
+    cluster.wait_for(lambda: len(pods_of(cluster, namespace, app)) == 3, what=f"{app} is scaled down")
+    wait_for_rollout(cluster, f"deploy/{app}", namespace)
 
 
 def pods_per_zone(cluster: ControlPlane, namespace: str) -> dict[str, int]:

@@ -1,1 +1,1 @@
-"""A proxy in front of a real apiserver that does what networks, proxies and overloaded servers do."""
+"""A proxy in front of a real apiserver, with the faults of networks, proxies and overloaded servers."""

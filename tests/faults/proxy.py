@@ -1,13 +1,12 @@
-"""An HTTPS proxy on loopback that passes requests on to a real apiserver, or does to one what a test scripts."""
+"""An HTTPS proxy on loopback that forwards requests to a real apiserver, or answers them as a test scripts."""
 
 from __future__ import annotations
 
-import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -16,6 +15,7 @@ import urllib3
 
 from tests.controlplane.certificates import KeyPair
 from tests.controlplane.processes import LOOPBACK
+from tests.loopback import QuietRequests, QuietServer, server_context, serving
 
 UNAVAILABLE = (502, b"<html>upstream is gone</html>", "text/html")
 _PASSED = frozenset({"Accept", "Authorization", "User-Agent"})
@@ -23,7 +23,7 @@ _PASSED = frozenset({"Accept", "Authorization", "User-Agent"})
 
 @dataclass(frozen=True)
 class Reply:
-    """What is sent to the client; ``length`` is the Content-Length, where it is not that of the body."""
+    """An answer to the client; ``length`` is the Content-Length where it differs from that of the body."""
 
     status: int
     body: bytes
@@ -34,7 +34,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class Request:
-    """What the plugin asks for; ``target`` is the path with its query."""
+    """A request of the plugin; ``target`` is the path with its query."""
 
     target: str
     headers: Mapping[str, str]
@@ -56,7 +56,7 @@ class Request:
 
 
 class Exchange:
-    """One request: passed on, answered, or neither."""
+    """One request, and the ways to answer it."""
 
     def __init__(self, proxy: Proxy, handler: BaseHTTPRequestHandler, request: Request) -> None:
         """Answer ``request`` by ``handler``."""
@@ -124,7 +124,7 @@ class Exchange:
 
 
 Step = Callable[[Exchange], None]
-"""What is done to one request."""
+"""Answers one request."""
 
 
 def passed(exchange: Exchange) -> None:
@@ -136,15 +136,15 @@ def passed(exchange: Exchange) -> None:
 
 
 class Proxy:
-    """Passes requests on; those for a scripted resource meet its steps, one each, and pass when there are no more.
+    """Forwards requests; each request for a scripted resource takes one of its steps, until none is left.
 
     Attributes:
         requests: All requests, in order.
-        keeps_alive: Whether a connection takes another request.
+        keeps_alive: Whether a connection is kept for another request.
     """
 
-    def __init__(self, upstream: str, authority: Path, serving: KeyPair) -> None:
-        """Stand before the apiserver at ``upstream``, with the certificate ``serving``."""
+    def __init__(self, upstream: str, authority: Path, pair: KeyPair) -> None:
+        """Stand before the apiserver at ``upstream``, with a certificate."""
         self.requests: list[Request] = []
         self.keeps_alive = True
         self.stopped = threading.Event()
@@ -152,37 +152,36 @@ class Proxy:
         self._upstream = upstream
         self._steps: dict[str, list[Step]] = {}
         self._lock = threading.Lock()
-        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self.serve_with(serving)
+        self._context = server_context(pair)
         self._pool = urllib3.PoolManager(ca_certs=str(authority), retries=False, maxsize=4)
 
     def script(self, resource: str, *steps: Step) -> None:
-        """Do ``steps`` to the next requests for ``resource``, the last part of their path."""
+        """Answer the next requests for ``resource``, the last part of their path, with ``steps``."""
         self.add(resource, *steps)
         self.requests.clear()
 
     def add(self, resource: str, *steps: Step) -> None:
-        """Do ``steps`` to the next requests for one more resource."""
+        """Answer the next requests for one more resource with ``steps``."""
         with self._lock:
             self._steps[resource] = list(steps)
 
-    def serve_with(self, serving: KeyPair) -> None:
+    def serve_with(self, pair: KeyPair) -> None:
         """Show another certificate to new connections."""
-        self._context.load_cert_chain(serving.certificate, serving.key)
+        self._context.load_cert_chain(pair.certificate, pair.key)
 
-    def asked_for(self, resource: str) -> list[Request]:
+    def requests_for(self, resource: str) -> list[Request]:
         """Return the requests for a resource since it was scripted."""
         return [request for request in self.requests if request.resource == resource]
 
     def next(self, request: Request) -> Step:
-        """Return what to do to a request."""
+        """Return the step for a request."""
         with self._lock:
             self.requests.append(request)
             steps = self._steps.get(request.resource, [])
             return steps.pop(0) if steps else passed
 
     def ask(self, target: str, headers: Mapping[str, str]) -> Reply:
-        """Return the answer of the apiserver; without one, what proxies say then."""
+        """Return the answer of the apiserver, or 502 if there is none."""
         try:
             answer = self._pool.request("GET", f"{self._upstream}{target}", headers=headers, timeout=60)
         except urllib3.exceptions.HTTPError:
@@ -198,30 +197,17 @@ class Proxy:
     @contextmanager
     def running(self) -> Iterator[Proxy]:
         """Run on a free port of the loopback interface."""
-        http = _Server((LOOPBACK, 0), _handler(self))
-        http.socket = self._context.wrap_socket(http.socket, server_side=True, do_handshake_on_connect=False)
-        self.url = f"https://{LOOPBACK}:{http.server_address[1]}"
-        thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield self
-        finally:
-            self.stopped.set()
-            http.shutdown()
-            thread.join()
-            http.server_close()
-            self._pool.clear()
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing: clients that go away are what is tested."""
+        with serving(QuietServer(_handler(self)), self._context) as port:
+            self.url = f"https://{LOOPBACK}:{port}"
+            try:
+                yield self
+            finally:
+                self.stopped.set()
+                self._pool.clear()
 
 
 def _handler(proxy: Proxy) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietRequests, BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
@@ -231,8 +217,5 @@ def _handler(proxy: Proxy) -> type[BaseHTTPRequestHandler]:
                 self.close_connection |= not proxy.keeps_alive
                 return
             self.close_connection = True
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            """Say nothing."""
 
     return Handler

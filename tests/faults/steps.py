@@ -1,4 +1,4 @@
-"""What can happen to a request: each function returns a step for ``Proxy.script``."""
+"""The faults of a request: steps for ``Proxy.script``, and functions that return them."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _RESET = struct.pack("ii", 1, 0)
 
 
 def answer(status: int, body: bytes = b"", content_type: str = "text/plain", **headers: str) -> Step:
-    """Answer in the apiserver's stead; the name of a header is written with underscores."""
-    sent = {name.replace("_", "-"): value for name, value in headers.items()}
-    return lambda exchange: exchange.send(Reply(status, body, content_type, sent))
+    """Answer instead of the apiserver; the name of a header is written with underscores."""
+    sent_headers = {name.replace("_", "-"): value for name, value in headers.items()}
+    return lambda exchange: exchange.send(Reply(status, body, content_type, sent_headers))
 
 
 def status(code: int, reason: str, message: str, **headers: str) -> Step:
@@ -34,7 +34,7 @@ def status(code: int, reason: str, message: str, **headers: str) -> Step:
 
 
 def silent(seconds: float) -> Step:
-    """Say nothing for a while, then pass the request on."""
+    """Wait, then pass the request on."""
 
     def step(exchange: Exchange) -> None:
         exchange.wait(seconds)
@@ -44,7 +44,7 @@ def silent(seconds: float) -> Step:
 
 
 def slow(seconds: float, parts: int = 20) -> Step:
-    """Send the real answer bit by bit, in so many seconds."""
+    """Send the real answer in parts over a number of seconds."""
 
     def step(exchange: Exchange) -> None:
         reply = exchange.forward()
@@ -62,16 +62,16 @@ def reset(exchange: Exchange) -> None:
     reply = exchange.forward()
     exchange.send_head(reply)
     exchange.send_part(reply.body[: len(reply.body) // 2])
-    # Half a page is there before the reset is, which would overtake it.
+    # The client must have read the half before the reset, which discards unread data.
     exchange.wait(0.2)
     exchange.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-    # Not close, which waits for the files that were made of the socket.
+    # close() would wait for the file objects of the socket.
     os.close(exchange.socket.detach())
     exchange.hang_up()
 
 
 def cut_off(exchange: Exchange) -> None:
-    """Send half of the real answer and end the connection as if that were all."""
+    """Send half of the real answer and close the connection."""
     reply = exchange.forward()
     exchange.send_head(reply)
     exchange.send_part(reply.body[: len(reply.body) // 2])
@@ -79,7 +79,7 @@ def cut_off(exchange: Exchange) -> None:
 
 
 def shortened(length: int | None = None) -> Step:
-    """Send the beginning of the real answer with a Content-Length that says it is all; None: one half."""
+    """Send the beginning of the real answer, by default one half, with the Content-Length of that part."""
 
     def step(exchange: Exchange) -> None:
         reply = exchange.forward()
@@ -89,7 +89,7 @@ def shortened(length: int | None = None) -> Step:
 
 
 def edited(change: Callable[[Json], object]) -> Step:
-    """Send the real answer as JSON, which was not asked for, after ``change``."""
+    """Send the real answer as JSON, although protobuf was requested, after ``change``."""
 
     def step(exchange: Exchange) -> None:
         document = json.loads(exchange.forward(Accept=_JSON).body)
@@ -112,14 +112,14 @@ def expired(exchange: Exchange) -> None:
 
 
 def bomb(mebibytes: int) -> Step:
-    """Answer with zeros that are a thousand times less when compressed."""
+    """Answer with zeros, compressed to a thousandth of their size."""
     packer = zlib.compressobj(9, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
     body = b"".join([*(packer.compress(bytes(1 << 20)) for _ in range(mebibytes)), packer.flush()])
     return answer(200, body, _JSON, Content_Encoding="gzip")
 
 
 def no_objects(document: Json) -> None:
-    """Make a page of none of its objects, with a token for all of them; for the first page of a list."""
+    """Empty the first page of a list, and set its token to the beginning of the list."""
     first = document["items"][0]["metadata"]
     document["metadata"]["continue"] = changed_token(
         document["metadata"]["continue"], {"start": f"{first['namespace']}/{first['name']}"}
@@ -128,7 +128,7 @@ def no_objects(document: Json) -> None:
 
 
 def revision(token: str) -> int:
-    """Return the state of the cluster that a continue token of the apiserver is of."""
+    """Return the resource version in a continue token of the apiserver."""
     return int(_content(token)["rv"])
 
 

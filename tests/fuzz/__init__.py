@@ -1,1 +1,1 @@
-"""Fuzzing: input that nobody would write, through the whole program, with whatever it must never do watched for."""
+"""Fuzzing: the whole program gets random input, and must neither crash, hang nor write control characters."""

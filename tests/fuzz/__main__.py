@@ -14,7 +14,7 @@ from tests.fuzz.watch import LONGEST
 
 
 def main() -> int:
-    """Run a campaign, print a table; return 1 if there are findings."""
+    """Run a campaign and print a table; return 1 if there are findings."""
     options = _parse(sys.argv[1:])
     faulthandler.enable()
     if options.keep:
@@ -35,7 +35,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1, help="which cases (default 1)")
     parser.add_argument("--target", action="append", choices=names, help="what to try; repeatable (default all)")
     parser.add_argument("--longest", type=float, default=LONGEST, help=f"seconds for one case (default {LONGEST:g})")
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="where to save the input of each finding")
+    parser.add_argument("--keep", type=Path, metavar="DIRECTORY", help="where to save the input of each finding")
     options = parser.parse_args(arguments)
     options.target = options.target or names
     return options

@@ -1,4 +1,4 @@
-"""Campaigns: many cases of several targets, by turns, each from its own seed."""
+"""Campaigns run many cases of several targets in turn, each with a seed of its own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.fuzz.watch import LONGEST, Finding, watched
 
 @dataclass(slots=True)
 class Tally:
-    """What came of one target: cases, seconds, the longest case, and how often each finding was made."""
+    """The cases of one target: their number, their seconds, the longest of them, and the number of each finding."""
 
     cases: int = 0
     seconds: float = 0.0
@@ -25,14 +25,14 @@ class Tally:
 
 @dataclass(slots=True)
 class Campaign:
-    """Cases by turns until time or their number is up.
+    """Cases in turn, until a time or a number is reached.
 
     Attributes:
-        targets: What is tried.
-        seed: Tells campaigns apart; the same seed gives the same cases.
-        out: Where findings are reported, each kind at each place once.
-        keep: The directory for the input of each finding, and for the case that is under way.
-        longest: How many seconds a case may take.
+        targets: The targets to run.
+        seed: The same seed gives the same cases.
+        out: The stream for findings; each kind at each place is reported once.
+        keep: The directory for the input of each finding, and of the present case.
+        longest: The seconds that a case may take.
     """
 
     targets: Sequence[Target]
@@ -43,7 +43,7 @@ class Campaign:
     tallies: dict[str, Tally] = field(default_factory=dict)
 
     def run(self, *, minutes: float, cases: int | None = None) -> None:
-        """Try case after case, for so many minutes and at most so many of each target."""
+        """Run cases for a number of minutes, and at most ``cases`` of each target."""
         end = time.monotonic() + 60 * minutes
         number = 0
         while time.monotonic() < end and number != cases:
@@ -52,7 +52,7 @@ class Campaign:
             number += 1
 
     def case(self, target: Target, number: int) -> Finding | None:
-        """Try one case."""
+        """Run one case."""
         chance = random.Random(f"{self.seed} {target.name} {number}")
         body = target.make(chance)
         self._save("current", body)
@@ -76,7 +76,7 @@ class Campaign:
         return outcome
 
     def summary(self) -> str:
-        """Return a table of what was tried and found."""
+        """Return a table of cases and findings."""
         lines = [f"{'target':<12}{'cases':>9}{'seconds':>9}{'longest':>9}{'findings':>10}{'distinct':>10}"]
         lines += [
             f"{name:<12}{tally.cases:>9}{tally.seconds:>9.0f}{tally.longest:>9.2f}"

@@ -1,4 +1,4 @@
-"""What mutation begins with: the manifests of the tests and examples, and pages of a real apiserver."""
+"""The input that is mutated: manifests of the tests and examples, and pages of a real apiserver."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LARGEST: Final = 30_000
 
 @cache
 def texts() -> tuple[bytes, ...]:
-    """Return the manifests as they are written, in the order of their paths."""
+    """Return the bytes of the manifests, in the order of their paths."""
     paths = [path for directory in _MANIFESTS for path in sorted((_ROOT / directory).rglob("*.*"))]
     bodies = (path.read_bytes() for path in paths if path.suffix in (".json", ".yaml"))
     return tuple(body for body in bodies if 0 < len(body) <= _LARGEST)
@@ -27,14 +27,14 @@ def texts() -> tuple[bytes, ...]:
 
 @cache
 def objects() -> tuple[Any, ...]:
-    """Return the objects of all manifests as JSON values, those of lists one by one."""
+    """Return the objects of all manifests as JSON values, with the items of lists instead of lists."""
     sample = json.loads((_ROOT / "examples/cluster.json").read_bytes())
-    return (*sample["items"], *(item for body in texts() for item in _objects(body)))
+    return (*sample["items"], *(manifest for body in texts() for manifest in _objects(body)))
 
 
 @cache
 def pages() -> dict[str, bytes]:
-    """Map a resource in the plural to a page of it in protobuf."""
+    """Map a resource in the plural to a page in protobuf."""
     return {path.stem: path.read_bytes() for path in sorted(_RECORDED.glob("*.pb"))}
 
 

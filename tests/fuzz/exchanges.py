@@ -1,4 +1,4 @@
-"""HTTP answers as a server that means no good sends them: heads, framing, and bodies in several encodings."""
+"""HTTP answers of a malicious server: heads, framing, and bodies in several encodings."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ _BOMB: Final = gzip.compress(bytes(1 << 20))
 
 
 def answer(chance: random.Random) -> bytes:
-    """Return what a server sends on one connection: one answer or several, damaged more often than not."""
+    """Return the bytes that a server sends on one connection: one answer or several, sometimes damaged."""
     text = b"".join(_answer(chance) for _ in range(chance.choice((1, 1, 1, 2, 4))))
     return mutation.damaged(text, chance) if chance.random() < 0.3 else text
 
 
 def stream(chance: random.Random) -> bytes:
-    """Return a gzipped file: members one after another, bombs among them, damaged more often than not."""
+    """Return a gzipped file of several members, sometimes with bombs, and mostly damaged."""
     parts = [_member(chance) for _ in range(chance.choice((1, 1, 2, 5)))]
     if chance.random() < 0.05:
         parts.insert(chance.randrange(len(parts) + 1), _BOMB * chance.choice((1, 100)))
@@ -167,18 +167,18 @@ def _member(chance: random.Random) -> bytes:
 
 
 class Server:
-    """Sends the same bytes to whoever asks, and hangs up.
+    """Sends the same bytes to each client, and closes the connection.
 
     Attributes:
-        port: Where it is on loopback.
-        body: What it sends.
+        url: Its address.
+        body: The bytes to send.
     """
 
     def __init__(self) -> None:
         """Begin to listen."""
         self.body = b""
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=64)
-        self.port: int = self._socket.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         threading.Thread(target=self._run, daemon=True).start()
 
     def _run(self) -> None:
@@ -201,17 +201,17 @@ def server() -> Server:
 
 
 def exchange(body: bytes, chance: random.Random) -> Outcome:
-    """Ask a server that sends ``body`` and hangs up, as the program asks an apiserver."""
-    asks = chance.choice(_ASKS)
+    """Send a request of the program to a server that sends ``body`` and closes the connection."""
+    asks = chance.choice(_READS)
     server().body = body
-    flags = ConnectionFlags(server=f"http://127.0.0.1:{server().port}", request_timeout="2s")
+    flags = ConnectionFlags(server=server().url, request_timeout="2s")
     with warnings.catch_warnings(), patch.object(retries, "backoff", lambda *_: 0.0):
         warnings.simplefilter("error")
         try:
             asks(LiveCluster.connect(flags))
         except SourceError as error:
             return Outcome(2, stderr=safe(str(error)).encode())
-        except Exception as error:  # noqa: BLE001 - whatever escapes is what is looked for
+        except Exception as error:  # noqa: BLE001 - an escaping error is a finding
             return Outcome(1, error=error)
     return Outcome(0)
 
@@ -224,11 +224,11 @@ def _watched(cluster: LiveCluster) -> None:
             pass
 
 
-_ASKS: Final[tuple[Callable[[LiveCluster], object], ...]] = (
+_READS: Final[tuple[Callable[[LiveCluster], object], ...]] = (
     LiveCluster.version,
     LiveCluster.feature_gates,
     lambda cluster: cluster.names(PODS, None, 5),
     lambda cluster: cluster.get(PODS, "a", "b"),
-    lambda cluster: cluster.fold(PODS, list[Pod], lambda match, page: match.extend(page)),
+    lambda cluster: cluster.fold(PODS, list[Pod], lambda pods, page: pods.extend(page)),
     _watched,
 )

@@ -1,4 +1,4 @@
-"""Values and pieces of text that break programs."""
+"""Values and texts that break programs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ESCAPES: Final = (
     "\U000e0041\U000e0042",
     "nul\x00byte",
 )
-"""Text that moves the cursor, sets the clipboard, hides or turns around what follows."""
+"""Text that moves the cursor, sets the clipboard, or hides or reverses the text after it."""
 
 TEXTS: Final = (
     *ESCAPES,
@@ -44,7 +44,7 @@ WRITTEN: Final = (
     *("[" * levels + "]" * levels for levels in (3, 200, 470, 490, 960, 1100)),
     *('{"a":' * levels + "1" + "}" * levels for levels in (3, 200, 470, 490, 960, 1100)),
 )
-"""Values as JSON has them, and mostly YAML too, that Python's own JSON cannot write."""
+"""Values of JSON, and mostly of YAML, that Python's json module cannot write."""
 
 TOKENS: Final = (
     *(text.encode() for text in ESCAPES),

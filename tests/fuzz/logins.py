@@ -1,7 +1,7 @@
-"""Kubeconfigs, answers of OIDC issuers and answers of exec plugins, as whoever means no good would write them.
+"""Malicious kubeconfigs, answers of OIDC issuers and answers of exec plugins, each used to log in.
 
-Each is used to log in as the program does. Nothing is sent but to the server of this process on loopback, and no
-program is run but ``cat``, whatever the input names.
+Requests reach only the server of this process on loopback, and ``cat`` is the only program that runs, whatever the
+input names.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import json
 import os
 import random
 import socket
-import ssl
 import subprocess
 import tempfile
 import time
@@ -31,16 +30,19 @@ from kubectl_spread.render.words import safe
 from kubectl_spread.sources.apiserver import retries
 from kubectl_spread.sources.apiserver.cluster import LiveCluster
 from kubectl_spread.sources.auth.connection import ConnectionFlags
+from tests.builders import Json
 from tests.controlplane.certificates import Authority
 from tests.fuzz import mutation
 from tests.fuzz.hostile import TEXTS
 from tests.fuzz.outcome import Outcome
+from tests.kubeconfigs import config
+from tests.loopback import server_context
 from tests.sources.server import Reply, Request, Server, serve
 
 _SECRET: Final = "hunter2"
 _API: Final = "client.authentication.k8s.io/v1"
 _SERVER: Final = "https://127.0.0.1:1"
-"""Stands for the address of the server of this process, whose port is not known when input is made."""
+"""Stands for the address of the server of this process, whose port is not known when the input is written."""
 _BETWEEN: Final = b"\n--- next answer ---\n"
 _LATER: Final = 4_000_000_000
 _ENDS: Final[tuple[Any, ...]] = (_LATER, 0, -1, 1e400, 1e18, 10**400, "soon", None, True, [], {}, "9" * 5000, 2**63)
@@ -58,8 +60,8 @@ class Host:
         directory: The directory of its files.
         authority: The certificate of its authority, PEM.
         pair: A client certificate and its key, PEM.
-        discovery: What the issuer says about itself.
-        tokens: What it answers to a refresh token.
+        discovery: The discovery document of the issuer.
+        tokens: The answer to a refresh token.
     """
 
     def __init__(self) -> None:
@@ -72,14 +74,12 @@ class Host:
         self.authority = authority.certificate.read_text()
         self.pair = client.certificate.read_text(), client.key.read_text()
         self.discovery = self.tokens = b""
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(serving.certificate, serving.key)
-        self.server: Server = stack.enter_context(serve(Reply(), tls=context))
+        self.server: Server = stack.enter_context(serve(Reply(), tls=server_context(serving)))
         self.server.next = self._reply  # type: ignore[method-assign]
 
     @property
     def port(self) -> int:
-        """Where it is on loopback."""
+        """The port on loopback."""
         return int(self.server.url.rpartition(":")[2])
 
     def localized(self, body: bytes) -> bytes:
@@ -99,14 +99,14 @@ def host() -> Host:
 
 
 def kubeconfig(chance: random.Random) -> bytes:
-    """Return a kubeconfig with users of every kind, odd or damaged, in JSON or YAML."""
+    """Return a kubeconfig with a user of a random kind, odd or damaged, in JSON or YAML."""
     content = _config(chance, _odd(_user(chance), chance))
     content["clusters"][0]["cluster"] = _odd(content["clusters"][0]["cluster"], chance)
     return _written(_odd(content, chance) if chance.random() < 0.15 else content, chance)
 
 
 def plugin_answer(chance: random.Random) -> bytes:
-    """Return what an exec plugin prints."""
+    """Return the output of an exec plugin."""
     certificate, key = host().pair
     status: dict[str, Any] = {"token": _SECRET, "expirationTimestamp": chance.choice((*_TIMES[:3] * 8, *_TIMES))}
     if chance.random() < 0.5:
@@ -118,7 +118,7 @@ def plugin_answer(chance: random.Random) -> bytes:
 
 
 def issuer_answers(chance: random.Random) -> bytes:
-    """Return the discovery document of an issuer, and what its token endpoint answers."""
+    """Return the discovery document of an issuer, and the answer of its token endpoint."""
     discovery: Any = {"issuer": _SERVER, "token_endpoint": f"{_SERVER}/token", "scopes_supported": ["openid"]}
     tokens: Any = {"id_token": _token(chance), "refresh_token": chance.choice((_SECRET, "new")), "expires_in": 300}
     odd = chance.choice(("discovery", "tokens", "tokens", "both", "none"))
@@ -172,54 +172,54 @@ def log_in(body: bytes, _chance: random.Random) -> Outcome:
     """Log in with a kubeconfig and ask the apiserver for its version."""
     path = host().directory / "config"
     path.write_bytes(host().localized(body))
-    return _asked(path)
+    return _outcome(path)
 
 
 def log_in_with_plugin(body: bytes, _chance: random.Random) -> Outcome:
-    """Log in with what an exec plugin answers."""
+    """Log in with the output of an exec plugin."""
     answer = host().directory / "answer"
     answer.write_bytes(body)
     plugin = {"command": "cat", "args": [str(answer)], "apiVersion": _API, "interactiveMode": "Never"}
-    return _logged_in({"exec": plugin})
+    return _outcome_for({"exec": plugin})
 
 
 def log_in_with_issuer(body: bytes, _chance: random.Random) -> Outcome:
-    """Log in with what an OIDC issuer answers to a refresh token."""
+    """Log in with the answer of an OIDC issuer to a refresh token."""
     discovery, _, tokens = host().localized(body).partition(_BETWEEN)
     host().discovery, host().tokens = discovery, tokens
-    config = {
+    settings = {
         "idp-issuer-url": host().server.url,
         "idp-certificate-authority-data": b64encode(host().authority.encode()).decode(),
         "client-id": "kube",
         "client-secret": _SECRET,
         "refresh-token": _SECRET,
     }
-    return _logged_in({"auth-provider": {"name": "oidc", "config": config}})
+    return _outcome_for({"auth-provider": {"name": "oidc", "config": settings}})
 
 
-def _logged_in(user: object) -> Outcome:
+def _outcome_for(user: Json) -> Outcome:
     path = host().directory / "config"
     path.write_bytes(host().localized(json.dumps(_configured(user)).encode()))
-    outcome = _asked(path)
+    outcome = _outcome(path)
     if _SECRET.encode() in outcome.stderr:
         return Outcome(1, error=AssertionError(f"a secret is shown: {outcome.stderr!r}"))
     return outcome
 
 
-def _asked(path: Path) -> Outcome:
+def _outcome(path: Path) -> Outcome:
     with _nothing_outside():
         try:
             LiveCluster.connect(ConnectionFlags(kubeconfig=str(path), request_timeout="5s")).version()
         except SpreadError as error:
             return Outcome(2, stderr=safe(str(error)).encode())
-        except Exception as error:  # noqa: BLE001 - whatever escapes is what is looked for
+        except Exception as error:  # noqa: BLE001 - an escaping error is a finding
             return Outcome(1, error=error)
     return Outcome(0)
 
 
 @contextmanager
 def _nothing_outside() -> Iterator[None]:
-    """Let no input reach another server, or run a program."""
+    """Prevent requests to other servers, and other programs than ``cat``."""
     find, run, allowed = socket.getaddrinfo, subprocess.run, ("127.0.0.1", host().port)
 
     def resolve(name: Any, port: Any, *arguments: Any, **named: Any) -> Any:
@@ -242,22 +242,17 @@ def _nothing_outside() -> Iterator[None]:
         yield
 
 
-def _configured(user: object) -> dict[str, Any]:
+def _configured(user: Json) -> Json:
     authority = b64encode(host().authority.encode()).decode()
-    return {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "c", "cluster": {"server": _SERVER, "certificate-authority-data": authority}}],
-        "users": [{"name": "u", "user": user}],
-        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u", "namespace": "default"}}],
-        "current-context": "x",
-    }
+    content = config(_SERVER, None, user, certificate_authority_data=authority)
+    content["contexts"][0]["context"]["namespace"] = "default"
+    return content
 
 
 def _config(chance: random.Random, user: dict[str, Any]) -> dict[str, Any]:
-    actual = _configured(user)
-    cluster = actual["clusters"][0]["cluster"]
-    others: dict[str, Any] = {
+    content = _configured(user)
+    cluster = content["clusters"][0]["cluster"]
+    fields: Json = {
         "tls-server-name": "127.0.0.1",
         "proxy-url": chance.choice(("http://127.0.0.1:1", "socks5://127.0.0.1:1", "https://u:p@127.0.0.1:1")),
         "disable-compression": True,
@@ -265,9 +260,9 @@ def _config(chance: random.Random, user: dict[str, Any]) -> dict[str, Any]:
         "certificate-authority": str(host().directory / "pki/ca.crt"),
         "extensions": [{"name": "client.authentication.k8s.io/exec", "extension": {"audience": "a"}}],
     }
-    for name in chance.sample(list(others), chance.choice((0, 1, 1, 2))):
-        cluster[name] = others[name]
-    return actual
+    for name in chance.sample(list(fields), chance.choice((0, 1, 1, 2))):
+        cluster[name] = fields[name]
+    return content
 
 
 def _user(chance: random.Random) -> dict[str, Any]:
@@ -300,7 +295,7 @@ def _user(chance: random.Random) -> dict[str, Any]:
 
 
 def _odd(value: Any, chance: random.Random) -> Any:
-    """Return a copy that is odd anywhere or, more often, only in a few texts, so that it is not refused at once."""
+    """Return an odd copy; mostly only a few texts are odd, so that it is not refused at once."""
     if chance.random() < 0.2:
         return mutation.odd(value, chance)
     for _ in range(chance.choice((0, 1, 1, 1, 2, 3))):
@@ -309,7 +304,7 @@ def _odd(value: Any, chance: random.Random) -> Any:
 
 
 def _with_odd_text(value: Any, chance: random.Random) -> Any:
-    """Return a copy in which one text is another one."""
+    """Return a copy in which one text was replaced."""
     if isinstance(value, dict) and value:
         key = chance.choice(list(value))
         return {**value, key: _with_odd_text(value[key], chance)}

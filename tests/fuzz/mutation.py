@@ -1,4 +1,4 @@
-"""Mutation: bytes and JSON values changed by chance, as little or as much as makes them odd."""
+"""Random changes of bytes and JSON values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PLACE: Final = "@written@"
 
 
 def damaged(body: bytes, chance: random.Random) -> bytes:
-    """Return bytes that were changed in a few places."""
+    """Return the bytes with a few changes."""
     for _ in range(chance.randint(1, _MOST)):
         start = chance.randint(0, len(body))
         end = min(len(body), start + chance.choice((0, 1, 1, 2, 8, 64, 512)))
@@ -48,8 +48,8 @@ def _repeat(body: bytes, start: int, end: int, chance: random.Random) -> bytes:
 
 
 def _splice(body: bytes, start: int, _end: int, chance: random.Random) -> bytes:
-    other = chance.choice(corpus.texts())
-    return body[:start] + other[chance.randint(0, len(other)) :]
+    donor = chance.choice(corpus.texts())
+    return body[:start] + donor[chance.randint(0, len(donor)) :]
 
 
 _DAMAGES: Final[tuple[Callable[[bytes, int, int, random.Random], bytes], ...]] = (
@@ -65,14 +65,14 @@ _DAMAGES: Final[tuple[Callable[[bytes, int, int, random.Random], bytes], ...]] =
 
 
 def odd(value: Any, chance: random.Random) -> Any:
-    """Return a copy of a JSON value that was changed in a few places."""
+    """Return a copy of a JSON value with a few changes."""
     for _ in range(chance.randint(1, _MOST)):
         value = _changed(value, chance, chance.randint(0, 9))
     return value
 
 
 def _changed(value: Any, chance: random.Random, depth: int) -> Any:
-    """Return a copy with one change, ``depth`` levels down or where there is no further level."""
+    """Return a copy with one change, ``depth`` levels down or at the last level."""
     if depth and isinstance(value, dict) and value:
         key = chance.choice(list(value))
         return {**value, key: _changed(value[key], chance, depth - 1)}
@@ -93,10 +93,10 @@ def _changed_keys(value: dict[str, Any], chance: random.Random) -> dict[str, Any
     match chance.randrange(5):
         case 0 if value:
             gone = chance.choice(list(value))
-            return {key: item for key, item in value.items() if key != gone}
+            return {key: field for key, field in value.items() if key != gone}
         case 1 if value:
             renamed = chance.choice(list(value))
-            return {chance.choice(TEXTS) if key == renamed else key: item for key, item in value.items()}
+            return {chance.choice(TEXTS) if key == renamed else key: field for key, field in value.items()}
         case 2:
             return {**value, chance.choice(TEXTS): chance.choice(TEXTS)}
         case 3:
@@ -119,7 +119,7 @@ def _hostile(chance: random.Random) -> Any:
 
 
 def written(text: str) -> str:
-    """Return JSON or YAML with the values in it that Python's own JSON cannot write."""
+    """Return JSON or YAML with the values for which ``_hostile`` has put placeholders."""
     for index, value in enumerate(WRITTEN):
         text = re.sub(f"[\"']{_PLACE}{index}{_PLACE}[\"']", lambda _: value, text)  # noqa: B023 - used at once
     return text

@@ -1,4 +1,4 @@
-"""What came out of a run."""
+"""The outcome of a run."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run came to.
+    """The outcome of a run.
 
     Attributes:
         status: The exit status.
-        stdout: What it wrote.
-        stderr: What it said.
-        error: What escaped; None: nothing did.
-        command: What was run.
-        copies: Whether ``stdout`` is, in part, the input as it is.
+        stdout: The bytes on stdout.
+        stderr: The bytes on stderr.
+        error: The exception that escaped, or None.
+        command: The command line.
+        copies: Whether ``stdout`` contains unchanged parts of the input.
     """
 
     status: int

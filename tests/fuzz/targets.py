@@ -1,4 +1,4 @@
-"""Targets: ways into the program, the input that each is given, and what comes out."""
+"""Targets: the ways into the program, each with its input and its outcome."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _RESOURCES: Final[Mapping[str, Any]] = {resource.plural: resource for resource i
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One way into the program: what its input is like, and what runs it."""
+    """One way into the program: a function that makes its input, and one that runs it."""
 
     name: str
     make: Make
@@ -67,12 +67,14 @@ class Target:
 
 
 def command(body: bytes, chance: random.Random) -> Outcome:
-    """Run one of the commands on a file that comes by standard input."""
+    """Run one of the commands on standard input."""
     arguments = _arguments(body, chance)
-    result = CliRunner().invoke(cli, [*arguments, "-v", "-f", "-"], input=body)
-    error = None if isinstance(result.exception, SystemExit) else result.exception
+    invocation = CliRunner().invoke(cli, [*arguments, "-v", "-f", "-"], input=body)
+    error = None if isinstance(invocation.exception, SystemExit) else invocation.exception
     copies = arguments[0] in ("merge", "unmerge") and "-o" not in arguments
-    return Outcome(result.exit_code, result.stdout_bytes, result.stderr_bytes, error, " ".join(arguments[:3]), copies)
+    return Outcome(
+        invocation.exit_code, invocation.stdout_bytes, invocation.stderr_bytes, error, " ".join(arguments[:3]), copies
+    )
 
 
 def _arguments(body: bytes, chance: random.Random) -> Sequence[str]:
@@ -83,10 +85,10 @@ def _arguments(body: bytes, chance: random.Random) -> Sequence[str]:
 
 
 def page(body: bytes, _chance: random.Random) -> Outcome:
-    """Decode a page of pods, nodes or workloads as a live check does, and report it in every form."""
+    """Decode a page of pods, nodes or workloads as a live check does, and write the report in each format."""
     plural, _, body = body.partition(b"\n")
     bodies = {**corpus.pages(), plural.decode(): body}
-    snapshot = Snapshot(Scope(), closely=True)
+    snapshot = Snapshot(Scope(), for_explain=True)
     try:
         for name, resource in _RESOURCES.items():
             if name in bodies:
@@ -94,20 +96,20 @@ def page(body: bytes, _chance: random.Random) -> Outcome:
         return Outcome(0, "".join(_forms(snapshot)).encode())
     except SourceError as error:
         return Outcome(2, stderr=safe(str(error)).encode())
-    except Exception as error:  # noqa: BLE001 - whatever escapes is what is looked for
+    except Exception as error:  # noqa: BLE001 - an escaping error is a finding
         return Outcome(1, error=error)
 
 
 def _add(snapshot: Snapshot, resource: Any, body: bytes) -> None:
     answer = Response(200, "application/vnd.kubernetes.protobuf", body)
-    for actual in responses.page(answer, responses.list_decoder(resource.type), resource):
-        match actual:
+    for decoded in responses.page(answer, responses.list_decoder(resource.type), resource):
+        match decoded:
             case SparsePod():
-                snapshot.add_sparse(actual)
+                snapshot.add_sparse(decoded)
             case Node():
-                snapshot.add_node(actual)
+                snapshot.add_node(decoded)
             case WorkloadObject():
-                snapshot.add_workload(resource.kind, actual)
+                snapshot.add_workload(resource.kind, decoded)
 
 
 def _forms(snapshot: Snapshot) -> list[str]:
@@ -129,13 +131,13 @@ def _forms(snapshot: Snapshot) -> list[str]:
 
 
 def _some(chance: random.Random, most: int = 6) -> list[Any]:
-    """Return a few objects that belong together more often than not, at least one of them odd."""
+    """Return a few objects that mostly belong together, one of them odd."""
     manifests = corpus.objects()
     start = chance.randrange(len(manifests))
-    actual = list(manifests[start : start + chance.randint(1, most)])
-    index = chance.randrange(len(actual))
-    actual[index] = mutation.odd(actual[index], chance)
-    return actual
+    objects = list(manifests[start : start + chance.randint(1, most)])
+    index = chance.randrange(len(objects))
+    objects[index] = mutation.odd(objects[index], chance)
+    return objects
 
 
 def _json(value: Any, chance: random.Random) -> str:
@@ -143,7 +145,7 @@ def _json(value: Any, chance: random.Random) -> str:
 
 
 def _yaml(value: Any, chance: random.Random) -> str:
-    """Return a document in block style, or its lists and objects of texts in flow style."""
+    """Return a document in block style, or with its lists and objects of scalars in flow style."""
     stream = io.StringIO()
     dumper = YAML(typ="safe", pure=True)
     dumper.default_flow_style = chance.choice((False, None))
@@ -158,7 +160,7 @@ def _maybe_damaged(text: str, chance: random.Random, often: float = 0.3) -> byte
 
 def json_file(chance: random.Random) -> bytes:
     """Return objects one after another."""
-    return _maybe_damaged("\n".join(_json(item, chance) for item in _some(chance)), chance)
+    return _maybe_damaged("\n".join(_json(manifest, chance) for manifest in _some(chance)), chance)
 
 
 def yaml_file(chance: random.Random) -> bytes:
@@ -170,22 +172,22 @@ def yaml_file(chance: random.Random) -> bytes:
 
 def documents(chance: random.Random) -> bytes:
     """Return several documents, in YAML and JSON by turns."""
-    parts = [(_yaml if chance.random() < 0.4 else _json)(item, chance) for item in _some(chance, 4)]
+    parts = [(_yaml if chance.random() < 0.4 else _json)(manifest, chance) for manifest in _some(chance, 4)]
     return _maybe_damaged(chance.choice(("---\n", "\n---\n", "\n...\n", "\n")).join(parts), chance)
 
 
 def lists(chance: random.Random) -> bytes:
     """Return a List, a typed list, or Lists in Lists."""
-    items = _some(chance)
-    actual = {"apiVersion": "v1", "kind": chance.choice(("List", "PodList", "DeploymentList")), "items": items}
+    manifests = _some(chance)
+    document = {"apiVersion": "v1", "kind": chance.choice(("List", "PodList", "DeploymentList")), "items": manifests}
     if chance.random() < 0.2:
-        actual = mutation.odd(actual, chance)
+        document = mutation.odd(document, chance)
     depth = chance.choice((0, 0, 0, 1, 5, 100, 470, 500))
-    return _maybe_damaged(_LIST * depth + _json(actual, chance) + "]}" * depth, chance)
+    return _maybe_damaged(_LIST * depth + _json(document, chance) + "]}" * depth, chance)
 
 
 def protobuf(chance: random.Random) -> bytes:
-    """Return the name of a resource in a line, and a page of it that is damaged or odd."""
+    """Return a line with the name of a resource, and a damaged or odd page in protobuf."""
     plural = chance.choice([name for name in corpus.pages() if name in _RESOURCES])
     body = corpus.pages()[plural]
     magic, body = body[:4], body[4:]

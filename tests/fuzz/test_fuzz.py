@@ -1,4 +1,4 @@
-"""The fuzzer runs, finds nothing in a few cases, and finds what is planted."""
+"""The fuzzer finds nothing in a few cases, and finds planted faults."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def hang(_body: bytes, _chance: random.Random) -> Outcome:
         pytest.param(lambda *_: Outcome(0, b"\xff"), "not UTF-8", id="bytes"),
     ],
 )
-def test_what_is_planted_is_found(run: Run, kind: str) -> None:
+def test_a_planted_fault_is_found(run: Run, kind: str) -> None:
     target = Target("planted", lambda _: b"x", run)
     outcome = watched(target, b"x", random.Random(1), longest=0.2)
     assert outcome

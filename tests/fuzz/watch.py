@@ -1,4 +1,4 @@
-"""Watching a run: what must never happen, whatever the input."""
+"""The faults that no input may cause, and how a run is checked for them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tests.fuzz.outcome import Outcome
 from tests.fuzz.targets import Target
 
 LONGEST: Final = 20.0
-"""How many seconds a case may take."""
+"""The seconds that a case may take."""
 _STATUSES: Final = (0, 1, 2)
 _UNSAFE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 _FREE: Final = 64 << 20
 _FACTOR: Final = 400
-"""A case may need so many bytes, and so many times the size of its input, more than any before it."""
+"""A case may need 64 MiB and 400 times the size of its input more than any case before it."""
 
 
 class HangError(BaseException):
@@ -32,7 +32,7 @@ class HangError(BaseException):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What must not happen, and did: ``kind`` is one of a few words, ``place`` tells findings of a kind apart."""
+    """A fault: ``kind`` is one of a few words, and ``place`` distinguishes findings of a kind."""
 
     kind: str
     place: str
@@ -40,7 +40,7 @@ class Finding:
 
 
 def watched(target: Target, body: bytes, chance: random.Random, *, longest: float = LONGEST) -> Finding | None:
-    """Run a target on an input; return what is wrong with what it does."""
+    """Run a target on an input; return the fault, or None."""
     before = _peak()
     try:
         with _time_limit(longest):
@@ -50,17 +50,17 @@ def watched(target: Target, body: bytes, chance: random.Random, *, longest: floa
     grown = _peak() - before
     if grown > _FREE + _FACTOR * len(body):
         return Finding("memory", target.name, f"{grown >> 20} MiB for {len(body)} bytes")
-    return judged(outcome)
+    return problem(outcome)
 
 
-def judged(outcome: Outcome) -> Finding | None:
-    """Return what is wrong with what came out of a run."""
+def problem(outcome: Outcome) -> Finding | None:
+    """Return the fault of an outcome, or None."""
     if isinstance(outcome.error, HangError):
         return _escaped("hang", outcome.error)
     if outcome.error is not None:
         return _escaped("traceback", outcome.error)
     if unexpected.ISSUES.encode() in outcome.stderr:
-        # The last handler has hidden it.
+        # The last handler has caught the error.
         text = outcome.stderr.decode(errors="replace")
         return Finding("traceback", text.splitlines()[-1], text)
     if outcome.status not in _STATUSES:
@@ -87,7 +87,7 @@ def _escaped(kind: str, error: BaseException) -> Finding:
 
 
 def _peak() -> int:
-    """Return the most memory that this process ever had, in bytes."""
+    """Return the peak memory of this process, in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 

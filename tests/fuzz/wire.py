@@ -1,4 +1,4 @@
-"""Protobuf taken apart without a schema, changed, and put together again with lengths that fit."""
+"""Protobuf that is parsed without a schema, changed, and encoded again with right lengths."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Value: TypeAlias = "int | bytes | list[Field]"
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of a message: its number, its wire type, and what it holds; a list is a message."""
+    """A field of a message: its number, its wire type and its value, where a list is a message."""
 
     number: int
     wire: int
@@ -34,8 +34,8 @@ def varint(number: int) -> bytes:
 
 
 def parse(body: bytes) -> list[Field] | None:
-    """Return the fields of a message; None: this is none."""
-    actual: list[Field] = []
+    """Return the fields of a message, or None if the bytes are not a message."""
+    fields: list[Field] = []
     at = 0
     while at < len(body):
         tag, at = _varint(body, at)
@@ -53,8 +53,8 @@ def parse(body: bytes) -> list[Field] | None:
             part = body[at : at + size]
             value = (parse(part) if wire == _BYTES and part else None) or part
             at += size
-        actual.append(Field(number, wire, value))
-    return actual
+        fields.append(Field(number, wire, value))
+    return fields
 
 
 def encode(fields: list[Field]) -> bytes:
@@ -63,7 +63,7 @@ def encode(fields: list[Field]) -> bytes:
 
 
 def odd(fields: list[Field], chance: random.Random) -> list[Field]:
-    """Return the fields of a message with one change somewhere inside."""
+    """Return the fields of a message with one change at any depth."""
     index = chance.randrange(len(fields)) if fields else 0
     before, behind = fields[:index], fields[index + 1 :]
     field = fields[index] if fields else Field(1, 0, 0)
@@ -90,7 +90,7 @@ def odd(fields: list[Field], chance: random.Random) -> list[Field]:
 
 
 def _varint(body: bytes, at: int) -> tuple[int, int]:
-    """Return a number and where it ends; one that is cut off is 0 at the end of the body."""
+    """Return a number and its end; for a number that is cut off, 0 and the end of the body."""
     number = 0
     for index in range(at, min(at + 10, len(body))):
         number |= (body[index] & 0x7F) << 7 * (index - at)

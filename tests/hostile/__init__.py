@@ -1,1 +1,1 @@
-"""Input that is meant to harm: it is refused by file, line and field, or handled like any other."""
+"""Malicious input is refused with its file, line and field, or handled like any other input."""

@@ -1,4 +1,4 @@
-"""Running the commands on hostile input, in this process or, with what it took, in one of its own."""
+"""Run the commands on hostile input, in this process, or in a process of its own to measure its memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from kubectl_spread.cli import cli
 from tests.builders import Json
 from tests.fuzz.outcome import Outcome
-from tests.fuzz.watch import judged
+from tests.fuzz.watch import problem
 
 COMMANDS = (
     ("check",),
@@ -28,7 +28,7 @@ COMMANDS = (
     ("merge", "-o", "yaml"),
     ("unmerge", "-o", "json"),
 )
-"""Every form of output but the manifests that ``merge`` passes on as they are."""
+"""Every form of output but the manifests of ``merge``, which keep their text."""
 
 NOBODY = 65534
 
@@ -43,7 +43,7 @@ if os.geteuid() == 0:
     os.setuid(int(user))
 main()
 """
-"""Runs the plugin as another user, who may not be able to read its modules: two checks import them before that."""
+"""Runs the plugin as another user. Two checks import its modules first, as that user may not be able to read them."""
 
 _MEASURED = """
 from kubectl_spread.cli import main
@@ -52,33 +52,33 @@ try:
 finally:
     print(next(line for line in open("/proc/self/status") if line.startswith("VmHWM:")))
 """
-"""Runs the plugin and tells the most memory that it had; that of getrusage would be this process's before exec."""
+"""Runs the plugin and prints its peak memory; getrusage would count the memory of this process before exec."""
 
 
 def run(body: str | bytes, *arguments: str) -> Result:
-    """Run a command, by default ``check``, on what comes by standard input."""
+    """Run a command, by default ``check``, on standard input."""
     return CliRunner().invoke(cli, [*(arguments or ("check",)), "-f", "-"], input=body)
 
 
 def refusal(body: str | bytes, *arguments: str) -> str:
-    """Return the one line that says why a command cannot read its input."""
-    result = run(body, *arguments)
-    assert result.exit_code == 2, result.output
-    line, *more = [line for line in result.stderr.splitlines() if line.startswith("error:")]
+    """Return the only error of a command that cannot read its input."""
+    invocation = run(body, *arguments)
+    assert invocation.exit_code == 2, invocation.output
+    line, *more = [line for line in invocation.stderr.splitlines() if line.startswith("error:")]
     assert not more
     return line
 
 
-def clean(result: Result) -> Result:
-    """Return a result of which no traceback and no character but printable ones came out."""
-    error = None if isinstance(result.exception, SystemExit) else result.exception
-    finding = judged(Outcome(result.exit_code, result.stdout_bytes, result.stderr_bytes, error))
+def clean(invocation: Result) -> Result:
+    """Return a result that has no traceback and no unprintable characters."""
+    error = None if isinstance(invocation.exception, SystemExit) else invocation.exception
+    finding = problem(Outcome(invocation.exit_code, invocation.stdout_bytes, invocation.stderr_bytes, error))
     assert finding is None, finding.text
-    return result
+    return invocation
 
 
 def check(*arguments: str) -> tuple[int, str]:
-    """Run ``check``; return its exit status and what it says on stderr."""
+    """Run ``check``; return its exit status and its stderr."""
     outcome = clean(CliRunner().invoke(cli, ["check", *arguments]))
     return outcome.exit_code, outcome.stderr
 
@@ -92,7 +92,7 @@ def open_to_all(directory: Path) -> None:
 
 
 def as_nobody(*arguments: str, user: int = NOBODY) -> tuple[int, str]:
-    """Check as another user if this one is root, whom nothing is forbidden; return the exit status and stderr."""
+    """Check as another user if this user is root, who may read everything; return the exit status and stderr."""
     command = [sys.executable, "-c", _AS_USER, str(user), "check", *arguments]
     outcome = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     return outcome.returncode, outcome.stderr
@@ -104,18 +104,18 @@ def text_of(*objects: Json) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
-    """What a process of its own came to, and the most memory that it had, in bytes."""
+class Usage:
+    """The exit status, the output and the peak memory in bytes of a process."""
 
     status: int
     output: str
     memory: int
 
 
-def run_alone(arguments: Sequence[str], *, stdin: Path) -> Taken:
+def run_alone(arguments: Sequence[str], *, stdin: Path) -> Usage:
     """Run the plugin in a process of its own."""
     with stdin.open("rb") as file:
         command = [sys.executable, "-c", _MEASURED, *arguments]
-        result = subprocess.run(command, stdin=file, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-    output, _, memory = result.stdout.decode().rpartition("VmHWM:")
-    return Taken(result.returncode, output, int(memory.split()[0]) << 10)
+        done = subprocess.run(command, stdin=file, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    output, _, memory = done.stdout.decode().rpartition("VmHWM:")
+    return Usage(done.returncode, output, int(memory.split()[0]) << 10)

@@ -1,20 +1,19 @@
-"""What a kubeconfig, a plugin, an issuer or a server may say ends in one line on stderr and exit status 2."""
+"""Hostile content of a kubeconfig, plugin, issuer or server is one line on stderr and exit status 2."""
 
 from __future__ import annotations
 
 import json
-import threading
 from base64 import b64encode, urlsafe_b64encode
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
-from socketserver import BaseRequestHandler, ThreadingTCPServer
 from typing import Any, Final
 
 import pytest
 
 from tests.builders import Json
+from tests.fuzz import exchanges
 from tests.hostile.commands import check
+from tests.kubeconfigs import config
 from tests.sources.server import Reply, serve, serving
 
 NOWHERE: Final = "https://127.0.0.1:1"
@@ -29,16 +28,12 @@ def _nothing_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def said(directory: Path, *arguments: str, user: Json | None = None, **cluster: object) -> str:
+def error_line(
+    directory: Path, *arguments: str, user: Json | None = None, cluster: Mapping[str, object] | None = None
+) -> str:
     """Return the line that ends a check with a kubeconfig of one cluster and one user."""
-    content = {
-        "clusters": [{"name": "c", "cluster": {"server": NOWHERE, **cluster}}],
-        "users": [{"name": "u", "user": user or {}}],
-        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
-        "current-context": "x",
-    }
     path = directory / "config"
-    path.write_text(json.dumps(content))
+    path.write_text(json.dumps(config(NOWHERE, None, user or {}, **(cluster or {}))))
     status, stderr = check("--kubeconfig", str(path), *arguments)
     assert (status, stderr.count("\n")) == (2, 1), stderr
     return stderr
@@ -68,15 +63,15 @@ CLUSTERS: Final[dict[str, tuple[dict[str, object], str]]] = {
 }
 
 
-_TOLD: Final = ("extensions", "authority for a plugin")
+_FOR_PLUGINS: Final = ("extensions", "authority for a plugin")
 """Errors that matter only where an exec plugin receives the cluster."""
 
 
 @pytest.mark.parametrize("name", CLUSTERS)
-def test_clusters(tmp_path: Path, name: str) -> None:
+def test_a_faulty_cluster_of_a_kubeconfig_is_one_line(tmp_path: Path, name: str) -> None:
     cluster, words = CLUSTERS[name]
-    plugin = {"exec": {**API, "command": "cat", "provideClusterInfo": True}} if name in _TOLD else None
-    assert words in said(tmp_path, user=plugin, **cluster)
+    plugin = {"exec": {**API, "command": "cat", "provideClusterInfo": True}} if name in _FOR_PLUGINS else None
+    assert words in error_line(tmp_path, user=plugin, cluster=cluster)
 
 
 USERS: Final[dict[str, tuple[dict[str, Any], str]]] = {
@@ -98,17 +93,17 @@ USERS: Final[dict[str, tuple[dict[str, Any], str]]] = {
     "a surrogate in the token": ({"token": "\ud800"}, "token for u contains half"),
     "a surrogate in the impersonated user": ({"as": "\ud800"}, "as for u contains half"),
     "a surrogate in an extra": ({"as": "a", "as-user-extra": {"\ud800": ["a"]}}, "contains half of a surrogate pair"),
-    "a key that is none": (PAIR, "the client certificate or its key is not PEM"),
+    "a key that is not PEM": (PAIR, "the client certificate or its key is not PEM"),
 }
 
 
 @pytest.mark.parametrize("name", USERS)
-def test_users(tmp_path: Path, name: str) -> None:
+def test_a_faulty_user_of_a_kubeconfig_is_one_line(tmp_path: Path, name: str) -> None:
     user, words = USERS[name]
-    assert words in said(tmp_path, user=user)
+    assert words in error_line(tmp_path, user=user)
 
 
-def test_a_namespace_with_a_surrogate(tmp_path: Path) -> None:
+def test_a_namespace_with_a_surrogate_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "config"
     path.write_text(
         '{"contexts": [{"name": "x", "context": {"namespace": "\\ud800"}}], "current-context": "x"}', encoding="utf-8"
@@ -127,15 +122,15 @@ def test_a_namespace_with_a_surrogate(tmp_path: Path) -> None:
         pytest.param({"token": {"a": "secret"}}, id="an object"),
     ],
 )
-def test_answers_of_plugins(tmp_path: Path, status: Json) -> None:
+def test_a_faulty_answer_of_a_plugin_is_one_line_without_the_token(tmp_path: Path, status: Json) -> None:
     answer = {"apiVersion": API["apiVersion"], "kind": "ExecCredential", "status": status}
     (tmp_path / "answer").write_text(json.dumps(answer))
-    line = said(tmp_path, user={"exec": {**API, "command": "cat", "args": [str(tmp_path / "answer")]}})
+    line = error_line(tmp_path, user={"exec": {**API, "command": "cat", "args": [str(tmp_path / "answer")]}})
     assert "secret" not in line
 
 
 def token(claims: str) -> str:
-    """Return an ID token with these claims, as they are written."""
+    """Return an ID token with the text of its claims."""
     return f"e30.{urlsafe_b64encode(claims.encode()).decode().rstrip('=')}.e30"
 
 
@@ -150,9 +145,9 @@ TOKENS: Final = {
 
 
 @pytest.mark.parametrize("name", TOKENS)
-def test_ends_of_tokens(tmp_path: Path, name: str) -> None:
+def test_an_id_token_with_an_invalid_expiry_is_refused(tmp_path: Path, name: str) -> None:
     config = {"idp-issuer-url": "https://127.0.0.1:1", "client-id": "c", "id-token": token(TOKENS[name])}
-    line = said(tmp_path, user={"auth-provider": {"name": "oidc", "config": config}})
+    line = error_line(tmp_path, user={"auth-provider": {"name": "oidc", "config": config}})
     assert "ID Token is not a valid JWT" in line
 
 
@@ -167,13 +162,13 @@ ISSUERS: Final = {
 
 
 @pytest.mark.parametrize("issuer", ISSUERS)
-def test_issuers(tmp_path: Path, issuer: str) -> None:
+def test_an_invalid_issuer_is_one_line(tmp_path: Path, issuer: str) -> None:
     config = {"idp-issuer-url": issuer, "client-id": "c", "refresh-token": "r"}
-    assert ISSUERS[issuer] in said(tmp_path, user={"auth-provider": {"name": "oidc", "config": config}})
+    assert ISSUERS[issuer] in error_line(tmp_path, user={"auth-provider": {"name": "oidc", "config": config}})
 
 
-def asked_of_issuer(tmp_path: Path, *replies: Reply) -> tuple[str, list[str]]:
-    """Return the line that ends a check, and the paths that the issuer was asked for."""
+def ask_issuer(tmp_path: Path, *replies: Reply) -> tuple[str, list[str]]:
+    """Return the line that ends a check, and the paths of the requests to the issuer."""
     with serve(*replies, tls=serving(tmp_path)) as server:
         server.replies = [
             Reply(reply.status, reply.body.replace(b"ISSUER", server.url.encode())) for reply in server.replies
@@ -185,7 +180,7 @@ def asked_of_issuer(tmp_path: Path, *replies: Reply) -> tuple[str, list[str]]:
             "refresh-token": "hunter2",
             "idp-certificate-authority": str(tmp_path / "pki/ca.crt"),
         }
-        line = said(tmp_path, user={"auth-provider": {"name": "oidc", "config": config}})
+        line = error_line(tmp_path, user={"auth-provider": {"name": "oidc", "config": config}})
         assert "hunter2" not in line
         return line, [request.path for request in server.requests]
 
@@ -194,16 +189,16 @@ def asked_of_issuer(tmp_path: Path, *replies: Reply) -> tuple[str, list[str]]:
     "endpoint",
     ["http://127.0.0.1:1/token", "HTTP://127.0.0.1:1", "//127.0.0.1:1", "/token", "ftp://a", "file:///etc/passwd"],
 )
-def test_a_token_endpoint_that_others_can_read(tmp_path: Path, endpoint: str) -> None:
-    """The client secret is not sent there, and to no other address."""
-    line, paths = asked_of_issuer(tmp_path, Reply(body=json.dumps({"token_endpoint": endpoint}).encode()))
+def test_a_token_endpoint_without_tls_is_refused(tmp_path: Path, endpoint: str) -> None:
+    """The client secret is not sent to any address."""
+    line, paths = ask_issuer(tmp_path, Reply(body=json.dumps({"token_endpoint": endpoint}).encode()))
     assert f"the token endpoint {endpoint} is not https" in line
     assert paths == ["/.well-known/openid-configuration"]
 
 
 def test_a_plain_token_endpoint_gets_no_request(tmp_path: Path) -> None:
     with serve(Reply()) as plain:
-        asked_of_issuer(tmp_path, Reply(body=json.dumps({"token_endpoint": f"{plain.url}/token"}).encode()))
+        ask_issuer(tmp_path, Reply(body=json.dumps({"token_endpoint": f"{plain.url}/token"}).encode()))
         assert not plain.requests
 
 
@@ -211,36 +206,19 @@ ENDPOINTS: Final = ("https://[", "https://a\0", "https://\ud800", "https://a b",
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-def test_token_endpoints_that_are_none(tmp_path: Path, endpoint: str) -> None:
-    asked_of_issuer(tmp_path, Reply(body=json.dumps({"token_endpoint": endpoint}).encode()))
+def test_an_invalid_token_endpoint_is_one_line(tmp_path: Path, endpoint: str) -> None:
+    ask_issuer(tmp_path, Reply(body=json.dumps({"token_endpoint": endpoint}).encode()))
 
 
 @pytest.mark.parametrize("body", [DEEP, '{"token_endpoint": ' + DEEP, "9" * 5000, "\ud800"])
-def test_discovery_documents_that_are_none(tmp_path: Path, body: str) -> None:
-    line, _ = asked_of_issuer(tmp_path, Reply(body=body.encode("utf-8", "surrogatepass")))
+def test_an_invalid_discovery_document_is_one_line(tmp_path: Path, body: str) -> None:
+    line, _ = ask_issuer(tmp_path, Reply(body=body.encode("utf-8", "surrogatepass")))
     assert "oidc: failed to query metadata endpoint" in line
 
 
 @pytest.mark.parametrize("body", [DEEP, json.dumps({"id_token": token(TOKENS["10^400"])}), '{"id_token": 5}'])
-def test_answers_of_token_endpoints(tmp_path: Path, body: str) -> None:
-    asked_of_issuer(tmp_path, Reply(body=b'{"token_endpoint": "ISSUER/token"}'), Reply(body=body.encode()))
-
-
-@contextmanager
-def answering(body: bytes) -> Iterator[str]:
-    """Yield the address of a server that answers every request with these bytes."""
-
-    class Handler(BaseRequestHandler):
-        def handle(self) -> None:
-            self.request.recv(65536)
-            self.request.sendall(body)
-
-    with ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}"
-        finally:
-            server.shutdown()
+def test_a_faulty_answer_of_a_token_endpoint_is_one_line(tmp_path: Path, body: str) -> None:
+    ask_issuer(tmp_path, Reply(body=b'{"token_endpoint": "ISSUER/token"}'), Reply(body=body.encode()))
 
 
 HEAD: Final = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
@@ -256,23 +234,22 @@ BODIES: Final = {
 
 @pytest.mark.parametrize("timeout", ["0", "5s"])
 @pytest.mark.parametrize("name", BODIES)
-def test_numbers_of_http(name: str, timeout: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_impossible_numbers_in_http_are_one_line(name: str, timeout: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kubectl_spread.sources.apiserver.retries._FIRST_BACKOFF", 0.0001)
     monkeypatch.setenv("KUBECONFIG", "/no/where")
-    with answering(BODIES[name]) as url:
-        status, stderr = check("-s", url, "--request-timeout", timeout)
+    exchanges.server().body = BODIES[name]
+    status, stderr = check("-s", exchanges.server().url, "--request-timeout", timeout)
     assert (status, stderr.count("\n")) == (2, 1), stderr
 
 
 def test_basic_credentials_are_utf8(tmp_path: Path) -> None:
-    """What is text is sent, as kubectl sends it."""
+    """They are sent as kubectl sends them."""
     with serve(Reply(500), tls=serving(tmp_path)) as server:
-        said(
+        error_line(
             tmp_path,
             "--request-timeout=2s",
             user={"username": "jörg", "password": "p"},
-            server=server.url,
-            **{"certificate-authority": str(tmp_path / "pki/ca.crt")},
+            cluster={"server": server.url, "certificate-authority": str(tmp_path / "pki/ca.crt")},
         )
     header = dict(server.requests[0].headers)["authorization"]
     assert header == f"Basic {b64encode('jörg:p'.encode()).decode()}"

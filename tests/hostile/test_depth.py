@@ -1,4 +1,4 @@
-"""What grows when it is followed - nesting, aliases, lists in lists - is refused before it does."""
+"""Input that grows while it is read (nesting, aliases, lists in lists) is refused early."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def test_lists_in_lists_are_refused_with_their_line() -> None:
     assert run(LIST * 10 + "]}" * 10).exit_code == 0
 
 
-def test_what_merge_cannot_follow_it_refuses() -> None:
-    """``check`` skips an unknown field, however deep; ``merge`` has to write it again."""
+def test_merge_refuses_nesting_that_it_cannot_write_again() -> None:
+    """``check`` skips an unknown field of any depth; ``merge`` has to write it again."""
     text = JSON_HEAD + '"x": ' + "[" * 700 + "]" * 700 + "}"
     assert run(text).exit_code == 0
     assert refusal(text, "merge", "-o", "yaml") == "error: STDIN:1: nested too deeply"
@@ -60,9 +60,9 @@ def test_a_billion_laughs_are_refused(level: str) -> None:
         nine = ", ".join([f"*{before}"] * 9)
         keys = ", ".join(f"k{index}: *{before}" for index in range(9))
         lines.append(level.format(name=name, nine=nine, keys=keys))
-    actual = refusal(HEAD + "".join(lines))
-    assert actual.startswith("error: STDIN:")
-    assert actual.endswith("document contains excessive aliasing")
+    line = refusal(HEAD + "".join(lines))
+    assert line.startswith("error: STDIN:")
+    assert line.endswith("document contains excessive aliasing")
 
 
 def test_a_long_text_aliased_often_is_refused() -> None:

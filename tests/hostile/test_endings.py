@@ -1,6 +1,6 @@
-"""Whatever the surroundings are, a run that cannot be done ends with one line on stderr and exit status 2.
+"""In any environment, a run that cannot be done ends with one line on stderr and exit status 2.
 
-Exit status 1 means findings, so that nothing unexpected may end with it.
+Exit status 1 means findings, so no unexpected error may end with it.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,10 +20,10 @@ from click.testing import CliRunner
 from kubectl_spread.cli import cli
 from kubectl_spread.sources.apiserver import responses
 from tests.builders import pod_json
+from tests.commands import SPREAD
 from tests.hostile.commands import as_nobody, check, open_to_all
 from tests.sources.server import Reply, serve
 
-SCRIPT: Final = Path(sys.executable).with_name("kubectl-spread")
 UNKNOWN: Final = 54321
 """A user without an entry in passwd."""
 LONG: Final = "a" * 300
@@ -39,13 +38,13 @@ class Case:
 
     Attributes:
         arguments: The command line.
-        says: What the line contains.
-        environment: Variables to set; None: to take away.
-        stdin: Whether standard input is there.
+        words: A part of the line.
+        environment: Variables to set; None to unset.
+        stdin: Whether standard input is open.
     """
 
     arguments: Sequence[str]
-    says: str
+    words: str
     environment: Mapping[str, str | None] = field(default_factory=dict)
     stdin: bool = True
 
@@ -92,7 +91,7 @@ CASES: Final = {
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """Return a directory that every user may search, with a manifest, links and a directory that only its owner may."""
+    """Return a directory that every user may search, with a manifest, links and a directory for its owner alone."""
     open_to_all(tmp_path)
     pod = json.dumps(pod_json("p"))
     (tmp_path / "pod.yaml").write_text(pod)
@@ -106,13 +105,13 @@ def directory(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def ended(directory: Path, case: Case) -> tuple[int, list[str]]:
+def run_script(directory: Path, case: Case) -> tuple[int, list[str]]:
     """Return the exit status and the lines on stderr of the console script."""
     environment = {**os.environ, "KUBECONFIG": "", "NO_PROXY": "127.0.0.1", **case.environment}
-    command = [str(SCRIPT), *case.arguments]
+    command = [str(SPREAD), *case.arguments]
     if not case.stdin:
         command = ["sh", "-c", 'exec "$@" <&-', "sh", *command]
-    done = subprocess.run(
+    process = subprocess.run(
         command,
         cwd=directory,
         env={name: value for name, value in environment.items() if value is not None},
@@ -122,16 +121,16 @@ def ended(directory: Path, case: Case) -> tuple[int, list[str]]:
         check=False,
         timeout=60,
     )
-    assert not done.stdout
-    return done.returncode, [line for line in done.stderr.splitlines() if not line.startswith("evaluated as")]
+    assert not process.stdout
+    return process.returncode, [line for line in process.stderr.splitlines() if not line.startswith("evaluated as")]
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_surroundings(directory: Path, name: str) -> None:
+def test_an_impossible_run_ends_with_one_line(directory: Path, name: str) -> None:
     case = CASES[name]
-    status, lines = ended(directory, case)
+    status, lines = run_script(directory, case)
     assert (status, len(lines)) == (2, 1), lines
-    assert case.says in lines[0]
+    assert case.words in lines[0]
 
 
 FORBIDDEN: Final = {
@@ -155,19 +154,21 @@ FORBIDDEN: Final = {
 
 
 @pytest.mark.parametrize("name", FORBIDDEN)
-def test_what_the_user_may_not_see(directory: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_the_user_may_not_read_is_named(
+    directory: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     arguments, environment, line = FORBIDDEN[name]
     monkeypatch.chdir(directory)
     monkeypatch.setenv("KUBECONFIG", "/no/where")
     for variable, value in environment.items():
         monkeypatch.setenv(variable, value)
-    status, output = as_nobody(*arguments)
+    status, stderr = as_nobody(*arguments)
     assert status == 2
-    assert output.endswith(line)
+    assert stderr.endswith(line)
 
 
-def test_a_user_without_a_home(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """There is no kubeconfig then, as where its directory is empty."""
+def test_a_user_without_a_home_has_no_kubeconfig(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check is the same as with an empty home."""
     monkeypatch.chdir(directory)
     for variable in ("HOME", "KUBECONFIG"):
         monkeypatch.delenv(variable, raising=False)
@@ -180,7 +181,7 @@ def test_a_user_without_a_home(directory: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_files_are_read_without_standard_input(directory: Path) -> None:
     case = Case(["check", "-f", "pod.yaml", "-o", "json=out"], "", stdin=False)
-    assert ended(directory, case) == (0, [])
+    assert run_script(directory, case) == (0, [])
     assert json.loads((directory / "out").read_text())["kind"] == "SpreadReport"
 
 
@@ -188,15 +189,15 @@ VERSION: Final = {"major": "1", "minor": "37"}
 
 
 @pytest.mark.parametrize("part", ["major", "minor"])
-def test_a_version_of_5000_digits(directory: Path, part: str) -> None:
+def test_a_server_version_of_5000_digits_is_an_error(directory: Path, part: str) -> None:
     with serve(Reply(body=json.dumps({**VERSION, part: DIGITS}).encode())) as server:
-        status, lines = ended(directory, Case(["check", "-s", server.url], ""))
+        status, lines = run_script(directory, Case(["check", "-s", server.url], ""))
     assert (status, len(lines)) == (2, 1), lines
     assert "error: the server says that its version is" in lines[0]
 
 
-def test_a_revision_of_5000_digits(directory: Path) -> None:
-    """What an annotation says is not a number then."""
+def test_a_revision_of_5000_digits_is_ignored(directory: Path) -> None:
+    """The annotation does not count as a number."""
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "u", "controller": True}
     metadata = {"name": "r", "uid": "u", "annotations": {"deployment.kubernetes.io/revision": DIGITS}}
     pod = pod_json("p")
@@ -204,7 +205,7 @@ def test_a_revision_of_5000_digits(directory: Path) -> None:
     (directory / "owned.json").write_text(
         json.dumps({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": metadata}) + json.dumps(pod)
     )
-    status, _ = ended(directory, Case(["check", "-f", "owned.json", "-o", "json=out"], ""))
+    status, _ = run_script(directory, Case(["check", "-f", "owned.json", "-o", "json=out"], ""))
     assert status == 0
 
 
@@ -229,55 +230,57 @@ def raising(error: BaseException) -> Callable[..., object]:
         (TimeoutError(110, "Timed out"), "error: timed out (unexpected; run"),
     ],
 )
-def test_the_last_handler(error: BaseException, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error comes from a part that every command calls."""
+def test_an_unexpected_error_is_one_line_without_its_values(
+    error: BaseException, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error is raised in a function that every check calls."""
     monkeypatch.setattr("kubectl_spread.app.collect.target_for_files", raising(error))
-    result = CliRunner().invoke(cli, ["check", "-f", "-"])
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith(line)
-    assert result.stderr.count("\n") == 1
-    assert "secret" not in result.stderr
+    invocation = CliRunner().invoke(cli, ["check", "-f", "-"])
+    assert (invocation.exit_code, invocation.stdout) == (2, "")
+    assert invocation.stderr.startswith(line)
+    assert invocation.stderr.count("\n") == 1
+    assert "secret" not in invocation.stderr
 
 
 @pytest.mark.parametrize("arguments", [(), ("--watch",)], ids=["once", "watch"])
-def test_errors_in_threads(arguments: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lists are read in threads; what is raised there ends the program in the same way."""
+def test_an_error_in_a_thread_is_one_line(arguments: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lists are read in threads; an error there ends the program like any other error."""
     check_answer = responses.check
 
-    def failing(*given: Any, **named: Any) -> None:
+    def failing(*arguments: Any, **named: Any) -> None:
         if threading.current_thread() is not threading.main_thread():
             raise KeyError("secret")
-        check_answer(*given, **named)
+        check_answer(*arguments, **named)
 
     monkeypatch.setattr(responses, "check", failing)
     monkeypatch.setenv("KUBECONFIG", "/no/where")
     with serve(Reply(body=json.dumps(VERSION).encode())) as server:
-        result = CliRunner().invoke(cli, ["check", "-s", server.url, *arguments])
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith("error: unexpected KeyError at ")
-    assert result.stderr.count("\n") == 1
-    assert "secret" not in result.stderr
+        invocation = CliRunner().invoke(cli, ["check", "-s", server.url, *arguments])
+    assert (invocation.exit_code, invocation.stdout) == (2, "")
+    assert invocation.stderr.startswith("error: unexpected KeyError at ")
+    assert invocation.stderr.count("\n") == 1
+    assert "secret" not in invocation.stderr
 
 
 @pytest.mark.parametrize("flag", ["-v", "--verbose", "-Av"])
 def test_verbose_prints_the_traceback(flag: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kubectl_spread.app.collect.target_for_files", raising(KeyError("x\x1b")))
-    result = CliRunner().invoke(cli, ["check", "-f", "-", flag])
-    assert result.exit_code == 2
-    first, *_, last = result.stderr.splitlines()
+    invocation = CliRunner().invoke(cli, ["check", "-f", "-", flag])
+    assert invocation.exit_code == 2
+    first, *_, last = invocation.stderr.splitlines()
     assert first.startswith("Traceback")
     assert last.startswith("error: unexpected KeyError")
-    assert "\x1b" not in result.stderr
+    assert "\x1b" not in invocation.stderr
 
 
-def test_commands_take_verbose() -> None:
+def test_every_command_has_verbose() -> None:
     for name in cli.list_commands(cli.make_context("x", ["rules"])):
-        result = CliRunner().invoke(cli, [name, "--help"])
-        assert "--verbose" in result.stdout, name
+        invocation = CliRunner().invoke(cli, [name, "--help"])
+        assert "--verbose" in invocation.stdout, name
 
 
-def test_memory_that_is_limited(directory: Path) -> None:
-    """A real MemoryError, wherever it comes."""
+def test_a_lack_of_memory_is_an_error(directory: Path) -> None:
+    """The error is a real MemoryError, in any function."""
     resource = pytest.importorskip("resource")
     large = directory / "large.json"
     with large.open("w") as file:
@@ -285,14 +288,14 @@ def test_memory_that_is_limited(directory: Path) -> None:
         file.write(",".join(f'"{index}": "{"x" * 60}"' for index in range(3_000_000)))
         file.write("}}}")
     limit = 400 << 20
-    done = subprocess.run(
-        [SCRIPT, "check", "-f", "large.json"],
+    process = subprocess.run(
+        [SPREAD, "check", "-f", "large.json"],
         cwd=directory,
         capture_output=True,
         text=True,
         check=False,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
     )
-    assert done.returncode == 2
-    assert done.stderr.splitlines()[-1].startswith("error: ")
-    assert "Traceback" not in done.stderr
+    assert process.returncode == 2
+    assert process.stderr.splitlines()[-1].startswith("error: ")
+    assert "Traceback" not in process.stderr

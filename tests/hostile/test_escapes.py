@@ -1,4 +1,4 @@
-"""Text that would move the cursor, set the clipboard or turn text around is shown as escapes, wherever it stands."""
+"""Text that would move the cursor, set the clipboard or reverse text is printed as escapes in every place."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EXPLANATIONS = (("explain",), ("explain", "-o", "json"), ("explain", "-o", "yaml
 
 
 def cluster(evil: str) -> list[Json]:
-    """Return objects that have a text wherever a check reads any."""
+    """Return objects with a text in each field that a check reads."""
     selects = {"matchLabels": {evil: evil}, "matchExpressions": [requirement(f"e{evil}", "In", evil)]}
     constraints = [
         constraint(selects=selects, match=[evil, "rev"]),
@@ -72,28 +72,28 @@ def cluster(evil: str) -> list[Json]:
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_objects_write_nothing_to_the_terminal(command: tuple[str, ...]) -> None:
+def test_escapes_in_objects_do_not_reach_the_terminal(command: tuple[str, ...]) -> None:
     outcome = clean(run(text_of(*cluster(EVIL)), *command))
     assert outcome.exit_code in (0, 1), outcome.stderr
     assert outcome.stdout
 
 
 @pytest.mark.parametrize("form", [form for form in formats.NAMES if form not in ("csv", "junit")])
-def test_the_name_of_a_cluster_writes_nothing_to_the_terminal(form: str) -> None:
+def test_escapes_in_the_name_of_a_cluster_do_not_reach_the_terminal(form: str) -> None:
     outcome = clean(run(text_of(*cluster("x")), "check", "--cluster-name", EVIL, "-o", form))
     assert outcome.exit_code in (0, 1), outcome.stderr
     assert outcome.stdout
 
 
 @pytest.mark.parametrize("command", EXPLANATIONS, ids=" ".join)
-def test_explain_writes_nothing_to_the_terminal(command: tuple[str, ...]) -> None:
+def test_escapes_do_not_reach_the_terminal_through_explain(command: tuple[str, ...]) -> None:
     body = text_of(*cluster(EVIL))
     assert clean(run(body, *command, "pod/web-1")).exit_code == 0
     assert clean(run(body, *command, f"deploy/{EVIL}")).exit_code in (0, 2)
     assert clean(run(body, *command, f"pod/no{EVIL}")).exit_code == 2
 
 
-def test_errors_write_nothing_to_the_terminal() -> None:
+def test_escapes_in_errors_do_not_reach_the_terminal() -> None:
     bad = {**pod_json(f"p{EVIL}", namespace=EVIL), "spec": {"nodeSelector": {EVIL: 1}}}
     kind = {"apiVersion": EVIL, "kind": f"{EVIL}List", "items": EVIL}
     for command in ("check", "merge", "unmerge"):
@@ -103,7 +103,7 @@ def test_errors_write_nothing_to_the_terminal() -> None:
         clean(run(text_of(pod_json()), "check", option, EVIL))
 
 
-def test_file_names_write_nothing_to_the_terminal(tmp_path: Path) -> None:
+def test_escapes_in_file_names_do_not_reach_the_terminal(tmp_path: Path) -> None:
     for index, evil in enumerate(ESCAPES[:-1]):
         directory = tmp_path / str(index)
         directory.mkdir()
@@ -115,10 +115,10 @@ def test_file_names_write_nothing_to_the_terminal(tmp_path: Path) -> None:
             assert len(outcome.stderr.splitlines()) == 1
 
 
-def test_the_text_is_still_there_for_programs() -> None:
-    """JSON and YAML hold the same text as the objects, in escapes that their readers undo."""
+def test_programs_read_the_text_unchanged() -> None:
+    """JSON and YAML write the text of the objects with escapes of their own."""
     evil = ESCAPES[0] + ESCAPES[5] + ESCAPES[7] + ZONE
-    result = run(text_of(pod_json(evil, constraints=[constraint()])), "merge", "-o", "json")
-    assert "\\u202e" in result.stdout
-    assert "\\udb40\\udc41" in result.stdout
-    assert json.loads(result.stdout)["items"][0]["name"] == evil
+    invocation = run(text_of(pod_json(evil, constraints=[constraint()])), "merge", "-o", "json")
+    assert "\\u202e" in invocation.stdout
+    assert "\\udb40\\udc41" in invocation.stdout
+    assert json.loads(invocation.stdout)["items"][0]["name"] == evil

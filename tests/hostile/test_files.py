@@ -1,4 +1,4 @@
-"""Files that cannot be read, are not text, or never end: one line that names the file, and exit status 2."""
+"""A file that cannot be read or is not text is one line with its name, and exit status 2."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ POD = text_of(pod_json())
 TEXT = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  labels: {a: BAD}\n"
 
 
-def test_links_that_lead_back_are_not_followed(tmp_path: Path) -> None:
+def test_links_to_a_parent_directory_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "pod.json").write_text(POD)
     (tmp_path / "loop").symlink_to(tmp_path)
     (tmp_path / "again.yaml").symlink_to(tmp_path)
@@ -24,16 +24,16 @@ def test_links_that_lead_back_are_not_followed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("target", ["self.yaml", "nowhere.yaml"])
-def test_a_link_to_nothing_is_named(tmp_path: Path, target: str) -> None:
+def test_a_broken_link_is_named(tmp_path: Path, target: str) -> None:
     (tmp_path / "self.yaml").symlink_to(tmp_path / target)
     (tmp_path / "pod.json").write_text(POD)
-    status, output = check("-R", "-f", str(tmp_path))
+    status, stderr = check("-R", "-f", str(tmp_path))
     assert status == 2
-    assert f"error: error reading {tmp_path}/self.yaml: " in output
+    assert f"error: error reading {tmp_path}/self.yaml: " in stderr
 
 
 @pytest.mark.parametrize("name", ["secret.yaml", "secret"])
-def test_what_may_not_be_read_is_named(tmp_path: Path, name: str) -> None:
+def test_a_file_that_may_not_be_read_is_named(tmp_path: Path, name: str) -> None:
     (tmp_path / "pod.json").write_text(POD)
     secret = tmp_path / name
     if secret.suffix:
@@ -42,10 +42,10 @@ def test_what_may_not_be_read_is_named(tmp_path: Path, name: str) -> None:
         secret.mkdir()
     open_to_all(tmp_path)
     secret.chmod(0)
-    status, output = as_nobody("-R", "-f", str(tmp_path))
+    status, stderr = as_nobody("-R", "-f", str(tmp_path))
     secret.chmod(0o700)
     assert status == 2
-    assert f"error: error reading {secret}: permission denied" in output.lower()
+    assert f"error: error reading {secret}: permission denied" in stderr.lower()
 
 
 def test_a_device_and_a_pipe_that_are_named_are_read_to_their_end(tmp_path: Path) -> None:
@@ -86,28 +86,28 @@ def test_a_saved_page_of_a_list_is_refused_at_any_level(levels: int) -> None:
         pytest.param(b'"\\ud800"', "STDIN:1: invalid Unicode character escape code", id="lone surrogate"),
     ],
 )
-def test_what_is_no_text_is_refused_in_yaml(bad: bytes, line: str, command: str) -> None:
+def test_bytes_that_are_not_text_are_refused_in_yaml(bad: bytes, line: str, command: str) -> None:
     assert refusal(TEXT.encode().replace(b"BAD", bad), command) == f"error: {line}"
 
 
 @pytest.mark.parametrize("bad", [b"\xff", b"\xed\xa0\x80", b"\x00", b"\x1b", b"\\ud800", b"\\udc00\\ud800"])
 @pytest.mark.parametrize("command", ["check", "merge"])
-def test_what_is_no_text_is_refused_in_json(bad: bytes, command: str) -> None:
+def test_bytes_that_are_not_text_are_refused_in_json(bad: bytes, command: str) -> None:
     body = b'{"apiVersion": "v1",\n"kind": "Pod",\n"metadata": {"name": "p", "labels": {"a": "%s"}}}' % bad
     assert refusal(body, command).startswith("error: STDIN:")
 
 
-def test_a_nul_that_json_may_hold_is_shown_as_an_escape() -> None:
+def test_a_nul_in_json_is_printed_as_an_escape() -> None:
     outcome = clean(run(text_of(pod_json("p\0", constraints=[{"maxSkew": 0}])), "check"))
     assert "p\\x00" in outcome.stdout
 
 
-def test_utf_16_is_read_and_refused_where_it_is_broken() -> None:
+def test_utf_16_is_read_unless_it_is_broken() -> None:
     assert run(POD.encode("utf-16")).exit_code == 0
     assert refusal(POD.encode("utf-16")[:-1]).startswith("error: error reading -: ")
 
 
-def test_labels_in_any_script_are_shown() -> None:
+def test_labels_in_any_script_are_printed() -> None:
     labels = {"app": "веб", "é": "日本", "emoji": "\U0001f600"}
     outcome = clean(run(text_of(pod_json("größe", labels=labels)), "merge", "-o", "json"))
     assert '"日本"' in outcome.stdout

@@ -73,14 +73,14 @@ def with_number(text: str, field: str, number: str) -> str:
     ],
 )
 @pytest.mark.parametrize("text", [pytest.param(DEPLOYMENT, id="YAML"), pytest.param(JSON_DEPLOYMENT, id="JSON")])
-def test_numbers_that_the_api_cannot_hold(text: str, field: str, number: str, problem: str) -> None:
+def test_numbers_that_the_api_cannot_hold_are_refused(text: str, field: str, number: str, problem: str) -> None:
     assert refusal(with_number(text, field, number)) == f"error: {FIELDS[field]}: {problem}"
 
 
 @pytest.mark.parametrize("field", FIELDS)
 @pytest.mark.parametrize("number", [pytest.param("1e400", id="1e400"), pytest.param("9" * 5000, id="5000 digits")])
-def test_numbers_that_nothing_can_hold(field: str, number: str) -> None:
-    """Kubernetes takes such a number for text in YAML; in JSON it is out of any range."""
+def test_numbers_that_no_type_can_hold_are_refused(field: str, number: str) -> None:
+    """In YAML Kubernetes reads such a number as text; in JSON it is out of every range."""
     in_yaml = refusal(with_number(DEPLOYMENT, field, number))
     assert in_yaml == f"error: {FIELDS[field]}: expected integer, got string"
     in_json = refusal(with_number(JSON_DEPLOYMENT, field, number))
@@ -88,13 +88,13 @@ def test_numbers_that_nothing_can_hold(field: str, number: str) -> None:
 
 
 @pytest.mark.parametrize("number", ["1e400", "9" * 5000, "1" + "0" * 400, "1e-400", "-0", "0.1"])
-def test_numbers_in_fields_that_are_not_read_harm_nobody(number: str) -> None:
+def test_numbers_in_fields_that_are_not_read_may_have_any_size(number: str) -> None:
     in_json = f'{{"apiVersion": "v1", "kind": "Pod", "metadata": {{"name": "p"}}, "x": {number}}}'
     in_yaml = f"apiVersion: v1\nkind: Pod\nmetadata: {{name: p}}\nx: {number}\n"
     assert clean(run(in_json)).exit_code == 0
     assert all(clean(run(in_yaml, command)).exit_code == 0 for command in ("check", "merge", "unmerge"))
 
 
-def test_merge_does_not_pass_on_what_no_reader_takes() -> None:
+def test_merge_refuses_a_number_that_it_cannot_write_again() -> None:
     body = '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"},\n"x": 1e400}'
     assert refusal(body, "merge", "-o", "json").startswith("error: STDIN:1: invalid JSON: Number out of range")

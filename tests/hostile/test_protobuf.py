@@ -1,4 +1,4 @@
-"""Pages in protobuf that no apiserver sends: an error of the source, and never anything else."""
+"""Pages in protobuf that no API server sends are a SourceError, and no other error."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ SPARSE = SparsePods()
 
 
 def refused(body: bytes) -> bool:
-    """Read a page to its end, as a check of many pods does and in full; tell whether both refuse it as malformed."""
+    """Read a page to its end, sparsely and in full; tell whether both ways refuse it as malformed."""
     sparse = refusal(body, SPARSE, SPARSE_PODS)
     assert (sparse == "") == (refusal(body, DECODER, PODS) == "")
     return sparse.startswith("Server returned an unexpected response: ")
 
 
 def refusal(body: bytes, decoder: Any, resource: Resource[Any]) -> str:
-    """Read a page to its end; return the error of the source, or ""."""
+    """Read a page to its end; return the SourceError, or ""."""
     try:
         for pod in responses.page(Response(200, "application/vnd.kubernetes.protobuf", body), decoder, resource):
             assert pod.key
@@ -43,19 +43,19 @@ def refusal(body: bytes, decoder: Any, resource: Resource[Any]) -> str:
     return ""
 
 
-def test_the_page_is_read_as_it_is() -> None:
+def test_the_recorded_page_is_read() -> None:
     assert not refused(PAGE)
     assert not refused(MAGIC + encode(FIELDS))
 
 
 def test_a_page_that_ends_early_is_refused() -> None:
-    """At any byte; behind the list stand only fields of its envelope."""
+    """It may end at any byte up to the end of the list; the bytes behind it belong to the envelope."""
     behind = len(PAGE) - len(encode([field for field in FIELDS if field.number > 2]))
     assert all(refused(PAGE[:end]) for end in range(behind))
 
 
 def test_a_byte_that_is_wrong_is_refused_or_harmless() -> None:
-    """Some bytes are text and may be any other; the rest is an error of the source, as another error would escape."""
+    """Some bytes are text, which may change; any other change is a SourceError."""
     chance = random.Random(1)
     refusals = 0
     for _ in range(2000):
@@ -64,7 +64,7 @@ def test_a_byte_that_is_wrong_is_refused_or_harmless() -> None:
     assert 0 < refusals < 2000
 
 
-def test_bytes_by_chance_are_refused() -> None:
+def test_random_bytes_are_refused() -> None:
     chance = random.Random(1)
     assert all(refused(MAGIC + chance.randbytes(chance.randrange(200))) for _ in range(500))
 
@@ -76,7 +76,7 @@ def test_a_length_beyond_the_end_is_refused(length: int) -> None:
 
 @pytest.mark.parametrize("wire", [0, 1, 3, 4, 5, 6, 7])
 def test_another_wire_type_is_refused(wire: int) -> None:
-    """Of the list; a group without its end, and types that there are not."""
+    """The types of the list's field include a group without its end, and types that do not exist."""
     value = 1 if wire == 0 else b"\x00" * 8
     assert refused(MAGIC + encode([Field(2, wire, value)]))
 
@@ -106,11 +106,11 @@ def test_a_pod_that_python_cannot_hold_is_refused(metadata: list[Field]) -> None
 def inside(fields: list[Field], path: tuple[int, ...]) -> Field:
     """Return the first field at ``path``."""
     number, *below = path
-    actual_field = next(field for field in fields if field.number == number)
+    first = next(field for field in fields if field.number == number)
     if not below:
-        return actual_field
-    assert isinstance(actual_field.value, list)
-    return inside(actual_field.value, tuple(below))
+        return first
+    assert isinstance(first.value, list)
+    return inside(first.value, tuple(below))
 
 
 def changed(fields: list[Field], path: tuple[int, ...], *replacement: Field) -> list[Field]:
@@ -171,19 +171,19 @@ PLACES = {
 )
 @pytest.mark.parametrize("pods", [1, 40], ids=["one pod", "many pods"])
 def test_a_field_with_a_wrong_wire_type_is_refused(place: str, wire: int, pods: int) -> None:
-    """Parsers of protobuf skip such a field as if it were unknown: a pod without constraints."""
+    """Parsers of protobuf skip such a field like an unknown one, and the pod would have no constraints."""
     path, _ = PLACES[place]
     wrong = [Field(path[-1], field.wire, field.value) for field in OF_ANOTHER_WIRE[wire]]
     right = [inside(FIELDS, POD)] * (pods - 1)
-    # The wrong one is the last one.
+    # The pod with the wrong field is the last.
     fields = changed(FIELDS, path, *wrong)
     if path[: len(POD)] == POD:
         fields = changed(fields, POD, *right, inside(fields, POD))
     assert refused(MAGIC + encode(fields))
 
 
-def test_fields_that_nobody_declares_are_no_fault() -> None:
-    """A newer API server sends more, in any wire type; few objects have it."""
+def test_unknown_fields_are_ignored() -> None:
+    """A newer API server sends fields that are not declared, in any wire type."""
     for added in OF_ANOTHER_WIRE.values():
         for path in ((2,), (2, 1), POD, (*POD, 1), (*POD, 2), (*POD, 2, 33), (*POD, 1, 11)):
             extended = FIELDS

@@ -18,7 +18,7 @@ LARGEST = 3 * 1024 * 1024
 
 
 def labelled(path: Path, number: int) -> Path:
-    """Write a pod with so many labels."""
+    """Write a pod with a number of labels."""
     labels = {f"key-{index:07}": f"v{index:07}" for index in range(number)}
     path.write_text(json.dumps(pod_json(labels=labels, constraints=[constraint()])))
     return path
@@ -26,13 +26,13 @@ def labelled(path: Path, number: int) -> Path:
 
 @pytest.mark.parametrize("arguments", [["check"], ["check", "-o", "json"]], ids=" ".join)
 def test_labels_of_three_megabytes(tmp_path: Path, arguments: list[str]) -> None:
-    """Three times as many labels take at most three times as much more memory, give or take a fifth."""
-    taken = [
+    """Three times as many labels take at most 3.6 times as much additional memory."""
+    runs = [
         run_alone([*arguments, "-f", "-"], stdin=labelled(tmp_path / f"{number}.json", number))
         for number in (1, FEW, MANY)
     ]
-    least, few, many = (item.memory for item in taken)
-    assert [item.status for item in taken] == [0, 0, 0], taken[-1].output[-500:]
+    least, few, many = (run.memory for run in runs)
+    assert [run.status for run in runs] == [0, 0, 0], runs[-1].output[-500:]
     assert many - least < 3.6 * (few - least)
 
 
@@ -41,13 +41,13 @@ def test_annotations_of_two_megabytes(tmp_path: Path, command: str) -> None:
     pod = pod_json(metadata={"annotations": {"text": 'x"\\' * 300_000, "kubectl-spread/ignore": "," * 1_000_000}})
     path = tmp_path / "pod.json"
     path.write_text(json.dumps({**pod, "metadata": {**pod["metadata"], "generation": None}}))
-    actual = run_alone([command, "-f", "-"], stdin=path)
-    assert actual.status == 0, actual.output[-500:]
-    assert actual.memory < 60 * path.stat().st_size
+    run = run_alone([command, "-f", "-"], stdin=path)
+    assert run.status == 0, run.output[-500:]
+    assert run.memory < 60 * path.stat().st_size
 
 
 def pod_of(size: int) -> Json:
-    """Return a pod whose JSON has so many bytes without white space."""
+    """Return a pod whose JSON without white space has this size in bytes."""
     empty = pod_json(metadata={"annotations": {"text": ""}}, constraints=[constraint()])
     return pod_json(
         metadata={"annotations": {"text": "x" * (size - len(compact(empty)))}},

@@ -1,4 +1,4 @@
-"""Fixtures of what is released."""
+"""Fixtures with the release, installed and ready to run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def archive(dist: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def krew(dist: Path, archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Krew:
-    """Return a krew that has installed the plugin from its manifest and archive."""
+    """Return krew with the plugin installed from its manifest and archive."""
     krew = Krew(tmp_path_factory.mktemp("krew"))
     krew("install", f"--manifest={dist / 'spread.yaml'}", f"--archive={archive}")
     return krew
@@ -41,7 +41,7 @@ def krew(dist: Path, archive: Path, tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.fixture(scope="session")
 def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """Return a control plane with a Deployment that spreads, for users with client certificates and with tokens."""
+    """Return a control plane with a Deployment, for users with client certificates and users with tokens."""
     require_built()
     tokens = {"token-user": ["token-users"]}
     with ControlPlane.start(tmp_path_factory.mktemp("web"), kubelet=True, tokens=tokens) as cluster:

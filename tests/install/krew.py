@@ -1,34 +1,34 @@
-"""The real krew with a directory of its own, and the real kubectl that finds what it installs."""
+"""The real krew with a directory of its own, and the real kubectl, which finds the installed plugin."""
 
 from __future__ import annotations
 
 import os
 import subprocess
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 from tests.controlplane import binaries
+from tests.controlplane.processes import LOOPBACK
 from tests.e2e.spread import Spread
 from tests.install.programs import program
+from tests.loopback import QuietRequests, serving
 
 
 class Krew:
     """``kubectl krew``, and the plugins that it has installed."""
 
     def __init__(self, directory: Path, index: str = "no-such-index") -> None:
-        """Use a directory that is there; ``index`` is a git repository of manifests."""
+        """Use an existing directory; ``index`` is a git repository of manifests."""
         (directory / "kubectl-krew").symlink_to(program("krew"))
         self.root = directory / "krew"
         self._directory = directory
         self._settings = {"KREW_ROOT": str(self.root), "KREW_DEFAULT_INDEX_URI": index, "KREW_NO_UPGRADE_CHECK": "1"}
 
     def __call__(self, *arguments: str) -> str:
-        """Run ``kubectl krew`` and return what it says on stderr."""
+        """Run ``kubectl krew`` and return its stderr."""
         path = f"{self._directory}{os.pathsep}{os.environ['PATH']}"
         done = subprocess.run(
             [binaries.kubectl(), "krew", *arguments],
@@ -47,12 +47,12 @@ class Krew:
 
     @property
     def program(self) -> Path:
-        """What the link that krew made leads to."""
+        """The target of the link that krew made."""
         return (self.root / "bin" / "kubectl-spread").resolve()
 
 
 class Index:
-    """A git repository of manifests, as krew-index is one, whose archives come from a server on loopback."""
+    """A git repository of manifests, like krew-index, whose archives are on a server on loopback."""
 
     def __init__(self, directory: Path) -> None:
         """Make an empty repository."""
@@ -70,19 +70,12 @@ class Index:
         subprocess.run(["git", "-C", self.directory, *arguments], check=True)
 
 
-class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_: Any) -> None:
-        """Say nothing of requests."""
+class _Handler(QuietRequests, SimpleHTTPRequestHandler):
+    pass
 
 
 @contextmanager
 def served(directory: Path) -> Iterator[str]:
     """Serve a directory by HTTP on loopback and yield its address."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(directory))) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(ThreadingHTTPServer((LOOPBACK, 0), partial(_Handler, directory=str(directory)))) as port:
+        yield f"http://{LOOPBACK}:{port}"

@@ -1,4 +1,4 @@
-"""Programs that installing and the workflows are tested with, built from Go modules as ``tools/go.mod`` pins them."""
+"""Programs for the tests of installation and workflows, built from the Go modules that ``tools/go.mod`` pins."""
 
 from __future__ import annotations
 
@@ -28,6 +28,6 @@ def program(name: str) -> Path:
         if missing:
             built = directory / f".{name}"
             binaries._go("build", "-trimpath", "-o", str(built), _PACKAGES[name], cwd=_TOOLS)
-            # A build that was interrupted leaves nothing under the name that is looked for.
+            # An interrupted build leaves no file of this name.
             built.replace(directory / name)
     return directory / name

@@ -1,4 +1,4 @@
-"""The versions of Python on this machine that the plugin is installed with."""
+"""The versions of Python on this machine."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _ASK: Final = "import sys; print(*sys.version_info[:2], sys.executable)"
 
 @cache
 def oldest_and_newest() -> list[Path]:
-    """Return the interpreters with the oldest and the newest minor that the plugin knows, as far as there are any."""
-    actual: dict[int, Path] = {}
+    """Return the oldest and the newest interpreter on this machine that the plugin supports."""
+    interpreters: dict[int, Path] = {}
     for minor in range(_OLDEST, _NEWEST):
         for candidate in _candidates(f"python3.{minor}"):
             done = subprocess.run([candidate, "-c", _ASK], check=False, capture_output=True, text=True)
-            # A shim of pyenv is there for versions that are not switched on.
+            # pyenv has shims of versions that are switched off, which fail.
             if done.returncode == 0:
-                actual.setdefault(minor, Path(done.stdout.split(maxsplit=2)[2].strip()))
-    chosen = {min(actual), max(actual)} if actual else set()
-    return [actual[minor] for minor in sorted(chosen)] or [Path(sys.executable)]
+                interpreters.setdefault(minor, Path(done.stdout.split(maxsplit=2)[2].strip()))
+    chosen = {min(interpreters), max(interpreters)} if interpreters else set()
+    return [interpreters[minor] for minor in sorted(chosen)] or [Path(sys.executable)]
 
 
 def _candidates(name: str) -> list[Path]:

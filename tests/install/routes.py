@@ -1,15 +1,15 @@
-"""The ways in which users of Python install a program; each returns the directory of the programs."""
+"""The installers of Python programs; each function returns the directory of the installed programs."""
 
 from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
-TOOLS = Path(sys.executable).parent
+from tests.commands import BIN
+
 _UV = ("tool", "install", "--quiet", "--no-python-downloads")
 Route: TypeAlias = Callable[[Path, Path, Path], Path]
 """Takes the interpreter, the package and the directory."""
@@ -29,7 +29,7 @@ def pipx(python: Path, package: Path, directory: Path) -> Path:
         "PIPX_BIN_DIR": str(directory / "bin"),
         "PIPX_MAN_DIR": str(directory / "man"),
     }
-    command = [str(TOOLS / "pipx"), "install", "--quiet", "--python", str(python), str(package)]
+    command = [str(BIN / "pipx"), "install", "--quiet", "--python", str(python), str(package)]
     subprocess.run(command, env={**os.environ, **settings}, check=True, capture_output=True)
     return directory / "bin"
 
@@ -37,6 +37,6 @@ def pipx(python: Path, package: Path, directory: Path) -> Path:
 def uv(python: Path, package: Path, directory: Path) -> Path:
     """Install as a tool of uv."""
     settings = {"UV_TOOL_DIR": str(directory / "tools"), "UV_TOOL_BIN_DIR": str(directory / "bin")}
-    command = [str(TOOLS / "uv"), *_UV, "--python", str(python), str(package)]
+    command = [str(BIN / "uv"), *_UV, "--python", str(python), str(package)]
     subprocess.run(command, env={**os.environ, **settings}, check=True, capture_output=True)
     return directory / "bin"

@@ -1,4 +1,4 @@
-"""The archive: what krew and its users may rely on."""
+"""The archive has the properties that krew and its users rely on."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 from kubectl_spread.cli import formats
 from release.environments import ROOT
 from tests.ci.shadows import Shadows
+from tests.commands import BIN, SPREAD
 from tests.install.krew import Krew
 
 pytestmark = pytest.mark.install
@@ -30,7 +31,7 @@ def test_it_holds_plain_files_of_nobody(archive: Path) -> None:
     assert len({entry.mtime for entry in entries}) == 1
     assert {entry.mode for entry in entries if entry.isdir()} == {0o755}
     assert not [entry.name for entry in entries if ".." in entry.name or not entry.name.startswith("kubectl-spread")]
-    programs = {path.name for path in (Path(sys.executable).parent).glob("kubectl*spread")}
+    programs = {path.name for path in BIN.glob("kubectl*spread")}
     assert {Path(entry.name).name for entry in entries if entry.isreg() and entry.mode & 0o111} == programs
 
 
@@ -38,7 +39,7 @@ def test_it_is_small(archive: Path) -> None:
     assert archive.stat().st_size < _LARGEST
 
 
-def test_it_says_whose_all_parts_are(krew: Krew) -> None:
+def test_it_has_the_licence_of_each_package(krew: Krew) -> None:
     """Every package whose modules it holds has its licence in the notices."""
     notices = (krew.program.parent / "THIRD-PARTY-NOTICES.txt").read_text()
     for name in ("Python", "libcrypto", "kubernetes", "PyYAML", "rich", "protobuf", "certifi"):
@@ -47,7 +48,7 @@ def test_it_says_whose_all_parts_are(krew: Krew) -> None:
 
 
 def test_it_searches_no_directory_of_its_builder(krew: Krew) -> None:
-    """Libraries are looked for in the archive and where the system has them."""
+    """Libraries are searched in the archive and in the directories of the system."""
     libraries = list(krew.program.parent.rglob("*.so*"))
     assert libraries
     for library in libraries:
@@ -56,21 +57,25 @@ def test_it_searches_no_directory_of_its_builder(krew: Krew) -> None:
         assert all("$ORIGIN" in line for line in searched), (library, searched)
 
 
-def test_it_is_the_same_twice(dist: Path, archive: Path, tmp_path: Path) -> None:
-    """Another directory, another process, and every byte as before."""
+def test_a_second_build_has_the_same_bytes(dist: Path, archive: Path, tmp_path: Path) -> None:
+    """The second build runs in another directory and another process."""
     again = ["-m", "release", "--output", str(tmp_path / "dist"), "--work", str(tmp_path / "work")]
     subprocess.run([sys.executable, *again], cwd=ROOT, check=True, capture_output=True)
     for path in (tmp_path / "dist").iterdir():
         assert path.read_bytes() == (dist / path.name).read_bytes(), path.name
 
 
-@pytest.mark.parametrize("output", formats.NAMES)
-def test_it_writes_every_format(output: str, krew: Krew, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("form", formats.NAMES)
+def test_it_writes_every_format(form: str, krew: Krew, monkeypatch: pytest.MonkeyPatch) -> None:
     """No module that is imported late is missing."""
     monkeypatch.chdir(ROOT)
-    expected, actual = _both(["check", *_SAMPLE, "-o", output], krew)
-    assert actual.stdout
-    assert (actual.returncode, actual.stdout, actual.stderr) == (expected.returncode, expected.stdout, expected.stderr)
+    expected, archived = _both(["check", *_SAMPLE, "-o", form], krew)
+    assert archived.stdout
+    assert (archived.returncode, archived.stdout, archived.stderr) == (
+        expected.returncode,
+        expected.stdout,
+        expected.stderr,
+    )
 
 
 @pytest.mark.parametrize(
@@ -88,23 +93,27 @@ def test_its_commands_answer_as_those_of_the_checkout(
     command: list[str], krew: Krew, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
-    expected, actual = _both(command, krew)
-    assert (actual.returncode, actual.stdout, actual.stderr) == (expected.returncode, expected.stdout, expected.stderr)
-    assert actual.stdout or actual.stderr
+    expected, archived = _both(command, krew)
+    assert (archived.returncode, archived.stdout, archived.stderr) == (
+        expected.returncode,
+        expected.stdout,
+        expected.stderr,
+    )
+    assert archived.stdout or archived.stderr
 
 
 def _both(command: list[str], krew: Krew) -> list[subprocess.CompletedProcess[str]]:
-    """Return what the checkout's program makes of a command, and what that of the archive does."""
-    programs = [Path(sys.executable).parent / "kubectl-spread", krew.program]
+    """Run a command with the program of the checkout, and with that of the archive."""
+    programs = [SPREAD, krew.program]
     return [subprocess.run([program, *command], check=False, capture_output=True, text=True) for program in programs]
 
 
 @pytest.mark.parametrize("variable", ["PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONSTARTUP"])
 def test_it_runs_nothing_of_the_current_directory(krew: Krew, tmp_path: Path, variable: str) -> None:
-    """Its own Python reads none of the variables that lead another one there."""
+    """Its Python ignores the variables that lead other Pythons to the current directory."""
     hostile = Shadows(tmp_path / "repository", tmp_path / "marks")
     hostile.all()
-    result = subprocess.run(
+    done = subprocess.run(
         [krew.program, "check", "-f", ROOT / "examples" / "cluster.json", "--server-version", "1.37"],
         cwd=tmp_path / "repository",
         env={**os.environ, variable: "startup.py" if variable == "PYTHONSTARTUP" else "."},
@@ -112,5 +121,5 @@ def test_it_runs_nothing_of_the_current_directory(krew: Krew, tmp_path: Path, va
         capture_output=True,
         text=True,
     )
-    assert "18 pods" in result.stdout, result.stderr
+    assert "18 pods" in done.stdout, done.stderr
     assert hostile.ran == []

@@ -1,4 +1,4 @@
-"""The archive's programs log in as the plugin does elsewhere, and give what they start the user's environment."""
+"""The programs of the archive log in, and pass the environment of the user to the programs that they start."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _EXEC = "client.authentication.k8s.io/v1"
 
 
 def _with_exec_plugin(kubeconfig: Path, directory: Path) -> Path:
-    """Return a kubeconfig whose token comes from a plugin that keeps its environment in ``directory``."""
+    """Return a kubeconfig whose token comes from a plugin that writes its environment to ``directory``."""
     config = yaml.safe_load(kubeconfig.read_text())
     token = config["users"][0]["user"]["token"]
     credential = {"apiVersion": _EXEC, "kind": "ExecCredential", "status": {"token": token}}
@@ -33,13 +33,13 @@ def _with_exec_plugin(kubeconfig: Path, directory: Path) -> Path:
     return written
 
 
-def _seen(directory: Path) -> set[str]:
+def _environment(directory: Path) -> set[str]:
     return {
         line for line in (directory / "environment").read_text().splitlines() if not line.startswith(("PATH=", "_="))
     }
 
 
-def test_a_token_is_sent(web: ControlPlane, krew: Krew) -> None:
+def test_a_token_of_the_kubeconfig_logs_in(web: ControlPlane, krew: Krew) -> None:
     kubeconfig = web.token_kubeconfig("token-user")
     assert krew.spread(web.environment(kubeconfig)).report().row("Deployment/web")["verdicts"] == {"merged": 3}
 
@@ -48,7 +48,7 @@ def test_a_token_is_sent(web: ControlPlane, krew: Krew) -> None:
 def test_an_exec_plugin_gets_the_environment_of_the_user(
     libraries: str | None, web: ControlPlane, krew: Krew, tmp_path: Path
 ) -> None:
-    """It sees what it sees when a pip-installed plugin starts it."""
+    """The environment is the same when a plugin installed by pip starts it."""
     kubeconfig = _with_exec_plugin(web.token_kubeconfig("token-user"), tmp_path)
     environment = web.environment(kubeconfig)
     environment.pop("LD_LIBRARY_PATH", None)
@@ -56,7 +56,7 @@ def test_an_exec_plugin_gets_the_environment_of_the_user(
         environment["LD_LIBRARY_PATH"] = libraries
     answers = []
     for spread in (krew.spread(environment), Spread(install(tmp_path / "plugins"), environment)):
-        answers.append((spread.report().row("Deployment/web")["verdicts"], _seen(tmp_path)))
+        answers.append((spread.report().row("Deployment/web")["verdicts"], _environment(tmp_path)))
         (tmp_path / "environment").unlink()
     assert answers[0] == answers[1]
     assert (f"LD_LIBRARY_PATH={libraries}" in answers[0][1]) == bool(libraries)

@@ -1,4 +1,4 @@
-"""What krew installs from the manifest and the archive, and what kubectl makes of it."""
+"""krew installs the plugin from the manifest and the archive, and kubectl runs it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DOWNLOADS = "https://github.com/kubectl-spread/kubectl-spread/releases/download
 
 
 def test_the_index_would_take_the_manifest(dist: Path) -> None:
-    """krew-index's own check, but for installing all platforms' archives from the addresses of a release."""
+    """The check of krew-index, without installing the archives of all platforms from their release."""
     checked = [str(program("validate-krew-manifest")), "-manifest", str(dist / "spread.yaml"), "-skip-install"]
     done = subprocess.run(checked, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -35,7 +35,7 @@ def test_kubectl_finds_what_krew_installed(krew: Krew) -> None:
 
 
 def test_krew_installs_upgrades_and_uninstalls_from_an_index(dist: Path, tmp_path: Path) -> None:
-    """As users type it, with an index and downloads on loopback in the place of GitHub's."""
+    """The commands are those of users; the index and the downloads are on loopback instead of GitHub."""
     index = Index(tmp_path / "index")
     krew = Krew(tmp_path, str(index.directory))
     digests = manifest.digests(dist)
@@ -54,11 +54,11 @@ def test_krew_installs_upgrades_and_uninstalls_from_an_index(dist: Path, tmp_pat
 
 
 def test_krew_refuses_another_archive(dist: Path, tmp_path: Path, archive: Path) -> None:
-    """The manifest's sha256 is that of the archive, not of anything."""
-    other = tmp_path / archive.name
-    other.write_bytes(archive.read_bytes() + b"\0")
+    """Only the archive has the sha256 of the manifest."""
+    changed = tmp_path / archive.name
+    changed.write_bytes(archive.read_bytes() + b"\0")
     with pytest.raises(AssertionError, match="checksum does not match"):
-        Krew(tmp_path)("install", f"--manifest={dist / 'spread.yaml'}", f"--archive={other}")
+        Krew(tmp_path)("install", f"--manifest={dist / 'spread.yaml'}", f"--archive={changed}")
 
 
 @pytest.mark.parametrize(
@@ -75,18 +75,18 @@ def test_krew_refuses_another_archive(dist: Path, tmp_path: Path, archive: Path)
 def test_it_answers_as_the_checkout_does(
     arguments: tuple[str, ...], web: ControlPlane, krew: Krew, tmp_path: Path
 ) -> None:
-    """Of the same cluster, the same text and exit status, by client certificate."""
+    """The text and the exit status about the same cluster are the same."""
     expected = Plugin(tmp_path).on(web)(*arguments)
-    actual = krew.spread(web.environment())(*arguments)
-    assert (actual.status, _settled(actual.stdout), actual.stderr) == (
+    answer = krew.spread(web.environment())(*arguments)
+    assert (answer.status, _settled(answer.stdout), answer.stderr) == (
         expected.status,
         _settled(expected.stdout),
         expected.stderr,
     )
-    assert actual.stdout or actual.stderr
+    assert answer.stdout or answer.stderr
 
 
 def _settled(text: str) -> str:
-    """Return what was printed without the cluster's revision, which its own programs move on, and without the time."""
+    """Return the output without the revision of the cluster, which its own programs change, and without the time."""
     text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "TIME", text)
     return re.sub(r'(resourceVersion"?:? "?)\d+', r"\1N", text)

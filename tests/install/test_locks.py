@@ -1,4 +1,4 @@
-"""The lock files pin what the project asks for; `make lock` writes them."""
+"""The lock files pin the dependencies of the project; `make lock` writes them."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ def _project() -> Any:
 def _pinned(lock: str) -> dict[str, list[str]]:
     """Map each package of a lock file to the versions that it pins, one for each environment."""
     text = (ROOT / "release" / "locks" / lock).read_text()
-    actual: dict[str, list[str]] = {}
+    versions: dict[str, list[str]] = {}
     for name, version in re.findall(r"^([\w.-]+)(?:\[[\w,]+\])?==(\S+)", text, flags=re.MULTILINE):
-        actual.setdefault(canonicalize_name(name), []).append(version)
-    return actual
+        versions.setdefault(canonicalize_name(name), []).append(version)
+    return versions
 
 
 @pytest.mark.parametrize(
     ("lock", "groups"),
     [("archive.txt", ()), ("audit.txt", ("audit",)), ("development.txt", ("dev",)), ("release.txt", ("release",))],
 )
-def test_what_the_project_asks_for_is_pinned(lock: str, groups: tuple[str, ...]) -> None:
+def test_every_dependency_is_pinned(lock: str, groups: tuple[str, ...]) -> None:
     """If this fails, run ``make lock``."""
     project = _project()
     required = project["project"]["dependencies"] if lock in {"archive.txt", "development.txt"} else []
@@ -44,8 +44,8 @@ def test_what_the_project_asks_for_is_pinned(lock: str, groups: tuple[str, ...])
 
 
 @pytest.mark.parametrize("lock", ["archive.txt", "audit.txt", "development.txt", "release.txt"])
-def test_every_package_is_known_by_its_bytes(lock: str) -> None:
-    """Installers refuse what has another hash."""
+def test_every_package_has_a_hash(lock: str) -> None:
+    """Installers refuse a file with another hash."""
     text = (ROOT / "release" / "locks" / lock).read_text()
     for entry in re.split(r"\n(?=[\w.-]+(?:\[[\w,]+\])?==)", text):
         assert "--hash=sha256:" in entry

@@ -1,4 +1,4 @@
-"""The krew manifest by krew's rules, from the file that is kept; needs nothing but Python."""
+"""The krew manifest in the repository keeps the rules of krew."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from release import archiving, manifest
 from release.environments import ROOT
 from release.platforms import PLATFORMS, Platform
 
-_KNOWN = {
+_ARCHITECTURES = {
     "windows": {"386", "amd64", "arm64"},
     "linux": {"386", "amd64", "arm", "arm64", "ppc64le"},
     "darwin": {"386", "amd64", "arm64"},
@@ -23,23 +23,23 @@ _SEMVER = r"v(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?"
 
 
 @pytest.fixture
-def kept() -> Any:
-    """Return the manifest that is kept."""
+def published() -> Any:
+    """Return the manifest in the repository."""
     return yaml.safe_load(manifest.MANIFEST.read_text())
 
 
-def test_the_kept_manifest_is_the_template_of_this_version() -> None:
-    """Only a sha256 may differ, which is that of an archive that was built; if this fails, run `make dist`."""
+def test_the_published_manifest_is_the_template_of_this_version() -> None:
+    """Only the sha256 of archives may differ; if this fails, run `make dist`."""
     remaining = re.sub(r'sha256: "[0-9a-f]{64}"', f'sha256: "{manifest.UNBUILT}"', manifest.MANIFEST.read_text())
     assert remaining == manifest.text({})
 
 
-def test_it_is_a_plugin_as_krew_reads_it(kept: Any) -> None:
-    """No field that krew would skip, and those that it wants, as it wants them."""
-    assert set(kept) == {"apiVersion", "kind", "metadata", "spec"}
-    assert (kept["apiVersion"], kept["kind"]) == ("krew.googlecontainertools.github.com/v1alpha2", "Plugin")
-    assert kept["metadata"] == {"name": "spread"}
-    spec = kept["spec"]
+def test_it_is_a_plugin_as_krew_reads_it(published: Any) -> None:
+    """It has the fields that krew requires, and none that krew would skip."""
+    assert set(published) == {"apiVersion", "kind", "metadata", "spec"}
+    assert (published["apiVersion"], published["kind"]) == ("krew.googlecontainertools.github.com/v1alpha2", "Plugin")
+    assert published["metadata"] == {"name": "spread"}
+    spec = published["spec"]
     assert set(spec) == {"version", "homepage", "shortDescription", "description", "caveats", "platforms"}
     assert re.fullmatch(_SEMVER, spec["version"])
     assert spec["version"] == f"v{__version__}"
@@ -47,14 +47,14 @@ def test_it_is_a_plugin_as_krew_reads_it(kept: Any) -> None:
     assert "\n" not in spec["shortDescription"]
 
 
-def test_its_platforms_are_as_krew_wants_them(kept: Any) -> None:
-    """Each is known, matched once, and moves files from inside the archive to inside its directory."""
+def test_its_platforms_are_as_krew_wants_them(published: Any) -> None:
+    """Each platform is known to krew, appears once, and moves files within its directory."""
     matched = []
-    for entry in kept["spec"]["platforms"]:
+    for entry in published["spec"]["platforms"]:
         assert set(entry) == {"selector", "uri", "sha256", "files", "bin"}
         labels = entry["selector"]["matchLabels"]
         assert set(labels) == {"os", "arch"}
-        assert labels["arch"] in _KNOWN[labels["os"]]
+        assert labels["arch"] in _ARCHITECTURES[labels["os"]]
         matched.append((labels["os"], labels["arch"]))
         assert entry["uri"].startswith("https://")
         assert entry["uri"].endswith((".tar.gz", ".zip"))
@@ -65,7 +65,7 @@ def test_its_platforms_are_as_krew_wants_them(kept: Any) -> None:
     assert len(matched) == len(PLATFORMS)
 
 
-def test_each_archive_stands_with_its_own_digest() -> None:
+def test_each_archive_has_its_own_digest() -> None:
     digests = {platform.archive: f"{number}" * 64 for number, platform in enumerate(PLATFORMS)}
     entries = yaml.safe_load(manifest.text(digests, "1.2.3"))["spec"]["platforms"]
     for entry in entries:
@@ -75,7 +75,7 @@ def test_each_archive_stands_with_its_own_digest() -> None:
 
 
 @pytest.mark.parametrize("platform", PLATFORMS, ids=lambda platform: platform.archive)
-def test_the_release_builds_it(platform: Platform) -> None:
+def test_the_release_builds_each_archive(platform: Platform) -> None:
     """The workflow has a runner for each archive of the manifest."""
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text())
     built = workflow["jobs"]["archive"]["strategy"]["matrix"]["include"]
@@ -84,7 +84,7 @@ def test_the_release_builds_it(platform: Platform) -> None:
 
 @pytest.mark.parametrize("name", ["made.tar.gz", "made.zip"])
 def test_archives_depend_on_nothing_but_names_and_content(name: str, tmp_path: Path) -> None:
-    """Neither on the files' times and modes nor on links."""
+    """The times and modes of files do not matter, nor do links."""
     written = []
     for run in ("one", "two"):
         directory = tmp_path / run / "kubectl-spread"

@@ -1,4 +1,4 @@
-"""The wheel and the sdist, installed by pip, pipx and uv as users install them."""
+"""pip, pipx and uv install the wheel and the sdist, as users do."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from packaging.version import Version
 
 from kubectl_spread import __version__
 from release.environments import ROOT
+from tests.commands import BIN
 from tests.controlplane.cluster import ControlPlane
 from tests.e2e.spread import Spread
 from tests.install import routes
@@ -33,7 +34,7 @@ _SAMPLE = ("check", "-f", str(ROOT / "examples" / "cluster.json"), "--server-ver
 def test_kubectl_finds_what_is_installed(
     *, install: routes.Route, package: str, python: Path, dist: Path, web: ControlPlane, tmp_path: Path
 ) -> None:
-    """All programs are on PATH, kubectl runs the plugin, on files and on the real cluster."""
+    """All programs are on PATH, and kubectl runs the plugin on files and on the real cluster."""
     (built,) = dist.glob(package)
     programs = install(python, built, tmp_path)
     declared = distribution("kubectl-spread").entry_points.select(group="console_scripts")
@@ -47,7 +48,7 @@ def test_kubectl_finds_what_is_installed(
 def test_the_index_would_take_them(dist: Path) -> None:
     """PyPI renders the README and knows every classifier."""
     packages = [*dist.glob("*.whl"), *dist.glob("kubectl_spread-*.tar.gz")]
-    command = [str(routes.TOOLS / "twine"), "check", "--strict", *map(str, packages)]
+    command = [str(BIN / "twine"), "check", "--strict", *map(str, packages)]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
     assert done.stdout.count("PASSED") == len(packages) == 2
@@ -56,8 +57,10 @@ def test_the_index_would_take_them(dist: Path) -> None:
 @pytest.mark.parametrize(
     ("resolution", "python"), [("lowest-direct", oldest_and_newest()[0]), ("highest", oldest_and_newest()[-1])], ids=str
 )
-def test_it_works_with_all_releases_that_it_allows(resolution: str, python: Path, dist: Path, tmp_path: Path) -> None:
-    """The tests that need no Kubernetes pass with the oldest releases of what the wheel names, and with the newest."""
+def test_it_works_with_the_oldest_and_the_newest_releases(
+    resolution: str, python: Path, dist: Path, tmp_path: Path
+) -> None:
+    """The tests without Kubernetes pass with the oldest and with the newest releases of the dependencies."""
     (wheel,) = dist.glob("*.whl")
     chosen, pins = str(tmp_path / "bin" / "python"), str(tmp_path / "pins.txt")
     _uv("venv", "--allow-existing", "--python", str(python), str(tmp_path))
@@ -69,8 +72,8 @@ def test_it_works_with_all_releases_that_it_allows(resolution: str, python: Path
     assert done.returncode == 0, done.stdout[-5000:]
 
 
-def test_the_lowest_releases_are_those_that_are_declared(tmp_path: Path) -> None:
-    """A bound below what an installer can choose, with all other bounds, is one that nobody has tested."""
+def test_the_lowest_releases_are_the_declared_bounds(tmp_path: Path) -> None:
+    """Nobody has tested a bound below the lowest release that all bounds together allow."""
     pins = tmp_path / "pins.txt"
     chosen = ("--resolution", "lowest-direct", "--no-annotate", "--no-header")
     _uv(
@@ -85,5 +88,5 @@ def test_the_lowest_releases_are_those_that_are_declared(tmp_path: Path) -> None
 
 
 def _uv(*arguments: str) -> None:
-    command = [str(routes.TOOLS / "uv"), "--quiet", "--no-python-downloads", *arguments]
+    command = [str(BIN / "uv"), "--quiet", "--no-python-downloads", *arguments]
     subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)

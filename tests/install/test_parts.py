@@ -1,4 +1,4 @@
-"""The parts of a release that can be tried without building one."""
+"""Parts of a release that can be tested without a build."""
 
 from __future__ import annotations
 
@@ -21,14 +21,19 @@ def _package(directory: Path, *names: str) -> None:
         path.write_text("from . import everything\n")
 
 
-def test_pruning_leaves_what_the_plugin_imports(tmp_path: Path) -> None:
-    """Packages that would import the rest are emptied, and the rest is gone."""
+def test_pruning_leaves_the_modules_that_the_plugin_imports(tmp_path: Path) -> None:
+    """Packages that import other modules are emptied, and those modules are removed."""
     _package(
-        tmp_path, *pruning.KEPT, *pruning.EMPTIED, "config/kube_config.py", "client/models/v1_pod.py", "aio/stream.py"
+        tmp_path,
+        *pruning.MODULES,
+        *pruning.EMPTIED,
+        "config/kube_config.py",
+        "client/models/v1_pod.py",
+        "aio/stream.py",
     )
     pruning.prune(tmp_path)
     left = {path.relative_to(tmp_path / "kubernetes").as_posix(): path.read_text() for path in tmp_path.rglob("*.py")}
-    assert set(left) == {*pruning.KEPT, *pruning.EMPTIED, "config/kube_config.py"}
+    assert set(left) == {*pruning.MODULES, *pruning.EMPTIED, "config/kube_config.py"}
     assert {name for name, text in left.items() if not text} == pruning.EMPTIED
 
 
@@ -44,7 +49,7 @@ def test_notices_hold_the_licences_of_distributions() -> None:
     assert "Mozilla Public License" in text
 
 
-def test_what_has_no_licence_is_refused(tmp_path: Path) -> None:
+def test_a_distribution_without_a_licence_is_refused(tmp_path: Path) -> None:
     (tmp_path / "METADATA").write_text("Metadata-Version: 2.1\nName: unlicensed\nVersion: 1\n")
     with pytest.raises(notices.UnlicensedError, match="unlicensed has neither"):
         notices.text([Distribution.at(tmp_path)], [])
@@ -52,11 +57,13 @@ def test_what_has_no_licence_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", ["/users/own", None])
 def test_the_environment_of_the_user_is_restored(value: str | None) -> None:
-    """PyInstaller's loader sets its own directory, and keeps the user's value, if any, under another name."""
+    """PyInstaller's loader sets LD_LIBRARY_PATH, and keeps the value of the user under another name."""
     loaded = {"LD_LIBRARY_PATH": "/archive", "_PYI_ARCHIVE_FILE": "x", "KEPT": "yes"}
     if value:
         loaded["LD_LIBRARY_PATH_ORIG"] = value
     script = (ROOT / "release" / "user_environment.py").read_text() + "\nprint(sorted(os.environ.items()))"
     done = subprocess.run([sys.executable, "-I", "-c", script], env=loaded, check=True, capture_output=True, text=True)
     expected = {"KEPT": "yes", **({"LD_LIBRARY_PATH": value} if value else {})}
-    assert [item for item in ast.literal_eval(done.stdout) if item[0] != "LC_CTYPE"] == sorted(expected.items())
+    assert [variable for variable in ast.literal_eval(done.stdout) if variable[0] != "LC_CTYPE"] == sorted(
+        expected.items()
+    )

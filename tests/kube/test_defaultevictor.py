@@ -1,4 +1,4 @@
-"""The descheduler's default evictor; the real one's answers are held against it in tests/conformance/descheduler."""
+"""The descheduler's default evictor; tests/conformance/descheduler compares it with the real one."""
 
 from __future__ import annotations
 
@@ -28,15 +28,17 @@ EVICT = ("descheduler.alpha.kubernetes.io/evict", "false")
 @pytest.mark.parametrize(
     ("pod", "values"),
     [
-        pytest.param(evictee(), (), id="a ReplicaSet's"),
-        pytest.param(evictee(()), (EvictionObstacle.NO_OWNER,), id="nobody's"),
-        pytest.param(evictee(["ReplicaSet", "DaemonSet"]), (EvictionObstacle.DAEMON_SET,), id="also a DaemonSet's"),
+        pytest.param(evictee(), (), id="a pod of a ReplicaSet"),
+        pytest.param(evictee(()), (EvictionObstacle.NO_OWNER,), id="a pod without owner"),
+        pytest.param(
+            evictee(["ReplicaSet", "DaemonSet"]), (EvictionObstacle.DAEMON_SET,), id="a pod that a DaemonSet owns too"
+        ),
         pytest.param(evictee(["Node"], [MIRROR]), (EvictionObstacle.MIRROR,), id="mirror of a static pod"),
         pytest.param(
             evictee(annotations=[("kubernetes.io/config.source", "file")]), (EvictionObstacle.STATIC,), id="static"
         ),
         pytest.param(evictee(annotations=[("kubernetes.io/config.source", "api")]), (), id="from the API"),
-        pytest.param(evictee(priority=1_999_999_999), (), id="as important as a user's pod can be"),
+        pytest.param(evictee(priority=1_999_999_999), (), id="the highest priority of a user's pod"),
         pytest.param(evictee(priority=2_000_000_000), (EvictionObstacle.SYSTEM_CRITICAL,), id="system-critical"),
         pytest.param(evictee(volume_kinds=["emptyDir"]), (EvictionObstacle.LOCAL_STORAGE,), id="emptyDir"),
         pytest.param(evictee(volume_kinds=["hostPath"]), (EvictionObstacle.LOCAL_STORAGE,), id="hostPath"),
@@ -51,13 +53,17 @@ EVICT = ("descheduler.alpha.kubernetes.io/evict", "false")
                 EvictionObstacle.NO_OWNER,
                 EvictionObstacle.LOCAL_STORAGE,
             ),
-            id="several",
+            id="several obstacles",
         ),
-        pytest.param(evictee((), [EVICT], 2_000_000_000, ["emptyDir"]), (), id="the annotation outdoes all, as it is"),
         pytest.param(
-            evictee(annotations=[("descheduler.alpha.kubernetes.io/prefer-no-eviction", "")]), (), id="rather not"
+            evictee((), [EVICT], 2_000_000_000, ["emptyDir"]), (), id="the annotation overrides all obstacles"
+        ),
+        pytest.param(
+            evictee(annotations=[("descheduler.alpha.kubernetes.io/prefer-no-eviction", "")]),
+            (),
+            id="prefer-no-eviction is not an obstacle",
         ),
     ],
 )
-def test_obstacles(pod: Evictee, values: tuple[EvictionObstacle, ...]) -> None:
+def test_obstacles_are_the_reasons_against_eviction(pod: Evictee, values: tuple[EvictionObstacle, ...]) -> None:
     assert defaultevictor.obstacles(pod) == values

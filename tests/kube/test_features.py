@@ -1,4 +1,4 @@
-"""Gates by minor, and what follows from them."""
+"""The feature gates of each minor, and the behaviour that follows from them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DEFAULTS = {
 
 @pytest.mark.parametrize("gate", DEFAULTS)
 def test_gates_have_the_default_of_the_minor(gate: Gate) -> None:
-    """One character a minor from 1.27 to 1.38: unknown or removed, off or on."""
+    """Each minor from 1.27 to 1.38 has a character: - for no such gate, 0 for off, 1 for on."""
     text = "".join({None: "-", False: "0", True: "1"}[gates(minor, {}).get(gate)] for minor in MINORS)
     assert text == DEFAULTS[gate]
 
@@ -41,7 +41,7 @@ def test_min_domains_is_read_by_every_known_minor() -> None:
 
 
 @pytest.mark.parametrize("minor", MINORS)
-def test_what_an_empty_selector_counts(minor: int) -> None:
+def test_an_empty_selector_counts_nothing_before_1_38(minor: int) -> None:
     assert behaviour(minor, gates(minor, {})).empty_selector_counts_nothing is (minor < 38)
 
 
@@ -57,11 +57,13 @@ def test_a_gate_that_was_removed_is_on() -> None:
     [
         pytest.param(38, Gate.AFFINITY_KEYS, "removed in 1.38: always on", id="removed in this minor"),
         pytest.param(37, Gate.MIN_DOMAINS, "removed in 1.32: always on", id="removed earlier"),
-        pytest.param(28, Gate.AFFINITY_KEYS, "known in 1.28: Match", id="not known yet"),
+        pytest.param(28, Gate.AFFINITY_KEYS, "known in 1.28: Match", id="added later"),
     ],
 )
 @pytest.mark.parametrize("value", [True, False])
-def test_why_a_gate_is_not_recognized(minor: int, gate: Gate, why: str, value: bool) -> None:
+def test_the_error_on_an_unknown_gate_says_whether_it_was_removed(
+    minor: int, gate: Gate, why: str, value: bool
+) -> None:
     with pytest.raises(ValueError, match=f"unrecognized feature gate: {gate} \\({why}"):
         gates(minor, {gate: value})
 
@@ -80,19 +82,19 @@ def test_gates_are_sorted_and_overridden() -> None:
 @pytest.mark.parametrize(
     ("minor", "gate", "value", "problem"),
     [
-        pytest.param(33, Gate.SELECTOR_MERGE, True, "unrecognized feature gate", id="not known yet"),
-        pytest.param(37, "Nonsense", True, "unrecognized feature gate", id="never known"),
+        pytest.param(33, Gate.SELECTOR_MERGE, True, "unrecognized feature gate", id="added later"),
+        pytest.param(37, "Nonsense", True, "unrecognized feature gate", id="in no minor"),
         pytest.param(33, Gate.AFFINITY_KEYS, False, "locked to true", id="locked"),
         pytest.param(30, Gate.MIN_DOMAINS, False, "locked to true", id="locked from 1.30"),
     ],
 )
-def test_gates_refuse(minor: int, gate: str, value: bool, problem: str) -> None:
+def test_overrides_that_a_server_refuses_are_errors(minor: int, gate: str, value: bool, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         gates(minor, {gate: value})
 
 
 @pytest.mark.parametrize(("minor", "gate", "value"), [(33, Gate.AFFINITY_KEYS, True), (32, Gate.AFFINITY_KEYS, False)])
-def test_gates_take_what_is_locked_to_the_same_value_or_not_locked_yet(minor: int, gate: Gate, value: bool) -> None:
+def test_a_locked_gate_may_be_set_to_its_value(minor: int, gate: Gate, value: bool) -> None:
     assert gates(minor, {gate: value})[gate] is value
 
 
@@ -100,20 +102,22 @@ def test_gates_take_what_is_locked_to_the_same_value_or_not_locked_yet(minor: in
     ("minor", "overrides", "merges", "could", "adds"),
     [
         pytest.param(33, {}, False, False, True, id="1.33 leaves the merge to the scheduler"),
-        pytest.param(34, {}, True, True, True, id="1.34 merges, and the scheduler adds keys still"),
+        pytest.param(34, {}, True, True, True, id="1.34 merges, and the scheduler still adds keys"),
         pytest.param(37, {}, True, True, True, id="so does 1.37"),
         pytest.param(34, {Gate.SELECTOR_MERGE: False}, False, True, True, id="the merge switched off"),
         pytest.param(34, {Gate.MATCH_LABEL_KEYS: False}, False, True, False, id="the merge needs the base gate"),
     ],
 )
-def test_behaviour(minor: int, overrides: dict[str, bool], merges: bool, could: bool, adds: bool) -> None:
+def test_the_merge_needs_both_gates(
+    minor: int, overrides: dict[str, bool], merges: bool, could: bool, adds: bool
+) -> None:
     behaviours = behaviour(minor, gates(minor, overrides))
     assert behaviours.merges_spread_selectors is merges
     assert behaviours.could_merge_spread_selectors is could
     assert behaviours.scheduler_adds_match_label_keys is adds
 
 
-def test_behaviour_a_gate_that_is_missing_is_off() -> None:
+def test_a_missing_gate_is_off() -> None:
     behaviours = behaviour(37, {})
     assert not behaviours.merges_spread_selectors
     assert not behaviours.merges_affinity_selectors
@@ -135,32 +139,31 @@ def test_the_merge_gate_needs_its_base_gate(minor: int) -> None:
 @pytest.mark.parametrize(
     ("minor", "name", "value", "taken"),
     [
-        pytest.param(33, Gate.SELECTOR_MERGE, False, False, id="not known yet"),
+        pytest.param(33, Gate.SELECTOR_MERGE, False, False, id="added later"),
         pytest.param(34, Gate.SELECTOR_MERGE, False, True, id="known"),
         pytest.param(32, Gate.NODE_INCLUSION_POLICY, False, True, id="not locked yet"),
         pytest.param(33, Gate.NODE_INCLUSION_POLICY, False, False, id="locked to true"),
-        pytest.param(33, Gate.NODE_INCLUSION_POLICY, True, True, id="locked to what is asked"),
+        pytest.param(33, Gate.NODE_INCLUSION_POLICY, True, True, id="locked to this value"),
         pytest.param(38, Gate.AFFINITY_KEYS, True, False, id="removed"),
-        pytest.param(37, "Nonsense", True, False, id="nobody's"),
+        pytest.param(37, "Nonsense", True, False, id="in no minor"),
     ],
 )
-def test_which_gates_a_minor_takes(minor: int, name: str, value: bool, taken: bool) -> None:
-    """What it takes is what it starts with."""
+def test_a_minor_takes_the_gates_that_it_starts_with(minor: int, name: str, value: bool, taken: bool) -> None:
     assert takes(minor, name, value=value) is taken
     if not taken:
         with pytest.raises(ValueError, match=r"unrecognized|locked"):
             gates(minor, {name: value})
 
 
-def test_other_merges_are_how_a_server_behaves_that_does_not_merge() -> None:
+def test_other_merges_are_the_behaviours_without_the_merge() -> None:
     """First without the merge alone, then without matchLabelKeys in spread constraints at all."""
     without_merge, without_keys = other_merges(37, gates(37, {}))
     assert not without_merge.merges_spread_selectors
     assert without_merge.scheduler_adds_match_label_keys
     assert not without_keys.scheduler_adds_match_label_keys
-    assert [other.scheduler_adds_match_label_keys for other in other_merges(33, gates(33, {}))] == [False]
+    assert [older.scheduler_adds_match_label_keys for older in other_merges(33, gates(33, {}))] == [False]
 
 
-def test_the_gates_of_the_merge() -> None:
+def test_the_merge_has_two_gates_from_1_34() -> None:
     assert merge_gates(33) == (Gate.MATCH_LABEL_KEYS,)
     assert merge_gates(34) == (Gate.MATCH_LABEL_KEYS, Gate.SELECTOR_MERGE)

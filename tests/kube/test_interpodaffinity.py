@@ -21,10 +21,10 @@ from tests.builders import (
     term,
 )
 
-SERVED = behaviour(37, gates(37, {}))
 WEB, DB = {"app": "web"}, {"app": "db"}
 NEAR_WEB = affinity("podAffinity", term(key=ZONE))
 AWAY_FROM_WEB = affinity("podAntiAffinity", term(key=ZONE))
+UNPARSEABLE = term(selects=selector(None, requirement("x", "Equals", "y")))
 FEASIBLE, NO_AFFINITY = AffinityAnswer.FEASIBLE, AffinityAnswer.NO_AFFINITY
 NODES = [node_json("a1"), node_json("b1"), node_json("x1", without=[ZONE])]
 
@@ -35,14 +35,14 @@ def pod(labels: Mapping[str, str], *, node: str = "", namespace: str = "default"
 
 
 def answers(
-    incoming: Json, *others: Json, namespaces: Mapping[str, Mapping[str, str]] | None = None
+    incoming: Json, *others: Json, namespaces: Mapping[str, Mapping[str, str]] | None = None, minor: int = 37
 ) -> list[AffinityAnswer]:
     by_node = filter_nodes(
         decode_pod(incoming),
         [decode_pod(other) for other in others],
         [decode_node(node) for node in NODES],
-        namespaces or {"default": {}},
-        SERVED,
+        {"default": {}} if namespaces is None else namespaces,
+        behaviour(minor, gates(minor, {})),
     )
     return [by_node[name] for name in ("a1", "b1", "x1")]
 
@@ -101,18 +101,19 @@ def answers(
             id="the anti-affinity of another pod refuses its domain",
         ),
         pytest.param(
-            pod(WEB, near=affinity("podAffinity", term(selects=selector(None, requirement("x", "Equals", "y"))))),
+            pod(WEB),
+            [pod(DB, node="a1", near=affinity("podAntiAffinity", term(key=ZONE), UNPARSEABLE))],
+            [FEASIBLE] * 3,
+            id="no term of another pod counts if one of them cannot be parsed",
+        ),
+        pytest.param(
+            pod(WEB, near=affinity("podAffinity", UNPARSEABLE)),
             [],
             [AffinityAnswer.UNPARSEABLE] * 3,
             id="a selector that cannot be parsed refuses every node",
         ),
         pytest.param(
-            pod(
-                WEB,
-                near=affinity(
-                    "podAffinity", term(selects=selector(None, requirement("x", "Equals", "y"))), required=False
-                ),
-            ),
+            pod(WEB, near=affinity("podAffinity", UNPARSEABLE, required=False)),
             [],
             [AffinityAnswer.UNPARSEABLE] * 3,
             id="so does a selector of a preferred term",
@@ -142,3 +143,19 @@ def test_a_term_selects_in_its_namespaces(fields: Json, own_selected: bool, othe
         for namespace in ("default", "other")
     )
     assert (own is FEASIBLE, other is FEASIBLE) == (own_selected, other_selected)
+
+
+def test_an_empty_namespace_selector_selects_namespaces_that_are_not_listed() -> None:
+    incoming = pod(DB, near=affinity("podAffinity", term(key=ZONE, namespaceSelector={})))
+    assert answers(incoming, pod(WEB, node="a1", namespace="other"), namespaces={})[0] is FEASIBLE
+
+
+@pytest.mark.parametrize(("minor", "answer"), [(33, NO_AFFINITY), (34, FEASIBLE), (36, FEASIBLE), (37, NO_AFFINITY)])
+def test_from_1_34_to_1_36_a_namespace_selector_of_absent_labels_selects_all(
+    minor: int, answer: AffinityAnswer
+) -> None:
+    without_team = selector(None, requirement("team", "DoesNotExist"))
+    incoming = pod(DB, near=affinity("podAffinity", term(key=ZONE, namespaceSelector=without_team)))
+    namespaces = {"default": {"team": "a"}, "other": {"team": "b"}}
+    other = pod(WEB, node="a1", namespace="other")
+    assert answers(incoming, other, namespaces=namespaces, minor=minor)[0] is answer

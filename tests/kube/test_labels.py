@@ -1,4 +1,4 @@
-"""Which labels a selector selects: None nothing, an empty one everything."""
+"""Label selectors: selected labels, texts and parse errors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.builders import Json, decode_selector, requirement, selector
 
 
 @pytest.mark.parametrize(
-    ("manifest", "own", "selected"),
+    ("manifest", "pod_labels", "selected"),
     [
         pytest.param(None, {"app": "web"}, False, id="no selector selects nothing"),
         pytest.param(None, {}, False, id="no selector does not even select a pod without labels"),
@@ -50,13 +50,15 @@ from tests.builders import Json, decode_selector, requirement, selector
         pytest.param(selector(None, requirement("rev", "Exists", "a")), {"rev": "a"}, False, id="Exists with values"),
     ],
 )
-def test_matches(manifest: Json | None, own: dict[str, str], selected: bool) -> None:
-    assert labels.matches(decode_selector(manifest), own) is selected
+def test_a_selector_selects_labels_that_meet_all_requirements(
+    manifest: Json | None, pod_labels: dict[str, str], selected: bool
+) -> None:
+    assert labels.matches(decode_selector(manifest), pod_labels) is selected
 
 
-def test_satisfies_an_unknown_operator_is_never_met() -> None:
-    item = LabelSelectorRequirement(key="rev", operator="Gt", values=("1",))
-    assert not labels.satisfies(item, {"rev": "2"})
+def test_an_unknown_operator_is_never_met() -> None:
+    greater = LabelSelectorRequirement(key="rev", operator="Gt", values=("1",))
+    assert not labels.satisfies(greater, {"rev": "2"})
 
 
 @pytest.mark.parametrize(
@@ -67,19 +69,19 @@ def test_satisfies_an_unknown_operator_is_never_met() -> None:
         pytest.param(
             selector({"b": "2", "a": "1"}, requirement("rev", "In", "r1"), requirement("x", "Exists")),
             "a=1, b=2, rev In [r1], x Exists",
-            id="labels by key, then expressions as they stand",
+            id="labels by key, then expressions in their order",
         ),
-        pytest.param(selector(None, requirement("rev", "NotIn", "", "b")), 'rev NotIn ["", b]', id='"" is shown'),
+        pytest.param(selector(None, requirement("rev", "NotIn", "", "b")), 'rev NotIn ["", b]', id='"" is quoted'),
     ],
 )
-def test_describe(manifest: Json | None, text: str) -> None:
+def test_the_text_of_a_selector(manifest: Json | None, text: str) -> None:
     assert labels.describe(decode_selector(manifest)) == text
 
 
-def test_requirements_and_keys_cover_both_parts_of_a_selector() -> None:
+def test_requirements_and_keys_are_those_of_labels_and_expressions() -> None:
     decoded_selector = decode_selector(selector({"b": "2", "a": "1"}, requirement("rev", "Exists")))
     assert decoded_selector is not None
-    assert [labels.describe_requirement(item) for item in labels.requirements(decoded_selector)] == [
+    assert [labels.describe_requirement(part) for part in labels.requirements(decoded_selector)] == [
         "a In [1]",
         "b In [2]",
         "rev Exists",
@@ -103,9 +105,9 @@ VALUE = (
 @pytest.mark.parametrize(
     ("manifest", "error"),
     [
-        pytest.param(selector({"app": "web"}), "", id="good"),
+        pytest.param(selector({"app": "web"}), "", id="a valid selector"),
         pytest.param(selector({"app": ""}, requirement("os", "In", "")), "", id="empty values"),
-        pytest.param(None, "", id="none"),
+        pytest.param(None, "", id="a nil selector"),
         pytest.param(
             selector(None, requirement("os=linux", "Exists")), f'key: Invalid value: "os=linux": {NAME}', id="key"
         ),
@@ -130,8 +132,8 @@ VALUE = (
         ),
     ],
 )
-def test_why_a_selector_cannot_be_parsed(manifest: Json | None, error: str) -> None:
-    """The words are those of LabelSelectorAsSelector in k8s.io/apimachinery v0.37.1."""
+def test_parse_errors_are_those_of_the_scheduler(manifest: Json | None, error: str) -> None:
+    """The messages were compared with LabelSelectorAsSelector of k8s.io/apimachinery v0.37.1."""
     decoded = decode_selector(manifest)
     assert labels.parse_error(decoded) == error
     assert error == "" or (

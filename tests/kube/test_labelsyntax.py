@@ -1,4 +1,4 @@
-"""Selectors as kubectl's ``-l`` and ``--field-selector`` take them."""
+"""The texts of label selectors and field selectors."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from kubectl_spread.kube.api.labels import describe_requirement
 
 
 @pytest.mark.parametrize(
-    ("text", "items"),
+    ("text", "requirements"),
     [
-        pytest.param("", [], id="the empty text asks for everything"),
+        pytest.param("", [], id="the empty text has no requirements"),
         pytest.param("app=web", ["app In [web]"], id="equal"),
         pytest.param("app==web", ["app In [web]"], id="equal, written twice"),
         pytest.param("app!=web", ["app NotIn [web]"], id="not equal is NotIn"),
@@ -21,18 +21,18 @@ from kubectl_spread.kube.api.labels import describe_requirement
         pytest.param("app in (a, b)", ["app In [a, b]"], id="in a set"),
         pytest.param("app in(a)", ["app In [a]"], id="in, without a space"),
         pytest.param("app notin (a,b)", ["app NotIn [a, b]"], id="not in a set"),
-        pytest.param("app in ()", ['app In [""]'], id='the empty set holds ""'),
+        pytest.param("app in ()", ['app In [""]'], id='the empty set has the value ""'),
         pytest.param("app in (a,)", ['app In [a, ""]'], id='an empty member is ""'),
         pytest.param(
             " a = b , c.io/d != e,!f ,g in (h)",
             ["a In [b]", "c.io/d NotIn [e]", "f DoesNotExist", "g In [h]"],
-            id="several, with spaces",
+            id="spaces are ignored",
         ),
         pytest.param("notin notin (in)", ["notin NotIn [in]"], id="words of the grammar may be keys and values"),
     ],
 )
-def test_parse_labels(text: str, items: list[str]) -> None:
-    assert [describe_requirement(item) for item in labelsyntax.parse_labels(text)] == items
+def test_a_label_selector_is_parsed_as_by_kubectl(text: str, requirements: list[str]) -> None:
+    assert [describe_requirement(requirement) for requirement in labelsyntax.parse_labels(text)] == requirements
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_parse_labels(text: str, items: list[str]) -> None:
         pytest.param("!", id="! alone"),
     ],
 )
-def test_parse_labels_refuses(text: str) -> None:
+def test_a_text_that_is_not_a_label_selector_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match="unable to parse"):
         labelsyntax.parse_labels(text)
 
@@ -60,7 +60,7 @@ def test_parse_labels_refuses(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "values"),
     [
-        pytest.param("", (), id="the empty text asks for everything"),
+        pytest.param("", (), id="the empty text has no requirements"),
         pytest.param("status.phase=Running", (("status.phase", "Running", True),), id="equal"),
         pytest.param("status.phase==Running", (("status.phase", "Running", True),), id="equal, written twice"),
         pytest.param("spec.nodeName!=", (("spec.nodeName", "", False),), id="not empty"),
@@ -68,18 +68,18 @@ def test_parse_labels_refuses(text: str) -> None:
         pytest.param("a=b,", (("a", "b", True),), id="a comma at the end is ignored, as fields.ParseSelector does"),
     ],
 )
-def test_parse_fields(text: str, values: tuple[tuple[str, str, bool], ...]) -> None:
+def test_a_field_selector_is_parsed_as_by_kubectl(text: str, values: tuple[tuple[str, str, bool], ...]) -> None:
     assert labelsyntax.parse_fields(text) == values
 
 
 @pytest.mark.parametrize("text", ["a", "=b", "a=b=c", "a>b"])
-def test_parse_fields_refuses(text: str) -> None:
+def test_a_text_that_is_not_a_field_selector_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match="invalid field selector"):
         labelsyntax.parse_fields(text)
 
 
 @pytest.mark.parametrize("text", ["app=/bad", "a/b/c", "app in (ok,-no)"], ids=["a value", "a key", "one of many"])
-def test_names_that_the_api_would_refuse(text: str) -> None:
-    """A selector that can select nothing must not pass as one that found nothing."""
+def test_names_that_the_api_refuses_are_errors(text: str) -> None:
+    """No object can have these labels, so the selector would silently select nothing."""
     with pytest.raises(ValueError, match="unable to parse label selector"):
         labelsyntax.parse_labels(text)

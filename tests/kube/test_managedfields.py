@@ -1,4 +1,4 @@
-"""Who wrote a label, and whether that was at creation."""
+"""The owners of labels, and whether they wrote them when the pod was created."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.builders import Json
 
 CREATED = datetime(2026, 9, 1, 10, tzinfo=UTC)
 LATER = CREATED + timedelta(minutes=31)
-MADE_THE_POD: Json = {"f:topologySpreadConstraints": {}}
+CREATOR_FIELDS: Json = {"f:topologySpreadConstraints": {}}
 
 
 def entry(
@@ -23,7 +23,6 @@ def entry(
     fields = {"f:metadata": {"f:labels": labels}, **({} if spec is None else {"f:spec": spec})}
     return ManagedFieldsEntry(
         manager=manager,
-        operation="Update",
         time=time,
         fields_v1=msgspec.Raw(msgspec.json.encode(fields)),
         subresource=subresource,
@@ -35,39 +34,43 @@ def owners(*entries: ManagedFieldsEntry, created: datetime | None = CREATED) -> 
 
 
 @pytest.mark.parametrize(
-    ("actual_entry", "at_creation"),
+    ("label_entry", "at_creation"),
     [
-        pytest.param(entry("create", "rev", spec=MADE_THE_POD), True, id="the entry that made the pod"),
-        pytest.param(entry("create", "rev", spec={"f:affinity": {}}), True, id="affinity tells the creator too"),
+        pytest.param(entry("create", "rev", spec=CREATOR_FIELDS), True, id="the entry that created the pod"),
+        pytest.param(entry("create", "rev", spec={"f:affinity": {}}), True, id="affinity also identifies the creator"),
         pytest.param(
-            entry("create", "rev", spec=MADE_THE_POD, time=CREATED - timedelta(seconds=2)),
+            entry("create", "rev", spec=CREATOR_FIELDS, time=CREATED - timedelta(seconds=2)),
             True,
             id="webhooks may run between the entry's time and creationTimestamp",
         ),
         pytest.param(
-            entry("create", "rev", spec=MADE_THE_POD, time=CREATED + timedelta(seconds=1)), True, id="one second later"
+            entry("create", "rev", spec=CREATOR_FIELDS, time=CREATED + timedelta(seconds=1)),
+            True,
+            id="one second later",
         ),
         pytest.param(
-            entry("create", "rev", spec=MADE_THE_POD, time=CREATED + timedelta(seconds=2)),
+            entry("create", "rev", spec=CREATOR_FIELDS, time=CREATED + timedelta(seconds=2)),
             False,
-            id="the creator wrote again: perhaps this label",
+            id="the creator may have changed the label later",
         ),
         pytest.param(entry("kubectl-label", "rev", time=LATER), False, id="kubectl label"),
         pytest.param(entry("kubectl-label", "rev"), False, id="another manager within the same second"),
-        pytest.param(entry("kubelet", "rev", spec=MADE_THE_POD, subresource="status"), False, id="pods/status"),
-        pytest.param(entry("kubectl", "rev", spec=MADE_THE_POD, time=None), False, id="an entry without time"),
+        pytest.param(entry("kubelet", "rev", spec=CREATOR_FIELDS, subresource="status"), False, id="pods/status"),
+        pytest.param(entry("kubectl", "rev", spec=CREATOR_FIELDS, time=None), False, id="an entry without time"),
     ],
 )
-def test_label_owners(actual_entry: ManagedFieldsEntry, at_creation: bool) -> None:
-    assert owners(actual_entry) == [LabelOwner("rev", actual_entry.manager, actual_entry.time, at_creation)]
+def test_a_label_was_written_at_creation_if_its_entry_created_the_pod(
+    label_entry: ManagedFieldsEntry, at_creation: bool
+) -> None:
+    assert owners(label_entry) == [LabelOwner("rev", label_entry.manager, label_entry.time, at_creation)]
 
 
-def test_label_owners_without_creation_time_prove_nothing() -> None:
-    (actual,) = owners(entry("create", "rev", spec=MADE_THE_POD), created=None)
-    assert not actual.at_creation
+def test_without_a_creation_time_no_label_was_written_at_creation() -> None:
+    (owner,) = owners(entry("create", "rev", spec=CREATOR_FIELDS), created=None)
+    assert not owner.at_creation
 
 
-def test_label_owners_may_be_several_in_the_order_of_managed_fields() -> None:
+def test_several_owners_come_in_the_order_of_managed_fields() -> None:
     owner_entries = owners(entry("b", "rev", time=LATER), entry("c", "app"), entry("a", "rev"))
     assert [owner.manager for owner in owner_entries] == ["b", "a"]
 
@@ -77,18 +80,18 @@ def test_label_owners_may_be_several_in_the_order_of_managed_fields() -> None:
     [
         pytest.param(b"{}", id="empty"),
         pytest.param(b"null", id="null"),
-        pytest.param(b"[]", id="no object"),
+        pytest.param(b"[]", id="not an object"),
         pytest.param(b"{", id="broken"),
         pytest.param(b'{"a\xff": {}}', id="not UTF-8"),
         pytest.param(b'{"f:metadata": {"f:labels": null}}', id="labels null"),
-        pytest.param(b'{"f:metadata": "x"}', id="metadata no object"),
+        pytest.param(b'{"f:metadata": "x"}', id="metadata not an object"),
         pytest.param(b'{"f:metadata": {"f:labels": {"f:app": {}}}}', id="other labels only"),
         pytest.param(b'{"f:metadata": {"f:annotations": {"f:rev": {}}}}', id="an annotation of that name"),
     ],
 )
-def test_label_owners_of_what_cannot_be_read_are_none(fields: bytes) -> None:
+def test_fields_without_the_label_have_no_owner(fields: bytes) -> None:
     assert owners(ManagedFieldsEntry(manager="m", time=CREATED, fields_v1=msgspec.Raw(fields))) == []
 
 
-def test_label_owners_without_managed_fields_are_none() -> None:
+def test_without_managed_fields_there_are_no_owners() -> None:
     assert owners() == []

@@ -1,4 +1,4 @@
-"""nodeSelector and required node affinity, with the scheduler's way of reading numbers."""
+"""nodeSelector and required node affinity."""
 
 from __future__ import annotations
 
@@ -14,23 +14,22 @@ NODE = decode_node(node_json("a1", labels={"disk": "ssd", "cpus": "8", "empty": 
 
 
 def matches(node: Node, node_selector: dict[str, str], affinity: Affinity | None) -> bool:
-    """Tell whether a node fits, between two that have no labels."""
+    """Tell whether a node fits; in the index it is between two nodes without labels."""
     nodes = [Node(), node, Node()]
     return bool(NodeLabels(nodes).fitting(node_selector, affinity) & 2)
 
 
 def affinity(*terms: Json) -> Affinity:
     required = {"nodeSelectorTerms": list(terms)}
-    actual = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
-    return msgspec.convert(actual, Affinity)
+    return msgspec.convert({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}, Affinity)
 
 
-def expressions(*manifest: Json) -> Json:
-    return {"matchExpressions": list(manifest)}
+def expressions(*requirements: Json) -> Json:
+    return {"matchExpressions": list(requirements)}
 
 
-def fields(*manifest: Json) -> Json:
-    return {"matchFields": list(manifest)}
+def fields(*requirements: Json) -> Json:
+    return {"matchFields": list(requirements)}
 
 
 NO_DISK = expressions(requirement("disk", "DoesNotExist"))
@@ -40,13 +39,13 @@ NO_DISK = expressions(requirement("disk", "DoesNotExist"))
     ("node_selector", "fits"),
     [
         pytest.param({}, True, id="no nodeSelector"),
-        pytest.param({"disk": "ssd", "cpus": "8"}, True, id="all labels are there"),
+        pytest.param({"disk": "ssd", "cpus": "8"}, True, id="all labels are equal"),
         pytest.param({"disk": "ssd", "cpus": "9"}, False, id="one label differs"),
         pytest.param({"absent": ""}, False, id='"" does not match an absent label'),
         pytest.param({"empty": ""}, True, id='"" matches ""'),
     ],
 )
-def test_matches_node_selector(node_selector: dict[str, str], fits: bool) -> None:
+def test_a_node_selector_needs_all_labels(node_selector: dict[str, str], fits: bool) -> None:
     assert matches(NODE, node_selector, None) is fits
 
 
@@ -65,12 +64,14 @@ def test_matches_node_selector(node_selector: dict[str, str], fits: bool) -> Non
         pytest.param([expressions(requirement("absent", "Exists"))], False, id="Exists needs the key"),
         pytest.param([expressions(requirement("disk", "Exists", "ssd"))], False, id="Exists takes no values"),
         pytest.param([expressions(requirement("absent", "DoesNotExist"))], True, id="DoesNotExist"),
-        pytest.param([NO_DISK], False, id="DoesNotExist of a key that is there"),
+        pytest.param([NO_DISK], False, id="DoesNotExist of a key that the node has"),
         pytest.param([expressions(requirement("absent", "DoesNotExist", "x"))], False, id="DoesNotExist of values"),
         pytest.param([expressions(requirement("disk", "Is", "ssd"))], False, id="an unknown operator"),
         pytest.param([], False, id="no term matches nothing"),
         pytest.param([{}], False, id="an empty term matches nothing"),
-        pytest.param([{}, expressions(requirement("disk", "Exists"))], True, id="an empty term does not spoil others"),
+        pytest.param(
+            [{}, expressions(requirement("disk", "Exists"))], True, id="an empty term does not affect other terms"
+        ),
         pytest.param([NO_DISK, expressions(requirement("disk", "Exists"))], True, id="terms are ORed"),
         pytest.param(
             [expressions(requirement("disk", "Exists"), requirement("cpus", "In", "9"))], False, id="a term is ANDed"
@@ -90,11 +91,11 @@ def test_matches_node_selector(node_selector: dict[str, str], fits: bool) -> Non
         ),
     ],
 )
-def test_matches_terms(terms: list[Json], fits: bool) -> None:
+def test_a_node_must_match_one_of_the_terms(terms: list[Json], fits: bool) -> None:
     assert matches(NODE, {}, affinity(*terms)) is fits
 
 
-def test_matches_wants_both_node_selector_and_affinity() -> None:
+def test_a_node_must_match_both_node_selector_and_affinity() -> None:
     assert not matches(NODE, {"disk": "hdd"}, affinity(expressions(requirement("disk", "Exists"))))
 
 
@@ -116,23 +117,23 @@ def test_matches_wants_both_node_selector_and_affinity() -> None:
         pytest.param("abc", "Lt", "9", False, id="abc is not a number"),
         pytest.param(" 8", "Lt", "9", False, id="space is not part of a number"),
         pytest.param("8", "Lt", str(2**63 - 1), True, id="2^63-1 is a number"),
-        pytest.param("8", "Lt", str(2**63), False, id="2^63 is none"),
-        pytest.param("8", "Lt", "9" * 5000, False, id="nor is one of 5000 digits"),
-        pytest.param("8", "Gt", "0" * 62 + "7", True, id="zeros in front do not count"),
+        pytest.param("8", "Lt", str(2**63), False, id="2^63 is not a number"),
+        pytest.param("8", "Lt", "9" * 5000, False, id="5000 digits are not a number"),
+        pytest.param("8", "Gt", "0" * 62 + "7", True, id="leading zeros are ignored"),
     ],
 )
-def test_matches_numbers_as_go_reads_them(label: str, operator: str, value: str, fits: bool) -> None:
+def test_numbers_are_read_as_in_go(label: str, operator: str, value: str, fits: bool) -> None:
     node = decode_node(node_json("a1", labels={"cpus": label}))
     assert matches(node, {}, affinity(expressions(requirement("cpus", operator, value)))) is fits
 
 
 @pytest.mark.parametrize("operator", ["Gt", "Lt"])
 @pytest.mark.parametrize("values", [[], ["1", "9"]])
-def test_matches_numbers_need_exactly_one_value(operator: str, values: list[str]) -> None:
+def test_a_comparison_needs_exactly_one_value(operator: str, values: list[str]) -> None:
     assert not matches(NODE, {}, affinity(expressions(requirement("cpus", operator, *values))))
 
 
-def test_matches_numbers_need_the_label() -> None:
+def test_a_comparison_needs_the_label() -> None:
     assert not matches(NODE, {}, affinity(expressions(requirement("absent", "Lt", "9"))))
 
 
@@ -144,14 +145,14 @@ ON_A1 = requirement("metadata.name", "In", "a1")
     [
         pytest.param([fields(ON_A1)], "a1", id="one term with one name"),
         pytest.param([fields(ON_A1), fields(ON_A1)], "a1", id="two terms with the same name"),
-        pytest.param([{**fields(ON_A1), **NO_DISK}], "a1", id="further expressions do not free it"),
+        pytest.param([{**fields(ON_A1), **NO_DISK}], "a1", id="further expressions do not matter"),
         pytest.param([fields(ON_A1), fields(requirement("metadata.name", "In", "b1"))], None, id="two names"),
         pytest.param([fields(ON_A1), NO_DISK], None, id="a term without a name"),
         pytest.param([fields(requirement("metadata.name", "NotIn", "a1"))], None, id="all but one"),
         pytest.param([], None, id="no term"),
     ],
 )
-def test_pinned_node(terms: list[Json], pinned: str | None) -> None:
+def test_a_pod_is_pinned_by_the_one_name_in_all_terms(terms: list[Json], pinned: str | None) -> None:
     assert nodeaffinity.pinned_node(affinity(*terms)) == pinned
 
 

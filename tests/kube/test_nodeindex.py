@@ -1,8 +1,8 @@
-"""The node index answers for many nodes at once as the reference answers for each."""
+"""The node index gives the same answers as a test of each node."""
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubectl_spread.kube.api.labelindex import bitmap, numbers
@@ -24,25 +24,29 @@ TOLERATIONS = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(st.sets(st.integers(0, 99)))
-def test_bitmaps_hold_numbers(some: set[int]) -> None:
-    assert numbers(bitmap(some, 100)) == tuple(sorted(some))
+def test_a_bitmap_has_its_numbers(members: set[int]) -> None:
+    assert numbers(bitmap(members, 100)) == tuple(sorted(members))
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(TAINTS, max_size=3), max_size=6), st.lists(TOLERATIONS, max_size=3), st.sampled_from([34, 37]))
 def test_tolerated_nodes_have_no_untolerated_taint(
-    of_nodes: list[list[Taint]], tolerations: list[Toleration], minor: int
+    taint_lists: list[list[Taint]], tolerations: list[Toleration], minor: int
 ) -> None:
-    reads = behaviour(minor, gates(minor, {}))
-    nodes = [Node(spec=NodeSpec(taints=tuple(each))) for each in of_nodes]
-    tolerated, _ = NodeTaints(nodes, reads).tolerated(tolerations)
-    operators = reads.toleration_comparison
-    expected = [taints.find_untolerated(each, tolerations, comparison_operators=operators) is None for each in of_nodes]
+    served = behaviour(minor, gates(minor, {}))
+    nodes = [Node(spec=NodeSpec(taints=tuple(node_taints))) for node_taints in taint_lists]
+    tolerated, _ = NodeTaints(nodes, served).tolerated(tolerations)
+    expected = [
+        taints.find_untolerated(node_taints, tolerations, comparison_operators=served.toleration_comparison) is None
+        for node_taints in taint_lists
+    ]
     assert [bool(tolerated >> number & 1) for number in range(len(nodes))] == expected
 
 
-def test_placements_with_another_first_taint_differ() -> None:
-    """Obstacles name the first taint that is not tolerated, which pods with equal obstacles share."""
+def test_tolerations_with_different_first_untolerated_taints_differ() -> None:
+    """Obstacles name the first untolerated taint, so pods with different first taints must not share them."""
     both = (Taint(key="a", effect="NoSchedule"), Taint(key="b", effect="NoSchedule"))
     index = NodeTaints([Node(spec=NodeSpec(taints=both))], behaviour(37, gates(37, {})))
     assert [index.tolerated([Toleration(key=key, operator="Exists")]) for key in "ab"] == [(0, (1,)), (0, (0,))]

@@ -1,4 +1,4 @@
-"""The merge, as kube-apiserver does it when a pod is created."""
+"""The merge that kube-apiserver does when a pod is created."""
 
 from __future__ import annotations
 
@@ -28,24 +28,32 @@ REV_IN_R1 = requirement("rev", "In", "r1")
 
 
 @pytest.mark.parametrize(
-    ("manifest", "own", "match", "merged"),
+    ("manifest", "labels", "match", "merged"),
     [
-        pytest.param(selector(WEB), R1, ["rev"], selector(WEB, REV_IN_R1), id="1: matchLabels are kept"),
+        pytest.param(selector(WEB), R1, ["rev"], selector(WEB, REV_IN_R1), id="1: matchLabels are unchanged"),
         pytest.param({}, R1, ["rev"], selector(None, REV_IN_R1), id="2: the empty selector is merged into"),
-        pytest.param(None, R1, ["rev"], None, id="3: no selector stays none"),
+        pytest.param(None, R1, ["rev"], None, id="3: a nil selector stays nil"),
         pytest.param(selector(WEB), R1, ["nope"], selector(WEB), id="4: an absent label changes nothing"),
         pytest.param(
-            {}, R1, ["rev", "app"], selector(None, REV_IN_R1, requirement("app", "In", "web")), id="5: in key order"
+            {},
+            R1,
+            ["rev", "app"],
+            selector(None, REV_IN_R1, requirement("app", "In", "web")),
+            id="5: keys are appended in their order",
         ),
         pytest.param(
-            {}, R1, ["app", "rev"], selector(None, requirement("app", "In", "web"), REV_IN_R1), id="5: nothing sorted"
+            {},
+            R1,
+            ["app", "rev"],
+            selector(None, requirement("app", "In", "web"), REV_IN_R1),
+            id="5: keys are not sorted",
         ),
         pytest.param(
             selector(None, X_EXISTS),
             R1,
             ["rev"],
             selector(None, X_EXISTS, REV_IN_R1),
-            id="6: the user's own come first",
+            id="6: the requirements of the user come first",
         ),
         pytest.param({}, {"rev": ""}, ["rev"], selector(None, requirement("rev", "In", "")), id='7: "" is a value'),
         pytest.param({}, R1, ["rev", "rev"], selector(None, REV_IN_R1, REV_IN_R1), id="8: a key twice is merged twice"),
@@ -55,21 +63,25 @@ REV_IN_R1 = requirement("rev", "In", "r1")
             R1,
             ["rev"],
             selector({"rev": "r1"}, REV_IN_R1),
-            id="10: what stands there already is not looked at",
+            id="10: a key in matchLabels is appended",
         ),
         pytest.param(
             selector(WEB, REV_IN_R1),
             {"app": "web", "rev": "r2"},
             ["rev"],
             selector(WEB, REV_IN_R1, requirement("rev", "In", "r2")),
-            id="16: nor an earlier merge with another value",
+            id="16: a key that was merged with another value is appended",
         ),
-        pytest.param(selector(WEB, REV_IN_R1), {}, ["rev"], selector(WEB, REV_IN_R1), id="17: without labels nothing"),
-        pytest.param(selector(WEB), R1, [], selector(WEB), id="no keys, no change"),
+        pytest.param(
+            selector(WEB, REV_IN_R1), {}, ["rev"], selector(WEB, REV_IN_R1), id="17: without labels nothing is appended"
+        ),
+        pytest.param(selector(WEB), R1, [], selector(WEB), id="without keys nothing is appended"),
     ],
 )
-def test_merged_selector(manifest: Json | None, own: dict[str, str], match: Sequence[str], merged: Json | None) -> None:
-    assert merged_selector(decode_selector(manifest), own, match) == decode_selector(merged)
+def test_the_merge_appends_the_labels_of_match_label_keys(
+    manifest: Json | None, labels: dict[str, str], match: Sequence[str], merged: Json | None
+) -> None:
+    assert merged_selector(decode_selector(manifest), labels, match) == decode_selector(merged)
 
 
 TENANT_EXISTS = requirement("tenant", "Exists")
@@ -78,25 +90,33 @@ NOT_B = requirement("tenant", "NotIn", "b")
 
 
 @pytest.mark.parametrize(
-    ("items", "tenant", "mismatch", "merged"),
+    ("requirements", "tenant", "mismatch", "merged"),
     [
         pytest.param(
             [TENANT_EXISTS],
             "a",
             ["tenant"],
             [TENANT_EXISTS, REV_IN_R1, NOT_A],
-            id="18: In before NotIn, after the user's",
+            id="18: In and NotIn are appended to the requirements of the user",
         ),
-        pytest.param([], "a", ["tenant", "tenant"], [REV_IN_R1, NOT_A, NOT_A], id="19: NotIn twice"),
-        pytest.param([NOT_A], "b", ["tenant"], [NOT_A, REV_IN_R1, NOT_B], id="20: merged again with another value"),
+        pytest.param(
+            [], "a", ["tenant", "tenant"], [REV_IN_R1, NOT_A, NOT_A], id="19: a duplicated key is appended twice"
+        ),
+        pytest.param(
+            [NOT_A],
+            "b",
+            ["tenant"],
+            [NOT_A, REV_IN_R1, NOT_B],
+            id="20: a key that was merged with another value is appended",
+        ),
     ],
 )
-def test_merged_selector_with_keys_to_mismatch(
-    items: list[Json], tenant: str, mismatch: Sequence[str], merged: list[Json]
+def test_keys_to_mismatch_are_appended_after_keys_to_match(
+    requirements: list[Json], tenant: str, mismatch: Sequence[str], merged: list[Json]
 ) -> None:
-    own = {"rev": "r1", "tenant": tenant}
-    result = merged_selector(decode_selector(selector(None, *items)), own, ["rev"], mismatch)
-    assert result == decode_selector(selector(None, *merged))
+    labels = {"rev": "r1", "tenant": tenant}
+    appended = merged_selector(decode_selector(selector(None, *requirements)), labels, ["rev"], mismatch)
+    assert appended == decode_selector(selector(None, *merged))
 
 
 def prepared(pod: Json, minor: int, **overrides: bool) -> PodSpec:
@@ -113,15 +133,19 @@ SPREAD = pod_json(labels=R1, constraints=[constraint(match=["rev"], selects=sele
     [
         pytest.param(37, {}, True, ("rev",), id="1.37 merges and keeps the keys"),
         pytest.param(34, {}, True, ("rev",), id="so does 1.34"),
-        pytest.param(33, {}, False, ("rev",), id="1.33 stores as written"),
-        pytest.param(34, {"SELECTOR_MERGE": False}, False, ("rev",), id="23: merge off, stored as written"),
-        pytest.param(34, {"MATCH_LABEL_KEYS": False}, False, (), id="24: base gate off, the field is dropped"),
+        pytest.param(33, {}, False, ("rev",), id="1.33 does not merge"),
+        pytest.param(
+            34, {"SELECTOR_MERGE": False}, False, ("rev",), id="23: with the merge gate off nothing is merged"
+        ),
+        pytest.param(34, {"MATCH_LABEL_KEYS": False}, False, (), id="24: with the base gate off the keys are dropped"),
     ],
 )
-def test_prepare_for_create_spread(minor: int, overrides: dict[str, bool], merges: bool, keys: tuple[str, ...]) -> None:
-    (actual,) = prepared(SPREAD, minor, **overrides).topology_spread_constraints
-    assert actual.label_selector == decode_selector(selector(WEB, REV_IN_R1) if merges else selector(WEB))
-    assert actual.match_label_keys == keys
+def test_spread_constraints_are_merged_by_minor_and_gates(
+    minor: int, overrides: dict[str, bool], merges: bool, keys: tuple[str, ...]
+) -> None:
+    (stored,) = prepared(SPREAD, minor, **overrides).topology_spread_constraints
+    assert stored.label_selector == decode_selector(selector(WEB, REV_IN_R1) if merges else selector(WEB))
+    assert stored.match_label_keys == keys
 
 
 TERM = term(selects=selector(WEB), match=["rev"], mismatch=["app"])
@@ -131,38 +155,37 @@ TERM = term(selects=selector(WEB), match=["rev"], mismatch=["app"])
     ("minor", "overrides", "merges"),
     [
         pytest.param(37, {}, True, id="1.37 merges"),
-        pytest.param(31, {}, True, id="1.31 is the first by default"),
+        pytest.param(31, {}, True, id="1.31 is the first minor that merges by default"),
         pytest.param(30, {}, False, id="25: 1.30 drops both fields"),
         pytest.param(30, {"AFFINITY_KEYS": True}, True, id="1.30 with the gate on merges"),
-        pytest.param(28, {}, False, id="1.28 does not know the fields"),
+        pytest.param(28, {}, False, id="1.28 does not have the fields"),
     ],
 )
 @pytest.mark.parametrize("field", ["podAffinity", "podAntiAffinity"])
 @pytest.mark.parametrize("required", [True, False])
-def test_prepare_for_create_affinity(
+def test_all_four_lists_of_affinity_terms_are_merged_by_minor_and_gates(
     minor: int, overrides: dict[str, bool], merges: bool, field: str, required: bool
 ) -> None:
-    """All four lists of terms are alike."""
     spec = prepared(pod_json(labels=R1, affinity=affinity(field, TERM, required=required)), minor, **overrides)
     assert spec.affinity is not None
     terms = spec.affinity.pod_affinity if field == "podAffinity" else spec.affinity.pod_anti_affinity
     assert terms is not None
-    actual = (
+    stored = (
         terms.required_during_scheduling_ignored_during_execution[0]
         if required
         else terms.preferred_during_scheduling_ignored_during_execution[0].pod_affinity_term
     )
     tail = [REV_IN_R1, requirement("app", "NotIn", "web")] if merges else []
-    assert actual.label_selector == decode_selector(selector(WEB, *tail))
-    assert (actual.match_label_keys, actual.mismatch_label_keys) == ((("rev",), ("app",)) if merges else ((), ()))
+    assert stored.label_selector == decode_selector(selector(WEB, *tail))
+    assert (stored.match_label_keys, stored.mismatch_label_keys) == ((("rev",), ("app",)) if merges else ((), ()))
 
 
-def test_prepare_for_create_drops_what_disabled_gates_guard() -> None:
+def test_the_fields_of_disabled_gates_are_dropped() -> None:
     pod = pod_json(constraints=[constraint(minDomains=3, nodeTaintsPolicy="Honor", nodeAffinityPolicy="Ignore")])
-    (actual,) = prepared(pod, 29, MIN_DOMAINS=False, NODE_INCLUSION_POLICY=False).topology_spread_constraints
-    assert actual.min_domains is None
-    assert (actual.node_affinity_policy, actual.node_taints_policy) == ("Honor", "Ignore")
+    (stored,) = prepared(pod, 29, MIN_DOMAINS=False, NODE_INCLUSION_POLICY=False).topology_spread_constraints
+    assert stored.min_domains is None
+    assert (stored.node_affinity_policy, stored.node_taints_policy) == ("Honor", "Ignore")
 
 
-def test_prepare_for_create_leaves_a_pod_without_constraints_alone() -> None:
+def test_a_pod_without_constraints_is_unchanged() -> None:
     assert prepared(pod_json(), 37) == decode_pod(pod_json()).spec

@@ -1,4 +1,4 @@
-"""What a pod asks for, what a node has, and why it has no room."""
+"""The requests of pods, the amounts of nodes, and the reasons why a node has no room."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from kubectl_spread.kube.scheduler import resources
 
 def listed(text: str) -> dict[str, Quantity]:
     """Return a list of resources: ``cpu=1 memory=1Gi``."""
-    pairs = (item.partition("=") for item in text.split())
+    pairs = (word.partition("=") for word in text.split())
     return {name: Quantity(value) for name, _, value in pairs}
 
 
-def asks(requests: str = "", limits: str = "") -> ResourceRequirements:
+def requirements(requests: str = "", limits: str = "") -> ResourceRequirements:
     return ResourceRequirements(requests=listed(requests), limits=listed(limits))
 
 
 def container(requests: str = "", limits: str = "") -> Container:
-    return Container(resources=asks(requests, limits))
+    return Container(resources=requirements(requests, limits))
 
 
 def sidecar(requests: str) -> Container:
-    return Container(resources=asks(requests), restart_policy="Always")
+    return Container(resources=requirements(requests), restart_policy="Always")
 
 
 def spec(
@@ -56,7 +56,7 @@ def amounts(text: str) -> dict[str, int]:
         pytest.param("1.", 1000, id="no digit after the point"),
         pytest.param("1u", 1, id="millionths are rounded up"),
         pytest.param("1n", 1, id="billionths are rounded up"),
-        pytest.param("1001u", 2, id="a rest is rounded up"),
+        pytest.param("1001u", 2, id="a remainder is rounded up"),
         pytest.param("-1001u", -2, id="away from zero"),
         pytest.param("1e3", 1_000_000, id="an exponent"),
         pytest.param("1E3", 1_000_000, id="a large exponent letter"),
@@ -85,7 +85,7 @@ def amounts(text: str) -> dict[str, int]:
         pytest.param("0e999999999", 0, id="zero with a very large exponent"),
     ],
 )
-def test_a_quantity_in_thousandths(text: str, expected: int) -> None:
+def test_a_quantity_is_read_in_thousandths(text: str, expected: int) -> None:
     assert quantity.thousandths(text) == expected
 
 
@@ -93,15 +93,15 @@ def test_a_quantity_in_thousandths(text: str, expected: int) -> None:
     "text",
     ["", " ", "abc", "1x", "1K", "1ki", "1mi", "1e", "1e1.5", "1.2.3", "--1", "1 Gi", "0x10", "\u0663", "1" * 257],
 )
-def test_what_is_no_quantity(text: str) -> None:
+def test_a_text_that_is_not_a_quantity_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match=r"is not a quantity, such as 500m, 1\.5 or 2Gi$"):
         quantity.thousandths(text)
 
 
 @pytest.mark.parametrize(
-    ("asking", "expected"),
+    ("pod_spec", "expected"),
     [
-        pytest.param(spec(), "pods=1", id="nothing but a pod"),
+        pytest.param(spec(), "pods=1", id="a pod without containers"),
         pytest.param(
             spec([container("cpu=100m memory=1Mi"), container("cpu=0.25 memory=1Mi")]),
             "cpu=350 memory=2097152 pods=1",
@@ -111,7 +111,9 @@ def test_what_is_no_quantity(text: str) -> None:
             spec([container("memory=1500m")]), "memory=2 pods=1", id="units are rounded up once they are added up"
         ),
         pytest.param(
-            spec([container("memory=1500m"), container("memory=1500m")]), "memory=3 pods=1", id="after adding up"
+            spec([container("memory=1500m"), container("memory=1500m")]),
+            "memory=3 pods=1",
+            id="amounts are rounded after they are added up",
         ),
         pytest.param(
             spec([container("cpu=1")], [container("cpu=3"), container("cpu=2")]),
@@ -129,12 +131,12 @@ def test_what_is_no_quantity(text: str) -> None:
         pytest.param(
             spec([container("cpu=1")], [sidecar("cpu=2"), container("cpu=5")]),
             "cpu=7000 pods=1",
-            id="and next to init containers after it",
+            id="a sidecar runs next to later init containers",
         ),
         pytest.param(
             spec([container("cpu=1")], [container("cpu=5"), sidecar("cpu=2")]),
             "cpu=5000 pods=1",
-            id="but not next to those before it",
+            id="a sidecar does not run next to earlier init containers",
         ),
         pytest.param(
             spec([container("cpu=1")], overhead="cpu=250m memory=10"),
@@ -146,31 +148,38 @@ def test_what_is_no_quantity(text: str) -> None:
             "cpu=1000 memory=5 pods=1",
             id="a limit stands for a missing request",
         ),
-        pytest.param(spec([container("cpu=0", "cpu=2")]), "cpu=0 pods=1", id="but not for one of zero"),
         pytest.param(
-            spec([container("cpu=1 memory=5")], overhead="cpu=1", whole=asks("cpu=4")),
+            spec([container("cpu=0", "cpu=2")]), "cpu=0 pods=1", id="a limit does not replace a request of zero"
+        ),
+        pytest.param(
+            spec([container("cpu=1 memory=5")], overhead="cpu=1", whole=requirements("cpu=4")),
             "cpu=5000 memory=5 pods=1",
-            id="the pod as a whole stands for its containers, overhead besides",
+            id="requests of the pod replace those of its containers, and overhead is added",
         ),
         pytest.param(
-            spec([container("cpu=1")], whole=asks("", "cpu=4 memory=5")),
+            spec(whole=requirements("cpu=1", "cpu=4")),
+            "cpu=1000 pods=1",
+            id="a limit of the pod does not replace its request",
+        ),
+        pytest.param(
+            spec([container("cpu=1")], whole=requirements("", "cpu=4 memory=5")),
             "cpu=1000 memory=5 pods=1",
-            id="its limit stands for a request that nobody makes",
+            id="a limit of the pod stands for a request of no container",
         ),
         pytest.param(
-            spec([container("", "hugepages-2Mi=2Mi")], whole=asks("", "hugepages-2Mi=4Mi")),
+            spec([container("", "hugepages-2Mi=2Mi")], whole=requirements("", "hugepages-2Mi=4Mi")),
             "hugepages-2Mi=4194304 pods=1",
-            id="huge pages are limited as a whole",
+            id="the limit of huge pages is that of the pod",
         ),
         pytest.param(
-            spec([container("example.com/gpu=1")], whole=asks("example.com/gpu=4 ephemeral-storage=9")),
+            spec([container("example.com/gpu=1")], whole=requirements("example.com/gpu=4 ephemeral-storage=9")),
             "example.com/gpu=1 pods=1",
-            id="other resources are not asked for as a whole",
+            id="other requests of the pod are ignored",
         ),
         pytest.param(
             spec([container("example.com/gpu=1 kubernetes.io/x=2 attachable-volumes-csi=3 ephemeral-storage=4")]),
             "example.com/gpu=1 kubernetes.io/x=2 attachable-volumes-csi=3 ephemeral-storage=4 pods=1",
-            id="further resources",
+            id="extended resources are counted",
         ),
         pytest.param(
             spec([container("storage=1 pods=7 example.com/=1 requests.example.com/x=1 -x/y=1")]),
@@ -179,11 +188,11 @@ def test_what_is_no_quantity(text: str) -> None:
         ),
     ],
 )
-def test_what_a_pod_asks_for(asking: PodSpec, expected: str) -> None:
-    assert resources.pod_requests(asking) == amounts(expected)
+def test_the_requests_of_a_pod(pod_spec: PodSpec, expected: str) -> None:
+    assert resources.pod_requests(pod_spec) == amounts(expected)
 
 
-def test_a_quantity_that_is_none_is_named() -> None:
+def test_the_error_on_a_quantity_names_its_resource() -> None:
     with pytest.raises(ValueError, match=r'^memory: "1 GB" is not a quantity'):
         resources.pod_requests(spec([Container(resources=ResourceRequirements(requests={"memory": Quantity("1 GB")}))]))
 
@@ -194,9 +203,9 @@ def test_amounts_are_added_resource_by_resource() -> None:
     assert requested == amounts("cpu=300 memory=5 pods=2")
 
 
-def test_what_pods_may_use_of_a_node() -> None:
-    actual = resources.allocatable(listed("cpu=3920m memory=1Ki pods=110 example.com/gpu=2 storage=5"))
-    assert actual == amounts("cpu=3920 memory=1024 pods=110 example.com/gpu=2")
+def test_allocatable_amounts_are_rounded_up_to_units() -> None:
+    allocatable = resources.allocatable(listed("cpu=3920m memory=1Ki pods=110 example.com/gpu=2 storage=5"))
+    assert allocatable == amounts("cpu=3920 memory=1024 pods=110 example.com/gpu=2")
 
 
 NODE = "cpu=2000 memory=1000 ephemeral-storage=10 pods=3 example.com/gpu=1 hugepages-2Mi=4"
@@ -205,14 +214,18 @@ NODE = "cpu=2000 memory=1000 ephemeral-storage=10 pods=3 example.com/gpu=1 hugep
 @pytest.mark.parametrize(
     ("requests", "requested", "expected"),
     [
-        pytest.param("cpu=2000 memory=1000 pods=1", "", (), id="all of it"),
+        pytest.param("cpu=2000 memory=1000 pods=1", "", (), id="the whole node"),
         pytest.param("cpu=2001 pods=1", "", ("Insufficient cpu",), id="too much cpu"),
-        pytest.param("cpu=1500 pods=1", "cpu=501 pods=1", ("Insufficient cpu",), id="too much is taken"),
+        pytest.param(
+            "cpu=1500 pods=1", "cpu=501 pods=1", ("Insufficient cpu",), id="the requests of other pods leave too little"
+        ),
         pytest.param("cpu=1500 pods=1", "cpu=500 pods=2", (), id="just enough is left"),
         pytest.param("pods=1", "pods=3", ("Too many pods",), id="too many pods"),
-        pytest.param("cpu=0 pods=1", "cpu=5000", (), id="who asks for none needs none"),
-        pytest.param("example.com/tpu=1 pods=1", "", ("Insufficient example.com/tpu",), id="what the node lacks"),
-        pytest.param("example.com/tpu=0 pods=1", "", (), id="none of what the node lacks"),
+        pytest.param("cpu=0 pods=1", "cpu=5000", (), id="a request of zero always fits"),
+        pytest.param(
+            "example.com/tpu=1 pods=1", "", ("Insufficient example.com/tpu",), id="a resource that the node lacks"
+        ),
+        pytest.param("example.com/tpu=0 pods=1", "", (), id="a request of zero of a resource that the node lacks"),
         pytest.param(
             "hugepages-2Mi=5 example.com/gpu=2 ephemeral-storage=11 memory=1001 cpu=2001 pods=1",
             "pods=3",
@@ -224,13 +237,13 @@ NODE = "cpu=2000 memory=1000 ephemeral-storage=10 pods=3 example.com/gpu=1 hugep
                 "Insufficient example.com/gpu",
                 "Insufficient hugepages-2Mi",
             ),
-            id="everything, in the scheduler's order",
+            id="reasons come in the scheduler's order",
         ),
     ],
 )
-def test_why_a_node_has_no_room(requests: str, requested: str, expected: tuple[str, ...]) -> None:
+def test_the_reasons_are_worded_as_by_the_scheduler(requests: str, requested: str, expected: tuple[str, ...]) -> None:
     assert resources.fits(amounts(requests), amounts(NODE), amounts(requested)) == expected
 
 
-def test_a_node_that_says_nothing_has_no_room() -> None:
+def test_a_node_without_allocatable_amounts_has_no_room() -> None:
     assert resources.fits({"cpu": 1, "pods": 1}, {}, {}) == ("Too many pods", "Insufficient cpu")

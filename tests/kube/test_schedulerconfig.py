@@ -1,7 +1,6 @@
-"""What a scheduler's configuration makes of spread constraints.
+"""The spread constraints that a scheduler's configuration respects and adds, and its errors.
 
-Every expectation was compared with kube-scheduler v1.37.1: its decoder, its validation, and the plugins of a scheduler
-that was made of the result.
+Every expectation was compared with the decoder, the validation and the plugins of kube-scheduler v1.37.1.
 """
 
 from __future__ import annotations
@@ -28,17 +27,17 @@ PATH = FieldPath(("args",))
 OWN = TopologySpreadConstraint(max_skew=2, topology_key=ZONE, when_unsatisfiable="DoNotSchedule")
 
 
-def changed(text: str) -> PluginSet:
+def plugin_set(text: str) -> PluginSet:
     """Return a set of plugins: ``-*`` disables all, ``+PodTopologySpread`` enables one."""
-    items = text.split()
+    words = text.split()
     return PluginSet(
-        enabled=tuple(Plugin(name=item[1:]) for item in items if item.startswith("+")),
-        disabled=tuple(Plugin(name=item[1:]) for item in items if item.startswith("-")),
+        enabled=tuple(Plugin(name=word[1:]) for word in words if word.startswith("+")),
+        disabled=tuple(Plugin(name=word[1:]) for word in words if word.startswith("-")),
     )
 
 
 def profile(multi_point: str = "", filters: str = "", scores: str = "") -> KubeSchedulerProfile:
-    plugins = Plugins(multi_point=changed(multi_point), filter=changed(filters), score=changed(scores))
+    plugins = Plugins(multi_point=plugin_set(multi_point), filter=plugin_set(filters), score=plugin_set(scores))
     return KubeSchedulerProfile(plugins=plugins)
 
 
@@ -50,18 +49,18 @@ def listing(*constraints: TopologySpreadConstraint, type_: str = "List") -> PodT
     ("args", "expected"),
     [
         pytest.param(PodTopologySpreadArgs(), Profile(), id="no arguments"),
-        pytest.param(listing(type_="System"), Profile(), id="the built-in ones"),
-        pytest.param(listing(), Profile(defaults=(), system_defaults=False), id="none"),
-        pytest.param(listing(OWN), Profile(defaults=(OWN,), system_defaults=False), id="own ones"),
+        pytest.param(listing(type_="System"), Profile(), id="the built-in constraints"),
+        pytest.param(listing(), Profile(defaults=(), system_defaults=False), id="an empty list"),
+        pytest.param(listing(OWN), Profile(defaults=(OWN,), system_defaults=False), id="a list of constraints"),
     ],
 )
-def test_default_constraints(args: PodTopologySpreadArgs, expected: Profile) -> None:
+def test_arguments_decide_the_default_constraints(args: PodTopologySpreadArgs, expected: Profile) -> None:
     assert configuration.profile(KubeSchedulerProfile(), args) == expected
 
 
-def test_the_built_in_default_constraints() -> None:
-    actual = [(row.topology_key, row.max_skew, row.when_unsatisfiable) for row in Profile().defaults]
-    assert actual == [("kubernetes.io/hostname", 3, "ScheduleAnyway"), (ZONE, 5, "ScheduleAnyway")]
+def test_the_built_in_defaults_are_soft_constraints_on_hostname_and_zone() -> None:
+    built_in = [(default.topology_key, default.max_skew, default.when_unsatisfiable) for default in Profile().defaults]
+    assert built_in == [("kubernetes.io/hostname", 3, "ScheduleAnyway"), (ZONE, 5, "ScheduleAnyway")]
     assert Profile().defaults is defaultconstraints.SYSTEM
 
 
@@ -69,33 +68,33 @@ NAME = "PodTopologySpread"
 
 
 @pytest.mark.parametrize(
-    ("written", "filters", "scores"),
+    ("config", "filters", "scores"),
     [
         pytest.param(profile(), True, True, id="nothing is changed"),
         pytest.param(profile(f"-{NAME}"), False, False, id="disabled"),
         pytest.param(profile("-*"), False, False, id="everything is disabled"),
-        pytest.param(profile("-ImageLocality"), True, True, id="another is disabled"),
-        pytest.param(profile(f"-* +{NAME}"), True, True, id="everything is disabled but this"),
+        pytest.param(profile("-ImageLocality"), True, True, id="another plugin is disabled"),
+        pytest.param(profile(f"-* +{NAME}"), True, True, id="everything else is disabled"),
         pytest.param(profile(f"-{NAME} +{NAME}"), True, True, id="enabled again"),
-        pytest.param(profile("", f"-{NAME}"), False, True, id="not where nodes are filtered"),
-        pytest.param(profile("", "-*"), False, True, id="nothing where nodes are filtered"),
-        pytest.param(profile("", "", f"-{NAME}"), True, False, id="not where nodes are scored"),
-        pytest.param(profile("", f"-{NAME}", "-*"), False, False, id="at neither"),
-        pytest.param(profile("-*", f"+{NAME}"), True, False, id="only where nodes are filtered"),
-        pytest.param(profile(f"-{NAME}", "", f"-* +{NAME}"), False, True, id="only where nodes are scored"),
-        pytest.param(profile("", f"-* +{NAME}"), True, True, id="alone where nodes are filtered"),
-        pytest.param(profile(f"+{NAME}", f"-{NAME}"), False, True, id="the point itself decides"),
+        pytest.param(profile("", f"-{NAME}"), False, True, id="disabled at filter"),
+        pytest.param(profile("", "-*"), False, True, id="all plugins disabled at filter"),
+        pytest.param(profile("", "", f"-{NAME}"), True, False, id="disabled at score"),
+        pytest.param(profile("", f"-{NAME}", "-*"), False, False, id="disabled at both"),
+        pytest.param(profile("-*", f"+{NAME}"), True, False, id="enabled at filter only"),
+        pytest.param(profile(f"-{NAME}", "", f"-* +{NAME}"), False, True, id="enabled at score only"),
+        pytest.param(profile("", f"-* +{NAME}"), True, True, id="the only plugin at filter"),
+        pytest.param(profile(f"+{NAME}", f"-{NAME}"), False, True, id="the extension point overrides multiPoint"),
     ],
 )
-def test_where_the_plugin_runs(written: KubeSchedulerProfile, *, filters: bool, scores: bool) -> None:
-    actual = configuration.profile(written, listing(OWN))
-    assert (actual.filters, actual.scores) == (filters, scores)
-    assert actual.spreads == (filters or scores)
-    assert actual.defaults == ((OWN,) if actual.spreads else ())
+def test_plugin_sets_decide_where_the_plugin_runs(config: KubeSchedulerProfile, *, filters: bool, scores: bool) -> None:
+    decided = configuration.profile(config, listing(OWN))
+    assert (decided.filters, decided.scores) == (filters, scores)
+    assert decided.spreads == (filters or scores)
+    assert decided.defaults == ((OWN,) if decided.spreads else ())
 
 
 @pytest.mark.parametrize(
-    ("written", "expected", "errors"),
+    ("scheduler_names", "expected", "errors"),
     [
         pytest.param([None], ["default-scheduler"], [], id="one without a name"),
         pytest.param(["mine"], ["mine"], [], id="one with a name"),
@@ -114,19 +113,19 @@ def test_where_the_plugin_runs(written: KubeSchedulerProfile, *, filters: bool, 
         ),
     ],
 )
-def test_names(written: Sequence[str | None], expected: list[str], errors: list[str]) -> None:
-    profiles = [KubeSchedulerProfile(scheduler_name=name) for name in written]
+def test_each_profile_needs_a_name_of_its_own(
+    scheduler_names: Sequence[str | None], expected: list[str], errors: list[str]
+) -> None:
+    profiles = [KubeSchedulerProfile(scheduler_name=name) for name in scheduler_names]
     names = configuration.scheduler_names(profiles)
     assert list(names) == expected
     messages = [error.message for index in range(len(names)) for error in configuration.profile_errors(names, index)]
     assert messages == errors
 
 
-def test_a_plugin_that_is_configured_again() -> None:
-    written = KubeSchedulerProfile(
-        plugin_config=(PluginConfig(name="A"), PluginConfig(name="B"), PluginConfig(name="A"))
-    )
-    (error,) = configuration.plugin_config_errors(written, 1)
+def test_a_plugin_that_is_configured_twice_is_an_error() -> None:
+    twice = KubeSchedulerProfile(plugin_config=(PluginConfig(name="A"), PluginConfig(name="B"), PluginConfig(name="A")))
+    (error,) = configuration.plugin_config_errors(twice, 1)
     assert error.message == 'profiles[1].pluginConfig[2]: Duplicate value: "A"'
 
 
@@ -202,7 +201,7 @@ SELECTING = TopologySpreadConstraint(
         pytest.param(
             listing(constraint(), constraint(3)),
             [f'args.defaultConstraints[1]: Duplicate value: "{{{ZONE}, DoNotSchedule}}"'],
-            id="the same twice",
+            id="a duplicated constraint",
         ),
         pytest.param(
             listing(TopologySpreadConstraint(), type_="x"),
@@ -212,9 +211,9 @@ SELECTING = TopologySpreadConstraint(
                 "args.defaultConstraints[0].topologyKey: Required value: can not be empty",
                 "args.defaultConstraints[0].whenUnsatisfiable: Required value: can not be empty",
             ],
-            id="all at once",
+            id="all errors together",
         ),
     ],
 )
-def test_arguments(args: PodTopologySpreadArgs, expected: list[str]) -> None:
+def test_errors_on_arguments_are_worded_as_by_kube_scheduler(args: PodTopologySpreadArgs, expected: list[str]) -> None:
     assert [error.message for error in configuration.args_errors(args, PATH)] == expected

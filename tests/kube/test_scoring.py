@@ -55,6 +55,25 @@ def test_hosts_are_ranked_by_their_own_pods() -> None:
     assert ranked([constraint(key=HOSTNAME, hard=False)], {"a1": 3, "a2": 1}, nodes) == {"a1": 25, "a2": 100}
 
 
+def test_hosts_with_the_same_hostname_are_ranked_one_by_one() -> None:
+    """The weight is that of 2 hosts: 3 pods come to 4 and 1 pod to 1."""
+    nodes = [node_json("a1", labels={HOSTNAME: "same"}), node_json("a2", labels={HOSTNAME: "same"})]
+    assert ranked([constraint(key=HOSTNAME, hard=False)], {"a1": 3, "a2": 1}, nodes) == {"a1": 25, "a2": 100}
+
+
+def test_default_constraints_leave_out_nodes_that_the_pod_cannot_use() -> None:
+    manifests = [node_json("a1", labels={"disk": "ssd"}), node_json("a2"), node_json("x1", without=[ZONE])]
+    nodes = NodeSets([decode_node(manifest) for manifest in manifests], SERVED)
+    (default,) = decode_pod(pod_json(constraints=[constraint(hard=False)])).spec.topology_spread_constraints
+    working = working_constraint(default, None, SERVED, lenient=True)
+    anywhere, on_ssd = (
+        lenient_domains(working, nodes, nodes.usable(Placement(node_selector, None, ())))
+        for node_selector in ({}, {"disk": "ssd"})
+    )
+    assert anywhere.value_of == {"a1": "a", "a2": "a", "x1": ""}
+    assert on_ssd.value_of == {"a1": "a"}
+
+
 def test_a_node_without_a_topology_key_has_the_worst_score() -> None:
     nodes = [node_json("a1"), node_json("x1", without=[ZONE])]
     assert ranked([constraint(hard=False)], {"a1": 1}, nodes) == {"a1": 100, "x1": 0}

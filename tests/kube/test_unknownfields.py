@@ -1,4 +1,4 @@
-"""Fields about spread and affinity that the API does not have are found, with the field that was meant."""
+"""Fields about spread and affinity that the API does not have, and the fields that their authors intended."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def constraint(**fields: Any) -> dict[str, Any]:
         pytest.param({"minDomain": 1}, "minDomain", "minDomains", id="singular"),
         pytest.param({"nodeTaintPolicy": ""}, "nodeTaintPolicy", "nodeTaintsPolicy", id="a policy"),
         pytest.param({"matchLabels": {}}, "matchLabels", "labelSelector.matchLabels", id="one level too high"),
-        pytest.param({"namespaces": []}, "namespaces", "", id="nothing like it"),
-        pytest.param({"mismatchLabelKeys": []}, "mismatchLabelKeys", "", id="only of affinity terms"),
+        pytest.param({"namespaces": []}, "namespaces", "", id="a field without a similar one"),
+        pytest.param({"mismatchLabelKeys": []}, "mismatchLabelKeys", "", id="a field of affinity terms only"),
     ],
 )
-def test_inside_a_constraint(fields: dict[str, Any], key: str, intended: str) -> None:
+def test_an_unknown_field_of_a_constraint(fields: dict[str, Any], key: str, intended: str) -> None:
     path = f"spec.{SPREAD}[1]"
     expected = (f"{path}.{key}", f"{path}.{intended}" if intended else "")
     assert of_pod({SPREAD: [constraint(), constraint(**fields)]}) == [expected]
@@ -57,9 +57,9 @@ def test_inside_a_constraint(fields: dict[str, Any], key: str, intended: str) ->
         ),
     ],
 )
-def test_inside_the_selector_of_a_constraint(selector: dict[str, Any], path: str, intended: str) -> None:
-    place = f"spec.{SPREAD}[0]"
-    assert of_pod({SPREAD: [constraint(labelSelector=selector)]}) == [(f"{place}.{path}", f"{place}.{intended}")]
+def test_an_unknown_field_of_a_selector(selector: dict[str, Any], path: str, intended: str) -> None:
+    root = f"spec.{SPREAD}[0]"
+    assert of_pod({SPREAD: [constraint(labelSelector=selector)]}) == [(f"{root}.{path}", f"{root}.{intended}")]
 
 
 @pytest.mark.parametrize(
@@ -93,9 +93,11 @@ def test_inside_the_selector_of_a_constraint(selector: dict[str, Any], path: str
         ),
     ],
 )
-def test_inside_affinity(affinity: dict[str, Any], path: str, intended: str) -> None:
-    right = f"spec.{intended.removeprefix('../')}" if intended.startswith("../") else f"spec.affinity.{intended}"
-    assert of_pod({"affinity": affinity}) == [(f"spec.affinity.{path}", right)]
+def test_an_unknown_field_of_affinity(affinity: dict[str, Any], path: str, intended: str) -> None:
+    intended_path = (
+        f"spec.{intended.removeprefix('../')}" if intended.startswith("../") else f"spec.affinity.{intended}"
+    )
+    assert of_pod({"affinity": affinity}) == [(f"spec.affinity.{path}", intended_path)]
 
 
 @pytest.mark.parametrize(
@@ -138,7 +140,7 @@ def test_inside_affinity(affinity: dict[str, Any], path: str, intended: str) -> 
         ),
     ],
 )
-def test_at_another_place_of_a_workload(manifest: dict[str, Any], path: str, intended: str) -> None:
+def test_a_field_of_the_pod_spec_in_another_place(manifest: dict[str, Any], path: str, intended: str) -> None:
     assert unknown_fields(manifest, TEMPLATE) == ((FieldPath.parse(path), FieldPath.parse(f"{TEMPLATE}.{intended}")),)
 
 
@@ -162,7 +164,7 @@ def test_at_another_place_of_a_workload(manifest: dict[str, Any], path: str, int
         ),
     ],
 )
-def test_below_a_field_that_is_not_the_template(manifest: dict[str, Any], path: str, name: str) -> None:
+def test_a_field_of_the_pod_spec_below_an_unknown_field(manifest: dict[str, Any], path: str, name: str) -> None:
     value: Any = [constraint()] if name == SPREAD else {"podAffinity": {}}
     placed = json.loads(json.dumps(manifest).replace('"HERE"', json.dumps({name: value})))
     [field] = unknown_fields(placed, TEMPLATE)
@@ -170,13 +172,13 @@ def test_below_a_field_that_is_not_the_template(manifest: dict[str, Any], path: 
     assert str(field.intended) in (f"{TEMPLATE}.{name}", f"{TEMPLATE}.affinity.{name}")
 
 
-def test_a_field_at_another_place_is_reported_once() -> None:
+def test_a_misplaced_field_is_reported_once() -> None:
     manifest = {"spec": {SPREAD: [constraint()], "template": {"spec": {"containers": [{SPREAD: [constraint()]}]}}}}
     paths = [str(field.path) for field in unknown_fields(manifest, TEMPLATE)]
     assert paths == [f"spec.{SPREAD}", f"{TEMPLATE}.containers[0].{SPREAD}"]
 
 
-def test_what_is_right_or_of_no_concern() -> None:
+def test_known_fields_and_other_unknown_fields_are_not_reported() -> None:
     spec: dict[str, Any] = {
         SPREAD: [constraint(labelSelector={"matchLabels": {"affinity": "x", SPREAD: "y"}})],
         "affinity": {"nodeAffinity": {"nonsense": 1}, "podAffinity": {REQUIRED: [{"topologyKey": "zone"}]}},

@@ -1,4 +1,4 @@
-"""The API's errors, word for word."""
+"""The errors of the API server, word for word."""
 
 from __future__ import annotations
 
@@ -45,22 +45,21 @@ BOTH_RULES = (27, 33, 34, 37)
 
 
 def created(pod: Json, minor: int = 37, **overrides: bool) -> list[str]:
-    """Return the API's messages to the creation of a pod."""
-    actual_pod = decode_pod(pod)
+    """Return the messages of the errors on a new pod."""
+    decoded = decode_pod(pod)
     served = behaviour(minor, gates(minor, {Gate[name]: value for name, value in overrides.items()}))
     return [
-        error.message
-        for error in pod_errors(prepare_for_create(actual_pod.spec, actual_pod.metadata.labels, served), served)
+        error.message for error in pod_errors(prepare_for_create(decoded.spec, decoded.metadata.labels, served), served)
     ]
 
 
 def keyed(match: Sequence[str], **fields: object) -> Json:
-    actual: Json = {"labelSelector": selector({"app": "web"}), **fields}
-    return constraint(match=match, **actual)
+    with_selector: Json = {"labelSelector": selector({"app": "web"}), **fields}
+    return constraint(match=match, **with_selector)
 
 
 @pytest.mark.parametrize(
-    ("own", "manifest", "merging", "legacy"),
+    ("labels", "manifest", "merging", "legacy"),
     [
         pytest.param(R1, keyed(["rev"]), [], [], id="1: one key"),
         pytest.param(R1, keyed(["rev"], labelSelector={}), [], [], id="2: the empty selector"),
@@ -154,15 +153,15 @@ def keyed(match: Sequence[str], **fields: object) -> Json:
                 f"{P}.matchLabelKeys: Forbidden: {NO_SELECTOR}",
                 f'{P}.matchLabelKeys[0]: Invalid value: "/simple": prefix part must be non-empty',
             ],
-            id="a bad key name without a selector: the legacy rule says both",
+            id="a bad key name without a selector is a second error by the legacy rule",
         ),
     ],
 )
-def test_keys_of_spread_constraints(
-    own: Mapping[str, str], manifest: Json, merging: list[str], legacy: list[str]
+def test_keys_are_compared_with_the_merged_selector_where_the_server_merges(
+    labels: Mapping[str, str], manifest: Json, merging: list[str], legacy: list[str]
 ) -> None:
-    """1.34 and newer evaluate the merged selector, 1.33 and older every key that the selector names."""
-    pod = pod_json(labels=own, constraints=[manifest])
+    """Version 1.33 and a server without the merge refuse every key that the selector has."""
+    pod = pod_json(labels=labels, constraints=[manifest])
     assert created(pod, 37) == merging
     assert created(pod, 34) == merging
     assert created(pod, 33) == legacy
@@ -177,7 +176,7 @@ def test_a_dropped_field_is_not_validated() -> None:
 
 
 @pytest.mark.parametrize(
-    ("items", "messages"),
+    ("constraints", "messages"),
     [
         pytest.param(
             [constraint(max_skew=0)], [f"{P}.maxSkew: Invalid value: 0: must be greater than zero"], id="33: maxSkew 0"
@@ -211,17 +210,19 @@ def test_a_dropped_field_is_not_validated() -> None:
         pytest.param(
             [constraint(key="zone"), constraint(key="zone")],
             [f'{P}.{{topologyKey, whenUnsatisfiable}}: Duplicate value: "{{zone, DoNotSchedule}}"'],
-            id="35: a twin is an error on the earlier one",
+            id="35: a duplicated pair is an error on the earlier constraint",
         ),
         pytest.param(
             [constraint(key='z"e'), constraint(key='z"e')],
             [f'{P}.{{topologyKey, whenUnsatisfiable}}: Duplicate value: "{{z\\"e, DoNotSchedule}}"'],
             id="the duplicate value is quoted like any other",
         ),
-        pytest.param([constraint(key="zone"), constraint(key="zone", hard=False)], [], id="35: hard and soft together"),
-        pytest.param([constraint(key="foo bar")], [], id="36: any topologyKey will do"),
+        pytest.param(
+            [constraint(key="zone"), constraint(key="zone", hard=False)], [], id="35: one hard and one soft constraint"
+        ),
+        pytest.param([constraint(key="foo bar")], [], id="36: a topologyKey need not be a label key"),
         pytest.param([constraint(key="")], [f"{P}.topologyKey: Required value: can not be empty"], id="no topologyKey"),
-        pytest.param([constraint(labelSelector=None)], [], id="37: no selector is only worth a warning"),
+        pytest.param([constraint(labelSelector=None)], [], id="37: a nil selector is not an error"),
         pytest.param(
             [constraint(whenUnsatisfiable="")],
             [f'{P}.whenUnsatisfiable: Unsupported value: "": supported values: "DoNotSchedule", "ScheduleAnyway"'],
@@ -233,7 +234,7 @@ def test_a_dropped_field_is_not_validated() -> None:
                 f'{P}.nodeAffinityPolicy: Unsupported value: "x": supported values: "Honor", "Ignore"',
                 f'{P}.nodeTaintsPolicy: Unsupported value: "honor": supported values: "Honor", "Ignore"',
             ],
-            id="policies",
+            id="unknown policies",
         ),
         pytest.param(
             [
@@ -271,8 +272,8 @@ def test_a_dropped_field_is_not_validated() -> None:
     ],
 )
 @pytest.mark.parametrize("minor", BOTH_RULES)
-def test_spread_constraints(items: list[Json], messages: list[str], minor: int) -> None:
-    assert created(pod_json(constraints=items), minor) == messages
+def test_errors_on_spread_constraints(constraints: list[Json], messages: list[str], minor: int) -> None:
+    assert created(pod_json(constraints=constraints), minor) == messages
 
 
 S = f"{P}.labelSelector"
@@ -302,7 +303,7 @@ S = f"{P}.labelSelector"
                     "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
                 )
             ],
-            id="values that must not be",
+            id="values of an operator without values",
         ),
         pytest.param(
             selector(None, requirement("", "In", "-a", "b" * 64)),
@@ -312,7 +313,7 @@ S = f"{P}.labelSelector"
                 f'{S}.matchExpressions[0].values[0]: Invalid value: "-a": {VALUE_HELP}',
                 f'{S}.matchExpressions[0].values[1]: Invalid value: "{"b" * 64}": must be no more than 63 bytes',
             ],
-            id="key, then values",
+            id="errors on the key precede those on values",
         ),
         pytest.param(
             selector(None, requirement("a", "In", 'x"\\\n\x01\u200b')),
@@ -323,7 +324,7 @@ S = f"{P}.labelSelector"
         ),
     ],
 )
-def test_label_selectors(manifest: Json, messages: list[str]) -> None:
+def test_errors_on_label_selectors(manifest: Json, messages: list[str]) -> None:
     assert created(pod_json(constraints=[constraint(labelSelector=manifest)])) == messages
 
 
@@ -350,7 +351,7 @@ def test_label_selectors(manifest: Json, messages: list[str]) -> None:
         ),
     ],
 )
-def test_key_names(key: str, problems: list[str]) -> None:
+def test_errors_on_label_keys(key: str, problems: list[str]) -> None:
     expected = [f'{P}.matchLabelKeys[0]: Invalid value: "{key}": {problem}' for problem in problems]
     assert created(pod_json(constraints=[keyed([key])])) == expected
 
@@ -364,20 +365,20 @@ TENANT_EXISTS = requirement("tenant", "Exists")
 
 
 @pytest.mark.parametrize(
-    ("own", "manifest", "messages"),
+    ("labels", "manifest", "messages"),
     [
         pytest.param(
             {"rev": "r1", "tenant": "a"},
             term(match=["rev"], mismatch=["tenant"], selects=selector(None, TENANT_EXISTS)),
             [],
-            id="18: the user may filter by a key to mismatch",
+            id="18: the selector may have a key to mismatch",
         ),
-        pytest.param({"tenant": "a"}, term(mismatch=["tenant", "tenant"]), [], id="19: NotIn twice"),
+        pytest.param({"tenant": "a"}, term(mismatch=["tenant", "tenant"]), [], id="19: a duplicated key to mismatch"),
         pytest.param(
             {"tenant": "b"},
             term(mismatch=["tenant"], selects=selector(None, requirement("tenant", "NotIn", "a"))),
             [],
-            id="20: NotIn again",
+            id="20: a key that the selector has with NotIn",
         ),
         pytest.param(
             R1,
@@ -443,24 +444,24 @@ TENANT_EXISTS = requirement("tenant", "Exists")
     ],
 )
 @pytest.mark.parametrize("minor", [33, 37])
-def test_affinity_terms(own: Mapping[str, str], manifest: Json, messages: list[str], minor: int) -> None:
-    assert created(pod_json(labels=own, affinity=anti(manifest)), minor) == messages
+def test_errors_on_affinity_terms(labels: Mapping[str, str], manifest: Json, messages: list[str], minor: int) -> None:
+    assert created(pod_json(labels=labels, affinity=anti(manifest)), minor) == messages
 
 
 def test_preferred_terms_have_weights_and_longer_paths() -> None:
     """22: the path of a preferred term names podAffinityTerm."""
-    actual = anti(term(), term(), term(match=["rev"], selects=selector({"rev": "r1"})), required=False)
-    actual["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"][0]["weight"] = 0
-    actual["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"][1]["weight"] = 101
+    three = anti(term(), term(), term(match=["rev"], selects=selector({"rev": "r1"})), required=False)
+    three["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"][0]["weight"] = 0
+    three["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"][1]["weight"] = 101
     preferred = "spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution"
-    assert created(pod_json(labels=R1, affinity=actual)) == [
+    assert created(pod_json(labels=R1, affinity=three)) == [
         f"{preferred}[0].weight: Invalid value: 0: must be in the range 1-100",
         f"{preferred}[1].weight: Invalid value: 101: must be in the range 1-100",
         f'{preferred}[2].podAffinityTerm[0]: Invalid value: "rev": {OVERLAP}',
     ]
 
 
-def test_errors_stand_in_the_order_of_the_api() -> None:
+def test_errors_come_in_the_order_of_the_api() -> None:
     """PodAffinity (required, preferred), podAntiAffinity, then spread constraints."""
     bad = term(key="", selects=selector({"app": "web"}))
     both: Json = {}
@@ -485,8 +486,10 @@ def test_errors_stand_in_the_order_of_the_api() -> None:
         pytest.param(["rev"], selector({"rev": "r1"}, requirement("rev", "Exists")), True, True, id="two overlaps"),
     ],
 )
-def test_templates_are_judged_unmerged(match: list[str], manifest: Json, merging: bool, legacy: bool) -> None:
-    """A template may pass of which every pod is refused."""
+def test_templates_are_validated_before_the_merge(
+    match: list[str], manifest: Json, merging: bool, legacy: bool
+) -> None:
+    """The API server may accept a template although it refuses all of its pods."""
     spec = decode_pod(pod_json(labels=R1, constraints=[keyed(match, labelSelector=manifest)])).spec
     path = FieldPath.parse("spec.template.spec")
     for minor, refused in ((37, merging), (33, legacy)):
@@ -496,5 +499,5 @@ def test_templates_are_judged_unmerged(match: list[str], manifest: Json, merging
         assert all(error.message.startswith(f"{error.path}: ") for error in errors)
 
 
-def test_a_term_on_hostname_without_keys_is_fine() -> None:
+def test_a_term_without_keys_has_no_errors() -> None:
     assert created(pod_json(affinity=anti(term(key=HOSTNAME)))) == []

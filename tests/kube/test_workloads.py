@@ -1,4 +1,4 @@
-"""Every kind keeps its pod template somewhere."""
+"""The pod template of each kind of workload."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ PLACES: dict[str, Json] = {
 
 
 @pytest.mark.parametrize("identity", KINDS, ids=lambda identity: identity[1])
-def test_template(identity: tuple[str, str]) -> None:
-    response = PLACES.get(identity[1], {"spec": {"template": TEMPLATE}})
-    template = msgspec.convert(response, KINDS[identity]).template
+def test_each_kind_has_its_template_in_its_place(identity: tuple[str, str]) -> None:
+    manifest = PLACES.get(identity[1], {"spec": {"template": TEMPLATE}})
+    template = msgspec.convert(manifest, KINDS[identity]).template
     assert template.metadata.labels == {"app": "web"}
     assert template.spec.scheduler_name == "mine"
 
 
 @pytest.mark.parametrize("identity", KINDS, ids=lambda identity: identity[1])
-def test_template_that_is_absent_is_empty(identity: tuple[str, str]) -> None:
+def test_an_absent_template_is_empty(identity: tuple[str, str]) -> None:
     assert msgspec.convert({}, KINDS[identity]).template == EMPTY
 
 
-def test_a_workload_of_no_kind_has_no_template() -> None:
+def test_a_workload_without_a_kind_has_no_template() -> None:
     with pytest.raises(NotImplementedError):
-        WorkloadObject().template  # noqa: B018 - the property is asked
+        WorkloadObject().template  # noqa: B018 - reading the property raises

@@ -1,4 +1,4 @@
-"""Runs of the two commands on texts, and the pod that most of these texts are about."""
+"""Run ``merge`` and ``unmerge`` on texts, and write the pod of most of these texts."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ spec:
 
 
 def run(command: str, text: str | bytes, *options: str) -> Result:
-    """Return what a command makes of a text on standard input, evaluated as 1.37 by default."""
+    """Run a command on a text on standard input, by default as 1.37."""
     version = () if any(option.startswith("--server-version") for option in options) else ("--server-version=1.37",)
     return CliRunner().invoke(cli, [command, "-f", "-", *version, *options], input=text)
 
 
 def out(command: str, text: str | bytes, *options: str) -> str:
-    """Return the standard output of a run that succeeds and has nothing to say."""
+    """Return the standard output of a run that succeeds without messages."""
     result = run(command, text, *options)
     assert (result.exit_code, result.stderr) == (0, "")
     return result.stdout_bytes.decode()
@@ -37,6 +37,6 @@ def pod(spec: str) -> str:
 
 
 def constrained(fields: str) -> str:
-    """Return that pod with one spread constraint, of which ``fields`` are the last."""
+    """Return that pod with one spread constraint, which ends with ``fields``."""
     constraint = "topologySpreadConstraints:\n- maxSkew: 1\n  topologyKey: zone\n  whenUnsatisfiable: DoNotSchedule\n"
     return pod(constraint + textwrap.indent(textwrap.dedent(fields), "  "))

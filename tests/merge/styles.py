@@ -15,13 +15,13 @@ class Style:
     """One way of writing YAML.
 
     Attributes:
-        step: What lists are indented by, relative to their keys.
-        gap: What stands behind a dash.
-        quote: What strings are quoted with; "" where they need none.
-        flow: From which depth on values are written in brackets.
+        step: The indentation of lists relative to their keys.
+        gap: The blanks behind a dash.
+        quote: The quotes of all strings; "" to quote only strings that need it.
+        flow: The depth from which values are written in brackets.
         comments: Whether there is a comment on every line and under every item.
         anchors: Whether a selector that is written twice is an alias the second time.
-        newline: What ends a line.
+        newline: The line break.
     """
 
     step: str = ""
@@ -37,22 +37,22 @@ class Style:
     def write(self, value: Any) -> str:
         """Return a manifest as text."""
         self._seen, self._count = {}, 0
-        lines = [self._said(line) for line in self._mapping(value, 0)]
+        lines = [self._commented(line) for line in self._mapping(value, 0)]
         return "".join(f"{line}{self.newline}" for line in lines)
 
     def _mapping(self, value: dict[str, Any], depth: int) -> Iterator[str]:
-        for key, item in value.items():
-            yield from self._entry(self._scalar(key), key, item, depth)
+        for key, entry in value.items():
+            yield from self._entry(self._scalar(key), key, entry, depth)
 
     def _entry(self, name: str, key: str, value: Any, depth: int) -> Iterator[str]:
         anchor = ""
         if self.anchors and key in ("labelSelector", "matchExpressions") and value:
-            existing = json.dumps(value)
-            if existing in self._seen:
-                yield f"{name}: *{self._seen[existing]}"
+            text = json.dumps(value)
+            if text in self._seen:
+                yield f"{name}: *{self._seen[text]}"
                 return
-            self._seen[existing] = f"a{len(self._seen)}"
-            anchor = f" &{self._seen[existing]}"
+            self._seen[text] = f"a{len(self._seen)}"
+            anchor = f" &{self._seen[text]}"
         if not isinstance(value, dict | list) or not value or depth >= self.flow:
             yield f"{name}:{anchor} {self._flow(value)}"
             return
@@ -77,7 +77,9 @@ class Style:
     def _flow(self, value: Any) -> str:
         match value:
             case dict():
-                return "{" + ", ".join(f"{self._scalar(key)}: {self._flow(item)}" for key, item in value.items()) + "}"
+                return (
+                    "{" + ", ".join(f"{self._scalar(key)}: {self._flow(entry)}" for key, entry in value.items()) + "}"
+                )
             case list():
                 return "[" + ", ".join(map(self._flow, value)) + "]"
         return self._scalar(value)
@@ -87,7 +89,7 @@ class Style:
             return f"'{value}'" if self.quote == "'" else json.dumps(value)
         return value if isinstance(value, str) else json.dumps(value)
 
-    def _said(self, line: str) -> str:
+    def _commented(self, line: str) -> str:
         if not self.comments or "#" in line:
             return line
         self._count += 1

@@ -1,10 +1,11 @@
-"""The two filters on files: exit status, stdout and stderr apart, many documents in and out."""
+"""``merge`` and ``unmerge`` on files with many documents: exit status, stdout and stderr."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from click.testing import CliRunner, Result
 
 from kubectl_spread.cli import cli
 from kubectl_spread.report import mergereport
+from kubectl_spread.sources.edit import chunks
 from tests import contract
 from tests.builders import Json, constraint, pod_json, requirement, selector
 from tests.merge.running import constrained, out, run
@@ -41,7 +43,7 @@ DEPLOYMENT: Json = {
 }
 
 
-def made(name: str = "web", *expressions: Json, **fields: Any) -> Json:
+def spread_pod(name: str = "web", *expressions: Json, **fields: Any) -> Json:
     constraints = [constraint(match=["rev"], selects=selector(None, *expressions))]
     return pod_json(name, labels=R1, constraints=constraints, stored=False, **fields)
 
@@ -64,14 +66,14 @@ def test_documents_of_a_file_stay_where_they_are() -> None:
     assert out("unmerge", text.replace(GOOD, MERGED)) == text
 
 
-def test_refused_documents_are_left_out_and_the_rest_comes() -> None:
+def test_refused_documents_are_left_out_and_the_others_are_written() -> None:
     result = run("merge", f"# head\n---\n{REFUSED}---\n{GOOD}---\n{REFUSED}---\n{OTHER}")
     assert result.exit_code == 1
     assert result.stdout == f"# head\n---\n{MERGED}---\n{OTHER}"
     assert result.stderr == f"STDIN:3: {WHY}STDIN:{len(REFUSED.splitlines()) * 2 + 5}: {WHY}"
 
 
-def test_a_refused_first_document_without_a_marker() -> None:
+def test_the_document_behind_a_refused_first_document_gets_a_marker() -> None:
     assert run("merge", f"{REFUSED}---\n{GOOD}").stdout == f"---\n{MERGED}"
 
 
@@ -98,7 +100,7 @@ def test_warnings_go_to_stderr() -> None:
     assert result.exit_code == 0
 
 
-def test_malformed_and_unreadable_documents_beat_refused_ones() -> None:
+def test_malformed_documents_decide_the_exit_status_before_refused_documents() -> None:
     broken = "apiVersion: v1\nkind: Pod\nmetadata: {name: [}\n"
     twice = "apiVersion: v1\nkind: Pod\nkind: Pod\n"
     result = run("merge", f"{GOOD}---\n{MALFORMED}---\n{broken}---\n{twice}---\n{REFUSED}---\n{OTHER}")
@@ -114,7 +116,7 @@ def test_malformed_and_unreadable_documents_beat_refused_ones() -> None:
     assert len(lines) == 4
 
 
-def test_a_text_that_is_no_manifest() -> None:
+def test_a_text_that_is_not_a_manifest_is_an_error_with_its_line() -> None:
     for text, stderr in (
         ("a: 1\n", "error: STDIN:1: not a Kubernetes object, which has apiVersion and kind\n"),
         ('{"kind": "Pod"', "error: STDIN:1: invalid JSON: input data was truncated\n"),
@@ -125,7 +127,7 @@ def test_a_text_that_is_no_manifest() -> None:
         assert (result.exit_code, result.stdout, result.stderr) == (2, "", stderr)
 
 
-def test_a_fault_ends_one_document_and_not_the_file() -> None:
+def test_documents_behind_a_faulty_document_are_written() -> None:
     for fault in (b"a: \xff\n", b"a: \x00\n", b"a: 'open\n", b"a: [\n", b"\ta: 1\n"):
         result = run("merge", GOOD.encode() + b"---\n" + fault + b"---\n" + OTHER.encode())
         assert (result.exit_code, result.stdout) == (2, f"{MERGED}---\n{OTHER}")
@@ -142,7 +144,18 @@ def test_fields_behind_the_end_of_a_document_are_a_fault(indented: str) -> None:
     assert run("merge", f"  {GOOD}").stdout == ""
 
 
-def test_nothing_comes_of_nothing() -> None:
+def test_faulty_documents_take_no_longer_than_others() -> None:
+    """The rest of the file was parsed again after each fault."""
+
+    def seconds(text: str) -> float:
+        start = time.process_time()
+        assert sum(1 for _ in chunks.read(text.encode(), "f")) == 600
+        return time.process_time() - start
+
+    assert seconds(f"---\n{GOOD}---\na: [\n" * 300) < 2 * seconds(f"---\n{GOOD}" * 600)
+
+
+def test_files_without_objects_are_an_error() -> None:
     for command in ("merge", "unmerge"):
         for text in ("", "\n"):
             result = run(command, text)
@@ -155,47 +168,54 @@ def test_nothing_comes_of_nothing() -> None:
 
 
 def test_several_files_become_several_documents(tmp_path: Path) -> None:
-    paths = files(tmp_path, a=OTHER.rstrip("\n"), b=GOOD, c=f"# c\n---\n{OTHER}", d="# nothing\n")
-    assert paths.exit_code == 0
-    assert paths.stdout == f"{OTHER}---\n{MERGED}# c\n---\n{OTHER}# nothing\n"
+    result = files(tmp_path, a=OTHER.rstrip("\n"), b=GOOD, c=f"# c\n---\n{OTHER}", d="# nothing\n")
+    assert result.exit_code == 0
+    assert result.stdout == f"{OTHER}---\n{MERGED}# c\n---\n{OTHER}# nothing\n"
 
 
-def test_a_directory_and_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_directories_are_read_and_a_missing_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "a.yaml").write_text(GOOD)
-    (tmp_path / "b.json").write_text(json.dumps(made("one")))
+    (tmp_path / "b.json").write_text(json.dumps(spread_pod("one")))
     (tmp_path / "c.txt").write_text("no manifest")
-    paths = files(tmp_path, "-f", str(tmp_path), "-R")
-    assert paths.exit_code == 0
-    assert paths.stdout.count("matchExpressions") == 2
+    result = files(tmp_path, "-f", str(tmp_path), "-R")
+    assert result.exit_code == 0
+    assert result.stdout.count("matchExpressions") == 2
     assert files(tmp_path, "-f", str(tmp_path / "none")).exit_code == 2
     (tmp_path / "d.yaml").mkdir()
     (tmp_path / "e.yaml").symlink_to(tmp_path / "d.yaml" / "gone")
-    paths = files(tmp_path, "-f", str(tmp_path))
-    assert paths.exit_code == 2
-    assert paths.stdout.count("matchExpressions") == 1
+    result = files(tmp_path, "-f", str(tmp_path))
+    assert result.exit_code == 2
+    assert result.stdout.count("matchExpressions") == 1
 
 
 @pytest.mark.parametrize("indent", [None, 2, 4, "\t"])
 def test_json_stays_json(indent: str | int | None) -> None:
     """Several documents, a list among them, with the key order and the indentation of each."""
-    before = [made("one"), {"kind": "List", "apiVersion": "v1", "items": [made("two"), made("three")]}]
-    after = [
-        made("one", REV_R1),
-        {"kind": "List", "apiVersion": "v1", "items": [made("two", REV_R1), made("three", REV_R1)]},
+    before = [
+        spread_pod("one"),
+        {"kind": "List", "apiVersion": "v1", "items": [spread_pod("two"), spread_pod("three")]},
     ]
-    value, expected = ("\n".join(json.dumps(item, indent=indent) for item in side) + "\n" for side in (before, after))
+    after = [
+        spread_pod("one", REV_R1),
+        {"kind": "List", "apiVersion": "v1", "items": [spread_pod("two", REV_R1), spread_pod("three", REV_R1)]},
+    ]
+    value, expected = (
+        "\n".join(json.dumps(manifest, indent=indent) for manifest in side) + "\n" for side in (before, after)
+    )
     assert out("merge", value) == expected
     assert out("unmerge", expected) == value
 
 
 def test_dense_json_stays_dense() -> None:
-    value, expected = (json.dumps(item, separators=(",", ":")) for item in (made(), made("web", REV_R1)))
+    value, expected = (
+        json.dumps(manifest, separators=(",", ":")) for manifest in (spread_pod(), spread_pod("web", REV_R1))
+    )
     assert out("merge", value) == expected
 
 
-def test_json_keeps_what_others_would_rewrite() -> None:
-    text = json.dumps(made(), ensure_ascii=True).replace(
+def test_numbers_escapes_and_blanks_of_json_stay_as_they_are() -> None:
+    text = json.dumps(spread_pod(), ensure_ascii=True).replace(
         '"name": "web"', '"name" : "web", "x":\t1.50e+1, "y": "\\u00e4\\/"'
     )
     assert out("merge", text) == text.replace(
@@ -204,34 +224,36 @@ def test_json_keeps_what_others_would_rewrite() -> None:
 
 
 def test_refused_items_of_a_json_list_are_left_out() -> None:
-    bad = made("bad", requirement("rev", "Exists"))
+    bad = spread_pod("bad", requirement("rev", "Exists"))
     before = {
         "kind": "List",
         "apiVersion": "v1",
-        "items": [bad, made("one"), bad, made("two", metadata={"x": "]"}), bad],
+        "items": [bad, spread_pod("one"), bad, spread_pod("two", metadata={"x": "]"}), bad],
     }
-    after = {**before, "items": [made("one", REV_R1), made("two", REV_R1, metadata={"x": "]"})]}
+    after = {**before, "items": [spread_pod("one", REV_R1), spread_pod("two", REV_R1, metadata={"x": "]"})]}
     for indent in (None, 4):
         result = run("merge", json.dumps(before, indent=indent))
         assert (result.exit_code, result.stdout) == (1, json.dumps(after, indent=indent))
 
 
-def test_json_and_yaml_one_behind_the_other(tmp_path: Path) -> None:
-    item, merged = json.dumps(made()), json.dumps(made("web", REV_R1))
+def test_json_and_yaml_documents_may_follow_each_other(tmp_path: Path) -> None:
+    item, merged = json.dumps(spread_pod()), json.dumps(spread_pod("web", REV_R1))
     assert out("merge", f"{item}\n---\n{GOOD}") == f"{merged}\n---\n{MERGED}"
-    paths = files(tmp_path, a=GOOD, b=f"{item}\n{item}", c=item)
-    assert paths.stdout == f"{MERGED}---\n{merged}\n---\n{merged}\n---\n{merged}"
-    assert len(list(json.loads(report("merge", paths.stdout, "--server-version=1.33")[0].stdout)["items"])) == 4
+    result = files(tmp_path, a=GOOD, b=f"{item}\n{item}", c=item)
+    assert result.stdout == f"{MERGED}---\n{merged}\n---\n{merged}\n---\n{merged}"
+    assert len(list(json.loads(report("merge", result.stdout, "--server-version=1.33")[0].stdout)["items"])) == 4
 
 
-def test_json_lists_of_one_kind_name_no_kind_inside() -> None:
-    items = [{key: value for key, value in made(name).items() if key not in ("kind", "apiVersion")} for name in "ab"]
-    actual, what = report("merge", json.dumps({"kind": "PodList", "apiVersion": "v1", "items": items}))
-    assert [(item["kind"], item["name"], "kind" in item["object"]) for item in what["items"]] == [
+def test_items_of_a_typed_list_need_no_kind() -> None:
+    items = [
+        {key: value for key, value in spread_pod(name).items() if key not in ("kind", "apiVersion")} for name in "ab"
+    ]
+    result, merge_report = report("merge", json.dumps({"kind": "PodList", "apiVersion": "v1", "items": items}))
+    assert [(item["kind"], item["name"], "kind" in item["object"]) for item in merge_report["items"]] == [
         ("Pod", "a", False),
         ("Pod", "b", False),
     ]
-    assert actual.exit_code == 0
+    assert result.exit_code == 0
 
 
 def test_workloads_are_never_changed() -> None:
@@ -248,13 +270,18 @@ def test_workloads_are_never_changed() -> None:
     assert run("unmerge", text).exit_code == 0
 
 
-def test_the_report_of_merge() -> None:
-    bad = made("bad", requirement("rev", "Exists"))
-    objects = [DEPLOYMENT, made("one", metadata={"namespace": "shop"}), bad, {"apiVersion": "v1", "kind": "Secret"}]
-    actual, what = report("merge", "\n".join(json.dumps(manifest) for manifest in objects))
-    assert actual.exit_code == 1
-    assert (what["apiVersion"], what["kind"]) == ("kubectl-spread/v1", "MergeReport")
-    workload, item, refused = what["items"]
+def test_the_report_of_merge_has_objects_errors_and_deltas() -> None:
+    bad = spread_pod("bad", requirement("rev", "Exists"))
+    objects = [
+        DEPLOYMENT,
+        spread_pod("one", metadata={"namespace": "shop"}),
+        bad,
+        {"apiVersion": "v1", "kind": "Secret"},
+    ]
+    result, merge_report = report("merge", "\n".join(json.dumps(manifest) for manifest in objects))
+    assert result.exit_code == 1
+    assert (merge_report["apiVersion"], merge_report["kind"]) == ("kubectl-spread/v1", "MergeReport")
+    workload, item, refused = merge_report["items"]
     error = {
         "path": "spec.topologySpreadConstraints[0][0]",
         "message": WHY.partition(": ")[2].rstrip("\n"),
@@ -279,18 +306,18 @@ def test_the_report_of_merge() -> None:
 
 
 def _spec(*expressions: Json) -> Json:
-    return {"spec": made("web", *expressions)["spec"]}
+    return {"spec": spread_pod("web", *expressions)["spec"]}
 
 
 def test_the_report_of_unmerge_has_notes() -> None:
-    stale = {**made("web", requirement("rev", "In", "r0")), "metadata": {"name": "web", "uid": "u", "labels": R1}}
-    actual, what = report("unmerge", json.dumps(stale))
-    (only,) = what["items"]
+    stale = {**spread_pod("web", requirement("rev", "In", "r0")), "metadata": {"name": "web", "uid": "u", "labels": R1}}
+    result, merge_report = report("unmerge", json.dumps(stale))
+    (only,) = merge_report["items"]
     note = "spec.topologySpreadConstraints[0]: a re-creation would store rev In [r1] instead of rev In [r0]"
-    assert actual.exit_code == 0
+    assert result.exit_code == 0
     assert only["notes"] == [note]
     assert only["object"] == {**stale, **_spec()}
-    assert actual.stderr == f"STDIN:1: Pod default/web: {note}\n"
+    assert result.stderr == f"STDIN:1: Pod default/web: {note}\n"
 
 
 def test_unmerge_says_what_would_be_refused_and_exits_0() -> None:
@@ -302,14 +329,14 @@ def test_unmerge_says_what_would_be_refused_and_exits_0() -> None:
     assert run("unmerge", f"{MALFORMED}---\n{MERGED}").exit_code == 2
 
 
-def test_yaml_and_json_reports_say_the_same() -> None:
+def test_yaml_and_json_reports_are_equal() -> None:
     from ruamel.yaml import YAML  # noqa: PLC0415 - one test needs it
 
     result = run("merge", GOOD, "-o", "yaml")
     assert YAML(typ="safe").load(result.stdout) == report("merge", GOOD)[1]
 
 
-def test_the_version_is_said_unless_it_is_asked_for() -> None:
+def test_the_version_is_printed_unless_an_option_names_it() -> None:
     result = CliRunner().invoke(cli, ["merge", "-f", "-"], input=GOOD)
     assert (
         result.stderr == "evaluated as Kubernetes 1.37, the newest release known (--server-version chooses another)\n"
@@ -321,7 +348,7 @@ def test_the_version_is_said_unless_it_is_asked_for() -> None:
     "options",
     [[], ["-f", "-", "--server-version=2.0"], ["-f", "-", "--feature-gates=Nope=true"], ["-f", "-", "-o", "table"]],
 )
-def test_misuse(options: list[str]) -> None:
+def test_misuse_is_one_error_and_exit_status_2(options: list[str]) -> None:
     result = CliRunner().invoke(cli, ["merge", *options], input=GOOD)
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith("error: ")
@@ -331,15 +358,15 @@ def test_misuse(options: list[str]) -> None:
 def test_the_kubernetes_package_is_not_imported() -> None:
     script = (
         "import sys; from kubectl_spread.cli import cli; sys.argv[1:] = ['merge', '-f', '-', '--server-version=1.37'];"
-        "cli(standalone_mode=False); found = {'kubernetes', 'deepdiff'} & set(sys.modules);"
-        "sys.exit(str(found) if found else 0)"
+        "cli(standalone_mode=False); imported = {'kubernetes', 'deepdiff'} & set(sys.modules);"
+        "sys.exit(str(imported) if imported else 0)"
     )
-    done = subprocess.run([sys.executable, "-c", script], input=GOOD, text=True, capture_output=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (0, MERGED, "")
+    process = subprocess.run([sys.executable, "-c", script], input=GOOD, text=True, capture_output=True, check=False)
+    assert (process.returncode, process.stdout, process.stderr) == (0, MERGED, "")
 
 
-def test_what_cannot_be_edited_in_place_is_written_anew() -> None:
-    """Here a key may not follow where keys seem to begin."""
+def test_a_document_that_cannot_be_edited_in_place_is_rewritten_as_json() -> None:
+    """A key that is marked with ? cannot be followed by a key in the column where it begins."""
     text = constrained("labelSelector:\n  ? matchLabels\n  : app: web\nmatchLabelKeys: [rev]\n")
     result = run("merge", text)
     assert result.exit_code == 0
@@ -349,8 +376,8 @@ def test_what_cannot_be_edited_in_place_is_written_anew() -> None:
     assert twice.stdout == f"{MERGED}{result.stdout}---\n{MERGED}"
 
 
-def test_json_with_a_byte_that_is_no_text() -> None:
-    result = run("merge", json.dumps(made()).encode().replace(b'"status"', b'"\xff": 1, "status"'))
+def test_json_with_a_byte_that_is_not_utf8_is_an_error() -> None:
+    result = run("merge", json.dumps(spread_pod()).encode().replace(b'"status"', b'"\xff": 1, "status"'))
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith("error: STDIN:1: invalid JSON: ")
 

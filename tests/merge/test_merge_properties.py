@@ -1,4 +1,4 @@
-"""What holds for every pod, however it is written."""
+"""Properties of ``merge`` and ``unmerge`` that hold for every pod in every style."""
 
 from __future__ import annotations
 
@@ -51,17 +51,15 @@ SELECTORS: st.SearchStrategy[Json] = st.one_of(
     ),
 )
 CONSTRAINTS = st.builds(
-    lambda key, hard, actual_match, match, fields: constraint(
-        key=key, hard=hard, match=match, **(actual_match | fields)
-    ),
+    lambda key, hard, selector, match, fields: constraint(key=key, hard=hard, match=match, **(selector | fields)),
     st.sampled_from((ZONE, HOSTNAME)),
     st.booleans(),
-    st.one_of(st.just({"labelSelector": None}), st.builds(lambda match: {"labelSelector": match}, SELECTORS)),
+    st.one_of(st.just({"labelSelector": None}), st.builds(lambda selector: {"labelSelector": selector}, SELECTORS)),
     KEYS,
     st.sampled_from(({}, {"nodeTaintsPolicy": "Honor"}, {"minDomains": 2, "whenUnsatisfiable": "DoNotSchedule"})),
 )
 TERMS = st.builds(
-    lambda actual_match, match, mismatch: term(labelSelector=actual_match, match=match, mismatch=mismatch),
+    lambda selector, match, mismatch: term(labelSelector=selector, match=match, mismatch=mismatch),
     SELECTORS,
     KEYS,
     KEYS,
@@ -89,7 +87,9 @@ def pods(draw: st.DrawFn) -> Json:
     affinity: Json = {
         field: {
             required: draw(st.lists(TERMS, max_size=2)),
-            preferred: [{"weight": 1, "podAffinityTerm": item} for item in draw(st.lists(TERMS, max_size=1))],
+            preferred: [
+                {"weight": 1, "podAffinityTerm": preference} for preference in draw(st.lists(TERMS, max_size=1))
+            ],
         }
         for field in draw(st.lists(st.sampled_from(("podAffinity", "podAntiAffinity")), max_size=1))
     }
@@ -104,12 +104,12 @@ def pods(draw: st.DrawFn) -> Json:
 
 
 def decoded(manifest: Json) -> Pod:
-    """Return a pod as it is read, nulls included."""
+    """Return a decoded pod, nulls included."""
     return json_objects.decode(json.dumps(manifest).encode(), Pod)
 
 
 def written(manifest: Json, style: Style | str | int | None) -> str:
-    """Return a manifest in a style: one of YAML, or the indentation of JSON."""
+    """Return a manifest in a style of YAML, or in JSON with an indentation."""
     return style.write(manifest) if isinstance(style, Style) else json.dumps(manifest, indent=style)
 
 
@@ -132,13 +132,13 @@ def comments(text: str) -> list[str]:
 def outside(value: Any) -> Any:
     """Return JSON without its selectors."""
     if isinstance(value, dict):
-        return {key: outside(item) for key, item in value.items() if key != "labelSelector"}
+        return {key: outside(field) for key, field in value.items() if key != "labelSelector"}
     return [outside(item) for item in value] if isinstance(value, list) else value
 
 
 @QUICK
 @given(pods(), STYLES, st.sampled_from([*SERVED.values(), WITHOUT_KEYS]))
-def test_merged_text_says_what_the_api_stores(manifest: Json, style: Any, served: Any) -> None:
+def test_the_merged_text_has_the_pod_that_the_api_stores(manifest: Json, style: Any, served: Any) -> None:
     text = written(manifest, style)
     chunk, pod = read(text), decoded(manifest)
     outcome = merge_pod(pod, served)
@@ -158,8 +158,8 @@ def test_merged_text_says_what_the_api_stores(manifest: Json, style: Any, served
 
 @QUICK
 @given(pods(), STYLES)
-def test_what_was_unmerged_is_merged_again(manifest: Json, style: Any) -> None:
-    """Where every key of a stored pod is merged or absent, both ways end where they began."""
+def test_an_unmerged_pod_is_the_same_after_a_merge(manifest: Json, style: Any) -> None:
+    """The pod is the same again where each of its keys was merged or absent."""
     pod = decoded(manifest)
     merging = merge_pod(pod, NEWEST)
     assume(not merging.errors)
@@ -173,22 +173,22 @@ def test_what_was_unmerged_is_merged_again(manifest: Json, style: Any) -> None:
     }
     outcome = unmerge_pod(pod, NEWEST)
     chunk = read(written(stored, style))
-    taken = edited(chunk, applied(chunk.value, outcome.changes))
+    unmerged = edited(chunk, applied(chunk.value, outcome.changes))
     if verdicts <= {Verdict.MERGED, Verdict.ABSENT_KEY}:
         assert not outcome.notes
         assert not outcome.errors
-        bare = decoded(read(taken).value)
-        again = edited(read(taken), applied(read(taken).value, merge_pod(bare, NEWEST).changes))
+        bare = decoded(read(unmerged).value)
+        again = edited(read(unmerged), applied(read(unmerged).value, merge_pod(bare, NEWEST).changes))
         assert decoded(read(again).value).spec == pod.spec
         assert unmerge_pod(bare, NEWEST).changes == ()
 
 
 @QUICK
 @given(pods(), st.sampled_from((merge_pod, unmerge_pod)))
-def test_deltas_apply(manifest: Json, treat: Any) -> None:
+def test_the_delta_of_the_report_turns_the_manifest_into_the_object(manifest: Json, treat: Any) -> None:
     if treat is unmerge_pod:
         manifest = applied(manifest, merge_pod(decoded(manifest), NEWEST).changes)
-    # A delta is applied to a copy in which what was one object stays one: here no two are.
+    # Delta copies the manifest, and shared objects would stay shared in the copy. Here no object is shared.
     manifest = json.loads(json.dumps(manifest))
     reported = item("Pod", "default", "web", manifest, treat(decoded(manifest), NEWEST))
     delta = Delta(json.dumps(reported.delta), deserializer=json_loads, raise_errors=True)

@@ -1,4 +1,4 @@
-"""What the API would say, what the merge appended, and what is left because nobody can tell."""
+"""Outcomes for one object: errors and warnings of the API, appended requirements, and requirements that stay."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ def unmerge(pod: Json, minor: int = 37) -> Outcome:
 
 
 def spread(*expressions: Json, match: Sequence[str] = ("rev",), labels: dict[str, str] | None = None) -> Json:
-    made = constraint(match=match, selects=selector({"app": "web"}, *expressions))
-    return pod_json(labels=R1 if labels is None else labels, constraints=[made])
+    merging = constraint(match=match, selects=selector({"app": "web"}, *expressions))
+    return pod_json(labels=R1 if labels is None else labels, constraints=[merging])
 
 
 def workload(kind: str, template: Json, minor: int = 37) -> Outcome:
     spec = {key: value for key, value in template["spec"].items() if value}
-    actual: Json = {"template": {"metadata": {"labels": template["metadata"]["labels"]}, "spec": spec}}
+    owner_spec: Json = {"template": {"metadata": {"labels": template["metadata"]["labels"]}, "spec": spec}}
     match kind:
         case "CronJob":
-            actual = {"jobTemplate": {"spec": actual}}
-    body = actual if kind == "PodTemplate" else {"spec": actual}
+            owner_spec = {"jobTemplate": {"spec": owner_spec}}
+    body = owner_spec if kind == "PodTemplate" else {"spec": owner_spec}
     type_ = next(type_ for (_, name), type_ in KINDS.items() if name == kind)
     decoded = msgspec.json.decode(msgspec.json.encode({"metadata": {"name": "web"}, **body}), type=type_)
     return judge_workload(kind, decoded, behaviour(minor, gates(minor, {})))
@@ -64,39 +64,40 @@ def messages(outcome: Outcome) -> list[str]:
 
 
 def appended(outcome: Outcome) -> dict[str, list[str]]:
-    return {str(change.path): [describe_requirement(item) for item in change.appended] for change in outcome.changes}
+    return {
+        str(change.path): [describe_requirement(requirement) for requirement in change.appended]
+        for change in outcome.changes
+    }
 
 
 class TestMerge:
     """Creation of a pod."""
 
-    def test_it_appends_to_every_clause(self) -> None:
-        spread_count = spread()
-        spread_count["spec"]["affinity"] = affinity(
-            "podAntiAffinity", term(match=["rev"], mismatch=["app"]), required=False
-        )
+    def test_it_appends_to_the_selectors_of_all_constraints_and_terms(self) -> None:
+        pod = spread()
+        pod["spec"]["affinity"] = affinity("podAntiAffinity", term(match=["rev"], mismatch=["app"]), required=False)
         weighted = "spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].podAffinityTerm"
-        assert appended(merge(spread_count)) == {
+        assert appended(merge(pod)) == {
             SPREAD: ["rev In [r1]"],
             weighted: ["rev In [r1]", "app NotIn [web]"],
         }
 
-    def test_before_1_34_spread_stays(self) -> None:
+    def test_before_1_34_it_appends_nothing_to_constraints(self) -> None:
         assert merge(spread(), 33) == Outcome(())
 
-    def test_a_refused_pod_stays_and_is_not_warned_of(self) -> None:
-        spread_count = spread(REV_R1)
-        spread_count["spec"]["topologySpreadConstraints"].append(constraint(key=HOSTNAME, labelSelector=None))
-        outcome = merge(spread_count)
+    def test_a_refused_pod_is_not_changed_and_has_no_warnings(self) -> None:
+        pod = spread(REV_R1)
+        pod["spec"]["topologySpreadConstraints"].append(constraint(key=HOSTNAME, labelSelector=None))
+        outcome = merge(pod)
         assert messages(outcome) == [f"{SPREAD}[0]: {OVERLAP}"]
         assert (outcome.changes, outcome.warnings) == ((), ())
 
-    def test_repeats_are_kept_in_the_order_of_the_api(self) -> None:
-        """Affinity comes first, and a key that stands three times is surplus twice."""
-        spread_count = spread(REV_R1, X_EXISTS, requirement("rev", "In", "r0"))
-        spread_count["spec"]["affinity"] = affinity("podAffinity", term(key=""))
+    def test_errors_are_repeated_and_ordered_as_by_the_api(self) -> None:
+        """Errors of affinity come first, and a key that is there three times is refused twice."""
+        pod = spread(REV_R1, X_EXISTS, requirement("rev", "In", "r0"))
+        pod["spec"]["affinity"] = affinity("podAffinity", term(key=""))
         where = "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey"
-        outcome = merge(spread_count)
+        outcome = merge(pod)
         assert [str(error.path) for error in outcome.errors][:1] == [where]
         assert messages(outcome)[-2:] == [f"{SPREAD}[0]: {OVERLAP}"] * 2
 
@@ -106,7 +107,7 @@ class TestMerge:
         assert outcome.notes == (f"{SPREAD}.matchLabelKeys: dropped, as its feature gate is off",)
 
     @pytest.mark.parametrize(("minor", "warned"), [(27, False), (28, True), (37, True)])
-    def test_null_selectors_are_warned_of(self, minor: int, warned: bool) -> None:
+    def test_a_null_selector_has_a_warning(self, minor: int, warned: bool) -> None:
         null = term(labelSelector=None)
         terms = {
             field: affinity(field, null)[field] | affinity(field, null, required=False)[field]
@@ -129,14 +130,14 @@ class TestMerge:
         expected = [f"spec.{path}.labelSelector: {NULL}" for path in paths]
         assert list(merge(pod, minor).warnings) == (expected if warned else [])
 
-    def test_a_deprecated_topology_key_is_warned_of(self) -> None:
+    def test_a_deprecated_topology_key_has_a_warning(self) -> None:
         key = "failure-domain.beta.kubernetes.io/zone"
         deprecated = f'{key} is deprecated since v1.17; use "{ZONE}" instead'
         assert merge(pod_json(constraints=[constraint(key=key)])).warnings == (f"{SPREAD}.topologyKey: {deprecated}",)
 
 
 class TestWorkloads:
-    """Creation of what makes pods."""
+    """Creation of workloads."""
 
     @pytest.mark.parametrize(
         ("kind", "path", "labels"),
@@ -146,7 +147,9 @@ class TestWorkloads:
             ("PodTemplate", "template.spec", ()),
         ],
     )
-    def test_a_template_is_refused_in_its_own_words(self, kind: str, path: str, labels: tuple[str, ...] | None) -> None:
+    def test_errors_of_a_template_have_the_path_in_its_workload(
+        self, kind: str, path: str, labels: tuple[str, ...] | None
+    ) -> None:
         outcome = workload(kind, pod_json(constraints=[constraint(max_skew=0)]))
         where = f"{path}.topologySpreadConstraints[0].maxSkew"
         assert messages(outcome) == [f"{where}: Invalid value: 0: must be greater than zero"]
@@ -154,14 +157,14 @@ class TestWorkloads:
         assert [str(error.path) for error in outcome.pods.errors] == [f"{SPREAD}.maxSkew"]
         assert labels is None or outcome.pods.presumed_labels == labels
 
-    def test_a_template_may_be_taken_and_its_pods_refused(self) -> None:
-        """14: one overlap passes in a template and fails in every pod."""
+    def test_the_api_may_accept_a_template_and_refuse_its_pods(self) -> None:
+        """An overlap is accepted in a template and refused in every pod."""
         outcome = workload("Deployment", spread(REV_R1))
         assert outcome.errors == ()
         assert outcome.pods is not None
         assert [error.message for error in outcome.pods.errors] == [f"{SPREAD}[0]: {OVERLAP}"]
 
-    def test_the_labels_of_the_controller_count(self) -> None:
+    def test_labels_that_the_controller_adds_are_presumed(self) -> None:
         twice = ("pod-template-hash", "pod-template-hash")
         outcome = workload("Deployment", spread(match=twice))
         assert outcome.pods is not None
@@ -172,7 +175,7 @@ class TestWorkloads:
         outcome = workload("Deployment", spread(REV_R1), 33)
         assert messages(outcome) == [f"spec.template.{SPREAD}.matchLabelKeys[0]: {OVERLAP}"]
 
-    def test_null_selectors_are_warned_of(self) -> None:
+    def test_a_null_selector_has_a_warning(self) -> None:
         outcome = workload("StatefulSet", pod_json(constraints=[constraint(labelSelector=None)]))
         assert outcome.warnings == (f"spec.template.{SPREAD}.labelSelector: {NULL}",)
 
@@ -184,7 +187,7 @@ AGAIN = "a re-creation would store"
 @pytest.mark.parametrize(
     ("pod", "removed", "notes"),
     [
-        pytest.param(spread(REV_R1), (0,), [], id="merged goes"),
+        pytest.param(spread(REV_R1), (0,), [], id="the merged requirement goes"),
         pytest.param(spread(X_EXISTS, REV_R1), (1,), [], id="the author's stays"),
         pytest.param(spread(X_EXISTS), (), [f"{AGAIN} rev In [r1], which is not there now"], id="missing"),
         pytest.param(spread(REV_R1, labels=R2), (0,), [f"{AGAIN} rev In [r2] instead of rev In [r1]"], id="stale goes"),
@@ -198,7 +201,7 @@ AGAIN = "a re-creation would store"
             spread(REV_R1, REV_R1),
             (),
             ["rev In [r1] stays: rev stands 2 times in the selector, which no merge leaves behind"],
-            id="twice",
+            id="duplicated",
         ),
         pytest.param(
             spread(REV_R1, X_EXISTS),
@@ -221,11 +224,11 @@ def test_unmerge(pod: Json, removed: tuple[int, ...], notes: list[str]) -> None:
     assert list(outcome.notes) == [f"{SPREAD}: {note}" for note in notes]
 
 
-def test_unmerge_sees_by_the_other_constraints_what_is_written_by_hand() -> None:
-    """48: one creation merges a key everywhere or nowhere."""
-    spread_count = spread(REV_R1)
-    spread_count["spec"]["topologySpreadConstraints"].append(constraint(key=HOSTNAME, match=["rev"]))
-    outcome = unmerge(spread_count)
+def test_a_requirement_was_written_by_hand_if_another_constraint_lacks_it() -> None:
+    """A creation merges a key into all selectors or into none."""
+    pod = spread(REV_R1)
+    pod["spec"]["topologySpreadConstraints"].append(constraint(key=HOSTNAME, match=["rev"]))
+    outcome = unmerge(pod)
     assert outcome.changes == ()
     assert outcome.notes[0] == (
         f"{SPREAD}: {BY_HAND} (another constraint or term of this pod names the key and lacks it)"
@@ -233,13 +236,16 @@ def test_unmerge_sees_by_the_other_constraints_what_is_written_by_hand() -> None
     assert messages(outcome) == [f"{SPREAD}[0]: {OVERLAP}"], "it cannot be created again"
 
 
-def test_unmerge_takes_out_every_clause_of_mismatch_keys_the_last() -> None:
-    """20: created again with another tenant, a pod holds two of them."""
+def test_unmerge_removes_only_the_last_requirement_of_a_mismatch_key() -> None:
+    """A pod that was created again with another tenant has two of them."""
     pod = pod_json(
         labels={"tenant": "b"},
         affinity=affinity(
             "podAffinity",
-            term(mismatch=["tenant"], selects=selector(None, *(requirement("tenant", "NotIn", item) for item in "ab"))),
+            term(
+                mismatch=["tenant"],
+                selects=selector(None, *(requirement("tenant", "NotIn", tenant) for tenant in "ab")),
+            ),
         ),
     )
     outcome = unmerge(pod)
@@ -247,26 +253,26 @@ def test_unmerge_takes_out_every_clause_of_mismatch_keys_the_last() -> None:
     assert outcome.notes == ()
 
 
-def test_unmerge_for_a_server_that_does_not_merge() -> None:
-    """On 1.33 the pod could not be created as it is; without the tail it can, and stays without."""
+def test_unmerge_removes_the_requirements_for_a_server_that_does_not_merge() -> None:
+    """On 1.33 the pod can only be created without the merged requirement, and then stays without it."""
     outcome = unmerge(spread(REV_R1), 33)
     assert [change.removed for change in outcome.changes] == [(0,)]
     assert outcome.notes == (f"{SPREAD}: a re-creation would not store rev In [r1]",)
     assert outcome.errors == ()
 
 
-def test_unmerge_has_nothing_to_say_about_a_manifest() -> None:
+def test_unmerge_does_not_change_a_manifest() -> None:
     assert unmerge(pod_json(labels=R1, constraints=[constraint(match=["rev"])], stored=False)) == Outcome(())
 
 
-def test_a_label_written_at_binding_would_be_merged() -> None:
+def test_a_label_that_binding_adds_would_be_merged_by_a_creation() -> None:
     pod = pod_json(node="a1", labels={"app": "web", ZONE: "a"}, constraints=[constraint(match=[ZONE])])
     assert unmerge(pod).notes == (f"{SPREAD}: {AGAIN} {ZONE} In [a], which is not there now",)
 
 
-def test_changes_share_what_does_not_change() -> None:
-    spread_count = spread(REV_R1)
-    after = applied(spread_count, unmerge(spread_count).changes)
-    assert after["metadata"] is spread_count["metadata"]
+def test_applied_changes_share_the_other_fields_with_the_manifest() -> None:
+    pod = spread(REV_R1)
+    after = applied(pod, unmerge(pod).changes)
+    assert after["metadata"] is pod["metadata"]
     assert after["spec"]["topologySpreadConstraints"][0]["labelSelector"] == {"matchLabels": {"app": "web"}}
-    assert spread_count["spec"]["topologySpreadConstraints"][0]["labelSelector"]["matchExpressions"] == [REV_R1]
+    assert pod["spec"]["topologySpreadConstraints"][0]["labelSelector"]["matchExpressions"] == [REV_R1]

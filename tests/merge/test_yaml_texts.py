@@ -1,4 +1,4 @@
-"""YAML before and after: only the selectors change, in the way in which the rest is written."""
+"""YAML before and after: only the selectors change, and they keep the style of the text around them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BOTH_WAYS = [
             values:
             - r1
         """,
-        id="a selector with matchLabels only gets a block like the one it stands in",
+        id="a selector with only matchLabels gets a block like the block around it",
     ),
     pytest.param(
         """\
@@ -47,7 +47,7 @@ BOTH_WAYS = [
         # about the keys
         matchLabelKeys: [rev]
         """,
-        id="comments stay with what they are about",
+        id="comments stay with their fields",
     ),
     pytest.param(
         """\
@@ -119,7 +119,7 @@ BOTH_WAYS = [
           - {key: tenant, operator: In, values: [a]}
         matchLabelKeys: [rev, tenant]
         """,
-        id="items in brackets get company in brackets",
+        id="an item behind items in brackets is in brackets",
     ),
     pytest.param(
         """\
@@ -212,7 +212,7 @@ matchLabels: {app: web}}
           matchExpressions:
           - {key: x, operator: Exists}
         """,
-        id="a key that the pod has not changes nothing",
+        id="a key that is not a label of the pod changes nothing",
     ),
 ]
 
@@ -229,7 +229,7 @@ def test_unmerge(before: str, after: str) -> None:
 
 @pytest.mark.parametrize(("before", "after"), BOTH_WAYS)
 @pytest.mark.parametrize("command", ["merge", "unmerge"])
-def test_other_line_ends_and_none_at_the_end(command: str, before: str, after: str) -> None:
+def test_line_breaks_are_kept_and_the_last_one_may_be_missing(command: str, before: str, after: str) -> None:
     value, expected = (before, after) if command == "merge" else (after, before)
     assert out(command, constrained(value).replace("\n", "\r\n")) == constrained(expected).replace("\n", "\r\n")
     assert out(command, constrained(value).rstrip("\n")) == constrained(expected).rstrip("\n")
@@ -264,7 +264,7 @@ MERGE_ONLY = [
           matchExpressions: [{key: rev, operator: In, values: [r1]}]  # none yet
         matchLabelKeys: [rev]
         """,
-        id="so is a null that is not written",
+        id="a key without a value is filled",
     ),
     pytest.param(
         """\
@@ -275,7 +275,7 @@ MERGE_ONLY = [
         labelSelector: {matchExpressions: [{key: rev, operator: In, values: [r1]}]}
         matchLabelKeys: [rev]
         """,
-        id="and one that is",
+        id="null is replaced",
     ),
     pytest.param(
         """\
@@ -326,7 +326,7 @@ MERGE_ONLY = [
 
 
 @pytest.mark.parametrize(("before", "after"), MERGE_ONLY)
-def test_merge_alone(before: str, after: str) -> None:
+def test_merge_fills_selectors_that_unmerge_leaves_empty(before: str, after: str) -> None:
     assert out("merge", constrained(before)) == constrained(after)
 
 
@@ -349,7 +349,7 @@ UNMERGE_ONLY = [
           # the end
         matchLabelKeys: [rev]
         """,
-        id="nothing is left but an empty selector",
+        id="a selector without other requirements becomes empty",
     ),
     pytest.param(
         """\
@@ -364,7 +364,7 @@ UNMERGE_ONLY = [
         labelSelector: !!map &web {}  # ours
         matchLabelKeys: [rev]
         """,
-        id="its anchor and tag stay",
+        id="the anchor and tag of an empty selector stay",
     ),
     pytest.param(
         """\
@@ -390,7 +390,7 @@ UNMERGE_ONLY = [
         labelSelector: {matchLabels: {app: web}}
         matchLabelKeys: [rev]
         """,
-        id="and so in brackets",
+        id="a key in front of others goes, in brackets",
     ),
     pytest.param(
         """\
@@ -415,7 +415,7 @@ UNMERGE_ONLY = [
 
 
 @pytest.mark.parametrize(("before", "after"), UNMERGE_ONLY)
-def test_unmerge_alone(before: str, after: str) -> None:
+def test_unmerge_removes_text_that_merge_would_write_differently(before: str, after: str) -> None:
     assert out("unmerge", constrained(before)) == constrained(after)
 
 
@@ -467,7 +467,7 @@ MERGED = "{matchLabels: {app: web}, matchExpressions: [{key: rev, operator: In, 
         pytest.param("", ("&s " + PLAIN, "*s"), ("&s " + MERGED, PLAIN), id="a copy that does not change"),
         pytest.param("rev", ("&s " + PLAIN, "*s"), ("&s " + MERGED, "*s"), id="a copy that changes likewise"),
         pytest.param("nope", ("&s " + PLAIN, "*s"), ("&s " + MERGED, PLAIN), id="a copy whose key is absent"),
-        pytest.param("", ("*web", "*web"), (MERGED, "*web"), id="an alias of what stands elsewhere"),
+        pytest.param("", ("*web", "*web"), (MERGED, "*web"), id="an alias of a selector outside the pod"),
         pytest.param(
             "",
             ("{<<: *web}", "*web"),
@@ -483,13 +483,15 @@ MERGED = "{matchLabels: {app: web}, matchExpressions: [{key: rev, operator: In, 
     ],
 )
 def test_merge_leaves_copies_alone(key: str, value: tuple[str, str], expected: tuple[str, str]) -> None:
-    """An alias is written out where it would no longer say what it should."""
-    before, after = (SHARED + pod(TWO.format(key=key, first=item, second=two)) for item, two in (value, expected))
+    """An alias is replaced by its value where its anchor no longer has that value."""
+    before, after = (
+        SHARED + pod(TWO.format(key=key, first=first, second=second)) for first, second in (value, expected)
+    )
     assert out("merge", before) == after
 
 
 def test_unmerge_leaves_copies_alone() -> None:
-    """An anchor that is taken out takes its name along: the alias is written out."""
+    """When an anchor is removed, its alias is replaced by the value."""
     item = "{key: rev, operator: In, values: [r1]}"
     before = TWO.format(key="", first=f"{{matchExpressions: [&r {item}]}}", second="{matchExpressions: [*r]}")
     after = TWO.format(key="", first="{}", second=f"{{matchExpressions: [{item}]}}")
@@ -517,8 +519,8 @@ x: &base
     assert out("merge", before) == before + added
 
 
-def test_what_cannot_be_edited_in_place_is_written_anew() -> None:
-    """The key of the list comes from a merge: it cannot be taken out of this mapping alone."""
+def test_a_mapping_whose_merged_key_goes_is_written_again() -> None:
+    """The key comes from a merge key, so it cannot be removed from this mapping alone."""
     before = """\
 x: &base {matchExpressions: [{key: rev, operator: In, values: [r1]}]}
 """ + constrained("matchLabelKeys: [rev]\nlabelSelector: {<<: *base, matchLabels: {app: web}}\n")
@@ -526,7 +528,7 @@ x: &base {matchExpressions: [{key: rev, operator: In, values: [r1]}]}
     assert out("unmerge", before) == after
 
 
-def test_every_list_of_terms() -> None:
+def test_required_and_preferred_terms_are_merged() -> None:
     before = """\
     affinity:
       podAntiAffinity:
@@ -572,7 +574,7 @@ def test_every_list_of_terms() -> None:
     assert out("unmerge", merged) == pod(before)
 
 
-def test_fields_of_disabled_gates_go() -> None:
+def test_fields_of_disabled_gates_are_removed() -> None:
     before = constrained("minDomains: 2\nmatchLabelKeys: [rev]  # keys\nlabelSelector: {}\nnodeTaintsPolicy: Honor\n")
     result = run("merge", before, "--server-version=1.32", "--feature-gates=MatchLabelKeysInPodTopologySpread=false")
     assert result.exit_code == 0
@@ -581,7 +583,7 @@ def test_fields_of_disabled_gates_go() -> None:
     assert result.stderr == f"STDIN:1: Pod default/web: {path}: dropped, as its feature gate is off\n"
 
 
-def test_a_first_field_that_goes_leaves_the_dash() -> None:
+def test_the_dash_stays_when_the_first_field_of_an_item_is_removed() -> None:
     before = pod(
         "affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [\n"
         "  {matchLabelKeys: [rev], topologyKey: zone, labelSelector: {}}]}}\n"

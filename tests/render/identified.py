@@ -1,4 +1,4 @@
-"""Reports of clusters that are known by name."""
+"""Reports of clusters with an identity."""
 
 from __future__ import annotations
 

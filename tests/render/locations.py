@@ -1,4 +1,4 @@
-"""Reports whose findings have places, for the formats that show them."""
+"""Reports whose findings have positions in files, for the formats that print them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,11 @@ PLACES: tuple[Source | UnsetType, ...] = (
 
 
 def several() -> Report:
-    """Return a report whose findings are in files of all kinds, or in none."""
+    """Return a report with findings in files of all kinds, and others without a file."""
     report = reported(REPORTS["several"]())
-    return with_findings(report, [moved(*item) for item in zip(report.findings, PLACES, strict=False)])
+    return with_findings(
+        report, [moved(*finding_and_source) for finding_and_source in zip(report.findings, PLACES, strict=False)]
+    )
 
 
 def moved(finding: Finding, place: Source | UnsetType) -> Finding:
@@ -34,7 +36,7 @@ def with_findings(report: Report, findings: list[Finding]) -> Report:
 
 
 def unanswered(report: Report) -> Report:
-    """Return a report of which not everything could be evaluated."""
+    """Return a report about a run in which some objects could not be evaluated."""
     skipped = {"finished": 3, "forbidden": 0, "malformed": 2, "unreadable": 1}
     summary: Summary = msgspec.structs.replace(report.summary, skipped=skipped)
     return msgspec.structs.replace(report, summary=summary)

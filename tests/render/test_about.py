@@ -1,4 +1,4 @@
-"""Every format says which cluster a report is about, and texts that it has from a kubeconfig do nothing there."""
+"""Every format identifies the cluster, and names from a kubeconfig are only data in it."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def header(report: Report) -> str:
 
 
 def changed(**fields: Any) -> Report:
-    """Return a report of a live cluster of which something else is known."""
+    """Return a report of a live cluster with other fields."""
     report = identified.several()
     return msgspec.structs.replace(report, cluster=msgspec.structs.replace(report.cluster, **fields))
 
 
-def test_the_first_line() -> None:
+def test_the_first_line_describes_the_cluster() -> None:
     first, empty, *_ = table.check(identified.several(), Layout(), PIPE).splitlines()
     assert (first, empty) == (f"prod-eu  Kubernetes 1.37.1  namespace shop: {COUNTS}  {READ_AT}", "")
 
@@ -105,7 +105,7 @@ def test_the_first_line_ends_between_phrases(width: int | None, lines: list[str]
         pytest.param({"context": "a\x1b[31m\nb"}, "a\\x1b[31m\\nb", id="characters that are not shown"),
     ],
 )
-def test_what_a_cluster_is_called(fields: dict[str, Any], label: str) -> None:
+def test_the_label_of_a_cluster_is_the_best_name(fields: dict[str, Any], label: str) -> None:
     report = changed(**fields)
     assert about.label(report.cluster) == label
     assert header(report) == f"{label}  Kubernetes 1.37.1  namespace shop: {COUNTS}  {READ_AT}".lstrip()
@@ -148,11 +148,11 @@ def test_what_a_cluster_is_called(fields: dict[str, Any], label: str) -> None:
         ),
     ],
 )
-def test_the_version(fields: dict[str, Any], part: str) -> None:
+def test_the_version_and_its_source_are_printed(fields: dict[str, Any], part: str) -> None:
     assert header(changed(**fields)).split("  ")[1] == part
 
 
-def test_assumed_gates_are_told_where_a_verdict_depends_on_them() -> None:
+def test_assumed_gates_are_printed_if_a_verdict_depends_on_them() -> None:
     assert "gates" not in header(reported(several()))
     unmerged = pod_json("p", node="a1", labels={"rev": "r1"}, constraints=[constraint(match=["rev"])], stored=True)
     report = reported(audit(unmerged))
@@ -176,7 +176,7 @@ def test_assumed_gates_are_told_where_a_verdict_depends_on_them() -> None:
         ),
     ],
 )
-def test_what_was_read(fields: dict[str, Any], part: str) -> None:
+def test_the_numbers_of_objects_are_printed(fields: dict[str, Any], part: str) -> None:
     assert header(changed(**fields)).split("  ")[2] == part
 
 
@@ -186,34 +186,34 @@ def test_templates_are_counted_where_there_are_no_pods() -> None:
 
 
 def test_explain_names_the_namespace_once() -> None:
-    actual_explanation = explain(several(), identified.several(), ObjectRef("shop", "Deployment", "web"))
-    lines = explanation.explain(actual_explanation, PIPE).splitlines()
+    document = explain(several(), identified.several(), ObjectRef("shop", "Deployment", "web"))
+    lines = explanation.explain(document, PIPE).splitlines()
     assert lines[1] == f"prod-eu  Kubernetes 1.37.1  9 pods, 4 nodes in 2 zones  {READ_AT}"
 
 
-def test_the_cluster_in_sarif() -> None:
+def test_sarif_has_the_identity_of_the_cluster() -> None:
     run = test_sarif.run(identified.several())
     assert run["properties"] == {"cluster": IDENTITY}
     assert run["automationDetails"] == {"id": f"kubectl-spread/prod-eu/{READ_AT}"}
 
 
-def test_the_cluster_in_junit() -> None:
+def test_junit_has_the_identity_of_the_cluster() -> None:
     report = identified.several()
-    test_junit.read(report)
+    test_junit.parsed(report)
     suites = list(ET.fromstring(junit(report)).iter("testsuite"))
     assert suites
     for suite in suites:
-        actual = {element.attrib["name"]: element.attrib["value"] for element in suite.iter("property")}
-        assert actual == {f"cluster.{name}": value for name, value in IDENTITY.items()}
+        properties = {element.attrib["name"]: element.attrib["value"] for element in suite.iter("property")}
+        assert properties == {f"cluster.{name}": value for name, value in IDENTITY.items()}
 
 
-def test_the_cluster_in_github() -> None:
+def test_github_commands_name_the_cluster() -> None:
     titles = [properties["title"] for _, properties, _ in test_github.commands(github(identified.several()))]
     assert titles
     assert all(title.endswith(" in prod-eu") for title in titles)
 
 
-def test_the_cluster_in_openmetrics() -> None:
+def test_metrics_have_the_identity_of_the_cluster() -> None:
     report = identified.several()
     ((labels, value),) = (
         (dict(labels), value)
@@ -234,7 +234,7 @@ def test_the_cluster_in_openmetrics() -> None:
     assert test_openmetrics.of(reported(several()), "read_timestamp_seconds") is None
 
 
-def test_the_cluster_in_openreports() -> None:
+def test_openreports_have_the_identity_of_the_cluster() -> None:
     documents = test_openreports.documents(openreports(identified.several()))
     assert {document["kind"] for document in documents} == {"Report", "ClusterReport"}
     for document in documents:
@@ -250,8 +250,8 @@ def test_the_cluster_in_openreports() -> None:
         assert {result["properties"]["cluster"] for result in document["results"]} == {"prod-eu"}
 
 
-def test_nothing_is_made_up() -> None:
-    """Of a capture without ``--cluster-name`` only the version is known."""
+def test_an_unknown_identity_is_left_out() -> None:
+    """The identity of a capture without ``--cluster-name`` is only the version."""
     report = reported(without_nodes())
     assert about.identity(report.cluster) == {"judgedAs": "1.37"}
     assert "automationDetails" not in test_sarif.run(report)
@@ -259,8 +259,8 @@ def test_nothing_is_made_up() -> None:
 
 @pytest.mark.parametrize("text", [EVIL, MARKUP, EVIL + MARKUP], ids=["escapes", "markup", "both"])
 @pytest.mark.parametrize("form", FORMATS)
-def test_names_do_nothing(form: str, text: str) -> None:
-    """A kubeconfig may come from anywhere: its names are data in every format."""
+def test_names_of_a_kubeconfig_are_data_in_every_format(form: str, text: str) -> None:
+    """A kubeconfig may come from an attacker."""
     report = identified.several(context=f"c{text}", name=f"n{text}")
     printed = formats.render(report, form)
     assert all(char.isprintable() or char in "\n\t" for char in printed)
@@ -303,7 +303,7 @@ _CHECKS: Final[Mapping[str, Callable[[Report, str, str], object]]] = {
     "markdown": _markdown,
     "github": _github,
     "sarif": _sarif,
-    "junit": lambda report, _printed, _context: test_junit.read(report),
+    "junit": lambda report, _printed, _context: test_junit.parsed(report),
     "openmetrics": lambda _report, printed, _context: test_openmetrics.parsed(printed),
     "openreports": lambda _report, printed, _context: test_openreports.documents(printed),
 }

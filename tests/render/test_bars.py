@@ -1,4 +1,4 @@
-"""Bars show the minimum and what maxSkew allows above it, in blocks or in ASCII."""
+"""Bars show the minimum and the allowed pods above it, in blocks or in ASCII."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from tests.builders import HOSTNAME, constraint, node_json, pod_json
 
 
 def row(counts: list[int], max_skew: int = 1) -> Row:
-    made = constraint(key=HOSTNAME, maxSkew=max_skew)
+    spread_constraint = constraint(key=HOSTNAME, maxSkew=max_skew)
     nodes = [node_json(f"n{index:02}") for index in range(len(counts))]
     pods = [
-        pod_json(f"p{index}-{number}", node=f"n{index:02}", constraints=[made], owner="Deployment/web")
+        pod_json(f"p{index}-{number}", node=f"n{index:02}", constraints=[spread_constraint], owner="Deployment/web")
         for index, count in enumerate(counts)
         for number in range(count)
     ]
-    (actual,) = reported(audit(*nodes, *pods)).constraints
-    return actual
+    (row,) = reported(audit(*nodes, *pods)).constraints
+    return row
 
 
-def drawn(row: Row, *, ascii_only: bool = False) -> list[str]:
+def bars_of(row: Row, *, ascii_only: bool = False) -> list[str]:
     assert isinstance(row.domains, list)
     counts = [domain.match_num for domain in row.domains]
     return [bars.lengthwise(count, row, max(counts), ascii_only=ascii_only) for count in counts]
@@ -39,17 +39,17 @@ def drawn(row: Row, *, ascii_only: bool = False) -> list[str]:
 )
 def test_a_character_is_a_pod(counts: list[int], max_skew: int, blocks: list[str], plain: list[str]) -> None:
     constraint_row = row(counts, max_skew)
-    assert drawn(constraint_row) == blocks
-    assert drawn(constraint_row, ascii_only=True) == plain
+    assert bars_of(constraint_row) == blocks
+    assert bars_of(constraint_row, ascii_only=True) == plain
 
 
 def test_long_bars_are_scaled_to_the_largest() -> None:
-    assert drawn(row([96, 48, 1]), ascii_only=True) == ["=" + "#" * 23, "=" + "#" * 11, "="]
-    assert max(map(len, drawn(row([3, 2, 1], 1000)))) <= bars.WIDTH
+    assert bars_of(row([96, 48, 1]), ascii_only=True) == ["=" + "#" * 23, "=" + "#" * 11, "="]
+    assert max(map(len, bars_of(row([3, 2, 1], 1000)))) <= bars.WIDTH
 
 
 def test_a_large_max_skew_does_not_flatten_bars() -> None:
-    assert drawn(row([3, 2, 1], 1000), ascii_only=True) == ["=++...", "=+....", "=....."]
+    assert bars_of(row([3, 2, 1], 1000), ascii_only=True) == ["=++...", "=+....", "=....."]
     assert bars.side_by_side(row([4, 2, 1], 1000), ascii_only=True) == "=:.|O"
 
 

@@ -1,4 +1,4 @@
-"""What is marked in an answer that follows another, and how it is drawn over it."""
+"""The marks of changes from one report to the next, and the redrawing of the screen."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ EVEN = report(*web("abc"))
 UNEVEN = report(*web("aab"))
 
 
-def marks(before: Report | None, now: Report, width: int | None = None) -> dict[str, str]:
-    text = table.check(now, Layout(changes=Changes(before, now)), Terminal(width=width))
-    actual = [line for line in text.splitlines() if re.match(r"[ +*] (deploy/|warning)", line)]
-    return {line[2:].split()[0]: line[0] for line in actual}
+def marks(earlier: Report | None, later: Report, width: int | None = None) -> dict[str, str]:
+    text = table.check(later, Layout(changes=Changes(earlier, later)), Terminal(width=width))
+    marked_lines = [line for line in text.splitlines() if re.match(r"[ +*] (deploy/|warning)", line)]
+    return {line[2:].split()[0]: line[0] for line in marked_lines}
 
 
 @pytest.mark.parametrize(
-    ("before", "now", "mapping", "summary"),
+    ("earlier", "later", "mapping", "summary"),
     [
         (None, UNEVEN, {"deploy/web": " ", "warning": " "}, ""),
         (UNEVEN, UNEVEN, {"deploy/web": " ", "warning": " "}, ""),
@@ -66,14 +66,16 @@ def marks(before: Report | None, now: Report, width: int | None = None) -> dict[
     ],
     ids=["first", "same", "worse", "better", "more", "another", "gone", "node"],
 )
-def test_marks(before: Report | None, now: Report, mapping: dict[str, str], summary: str) -> None:
-    assert marks(before, now) == mapping
-    assert marks(before, now, width=60) == mapping
-    assert Changes(before, now).summary() == summary
+def test_rows_and_findings_have_marks(
+    earlier: Report | None, later: Report, mapping: dict[str, str], summary: str
+) -> None:
+    assert marks(earlier, later) == mapping
+    assert marks(earlier, later, width=60) == mapping
+    assert Changes(earlier, later).summary() == summary
 
 
 @pytest.mark.parametrize("width", [60, 80])
-def test_marks_need_no_more_room_than_there_is(width: int) -> None:
+def test_a_marked_table_fits_the_terminal(width: int) -> None:
     text = table.check(UNEVEN, Layout(changes=Changes(EVEN, UNEVEN)), Terminal(width=width))
     assert max(map(len, text.splitlines())) <= width
 
@@ -85,17 +87,17 @@ def test_a_marked_table_is_the_table_two_columns_to_the_right() -> None:
     assert [line.lstrip() for line in moved] == [line.lstrip() for line in plain]
 
 
-def test_revisions_and_the_time_are_no_change() -> None:
+def test_revisions_and_the_time_are_not_changes() -> None:
     assert lasting(EVEN).cluster.resource_versions == {}
-    read = msgspec.structs.replace(EVEN, cluster=live(EVEN.cluster))
-    later = msgspec.structs.replace(read.cluster, read_at="2026-11-22T05:24:08Z")
-    assert lasting(read) == lasting(msgspec.structs.replace(read, cluster=later))
-    assert lasting(read) != lasting(EVEN)
+    live_report = msgspec.structs.replace(EVEN, cluster=live(EVEN.cluster))
+    later = msgspec.structs.replace(live_report.cluster, read_at="2026-11-22T05:24:08Z")
+    assert lasting(live_report) == lasting(msgspec.structs.replace(live_report, cluster=later))
+    assert lasting(live_report) != lasting(EVEN)
     assert lasting(EVEN).constraints == EVEN.constraints
 
 
 @pytest.mark.parametrize(
-    ("height", "displayed"),
+    ("height", "visible_lines"),
     [
         (6, ["0", "1", "2", "3", "4", "5"]),
         (5, ["0", "1", "2", "... 2 more lines", "5"]),
@@ -103,9 +105,9 @@ def test_revisions_and_the_time_are_no_change() -> None:
         (1, ["0", "1", "... 3 more lines", "5"]),
     ],
 )
-def test_what_does_not_fit_is_counted(height: int, displayed: list[str]) -> None:
-    assert displays.fitted([str(number) for number in range(6)], height) == displayed
+def test_lines_that_do_not_fit_are_counted(height: int, visible_lines: list[str]) -> None:
+    assert displays.fitted([str(number) for number in range(6)], height) == visible_lines
 
 
-def test_a_frame_empties_nothing_before_it_is_drawn() -> None:
+def test_a_frame_clears_only_the_rest_of_lines_and_screen() -> None:
     assert displays.frame(["one", "two"], 24) == "\x1b[Hone\x1b[K\ntwo\x1b[K\n\x1b[J"

@@ -1,4 +1,4 @@
-"""Values that begin or end alike are written once."""
+"""Common beginnings and ends of values are written once."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ from kubectl_spread.render.folding import folded
         pytest.param(["a.example", "b.example"], "{a=0 b=1}.example", id="hosts, the end"),
     ],
 )
-def test_folded(values: list[str], text: str) -> None:
+def test_common_beginnings_and_ends_are_written_once(values: list[str], text: str) -> None:
     assert folded(values, range(len(values))) == text

@@ -1,4 +1,4 @@
-"""Workflow commands, read as the runner of GitHub Actions reads them."""
+"""Workflow commands, parsed as the runner of GitHub Actions does."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ def unescaped(text: str, *also: tuple[str, str]) -> str:
 
 def commands(text: str) -> list[tuple[str, dict[str, str], str]]:
     """Return name, properties and message of each line."""
-    actual = []
+    commands = []
     for line in text.splitlines():
         command = _COMMAND.fullmatch(line)
         assert command, line
         pairs = (pair.partition("=") for pair in command[2].split(","))
         properties = {key: unescaped(value, ("%3A", ":"), ("%2C", ",")) for key, _, value in pairs}
-        actual.append((command[1], properties, unescaped(command[3])))
-    return actual
+        commands.append((command[1], properties, unescaped(command[3])))
+    return commands
 
 
 @pytest.mark.parametrize("cluster", REPORTS)
-def test_reports(cluster: str, golden: Golden) -> None:
+def test_reports_match_their_golden_files(cluster: str, golden: Golden) -> None:
     golden(GOLDEN / f"{cluster}.github.txt", github(reported(REPORTS[cluster]())))
 
 
-def test_places(golden: Golden) -> None:
+def test_annotations_have_positions_in_files(golden: Golden) -> None:
     text = github(locations.several())
     golden(GOLDEN / "located.github.txt", text)
     places = [
@@ -63,18 +63,18 @@ def test_each_finding_is_a_command_and_errors_come_first(cluster: str) -> None:
     assert all(message.splitlines()[-1].startswith("fix: ") for _, _, message in printed_commands)
 
 
-def test_nothing_can_begin_another_command() -> None:
+def test_no_text_begins_another_command() -> None:
     report = reported(REPORTS["several"]())
     evil = "a\r\n::error::b%0A::c, file=/etc/passwd::%25"
     finding = msgspec.structs.replace(report.findings[0], message=evil, namespace=evil, path=evil, fix=evil)
     ((name, properties, message),) = commands(github(locations.with_findings(report, [finding])))
     assert (name, list(properties)) == ("warning", ["title"])
-    displayed = evil.replace("\r\n", "\\r\\n")
-    assert message.split("\n") == [displayed, displayed, f"fix: {displayed}"]
-    assert f" {displayed}/" in properties["title"]
+    escaped = evil.replace("\r\n", "\\r\\n")
+    assert message.split("\n") == [escaped, escaped, f"fix: {escaped}"]
+    assert f" {escaped}/" in properties["title"]
 
 
-def test_what_could_not_be_judged_is_an_error() -> None:
+def test_unevaluated_objects_are_errors() -> None:
     printed_commands = commands(github(locations.unanswered(reported(REPORTS["nothing"]()))))
     assert [(name, message) for name, _, message in printed_commands] == [
         ("error", "could not be checked: 2 malformed"),

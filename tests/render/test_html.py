@@ -1,4 +1,4 @@
-"""The HTML page as text: what it holds, and that nothing in it is taken for markup; tests/browser opens it."""
+"""The text of the HTML page: its contents, and that no name becomes markup. ``tests/browser`` opens the page."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class Elements(HTMLParser):
 
     def __init__(self, page: str) -> None:
         super().__init__()
-        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.texts: list[str] = []
         self._raw = False
         self.feed(page)
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found.append((tag, dict(attrs)))
+        self.elements.append((tag, dict(attrs)))
         self._raw = tag in ("script", "style")
 
     def handle_endtag(self, tag: str) -> None:  # noqa: ARG002 - the parser names its arguments
@@ -48,14 +48,14 @@ class Elements(HTMLParser):
 
 
 def data_of(page: str) -> Any:
-    """Return the data that a page holds."""
+    """Return the data of a page."""
     match = _DATA.search(page)
     assert match
     return json.loads(match[2])
 
 
 def reviewed(page: str) -> str:
-    """Return a page as it is reviewed: without style and script, the data column by column."""
+    """Return a page as its golden file has it: without style and script, with each column of the data in a line."""
     data = data_of(page)
     lines = [f"{index}: {text}" for index, text in enumerate(data.pop("texts"))]
     lines += [
@@ -67,7 +67,7 @@ def reviewed(page: str) -> str:
 
 
 @pytest.mark.parametrize("make", [several, hostile], ids=lambda make: make.__name__)
-def test_pages(make: Any, golden: Golden) -> None:
+def test_pages_match_their_golden_files(make: Any, golden: Golden) -> None:
     golden(GOLDEN / f"{make.__name__}.html", reviewed(html.page(reported(make()))))
 
 
@@ -78,11 +78,11 @@ def test_the_same_report_is_the_same_page_without_hidden_characters(make: Any) -
     assert all(char.isprintable() or char == "\n" for char in page)
 
 
-def test_the_policy_names_the_style_and_the_script_that_stand_in_the_page() -> None:
+def test_the_policy_has_the_hashes_of_the_style_and_the_script() -> None:
     page = html.page(reported(several()))
     (policy,) = [
         str(attributes["content"])
-        for tag, attributes in Elements(page).found
+        for tag, attributes in Elements(page).elements
         if tag == "meta" and attributes.get("http-equiv") == "Content-Security-Policy"
     ]
     rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
@@ -94,9 +94,9 @@ def test_the_policy_names_the_style_and_the_script_that_stand_in_the_page() -> N
         assert rules[f"{tag}-src"] == f"'sha256-{digest}'"
 
 
-def test_nothing_in_the_page_lies_outside_it() -> None:
-    """No address is loaded; those of sources are links."""
-    for tag, attributes in Elements(html.page(reported(several()))).found:
+def test_the_page_loads_nothing() -> None:
+    """The addresses of sources are links."""
+    for tag, attributes in Elements(html.page(reported(several()))).elements:
         assert "src" not in attributes
         assert not [name for name in attributes if name.startswith("on") or name == "style"]
         if tag != "a":
@@ -104,7 +104,7 @@ def test_nothing_in_the_page_lies_outside_it() -> None:
 
 
 def marked() -> Report:
-    """Return a report in which what an object can name holds markup."""
+    """Return a report with markup in every name of an object."""
     pod = pod_json(
         _MARKUP,
         namespace=_MARKUP,
@@ -126,7 +126,7 @@ def test_markup_in_names_is_text() -> None:
     assert not set("<>&'") & set(json.dumps(_DATA.search(page)[2])[1:-1])  # type: ignore[index]
 
 
-def test_what_is_not_known_of_the_cluster_is_left_out() -> None:
+def test_unknown_facts_about_the_cluster_are_left_out() -> None:
     report = reported(several())
     assert not {"Cluster", "Context", "Kubernetes", "Read at"} & set(Elements(html.page(report)).texts)
     cluster = Cluster(
@@ -143,7 +143,7 @@ def test_what_is_not_known_of_the_cluster_is_left_out() -> None:
         nodes="none",
         resource_versions={"pods": "42"},
     )
-    existing = Report(
+    sparse_report = Report(
         cluster=cluster,
         constraints=report.constraints,
         groups=report.groups,
@@ -151,7 +151,7 @@ def test_what_is_not_known_of_the_cluster_is_left_out() -> None:
         findings=report.findings,
         summary=report.summary,
     )
-    texts = Elements(html.page(existing)).texts
+    texts = Elements(html.page(sparse_report)).texts
     assert {"prod: Topology spread report", "Topology spread of prod"} <= set(texts)
     assert "Context" not in texts
     names = ("Cluster", "Cluster UID", "Read at", "Kubernetes", "Evaluated as", "Compared with")

@@ -1,4 +1,4 @@
-"""JUnit reports are valid by Jenkins' schema, and another program reads in them what is in the report."""
+"""JUnit reports are valid for Jenkins' schema, and another program reads the findings from them."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ HERE = Path(__file__).parent
 GOLDEN = HERE / "golden"
 SCHEMA = xmlschema.XMLSchema10(HERE / "schemas" / "junit-10.xsd")
 PLACE = ("file", "line")
-"""Attributes of a case that GitLab and others read, and that Jenkins' schema does not have."""
+"""Attributes of a case that Jenkins' schema lacks; GitLab and others read them."""
 
 
-def read(report: Report) -> parser.Junit:
-    """Return what junit2html reads, of a document that is valid."""
+def parsed(report: Report) -> parser.Junit:
+    """Validate a document, and return it as junit2html reads it."""
     text = junit(report)
     root = ET.fromstring(text)
     for case in root.iter("testcase"):
@@ -41,20 +41,20 @@ def cases(report: Report) -> list[tuple[str, str, str, parser.Case]]:
     """Return suite, class, name and case."""
     return [
         (suite.name, name, case.name or "", case)
-        for suite in read(report)
+        for suite in parsed(report)
         for name, pod_class in suite.classes.items()
         for case in pod_class.cases
     ]
 
 
 @pytest.mark.parametrize("cluster", REPORTS)
-def test_reports(cluster: str, golden: Golden) -> None:
+def test_reports_match_their_golden_files(cluster: str, golden: Golden) -> None:
     # Up to 3.12 Python writes a quote in text as an entity.
     text = junit(reported(REPORTS[cluster]())).replace("&quot;", '"')
     golden(GOLDEN / f"{cluster}.junit.xml", text)
 
 
-def test_places(golden: Golden) -> None:
+def test_cases_have_positions_in_files(golden: Golden) -> None:
     golden(GOLDEN / "located.junit.xml", junit(locations.several()))
 
 
@@ -71,7 +71,7 @@ def test_each_workload_and_constraint_is_a_case(cluster: str) -> None:
     assert len(failed) == len(wrong)
 
 
-def test_what_is_only_worth_knowing_does_not_fail() -> None:
+def test_infos_do_not_fail_a_case() -> None:
     report = reported(REPORTS["several"]())
     infos = [msgspec.structs.replace(finding, severity=Severity.INFO) for finding in report.findings]
     test_cases = cases(locations.with_findings(report, infos))
@@ -104,31 +104,31 @@ def test_the_worst_finding_names_the_failure() -> None:
 
 def test_templates_have_cases_of_their_own() -> None:
     test_cases = cases(reported(audit(deployment(constraints=[constraint(max_skew=0)]))))
-    assert [(suite, name, case, item.failed()) for suite, name, case, item in test_cases] == [
+    assert [(suite, name, case, test_case.failed()) for suite, name, case, test_case in test_cases] == [
         ("default", "default/Deployment/web", "spec.template.spec.topologySpreadConstraints[0]", True)
     ]
 
 
-def test_cases_of_two_namespaces_are_told_apart() -> None:
-    """GitLab looks at class and name alone."""
-    made = [deployment(constraints=[constraint(max_skew=0)], namespace=namespace) for namespace in ("b", "a")]
-    test_cases = cases(reported(audit(*made)))
+def test_cases_of_two_namespaces_have_different_classes() -> None:
+    """GitLab compares class and name only."""
+    deployments = [deployment(constraints=[constraint(max_skew=0)], namespace=namespace) for namespace in ("b", "a")]
+    test_cases = cases(reported(audit(*deployments)))
     assert [(suite, name) for suite, name, _, _ in test_cases] == [("a", "a/Deployment/web"), ("b", "b/Deployment/web")]
 
 
-def test_what_xml_cannot_hold_is_an_escape() -> None:
+def test_characters_that_xml_cannot_hold_are_escaped() -> None:
     report = reported(REPORTS["several"]())
     evil = "\x00\x1b\x0b\ufffe\uffff\u202e]]><!-- & \"'"
     finding = msgspec.structs.replace(report.findings[0], message=evil, namespace=evil, path=evil, fix=evil)
     test_cases = cases(locations.with_findings(report, [finding]))
-    displayed = "\\x00\\x1b\\x0b\\ufffe\\uffff\\u202e]]><!-- & \"'"
-    (case,) = (case for suite, _, _, case in test_cases if suite == displayed)
-    assert case.name == displayed
+    escaped = "\\x00\\x1b\\x0b\\ufffe\\uffff\\u202e]]><!-- & \"'"
+    (case,) = (case for suite, _, _, case in test_cases if suite == escaped)
+    assert case.name == escaped
     assert case.failure_msg is not None
-    assert case.failure_msg.endswith(f": {displayed}")
+    assert case.failure_msg.endswith(f": {escaped}")
 
 
-def test_what_could_not_be_judged_is_an_error() -> None:
+def test_unevaluated_objects_are_errors() -> None:
     text = junit(locations.unanswered(reported(REPORTS["nothing"]())))
     root = ET.fromstring(text)
     assert root.attrib["errors"] == "2"

@@ -1,4 +1,4 @@
-"""Markdown tables have the cells that they should have, whatever the texts in them are."""
+"""Markdown tables keep their cells with every text in them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kubectl_spread.report.severity import Severity
 from tests.audits import audit, reported
 from tests.builders import ZONE, constraint, node_json, pod_json
 from tests.conftest import Golden
-from tests.render.test_openmetrics import found
+from tests.render.test_openmetrics import with_findings
 from tests.render.test_openreports import changed
 from tests.render.test_render import EVIL, GOLDEN, REPORTS, hostile, nothing
 
@@ -38,17 +38,17 @@ NASTY = (
 
 
 def tables(text: str) -> list[list[list[str]]]:
-    """Return the texts of the cells of all tables: nothing in them is anything but text or bold."""
-    actual: list[list[list[str]]] = []
+    """Return the texts of the cells of all tables, which have only plain and bold text."""
+    tables: list[list[list[str]]] = []
     for token, content in _paired(PARSER.parse(text)):
         match token.type:
             case "table_open":
-                actual.append([])
+                tables.append([])
             case "tr_open":
-                actual[-1].append([])
+                tables[-1].append([])
             case "th_open" | "td_open":
-                actual[-1][-1].append(_text(content))
-    return actual
+                tables[-1][-1].append(_text(content))
+    return tables
 
 
 def _paired(tokens: list[Token]) -> Iterator[tuple[Token, Token]]:
@@ -62,7 +62,7 @@ def _text(inline: Token) -> str:
 
 
 @pytest.mark.parametrize("cluster", REPORTS)
-def test_golden(cluster: str, golden: Golden) -> None:
+def test_reports_match_their_golden_files(cluster: str, golden: Golden) -> None:
     text = markdown(reported(REPORTS[cluster]()))
     golden(GOLDEN / f"{cluster}.md", text)
     for table in tables(text):
@@ -70,14 +70,14 @@ def test_golden(cluster: str, golden: Golden) -> None:
 
 
 def test_findings_stand_by_severity_and_rows_with_them_below() -> None:
-    findings, rows = tables(markdown(found()))
+    findings, rows = tables(markdown(with_findings()))
     assert [row[0] for row in findings] == ["Severity", "error", *["warning"] * 4, *["info"] * 2]
     assert findings[1][1:5] == ["SPR303 blocked", "deploy/web", "topologySpreadConstraints[0]", "1"]
     assert [row[0] for row in rows] == ["Workload", *["deploy/web"] * 3, "sts/api"]
     assert rows[2][1:] == ["topology.kubernetes.io/zone DoNotSchedule", "5", "merged 5", "a=3 b=1", "2, above", "1"]
 
 
-def test_nothing_found_is_a_line_of_totals() -> None:
+def test_a_report_without_findings_is_a_line_of_totals() -> None:
     text = markdown(reported(nothing()))
     assert "**1 pod, 0 constraints; no findings**" in text
     assert tables(text) == []
@@ -99,15 +99,15 @@ def test_inferred_skew_is_at_least_that() -> None:
 
 
 @pytest.mark.parametrize("message", NASTY)
-def test_markup_is_shown_as_it_is_written(message: str) -> None:
-    findings, _ = tables(markdown(changed(found(), message=message, severity=Severity.ERROR)))
-    displayed = [row[5].replace(APART, "") for row in findings]
-    assert words.safe(message) in displayed
+def test_markup_is_escaped(message: str) -> None:
+    findings, _ = tables(markdown(changed(with_findings(), message=message, severity=Severity.ERROR)))
+    messages = [row[5].replace(APART, "") for row in findings]
+    assert words.safe(message) in messages
 
 
 @given(st.text())
 def test_any_text_stays_in_its_cell(message: str) -> None:
-    findings, _ = tables(markdown(changed(found(), message=message)))
+    findings, _ = tables(markdown(changed(with_findings(), message=message)))
     assert words.safe(message).strip() in [row[5].replace(APART, "").strip() for row in findings]
 
 
@@ -115,17 +115,17 @@ def test_any_text_stays_in_its_cell(message: str) -> None:
     "message", ["@admin", "owner/repo#12", "#12", "!34", "https://evil.example", "WWW.evil.example", "a@b.example"]
 )
 def test_nobody_is_mentioned_and_nothing_is_linked(message: str) -> None:
-    """GitHub and GitLab look for these in the text that Markdown has become."""
-    text = PARSER.render(markdown(changed(found(), message=message)))
+    """GitHub and GitLab search for mentions and links after they have rendered the Markdown."""
+    text = PARSER.render(markdown(changed(with_findings(), message=message)))
     assert message not in text
     assert message in text.replace(APART, "")
 
 
-def test_times_stay_whole() -> None:
-    assert "2026-09-01T10:31:00Z" in markdown(found())
+def test_times_are_not_broken_as_emoji() -> None:
+    assert "2026-09-01T10:31:00Z" in markdown(with_findings())
 
 
-def test_nothing_of_a_hostile_cluster_is_printed_raw() -> None:
+def test_names_of_a_hostile_cluster_are_escaped() -> None:
     text = markdown(reported(hostile()))
     assert all(char.isprintable() or char == "\n" for char in text)
     findings, rows = tables(text)
@@ -134,11 +134,11 @@ def test_nothing_of_a_hostile_cluster_is_printed_raw() -> None:
 
 
 @pytest.mark.parametrize("kind", ["findings", "constraints"])
-def test_what_github_would_not_show_is_counted(kind: str) -> None:
-    report = found()
+def test_rows_beyond_the_limit_of_github_are_counted(kind: str) -> None:
+    report = with_findings()
     number = 12000
     text = markdown(msgspec.structs.replace(report, **{kind: getattr(report, kind)[:2] * (number // 2)}))
     assert len(text.encode()) <= MOST_BYTES
-    (left,) = re.findall(r"^(\d+) more \w+(?: row)?s left out; `-o json` has all\.$", text, re.MULTILINE)
+    (missing,) = re.findall(r"^(\d+) more \w+(?: row)?s left out; `-o json` has all\.$", text, re.MULTILINE)
     long = max(tables(text), key=len)
-    assert len(long) - 1 + int(left) == number
+    assert len(long) - 1 + int(missing) == number

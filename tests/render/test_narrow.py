@@ -31,15 +31,15 @@ ROWS: list[list[Cell | str]] = [["deploy/a-very-long-name", Cell("zone DoNotSche
         (9, "deploy/a…ame zone ha… 12"),
     ],
 )
-def test_what_gives_way_first(width: int | None, row: str) -> None:
+def test_short_forms_and_gaps_are_tried_before_text_is_cut(width: int | None, row: str) -> None:
     assert rendered(COLUMNS, ROWS, Terminal(width=width), headers=False).splitlines() == [row]
 
 
 def zonal(name: str, zones: str, prefix: str = "") -> list[Json]:
-    made = [constraint(), constraint(key=HOSTNAME, hard=False)]
+    constraints = [constraint(), constraint(key=HOSTNAME, hard=False)]
     nodes = [node_json(f"{zone}1", zone=f"{prefix}{zone}") for zone in "abc"]
     pods = [
-        pod_json(f"{name}-{index}", node=f"{zone}1", constraints=made, owner=f"Deployment/{name}")
+        pod_json(f"{name}-{index}", node=f"{zone}1", constraints=constraints, owner=f"Deployment/{name}")
         for index, zone in enumerate(zones)
     ]
     return [*nodes, *pods]
@@ -51,7 +51,7 @@ def rows(name: str, width: int | None, prefix: str = "") -> list[str]:
 
 
 @pytest.mark.parametrize("width", [60, 80, 100])
-def test_rows_fit_and_keep_what_counts(width: int) -> None:
+def test_rows_fit_and_keep_their_numbers(width: int) -> None:
     table_rows = rows("search", width, "eu-central-1")
     assert max(map(len, table_rows)) <= width
     first = table_rows[1].split()

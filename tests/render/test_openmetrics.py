@@ -1,4 +1,4 @@
-"""Metrics can be read by the parsers of both text formats, and say what an alert asks for."""
+"""Parsers of both text formats read the metrics, which have the values for alerts."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ WEB_ZONE = {
 
 
 def parsed(text: str, parse: Callable[[str], Iterable[Metric]] = parse_openmetrics) -> Series:
-    """Return what a parser makes of a text, where no series is there twice."""
+    """Return the series of a text, none of which is duplicated."""
     samples = [sample for family in parse(text) for sample in family.samples]
-    actual = {(sample.name, frozenset(sample.labels.items())): float(sample.value) for sample in samples}
-    assert len(actual) == len(samples)
+    series = {(sample.name, frozenset(sample.labels.items())): float(sample.value) for sample in samples}
+    assert len(series) == len(samples)
     assert all(sample.timestamp is None for sample in samples)
-    return actual
+    return series
 
 
 def of(report: Report, name: str, /, **labels: str) -> float | None:
@@ -50,31 +50,31 @@ def of(report: Report, name: str, /, **labels: str) -> float | None:
 
 def by(report: Report, name: str, label: str, /, **labels: str) -> dict[str, float]:
     """Return the values of the series with these labels, by one further label."""
-    actual: dict[str, float] = {}
+    values: dict[str, float] = {}
     for (metric, having), value in parsed(openmetrics(report)).items():
         if metric == f"kube_spread_{name}" and having >= frozenset(labels.items()):
-            actual[dict(having)[label]] = value
-    return actual
+            values[dict(having)[label]] = value
+    return values
 
 
 @cache
-def found() -> Report:
+def with_findings() -> Report:
     """Return the report with several findings."""
     return reported(several())
 
 
 @pytest.mark.parametrize("cluster", REPORTS)
-def test_golden(cluster: str, golden: Golden) -> None:
+def test_reports_match_their_golden_files(cluster: str, golden: Golden) -> None:
     text = openmetrics(reported(REPORTS[cluster]()))
     golden(GOLDEN / f"{cluster}.prom", text)
-    item, other = (parsed(text, parse) for parse in PARSERS)
-    assert item == other
+    by_text, by_openmetrics = (parsed(text, parse) for parse in PARSERS)
+    assert by_text == by_openmetrics
     assert {line.split()[3] for line in text.splitlines() if line.startswith("# TYPE")} == {"gauge"}
 
 
 def test_rows_of_one_constraint_share_their_series() -> None:
-    """The row furthest above its maxSkew is counted; a revision of a rollout begins no new series."""
-    report = found()
+    """The counts are those of the row furthest above its maxSkew, so that a rollout begins no new series."""
+    report = with_findings()
     counted = {name: of(report, name, **WEB_ZONE) for name in ("skew", "max_skew", "domains", "min_match", "max_match")}
     assert counted == {"skew": 2, "max_skew": 1, "domains": 2, "min_match": 1, "max_match": 3}
     assert (of(report, "pods", **WEB_ZONE), of(report, "pending_pods", **WEB_ZONE)) == (6, 1)
@@ -82,19 +82,19 @@ def test_rows_of_one_constraint_share_their_series() -> None:
     assert by(report, "verdict_pods", "verdict", **WEB_ZONE) == {"stale-label": 1, "merged": 5}
 
 
-def test_findings_and_totals() -> None:
-    report = found()
+def test_findings_and_totals_have_series() -> None:
+    report = with_findings()
     assert by(report, "findings", "code", severity="error", namespace="default", name="blocked") == {"SPR303": 1}
     assert by(report, "severity_findings", "severity") == {"error": 1, "warning": 4, "info": 2}
     assert by(report, "skipped_objects", "reason") == {"finished": 1}
     assert (of(report, "judged_pods"), of(report, "constraint_rows"), of(report, "nodes")) == (9, 5, 4)
 
 
-def test_what_is_not_counted_has_no_series() -> None:
-    """Affinity terms have pods and verdicts; without nodes a constraint still has its maxSkew."""
-    anti = by(found(), "verdict_pods", "verdict", workload="api")
+def test_counts_that_do_not_apply_have_no_series() -> None:
+    """Affinity terms have only pods and verdicts. Without nodes, a constraint has its maxSkew."""
+    anti = by(with_findings(), "verdict_pods", "verdict", workload="api")
     assert anti == {"late-label": 2}
-    assert by(found(), "max_skew", "path", workload="api") == {}
+    assert by(with_findings(), "max_skew", "path", workload="api") == {}
     report = reported(without_nodes())
     assert (of(report, "skew", **WEB_ZONE), of(report, "domains", **WEB_ZONE)) == (None, None)
     assert of(report, "max_skew", **WEB_ZONE) == 1
@@ -105,11 +105,11 @@ def test_inferred_skew_is_marked() -> None:
     pod = pod_json("web-0", node="n", labels=labels, constraints=[constraint()], owner="Deployment/web")
     report = reported(audit(pod, nodes="inferred"))
     assert (of(report, "lower_bound", **WEB_ZONE), of(report, "skew", **WEB_ZONE)) == (1, 0)
-    assert of(found(), "lower_bound", **WEB_ZONE) is None
+    assert of(with_findings(), "lower_bound", **WEB_ZONE) is None
 
 
 @pytest.mark.parametrize("number", [MOST_DOMAINS, MOST_DOMAINS + 1])
-def test_many_domains_have_no_series_each(number: int) -> None:
+def test_constraints_with_many_domains_have_no_series_for_them(number: int) -> None:
     nodes = [node_json(f"n{index}", labels={ZONE: f"z{index}"}) for index in range(number)]
     pod = pod_json("web-0", node="n0", constraints=[constraint()], owner="Deployment/web")
     report = reported(audit(pod, *nodes))
@@ -120,8 +120,8 @@ def test_many_domains_have_no_series_each(number: int) -> None:
 
 @given(st.text())
 def test_label_values_arrive_escaped(value: str) -> None:
-    row = msgspec.structs.replace(found().constraints[0], topology_key=value)
-    text = openmetrics(msgspec.structs.replace(found(), constraints=[row]))
+    row = msgspec.structs.replace(with_findings().constraints[0], topology_key=value)
+    text = openmetrics(msgspec.structs.replace(with_findings(), constraints=[row]))
     for parse in PARSERS:
         keys = {dict(labels)["topology_key"] for name, labels in parsed(text, parse) if name == "kube_spread_pods"}
         assert keys == {words.safe(value)}
@@ -133,7 +133,7 @@ def test_texts_that_become_alike_share_a_series() -> None:
     assert by(reported(audit(*pods, *nodes)), "domain_pods", "domain", **WEB_ZONE) == {"\\x07": 2}
 
 
-def test_nothing_of_a_hostile_cluster_is_printed_raw() -> None:
+def test_names_of_a_hostile_cluster_are_escaped() -> None:
     text = openmetrics(reported(hostile()))
     assert all(char.isprintable() or char == "\n" for char in text)
     assert "\\\\x1b" in text

@@ -1,4 +1,4 @@
-"""OpenReports manifests hold what was found, in objects that an apiserver takes."""
+"""OpenReports manifests have the findings, in objects that an API server accepts."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from tests import openreports as api
 from tests.audits import audit, reported
 from tests.builders import Json, constraint, pod_json
 from tests.conftest import Golden
-from tests.render.test_openmetrics import found
+from tests.render.test_openmetrics import with_findings
 from tests.render.test_render import GOLDEN, REPORTS, hostile, nothing, without_nodes
 
 
 def documents(text: str) -> list[Json]:
-    """Return the documents of a text, each held to the schema."""
-    actual_documents = list(yaml.load_all(text, Loader=yaml.CSafeLoader))
-    for document in actual_documents:
+    """Return the documents of a text, which are valid for the schema."""
+    manifests = list(yaml.load_all(text, Loader=yaml.CSafeLoader))
+    for document in manifests:
         api.validate(document)
         outcomes = Counter(result["result"] for result in document["results"])
         assert document["summary"] == {
             outcome: outcomes[outcome] for outcome in ("pass", "fail", "warn", "error", "skip")
         }
-    return actual_documents
+    return manifests
 
 
-def results(items: Iterable[Json], outcome: str) -> list[tuple[str, str]]:
+def results(manifests: Iterable[Json], outcome: str) -> list[tuple[str, str]]:
     """Return the policy and rule of all results with one outcome."""
-    every = (result for document in items for result in document["results"])
+    every = (result for document in manifests for result in document["results"])
     return [(result["policy"], result["rule"]) for result in every if result["result"] == outcome]
 
 
@@ -48,19 +48,19 @@ def changed(report: Report, **fields: object) -> Report:
 
 
 def only_finding(report: Report, **fields: object) -> Report:
-    """Return a report with nothing but its first finding, changed."""
+    """Return a report with its first finding alone, which has other fields."""
     return msgspec.structs.replace(report, constraints=[], findings=changed(report, **fields).findings[:1])
 
 
 @pytest.mark.parametrize("cluster", REPORTS)
-def test_golden(cluster: str, golden: Golden) -> None:
+def test_reports_match_their_golden_files(cluster: str, golden: Golden) -> None:
     text = openreports(reported(REPORTS[cluster]()))
     documents(text)
     golden(GOLDEN / f"{cluster}.openreports.yaml", text)
 
 
-def test_findings_fail_or_warn_and_the_rest_passes() -> None:
-    report, cluster = documents(openreports(found()))
+def test_findings_fail_or_warn_and_other_constraints_pass() -> None:
+    report, cluster = documents(openreports(with_findings()))
     assert (report["kind"], report["metadata"]["namespace"]) == ("Report", "default")
     assert (cluster["kind"], cluster["metadata"].get("namespace")) == ("ClusterReport", None)
     assert results([report], "fail") == [("SPR303", "blocked")]
@@ -72,7 +72,7 @@ def test_findings_fail_or_warn_and_the_rest_passes() -> None:
     assert results([cluster], "skip") == [("kubectl-spread", "finished")]
 
 
-def test_what_could_not_be_judged_is_an_error() -> None:
+def test_unevaluated_objects_are_errors() -> None:
     report = reported(without_nodes())
     summary = msgspec.structs.replace(report.summary, skipped={"forbidden": 2, "mirror": 1})
     yaml_documents = documents(openreports(msgspec.structs.replace(report, summary=summary)))
@@ -80,11 +80,11 @@ def test_what_could_not_be_judged_is_an_error() -> None:
     assert results(yaml_documents, "skip") == [("kubectl-spread", "mirror"), ("kubectl-spread", "no-nodes")]
 
 
-def test_nothing_judged_prints_nothing() -> None:
+def test_an_empty_report_has_no_documents() -> None:
     assert openreports(reported(nothing())) == ""
 
 
-def test_the_kinds_of_others_have_no_api_version() -> None:
+def test_custom_kinds_have_no_api_version() -> None:
     pod = pod_json("p", constraints=[constraint()], owner="Rollout/web")
     (result,) = documents(openreports(reported(audit(pod))))[0]["results"]
     assert result["resources"] == [{"kind": "Rollout", "namespace": "default", "name": "web"}]
@@ -92,20 +92,20 @@ def test_the_kinds_of_others_have_no_api_version() -> None:
 
 @given(st.text())
 def test_texts_of_objects_arrive_escaped(message: str) -> None:
-    text = openreports(changed(found(), message=message))
+    text = openreports(changed(with_findings(), message=message))
     assert text.isascii()
     assert documents(text)[0]["results"][0]["message"] == words.safe(message)
 
 
-def test_nothing_of_a_hostile_cluster_is_printed_raw() -> None:
+def test_names_of_a_hostile_cluster_are_escaped() -> None:
     text = openreports(reported(hostile()))
     assert all(char.isprintable() or char == "\n" for char in text)
     assert words.safe("\x1b") in str(documents(text))
 
 
 def test_many_results_are_several_objects() -> None:
-    """An apiserver takes requests of 3 MiB, and etcd of 1.5."""
-    report = found()
+    """The limit of etcd is 1.5 MiB, that of an API server 3 MiB."""
+    report = with_findings()
     findings = [_repeated(report.findings[0], number) for number in range(3000)]
     printed = documents(openreports(msgspec.structs.replace(report, findings=findings)))
     reports = [document for document in printed if document["kind"] == "Report"]
@@ -120,7 +120,7 @@ def _repeated(finding: Finding, number: int) -> Finding:
 
 
 def test_goldens_hold_every_field_of_the_schema() -> None:
-    """What the schema allows beyond what is printed would be tested by nothing."""
+    """Otherwise no test would cover a field of the schema that is not printed."""
     text = "".join(path.read_text(encoding="utf-8") for path in Path(GOLDEN).glob("*.openreports.yaml"))
     for field in ("scored", "severity", "resources", "properties", "category"):
         assert f"  {field}:" in text

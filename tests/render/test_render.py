@@ -1,4 +1,4 @@
-"""What people and programs are shown; the files in golden/ are reviewed as output."""
+"""Reports in each format; the files in ``golden/`` are reviewed as output."""
 
 from __future__ import annotations
 
@@ -39,10 +39,12 @@ LABELLED = {
 
 
 def web(name: str, node: str, rev: str, stored: str, **fields: Any) -> Json:
-    made = constraint(match=["rev"], selects=selector(WEB, requirement("rev", "In", stored)))
+    spread_constraint = constraint(match=["rev"], selects=selector(WEB, requirement("rev", "In", stored)))
     soft = constraint(key=HOSTNAME, hard=False)
     labels = {**WEB, "rev": rev}
-    return pod_json(name, node=node, labels=labels, constraints=[made, soft], owner="Deployment/web", **fields)
+    return pod_json(
+        name, node=node, labels=labels, constraints=[spread_constraint, soft], owner="Deployment/web", **fields
+    )
 
 
 def api(name: str, node: str) -> Json:
@@ -51,7 +53,7 @@ def api(name: str, node: str) -> Json:
 
 
 def several() -> Audit:
-    """Return an audit with a stale label, a skew, a late label, a pending pod that is blocked, and healthy rows."""
+    """Return an audit with a stale label, a skew, a late label, a blocked pending pod, and healthy rows."""
     return audit(
         *(web(f"web-{index}", node, "r1", "r1") for index, node in enumerate(("a1", "a1", "a2", "b1"))),
         web("web-8", "b1", "r2", "r1", metadata={"managedFields": [LABELLED]}),
@@ -87,15 +89,17 @@ EVIL = "\x1b[31m\u202eevil\u200b\x07\n"
 
 
 def hostile() -> Audit:
-    """Return an audit where everything that an object can name holds control and bidi characters."""
+    """Return an audit with control and bidi characters in every name of an object."""
     rev = requirement(f"k{EVIL}", "In", f"old{EVIL}")
-    made = constraint(key=f"zone{EVIL}", match=[f"k{EVIL}"], selects=selector({f"a{EVIL}": f"b{EVIL}"}, rev))
+    spread_constraint = constraint(
+        key=f"zone{EVIL}", match=[f"k{EVIL}"], selects=selector({f"a{EVIL}": f"b{EVIL}"}, rev)
+    )
     fields: Json = {"f:metadata": {"f:labels": {f"f:k{EVIL}": {}}}}
     pod = pod_json(
         f"pod{EVIL}",
         node=f"node{EVIL}",
         labels={f"k{EVIL}": f"new{EVIL}"},
-        constraints=[made],
+        constraints=[spread_constraint],
         namespace=f"ns{EVIL}",
         owner=f"Kind{EVIL}/name{EVIL}",
         metadata={"managedFields": [{**LABELLED, "manager": f"m{EVIL}", "fieldsV1": fields}]},
@@ -108,9 +112,9 @@ def hostile() -> Audit:
         namespace=f"ns{EVIL}",
         owner=f"Kind{EVIL}/name{EVIL}",
     )
-    other = pod_json("p", constraints=[constraint(key="zone", match=["nope"])])
+    plain_pod = pod_json("p", constraints=[constraint(key="zone", match=["nope"])])
     taint = {"key": f"t{EVIL}", "value": f"v{EVIL}", "effect": "NoSchedule"}
-    return audit(pod, parsed, other, node_json(f"node{EVIL}", labels={f"zone{EVIL}": f"z{EVIL}"}, taints=[taint]))
+    return audit(pod, parsed, plain_pod, node_json(f"node{EVIL}", labels={f"zone{EVIL}": f"z{EVIL}"}, taints=[taint]))
 
 
 REPORTS = {
@@ -132,7 +136,7 @@ FORMATS = {
 
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("cluster", REPORTS)
-def test_formats(cluster: str, form: str, golden: Golden) -> None:
+def test_formats_match_their_golden_files(cluster: str, form: str, golden: Golden) -> None:
     golden(GOLDEN / f"{cluster}.{form}", FORMATS[form](reported(REPORTS[cluster]())))
 
 
@@ -142,14 +146,14 @@ def explained(evaluation: Audit, kind: str, name: str) -> str:
 
 
 @pytest.mark.parametrize("cluster", REPORTS)
-def test_explain(cluster: str, golden: Golden) -> None:
+def test_explanations_match_their_golden_files(cluster: str, golden: Golden) -> None:
     name = f"web{EVIL}" if cluster == "hostile" else "web"
     golden(GOLDEN / f"{cluster}.explain.txt", explained(REPORTS[cluster](), "Deployment", name))
 
 
 @pytest.mark.parametrize("form", [form for form in FORMATS if form.endswith("txt")])
 def test_hostile_characters_are_shown_escaped(form: str) -> None:
-    """Nothing that an object holds may move the cursor, turn the text around or hide."""
+    """No text of an object may move the cursor, reverse text or hide it."""
     for text in (FORMATS[form](reported(hostile())), explained(hostile(), f"Kind{EVIL}", f"name{EVIL}")):
         assert text
         assert all(char.isprintable() or char == "\n" for char in text)
@@ -173,7 +177,7 @@ def test_colour_adds_nothing_but_colour() -> None:
     assert [line.rstrip() for line in stripped.splitlines()] == [line.rstrip() for line in plain.splitlines()]
 
 
-def test_json_and_yaml_hold_the_same() -> None:
+def test_json_and_yaml_are_equal() -> None:
     for make in REPORTS.values():
         report = reported(make())
         assert YAML(typ="safe").load(io.StringIO(structured.yaml(report))) == json.loads(structured.json(report))
@@ -187,7 +191,7 @@ def test_json_and_yaml_hold_the_same() -> None:
         pytest.param(Layout(namespaces=True), ["NAMESPACE", "default/deploy/web"], [], id="namespaces"),
     ],
 )
-def test_layout(layout: Layout, words_found: list[str], words_missing: list[str]) -> None:
+def test_layouts_match_their_golden_files(layout: Layout, words_found: list[str], words_missing: list[str]) -> None:
     text = table.check(reported(several(), Selection(select=("SPR101",))), layout, PIPE)
     assert all(word in text for word in words_found)
     assert not any(word in text for word in words_missing)
@@ -206,7 +210,7 @@ def test_healthy_rows_of_a_large_cluster_are_a_line_of_totals() -> None:
     assert "po/p050" in table.check(large(51), Layout(show="all"), PIPE)
 
 
-def test_silenced_findings_are_told() -> None:
+def test_silenced_findings_are_counted() -> None:
     text = table.check(reported(several(), Selection(ignore=("SPR1",))), Layout(), PIPE)
     assert "2 silenced" in text
     assert "SPR101" not in text
@@ -227,7 +231,7 @@ def test_the_page_of_a_rule_has_all_its_text(rule: Any) -> None:
     assert "{restart}" not in text
 
 
-def test_the_catalogue() -> None:
+def test_the_catalogue_matches_its_golden_file() -> None:
     text = catalogue.rules(RULES, PIPE)
     assert [line.split()[0] for line in text.splitlines()] == ["CODE", *(rule.code for rule in RULES)]
     assert max(map(len, catalogue.rules(RULES, NARROW).splitlines())) <= 80

@@ -1,4 +1,4 @@
-"""SARIF logs are valid by the schema of SARIF, and hold what GitHub code scanning asks for."""
+"""SARIF logs are valid for their schema, and have the fields that GitHub code scanning requires."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def run(report: Report) -> Any:
     return only
 
 
-def test_the_schema_refuses_what_is_wrong() -> None:
+def test_the_schema_refuses_an_invalid_log() -> None:
     VALIDATOR.check_schema(SCHEMA)
     log = json.loads(sarif(locations.several()))
     log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["region"]["startLine"] = 0
@@ -44,14 +44,14 @@ def test_the_schema_refuses_what_is_wrong() -> None:
 
 
 @pytest.mark.parametrize("cluster", REPORTS)
-def test_reports(cluster: str, golden: Golden) -> None:
-    """Of the rules, which are the same in every log, there is one golden file."""
-    result = run(reported(REPORTS[cluster]()))
-    del result["tool"]
-    golden(GOLDEN / f"{cluster}.sarif.json", json.dumps(result, indent=2) + "\n")
+def test_reports_match_their_golden_files(cluster: str, golden: Golden) -> None:
+    """The rules are the same in every log and have a golden file of their own."""
+    sarif_run = run(reported(REPORTS[cluster]()))
+    del sarif_run["tool"]
+    golden(GOLDEN / f"{cluster}.sarif.json", json.dumps(sarif_run, indent=2) + "\n")
 
 
-def test_the_rules(golden: Golden) -> None:
+def test_the_driver_has_all_rules(golden: Golden) -> None:
     driver = run(reported(REPORTS["nothing"]()))["tool"]["driver"]
     assert (driver["name"], driver["version"]) == ("kubectl-spread", __version__)
     assert [rule["id"] for rule in driver["rules"]] == [rule.code for rule in RULES]
@@ -63,9 +63,9 @@ def test_the_rules(golden: Golden) -> None:
     golden(GOLDEN / "rule.sarif.json", first.replace(f"v{__version__}", "vVERSION"))
 
 
-def test_places(golden: Golden) -> None:
-    actual_result = run(locations.several())
-    places = [result["locations"][0].get("physicalLocation") for result in actual_result["results"]]
+def test_results_have_positions_in_files(golden: Golden) -> None:
+    sarif_run = run(locations.several())
+    places = [result["locations"][0].get("physicalLocation") for result in sarif_run["results"]]
     assert [place and (place["artifactLocation"]["uri"], place["region"]) for place in places] == [
         ("manifests/web.yaml", {"startLine": 12, "startColumn": 9}),
         ("a%20b/100%25%2C%C3%B6%3A%231%3F.yaml", {"startLine": 3}),
@@ -74,8 +74,8 @@ def test_places(golden: Golden) -> None:
         None,
         None,
     ]
-    del actual_result["tool"]
-    golden(GOLDEN / "located.sarif.json", json.dumps(actual_result, indent=2) + "\n")
+    del sarif_run["tool"]
+    golden(GOLDEN / "located.sarif.json", json.dumps(sarif_run, indent=2) + "\n")
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_places(golden: Golden) -> None:
         ("//server/share/a.yaml", "file://server/share/a.yaml"),
     ],
 )
-def test_addresses(file: str, uri: str) -> None:
+def test_paths_become_uris(file: str, uri: str) -> None:
     report = reported(REPORTS["several"]())
     finding = locations.moved(report.findings[0], Source(file=file, line=1))
     (result,) = run(locations.with_findings(report, [finding]))["results"]
@@ -96,16 +96,16 @@ def test_addresses(file: str, uri: str) -> None:
 
 
 @pytest.mark.parametrize("cluster", REPORTS)
-def test_results(cluster: str) -> None:
+def test_results_have_the_values_of_findings(cluster: str) -> None:
     report = reported(REPORTS[cluster]())
-    actual_result = run(report)
-    rules = actual_result["tool"]["driver"]["rules"]
-    for finding, result in zip(report.findings, actual_result["results"], strict=True):
+    sarif_run = run(report)
+    rules = sarif_run["tool"]["driver"]["rules"]
+    for finding, result in zip(report.findings, sarif_run["results"], strict=True):
         assert result["ruleId"] == finding.code == rules[result["ruleIndex"]]["id"]
         assert result["level"] == {"info": "note"}.get(str(finding.severity), str(finding.severity))
         assert result["properties"] == {"podCount": finding.pod_count, "values": finding.values}
         assert result["locations"][0]["logicalLocations"]
-    assert actual_result["invocations"] == [{"executionSuccessful": True, "toolExecutionNotifications": []}]
+    assert sarif_run["invocations"] == [{"executionSuccessful": True, "toolExecutionNotifications": []}]
 
 
 def test_fingerprints_stay_when_lines_move() -> None:
@@ -130,8 +130,8 @@ def test_texts_hold_no_placeholders_and_no_links() -> None:
     assert text.count("\n") == 1
 
 
-def test_of_too_many_results_the_severest_are_kept() -> None:
-    """GitHub refuses a log with more."""
+def test_a_log_has_the_severest_results_if_there_are_too_many() -> None:
+    """GitHub refuses a log with more results."""
     report = reported(REPORTS["several"]())
     severest = max(report.findings, key=lambda finding: finding.severity is Severity.ERROR)
     least = next(finding for finding in report.findings if finding.severity is not Severity.ERROR)
@@ -143,7 +143,7 @@ def test_of_too_many_results_the_severest_are_kept() -> None:
     assert output == {"level": "warning", "message": {"text": "1 finding left out: no log may have more results"}}
 
 
-def test_what_could_not_be_judged_is_said() -> None:
+def test_unevaluated_objects_are_notifications() -> None:
     (invocation,) = run(locations.unanswered(reported(REPORTS["nothing"]())))["invocations"]
     assert invocation == {
         "executionSuccessful": False,

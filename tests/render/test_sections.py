@@ -1,4 +1,4 @@
-"""What ``explain`` says of a Deployment in the middle of a rollout, with a cordoned zone and pods that wait."""
+"""The sections of ``explain`` about a Deployment during a rollout, with a cordoned zone and pending pods."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 
 @pytest.mark.parametrize(("width", "suffix"), [(None, ""), (80, ".narrow")])
-def test_sections(width: int | None, suffix: str, golden: Golden) -> None:
+def test_sections_match_their_golden_files(width: int | None, suffix: str, golden: Golden) -> None:
     golden(GOLDEN / f"uneven{suffix}.explain.txt", explanation.explain(uneven(), Terminal(width=width)))
 
 

@@ -1,4 +1,4 @@
-"""CSV has a line for each row, and nothing in it that a spreadsheet would run."""
+"""CSV has a line for each row, and no cell that a spreadsheet would run as a formula."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from kubectl_spread.report.model import Report
 from tests.audits import audit, deployment, reported
 from tests.builders import constraint, pod_json
 from tests.conftest import Golden
-from tests.render.test_openmetrics import found
+from tests.render.test_openmetrics import with_findings
 from tests.render.test_openreports import only_finding
 from tests.render.test_render import GOLDEN, REPORTS, hostile
 
 
 def lines(report: Report) -> list[dict[str, str]]:
-    """Return what a reader of CSV makes of a report."""
+    """Return the lines of a report as a reader of CSV parses them."""
     return list(csv.DictReader(io.StringIO(spreadsheet.csv(report), newline=""), strict=True))
 
 
 @pytest.mark.parametrize("cluster", REPORTS)
-def test_golden(cluster: str, golden: Golden) -> None:
+def test_reports_match_their_golden_files(cluster: str, golden: Golden) -> None:
     report = reported(REPORTS[cluster]())
     golden(GOLDEN / f"{cluster}.csv", spreadsheet.csv(report).replace("\r\n", "\n"))
     assert all(tuple(line) == COLUMNS and None not in line.values() for line in lines(report))
@@ -40,7 +40,7 @@ def test_lines_end_as_the_standard_says(cluster: str) -> None:
 
 
 def test_each_row_has_its_numbers_and_the_worst_finding() -> None:
-    stale, merged, soft, bare, anti = lines(found())
+    stale, merged, soft, bare, anti = lines(with_findings())
     assert (stale["verdict"], merged["verdict"], soft["verdict"]) == ("stale-label", "merged", "")
     assert [merged[name] for name in ("pods", "pending", "skew", "max_skew", "domains", "min_match")] == list("512121")
     assert (merged["severity"], merged["code"]) == ("error", "SPR303")
@@ -67,11 +67,11 @@ def test_no_cell_is_a_formula(sign: str) -> None:
 
 @given(st.text())
 def test_texts_arrive_in_one_cell(message: str) -> None:
-    (line,) = lines(only_finding(found(), message=message))
+    (line,) = lines(only_finding(with_findings(), message=message))
     assert line["message"] in (words.safe(message), f"'{words.safe(message)}")
 
 
-def test_nothing_of_a_hostile_cluster_is_printed_raw() -> None:
+def test_names_of_a_hostile_cluster_are_escaped() -> None:
     text = spreadsheet.csv(reported(hostile()))
     assert all(char.isprintable() or char in "\r\n" for char in text)
     assert words.safe("\x1b") in text

@@ -1,4 +1,4 @@
-"""Warnings about a whole report stand in every format that has a place for them."""
+"""Warnings about a whole report are in every format that has a field for them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def report() -> Report:
 
 
 @pytest.mark.parametrize("form", ["json", "yaml", "html", "markdown", "sarif", "github", "openreports"])
-def test_warnings_are_in(form: str, report: Report) -> None:
+def test_warnings_are_in_every_format(form: str, report: Report) -> None:
     assert WARNING in render(report, form)
     without = replace(report, cluster=replace(report.cluster, warnings=[]))
     assert WARNING not in render(without, form)

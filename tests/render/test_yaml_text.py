@@ -1,4 +1,4 @@
-"""Texts that look like something else come back as texts, from readers of YAML 1.1 and of 1.2."""
+"""Texts that look like other types are read as texts, by readers of YAML 1.1 and of 1.2."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def as_1_2(text: str) -> Any:
 
 
 @pytest.mark.parametrize("text", [*NUMBERS, *OTHERS])
-def test_what_looks_like_something_else_is_quoted(text: str) -> None:
-    """Readers differ in what they take for a number, so that loading it here would not prove much."""
+def test_texts_that_look_like_other_types_are_quoted(text: str) -> None:
+    """Readers parse numbers differently, so that loading the text with one of them would prove little."""
     assert dump([{"name": text}]) == f"name: '{text}'\n"
 
 
@@ -58,10 +58,10 @@ def test_texts_come_back_from_a_reader_of_1_2(texts: list[str]) -> None:
     assert as_1_2(dump([texts])) == texts
 
 
-def test_what_occurs_twice_is_written_twice() -> None:
+def test_repeated_values_have_no_anchors() -> None:
     twice = ["a"]
     assert dump([{"one": twice, "other": twice}]) == "one:\n- a\nother:\n- a\n"
 
 
-def test_scalars_that_are_none_stay_as_they_are() -> None:
+def test_other_scalars_are_not_quoted() -> None:
     assert dump([{"a": 1, "b": True, "c": None}, []], explicit_start=True) == "---\na: 1\nb: true\nc: null\n--- []\n"

@@ -1,4 +1,4 @@
-"""A Deployment in the middle of a rollout, with a cordoned zone, pods that wait and pods that leave, explained."""
+"""Explanations, among them one of a Deployment during a rollout, with a cordoned zone, pending and terminating pods."""
 
 from __future__ import annotations
 
@@ -25,11 +25,13 @@ def replica_set(name: str, revision: int) -> Json:
 def web(name: str, node: str, *, constraints: list[Json] | None = None, **labels: str) -> Json:
     owner = "web-6d5f" if name.startswith("new") else "web-58c9"
     own = {**WEB, "pod-template-hash": owner.removeprefix("web-"), "rev": "r1", **labels}
-    made = [constraint()] if constraints is None else constraints
-    return pod_json(f"{owner}-{name}", node=node, labels=own, owner=f"ReplicaSet/{owner}", constraints=made)
+    spread_constraints = [constraint()] if constraints is None else constraints
+    return pod_json(
+        f"{owner}-{name}", node=node, labels=own, owner=f"ReplicaSet/{owner}", constraints=spread_constraints
+    )
 
 
-def gone(pod: Json) -> Json:
+def terminating(pod: Json) -> Json:
     return {**pod, "metadata": {**pod["metadata"], "deletionTimestamp": "2026-09-01T11:00:00Z"}}
 
 
@@ -47,7 +49,7 @@ def event(pod: str) -> Json:
 
 
 def uneven() -> Explanation:
-    """Return the explanation: every new section has something to say."""
+    """Return an explanation in which every section has text."""
     cordoned = [node_json(name) for name in ("c1", "c2")]
     for node in cordoned:
         node["spec"]["unschedulable"] = True
@@ -60,7 +62,7 @@ def uneven() -> Explanation:
         *cordoned,
         *(web(f"old{number}", node) for number, node in enumerate(("a1", "b1"))),
         *(web(f"new{number}", node) for number, node in enumerate(("a1", "a2"))),
-        gone(web("old-9", "c1")),
+        terminating(web("old-9", "c1")),
         web("new-8", ""),
         web("new-9", "", constraints=[KEYED], rev="r2"),
         pod_json("load-1", node="b1", labels={"app": "load", "job": "x"}, owner="Job/load", affinity=anti),
@@ -72,17 +74,17 @@ def uneven() -> Explanation:
 
 
 def crowded() -> Explanation:
-    """Return the explanation of a Deployment whose pods all came up in one zone of nodes that Karpenter made."""
+    """Return the explanation of a Deployment with all pods in one zone, on nodes of Karpenter."""
     nodes = [node_json(name, labels={"karpenter.sh/nodepool": "default"}) for name in ("a1", "a2", "b1", "c1")]
-    made = [constraint(minDomains=3)]
-    pods = [web(f"new-{number}", f"a{1 + number % 2}", constraints=made) for number in range(4)]
+    spread_constraints = [constraint(minDomains=3)]
+    pods = [web(f"new-{number}", f"a{1 + number % 2}", constraints=spread_constraints) for number in range(4)]
     pods[0]["spec"]["volumes"] = [{"name": "cache", "emptyDir": {}}]
     evaluation = audit(deployment("web"), replica_set("web-6d5f", 1), *nodes, *pods)
     return explain(evaluation, reported(evaluation), ObjectRef("default", "Deployment", "web"), replicas=3)
 
 
 def unmade() -> Explanation:
-    """Return the explanation of a Deployment that has no pods yet."""
-    made = [constraint(match=["pod-template-hash"]), constraint(key=HOSTNAME, hard=False, match=["app"])]
-    evaluation = audit(deployment("web", constraints=made))
+    """Return the explanation of a Deployment without pods."""
+    spread_constraints = [constraint(match=["pod-template-hash"]), constraint(key=HOSTNAME, hard=False, match=["app"])]
+    evaluation = audit(deployment("web", constraints=spread_constraints))
     return explain(evaluation, reported(evaluation), ObjectRef("default", "Deployment", "web"))

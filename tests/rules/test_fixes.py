@@ -1,4 +1,4 @@
-"""A printed fix is carried out on the model: the finding is gone then, and none is worse."""
+"""Carrying out a printed fix ends the finding, and makes no other finding worse."""
 
 from __future__ import annotations
 
@@ -26,146 +26,140 @@ FILES = [
 ]
 DELETE = re.compile(r"kubectl delete pod -n (\S+) ([a-z0-9 .-]+?)(?= \(|;|:|$)")
 SKEWS = ("SPR301", "SPR302")
-CHANGED = ("SPR101", "SPR102")
+RELABELLED = ("SPR101", "SPR102")
 RANKS = ("info", "warning", "error")
 KINDS = ("Pod", "Node", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob")
 
 
 def objects(path: Path) -> list[Json]:
-    actual = [json.loads(path.read_text())] if path.suffix == ".json" else YAML(typ="safe").load_all(path)
-    documents = [item for item in actual if isinstance(item, dict)]
+    """Return the objects of a file that decide where pods are placed."""
+    loaded = [json.loads(path.read_text())] if path.suffix == ".json" else YAML(typ="safe").load_all(path)
+    documents = [document for document in loaded if isinstance(document, dict)]
     listed = [item for document in documents for item in document.get("items", [document])]
     plain: list[Json] = json.loads(json.dumps(listed, default=str))
-    remaining = [manifest for manifest in plain if manifest.get("kind") in KINDS and "metadata" in manifest]
-    for manifest in remaining:
+    manifests = [manifest for manifest in plain if manifest.get("kind") in KINDS and "metadata" in manifest]
+    for manifest in manifests:
         manifest["metadata"].setdefault("namespace", "default")
-    return remaining
+    return manifests
 
 
-def place_of(finding: Json) -> tuple[str, ...]:
+def key_of(finding: Json) -> tuple[str, ...]:
     return finding["code"], finding["namespace"], finding["object"]["kind"], finding["object"]["name"], finding["path"]
 
 
-def worst(findings: list[Json]) -> dict[tuple[str, ...], int]:
-    return {place_of(finding): RANKS.index(finding["severity"]) for finding in findings}
+def ranks(findings: list[Json]) -> dict[tuple[str, ...], int]:
+    return {key_of(finding): RANKS.index(finding["severity"]) for finding in findings}
 
 
-def all_with(codes: tuple[str, ...]) -> Iterator[tuple[Path, list[Json], Audit, Any]]:
-    """Yield every capture that has nodes, with its findings of some rules."""
+def findings_with(codes: tuple[str, ...]) -> Iterator[tuple[Path, list[Json], Audit, Any]]:
+    """Yield every capture with nodes and pods, with each of its findings of some rules."""
     for path in FILES:
         manifests = objects(path)
-        if not any(manifest["kind"] == "Node" for manifest in manifests) or not any(
-            manifest["kind"] == "Pod" for manifest in manifests
-        ):
+        if not {"Node", "Pod"} <= {manifest["kind"] for manifest in manifests}:
             continue
         try:
-            judged = audit(*manifests)
-        except Exception:  # noqa: BLE001 - objects that cannot be decoded are another test's
+            evaluated = audit(*manifests)
+        except Exception:  # noqa: BLE001 - other tests are about objects that cannot be decoded
             continue
-        for finding in as_json(judged)["findings"]:
+        for finding in as_json(evaluated)["findings"]:
             if finding["code"] in codes:
-                yield path, manifests, judged, finding
+                yield path, manifests, evaluated, finding
 
 
-def deleted(items: list[Json], namespace: str, names: list[str]) -> tuple[list[Json], list[Json]]:
-    """Return what is left and what was deleted."""
-    gone = [
-        item
-        for item in items
-        if item["kind"] == "Pod" and item["metadata"]["name"] in names
-        if item["metadata"]["namespace"] == namespace
+def delete(manifests: list[Json], command: re.Match[str]) -> tuple[list[Json], list[Json]]:
+    """Return the manifests that a command leaves, and those that it deletes."""
+    namespace, names = command[1], command[2].split()
+    deleted = [
+        manifest
+        for manifest in manifests
+        if manifest["kind"] == "Pod" and manifest["metadata"]["name"] in names
+        if manifest["metadata"]["namespace"] == namespace
     ]
-    return [item for item in items if not any(item is other for other in gone)], gone
+    return [manifest for manifest in manifests if not any(manifest is pod for pod in deleted)], deleted
 
 
-def replaced(left: list[Json], pod: Json) -> list[Json]:
-    """Place a pod like one that was deleted where the model lets it go: where there are the most of its kind."""
-    new = copy.deepcopy(pod)
-    new["metadata"]["name"] += "-new"
-    new["spec"].pop("nodeName", None)
-    new["status"] = {"phase": "Pending"}
-    judged = audit(*left, new)
-    (record,) = [pod for pod in judged.pods if pod.name == new["metadata"]["name"]]
-    answer = place(record.pod_class, [record.name], judged)
-    hard = [
-        spread
-        for spread in judged.evaluator.of(record.pod_class).spreads
-        if spread is not None and spread.constraint.hard
-    ]
-    soft = [
-        spread
-        for spread in judged.evaluator.of(record.pod_class).spreads
-        if spread is not None and not spread.constraint.hard
-    ]
+def replace(manifests: list[Json], deleted: Json) -> list[Json]:
+    """Add a pod like the deleted pod, in the fullest domain that hard constraints allow and soft constraints prefer."""
+    pod = copy.deepcopy(deleted)
+    pod["metadata"]["name"] += "-new"
+    pod["spec"].pop("nodeName", None)
+    pod["status"] = {"phase": "Pending"}
+    evaluated = audit(*manifests, pod)
+    (record,) = [pending for pending in evaluated.pods if pending.name == pod["metadata"]["name"]]
+    placing = place(record.pod_class, [record.name], evaluated)
+    spreads = [spread for spread in evaluated.evaluator.of(record.pod_class).spreads if spread is not None]
 
-    def crowd(node: str) -> tuple[int, int]:
-        held = [spread_count.match_num.get(spread_count.domains.value_of.get(node, ""), 0) for spread_count in hard]
-        preferred = [
-            spread_count.match_num.get(spread_count.domains.value_of.get(node, ""), 0) for spread_count in soft
-        ]
-        return -sum(preferred), sum(held)
+    def pods_in_domains_of(node: str, *, hard: bool) -> int:
+        return sum(
+            spread.match_num.get(spread.domains.value_of.get(node, ""), 0)
+            for spread in spreads
+            if spread.constraint.hard is hard
+        )
 
-    assert answer.allowed, answer
-    new["spec"]["nodeName"] = max(answer.allowed, key=crowd)
-    new["status"] = {"phase": "Running"}
-    return [*left, new]
+    assert placing.allowed, placing
+    pod["spec"]["nodeName"] = max(
+        placing.allowed,
+        key=lambda node: (-pods_in_domains_of(node, hard=False), pods_in_domains_of(node, hard=True)),
+    )
+    pod["status"] = {"phase": "Running"}
+    return [*manifests, pod]
 
 
-def test_pods_of_skew_findings_are_in_the_fullest_domain() -> None:
-    """Bound, not terminating, and of the finding's own workload; check and explain name the same pods."""
-    seen = 0
-    for path, actual, judged, finding in all_with(SKEWS):
-        pods = {(item["metadata"]["namespace"], item["metadata"]["name"]): item for item in actual}
-        rows = as_json(judged)["constraints"]
+def test_skew_findings_name_running_pods_in_the_fullest_domain() -> None:
+    checked = 0
+    for path, manifests, evaluated, finding in findings_with(SKEWS):
+        pods = {(pod["metadata"]["namespace"], pod["metadata"]["name"]): pod for pod in manifests}
+        rows = as_json(evaluated)["constraints"]
         row = max((rows[index] for index in finding["rows"]), key=lambda row: row["skew"])
         most = max(domain["matchNum"] for domain in row["domains"])
         fullest = {domain["value"] for domain in row["domains"] if domain["matchNum"] == most}
         assert finding["pods"], path
         for name in finding["pods"]:
             pod = pods[finding["namespace"], name]
-            labels = judged.nodes.labels_of(pod["spec"]["nodeName"])
+            labels = evaluated.nodes.labels_of(pod["spec"]["nodeName"])
             assert labels[row["topologyKey"]] in fullest, (path, name)
             assert "deletionTimestamp" not in pod["metadata"], (path, name)
-        seen += 1
-    assert seen >= 30
+        checked += 1
+    assert checked >= 30
 
 
-def test_deleting_the_pods_that_are_named_ends_a_skew() -> None:
-    """Their replacements go where the model lets them, as badly as it does for a hard constraint."""
+def test_deleting_the_pods_of_a_command_ends_the_skew() -> None:
+    """It ends even if the replacements go to the fullest domains that a hard constraint allows."""
     ended = 0
-    for path, actual, judged, finding in all_with(SKEWS):
+    for path, manifests, evaluated, finding in findings_with(SKEWS):
         command = DELETE.search(finding["fix"])
         if command is None:
             continue
-        left, gone = deleted(actual, command[1], command[2].split())
-        assert len(gone) == len(command[2].split()), (path, finding["fix"])
-        for pod in gone:
-            left = replaced(left, pod)
-        before, after = worst(as_json(judged)["findings"]), worst(as_json(audit(*left))["findings"])
-        assert place_of(finding) not in after, (path, finding["fix"])
-        worse = {item: rank for item, rank in after.items() if rank > before.get(item, 0)}
+        left, deleted = delete(manifests, command)
+        assert len(deleted) == len(command[2].split()), (path, finding["fix"])
+        for pod in deleted:
+            left = replace(left, pod)
+        before, after = ranks(as_json(evaluated)["findings"]), ranks(as_json(audit(*left))["findings"])
+        assert key_of(finding) not in after, (path, finding["fix"])
+        worse = {key: rank for key, rank in after.items() if rank > before.get(key, 0)}
         assert worse == {}, (path, finding["fix"])
         ended += 1
     assert ended >= 12
 
 
-def test_deleting_one_pod_ends_what_its_label_did() -> None:
+def test_deleting_relabelled_pods_ends_the_finding() -> None:
     ended = 0
-    for path, actual, judged, finding in all_with(CHANGED):
+    for path, manifests, evaluated, finding in findings_with(RELABELLED):
         command = DELETE.search(finding["fix"])
         if command is None:
             continue
         assert "restart all" in finding["fix"] or finding["object"]["kind"] not in ("Deployment", "StatefulSet"), path
-        left, _ = deleted(actual, command[1], command[2].split())
-        before, after = worst(as_json(judged)["findings"]), worst(as_json(audit(*left))["findings"])
-        assert place_of(finding) not in after, path
-        assert [item for item, rank in after.items() if item[0] in CHANGED and rank > before.get(item, 0)] == [], path
+        left, _ = delete(manifests, command)
+        before, after = ranks(as_json(evaluated)["findings"]), ranks(as_json(audit(*left))["findings"])
+        assert key_of(finding) not in after, path
+        worse = {key for key, rank in after.items() if key[0] in RELABELLED and rank > before.get(key, 0)}
+        assert worse == set(), path
         ended += 1
     assert ended >= 3
 
 
 @pytest.mark.parametrize("name", ["SPR101/bad-bare-sibling", "SPR301/bad-bare-pods"])
-def test_a_bare_pod_is_never_just_deleted(name: str) -> None:
+def test_no_fix_deletes_a_bare_pod_without_saving_its_manifest(name: str) -> None:
     path = HERE / f"{name}.yaml"
     fixes = [
         finding["fix"] for finding in as_json(audit(*objects(path)))["findings"] if finding["object"]["kind"] == "Pod"

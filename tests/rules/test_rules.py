@@ -1,6 +1,6 @@
-"""Each rule fires on its bad cases, is silent on its good ones, and says what its golden file holds.
+"""Each rule fires on its bad cases with the findings in its golden files, and is silent on its good cases.
 
-A case is a file of manifests; its first line may hold options after ``# options:``.
+A case is a file of manifests; its first line may have options after ``# options:``.
 """
 
 from __future__ import annotations
@@ -42,35 +42,35 @@ def findings(path: Path) -> Any:
     return contract.loaded(result.stdout)["findings"]
 
 
-def told(finding: Any) -> str:
-    place = f"{finding['object']['kind']} {finding['namespace']}/{finding['object']['name']} {finding['path']}"
+def text(finding: Any) -> str:
+    subject = f"{finding['object']['kind']} {finding['namespace']}/{finding['object']['name']} {finding['path']}"
     pods = ", ".join(finding["pods"]) or "no pods"
     return (
-        f"{finding['severity']} {finding['code']} {finding['name']}: {place}\n"
+        f"{finding['severity']} {finding['code']} {finding['name']}: {subject}\n"
         f"  {pods}\n  {finding['message']}\n  fix: {finding['fix']}\n"
     )
 
 
 @pytest.mark.parametrize("path", BAD, ids=name)
 def test_bad_cases_fire_their_rule_and_no_other_error(path: Path, golden: Golden) -> None:
-    own_findings = findings(path)
+    case_findings = findings(path)
     code = path.parent.name
-    assert code in {finding["code"] for finding in own_findings}
-    assert {finding["code"] for finding in own_findings if finding["severity"] == "error"} <= {code}
-    golden(path.with_suffix(".txt"), "".join(told(finding) for finding in own_findings))
+    assert code in {finding["code"] for finding in case_findings}
+    assert {finding["code"] for finding in case_findings if finding["severity"] == "error"} <= {code}
+    golden(path.with_suffix(".txt"), "".join(text(finding) for finding in case_findings))
 
 
 @pytest.mark.parametrize("path", GOOD, ids=name)
 def test_good_cases_do_not_fire_their_rule(path: Path) -> None:
-    own_findings = findings(path)
-    assert path.parent.name not in {finding["code"] for finding in own_findings}
-    assert [finding for finding in own_findings if finding["severity"] == "error"] == []
+    case_findings = findings(path)
+    assert path.parent.name not in {finding["code"] for finding in case_findings}
+    assert [finding for finding in case_findings if finding["severity"] == "error"] == []
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
-def test_every_rule_has_cases(rule: Rule) -> None:
-    codes = [{path.parent.name for path in paths} for paths in (BAD, GOOD)]
-    assert all(rule.code in actual_code for actual_code in codes)
+def test_every_rule_has_bad_and_good_cases(rule: Rule) -> None:
+    assert rule.code in {path.parent.name for path in BAD}
+    assert rule.code in {path.parent.name for path in GOOD}
 
 
 def test_every_case_has_a_rule() -> None:
@@ -96,31 +96,30 @@ def test_every_rule_is_complete(rule: Rule) -> None:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
-def test_templates_name_values_that_every_piece_of_evidence_holds(rule: Rule) -> None:
-    """What the bad cases yield is enough for message and fix."""
+def test_the_evidence_of_every_bad_case_has_all_values_of_message_and_fix(rule: Rule) -> None:
     fields = {field for _, field, _, _ in string.Formatter().parse(rule.message + rule.fix) if field} - {"restart"}
     for path in (path for path in BAD if path.parent.name == rule.code):
-        own_findings = [finding for finding in findings(path) if finding["code"] == rule.code]
-        assert all(fields <= finding["values"].keys() for finding in own_findings)
+        case_findings = [finding for finding in findings(path) if finding["code"] == rule.code]
+        assert all(fields <= finding["values"].keys() for finding in case_findings)
         assert all(
-            "{" not in finding["message"].replace("{topologyKey, whenUnsatisfiable}", "") for finding in own_findings
+            "{" not in finding["message"].replace("{topologyKey, whenUnsatisfiable}", "") for finding in case_findings
         )
 
 
-def test_rules_are_asked_where_they_have_something_to_say(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A rule that is wrongly not asked would be silent, and nobody would see why."""
-    spoken: dict[str, set[InputPart]] = {rule.code: set() for rule in RULES}
+def test_no_rule_is_skipped_on_an_input_on_which_it_would_fire(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine skips a rule on inputs without the parts that the rule needs."""
+    parts_by_code: dict[str, set[InputPart]] = {rule.code: set() for rule in RULES}
 
-    def watched(audit: Audit) -> Iterator[RuleInput]:
+    def with_every_rule(audit: Audit) -> Iterator[RuleInput]:
         for rule_input in rule_inputs(audit):
             for rule in RULES:
                 if any(rule.check(rule_input)):
-                    spoken[rule.code].add(rule_input.parts)
+                    parts_by_code[rule.code].add(rule_input.parts)
             yield rule_input
 
-    monkeypatch.setattr(engine, "rule_inputs", watched)
+    monkeypatch.setattr(engine, "rule_inputs", with_every_rule)
     for path in (*BAD, *GOOD):
         findings(path)
     for rule in RULES:
-        assert all(rule.of & parts for parts in spoken[rule.code]), rule.code
-        assert (InputPart.TEMPLATE in rule.of) is (InputPart.TEMPLATE in spoken[rule.code]), rule.code
+        assert all(rule.parts & parts for parts in parts_by_code[rule.code]), rule.code
+        assert (InputPart.TEMPLATE in rule.parts) is (InputPart.TEMPLATE in parts_by_code[rule.code]), rule.code

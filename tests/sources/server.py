@@ -8,15 +8,17 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from kubectl_spread.sources.apiserver.cluster import LiveCluster
 from kubectl_spread.sources.auth.connection import ConnectionFlags
+from tests import loopback
 from tests.builders import Json
 from tests.controlplane.certificates import Authority
+from tests.loopback import QuietRequests, QuietServer, server_context
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def serve(*replies: Reply, tls: ssl.SSLContext | None = None) -> Iterator[Server
     """Run a server on a free port of the loopback interface; ``tls``: its side of TLS, None for plain HTTP."""
     server = Server(list(replies))
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietRequests, BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.answer("GET")
 
@@ -85,30 +87,17 @@ def serve(*replies: Reply, tls: ssl.SSLContext | None = None) -> Iterator[Server
                 # The client did not wait.
                 self.close_connection = True
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            """Say nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
-        http.daemon_threads = True
-        if tls:
-            http.socket = tls.wrap_socket(http.socket, server_side=True)
-        thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-        thread.start()
-        server.url = f"{'https' if tls else 'http'}://127.0.0.1:{http.server_address[1]}"
+    with loopback.serving(QuietServer(Handler), tls) as port:
+        server.url = f"{'https' if tls else 'http'}://127.0.0.1:{port}"
         try:
             yield server
         finally:
             server.stopped.set()
-            http.shutdown()
-            thread.join()
 
 
 def serving(directory: Path) -> ssl.SSLContext:
     """Return the side of TLS of a server on loopback; its authority is ``pki/ca.crt`` in the directory."""
-    pair = Authority(directory / "pki").server("server", ["127.0.0.1"])
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(pair.certificate, pair.key)
-    return context
+    return server_context(Authority(directory / "pki").server("server", ["127.0.0.1"]))
 
 
 def connect(server: Server, **flags: Any) -> LiveCluster:

@@ -39,9 +39,9 @@ def heard(*dates: str | None) -> datetime | None:
     ],
 )
 def test_now(dates: list[str | None], reported: datetime | None) -> None:
-    actual = heard(*dates)
-    assert (actual is None) == (reported is None)
-    assert actual is None or reported is None or reported <= actual < reported + timedelta(seconds=30)
+    time_by_clock = heard(*dates)
+    assert (time_by_clock is None) == (reported is None)
+    assert time_by_clock is None or reported is None or reported <= time_by_clock < reported + timedelta(seconds=30)
 
 
 def test_it_goes_on_between_responses(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,14 +28,14 @@ PROTOBUF = "application/vnd.kubernetes.protobuf"
 
 
 def names(pages: Any) -> list[list[str]]:
-    return [[item.metadata.name for item in found_page] for found_page in pages]
+    return [[pod.metadata.name for pod in pods] for pods in pages]
 
 
 def test_pages() -> None:
     with serve(page("a", "b", token="t1"), page("c", token="t2"), page()) as server:
         cluster = connect(server, chunk_size=2)
-        actual = names(cluster.pages(PODS, "team", field_selector="status.phase!=Failed"))
-    assert actual == [["a", "b"], ["c"], []]
+        names_by_page = names(cluster.pages(PODS, "team", field_selector="status.phase!=Failed"))
+    assert names_by_page == [["a", "b"], ["c"], []]
     assert [request.path for request in server.requests] == ["/api/v1/namespaces/team/pods"] * 3
     assert [request.query for request in server.requests] == [
         {"limit": ["2"], "fieldSelector": ["status.phase!=Failed"]},

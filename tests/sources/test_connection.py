@@ -48,12 +48,12 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def found(file: Path, **flags: Any) -> Settings:
+def settings_of(file: Path, **flags: Any) -> Settings:
     return settings(ConnectionFlags(**flags), {"KUBECONFIG": str(file)})
 
 
 def test_settings_of_the_current_context(file: Path) -> None:
-    assert found(file) == Settings(
+    assert settings_of(file) == Settings(
         cluster={
             "server": "https://c",
             "certificate-authority": str(file.parent / "ca.pem"),
@@ -79,14 +79,14 @@ def test_settings_of_the_current_context(file: Path) -> None:
 )
 def test_what_the_cluster_is_called(file: Path, flags: dict[str, Any], context: str, name: str) -> None:
     """A name is only told where it stands for the server that is asked."""
-    settings_found = found(file, **flags)
-    assert (settings_found.context, settings_found.cluster_name) == (context, name)
+    connection_settings = settings_of(file, **flags)
+    assert (connection_settings.context, connection_settings.cluster_name) == (context, name)
 
 
 def test_a_cluster_without_a_server_has_no_name(file: Path) -> None:
     """It is another one that is asked then: localhost, or the cluster of the pod."""
     file.write_text(config(clusters=[{"name": "c", "cluster": {}}]))
-    assert (found(file).context, found(file).cluster_name) == ("", "")
+    assert (settings_of(file).context, settings_of(file).cluster_name) == ("", "")
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_a_cluster_without_a_server_has_no_name(file: Path) -> None:
     ],
 )
 def test_cluster_flags(file: Path, flags: dict[str, Any], cluster: dict[str, Any]) -> None:
-    assert found(file, **placed(file, flags)).cluster == placed(file, cluster)
+    assert settings_of(file, **placed(file, flags)).cluster == placed(file, cluster)
 
 
 def placed(file: Path, values: dict[str, Any]) -> dict[str, Any]:
@@ -144,17 +144,17 @@ def placed(file: Path, values: dict[str, Any]) -> dict[str, Any]:
 )
 def test_user_flags(file: Path, flags: dict[str, Any], user: dict[str, Any]) -> None:
     plugin = {"exec": {**PLUGIN, "command": str(file.parent / "plugin")}} if "user" in flags else {}
-    assert found(file, **placed(file, flags)).user == {**plugin, **placed(file, user)}
+    assert settings_of(file, **placed(file, flags)).user == {**plugin, **placed(file, user)}
 
 
 def test_a_plugin_given_as_a_path_is_relative_to_its_file(file: Path) -> None:
-    command = found(file, context="y").user["exec"]["command"]
+    command = settings_of(file, context="y").user["exec"]["command"]
     assert Path(command) == file.parent / "plugin"
 
 
 def test_namespace(file: Path) -> None:
-    assert found(file, namespace="own").namespace == "own"
-    assert found(file, context="y").namespace == "default"
+    assert settings_of(file, namespace="own").namespace == "own"
+    assert settings_of(file, context="y").namespace == "default"
 
 
 def test_the_first_of_several_files_wins(file: Path, tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_without_any_file(tmp_path: Path) -> None:
 def test_settings_refuses(file: Path, flags: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(file.parent)
     with pytest.raises(SourceError) as refused:
-        found(file, **flags)
+        settings_of(file, **flags)
     assert str(refused.value) == message
 
 
@@ -230,7 +230,7 @@ def test_malformed_files(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "config"
     path.write_text(text)
     with pytest.raises(SourceError) as refused:
-        found(path)
+        settings_of(path)
     beginning = f"error loading config file {path}{message}"
     if not message:
         beginning = "Error in configuration: context was not found for specified context: gone"
@@ -242,7 +242,7 @@ def test_malformed_files(tmp_path: Path, text: str, message: str) -> None:
 def test_empty_files(tmp_path: Path, text: str) -> None:
     path = tmp_path / "config"
     path.write_text(text)
-    assert found(path).cluster == {"server": "http://localhost:8080"}
+    assert settings_of(path).cluster == {"server": "http://localhost:8080"}
 
 
 def test_all_that_is_wrong_is_one_line(tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ def test_all_that_is_wrong_is_one_line(tmp_path: Path) -> None:
     path = tmp_path / "config"
     path.write_text(config(users=[{"name": "u", "user": user}]))
     with pytest.raises(SourceError) as refused:
-        found(path)
+        settings_of(path)
     message = str(refused.value)
     assert message.startswith("Error in configuration: client-key-data and client-key are both specified for u; ")
     assert message.count("; unable to read ") == 3

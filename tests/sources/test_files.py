@@ -35,14 +35,14 @@ def directory(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_read_directory(directory: Path) -> None:
+def test_directories_are_read_in_the_order_of_names_and_each_file_once(directory: Path) -> None:
     assert names([directory], recursive=False) == ["a", "b", "c"]
     assert names([directory], recursive=True) == ["a", "b", "c", "f", "e"]
     assert names([directory / "d.txt", directory, directory / "a.yaml"], recursive=False) == ["d", "a", "b", "c"]
 
 
 def test_gzipped_files_in_a_directory_are_read_only_where_they_are_named(directory: Path, tmp_path: Path) -> None:
-    """As kubectl, which does not say so."""
+    """As by kubectl, which prints no message about them."""
     packed = directory / "z.json.gz"
     assert names([directory, packed], recursive=False) == ["a", "b", "c", "z"]
     assert inputs.unread([str(directory), "-", str(packed)], recursive=True) == [
@@ -72,18 +72,18 @@ PACKED = gzip.compress(pod("a").encode())
 
 
 @pytest.mark.parametrize(
-    ("body", "items"),
+    ("body", "pod_names"),
     [
         pytest.param(PACKED, ["a"], id="one member"),
         pytest.param(PACKED + gzip.compress(pod("b").encode()), ["a", "b"], id="two members"),
         pytest.param(gzip.compress(b"apiVersion: v1\nkind: Pod\nmetadata: {name: c}\n"), ["c"], id="YAML"),
     ],
 )
-def test_gzip_is_known_by_its_first_bytes(tmp_path: Path, body: bytes, items: list[str]) -> None:
+def test_gzip_is_recognised_by_its_first_bytes(tmp_path: Path, body: bytes, pod_names: list[str]) -> None:
     (tmp_path / "pods.txt").write_bytes(body)
-    assert names([tmp_path / "pods.txt"], recursive=False) == items
+    assert names([tmp_path / "pods.txt"], recursive=False) == pod_names
     reading = read(["-"], recursive=False, stdin=BytesIO(body))
-    assert [loaded.object.metadata.name for loaded in reading.objects] == items
+    assert [loaded.object.metadata.name for loaded in reading.objects] == pod_names
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_gzip_is_known_by_its_first_bytes(tmp_path: Path, body: bytes, items: li
         pytest.param(PACKED + b"text", "not a gzipped file", id="text behind it"),
     ],
 )
-def test_gzip_that_is_broken_is_told(tmp_path: Path, body: bytes, problem: str) -> None:
+def test_a_broken_gzipped_file_is_an_error(tmp_path: Path, body: bytes, problem: str) -> None:
     path = tmp_path / "pods.json.gz"
     path.write_bytes(body)
     reading = read([str(path)], recursive=False, stdin=BytesIO())
@@ -108,11 +108,11 @@ def test_gzip_that_is_broken_is_told(tmp_path: Path, body: bytes, problem: str) 
 @pytest.mark.parametrize(
     "start", ['{"kind": "List", "apiVersion": "v1", "items": [', "kind: List\napiVersion: v1\nitems:\n"]
 )
-def test_gzip_is_never_unpacked_as_a_whole(start: str) -> None:
-    item, comma = (pod("a"), ",") if start.startswith("{") else ("- " + pod("a"), "\n")
+def test_a_gzipped_list_is_unpacked_block_by_block(start: str) -> None:
+    text, comma = (pod("a"), ",") if start.startswith("{") else ("- " + pod("a"), "\n")
     end = "]}" if start.startswith("{") else "\n"
     blank = " " * 1000 + "\n"
-    body = gzip.compress(f"{start}{comma.join([item + blank] * 10_000)}{end}".encode())
+    body = gzip.compress(f"{start}{comma.join([text + blank] * 10_000)}{end}".encode())
     reading = read(["-"], recursive=False, stdin=BytesIO(body))
     tracemalloc.start()
     assert sum(1 for _ in reading.objects) == 10_000

@@ -1,4 +1,4 @@
-"""What a document is: an object that is read, one of another kind, a misspelt one, or none at all."""
+"""Documents are objects that are read, objects of other kinds, objects of misspelt kinds, or no objects."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ REAL = {
 @pytest.mark.parametrize(
     ("api_version", "kind"), [(api_version, kind) for api_version, words in REAL.items() for kind in words.split()]
 )
-def test_kinds_that_exist_are_of_other_kinds(api_version: str, kind: str) -> None:
+def test_kinds_that_exist_and_are_not_read_have_no_type(api_version: str, kind: str) -> None:
     assert kinds.type_of(api_version, kind) is None
 
 
-def test_a_kind_that_is_read() -> None:
+def test_a_kind_that_is_read_has_its_type() -> None:
     assert kinds.type_of("apps/v1", "Deployment") is Deployment
 
 
@@ -80,16 +80,16 @@ def test_a_kind_that_is_read() -> None:
         ("v1", "Cronjob", 'kind: "Cronjob" is not a kind of v1; did you mean "kind: CronJob" of batch/v1?'),
     ],
 )
-def test_kinds_that_do_not_exist(api_version: str, kind: str, problem: str) -> None:
+def test_kinds_that_do_not_exist_are_a_fault_with_the_nearest_kind(api_version: str, kind: str, problem: str) -> None:
     with pytest.raises(MalformedFieldError) as raised:
         kinds.type_of(api_version, kind)
     assert str(raised.value) == problem
 
 
 @pytest.mark.parametrize(
-    ("document", "intended"),
+    ("document", "is_object"),
     [
-        pytest.param({"apiVersion": "v1", "kind": "Anything"}, True, id="both"),
+        pytest.param({"apiVersion": "v1", "kind": "Anything"}, True, id="apiVersion and kind"),
         pytest.param({"apiVersion": "apps/v1", "metadata": {}, "spec": {}}, True, id="a manifest without kind"),
         pytest.param({"kind": "Nonsense", "metadata": {}}, True, id="a manifest without apiVersion"),
         pytest.param({"kind": "Deployment", "spec": {}}, True, id="a kind that is read"),
@@ -99,14 +99,14 @@ def test_kinds_that_do_not_exist(api_version: str, kind: str, problem: str) -> N
         pytest.param({"kind": "pipeline", "type": "docker"}, False, id=".drone.yml"),
         pytest.param({"on": "push", "jobs": {}}, False, id="a workflow"),
         pytest.param({"metadata": {"name": "x"}, "spec": {}}, False, id="metadata alone"),
-        pytest.param({"apiVersion": None, "kind": "", "metadata": {}}, False, id="null and nothing"),
-        pytest.param({"kind": 10**400, "spec": {}}, False, id="a number that no type holds"),
+        pytest.param({"apiVersion": None, "kind": "", "metadata": {}}, False, id="a header of null and an empty text"),
+        pytest.param({"kind": 10**400, "spec": {}}, False, id="a kind that is a number too large for any type"),
         pytest.param([], False, id="a list"),
         pytest.param("text", False, id="a text"),
     ],
 )
-def test_documents_that_are_meant_as_objects(document: object, intended: bool) -> None:
-    assert kinds.is_meant_as_object(json.dumps(document).encode()) is intended
+def test_documents_meant_as_objects_have_a_header_or_a_kind_that_is_read(document: object, is_object: bool) -> None:
+    assert kinds.is_meant_as_object(json.dumps(document).encode()) is is_object
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,13 @@ def test_a_list_of_something_else_is_refused(reply: Reply, kind: str) -> None:
     assert refused(reply) == f"{kind} instead of PodList (v1)"
 
 
+def test_pages_of_any_size_are_read_into_the_memory_of_earlier_ones() -> None:
+    sizes = [3, 1, 40, 2, 2, 60, 1]
+    names = [[f"p{number}-{index:02}" for index in range(size)] for number, size in enumerate(sizes)]
+    pages = [page(*each, token=str(number)) for number, each in enumerate(names[:-1], 1)]
+    assert folded(*pages, page(*names[-1])) == [name for each in names for name in each]
+
+
 def test_every_page_is_checked() -> None:
     assert refused(page("a", token="t"), listed(kind="NodeList")) == "NodeList (v1) instead of PodList (v1)"
 
@@ -71,7 +78,7 @@ def test_a_list_without_kind_is_refused() -> None:
     assert refused(listed(kind="")) == "not a Kubernetes object (application/json)"
 
 
-@pytest.mark.parametrize("resource", [NODES, *WORKLOADS], ids=lambda item: item.full_name)
+@pytest.mark.parametrize("resource", [NODES, *WORKLOADS], ids=lambda resource: resource.full_name)
 def test_each_resource_has_its_own_list(resource: Resource[Any]) -> None:
     version = f"{resource.group}/v1" if resource.group else "v1"
     assert folded(listed({"metadata": {"name": "a"}}, kind=f"{resource.kind}List", version=version), resource=resource)
@@ -123,9 +130,9 @@ def test_objects_of_a_cluster_are_told_apart_by_name() -> None:
 
 
 def test_protobuf_pages_that_overlap() -> None:
-    type_meta, actual, *_ = wire.parse(recorded("deployments").body[len(MAGIC) :]) or []
-    assert isinstance(actual.value, list)
-    twice = wire.Field(2, 2, [*actual.value, *(field for field in actual.value if field.number == 2)])
+    type_meta, enveloped_list, *_ = wire.parse(recorded("deployments").body[len(MAGIC) :]) or []
+    assert isinstance(enveloped_list.value, list)
+    twice = wire.Field(2, 2, [*enveloped_list.value, *(field for field in enveloped_list.value if field.number == 2)])
     body = MAGIC + wire.encode([type_meta, twice])
     assert folded(Reply(body=body, content_type=PROTOBUF), resource=WORKLOADS[0]) == ["d"]
 

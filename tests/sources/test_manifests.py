@@ -1,4 +1,4 @@
-"""Manifests of every form are read alike, and what is wrong is named by file, line and field."""
+"""Manifests of every form are read alike, and errors name the file, line and field."""
 
 from __future__ import annotations
 
@@ -80,14 +80,14 @@ def places(objects: list[Loaded]) -> list[str]:
         ),
     ],
 )
-def test_read_gives_one_object_whatever_the_form(text: str | bytes) -> None:
-    (actual,), reading = read_text(text)
-    assert isinstance(actual.object, Pod)
-    (constraint,) = actual.object.spec.topology_spread_constraints
-    assert actual.object.metadata.labels == {"app": "web", "empty": ""}
-    assert actual.object.metadata.namespace == "default"
-    assert actual.object.metadata.creation_timestamp is None
-    assert actual.object.spec.tolerations == ()
+def test_every_form_gives_the_same_object(text: str | bytes) -> None:
+    (loaded,), reading = read_text(text)
+    assert isinstance(loaded.object, Pod)
+    (constraint,) = loaded.object.spec.topology_spread_constraints
+    assert loaded.object.metadata.labels == {"app": "web", "empty": ""}
+    assert loaded.object.metadata.namespace == "default"
+    assert loaded.object.metadata.creation_timestamp is None
+    assert loaded.object.spec.tolerations == ()
     assert constraint.max_skew == 1
     assert constraint.node_affinity_policy == "Honor"
     assert constraint.label_selector == LabelSelector(match_labels={"app": "web"})
@@ -96,7 +96,7 @@ def test_read_gives_one_object_whatever_the_form(text: str | bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "items"),
+    ("text", "pods"),
     [
         pytest.param(
             f"{pod('a')}\n{pod('b')} {pod('c')}", ["a STDIN:1", "b STDIN:2", "c STDIN:2"], id="concatenated JSON"
@@ -125,17 +125,17 @@ def test_read_gives_one_object_whatever_the_form(text: str | bytes) -> None:
             ["a STDIN:5", "b STDIN:8", "c STDIN:12"],
             id="YAML List and a second document",
         ),
-        pytest.param('{"kind": "List", "apiVersion": "v1", "items": null}', [], id="List of nothing"),
+        pytest.param('{"kind": "List", "apiVersion": "v1", "items": null}', [], id="a List without items"),
     ],
 )
-def test_read_positions(text: str, items: list[str]) -> None:
+def test_each_object_has_its_file_and_line(text: str, pods: list[str]) -> None:
     objects, reading = read_text(text)
-    assert places(objects) == [f"Pod {place}" for place in items]
+    assert places(objects) == [f"Pod {pod_place}" for pod_place in pods]
     assert not reading.errors
 
 
 @pytest.mark.parametrize(
-    ("api_version", "kind", "existing"),
+    ("api_version", "kind", "is_read"),
     [
         ("v1", "Pod", True),
         ("v1", "Node", True),
@@ -152,14 +152,14 @@ def test_read_positions(text: str, items: list[str]) -> None:
         ("example.com/v1", "AllowList", False),
     ],
 )
-def test_read_counts_unknown_kinds(api_version: str, kind: str, existing: bool) -> None:
+def test_objects_of_other_kinds_are_counted(api_version: str, kind: str, is_read: bool) -> None:
     text = json.dumps({"apiVersion": api_version, "kind": kind, "metadata": {"name": "x"}})
     objects, reading = read_text(text)
-    assert [manifest.kind for manifest in objects] == ([kind] if existing else [])
-    assert reading.skipped == ({} if existing else {"unknownKind": 1})
+    assert [manifest.kind for manifest in objects] == ([kind] if is_read else [])
+    assert reading.skipped == ({} if is_read else {"unknownKind": 1})
 
 
-def test_read_fills_in_the_namespace() -> None:
+def test_objects_without_a_namespace_get_the_default() -> None:
     node = '{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}'
     own = '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "q", "namespace": "own"}}'
     objects, _ = read_text(pod("p") + node + own, namespace="team")
@@ -215,7 +215,9 @@ def test_read_fills_in_the_namespace() -> None:
         pytest.param('{"apiVersion": "v1"}', f"STDIN:1: {NO_OBJECT}", id="apiVersion alone"),
         pytest.param("a: 1", f"STDIN:1: {NO_OBJECT}", id="neither kind nor apiVersion"),
         pytest.param('{"kind": "Pod"}', "STDIN:1: Pod: apiVersion: is missing", id="no apiVersion"),
-        pytest.param('{"kind": 1, "metadata": {}}', "STDIN:1: kind: expected string, got integer", id="kind of a kind"),
+        pytest.param(
+            '{"kind": 1, "metadata": {}}', "STDIN:1: kind: expected string, got integer", id="a kind that is a number"
+        ),
         pytest.param("text", f"STDIN:1: {NO_OBJECT}", id="text"),
         pytest.param("\n\n- 1", f"STDIN:3: {NO_OBJECT}", id="array"),
         pytest.param(
@@ -235,11 +237,11 @@ def test_read_fills_in_the_namespace() -> None:
         ),
     ],
 )
-def test_read_reports_malformed_objects(text: str | bytes, message: str) -> None:
+def test_a_malformed_object_is_an_error_with_its_line_and_field(text: str | bytes, message: str) -> None:
     objects, reading = read_text(text)
     assert objects == []
-    (actual,) = map(str, reading.errors)
-    assert actual.startswith(message) if message.endswith(": ") else actual == message
+    (error,) = map(str, reading.errors)
+    assert error.startswith(message) if message.endswith(": ") else error == message
     assert isinstance(reading.errors[0], DecodeError)
     assert reading.skipped == {"malformed": 1}
 
@@ -269,7 +271,7 @@ TOKEN = '"metadata": {"resourceVersion": "7", "continue": "abc", "remainingItemC
         ),
     ],
 )
-def test_read_takes_no_page_for_a_list(text: str, line: int) -> None:
+def test_a_saved_page_of_a_list_is_an_error(text: str, line: int) -> None:
     objects, reading = read_text(text)
     assert len(objects) == 1
     problem = "a continue token says that pages follow; save all of it, as kubectl get -o json does"
@@ -299,7 +301,7 @@ NESTED_PAGE = (
         ),
     ],
 )
-def test_read_refuses_a_page_in_another_list(text: str, place: str) -> None:
+def test_a_saved_page_in_another_list_is_an_error(text: str, place: str) -> None:
     objects, reading = read_text(text)
     assert len(objects) == 2
     problem = "a continue token says that pages follow; save all of it, as kubectl get -o json does"
@@ -309,7 +311,7 @@ def test_read_refuses_a_page_in_another_list(text: str, place: str) -> None:
 
 
 @pytest.mark.parametrize("metadata", ['{"continue": ""}', '{"continue": 1}', "null", '"a"', "[]"])
-def test_read_takes_lists_whose_metadata_name_no_page(metadata: str) -> None:
+def test_a_list_without_a_continue_token_is_complete(metadata: str) -> None:
     objects, reading = read_text(PAGE % (f'"metadata": {metadata}, ', ""))
     assert (len(objects), reading.errors) == (1, [])
 
@@ -356,7 +358,7 @@ def test_read_takes_lists_whose_metadata_name_no_page(metadata: str) -> None:
         ),
     ],
 )
-def test_read_takes_no_integers_that_the_api_cannot_hold(text: str, message: str) -> None:
+def test_an_integer_that_the_api_cannot_hold_is_an_error(text: str, message: str) -> None:
     objects, reading = read_text(text)
     assert objects == []
     assert [str(error) for error in reading.errors] == [message]
@@ -372,7 +374,7 @@ def test_read_takes_no_integers_that_the_api_cannot_hold(text: str, message: str
         REPLICATED.format(INT32 - 1),
     ],
 )
-def test_read_takes_the_greatest_integers_and_any_in_unknown_fields(text: str) -> None:
+def test_the_greatest_integers_and_any_numbers_in_unknown_fields_are_read(text: str) -> None:
     objects, reading = read_text(text)
     assert (len(objects), reading.errors) == (1, [])
 
@@ -388,7 +390,7 @@ def test_read_takes_the_greatest_integers_and_any_in_unknown_fields(text: str) -
         pytest.param(gzip.compress(b"{}" * 100)[:20], "error reading -: ", id="truncated gzip"),
     ],
 )
-def test_read_reports_unreadable_files(text: str | bytes, message: str) -> None:
+def test_a_file_that_cannot_be_read_is_one_error_with_its_line(text: str | bytes, message: str) -> None:
     objects, reading = read_text(text)
     assert objects == []
     assert str(reading.errors[0]).startswith(message)
@@ -397,7 +399,7 @@ def test_read_reports_unreadable_files(text: str | bytes, message: str) -> None:
     assert reading.skipped == {"unreadable": 1}
 
 
-def test_read_goes_on_after_an_error(tmp_path: Path) -> None:
+def test_documents_and_files_behind_an_error_are_read(tmp_path: Path) -> None:
     bad = pod("bad").replace('"bad"', "1")
     (tmp_path / "a.yaml").write_text(f"{pod('a')}\n---\nx: 1\nx: 2\n---\n{bad}\n---\n{pod('b')}\n---\na: [")
     (tmp_path / "b.json").write_text(pod("c"))
@@ -407,24 +409,24 @@ def test_read_goes_on_after_an_error(tmp_path: Path) -> None:
     assert len(reading.errors) == 3
 
 
-def test_read_takes_nulls_in_lists_as_go_does() -> None:
+def test_nulls_in_lists_are_zero_values_as_in_go() -> None:
     text = (
         '{"apiVersion":"v1","kind":"Pod","spec":{"tolerations":[null],'
         '"topologySpreadConstraints":[{"matchLabelKeys":[null],"maxSkew":1.0}]}}'
     )
-    (actual,), _ = read_text(text)
-    assert isinstance(actual.object, Pod)
-    assert actual.object.spec.tolerations[0].key == ""
-    assert actual.object.spec.topology_spread_constraints[0].match_label_keys == ("",)
-    assert actual.object.spec.topology_spread_constraints[0].max_skew == 1
+    (loaded,), _ = read_text(text)
+    assert isinstance(loaded.object, Pod)
+    assert loaded.object.spec.tolerations[0].key == ""
+    assert loaded.object.spec.topology_spread_constraints[0].match_label_keys == ("",)
+    assert loaded.object.spec.topology_spread_constraints[0].max_skew == 1
 
 
-def test_read_reads_stdin_once() -> None:
+def test_standard_input_is_read_once() -> None:
     reading = read(["-", "-"], recursive=False, stdin=BytesIO(pod("p").encode()))
     assert len(list(reading.objects)) == 1
 
 
-def test_reading_imports_nothing_of_the_live_path() -> None:
+def test_reading_files_imports_no_client_of_the_api_server() -> None:
     code = (
         "import io, sys; from kubectl_spread.sources.files.manifests import read;"
         "list(read(['-'], recursive=False, stdin=io.BytesIO(b'kind: Pod')).objects);"

@@ -42,8 +42,10 @@ def never(text: str) -> None:
 
 def test_a_token_that_is_good_asks_nobody() -> None:
     token = jwt(3600)
-    actual, expires = oidc.id_token({"idp-issuer-url": "https://x", "client-id": "c", "id-token": token}, {}, never)
-    assert actual == token
+    current_token, expires = oidc.id_token(
+        {"idp-issuer-url": "https://x", "client-id": "c", "id-token": token}, {}, never
+    )
+    assert current_token == token
     assert 3580 < expires - time.time() < 3600
 
 

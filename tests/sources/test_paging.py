@@ -24,13 +24,13 @@ class Server:
 
     def __init__(self, last: int) -> None:
         self.last = last
-        self.asked: list[str] = []
+        self.tokens: list[str] = []
         self.begun = True
         self.revision = "7"
         self.broken: set[str] = set()
 
-    def request(self, token: str, begun: Callable[[bytes], None]) -> Response:
-        self.asked.append(token)
+    def request(self, token: str, begun: Callable[[bytes], None], _body: bytearray) -> Response:
+        self.tokens.append(token)
         number = int(token or 0)
         body = f"{self.revision} {number} {number + 1 if number < self.last else ''}".encode()
         if self.begun:
@@ -40,7 +40,7 @@ class Server:
         return Response(200, "", body)
 
     def pages(self) -> Generator[int | None, None, None]:
-        for page in paging.follow(self.request, decode, token_in):
+        for page in paging.follow(self.request, lambda: decode, token_in):
             yield page.metadata.remaining_item_count
 
 
@@ -48,8 +48,8 @@ def token_in(start: bytes) -> str | None:
     return start.decode().split(" ")[2] or None
 
 
-def decode(answer: Response) -> Page[Pod]:
-    revision, number, token = answer.body.decode().split(" ")
+def decode(response: Response) -> Page[Pod]:
+    revision, number, token = response.body.decode().split(" ")
     metadata = ListMeta(resource_version=revision, continue_=token, remaining_item_count=int(number))
     return Page(metadata, [], lambda _: Pod())
 
@@ -61,43 +61,43 @@ def eventually(done: Callable[[], bool]) -> None:
         time.sleep(0.001)
 
 
-@pytest.mark.parametrize("begun", [True, False], ids=["told early", "told late"])
+@pytest.mark.parametrize("begun", [True, False], ids=["token in the first bytes", "token in the whole page"])
 def test_pages_come_in_order_each_once(begun: bool) -> None:
     server = Server(last=20)
     server.begun = begun
     assert list(server.pages()) == list(range(21))
-    assert server.asked == ["", *map(str, range(1, 21))]
+    assert server.tokens == ["", *map(str, range(1, 21))]
 
 
 def test_the_next_page_is_asked_for_before_the_first_one_has_arrived() -> None:
     both = threading.Barrier(2, timeout=_PATIENCE)
 
-    def request(token: str, begun: Callable[[bytes], None]) -> Response:
+    def request(token: str, begun: Callable[[bytes], None], _body: bytearray) -> Response:
         body = b"7 1 " if token else b"7 0 1"
         begun(body)
         both.wait()
         return Response(200, "", body)
 
-    assert len(list(paging.follow(request, decode, token_in))) == 2
+    assert len(list(paging.follow(request, lambda: decode, token_in))) == 2
 
 
 def test_no_more_pages_wait_than_there_is_room_for() -> None:
     server = Server(last=50)
     pages = server.pages()
     assert next(pages) == 0
-    eventually(lambda: len(server.asked) == 3)
+    eventually(lambda: len(server.tokens) == 3)
     time.sleep(0.05)
-    assert server.asked == ["", "1", "2"]
+    assert server.tokens == ["", "1", "2"]
     assert next(pages) == 1
-    eventually(lambda: len(server.asked) == 4)
+    eventually(lambda: len(server.tokens) == 4)
 
 
 def test_a_page_that_is_sent_again_may_lead_elsewhere() -> None:
     """The first page of a list that broke off is read again, from a later state of the cluster."""
-    requested = []
+    tokens = []
 
-    def request(token: str, begun: Callable[[bytes], None]) -> Response:
-        requested.append(token)
+    def request(token: str, begun: Callable[[bytes], None], _body: bytearray) -> Response:
+        tokens.append(token)
         if not token:
             begun(b"7 0 1")
             begun(b"8 0 2")
@@ -107,16 +107,18 @@ def test_a_page_that_is_sent_again_may_lead_elsewhere() -> None:
         begun(body)
         return Response(200, "", body)
 
-    remaining_item_counts = [page.metadata.remaining_item_count for page in paging.follow(request, decode, token_in)]
+    remaining_item_counts = [
+        page.metadata.remaining_item_count for page in paging.follow(request, lambda: decode, token_in)
+    ]
     assert remaining_item_counts == [0, *range(2, 10)]
-    assert sorted(requested) == ["", *map(str, range(1, 10))]
+    assert sorted(tokens) == ["", *map(str, range(1, 10))]
 
 
 def test_pages_that_nobody_will_take_need_no_room() -> None:
     """What was asked for because of a page that broke off may lead on and on, and holds up nothing."""
     astray: list[str] = []
 
-    def request(token: str, begun: Callable[[bytes], None]) -> Response:
+    def request(token: str, begun: Callable[[bytes], None], _body: bytearray) -> Response:
         if token.startswith("-"):
             astray.append(token)
             body = f"7 {token} {token}1".encode()
@@ -129,7 +131,7 @@ def test_pages_that_nobody_will_take_need_no_room() -> None:
         begun(body)
         return Response(200, "", body)
 
-    pages = paging.follow(request, decode, token_in)
+    pages = paging.follow(request, lambda: decode, token_in)
     reading = paging.background(lambda: [page.metadata.remaining_item_count for page in pages])
     assert reading.result(_PATIENCE) == [*range(10)]
     few = len(astray)
@@ -159,8 +161,8 @@ def test_nothing_is_asked_for_once_nobody_listens() -> None:
     server = Server(last=50)
     pages = server.pages()
     next(pages)
-    eventually(lambda: len(server.asked) == 3)
+    eventually(lambda: len(server.tokens) == 3)
     before = threading.active_count()
     pages.close()
     eventually(lambda: threading.active_count() < before)
-    assert server.asked == ["", "1", "2"]
+    assert server.tokens == ["", "1", "2"]

@@ -32,15 +32,15 @@ def test_without_any() -> None:
     ],
 )
 def test_addresses(address: str, url: str) -> None:
-    actual = proxies.find(SERVER, address, {"NO_PROXY": "*"})
-    assert actual == Proxy(url, {})
-    assert isinstance(proxies.pool(actual), urllib3.ProxyManager | urllib3.PoolManager)
+    proxy = proxies.find(SERVER, address, {"NO_PROXY": "*"})
+    assert proxy == Proxy(url, {})
+    assert isinstance(proxies.pool(proxy), urllib3.ProxyManager | urllib3.PoolManager)
 
 
 def test_credentials_become_a_header() -> None:
-    actual = proxies.find(SERVER, "http://me%40home:wo%3Ard@proxy:1", {})
+    proxy = proxies.find(SERVER, "http://me%40home:wo%3Ard@proxy:1", {})
     who = b64encode(b"me@home:wo:rd").decode()
-    assert actual == Proxy("http://proxy:1", {"proxy-authorization": f"Basic {who}"})
+    assert proxy == Proxy("http://proxy:1", {"proxy-authorization": f"Basic {who}"})
 
 
 @pytest.mark.parametrize("address", ["ftp://secret@proxy", "http://", "http://proxy:secret", "http://[secret"])

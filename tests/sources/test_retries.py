@@ -11,13 +11,13 @@ from kubectl_spread.sources.apiserver.retries import RETRIES, Patience
 
 
 @pytest.mark.parametrize(
-    ("status", "requested", "passing"),
+    ("status", "retry_after", "passing"),
     [(429, None, True), (500, None, True), (503, 1.0, True), (501, None, False), (501, 1.0, True)]
     + [(status, None, False) for status in (200, 302, 401, 403, 404, 410)]
     + [(404, 1.0, False)],
 )
-def test_is_passing(status: int, requested: float | None, passing: bool) -> None:
-    assert retries.is_passing(status, requested) is passing
+def test_is_passing(status: int, retry_after: float | None, passing: bool) -> None:
+    assert retries.is_passing(status, retry_after) is passing
 
 
 @pytest.mark.parametrize(
@@ -54,9 +54,9 @@ def test_patience_waits_as_long_as_asked_for() -> None:
     assert Patience(0).pause(7.0) == 7
 
 
-@pytest.mark.parametrize(("timeout", "requested"), [(0, retries.PATIENCE), (3, 3.0)])
-def test_patience_does_not_wait_beyond_its_end(timeout: float, requested: float) -> None:
-    assert Patience(timeout).pause(requested) is None
+@pytest.mark.parametrize(("timeout", "retry_after"), [(0, retries.PATIENCE), (3, 3.0)])
+def test_patience_does_not_wait_beyond_its_end(timeout: float, retry_after: float) -> None:
+    assert Patience(timeout).pause(retry_after) is None
 
 
 def test_patience_is_short_with_a_server_that_never_answered() -> None:

@@ -41,9 +41,9 @@ def args(text: str) -> str:
 
 
 def problems(text: str) -> list[str]:
-    content = read(text)
-    assert not content.profiles
-    return [str(error).removeprefix("STDIN").replace("KubeSchedulerConfiguration: ", "") for error in content.errors]
+    reading = read(text)
+    assert not reading.profiles
+    return [str(error).removeprefix("STDIN").replace("KubeSchedulerConfiguration: ", "") for error in reading.errors]
 
 
 LIST = f"""
@@ -100,16 +100,16 @@ profiles:
         pytest.param(config("---\nkind: Other"), {DEFAULT: Profile()}, id="a second document is not read"),
     ],
 )
-def test_profiles(text: str, expected: dict[str, Profile]) -> None:
+def test_each_scheduler_has_its_profile(text: str, expected: dict[str, Profile]) -> None:
     assert read(text) == ConfigReading(expected)
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        pytest.param("", [": a KubeSchedulerConfiguration is expected, but the file is empty"], id="nothing"),
+        pytest.param("", [": a KubeSchedulerConfiguration is expected, but the file is empty"], id="an empty file"),
         pytest.param("# none\n", [": a KubeSchedulerConfiguration is expected, but the file is empty"], id="a comment"),
-        pytest.param("a: [", [":1: expected the node content, but found '<stream end>'"], id="no YAML"),
+        pytest.param("a: [", [":1: expected the node content, but found '<stream end>'"], id="not YAML"),
         pytest.param("- a", [":1: expected object, got array"], id="a list"),
         pytest.param("{}", [":1: apiVersion: is missing", ":1: kind: is missing"], id="no header"),
         pytest.param(
@@ -118,7 +118,7 @@ def test_profiles(text: str, expected: dict[str, Profile]) -> None:
                 ":1: kind: is Pod, not KubeSchedulerConfiguration",
                 ":2: apiVersion: is v1, not kubescheduler.config.k8s.io/v1",
             ],
-            id="something else",
+            id="another kind",
         ),
         pytest.param(
             HEAD.replace("/v1", "/v1beta3"),
@@ -182,7 +182,7 @@ def test_profiles(text: str, expected: dict[str, Profile]) -> None:
                     "constraint must not define a selector, as they deduced for each pod"
                 ),
             ],
-            id="everything that is wrong with the arguments",
+            id="several errors in the arguments",
         ),
         pytest.param(
             JSON % '"x"',
@@ -194,14 +194,14 @@ def test_profiles(text: str, expected: dict[str, Profile]) -> None:
             ],
             id="JSON",
         ),
-        pytest.param("{", [":1: invalid JSON: input data was truncated"], id="no JSON"),
+        pytest.param("{", [":1: invalid JSON: input data was truncated"], id="not JSON"),
     ],
 )
-def test_faults(text: str, expected: list[str]) -> None:
+def test_errors_name_the_line_and_the_field(text: str, expected: list[str]) -> None:
     assert problems(text) == expected
 
 
-def test_a_file(tmp_path: Path) -> None:
+def test_an_error_names_the_file(tmp_path: Path) -> None:
     file = tmp_path / "scheduler.yaml"
     file.write_text(args("defaultingType: x"), encoding="utf-8")
     (error,) = schedulerconfig.read(str(file), io.BytesIO()).errors
@@ -209,6 +209,6 @@ def test_a_file(tmp_path: Path) -> None:
     assert (error.position.source, error.position.line) == (str(file), 7)
 
 
-def test_no_file() -> None:
+def test_a_missing_file_is_an_error() -> None:
     (error,) = schedulerconfig.read("/nowhere.yaml", io.BytesIO()).errors
     assert str(error) == "error reading /nowhere.yaml: no such file or directory"

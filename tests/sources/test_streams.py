@@ -1,4 +1,4 @@
-"""However a file is read, in one piece or through a window, carefully or fast: what is found is the same."""
+"""A list that is read item by item has the same objects and errors as a list that is read as a whole."""
 
 from __future__ import annotations
 
@@ -30,42 +30,42 @@ def in_blocks(body: bytes, size: int) -> Iterator[bytes]:
 
 def streamed(body: bytes, size: int) -> list[RawObject | SourceError]:
     """Read as ``check -f`` does."""
-    actual: list[RawObject | SourceError] = []
+    members: list[RawObject | SourceError] = []
     try:
         for document in documents.read(Window(in_blocks(body, size), "f"), "f"):
-            actual += rawobjects.contents(document)
+            members += rawobjects.contents(document)
     except SourceError as error:
-        actual.append(error)
-    return actual
+        members.append(error)
+    return members
 
 
 def careful(body: bytes) -> list[RawObject | SourceError]:
-    """Read the whole file, JSON first, all YAML by what knows the place of every field."""
-    actual: list[RawObject | SourceError] = []
+    """Read documents as a whole, and YAML by the reader that knows the place of every field."""
+    members: list[RawObject | SourceError] = []
     try:
         window = Window([body], "f")
         if json_documents.begins(window):
             for json_record in json_documents.records(window, "f"):
-                actual += rawobjects.contents(json_record)
+                members += rawobjects.contents(json_record)
         rest, line = bytes(window.body[window.position :]), window.place_at(window.position).line
         for document in yaml_documents.documents(rest, "f", line):
             try:
-                actual += rawobjects.contents(yaml_documents.record(document))
+                members += rawobjects.contents(yaml_documents.record(document))
             except SourceError as error:
-                actual.append(error)
+                members.append(error)
     except SourceError as error:
-        actual.append(error)
-    return actual
+        members.append(error)
+    return members
 
 
 def paths(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
     yield path
     if isinstance(value, dict):
-        for key, item in value.items():
-            yield from paths(item, (*path, key))
+        for key, field in value.items():
+            yield from paths(field, (*path, key))
     elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from paths(item, (*path, index))
+        for index, element in enumerate(value):
+            yield from paths(element, (*path, index))
 
 
 def places(record: Record) -> object:
@@ -73,32 +73,32 @@ def places(record: Record) -> object:
     return value, record.path, record.line, [record.place_of(path) for path in paths(value)]
 
 
-def told(items: list[RawObject | SourceError]) -> list[str]:
+def descriptions(members: list[RawObject | SourceError]) -> list[str]:
     return sorted(
-        str(item)
-        if isinstance(item, SourceError)
-        else str((item.kind, item.type, str(item.fault), places(item.record)))
-        for item in items
+        str(member)
+        if isinstance(member, SourceError)
+        else str((member.kind, member.type, str(member.fault), places(member.record)))
+        for member in members
     )
 
 
 def at_fault(raw_object: RawObject | SourceError) -> bool:
-    """Tell whether it cannot be read, or has a header that is wrong, which of a list may be known at its end only."""
+    """Tell whether it cannot be read, or has a wrong header, which may be at the end of a list."""
     if isinstance(raw_object, SourceError) or not raw_object.is_kubernetes:
         return True
     return str(raw_object.fault).startswith(("kind: ", "apiVersion: "))
 
 
 def assert_alike(body: bytes, size: int) -> None:
-    """Hold both ways of reading against each other; where a part is at fault the other parts may be read as well."""
+    """Compare both ways of reading; where a part has a fault, only one of them may read the other parts."""
     whole, parts = careful(body), streamed(body, size)
     if any(map(at_fault, whole)):
         assert any(map(at_fault, parts))
     elif any(map(at_fault, parts)):
-        # What only looked like a list was read item by item, so an item's header may be wrong too.
+        # A document that only looks like a list was read item by item, so an item may have a wrong header too.
         assert "kind: is not a list, but has items" in [str(getattr(part, "fault", part)) for part in parts]
     else:
-        assert told(parts) == told(whole)
+        assert descriptions(parts) == descriptions(whole)
 
 
 WORDS = [
@@ -178,7 +178,7 @@ SIZES = st.sampled_from([1, 3, 7, 64, 1 << 20])
 
 @st.composite
 def texts(draw: st.DrawFn) -> str:
-    """Documents in any style, some of them spoilt."""
+    """Return documents in any style, some of them with inserted marks."""
     documents = draw(st.lists(LISTS | LISTS | OBJECTS | VALUES, min_size=1, max_size=3))
     flow, width = draw(st.sampled_from([False, None, True])), draw(st.sampled_from([20, 80, 1000]))
     parts = [
@@ -195,22 +195,22 @@ def texts(draw: st.DrawFn) -> str:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(HERE)))
-def test_yaml_of_this_repository(path: Path) -> None:
+def test_yaml_files_of_this_repository_are_read_alike(path: Path) -> None:
     assert_alike(path.read_bytes(), 1 << 20)
 
 
 @settings(max_examples=300, deadline=None)
 @given(texts(), SIZES)
-def test_any_text(text: str, size: int) -> None:
+def test_any_text_is_read_alike(text: str, size: int) -> None:
     assert_alike(text.encode(), size)
 
 
 @settings(max_examples=200, deadline=None)
 @given(LISTS, st.sampled_from([None, 4]), SIZES)
-def test_json_lists(value: object, indent: int | None, size: int) -> None:
+def test_json_lists_are_read_alike(value: object, indent: int | None, size: int) -> None:
     body = json.dumps(value, indent=indent).encode()
     assert_alike(body, size)
-    assert told(careful(body)) == told(streamed(body, size))
+    assert descriptions(careful(body)) == descriptions(streamed(body, size))
 
 
 @pytest.mark.parametrize("size", [1, 7, 1 << 20])
@@ -224,21 +224,21 @@ def test_json_lists(value: object, indent: int | None, size: int) -> None:
         "a: |\n  ---\n---\n---\n...\n---\nb: 1\n",
     ],
 )
-def test_documents_without_a_word_change_nothing(text: str, size: int) -> None:
+def test_empty_documents_change_nothing(text: str, size: int) -> None:
     assert_alike(text.encode(), size)
 
 
-def test_documents_without_a_word_are_skipped_together() -> None:
-    """Each would cost as much as one with a small object; a gzipped file may have millions."""
+def test_empty_documents_are_skipped_together() -> None:
+    """Each would cost as much as a document with a small object, and a gzipped file may have millions."""
     body = b"---\n" * 1000 + b"a: 1\n" + b"---\n" * 1000 + b"b: 1\n"
     assert len(list(yaml_stream._pieces(Window([body], "f")))) < 10
 
 
-def test_a_large_item_beside_items_that_begin_alike_is_read() -> None:
-    """Items are cut where one seems to begin; here what seems so is inside an item."""
+def test_an_item_that_contains_the_beginning_of_an_item_is_read() -> None:
+    """Items are cut where the next one seems to begin, which here is inside an item."""
     inner = [{"apiVersion": "v1", "kind": "Pod", "x": '{}[],\\"'}] * 3
     items = [*inner, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "x": inner}, *inner]
     for indent in (None, 4):
         body = json.dumps({"apiVersion": "v1", "kind": "List", "items": items}, indent=indent).encode()
         for size in (1, 100, 1 << 20):
-            assert told(careful(body)) == told(streamed(body, size))
+            assert descriptions(careful(body)) == descriptions(streamed(body, size))

@@ -77,8 +77,8 @@ def test_broken_protobuf(at: int) -> None:
     """Whatever is broken in it, there is one line or there are objects."""
     body = DEPLOYMENTS[:at] + bytes([DEPLOYMENTS[at] ^ 0xFF]) + DEPLOYMENTS[at + 1 :]
     try:
-        actual = responses.page(Response(200, "", body), Decoder(Deployment), DEPLOYMENT)
-        assert all(isinstance(item, Deployment) for item in actual)
+        deployments = responses.page(Response(200, "", body), Decoder(Deployment), DEPLOYMENT)
+        assert all(isinstance(deployment, Deployment) for deployment in deployments)
     except SpreadError as error:
         assert "\n" not in str(error)  # noqa: PT017 - either is right
 
@@ -91,18 +91,18 @@ def test_what_takes_long_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert output == ["The server answers with HTTP status 503; trying again"]
 
 
-@pytest.mark.parametrize("existing", [False, True], ids=["that never answered", "that has answered"])
-def test_a_refused_connection_to_a_server(monkeypatch: pytest.MonkeyPatch, existing: bool) -> None:
+@pytest.mark.parametrize("has_responded", [False, True], ids=["that never answered", "that has answered"])
+def test_a_refused_connection_to_a_server(monkeypatch: pytest.MonkeyPatch, has_responded: bool) -> None:
     """An apiserver that restarts is waited for; an address that may be wrong is not."""
     monkeypatch.setattr(transport, "_WORTH_SAYING", 0.0)
     output: list[str] = []
     with serve(Reply(body=b'{"major": "1", "minor": "37"}')) as server:
         cluster = LiveCluster.connect(ConnectionFlags(server=server.url), output.append)
-        if existing:
+        if has_responded:
             cluster.version()
     with pytest.raises(SourceError, match="was refused"):
         cluster.version()
-    assert len(output) == existing
+    assert len(output) == has_responded
 
 
 def test_a_list_that_is_read_again_is_said() -> None:
@@ -146,27 +146,27 @@ def test_credentials_are_read_anew_once(tmp_path: Path, ends: str | None, calls:
     [
         (
             ConnectionRefusedError(),
-            Again.KNOWN,
+            Again.AFTER_CONTACT,
             "The connection to the server c:1 was refused - did you specify the right host or port?",
         ),
-        (TimeoutError(), Again.KNOWN, "Unable to connect to the server: no answer within 30s"),
+        (TimeoutError(), Again.AFTER_CONTACT, "Unable to connect to the server: no answer within 30s"),
         (ConnectionResetError(104, "Reset"), Again.ALWAYS, "Unable to connect to the server: reset"),
         (OSError("Tunnel to http://me:word@proxy failed"), Again.ALWAYS, "Tunnel to http://proxy failed"),
     ],
 )
 def test_failure(error: Exception, again: Again, message: str) -> None:
-    actual = failure(error, "https://user:word@c:1", 0)
-    assert actual.again is again
-    assert str(actual).endswith(message)
+    connection_failure = failure(error, "https://user:word@c:1", 0)
+    assert connection_failure.again is again
+    assert str(connection_failure).endswith(message)
 
 
 @pytest.mark.parametrize(
-    ("address", "displayed"),
+    ("address", "shortened"),
     [
         ("https://me:word@login/path?token=t#more", "https://login/path"),
         ("/login?token=t", "/login"),
         ("https://login/", "https://login/"),
     ],
 )
-def test_without_query(address: str, displayed: str) -> None:
-    assert without_query(address) == displayed
+def test_without_query(address: str, shortened: str) -> None:
+    assert without_query(address) == shortened

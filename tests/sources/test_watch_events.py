@@ -37,8 +37,8 @@ def frame(kind: str, name: str, version: str) -> bytes:
     """Return an event in protobuf: a WatchEvent with a RawExtension that holds an enveloped pod."""
     metadata = field(1, name.encode()) + field(5, f"uid-{name}".encode()) + field(6, version.encode())
     unknown = b"k8s\x00" + field(2, field(1, metadata))
-    content = field(1, kind.encode()) + field(2, field(1, unknown))
-    return len(content).to_bytes(4, "big") + content
+    watch_event = field(1, kind.encode()) + field(2, field(1, unknown))
+    return len(watch_event).to_bytes(4, "big") + watch_event
 
 
 def parts(stream: bytes, size: int) -> Iterator[bytes]:
@@ -46,8 +46,8 @@ def parts(stream: bytes, size: int) -> Iterator[bytes]:
 
 
 def read(head: Response, stream: Iterable[bytes]) -> list[tuple[str, str, str]]:
-    content = EventReader(Pod).read(head, stream)
-    return [(item.type, item.object.metadata.uid, item.version) for item in content]
+    watch_events = EventReader(Pod).read(head, stream)
+    return [(watch_event.type, watch_event.object.metadata.uid, watch_event.version) for watch_event in watch_events]
 
 
 EXPECTED = [("ADDED", "uid-a", "7"), ("BOOKMARK", "uid-", "9"), ("DELETED", "uid-a", "12")]
@@ -58,7 +58,9 @@ EXPECTED = [("ADDED", "uid-a", "7"), ("BOOKMARK", "uid-", "9"), ("DELETED", "uid
 def test_events_cut_into_parts(head: Response, size: int) -> None:
     reported = [("ADDED", "a", "7"), ("BOOKMARK", "", "9"), ("DELETED", "a", "12")]
     stream = (
-        lines(*(event(*item) for item in reported)) if head is IN_JSON else b"".join(frame(*item) for item in reported)
+        lines(*(event(*reported_event) for reported_event in reported))
+        if head is IN_JSON
+        else b"".join(frame(*reported_event) for reported_event in reported)
     )
     assert read(head, parts(stream, size)) == EXPECTED
 

@@ -16,14 +16,14 @@ from kubectl_spread.sources.decode.page import Page
 PATIENCE = 5.0
 
 
-def made(name: str, uid: str = "", namespace: str = "shop", **labels: str) -> Object:
+def labelled(name: str, uid: str = "", namespace: str = "shop", **labels: str) -> Object:
     return Object(metadata=ObjectMeta(name=name, namespace=namespace, uid=uid, labels=labels))
 
 
 def listed(*objects: Object) -> Listed[Object]:
-    actual_listed: Listed[Object] = Listed()
-    actual_listed.add(Page(ListMeta(resource_version="1"), objects, lambda item: item))
-    return actual_listed
+    pods: Listed[Object] = Listed()
+    pods.add(Page(ListMeta(resource_version="1"), objects, lambda pod: pod))
+    return pods
 
 
 def after(start: list[Object], *events: tuple[str, Object]) -> list[tuple[str, str]]:
@@ -33,7 +33,9 @@ def after(start: list[Object], *events: tuple[str, Object]) -> list[tuple[str, s
     @contextmanager
     def follow(_: str) -> Iterator[Iterator[WatchEvent[Object]]]:
         def stream() -> Iterator[WatchEvent[Object]]:
-            yield from (WatchEvent(kind, actual, str(number)) for number, (kind, actual) in enumerate(events, 2))
+            yield from (
+                WatchEvent(kind, watched_object, str(number)) for number, (kind, watched_object) in enumerate(events, 2)
+            )
             reported.set()
             threading.Event().wait(PATIENCE)
 
@@ -41,28 +43,28 @@ def after(start: list[Object], *events: tuple[str, Object]) -> list[tuple[str, s
 
     watched = WatchedList(lambda: listed(*start), follow, Signals())
     assert reported.wait(PATIENCE)
-    return [(item.metadata.name, item.metadata.labels.get("rev", "")) for item in watched.page()]
+    return [(pod.metadata.name, pod.metadata.labels.get("rev", "")) for pod in watched.page()]
 
 
 @pytest.mark.parametrize("uid", ["", "1"], ids=["no uid", "one uid for all"])
 def test_objects_are_told_apart_by_name(uid: str) -> None:
     """Issue 13, section 8: six pods became one, with no findings."""
-    pods = [made(f"web-{number}", uid) for number in range(6)]
+    pods = [labelled(f"web-{number}", uid) for number in range(6)]
     assert len(listed(*pods).objects) == 6
-    added, gone = ("ADDED", made("web-6", uid)), ("DELETED", made("web-0", uid))
+    added, gone = ("ADDED", labelled("web-6", uid)), ("DELETED", labelled("web-0", uid))
     assert [name for name, _ in after(pods, added, gone)] == [f"web-{number}" for number in range(1, 7)]
 
 
 def test_one_name_in_two_namespaces() -> None:
-    pods = [made("web", namespace="one"), made("web", namespace="two")]
+    pods = [labelled("web", namespace="one"), labelled("web", namespace="two")]
     assert len(listed(*pods).objects) == 2
 
 
 def test_an_object_that_is_made_again_takes_the_place_of_the_old_one() -> None:
     """A StatefulSet's pod comes back with its name and another uid."""
-    again = [("DELETED", made("web-0", "1")), ("ADDED", made("web-0", "2", rev="r2"))]
-    assert after([made("web-0", "1", rev="r1")], *again) == [("web-0", "r2")]
+    again = [("DELETED", labelled("web-0", "1")), ("ADDED", labelled("web-0", "2", rev="r2"))]
+    assert after([labelled("web-0", "1", rev="r1")], *again) == [("web-0", "r2")]
 
 
 def test_a_change_is_kept() -> None:
-    assert after([made("web-0", rev="r1")], ("MODIFIED", made("web-0", rev="r2"))) == [("web-0", "r2")]
+    assert after([labelled("web-0", rev="r1")], ("MODIFIED", labelled("web-0", rev="r2"))) == [("web-0", "r2")]

@@ -1,6 +1,6 @@
-"""Public threads in which people asked something, each with an input like theirs and what the tool answers.
+"""Questions from public threads, each with an input like the asker's and the answer of the tool.
 
-A case is a directory: ``input.yaml`` begins with a header of comments, ``answer.txt`` holds what the commands print.
+A case is a directory: ``input.yaml`` begins with a header of comments, ``answer.txt`` has the output of the commands.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ _FILE: Final = re.compile(r"([\w.-]+/[\w.-]+):(\S+)")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One question and its answer, as the header of its input has them.
+    """One question and its answer, from the header of the input.
 
     Attributes:
         directory: The directory of the case; its commands run there.
         threads: The public threads, as ``owner/repository#number``, or ``owner/repository:path`` of a file.
         asks: The question, in a sentence.
-        commands: What answers it; ``a | b`` and ``a < file`` as in a shell.
+        commands: The commands that answer it; ``a | b`` and ``a < file`` as in a shell.
         exits: The exit status of each command.
-        answers: Phrases that must stand in the answer.
-        codes: Rules that must stand in the answer.
-        nevers: Phrases that must not stand in the answer, because they would mislead.
+        answers: Phrases that must be in the answer.
+        codes: Rules that must be in the answer.
+        nevers: Phrases that must not be in the answer, because they would mislead.
     """
 
     directory: Path
@@ -81,10 +81,10 @@ def load() -> list[Case]:
 
 
 def link(thread: str) -> str:
-    """Return the address of a thread; GitHub leads from ``issues`` to a pull request.
+    """Return the address of a thread; GitHub redirects from ``issues`` to a pull request.
 
     Raises:
-        ValueError: it is not written as threads are.
+        ValueError: The thread has neither form.
     """
     if match := _ISSUE.fullmatch(thread):
         return f"https://github.com/{match[1]}/issues/{match[2]}"
@@ -94,20 +94,20 @@ def link(thread: str) -> str:
 
 
 def run(command: str) -> tuple[str, int]:
-    """Run a command in the working directory; return what it prints on both streams, and its exit status."""
+    """Run a command in the working directory; return its output on both streams and its exit status."""
     printed, output, status = "", "", 0
     for stage in command.split(" | "):
         arguments, _, stdin = stage.partition(" < ")
         value = Path(stdin).read_text(encoding="utf-8") if stdin else printed
-        result = CliRunner().invoke(
+        invocation = CliRunner().invoke(
             cli, shlex.split(arguments), input=value, prog_name="kubectl spread", catch_exceptions=False
         )
-        printed, output, status = result.stdout, output + result.stderr, result.exit_code
+        printed, output, status = invocation.stdout, output + invocation.stderr, invocation.exit_code
     return output + printed, status
 
 
-def shown(command: str, printed: str, status: int) -> str:
-    """Return a command and its answer as a terminal shows them."""
+def transcript(command: str, printed: str, status: int) -> str:
+    """Return a command and its output as in a terminal."""
     called = command.replace(" | ", " | kubectl spread ")
     return f"$ kubectl spread {called}\n{printed}{f'[exit status {status}]' if status else ''}\n"
 
@@ -129,25 +129,25 @@ def page() -> str:
 
 
 def _case(directory: Path) -> Case:
-    actual: dict[str, list[str]] = {name: [] for name in (*NAMES, *OPTIONAL)}
+    headers: dict[str, list[str]] = {name: [] for name in (*NAMES, *OPTIONAL)}
     for line in (directory / INPUT).read_text(encoding="utf-8").splitlines():
-        header = _HEADER.fullmatch(line)
-        if header is None:
+        match = _HEADER.fullmatch(line)
+        if match is None:
             break
-        actual.setdefault(header[1], []).append(header[2])
-    unknown = actual.keys() - set(NAMES) - set(OPTIONAL)
-    missing = [name for name in NAMES if not actual[name]]
-    if unknown or missing or len(actual["exit"]) != len(actual["command"]):
+        headers.setdefault(match[1], []).append(match[2])
+    unknown = headers.keys() - set(NAMES) - set(OPTIONAL)
+    missing = [name for name in NAMES if not headers[name]]
+    if unknown or missing or len(headers["exit"]) != len(headers["command"]):
         raise ValueError(
             f"{directory.name}: header with {unknown or 'nothing'} unknown and {missing or 'nothing'} missing"
         )
     return Case(
         directory=directory,
-        threads=tuple(thread.strip() for line in actual["thread"] for thread in line.split(",")),
-        asks=" ".join(actual["asks"]),
-        commands=tuple(actual["command"]),
-        exits=tuple(int(status) for status in actual["exit"]),
-        answers=tuple(actual["answer"]),
-        codes=tuple(actual["code"]),
-        nevers=tuple(actual["never"]),
+        threads=tuple(thread.strip() for line in headers["thread"] for thread in line.split(",")),
+        asks=" ".join(headers["asks"]),
+        commands=tuple(headers["command"]),
+        exits=tuple(int(status) for status in headers["exit"]),
+        answers=tuple(headers["answer"]),
+        codes=tuple(headers["code"]),
+        nevers=tuple(headers["never"]),
     )

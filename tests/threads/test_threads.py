@@ -1,4 +1,4 @@
-"""The tool answers what people asked in public."""
+"""The tool answers questions that people asked in public."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ CASES = cases.load()
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_the_tool_answers(case: Case, golden: Golden, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tool_gives_the_recorded_answer(case: Case, golden: Golden, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(case.directory)
-    results = [cases.run(command) for command in case.commands]
+    outcomes = [cases.run(command) for command in case.commands]
     answer = "\n".join(
-        cases.shown(command, *result).rstrip("\n") + "\n"
-        for command, result in zip(case.commands, results, strict=True)
+        cases.transcript(command, *outcome).rstrip("\n") + "\n"
+        for command, outcome in zip(case.commands, outcomes, strict=True)
     )
-    assert tuple(status for _, status in results) == case.exits, answer
+    assert tuple(status for _, status in outcomes) == case.exits, answer
     output = " ".join(answer.split())
     assert [phrase for phrase in (*case.answers, *case.codes) if phrase not in output] == [], answer
     assert [phrase for phrase in case.nevers if phrase in output] == [], answer
@@ -39,10 +39,5 @@ def test_headers_name_public_threads_and_known_rules(case: Case) -> None:
     assert "|" not in case.asks
 
 
-def test_no_thread_is_answered_twice_by_one_case() -> None:
+def test_no_case_names_a_thread_twice() -> None:
     assert all(len(set(case.threads)) == len(case.threads) for case in CASES)
-
-
-def test_the_page_names_every_thread() -> None:
-    page = cases.page()
-    assert [thread for case in CASES for thread in case.threads if f"[{thread}](" not in page] == []

@@ -45,7 +45,7 @@ def pods_elsewhere(cluster: LiveCluster, namespace: str) -> Snapshot:
     """
 
     def begin() -> Snapshot:
-        return Snapshot(Scope(namespace=namespace), closely=True)
+        return Snapshot(Scope(namespace=namespace), for_explain=True)
 
     def add(snapshot: Snapshot, page: Page[SparsePod]) -> None:
         for pod in page:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -61,8 +60,8 @@ _ALL_LOCKED: Final = 33
 
 def flags(parameters: Mapping[str, object]) -> ConnectionFlags:
     """Return the connection flags among a command's options; flags without a value keep their default."""
-    names = [field.name for field in dataclasses.fields(ConnectionFlags)]
-    return msgspec.convert({name: parameters[name] for name in names if parameters.get(name)}, ConnectionFlags)
+    values = {name: parameters[name] for name in ConnectionFlags.__struct_fields__ if parameters.get(name)}
+    return msgspec.convert(values, ConnectionFlags)
 
 
 def _may_own(kind: str, target: Target) -> bool:
@@ -70,25 +69,13 @@ def _may_own(kind: str, target: Target) -> bool:
     return target.kind not in arguments.KINDS or _BETWEEN.get(target.kind) == kind
 
 
-def _minor(version: ServerVersion) -> int:
-    """Return the minor that a server behaves like."""
-    return version.minor if version.emulation_minor is None else min(version.minor, version.emulation_minor)
-
-
-def _result_in(future: Future[str], seconds: float) -> str:
-    """Return the result of a future, or "" where there is none after this time."""
-    try:
-        return future.result(seconds)
-    except TimeoutError:
-        return ""
-
-
 def _refusals_depend(audit: Audit, target_version: TargetVersion) -> bool:
     """Tell whether an API server with another merge would give another answer to a template."""
     doubtful = [template for template in audit.templates if may_depend_on_merge(template)]
-    others = [AdmissionCheck(other) for other in features.other_merges(target_version.minor, target_version.gates)]
-    admission = audit.admission
-    return any(admission.template(template) != other.template(template) for template in doubtful for other in others)
+    checks = [AdmissionCheck(merge) for merge in features.other_merges(target_version.minor, target_version.gates)]
+    return any(
+        audit.admission.template(template) != check.template(template) for template in doubtful for check in checks
+    )
 
 
 class LiveRun:
@@ -123,19 +110,17 @@ class LiveRun:
             SourceError: pods cannot be read, or anything else for another reason than a missing permission.
         """
         options = self._options
-        version = self._cluster.version()
-        server = _minor(version)
-        target_version, warnings = target_for(options, server)
-        self._expect()
-        uid = background(self._cluster.uid)
-        snapshot = self._pods()
+        version, uid, pods = self._send_requests()
+        server_minor = version.result().behaves_as
+        target_version = target_for(options, server_minor)
+        snapshot = pods.result()
         nodes = self._nodes(snapshot, target_version) if options.needs_nodes else "none"
         unread = self._owners(snapshot)
         self._defaults(snapshot, unread)
         arguments.resolve(snapshot)
         audit = evaluate(snapshot, target_version.facts(options), nodes=nodes)
         if self._needs_gates(audit, target_version):
-            target_version, warnings = target_for(options, server, self._gates(target_version.minor))
+            target_version = target_for(options, server_minor, self._gates(target_version.minor))
             audit = evaluate(snapshot, target_version.facts(options), nodes=nodes)
         if options.explaining and self._read_to_explain(audit):
             audit = evaluate(snapshot, target_version.facts(options), nodes=nodes)
@@ -156,26 +141,35 @@ class LiveRun:
             resource_versions=self._versions,
             skipped=skipped,
             problems=self._problems,
-            notes=[*warnings, *self._notes],
-            identity=self._identity(version, uid),
+            notes=[*target_version.warnings, *self._notes],
+            identity=self._identity(version.result(), uid),
         )
 
     def _identity(self, version: ServerVersion, uid: Future[str]) -> ClusterIdentity:
+        try:
+            cluster_uid = uid.result(_UID_TIMEOUT)
+        except TimeoutError:
+            cluster_uid = ""
         return ClusterIdentity(
             context=self._cluster.context,
             name=self._cluster.name,
-            uid=_result_in(uid, _UID_TIMEOUT),
+            uid=cluster_uid,
             read_at=self._read_at,
             server_version=version.text,
         )
 
-    def _expect(self) -> None:
-        """Request all lists at once, because the API server takes longer to send pods than it takes to read them."""
-        namespace = self._scope.namespace
+    def _send_requests(self) -> tuple[Future[ServerVersion], Future[str], Future[Snapshot]]:
+        """Request version, UID, pods and all lists at once.
+
+        Each result is waited for in the order of its use, so the first error in this order is reported, whichever
+        request fails first.
+        """
+        version, pods, uid = background(self._cluster.version), background(self._pods), background(self._cluster.uid)
         if self._options.needs_nodes:
             self._expected[NODES.plural] = background(lambda: self._read(NODES, None))
         for resource in WORKLOADS:
-            self._expected[resource.plural] = background(partial(self._read, resource, namespace))
+            self._expected[resource.plural] = background(partial(self._read, resource, self._scope.namespace))
+        return version, uid, pods
 
     def _pods(self) -> Snapshot:
         def add(snapshot: Snapshot, page: Page[SparsePod]) -> None:
@@ -190,7 +184,7 @@ class LiveRun:
 
         def begin() -> Snapshot:
             self._read_at = None
-            return Snapshot(self._scope, closely=self._options.explaining, schedulers=self._profiles)
+            return Snapshot(self._scope, for_explain=self._options.explaining, schedulers=self._profiles)
 
         try:
             if self._options.explaining or self._scope.fields:
@@ -246,7 +240,7 @@ class LiveRun:
 
     def _defaults(self, snapshot: Snapshot, unread: set[str]) -> None:
         """Read Services, which default constraints need, and add the default constraints to pods without any."""
-        if not snapshot.default_selectors.keeps:
+        if not snapshot.default_selectors.enabled:
             return
         try:
             for service in self._all(SERVICES, self._scope.namespace):

@@ -1,1 +1,1 @@
-"""How do constraints count the pods now, and what stands in the way? It may import all of `audit` and `kube`."""
+"""How do constraints count the pods now, and which obstacles are there? It may import all of `audit` and `kube`."""

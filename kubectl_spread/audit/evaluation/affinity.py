@@ -21,7 +21,7 @@ UNKNOWN_NAMESPACES: Final = "pod affinity: the labels of namespaces, which a nam
 
 
 def incoming(pod_class: PodClass) -> Pod:
-    """Return what the filter looks at of a pod of ``pod_class``."""
+    """Return a pod of ``pod_class`` with the fields that the filter reads."""
     metadata = ObjectMeta(namespace=pod_class.namespace, labels=dict(pod_class.labels))
     return Pod(metadata=metadata, spec=PodSpec(affinity=pod_class.spec.affinity))
 
@@ -33,7 +33,7 @@ def own_terms(pod_class: PodClass) -> tuple[Term, ...]:
 
 
 def wants_namespaces(pod_classes: Iterable[PodClass], snapshot: Snapshot) -> bool:
-    """Tell whether any term selects namespaces by their labels, so that these have to be read."""
+    """Tell whether any term selects namespaces by their labels, so that namespaces have to be read."""
     terms = (term for pod_class in pod_classes for term in own_terms(pod_class))
     return _selects(terms) or _selects(_terms_of_others(snapshot))
 
@@ -42,7 +42,7 @@ class AffinityFilter:
     """The filter of pod affinity over all nodes, computed once for each class of pods."""
 
     def __init__(self, snapshot: Snapshot, nodes: NodeSets, behaviour: Behaviour) -> None:
-        """Take the bound pods of ``snapshot`` as those that are on ``nodes``."""
+        """Filter ``nodes`` by the bound pods of ``snapshot``."""
         self._snapshot = snapshot
         self._nodes = nodes.nodes
         self._behaviour = behaviour
@@ -52,20 +52,20 @@ class AffinityFilter:
         """Return the nodes that refuse a pod of ``pod_class``, by name; None: labels of namespaces were not read.
 
         Args:
-            pod_class: What the pod is like.
-            gone: A pod that is not there any more.
+            pod_class: The class of the pod.
+            gone: A bound pod that is taken as evicted.
         """
         key = (pod_class, None if gone is None else (gone.pod_class, gone.node))
         if key not in self._refusals:
-            self._refusals[key] = self._find(pod_class, gone)
+            self._refusals[key] = self._compute(pod_class, gone)
         return self._refusals[key]
 
     def concerns(self, pod_class: PodClass) -> bool:
-        """Tell whether any required term, of the pods themselves or of others, decides where such pods may go."""
+        """Tell whether a required term, of the pods themselves or of other pods, decides where such pods may go."""
         others = self._snapshot.anti_affinity.repelling(pod_class.namespace, pod_class.labels)
         return bool(own_terms(pod_class)) or next(others, None) is not None
 
-    def _find(self, pod_class: PodClass, gone: PodRecord | None) -> Mapping[str, AffinityAnswer] | None:
+    def _compute(self, pod_class: PodClass, gone: PodRecord | None) -> Mapping[str, AffinityAnswer] | None:
         anti_affinity = self._snapshot.anti_affinity
         own = own_terms(pod_class)
         if _selects(own) and not anti_affinity.namespaces:
@@ -107,7 +107,7 @@ def _selected(terms: Sequence[Term], snapshot: Snapshot, gone: PodRecord | None)
     if not terms:
         return
     for terminating in (False, True):
-        for namespace, population in snapshot.populations(leaving=terminating).items():
+        for namespace, population in snapshot.populations(terminating=terminating).items():
             for labels, per_node in population:
                 if not any(labelselectors.matches(term.selector, labels) for term in terms):
                     continue

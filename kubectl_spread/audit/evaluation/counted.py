@@ -1,4 +1,4 @@
-"""Counted pods: which of the pods that were read does a constraint count, and which are siblings?"""
+"""Counted pods: which pods does a constraint count, and which pods are siblings?"""
 
 from __future__ import annotations
 
@@ -25,48 +25,37 @@ _T = TypeVar("_T")
 
 
 class Counted:
-    """The pods that were read and that one constraint counts, in its eligible domains.
+    """The count of one constraint, and the pods that were read and counted.
 
     Attributes:
         spread: The count.
+        pods: The counted pods, in the constraint's eligible domains.
     """
 
-    def __init__(self, spread: Spread, members: _Members, numbers: Sequence[int]) -> None:
-        """Take the count, its pods, and the numbers of the classes of pods that have the constraint."""
+    def __init__(self, spread: Spread, pods: SelectedPods, numbers: Sequence[int]) -> None:
+        """Take the count, its pods, and the numbers of the classes whose pods have the constraint."""
         self.spread = spread
-        self._members = members
+        self.pods = pods
         self._numbers = numbers
-        self._remembered: dict[object, Any] = {}
+        self._answers: dict[object, Any] = {}
 
     def remember(self, question: object, answer: Callable[[], _T]) -> _T:
-        """Return the answer to a question about the count, which is computed once."""
-        if question not in self._remembered:
-            self._remembered[question] = answer()
-        return cast("_T", self._remembered[question])
-
-    def of_workload(self, workload: ObjectRef) -> Sequence[PodRecord]:
-        """Return the pods of a workload, by name."""
-        return self._members.of_workload(workload)
-
-    def others(self, workload: ObjectRef, most: int) -> tuple[int, list[ObjectRef]]:
-        """Return the number of the other workloads, and the first of them; to a bare pod, bare pods are none."""
-        return self._members.others(workload, most)
-
-    def of_others(self, workload: ObjectRef) -> Counter[str]:
-        """Return the number of pods of other workloads in each domain with any; to a bare pod, bare pods are none."""
-        return self._members.of_others(workload)
+        """Return the answer to a question about the count, computed only once."""
+        if question not in self._answers:
+            self._answers[question] = answer()
+        return cast("_T", self._answers[question])
 
     @cached_property
-    def held(self) -> Sequence[PodRecord]:
-        """The pods that have the constraint themselves."""
-        return [pod for number in self._numbers for pod in self._members.of_class(number)]
+    def carriers(self) -> Sequence[PodRecord]:
+        """The counted pods that have the constraint themselves."""
+        return [pod for number in self._numbers for pod in self.pods.of_class(number)]
 
 
 class CountedPods:
     """The pods that were read, found by the constraints that count them, or by their workload."""
 
     def __init__(self, snapshot: Snapshot, behaviour: Behaviour, evaluator: Evaluator) -> None:
-        """Look among the pods of ``snapshot``; ``behaviour`` says how the scheduler counts, ``evaluator`` by what."""
+        """Take the pods of ``snapshot``, the scheduler's ``behaviour``, and the ``evaluator`` of their classes."""
         self._snapshot = snapshot
         self._behaviour = behaviour
         self._evaluator = evaluator
@@ -74,7 +63,7 @@ class CountedPods:
         self._siblings: dict[ObjectRef, list[PodRecord]] | None = None
 
     def of(self, namespace: str, spread: Spread) -> Counted:
-        """Return the pods in eligible domains that a constraint counts."""
+        """Return the count of a constraint with the counted pods."""
         question = (namespace, spread)
         if question not in self._counted:
             self._counted[question] = self._find(namespace, spread)
@@ -93,12 +82,12 @@ class CountedPods:
         selector = spread.constraint.selector
         bound = self._bound.get(namespace)
         if bound is None or selector is None or counts_nothing(selector, self._behaviour):
-            nothing = _Members(_Bound((), self._snapshot), SelectedNumbers(()), spread.domains)
+            nothing = SelectedPods(_BoundPods((), self._snapshot), SelectedNumbers(()), spread.domains)
             return Counted(spread, nothing, ())
-        return Counted(spread, bound.members(selector, spread.domains), bound.having(spread, self._evaluator))
+        return Counted(spread, bound.selected(selector, spread.domains), bound.having(spread, self._evaluator))
 
     @cached_property
-    def _bound(self) -> Mapping[str, _Bound]:
+    def _bound(self) -> Mapping[str, _BoundPods]:
         """Return the pods of each namespace that are bound and not terminating."""
         by_class: dict[PodClass, list[PodRecord]] = {}
         for pod in self._snapshot.pods:
@@ -107,7 +96,7 @@ class CountedPods:
         classes: dict[str, list[list[PodRecord]]] = {}
         for pods in by_class.values():
             classes.setdefault(pods[0].namespace, []).append(pods)
-        return {namespace: _Bound(of_namespace, self._snapshot) for namespace, of_namespace in classes.items()}
+        return {namespace: _BoundPods(of_namespace, self._snapshot) for namespace, of_namespace in classes.items()}
 
 
 def _siblings_key(workload: ObjectRef) -> ObjectRef:
@@ -123,7 +112,7 @@ class _BoundPod(NamedTuple):
     workload: ObjectRef
 
 
-class _Bound:
+class _BoundPods:
     """The bound pods of one namespace, by class, by workload and by node; classes are numbered."""
 
     def __init__(self, classes: Iterable[Sequence[PodRecord]], snapshot: Snapshot) -> None:
@@ -140,19 +129,19 @@ class _Bound:
         for of_workload in self.workloads.values():
             of_workload.sort(key=lambda bound: bound.pod.name)
         self._selections: dict[bytes, SelectedNumbers] = {}
-        self._members: dict[tuple[SelectedNumbers, Domains], _Members] = {}
+        self._pods: dict[tuple[SelectedNumbers, Domains], SelectedPods] = {}
         self._having: dict[tuple[bytes, Domains], list[int]] | None = None
         self._outside: dict[Domains, Sequence[str]] = {}
 
-    def members(self, selector: LabelSelector, domains: Domains) -> _Members:
+    def selected(self, selector: LabelSelector, domains: Domains) -> SelectedPods:
         """Return the pods that a selector selects in some domains."""
         key = digest(selector)
         if key not in self._selections:
             self._selections[key] = self.classes.selection(selector)
         question = (self._selections[key], domains)
-        if question not in self._members:
-            self._members[question] = _Members(self, self._selections[key], domains)
-        return self._members[question]
+        if question not in self._pods:
+            self._pods[question] = SelectedPods(self, self._selections[key], domains)
+        return self._pods[question]
 
     def having(self, spread: Spread, evaluator: Evaluator) -> Sequence[int]:
         """Return the classes whose pods have the constraint of a count, over the same domains."""
@@ -171,11 +160,11 @@ class _Bound:
 
     @cached_property
     def owned_in_order(self) -> Sequence[ObjectRef]:
-        """The workloads that are more than a pod, by kind and name."""
+        """The workloads that are not bare pods, by kind and name."""
         return [workload for workload in self.in_order if workload.kind != _BARE]
 
     def outside(self, domains: Domains) -> Sequence[str]:
-        """Return the nodes of pods that are in none of some domains."""
+        """Return the nodes with pods that are in none of ``domains``."""
         if domains.all_but is not None:
             everywhere, left_out = domains.all_but
             return (*self.outside(everywhere), *left_out)
@@ -194,10 +183,10 @@ class _Bound:
         return {node: sum(bound.workload.kind == _BARE for bound in pods) for node, pods in self.nodes.items()}
 
 
-class _Members:
-    """The pods of one selection in some domains: those that are listed, or all bound pods but those."""
+class SelectedPods:
+    """The bound pods of one namespace that a selector selects in some domains."""
 
-    def __init__(self, bound: _Bound, selection: SelectedNumbers, domains: Domains) -> None:
+    def __init__(self, bound: _BoundPods, selection: SelectedNumbers, domains: Domains) -> None:
         self._bound = bound
         self._inverted = selection.inverted
         self._numbers = frozenset(selection.numbers)
@@ -213,7 +202,7 @@ class _Members:
         return [bound.pod for bound in self._bound.workloads.get(workload, ()) if self._includes(bound)]
 
     def others(self, workload: ObjectRef, most: int) -> tuple[int, list[ObjectRef]]:
-        """Return the number of the other workloads, and the first of them."""
+        """Return the number of the other workloads, and the first of them; to a bare pod, bare pods are none."""
         if workload.kind == _BARE:
             in_order, own = self._owned, 0
         else:
@@ -223,7 +212,7 @@ class _Members:
         return number, list(islice(others, most))
 
     def of_others(self, workload: ObjectRef) -> Counter[str]:
-        """Return the number of pods of other workloads in each domain with any."""
+        """Return the number of pods of other workloads in each domain with any; to a bare pod, bare pods are none."""
         if workload.kind == _BARE:
             return self.per_domain - self._bare_per_domain
         return self.per_domain - Counter(self._value_of[pod.node] for pod in self.of_workload(workload))
@@ -250,7 +239,7 @@ class _Members:
 
     @cached_property
     def _workloads(self) -> Sequence[ObjectRef]:
-        """The workloads of the pods, in order; where all but some pods are listed, also those in ``_gone``."""
+        """The workloads of the pods, in order; with ``_all_but`` also the workloads in ``_gone``."""
         return self._bound.in_order if self._all_but else sorted({bound.workload for bound in self._listed})
 
     @cached_property

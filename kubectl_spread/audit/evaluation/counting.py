@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Final
-
-import msgspec
 
 from kubectl_spread.audit.snapshot.digests import digest
 from kubectl_spread.audit.snapshot.labelled import SelectedNumbers
@@ -21,8 +18,6 @@ from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constrai
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import Domains, NodeSets, Placement, UsableNodes
 from kubectl_spread.kube.scheduler.podtopologyspread.scoring import lenient_domains
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import MatchNum, Spread, pods_per_domain
-
-ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 
 
 class Census:
@@ -91,7 +86,7 @@ class Census:
     def _counts_of(self, namespace: str, *, terminating: bool = False) -> _Counts:
         question = (namespace, terminating)
         if question not in self._counts:
-            of = self._snapshot.leaving if terminating else self._snapshot.population
+            of = self._snapshot.terminating if terminating else self._snapshot.population
             self._counts[question] = _Counts(of(namespace))
         return self._counts[question]
 

@@ -8,15 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from kubectl_spread.audit.evaluation.affinity import AffinityFilter
-from kubectl_spread.audit.evaluation.comparison import Comparison
 from kubectl_spread.audit.evaluation.counted import CountedPods
-from kubectl_spread.audit.evaluation.counting import ENCODER
-from kubectl_spread.audit.evaluation.evaluators import ClassEvaluation, Evaluator, KeyVerdicts
+from kubectl_spread.audit.evaluation.evaluators import ClassEvaluation, Comparison, Evaluator, KeyVerdicts
 from kubectl_spread.audit.evaluation.obstacles import Obstacles
 from kubectl_spread.audit.merge.admission import admitted
 from kubectl_spread.audit.merge.admission_check import AdmissionCheck
 from kubectl_spread.audit.merge.verdicts import SEVEREST, KeyVerdict, ServerFacts, Verdict, term_verdict
-from kubectl_spread.audit.snapshot.digests import digest
+from kubectl_spread.audit.snapshot.digests import ENCODER, digest
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.audit.snapshot.revisions import Revisions
 from kubectl_spread.audit.snapshot.scope import Target
@@ -42,8 +40,8 @@ class EvaluatedPod(msgspec.Struct, frozen=True):
 class EvaluatedConstraint(msgspec.Struct, eq=False):
     """Pods of one workload, by name, that are alike in one term.
 
-    ``members`` are those whose verdict is not ``merged``.
-    ``evaluations`` maps each class of pods to its number of pods; all of them count the same domains.
+    ``members`` are the pods whose verdict is not ``merged``. ``evaluations`` has each class with its number of pods;
+    they all count the same domains.
     """
 
     workload: ObjectRef
@@ -67,19 +65,19 @@ class EvaluatedConstraint(msgspec.Struct, eq=False):
 
     @property
     def representative(self) -> PodRecord:
-        """The pod whose selectors the report has: the first by name of those with the worst verdict."""
+        """The pod whose selectors are reported: the first by name among the pods with the worst verdict."""
         worst = min(self.members, key=_member_order, default=None)
         return self.pods[0] if worst is None else worst.pod
 
     @property
     def spread(self) -> Spread | None:
-        """The count; selfMatchNum is that of most of the pods, of as many the larger."""
+        """The count of the class with the most pods; where classes are equally large, the one with selfMatchNum 1."""
         counted = [
             (number, spread)
             for evaluation, number in self.evaluations
             if (spread := evaluation.spreads[self.index]) is not None
         ]
-        return max(counted, key=lambda item: (item[0], item[1].self_match_num), default=(0, None))[1]
+        return max(counted, key=lambda count: (count[0], count[1].self_match_num), default=(0, None))[1]
 
     @property
     def lower_bound(self) -> bool:
@@ -101,10 +99,10 @@ class EvaluatedGroup(msgspec.Struct, eq=False):
 
 
 class Audit(msgspec.Struct, frozen=True, eq=False):
-    """What is true about the evaluated pods: rows and groups in the report's order, and what they were held against.
+    """The facts about the evaluated pods: rows and groups in the report's order, and the objects behind them.
 
-    ``pods`` are the requested pods, which belong to so many ``workloads``; ``everyone`` are all pods in scope.
-    Manifests are as they would be stored. ``comparison`` is with another Kubernetes, if the user requested that.
+    ``pods`` are the requested pods and ``workloads`` is the number of their workloads; ``everyone`` has all pods in
+    scope. Manifests are as they would be stored. ``comparison`` is with another Kubernetes, if the user requested that.
     """
 
     rows: tuple[EvaluatedConstraint, ...]
@@ -137,12 +135,12 @@ def evaluate(snapshot: Snapshot, context: ServerFacts, *, nodes: str) -> Audit:
     evaluator = Evaluator(snapshot, context, nodes=nodes)
     rows: dict[object, EvaluatedConstraint] = {}
     groups: dict[object, EvaluatedGroup] = {}
-    judged: list[PodRecord] = []
+    requested: list[PodRecord] = []
     workloads: set[ObjectRef] = set()
     revisions = Revisions(snapshot)
     keys_of_evaluations: dict[int, _Keys] = {}
     for workload, pod_class, pods in _alike(snapshot, everyone):
-        judged += pods
+        requested += pods
         workloads.add(workload)
         revisions.add(workload, pods)
         evaluation = evaluator.of(pod_class)
@@ -168,11 +166,11 @@ def evaluate(snapshot: Snapshot, context: ServerFacts, *, nodes: str) -> Audit:
         rows=tuple(sorted(rows.values(), key=_row_order)),
         groups=tuple(sorted(groups.values(), key=_group_order)),
         templates=templates,
-        pods=tuple(judged),
+        pods=tuple(requested),
         workloads=len(workloads),
         everyone=everyone,
         nodes=evaluator.node_sets,
-        obstacles=Obstacles(evaluator.node_sets, snapshot.room(), context.behaviour),
+        obstacles=Obstacles(evaluator.node_sets, snapshot.capacity(), context.behaviour),
         affinity=AffinityFilter(snapshot, evaluator.node_sets, context.behaviour),
         revisions=revisions,
         context=context,
@@ -194,11 +192,11 @@ def _alike(snapshot: Snapshot, everyone: Iterable[PodRecord]) -> Iterator[tuple[
         by_class.setdefault(pod.pod_class, []).append(pod)
     for pods in sorted(by_class.values(), key=_first_name):
         owners = [owner.ref for owner in snapshot.owner_chain(pods[0])]
-        requested = [pod for pod in pods if _is_requested(pod, owners, snapshot.scope.targets)]
-        if requested and owners:
-            yield owners[-1], requested[0].pod_class, requested
+        named = [pod for pod in pods if _is_requested(pod, owners, snapshot.scope.targets)]
+        if named and owners:
+            yield owners[-1], named[0].pod_class, named
         else:
-            yield from ((pod.ref, pod.pod_class, [pod]) for pod in requested)
+            yield from ((pod.ref, pod.pod_class, [pod]) for pod in named)
 
 
 def _first_name(pods: list[PodRecord]) -> tuple[str, str]:
@@ -226,10 +224,10 @@ def _is_requested(pod: PodRecord, owners: Sequence[ObjectRef], targets: Sequence
 
 
 class _Keys(msgspec.Struct, frozen=True):
-    """What makes the pods of a evaluation, together with their workload, part of rows and of a group.
+    """The keys that, with the workload, identify the rows and the group of an evaluation's pods.
 
-    A row is identified by path, index, what else its pods have in common, and effective selector: pods
-    whose revisions have more or fewer constraints hold the same term at another index.
+    The key of a row has path, index, a digest of the further common fields, and effective selector. The index is part
+    of it because pods whose revisions have more or fewer constraints have the same term at another index.
     """
 
     rows: tuple[tuple[FieldPath, int, bytes, bytes], ...]
@@ -274,9 +272,9 @@ def _add_to_row(
 
 
 def _row_key(evaluation: ClassEvaluation, index: int, spread_keys: Mapping[bool, bytes]) -> bytes:
-    """Return what the pods of one row have in common in addition to path and effective selector.
+    """Return a digest of the fields that the pods of one row have in common besides path and effective selector.
 
-    ``spread_keys`` has the digest of the topology keys of the pods' hard constraints, and that of the soft ones.
+    ``spread_keys`` has the digests of the topology keys of the pods' hard (True) and soft (False) constraints.
     """
     pod_class, term = evaluation.pod_class, evaluation.pod_class.terms[index]
     if term.constraint is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Final
@@ -9,25 +10,28 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.audit.evaluation.counting import Census
+from kubectl_spread.audit.merge.admission_check import AdmissionCheck
 from kubectl_spread.audit.merge.verdicts import BINDING_KEYS, KeyVerdict, Provenance, ServerFacts, Verdict, judge
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
+from kubectl_spread.audit.snapshot.templates import Template
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api import labels as labelselectors
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector, Node, ObjectMeta
 from kubectl_spread.kube.apiserver import strategy
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler.configuration import Profile
-from kubectl_spread.kube.scheduler.podtopologyspread import filtering
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import effective_selector, working_constraint
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets, Placement
+from kubectl_spread.kube.scheduler.podtopologyspread.filtering import FilterAnswer, filter_nodes
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 
 KeyVerdicts = tuple[tuple[KeyVerdict, ...], ...]
 """The verdicts on every key, one tuple a term."""
 
 FIXED_TEMPLATES: Final = frozenset({"ReplicaSet", "Job"})
-"""Kinds whose pod template stays what it was; a StatefulSet's may have got a label after the pod was created."""
+"""Kinds whose pod template never changes; that of a StatefulSet may get a label after a pod was created."""
 _SETTLED: Final = frozenset(Verdict) - {
     Verdict.STALE_LABEL,
     Verdict.LATE_LABEL,
@@ -41,14 +45,14 @@ class ClassEvaluation(msgspec.Struct, frozen=True, dict=True):
     """The verdicts and counts of every pod of a class.
 
     ``effective`` holds one selector a term; ``spreads`` one count a term, None for affinity terms
-    and wherever placement is not evaluated. ``node_answer`` is the Filter's over all hard constraints.
+    and wherever placement is not evaluated. ``node_answers`` counts the Filter's answers.
     """
 
     pod_class: PodClass
     verdicts: KeyVerdicts
     effective: tuple[LabelSelector | None, ...]
     spreads: tuple[Spread | None, ...]
-    node_answer: filtering.FilterResult | None
+    node_answers: Counter[FilterAnswer] | None
     lower_bound: bool
 
     @cached_property
@@ -68,20 +72,20 @@ class Evaluator:
         counted_nodes = snapshot.nodes if nodes == "listed" else inferred_nodes(snapshot)
         self.node_sets = NodeSets(counted_nodes, context.behaviour)
         self._census = Census(snapshot, self.node_sets, context.behaviour)
-        self._evaluator: dict[PodClass, ClassEvaluation] = {}
+        self._evaluations: dict[PodClass, ClassEvaluation] = {}
         self._alike: dict[object, ClassEvaluation] = {}
         self._named: dict[int, tuple[str, ...]] = {}
         self._verdicts: dict[KeyVerdicts, KeyVerdicts] = {}
 
-    def judged_by(self, behaviour: Behaviour) -> Evaluator:
+    def with_behaviour(self, behaviour: Behaviour) -> Evaluator:
         """Return an evaluator of the same snapshot by another behaviour."""
         return Evaluator(self._snapshot, msgspec.structs.replace(self._context, behaviour=behaviour), nodes=self._mode)
 
     def of(self, pod_class: PodClass) -> ClassEvaluation:
         """Return the evaluation of a class, made at first use."""
-        if pod_class not in self._evaluator:
-            self._evaluator[pod_class] = self._make(pod_class)
-        return self._evaluator[pod_class]
+        if pod_class not in self._evaluations:
+            self._evaluations[pod_class] = self._make(pod_class)
+        return self._evaluations[pod_class]
 
     def matching(self, namespace: str, selector: LabelSelector | None) -> Mapping[str, int]:
         """Map a node's name to its number of pods in ``namespace`` that count for ``selector``."""
@@ -121,10 +125,10 @@ class Evaluator:
         alike = self._alike.get(key)
         if alike is not None:
             return msgspec.structs.replace(alike, pod_class=pod_class)
-        return self._alike.setdefault(key, self._worked_out(pod_class))
+        return self._alike.setdefault(key, self._evaluated(pod_class))
 
     def _likeness(self, pod_class: PodClass) -> tuple[object, ...]:
-        """Return all that a evaluation is made of, without labels that no term names, as binding writes some."""
+        """Return a key with everything that an evaluation depends on, so without labels that no term names."""
         terms, where = pod_class.terms, pod_class.placement
         named = self._named.get(id(terms))
         if named is None:
@@ -134,7 +138,7 @@ class Evaluator:
         others = (pod_class.namespace, pod_class.scheduler_name, pod_class.bound, pod_class.pinned)
         return (*map(id, parts), *others, *map(pod_class.labels.get, named))
 
-    def _worked_out(self, pod_class: PodClass) -> ClassEvaluation:
+    def _evaluated(self, pod_class: PodClass) -> ClassEvaluation:
         context = self._context
         verdicts = judge(pod_class.terms, pod_class.splits, pod_class.labels, bound=pod_class.bound, context=context)
         verdicts = self._verdicts.setdefault(verdicts, verdicts)
@@ -147,11 +151,11 @@ class Evaluator:
 
     def _place(
         self, pod_class: PodClass, effective: Sequence[LabelSelector | None]
-    ) -> tuple[tuple[Spread | None, ...], filtering.FilterResult | None]:
-        silent = tuple(None for _ in pod_class.terms)
+    ) -> tuple[tuple[Spread | None, ...], Counter[FilterAnswer] | None]:
+        uncounted = tuple(None for _ in pod_class.terms)
         profile = pod_class.profile
         if self._mode == "none" or pod_class.pinned or profile is None:
-            return silent, None
+            return uncounted, None
         if self._mode == "inferred":
             return _respected(self._place_by_pods(pod_class, effective), profile), None
         behaviour = self._context.behaviour
@@ -161,20 +165,20 @@ class Evaluator:
             if term.constraint is not None
         ]
         if not constraints:
-            return silent, None
+            return uncounted, None
         spreads = self._census.spreads(pod_class.namespace, pod_class.labels, constraints, pod_class.placement)
         unread = [term for term in pod_class.terms if term.spread and term.parse_error]
         answers = profile.filters and not any(term.required for term in unread)
-        answer = filtering.filter_nodes(spreads, self.node_sets) if answers else None
+        answer = filter_nodes(spreads, self.node_sets) if answers else None
         counted = tuple(
             None if term in unread else spread for term, spread in zip(pod_class.terms, spreads, strict=False)
         )
-        return _respected((*counted, *silent[len(spreads) :]), profile), answer
+        return _respected((*counted, *uncounted[len(spreads) :]), profile), answer
 
     def _place_by_pods(
         self, pod_class: PodClass, effective: Sequence[LabelSelector | None]
     ) -> tuple[Spread | None, ...]:
-        """Count zones and regions as the pods' own labels show them; where nodes could be excluded, not at all."""
+        """Count zones and regions by the pods' own labels, except constraints that may exclude nodes."""
         spreads: list[Spread | None] = []
         anywhere = Placement({}, None, ())
         for term, selector in zip(pod_class.terms, effective, strict=True):
@@ -190,8 +194,25 @@ class Evaluator:
         return tuple(spreads)
 
 
+class Comparison:
+    """The same snapshot by another behaviour; every answer is computed once, at first use."""
+
+    def __init__(self, behaviour: Behaviour, evaluator: Evaluator, templates: Iterable[Template]) -> None:
+        """Compare ``behaviour`` with that of ``evaluator``."""
+        self.behaviour = behaviour
+        self.evaluator = evaluator.with_behaviour(behaviour)
+        self.admission = AdmissionCheck(behaviour)
+        self._templates: dict[ObjectRef, list[Template]] = {}
+        for template in templates:
+            self._templates.setdefault(template.workload, []).append(template)
+
+    def templates(self, workload: ObjectRef) -> list[Template]:
+        """Return the templates of a workload."""
+        return self._templates.get(workload, [])
+
+
 def _named(terms: Iterable[TopologyTerm]) -> tuple[str, ...]:
-    """Return the label keys that terms ask about."""
+    """Return the label keys that terms name."""
     keys: set[str] = set()
     for term in terms:
         keys.update(term.match_label_keys, term.mismatch_label_keys)
@@ -201,7 +222,7 @@ def _named(terms: Iterable[TopologyTerm]) -> tuple[str, ...]:
 
 
 def _respected(spreads: Iterable[Spread | None], profile: Profile) -> tuple[Spread | None, ...]:
-    """Return the counts of the constraints that a scheduler acts on; of the others nothing is claimed."""
+    """Return the counts of the constraints that a scheduler respects, and None for the others."""
     return tuple(spread if spread and profile.respects(hard=spread.constraint.hard) else None for spread in spreads)
 
 
@@ -216,7 +237,7 @@ def merged_selector(term: TopologyTerm, pod_class: PodClass, authored: LabelSele
 
 
 def inferred_nodes(snapshot: Snapshot) -> list[Node]:
-    """Return nodes as the zone and region labels of the pods on them show them (binding writes these from 1.35 on)."""
+    """Return nodes with the zone and region labels that binding writes to the pods on them, from 1.35 on."""
     labels: dict[str, dict[str, str]] = {}
     for population in snapshot.populations().values():
         for pod_labels, per_node in population:

@@ -1,4 +1,4 @@
-"""Obstacles: what keeps a pod from a node before its constraints decide, in the order of the scheduler's filters."""
+"""Obstacles: why a node does not take a pod before its constraints decide, in the order of the scheduler's filters."""
 
 from __future__ import annotations
 
@@ -36,44 +36,44 @@ class Obstacle(msgspec.Struct, frozen=True):
 
 
 class Obstacles:
-    """What keeps the pods of each class from each node, computed once for each pair."""
+    """The obstacles of pods on nodes, computed once for each pair of class and node."""
 
-    def __init__(self, nodes: NodeSets, room: NodeCapacity, behaviour: Behaviour) -> None:
-        """Evaluate ``nodes``, with ``room`` for resources."""
+    def __init__(self, nodes: NodeSets, capacity: NodeCapacity, behaviour: Behaviour) -> None:
+        """Compare pods with ``nodes`` and the ``capacity`` that these have left."""
         self._nodes = nodes
-        self._room = room
+        self._capacity = capacity
         self._behaviour = behaviour
         self._by_name = {node.metadata.name: node for node in nodes.nodes}
-        self._kinds: dict[PodClass, PodClass] = {}
+        self._kind_of: dict[PodClass, PodClass] = {}
         self._representatives: dict[object, PodClass] = {}
-        self._found: dict[tuple[PodClass, str], Obstacle | None] = {}
+        self._obstacles: dict[tuple[PodClass, str], Obstacle | None] = {}
 
     def kind(self, pod_class: PodClass) -> PodClass:
         """Return the first of the classes that nodes cannot tell from ``pod_class``."""
-        representative = self._kinds.get(pod_class)
+        representative = self._kind_of.get(pod_class)
         if representative is None:
             requests = None if pod_class.requests is None else frozenset(pod_class.requests.items())
             key = (self._nodes.usable(pod_class.placement), requests)
-            representative = self._kinds[pod_class] = self._representatives.setdefault(key, pod_class)
+            representative = self._kind_of[pod_class] = self._representatives.setdefault(key, pod_class)
         return representative
 
     def of(self, pod_class: PodClass, node: str) -> Obstacle | None:
-        """Return the first thing that keeps a pod of ``pod_class`` from a node, or None."""
+        """Return the first obstacle of a pod of ``pod_class`` on a node, or None."""
         pod_class = self.kind(pod_class)
         key = (pod_class, node)
-        if key not in self._found:
-            self._found[key] = self._find(pod_class, self._by_name[node])
-        return self._found[key]
+        if key not in self._obstacles:
+            self._obstacles[key] = self._first(pod_class, self._by_name[node])
+        return self._obstacles[key]
 
     def free(self, pod_class: PodClass, nodes: Iterable[str]) -> Iterable[str]:
-        """Yield those of ``nodes`` that would take a pod of ``pod_class``."""
+        """Yield the nodes among ``nodes`` without an obstacle for a pod of ``pod_class``."""
         return (node for node in nodes if self.of(pod_class, node) is None)
 
     def takes(self, pod_class: PodClass, node: str, *, most: int) -> int:
-        """Return how many pods of ``pod_class`` a node has room for, up to ``most``."""
-        return self._room.holds(pod_class.requests, node, most=most)
+        """Return the number of pods of ``pod_class`` that a node has room for, up to ``most``."""
+        return self._capacity.holds(pod_class.requests, node, most=most)
 
-    def _find(self, pod_class: PodClass, node: Node) -> Obstacle | None:
+    def _first(self, pod_class: PodClass, node: Node) -> Obstacle | None:
         placement, name = pod_class.placement, node.metadata.name
         usable = self._nodes.usable(placement)[name]
         if not usable.open:
@@ -87,7 +87,7 @@ class Obstacles:
             )
         if not usable.fits:
             return Obstacle(ObstacleKind.EXCLUDED, "node affinity or nodeSelector does not match")
-        if lacking := self._room.lacks(pod_class.requests, name):
+        if lacking := self._capacity.lacks(pod_class.requests, name):
             return Obstacle(ObstacleKind.FULL, ", ".join(lacking))
         return None
 

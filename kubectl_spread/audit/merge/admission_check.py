@@ -24,7 +24,7 @@ Refusals = tuple[Refusal, ...]
 
 
 class AdmissionCheck:
-    """The refusals of API servers of one behaviour, by the terms they are about; each is computed once."""
+    """The refusals of API servers of one behaviour, by term; each is computed once."""
 
     def __init__(self, behaviour: Behaviour) -> None:
         """Check as an API server of this behaviour does."""
@@ -79,7 +79,7 @@ def _of_pods(pod_class: PodClass, errors: Iterable[FieldError], refused: Refused
 
 
 def _at_terms(refusals: Iterable[Refusal], terms: Iterable[TopologyTerm]) -> Refusals:
-    """Return refusals with the paths of the terms they are about, each message once; a weight belongs to its term."""
+    """Return refusals with the paths of their terms, each message once; a weight belongs to its term."""
     paths = {path: term.path for term in terms for path in (term.path, term.place)}
     messages_at: dict[tuple[FieldPath, Refused], list[str]] = {}
     for refusal in refusals:

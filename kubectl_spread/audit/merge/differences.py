@@ -11,10 +11,7 @@ from kubectl_spread.kube.api.types import LabelSelector
 
 
 def lines(stored: LabelSelector | None, merged: LabelSelector | None) -> list[str]:
-    """Return the difference as ``kubectl diff`` prints it.
-
-    ``-`` is stored, ``+`` is the result of the merge.
-    """
+    """Return the difference as ``kubectl diff`` prints it: ``-`` for stored, ``+`` for merged values."""
     if stored == merged:
         return []
     from deepdiff import DeepDiff  # noqa: PLC0415 - it takes 0.2 s, and a healthy cluster does not need it

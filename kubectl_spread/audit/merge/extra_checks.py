@@ -1,4 +1,4 @@
-"""Checks besides verdicts and counts; by default none."""
+"""Checks in addition to verdicts and counts; by default none."""
 
 from __future__ import annotations
 

@@ -54,9 +54,9 @@ class Outcome(msgspec.Struct, frozen=True):
     Attributes:
         errors: The API's errors, in its order; without any it is admitted.
         warnings: The API's warnings, if it is admitted.
-        notes: More for the user to know, one sentence each.
+        notes: Further notes for the user, one sentence each.
         changes: The changes of its terms.
-        pods: Of a workload, the API's answer to its pods.
+        pods: The API's answer to the pods of a workload.
     """
 
     errors: tuple[FieldError, ...]
@@ -168,7 +168,7 @@ class _Unmerging(msgspec.Struct, frozen=True):
         for key, verdict in self.verdicts.items():
             now = describe_requirement(_requirement(key, stored.get(key) or ""))
             then = describe_requirement(_requirement(key, verdict.label or ""))
-            comes = any(describe_requirement(item) == then for item in expressions)
+            comes = any(describe_requirement(requirement) == then for requirement in expressions)
             if verdict.verdict in _TAKEN_OUT and not comes:
                 yield f"a re-creation would not store {now}"
             elif verdict.verdict is Verdict.STALE_LABEL:

@@ -72,7 +72,7 @@ class Confidence(StrEnum):
 class ServerFacts(msgspec.Struct, frozen=True):
     """The facts about the servers: their behaviour, whether gates were read, and since when all of them merge.
 
-    ``gates_known`` is False where gates are assumed from the version alone. ``extra_checks`` are the extra checks.
+    ``gates_known`` is False where gates are assumed from the version alone.
     """
 
     behaviour: Behaviour
@@ -158,7 +158,7 @@ def _certain(verdict: Verdict, *evidence: str) -> _Reading:
 
 
 class _Judge(msgspec.Struct, frozen=True):
-    """The evidence on one pod: its labels, what its creation proves, and the keys merged anywhere in it."""
+    """The evidence on one pod: its labels, the history of its creation, and the keys that are merged in any term."""
 
     labels: Labels
     bound: bool
@@ -219,9 +219,9 @@ class _Judge(msgspec.Struct, frozen=True):
         """Return why a spread selector lacks a key whose label exists, as far as it can be proven."""
         if key in split.handwritten:
             return _certain(Verdict.LATE_LABEL, "another constraint of this pod names the key by hand")
-        other = next((merged for merged in self.spread_merged if merged != key), None)
-        if other is not None:
-            return _certain(Verdict.LATE_LABEL, f"the merge ran at creation: {other[1]} is merged")
+        sibling = next((merged for merged in self.spread_merged if merged != key), None)
+        if sibling is not None:
+            return _certain(Verdict.LATE_LABEL, f"the merge ran at creation: {sibling[1]} is merged")
         if self.context.gates_known and not self.context.behaviour.merges_spread_selectors:
             return Verdict.MERGE_OFF, Confidence.LIKELY, ("the merge is switched off by feature gates",)
         if self.provenance is not None:
@@ -262,7 +262,7 @@ def _authored_evidence(key: Key, split: SelectorParts) -> tuple[str, ...]:
 
 
 def _first_two(keys: Iterable[Key]) -> tuple[Key, ...]:
-    """Return the first two of some keys by label: so many suffice to name another one than any key."""
+    """Return the first two keys by label, which suffice to name a merged key other than any given one."""
     return tuple(nsmallest(2, set(keys), key=itemgetter(1)))
 
 

@@ -1,1 +1,1 @@
-"""What did we read? Pods by class, nodes, owners, templates: facts only. It may import `kube`."""
+"""Which objects were read? Pods by class, nodes, owners, templates: facts only. It may import `kube`."""

@@ -8,14 +8,14 @@ from typing import Final
 
 import msgspec
 
+from kubectl_spread.audit.snapshot.digests import digest
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.types import Affinity, Namespace, ObjectMeta, Pod, PodAffinity, PodAffinityTerm, PodSpec
 from kubectl_spread.kube.scheduler import interpodaffinity
 
-_ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 _ANYWHERE: Final = ""
-"""Stands for the namespaces of terms that select these by their labels."""
+"""The key of terms that select namespaces by labels."""
 
 
 class _Repelling(msgspec.Struct, frozen=True):
@@ -24,9 +24,9 @@ class _Repelling(msgspec.Struct, frozen=True):
     pod: Pod
     nodes: Counter[str] = msgspec.field(default_factory=Counter)
 
-    def nodes_without(self, gone: Pod | None) -> Iterator[str]:
-        """Yield the nodes with such a pod once ``gone`` is not there, by name."""
-        left = gone.spec.node_name if gone is not None and _key(gone) == _key(self.pod) else ""
+    def nodes_without(self, evicted: Pod | None) -> Iterator[str]:
+        """Yield the nodes with such a pod other than ``evicted``, by name."""
+        left = evicted.spec.node_name if evicted is not None and _key(evicted) == _key(self.pod) else ""
         return (node for node, pods in sorted(self.nodes.items()) if pods > int(node == left))
 
 
@@ -35,7 +35,7 @@ class AntiAffinity:
 
     Attributes:
         namespaces: Maps the name of each namespace that was read to its labels.
-        everywhere: Whether the pods of all namespaces were read, as far as we know.
+        everywhere: Whether the pods of all namespaces were read.
     """
 
     def __init__(self) -> None:
@@ -71,18 +71,18 @@ class AntiAffinity:
         """Yield a pod of each distinct kind that repels others."""
         return (repelling.pod for repelling in self._repelling.values())
 
-    def repelling(self, namespace: str, labels: Labels, gone: Pod | None = None) -> Iterator[Pod]:
-        """Yield a pod for each kind that may keep away pods with ``labels``, and each node with such a pod.
+    def repelling(self, namespace: str, labels: Labels, evicted: Pod | None = None) -> Iterator[Pod]:
+        """Yield a pod for each kind that may repel pods with ``labels``, and each node with such a pod.
 
         Args:
             namespace: The namespace of the pods that are to be placed.
             labels: Their labels.
-            gone: A pod that is not there any more.
+            evicted: A pod that is taken as evicted.
         """
         for repelling in (*self._by_namespace.get(namespace, ()), *self._by_namespace.get(_ANYWHERE, ())):
             terms = interpodaffinity.anti_affinity_terms(repelling.pod)
             if any(labelselectors.matches(term.selector, labels) for term in terms):
-                for node in repelling.nodes_without(gone):
+                for node in repelling.nodes_without(evicted):
                     spec = msgspec.structs.replace(repelling.pod.spec, node_name=node)
                     yield msgspec.structs.replace(repelling.pod, spec=spec)
 
@@ -103,7 +103,7 @@ def _required(pod: Pod) -> Sequence[PodAffinityTerm]:
 
 
 def _key(pod: Pod) -> bytes:
-    return _ENCODER.encode((pod.metadata.namespace, _required(pod)))
+    return digest((pod.metadata.namespace, _required(pod)))
 
 
 def _with_only(required: Sequence[PodAffinityTerm], namespace: str) -> Pod:

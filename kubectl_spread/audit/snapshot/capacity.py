@@ -4,41 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Final
 
 from kubectl_spread.kube.api.types import Node, PodSpec
 from kubectl_spread.kube.scheduler import resources
 from kubectl_spread.kube.scheduler.resources import Amounts
 
-_REMEMBERED: Final = 1_000
-"""The number of distinct pods whose requests are remembered."""
 
-
-class Requests:
-    """The requests of pods; containers that are decoded once are added up once."""
-
-    def __init__(self) -> None:
-        """Start empty."""
-        self._known: dict[tuple[object, ...], tuple[Amounts | None, PodSpec]] = {}
-
-    def of(self, spec: PodSpec) -> Amounts | None:
-        """Return the requests of a pod; None where a quantity is not valid."""
-        key = (
-            *(id(container.resources) for container in spec.containers),
-            *((id(container.resources), container.restart_policy) for container in spec.init_containers),
-            id(spec.overhead) if spec.overhead else None,
-            id(spec.resources),
-        )
-        entry = self._known.get(key)
-        if entry is None:
-            if len(self._known) >= _REMEMBERED:
-                self._known.clear()
-            # The entry keeps the spec alive, so that no other object gets one of these identities.
-            entry = self._known[key] = (_requests(spec), spec)
-        return entry[0]
-
-
-def _requests(spec: PodSpec) -> Amounts | None:
+def requests_of(spec: PodSpec) -> Amounts | None:
+    """Return the requests of a pod; None where a quantity is not valid."""
     try:
         return resources.pod_requests(spec)
     except ValueError:
@@ -46,10 +19,10 @@ def _requests(spec: PodSpec) -> Amounts | None:
 
 
 class NodeCapacity:
-    """The allocatable resources of each node and the requests of its pods; without the former everything fits."""
+    """The allocatable resources of each node and the requests of its pods; any pod fits on a node without resources."""
 
     def __init__(self, nodes: Iterable[Node], requested: Mapping[str, Amounts]) -> None:
-        """Take the nodes and, by the name of each, the sum of the requests of its pods."""
+        """Take the nodes and the sum of their pods' requests, by node name."""
         self._allocatable = {node.metadata.name: _allocatable(node) for node in nodes}
         self._requested = requested
 

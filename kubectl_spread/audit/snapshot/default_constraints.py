@@ -21,17 +21,17 @@ from kubectl_spread.kube.scheduler.podtopologyspread.constraints import effectiv
 
 
 def apply(snapshot: Snapshot, unread: Container[str] = ()) -> list[Target]:
-    """Give the pods of a snapshot the default constraints of their schedulers, after everything is read.
+    """Give the pods of a snapshot the default constraints of their schedulers, once everything is read.
 
     Args:
-        snapshot: The snapshot, whose pods get other classes.
+        snapshot: The snapshot, whose pods get new classes.
         unread: The kinds of owners that could not be read.
 
     Returns:
         The owners whose selectors are missing; their pods get no default constraints.
     """
     default_selectors = snapshot.default_selectors
-    if not default_selectors.keeps:
+    if not default_selectors.enabled:
         return []
     derived: dict[PodClass, PodClass] = {}
     missing: set[Target] = set()
@@ -57,14 +57,14 @@ def _lacks_defaults(pod_class: PodClass) -> bool:
     return may_have_defaults(pod_class) and not any(term.default for term in pod_class.terms)
 
 
-def with_defaults(pod_class: PodClass, deduced: LabelSelector) -> PodClass:
+def with_defaults(pod_class: PodClass, deduced_selector: LabelSelector) -> PodClass:
     """Return a class with its scheduler's default constraints before its affinity terms.
 
     Default constraints that the scheduler ignores, because its plugin is off, are left out.
     """
     defaults = () if pod_class.profile is None else pod_class.profile.defaults
     # Every effective selector has each requirement once.
-    selector = effective_selector(deduced, (), {}) or deduced
+    selector = effective_selector(deduced_selector, (), {}) or deduced_selector
     terms = tuple(
         _term(index, default, selector)
         for index, default in enumerate(defaults)

@@ -1,4 +1,4 @@
-"""Default selectors: the selector of default constraints is deduced from those of Services and owners."""
+"""Default selectors: the scheduler deduces the selector of default constraints from Services and owners."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ API_VERSIONS: Final = {_CONTROLLER: "v1", "ReplicaSet": "apps/v1", "StatefulSet"
 
 
 class DefaultSelectors:
-    """The selectors of Services and owners; none are stored unless they are needed."""
+    """The selectors of Services and owners, stored only if default constraints need them."""
 
-    def __init__(self, *, keeps: bool) -> None:
-        """Start empty; ``keeps`` tells whether selectors are deduced."""
-        self.keeps = keeps
+    def __init__(self, *, enabled: bool) -> None:
+        """Start empty; ``enabled`` tells whether selectors are deduced."""
+        self.enabled = enabled
         self.services = 0
         self._services: dict[str, list[Labels]] = {}
         self._owners: dict[ObjectRef, LabelSelector] = {}
@@ -30,12 +30,12 @@ class DefaultSelectors:
     def add_service(self, service: Service) -> None:
         """Store the selector of a Service; without one it selects nothing."""
         self.services += 1
-        if self.keeps and service.spec.selector:
+        if self.enabled and service.spec.selector:
             self._services.setdefault(service.metadata.namespace, []).append(service.spec.selector)
 
     def add_owner(self, kind: str, workload: WorkloadObject) -> None:
         """Store the selector of a workload, if its kind counts."""
-        if self.keeps and kind in API_VERSIONS:
+        if self.enabled and kind in API_VERSIONS:
             ref = ObjectRef(workload.metadata.namespace, kind, workload.metadata.name)
             self._owners[ref] = workload.selector or LabelSelector()
 

@@ -7,16 +7,17 @@ from typing import Final
 
 import msgspec
 
-_ENCODER: Final = msgspec.json.Encoder(order="deterministic")
+ENCODER: Final = msgspec.json.Encoder(order="deterministic")
+"""Encodes equal values to equal bytes."""
 
 
 def digest(value: object) -> bytes:
     """Return the same bytes for equal values; values with the same JSON are equal."""
-    return blake2b(_ENCODER.encode(value), digest_size=16).digest()
+    return blake2b(ENCODER.encode(value), digest_size=16).digest()
 
 
 class Digests:
-    """The digests of a series of values, in which neighbours often share their objects."""
+    """The digests of a series of values, where consecutive values often share their objects."""
 
     def __init__(self) -> None:
         """Start empty."""

@@ -1,4 +1,4 @@
-"""Labelled things: a label selector selects some of them through an index, without testing each."""
+"""Labelled values: an index finds the values that a label selector selects, without testing each value."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from kubectl_spread.kube.api.types import LabelSelector, LabelSelectorRequiremen
 _T = TypeVar("_T")
 _FEW: Final = 4
 _SPARSE: Final = 64
-"""Candidates are looked at one by one if they are few, or one of so many things at most; else bitmaps are combined."""
+"""Up to ``_FEW`` candidates, or one in ``_SPARSE`` values, are tested one by one; for more, bitmaps are combined."""
 
 
 class SelectedNumbers(NamedTuple):
-    """The numbers of the selected things, ascending; or, ``inverted``, of those that are not selected.
+    """The numbers of the selected values, ascending; or, if ``inverted``, the numbers of all values but these.
 
-    Of both the shorter. Equal selections select the same things.
+    The shorter form is used, so that equal selections select the same values.
     """
 
     numbers: tuple[int, ...]
@@ -28,27 +28,27 @@ class SelectedNumbers(NamedTuple):
 
 
 class Labelled(Generic[_T]):
-    """Things with labels, numbered in the order they were added."""
+    """Values with labels, numbered in the order they were added."""
 
     def __init__(self) -> None:
         """Start empty."""
         self._all: list[tuple[Labels, _T]] = []
 
-    def add(self, labels: Labels, thing: _T) -> None:
-        """Add a thing."""
-        self._all.append((labels, thing))
+    def add(self, labels: Labels, value: _T) -> None:
+        """Add a value."""
+        self._all.append((labels, value))
         self.__dict__.pop("_index", None)
 
     def __iter__(self) -> Iterator[tuple[Labels, _T]]:
-        """Yield all things with their labels."""
+        """Yield all values with their labels."""
         return iter(self._all)
 
     def __getitem__(self, number: int) -> _T:
-        """Return a thing by its number."""
+        """Return a value by its number."""
         return self._all[number][1]
 
     def selected(self, selector: LabelSelector) -> Iterator[tuple[Labels, _T]]:
-        """Yield the things that a selector selects, with their labels."""
+        """Yield the values that a selector selects, with their labels."""
         selection = self.selection(selector)
         if not selection.inverted:
             return (self._all[number] for number in selection.numbers)
@@ -56,7 +56,7 @@ class Labelled(Generic[_T]):
         return (labelled for number, labelled in enumerate(self._all) if number not in left_out)
 
     def selection(self, selector: LabelSelector) -> SelectedNumbers:
-        """Return the numbers of the things that a selector selects."""
+        """Return the numbers of the values that a selector selects."""
         if not self._all or not labelselectors.valid(selector):
             return SelectedNumbers(())
         requirements = tuple(labelselectors.requirements(selector))
@@ -71,7 +71,7 @@ class Labelled(Generic[_T]):
         return LabelIndex([labels for labels, _ in self._all])
 
     def _candidates(self, requirements: tuple[LabelSelectorRequirement, ...]) -> list[int] | None:
-        """Return the few things that meet the rarest requirement, ascending; None: they are not few."""
+        """Return the numbers of the values that meet the rarest requirement, ascending; None: they are not few."""
         rarest: list[int] | None = None
         for requirement in requirements:
             most = max(_FEW, len(self._all) // _SPARSE) if rarest is None else len(rarest)

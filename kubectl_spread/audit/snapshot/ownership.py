@@ -10,7 +10,7 @@ from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import Event, ObjectMeta, OwnerReference
 
 _LONGEST_CHAIN: Final = 64
-"""The owners that are followed at most; a CronJob's pods have two."""
+"""The most owners that are followed; a CronJob's pods have two."""
 REASONS: Final = frozenset({"FailedCreate", "FailedScheduling", "ScalingReplicaSet", "SuccessfulDelete"})
 """The reasons of the events that are stored; pods have many others."""
 
@@ -33,7 +33,7 @@ class Ownership:
         """Store an event if its reason is one of ``REASONS``."""
         if event.reason not in REASONS:
             return
-        about = event.involved_object
+        subject = event.involved_object
         record = EventRecord(
             reason=event.reason,
             message=event.message,
@@ -43,12 +43,12 @@ class Ownership:
             or event.event_time
             or event.metadata.creation_timestamp,
         )
-        self._events.setdefault(ObjectRef(about.namespace, about.kind, about.name), []).append(record)
+        self._events.setdefault(ObjectRef(subject.namespace, subject.kind, subject.name), []).append(record)
 
     def chain(self, namespace: str, reference: OwnerReference | None) -> tuple[OwnerRecord, ...]:
         """Return the owners from the referenced owner to the root; an owner that was not read ends the chain.
 
-        A chain with a cycle, or is longer than any controller makes one, is cut.
+        A chain with a cycle is cut, and so is one that is longer than any controller makes.
         """
         if reference is None:
             return ()
@@ -68,7 +68,7 @@ class Ownership:
             ref = ObjectRef(ref.namespace, record.owner.kind, record.owner.name)
 
     def below(self, owner: ObjectRef) -> list[OwnerRecord]:
-        """Return the workloads that were read and that ``owner`` owns directly, with or without pods, by name."""
+        """Return the workloads that ``owner`` owns directly, with or without pods, by name."""
         records = [
             record
             for ref, record in self._owners.items()
@@ -89,8 +89,8 @@ class Ownership:
         """Return the events of one reason about an object and the workloads below it, the newest first."""
         records = [
             record
-            for about, events in self._events.items()
-            if self._belongs(about, ref)
+            for subject, events in self._events.items()
+            if self._is_or_has_owner(subject, ref)
             for record in events
             if record.reason == reason
         ]
@@ -101,12 +101,12 @@ class Ownership:
         records = self._events.get(ref, ())
         return sorted((record for record in records if record.reason == reason), key=_newest_first)
 
-    def _belongs(self, about: ObjectRef, owner: ObjectRef) -> bool:
+    def _is_or_has_owner(self, subject: ObjectRef, owner: ObjectRef) -> bool:
         """Tell whether an object is ``owner`` or has it among its owners."""
-        if about == owner or about.namespace != owner.namespace:
-            return about == owner
-        record = self._owners.get(about)
-        chain = () if record is None else self.chain(about.namespace, record.owner)
+        if subject == owner or subject.namespace != owner.namespace:
+            return subject == owner
+        record = self._owners.get(subject)
+        chain = () if record is None else self.chain(subject.namespace, record.owner)
         return any(above.ref == owner for above in chain)
 
 

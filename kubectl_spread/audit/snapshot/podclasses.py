@@ -1,4 +1,4 @@
-"""Pod classes: equal pods share one, which is made for the first of them."""
+"""Pod classes: equal pods share one class, which is made for the first pod."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ IGNORE_ANNOTATION: Final = "kubectl-spread/ignore"
 
 
 class SharedTerms:
-    """The terms of specs and their parts, which pods of one template share even if their labels differ."""
+    """The terms of specs and their selector parts; pods of one template share them even if their labels differ."""
 
     def __init__(self) -> None:
         """Start empty."""
@@ -39,10 +39,10 @@ class SharedTerms:
 
 
 class PodClasses:
-    """The classes of the pods so far."""
+    """The classes of the pods that were read."""
 
     def __init__(self, schedulers: Mapping[str, Profile]) -> None:
-        """Start empty; ``schedulers`` tells how each scheduler spreads pods."""
+        """Start empty; ``schedulers`` has the spread configuration of each scheduler."""
         self._schedulers = schedulers
         self._digests = Digests()
         self._classes: dict[bytes, PodClass] = {}
@@ -53,7 +53,7 @@ class PodClasses:
         spec = pod.spec
         pinned = nodeaffinity.pinned_node(spec.affinity) is not None
         affinity = _without_node_affinity(spec.affinity) if pinned else spec.affinity
-        alike = (
+        identity = (
             pod.metadata.namespace,
             controller(pod.metadata),
             pod.metadata.labels,
@@ -68,7 +68,7 @@ class PodClasses:
             pod.metadata.annotations.get(IGNORE_ANNOTATION, ""),
             requests,
         )
-        key = self._digests.of(alike)
+        key = self._digests.of(identity)
         if key not in self._classes:
             self._classes[key] = self._new_class(pod, affinity, requests, pinned=pinned)
         return self._classes[key]

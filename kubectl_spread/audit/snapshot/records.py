@@ -34,8 +34,8 @@ class PodClass(msgspec.Struct, frozen=True, eq=False):
     """The common fields of pods of one template; compared by identity.
 
     ``terms`` hold the selectors of ``spec``, and ``splits`` their parts. ``unsettled_keys`` are the keys whose
-    current value is missing in some term. ``pinned`` pods may run on one node only. ``written`` is the spec as it was
-    read. In a snapshot ``spec`` is the same; ``admission`` replaces it, and the terms, where the pod is a manifest.
+    current value is missing in a term. ``pinned`` pods may run on one node only. ``written`` is the spec as it was
+    read. In a snapshot ``spec`` is the same; ``admission`` replaces it and the terms of manifests.
     ``requests`` are the resources that the spec requests, None if unknown. ``profile`` is the spread configuration of
     the pods' scheduler, None if unknown.
     """
@@ -59,7 +59,7 @@ class PodClass(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def known_scheduler(self) -> bool:
-        """Whether the pods' scheduler spreads them, and we know how."""
+        """Whether the spread configuration of the pods' scheduler is known, and spreads them."""
         return self.profile is not None and self.profile.spreads
 
 
@@ -75,11 +75,11 @@ class Manifest(msgspec.Struct, frozen=True):
 
 
 class PodRecord(msgspec.Struct, frozen=True, gc=False):
-    """The record of one evaluated pod; ``node`` is "" while it is pending, ``owners`` are those of unsettled labels.
+    """The record of one evaluated pod; ``node`` is "" while it is pending.
 
-    ``held`` tells whether it has finalizers, which delay its deletion; ``gates`` are the names of its scheduling gates.
-    ``unscheduled`` is the condition that says why it has no node, where it was read in detail. ``copy`` distinguishes
-    manifests of one name.
+    ``owners`` are the managers of unsettled labels. ``held`` tells whether it has finalizers, which delay its deletion;
+    ``gates`` are the names of its scheduling gates. ``unscheduled`` is the condition that says why it has no
+    node, where it was read in detail. ``copy`` distinguishes manifests of one name.
     """
 
     name: str
@@ -149,7 +149,7 @@ class Population:
         self.counter(labels)[node] += 1
 
     def counter(self, labels: Labels) -> Counter[str]:
-        """Return the numbers of pods with a label set on each node, to be added to."""
+        """Return the mutable counter of the pods with a label set on each node."""
         key = self._digests.of(labels)
         if key not in self._per_node:
             self._per_node[key] = Counter()

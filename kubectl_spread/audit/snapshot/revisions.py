@@ -1,4 +1,4 @@
-"""Revisions: the versions of a workload that its pods belong to."""
+"""Revisions: the versions of a workload, one of which each pod belongs to."""
 
 from __future__ import annotations
 
@@ -32,10 +32,7 @@ class Revisions:
     """The revisions that the pods of each workload have, oldest first."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        """Start empty, or with all pods where the command line names some of them.
-
-        ``snapshot`` knows the age of the pods' owners.
-        """
+        """Start empty, or with all pods of ``snapshot`` where the command line names some of them."""
         self._snapshot = snapshot
         self._born: dict[ObjectRef, dict[str, tuple[int, datetime]]] = {}
         self._in_order: dict[ObjectRef, tuple[str, ...]] = {}
@@ -43,7 +40,7 @@ class Revisions:
             self.add(snapshot.workload(pod), [pod])
 
     def add(self, workload: ObjectRef, pods: Iterable[PodRecord]) -> None:
-        """Store the age of the revision of some equal pods.
+        """Store the age of the revision of equal pods.
 
         A ReplicaSet of a Deployment has a number; otherwise a revision is as old as its owner, or as its first pod.
         """

@@ -65,8 +65,8 @@ class Scope(msgspec.Struct, frozen=True):
         """Tell whether namespace, labels and fields of a pod are in scope; targets need its owners."""
         return (
             self.covers(pod.metadata.namespace)
-            and all(labelselectors.satisfies(item, pod.metadata.labels) for item in self.labels)
-            and all((FIELDS[item.field](pod) == item.value) == item.equal for item in self.fields)
+            and all(labelselectors.satisfies(requirement, pod.metadata.labels) for requirement in self.labels)
+            and all((FIELDS[each.field](pod) == each.value) == each.equal for each in self.fields)
         )
 
     def selects_template(self, namespace: str, labels: Mapping[str, str]) -> bool:
@@ -74,5 +74,5 @@ class Scope(msgspec.Struct, frozen=True):
         return (
             self.covers(namespace)
             and not self.fields
-            and all(labelselectors.satisfies(item, labels) for item in self.labels)
+            and all(labelselectors.satisfies(requirement, labels) for requirement in self.labels)
         )

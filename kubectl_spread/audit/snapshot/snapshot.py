@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from kubectl_spread.audit.snapshot.antiaffinity import AntiAffinity
-from kubectl_spread.audit.snapshot.capacity import NodeCapacity, Requests
+from kubectl_spread.audit.snapshot.capacity import NodeCapacity, requests_of
 from kubectl_spread.audit.snapshot.default_selectors import DefaultSelectors
 from kubectl_spread.audit.snapshot.ownership import Ownership, controller
 from kubectl_spread.audit.snapshot.podclasses import IGNORE_ANNOTATION, PodClasses
@@ -34,22 +34,22 @@ _LONGEST_NUMBER: Final = 19
 _MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 _REVISION_ANNOTATION: Final = "deployment.kubernetes.io/revision"
 _TEMPLATE_KINDS: Final = frozenset(kind for _, kind in KINDS)
-_REMEMBERED: Final = 2_000
+_MOST_INTAKES: Final = 2_000
 """The number of distinct pods whose shared facts are remembered."""
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})
 
 
 class _Intake(msgspec.Struct, eq=False):
-    """The facts that a snapshot takes from a pod and that hold for all pods that are like it.
+    """The facts that a snapshot takes from a pod and that hold for all similar pods.
 
     Attributes:
-        like: The pod.
-        reason: Why such pods are not evaluated; "": they are.
+        like: The pod, which other sparse pods resemble.
+        reason: Why such pods are not evaluated; "" if they are.
         in_scope: Whether the scope selects them.
-        requests: The resources that they request; None: unknown.
-        pod_class: Their class, once one of them was evaluated.
-        running: The counters by node of such pods: of their labels, and of their anti-affinity if they have any.
-        terminating: The same for those that are terminating.
+        requests: The resources that they request; None if unknown.
+        pod_class: Their class; None before the first evaluated pod.
+        running: The counters by node of such pods: for their labels, and for their anti-affinity if they have any.
+        terminating: The same for terminating pods.
     """
 
     like: Pod
@@ -68,36 +68,35 @@ class Snapshot:
         self,
         scope: Scope,
         *,
-        closely: bool = False,
+        for_explain: bool = False,
         schedulers: Mapping[str, Profile] = configuration.WITHOUT_DEFAULTS,
     ) -> None:
         """Store the pods that ``scope`` selects, and count all pods.
 
-        ``schedulers`` are the schedulers whose spread configuration we know, by name; if any has default constraints,
-        ``default_selectors`` stores their input. ``closely`` stores the owner of ``spec.replicas``, for
-        ``explain``. ``with_managed_fields`` counts the evaluated pods that have managedFields; ``evictees`` are
-        the pods that were read in detail, as the descheduler sees them.
+        ``schedulers`` has the known spread configurations of schedulers, by name; if any has default constraints,
+        ``default_selectors`` stores their input. ``for_explain`` stores the manager of ``spec.replicas`` too.
+        ``with_managed_fields`` counts the evaluated pods that have managedFields; ``evictees`` are the pods that were
+        read in detail, as the descheduler sees them.
         """
         self.scope = scope
         self.with_managed_fields = 0
         self.anti_affinity = AntiAffinity()
-        self._closely = closely
+        self._for_explain = for_explain
         self.evictees: list[PodGroup] = []
         self.pods: list[PodRecord] = []
         self.nodes: list[Node] = []
         self.templates: list[Template] = []
         self.manifests: dict[ObjectRef, Manifest] = {}
-        self._unjudged: list[tuple[str, ObjectRef, OwnerReference | None]] = []
+        self._unevaluated: list[tuple[str, ObjectRef, OwnerReference | None]] = []
         self._populations: dict[str, Population] = {}
-        self._leaving: dict[str, Population] = {}
-        self._requests = Requests()
+        self._terminating: dict[str, Population] = {}
         self._intakes: dict[int, _Intake] = {}
         self._requested: dict[str, dict[str, int]] = {}
         self.ownership = Ownership()
         self.schedulers = schedulers
-        self.default_selectors = DefaultSelectors(keeps=any(profile.defaults for profile in schedulers.values()))
+        self.default_selectors = DefaultSelectors(enabled=any(profile.defaults for profile in schedulers.values()))
         self._classes = PodClasses(schedulers)
-        self._met: set[Target] = set()
+        self._covered: set[Target] = set()
 
     @property
     def zones(self) -> int:
@@ -118,10 +117,10 @@ class Snapshot:
         metadata = workload.metadata
         owner, ignored = controller(metadata), metadata.annotations.get(IGNORE_ANNOTATION, "")
         if self.scope.covers(metadata.namespace):
-            self._met.add(Target(kind, metadata.name))
+            self._covered.add(Target(kind, metadata.name))
             if owner is not None and owner.kind not in _TEMPLATE_KINDS:
                 # Objects of such a kind are not read.
-                self._met.add(Target(owner.kind, owner.name))
+                self._covered.add(Target(owner.kind, owner.name))
         ref = self._add_manifest(kind, metadata, manifest)
         record = OwnerRecord(
             ref=ref,
@@ -130,27 +129,27 @@ class Snapshot:
             ignored=ignored,
             created=metadata.creation_timestamp,
             revision=_number(metadata.annotations.get(_REVISION_ANNOTATION, "")),
-            scaled=managedfields.field_owner(metadata, "f:spec", "f:replicas") if self._closely else None,
+            scaled=managedfields.field_owner(metadata, "f:spec", "f:replicas") if self._for_explain else None,
         )
         self.ownership.add(record)
         self.default_selectors.add_owner(kind, workload)
-        if self._speaks(record, workload) and self.scope.selects_template(
+        if self._evaluates_template(record, workload) and self.scope.selects_template(
             metadata.namespace, workload.template.metadata.labels
         ):
             self.templates.append(template_of(ref, workload, owner, ignored))
 
     def add_pod(self, pod: Pod, manifest: Manifest | None = None) -> None:
-        """Count a pod as the scheduler does, and store it if it is to be evaluated."""
+        """Count a pod as the scheduler does, and store it if it is evaluated."""
         ref = self._add_manifest("Pod", pod.metadata, manifest)
         self._add(sparse.alone(pod), self._intake(pod), ref.copy)
 
     def add_sparse(self, pod: SparsePod) -> None:
-        """Count and store a pod as ``add_pod`` does; the parts that it shares with others are looked at once."""
+        """Count and store a pod as ``add_pod`` does; its common fields with similar pods are read once."""
         intake = self._intakes.get(id(pod.like))
         if intake is None:
-            if len(self._intakes) >= _REMEMBERED:
+            if len(self._intakes) >= _MOST_INTAKES:
                 self._intakes.clear()
-            # It holds the pod, so that the identity is not given to another one.
+            # The intake holds the pod, so that no other object gets its identity.
             intake = self._intakes[id(pod.like)] = self._intake(pod.like)
         self._add(pod, intake, 0)
 
@@ -158,9 +157,7 @@ class Snapshot:
         reason = "finished" if like.status.phase in _FINISHED else ""
         if not reason and _MIRROR_ANNOTATION in like.metadata.annotations:
             reason = "mirror"
-        return _Intake(
-            like, reason, self.scope.selects(like), None if reason == "finished" else self._requests.of(like.spec)
-        )
+        return _Intake(like, reason, self.scope.selects(like), None if reason == "finished" else requests_of(like.spec))
 
     def _add(self, pod: SparsePod, intake: _Intake, copy: int) -> None:
         like, node = intake.like, pod.node_name
@@ -168,23 +165,23 @@ class Snapshot:
             if isinstance(like, DetailedPod):
                 self.evictees.append(_evictee(like))
             if node:
-                # Thirty pods and more name the same node.
+                # A node has many pods, each of which was decoded with a name of its own.
                 node = sys.intern(node)
                 self._bind(intake, node, terminating=pod.terminating)
         if not intake.in_scope:
             return
         if intake.reason:
             ref = ObjectRef(like.metadata.namespace, "Pod", pod.name)
-            self._unjudged.append((intake.reason, ref, controller(like.metadata)))
+            self._unevaluated.append((intake.reason, ref, controller(like.metadata)))
         else:
-            self._keep(pod, intake, node, copy)
+            self._store(pod, intake, node, copy)
 
     def _bind(self, intake: _Intake, node: str, *, terminating: bool) -> None:
         """Count a pod on its node."""
         resources.add(self._requested.setdefault(node, {}), intake.requests or {})
         counters = intake.terminating if terminating else intake.running
         if counters is None:
-            populations = self._leaving if terminating else self._populations
+            populations = self._terminating if terminating else self._populations
             metadata = intake.like.metadata
             population = populations.setdefault(metadata.namespace, Population())
             repelling = self.anti_affinity.nodes(intake.like)
@@ -204,9 +201,9 @@ class Snapshot:
         return ref
 
     def join(self, others: Snapshot) -> None:
-        """Add the pods of other namespaces: their counts, their requests, and the pods that repel others."""
+        """Add the pods of other namespaces: their counts, their requests, and their anti-affinity."""
         self._populations.update(others._populations)
-        self._leaving.update(others._leaving)
+        self._terminating.update(others._terminating)
         for node, requested in others._requested.items():
             resources.add(self._requested.setdefault(node, {}), requested)
         self.anti_affinity.join(others.anti_affinity)
@@ -216,34 +213,34 @@ class Snapshot:
         self.ownership.add_event(event)
 
     def unmet(self) -> list[Target]:
-        """Return the targets that were not read and that own nothing that was read."""
+        """Return the targets that were not read and that own no object that was read."""
         if not self.scope.targets:
             return []
         refs = {ref for pod in self.pods for ref in (pod.ref, *(owner.ref for owner in self.owner_chain(pod)))}
-        refs.update(ref for _, passed_over in self._passed_over() for ref in passed_over)
-        met = self._met | {Target(ref.kind, ref.name) for ref in refs}
-        return [target for target in self.scope.targets if target.name and target not in met]
+        refs.update(ref for _, passed_over in self._unevaluated_refs() for ref in passed_over)
+        read = self._covered | {Target(ref.kind, ref.name) for ref in refs}
+        return [target for target in self.scope.targets if target.name and target not in read]
 
     def population(self, namespace: str) -> Population:
         """Return the counted pods of a namespace."""
         return self._populations.get(namespace, Population())
 
-    def leaving(self, namespace: str) -> Population:
+    def terminating(self, namespace: str) -> Population:
         """Return the terminating pods of a namespace, which do not count."""
-        return self._leaving.get(namespace, Population())
+        return self._terminating.get(namespace, Population())
 
-    def room(self) -> NodeCapacity:
+    def capacity(self) -> NodeCapacity:
         """Return the capacity that the nodes have left."""
         return NodeCapacity(self.nodes, self._requested)
 
-    def populations(self, *, leaving: bool = False) -> Mapping[str, Population]:
+    def populations(self, *, terminating: bool = False) -> Mapping[str, Population]:
         """Return the counted pods of every namespace, or the terminating ones."""
-        return self._leaving if leaving else self._populations
+        return self._terminating if terminating else self._populations
 
     def pods_on_nodes(self) -> Counter[str]:
         """Count the bound pods of each node, in the order of the nodes' names."""
         numbers: Counter[str] = Counter()
-        for populations in (self._populations, self._leaving):
+        for populations in (self._populations, self._terminating):
             for population in populations.values():
                 for _, per_node in population:
                     numbers.update(per_node)
@@ -259,13 +256,13 @@ class Snapshot:
         targets = self.scope.targets
         return Counter(
             reason
-            for reason, refs in self._passed_over()
+            for reason, refs in self._unevaluated_refs()
             if not targets or any(target.includes(ref) for target in targets for ref in refs)
         )
 
-    def _passed_over(self) -> Iterator[tuple[str, list[ObjectRef]]]:
+    def _unevaluated_refs(self) -> Iterator[tuple[str, list[ObjectRef]]]:
         """Yield the reason for each pod that is not evaluated, with the pod and its owners."""
-        for reason, ref, owner in self._unjudged:
+        for reason, ref, owner in self._unevaluated:
             yield reason, [ref, *(record.ref for record in self.ownership.chain(ref.namespace, owner))]
 
     def workload(self, pod: PodRecord) -> ObjectRef:
@@ -282,8 +279,8 @@ class Snapshot:
         """Return the known owners of a template's workload, the direct one first, up to the root."""
         return self.ownership.chain(template.namespace, template.owner)
 
-    def _speaks(self, record: OwnerRecord, workload: WorkloadObject) -> bool:
-        """Tell whether a workload's own template is evaluated: it has no owner that is read, or it is a target.
+    def _evaluates_template(self, record: OwnerRecord, workload: WorkloadObject) -> bool:
+        """Tell whether a workload's own template is evaluated: no owner of it is read, or it is a target.
 
         Of workloads with an owner (such as a Rollout's ReplicaSet, or a target) only those with replicas are evaluated.
         """
@@ -292,7 +289,7 @@ class Snapshot:
         named = any(target.includes(record.ref) for target in self.scope.targets)
         return workload.replicas != 0 and (named or record.owner.kind not in _TEMPLATE_KINDS)
 
-    def _keep(self, pod: SparsePod, intake: _Intake, node: str, copy: int) -> None:
+    def _store(self, pod: SparsePod, intake: _Intake, node: str, copy: int) -> None:
         like, pod_class = intake.like, intake.pod_class
         if pod_class is None:
             pod_class = intake.pod_class = self._classes.of(like, intake.requests)

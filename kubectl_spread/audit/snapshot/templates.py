@@ -39,7 +39,7 @@ _CONTROLLER_LABELS: Final[Mapping[str, tuple[str, ...]]] = {
     "Job": _JOB_LABELS,
     "CronJob": _JOB_LABELS,
 }
-_LISTS_OF_CLAUSES: Final = frozenset(
+_LISTS_OF_TERMS: Final = frozenset(
     {
         "topologySpreadConstraints",
         "requiredDuringSchedulingIgnoredDuringExecution",
@@ -49,7 +49,7 @@ _LISTS_OF_CLAUSES: Final = frozenset(
 
 
 class Refused(StrEnum):
-    """The object or request that the API server would refuse."""
+    """The objects or requests that the API server would refuse."""
 
     TEMPLATE = "the workload"
     PODS = "every pod of this template"
@@ -68,10 +68,9 @@ class Refusal(msgspec.Struct, frozen=True):
 class Template(msgspec.Struct, frozen=True, dict=True, eq=False):
     """A workload's pod template; compared by identity.
 
-    ``holder`` is the object that holds it, which ``workload`` may own. ``terms`` have the
-    template's paths and ``path`` is the path of its pod spec; ``labels`` are those that its pods will have.
-    ``replicas`` is None where the object has no such number; ``rolls`` tells whether old and new pods run together
-    during a rollout.
+    ``holder`` is the object that holds it, which ``workload`` may own. ``terms`` have the template's paths and
+    ``path`` is the path of its pod spec; ``labels`` are the labels that its pods will have. ``replicas`` is None
+    where the object has no such number; ``rolls`` tells whether old and new pods run together during a rollout.
     """
 
     holder: ObjectRef
@@ -161,7 +160,7 @@ def pod_refusals(spec: PodSpec, labels: Labels, behaviour: Behaviour) -> tuple[F
 
 
 def by_term(errors: Iterable[FieldError], refused: Refused, path: FieldPath) -> tuple[Refusal, ...]:
-    """Gather errors by the term they are about; ``path`` is the path of the pod spec."""
+    """Return errors by the term that has their field; ``path`` is the path of the pod spec."""
     by_path: dict[FieldPath, list[str]] = {}
     for error in errors:
         term = _term_of(error.path)
@@ -171,5 +170,5 @@ def by_term(errors: Iterable[FieldError], refused: Refused, path: FieldPath) -> 
 
 def _term_of(path: FieldPath) -> FieldPath:
     """Return the path of the term that has a field; in a preferred term, the path of the weight or of the term."""
-    depth = next((depth for depth, step in enumerate(path) if step in _LISTS_OF_CLAUSES), len(path)) + 2
+    depth = next((depth for depth, step in enumerate(path) if step in _LISTS_OF_TERMS), len(path)) + 2
     return FieldPath(path[: depth + (path[depth : depth + 1] == ("podAffinityTerm",))])

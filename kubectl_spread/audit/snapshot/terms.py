@@ -50,7 +50,9 @@ class TopologyTerm(msgspec.Struct, frozen=True, dict=True):
         """How often the stored selector names each key, in matchLabels and matchExpressions."""
         if self.selector is None:
             return Counter()
-        return Counter((*self.selector.match_labels, *(item.key for item in self.selector.match_expressions)))
+        return Counter(
+            (*self.selector.match_labels, *(requirement.key for requirement in self.selector.match_expressions))
+        )
 
     @cached_property
     def parse_error(self) -> tuple[str, str] | None:

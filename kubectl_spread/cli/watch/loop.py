@@ -12,11 +12,10 @@ from typing import Final, NoReturn
 
 import msgspec
 
-from kubectl_spread.app.baseline import gone
 from kubectl_spread.app.checkrun import CheckRun
 from kubectl_spread.app.cluster.live import LiveRun, flags
 from kubectl_spread.app.collect import check_options
-from kubectl_spread.app.hints import hints
+from kubectl_spread.app.hints import gone, hints
 from kubectl_spread.app.options import CheckOptions
 from kubectl_spread.app.output_files import Output
 from kubectl_spread.cli import formats, output

@@ -1,4 +1,4 @@
-"""Names: the API server's words for a label key, label value or DNS label that is not valid.
+"""Content: the API server's errors on label keys, label values and DNS labels.
 
 Source: kubernetes v1.37.1 staging/src/k8s.io/apimachinery/pkg/api/validate/content,
 IsLabelKey, IsLabelValue and IsDNS1123Label.

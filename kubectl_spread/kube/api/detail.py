@@ -71,10 +71,6 @@ class DetailedPod(Pod, frozen=True):
 
     @property
     def unscheduled(self) -> PodCondition | None:
-        """The condition that says why the pod has no node; None if there is none."""
-        conditions = (
-            condition
-            for condition in self.status.conditions
-            if condition.type == "PodScheduled" and condition.status == "False"
-        )
-        return next(conditions, None)
+        """The condition with the reason why the pod has no node, if the scheduler wrote one."""
+        conditions = self.status.conditions
+        return next((c for c in conditions if (c.type, c.status) == ("PodScheduled", "False")), None)

@@ -1,4 +1,4 @@
-"""Field paths: the way from an object to one of its fields, built and compared by its steps.
+"""Field paths: the steps from an object to one of its fields.
 
 Source: kubernetes v1.37.1 staging/src/k8s.io/apimachinery/pkg/util/validation/field/path.go.
 """
@@ -27,20 +27,18 @@ class FieldPath(tuple[str | int, ...]):
 
     @classmethod
     def parse(cls, text: str) -> FieldPath:
-        """Return the path with this text, which has no keys of maps."""
+        """Parse the text of a path without keys of maps."""
         return cls(int(index) if index else name for index, name in _STEP.findall(text))
 
     def __truediv__(self, step: str | int) -> FieldPath:
-        """Return the path to a field, item or value inside this one."""
         return FieldPath((*self, step))
 
     def __str__(self) -> str:
-        """Return the text of the path."""
         return "".join(f"[{step}]" if isinstance(step, MapKey | int) else f".{step}" for step in self).removeprefix(".")
 
     @property
     def order(self) -> tuple[tuple[bool, str | int], ...]:
-        """A sort key that compares indices as numbers, and puts names after them."""
+        """A sort key: indices compare as numbers and precede names."""
         return tuple((isinstance(step, str), step) for step in self)
 
     def is_inside(self, root: FieldPath) -> bool:
@@ -48,9 +46,9 @@ class FieldPath(tuple[str | int, ...]):
         return len(self) > len(root) and self[: len(root)] == root
 
     def moved(self, root: FieldPath, to: FieldPath) -> FieldPath:
-        """Return the path below ``to`` where it is below ``root`` now; other paths stay as they are."""
+        """Replace the beginning ``root`` with ``to``; other paths are unchanged."""
         return FieldPath((*to, *self[len(root) :])) if self[: len(root)] == root else self
 
 
 POD_SPEC: Final = FieldPath(("spec",))
-"""The spec of a pod, in the pod."""
+"""The path of a pod's spec in the pod."""

@@ -1,6 +1,7 @@
-"""Label index: the numbers of the things that have a label, as lists or as bitmaps.
+"""Label index: which of many label sets have a label?
 
-A bitmap is an integer whose bit n stands for thing n, so that one operation combines the answers for many things.
+A label set is a number. A bitmap is an integer whose bit n stands for label set n, so that one operation combines the
+answers for all of them.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from kubectl_spread.kube.api.labels import Labels
 _NOT_ZERO: Final = re.compile(rb"[^\0]", re.DOTALL)
 _BITS: Final = tuple(tuple(bit for bit in range(8) if byte >> bit & 1) for byte in range(256))
 _DENSE: Final = 64
-"""The bitmap of a label is kept where at least one of so many things has it."""
+"""The bitmap of a label is stored if at least one in this number of label sets has the label."""
 
 
 def bitmap(numbers: Iterable[int], size: int) -> int:
-    """Return the bitmap of some of the numbers below ``size``."""
+    """Return the bitmap of ``numbers``, which are below ``size``."""
     content = bytearray(size // 8 + 1)
     for number in numbers:
         content[number >> 3] |= 1 << (number & 7)
@@ -32,29 +33,29 @@ def numbers(bits: int) -> tuple[int, ...]:
 
 
 class LabelIndex:
-    """The labels of things that are numbered from 0.
+    """An index of label sets, which are numbered from 0.
 
     Attributes:
-        everything: The bitmap of all things.
+        everything: The bitmap of all label sets.
     """
 
     def __init__(self, labels: Sequence[Labels]) -> None:
-        """Index the labels of things in the order of their numbers; values are indexed once their key is looked up."""
+        """Index label sets in the order of their numbers; the values of a key are indexed when they are first read."""
         self._labels = labels
         self.everything = (1 << len(labels)) - 1
         self._having: dict[str, list[int]] = {}
-        for number, each in enumerate(labels):
-            for key in each:
+        for number, label_set in enumerate(labels):
+            for key in label_set:
                 self._having.setdefault(key, []).append(number)
         self._values: dict[str, dict[str, list[int]]] = {}
         self._bitmaps: dict[tuple[str, str | None], int] = {}
 
     def having(self, key: str) -> Sequence[int]:
-        """Return the things that have a label, ascending."""
+        """Return the label sets that have a key, ascending."""
         return self._having.get(key, ())
 
     def values(self, key: str) -> Mapping[str, Sequence[int]]:
-        """Map each value of a label to the things that have it, ascending."""
+        """Map each value of a key to the label sets that have it, ascending."""
         if key not in self._having:
             return {}
         if key not in self._values:
@@ -64,11 +65,11 @@ class LabelIndex:
         return self._values[key]
 
     def having_bits(self, key: str) -> int:
-        """Return the bitmap of the things that have a label."""
+        """Return the bitmap of the label sets that have a key."""
         return self._bits(key, None, self.having(key))
 
     def value_bits(self, key: str, values: Iterable[str]) -> int:
-        """Return the bitmap of the things whose label has one of ``values``."""
+        """Return the bitmap of the label sets whose value for a key is one of ``values``."""
         index, bits, sparse = self.values(key), 0, list[int]()
         for value in values:
             having = index.get(value, ())

@@ -1,4 +1,4 @@
-"""Label selectors: which labels does a selector select?
+"""Label selectors: which labels does a selector select, and why can it not be parsed?
 
 Source: kubernetes v1.37.1 staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/helpers.go, LabelSelectorAsSelector, and
 pkg/labels/selector.go, Requirement.Matches.

@@ -1,4 +1,4 @@
-"""The text form of label selectors and field selectors, as kubectl's ``-l`` and ``--field-selector`` take it.
+"""Selectors as text: the values of kubectl's ``-l`` and ``--field-selector``.
 
 Source: kubernetes v1.37.1 staging/src/k8s.io/apimachinery/pkg/labels/selector.go, Parse, and
 pkg/fields/selector.go, ParseSelector.

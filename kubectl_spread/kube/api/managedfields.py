@@ -1,4 +1,4 @@
-"""managedFields: which manager owns a label, and since when at the latest?
+"""managedFields: which manager owns a field, and what is the latest time at which it can have written it?
 
 Source: kubernetes v1.37.1 staging/src/k8s.io/apimachinery/pkg/util/managedfields.
 """
@@ -21,7 +21,11 @@ _IMMUTABLE: Final = ("f:topologySpreadConstraints", "f:affinity")
 class LabelOwner(msgspec.Struct, frozen=True):
     """The owner of a label, according to one entry of managedFields.
 
-    ``time`` is when the entry's manager last changed anything, so the label was written at or before it.
+    Attributes:
+        key: The key of the label.
+        manager: The name of the manager.
+        time: The last change of any field by the manager, so the label was written then or before.
+        at_creation: Whether the entry created the pod and has not changed since, to the second.
     """
 
     key: str
@@ -31,10 +35,7 @@ class LabelOwner(msgspec.Struct, frozen=True):
 
 
 def label_owners(metadata: ObjectMeta, keys: Iterable[str]) -> tuple[LabelOwner, ...]:
-    """Return the owners of the labels ``keys``, in the order of managedFields; a label may have no owner.
-
-    An owner is ``at_creation`` when its entry made the pod and has not changed since, to the second.
-    """
+    """Return the owners of the labels ``keys``, in the order of managedFields; a label may have no owner."""
     label_keys = frozenset(keys)
     if not label_keys:
         return ()
@@ -85,5 +86,5 @@ def _children(fields: dict[str, Any], *path: str) -> dict[str, Any]:
 def _unchanged_since_creation(entry: ManagedFieldsEntry, fields: dict[str, Any], created: datetime | None) -> bool:
     if entry.time is None or created is None or entry.subresource:
         return False
-    made_the_pod = any(name in _children(fields, "f:spec") for name in _IMMUTABLE)
-    return made_the_pod and entry.time <= created + _CREATION_TOLERANCE
+    created_the_pod = any(name in _children(fields, "f:spec") for name in _IMMUTABLE)
+    return created_the_pod and entry.time <= created + _CREATION_TOLERANCE

@@ -1,4 +1,4 @@
-"""Object references: the identity of an object."""
+"""Object references: which object is it?"""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 class ObjectRef(msgspec.Struct, frozen=True, order=True):
     """An object by namespace, kind and name; the namespace is "" for an object of the cluster.
 
-    ``copy`` counts the manifests of the same namespace, kind and name that were read before this one.
+    ``copy`` is the number of manifests with the same namespace, kind and name that were read before this one.
     """
 
     namespace: str

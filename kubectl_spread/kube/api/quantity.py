@@ -1,4 +1,4 @@
-"""Quantities: the numbers that the texts of resources stand for.
+"""Quantities: which numbers do the texts of resources stand for?
 
 Source: kubernetes v1.37.1 staging/src/k8s.io/apimachinery/pkg/api/resource/quantity.go.
 """
@@ -23,9 +23,9 @@ _LARGEST: Final = (2**63 - 1) * 1000
 
 @lru_cache(maxsize=4096)
 def thousandths(text: str) -> int:
-    """Return a quantity in thousandths, away from zero to the next whole one, as the API stores it.
+    """Return a quantity in thousandths, rounded away from zero as the API stores it.
 
-    A number that does not fit into the scheduler's 64 bits becomes the largest or smallest that does.
+    A number that exceeds the scheduler's 64 bits becomes the largest or smallest number of 64 bits.
 
     Raises:
         ValueError: The text is not a quantity.
@@ -33,17 +33,16 @@ def thousandths(text: str) -> int:
     Source: kubernetes v1.37.1 staging/src/k8s.io/apimachinery/pkg/api/resource/quantity.go, ParseQuantity, and
     pkg/apis/core/v1/defaults.go, SetDefaults_ResourceList.
     """
-    written = text.strip()
-    match = _QUANTITY.fullmatch(written) if 0 < len(written) <= _LONGEST else None
+    stripped = text.strip()
+    match = _QUANTITY.fullmatch(stripped) if 0 < len(stripped) <= _LONGEST else None
     scale = None if match is None else _scale(match[4])
     if match is None or scale is None:
-        msg = f'"{text}" is not a quantity, such as 500m, 1.5 or 2Gi'
-        raise ValueError(msg)
+        raise ValueError(f'"{text}" is not a quantity, such as 500m, 1.5 or 2Gi')
     sign, whole, fraction = match[1], match[2], match[3] or ""
-    two, ten = scale
-    number = int(f"0{whole}{fraction}") << two
-    ten += 3 - len(fraction)
-    number = number * 10**ten if ten >= 0 else divide_up(number, 10**-ten)
+    twos, tens = scale
+    number = int(f"0{whole}{fraction}") << twos
+    tens += 3 - len(fraction)
+    number = number * 10**tens if tens >= 0 else divide_up(number, 10**-tens)
     number = min(number, _LARGEST)
     return -number if sign == "-" else number
 
@@ -57,7 +56,7 @@ def _scale(suffix: str) -> tuple[int, int] | None:
     exponent = _EXPONENT.fullmatch(suffix)
     if exponent is None:
         return None
-    # Larger exponents make every number too large for the API, or too small for it.
+    # Beyond this exponent every number is too large or too small for the API.
     return 0, max(-_LARGEST_EXPONENT, min(int(exponent[1]), _LARGEST_EXPONENT))
 
 

@@ -9,18 +9,18 @@ from kubectl_spread.kube.api.types import Message, Pod
 
 
 class SparsePod(Message, frozen=True, gc=False, kw_only=False):
-    """A pod of which only the fields are decoded that differ between pods of one template.
+    """A pod of which only the fields that differ between pods of one template are decoded.
 
     Attributes:
-        like: A pod that was decoded in full, and has the same in all fields that a check reads but for those below.
-        name: Its name.
-        node_name: The node that it is bound to, or "".
+        like: A pod that was decoded in full; in the fields that a check reads, it differs only in those below.
+        name: The name.
+        node_name: The node that the pod is bound to, or "".
         generation: See ``ObjectMeta``.
-        created: When it was created.
-        terminating: Whether it has a deletion timestamp.
-        has_managed_fields: Whether it has any managed fields.
-        content: The same number for two pods that have the same in all these fields.
-        decode: Decodes all of it, for the few pods whose managed fields are read.
+        created: The time of creation.
+        terminating: Whether the pod has a deletion timestamp.
+        has_managed_fields: Whether the pod has any managed fields.
+        content: A number that is equal for pods with equal fields.
+        decode: Decodes the whole pod, for the few pods whose managed fields are read.
     """
 
     like: Pod
@@ -35,12 +35,12 @@ class SparsePod(Message, frozen=True, gc=False, kw_only=False):
 
     @property
     def key(self) -> str:
-        """Its namespace and name, as lists are sorted."""
+        """The namespace and name, by which an API server sorts lists."""
         return f"{self.like.metadata.namespace}/{self.name}"
 
 
 def alone(pod: Pod) -> SparsePod:
-    """Return a pod that is like no other one."""
+    """Return a pod that shares no fields with another one."""
     metadata = pod.metadata
     return SparsePod(
         pod,

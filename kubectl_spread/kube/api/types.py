@@ -1,8 +1,8 @@
 """The fields of Kubernetes objects that we read, declared once for every wire format.
 
-A field's annotation holds its protobuf field number; its JSON name is the camelCase of its Python name.
-``SHARED`` marks fields that pods of one template have in common, so that a decoder may decode each
-distinct byte string once; ``SELDOM`` marks large fields that are read of few objects.
+The annotation of a field has its protobuf number; its JSON name is the camelCase of its Python name. ``SHARED`` marks
+fields that the pods of one template have in common, so that a decoder decodes each distinct byte string once.
+``SELDOM`` marks large fields that few objects are read for.
 
 Source: kubernetes v1.37.1, generated.proto of k8s.io/api/core/v1, apps/v1, batch/v1 and
 k8s.io/apimachinery/pkg/apis/meta/v1.
@@ -103,7 +103,7 @@ class WeightedPodAffinityTerm(Message, frozen=True):
 
 
 class PodAffinity(Message, frozen=True):
-    """The two lists of terms of pod affinity, and of pod anti-affinity."""
+    """The terms of pod affinity, or of pod anti-affinity."""
 
     required_during_scheduling_ignored_during_execution: Annotated[tuple[PodAffinityTerm, ...], 1] = ()
     preferred_during_scheduling_ignored_during_execution: Annotated[tuple[WeightedPodAffinityTerm, ...], 2] = ()
@@ -172,17 +172,16 @@ class OwnerReference(Message, frozen=True):
 
 
 class ManagedFieldsEntry(Message, frozen=True):
-    """The fields of one manager; ``fields_v1`` is the set of these as undecoded JSON."""
+    """The fields that one manager owns, as undecoded JSON in ``fields_v1``."""
 
     manager: Annotated[str, 1] = ""
-    operation: Annotated[str, 2] = ""
     time: Annotated[Time | None, 4] = None
     fields_v1: Annotated[msgspec.Raw, 7] = msgspec.Raw(b"{}")
     subresource: Annotated[str, 8] = ""
 
 
 class ObjectMeta(Message, frozen=True):
-    """Metadata of an object; ``generation`` is 0 where the API server stored none."""
+    """Metadata of an object; ``generation`` is 0 where it is absent."""
 
     name: Annotated[str, 1] = ""
     namespace: Annotated[str, 3] = ""
@@ -204,7 +203,7 @@ class Object(Message, frozen=True):
 
     @property
     def key(self) -> str:
-        """Its namespace and name, by which an API server sorts lists."""
+        """The namespace and name, by which an API server sorts lists."""
         return f"{self.metadata.namespace}/{self.metadata.name}"
 
 
@@ -216,14 +215,14 @@ class ResourceRequirements(Message, frozen=True):
 
 
 class Container(Message, frozen=True):
-    """The fields of a container that decide what it requests, and for how long."""
+    """The fields of a container that decide its requests, and for how long they last."""
 
     resources: Annotated[ResourceRequirements, 8, SHARED] = ResourceRequirements()
     restart_policy: Annotated[str, 24] = ""
 
 
 class PodSchedulingGate(Message, frozen=True):
-    """A gate: the scheduler ignores the pod until all gates are removed."""
+    """A scheduling gate; the scheduler ignores a pod with gates."""
 
     name: Annotated[str, 1] = ""
 

@@ -1,7 +1,7 @@
 """Unknown fields: fields about spread and affinity in a manifest that the API does not have.
 
-kube-apiserver refuses such a manifest, or drops the field where validation is not strict. Only fields about spread and
-affinity are searched: those inside constraints and terms, and fields with their names in other places.
+kube-apiserver refuses such a manifest, or drops the field where validation is not strict. Only constraints and terms
+are searched, and fields with their names in other places.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _TYPE_OF: Final[Mapping[str, type[Message]]] = {
     "namespaceSelector": LabelSelector,
     "matchExpressions": LabelSelectorRequirement,
 }
-"""Maps a field to the type of its value, where all fields of that type are declared."""
+"""Maps a field to the type of its value, if all fields of the type are declared."""
 _OF_POD_SPEC: Final[Mapping[str, FieldPath]] = {
     "topologySpreadConstraints": FieldPath(("topologySpreadConstraints",)),
     "affinity": FieldPath(("affinity",)),
@@ -47,13 +47,13 @@ _OF_POD_SPEC: Final[Mapping[str, FieldPath]] = {
 """Maps the fields of spread and affinity to their place in a pod spec."""
 _CONTAINERS: Final = ("containers", "initContainers", "ephemeralContainers")
 _MISSPELT: Final = 0.85
-"""The similarity, as difflib computes it, from which a word counts as another one misspelt."""
+"""The least similarity, as difflib computes it, of a misspelt name to the right one."""
 _SIMILAR: Final = 0.7
-"""The similarity that is enough where only a few words come into question."""
+"""The least similarity where only the fields of one type are candidates."""
 
 
 class UnknownField(NamedTuple):
-    """A field that the API does not have; ``intended`` is the path of the right field, empty if that is unclear."""
+    """A field that the API does not have; ``intended`` is the path of the right field, or empty if it is unclear."""
 
     path: FieldPath
     intended: FieldPath
@@ -67,7 +67,7 @@ class _Above(NamedTuple):
 
 
 def unknown_fields(manifest: Mapping[str, Any], pod_spec: FieldPath) -> tuple[UnknownField, ...]:
-    """Return the fields about spread and affinity that the API does not have, in the order in which they are written.
+    """Return the fields about spread and affinity that the API does not have, in their order.
 
     Args:
         manifest: The object as JSON values; the types of fields that the API has are right.
@@ -80,37 +80,37 @@ def unknown_fields(manifest: Mapping[str, Any], pod_spec: FieldPath) -> tuple[Un
 
 def _near_pod_spec(manifest: Mapping[str, Any], pod_spec: FieldPath) -> Iterator[UnknownField]:
     """Yield the unknown fields of the pod spec and of the objects around it."""
-    here: Any = manifest
+    outer: Any = manifest
     path = FieldPath()
     for step in pod_spec:
-        yield from _misplaced(here, path, pod_spec)
-        yield from _misplaced(here.get("metadata"), path / "metadata", pod_spec)
-        here, path = here.get(step), path / step
-        if not isinstance(here, dict):
+        yield from _misplaced(outer, path, pod_spec)
+        yield from _misplaced(outer.get("metadata"), path / "metadata", pod_spec)
+        outer, path = outer.get(step), path / step
+        if not isinstance(outer, dict):
             return
-    yield from _of_pod_spec(here, pod_spec)
+    yield from _of_pod_spec(outer, pod_spec)
 
 
 def _elsewhere(manifest: Mapping[str, Any], pod_spec: FieldPath) -> Iterator[UnknownField]:
-    """Yield the fields with the names of a pod spec's that hold objects anywhere else, as a misspelt template has them.
+    """Yield the fields of a pod spec in other places, as below a misspelt template, if their values have objects.
 
-    Labels and annotations of these names are strings. The search keeps a stack, since a manifest may be deep.
+    Labels and annotations of these names are strings. The search has a stack of its own because a manifest may be deep.
     """
     stack: list[tuple[FieldPath, Any]] = [(FieldPath(), manifest)]
     while stack:
         path, value = stack.pop()
         if isinstance(value, list):
-            stack += [(path / index, item) for index, item in enumerate(value)][::-1]
+            stack += [(path / index, element) for index, element in enumerate(value)][::-1]
         elif isinstance(value, dict):
             for key in value if path != pod_spec else ():
                 if key in _OF_POD_SPEC and _holds_objects(value[key]):
                     yield UnknownField(path / key, FieldPath((*pod_spec, *_OF_POD_SPEC[key])))
-            stack += [(path / key, item) for key, item in value.items() if key not in _OF_POD_SPEC][::-1]
+            stack += [(path / key, member) for key, member in value.items() if key not in _OF_POD_SPEC][::-1]
 
 
 def _holds_objects(value: Any) -> bool:
-    items = value if isinstance(value, list) else [value]
-    return any(isinstance(item, dict) and item for item in items)
+    elements = value if isinstance(value, list) else [value]
+    return any(isinstance(element, dict) and element for element in elements)
 
 
 def _of_pod_spec(spec: Mapping[str, Any], path: FieldPath) -> Iterator[UnknownField]:
@@ -124,7 +124,7 @@ def _of_pod_spec(spec: Mapping[str, Any], path: FieldPath) -> Iterator[UnknownFi
 
 
 def _misplaced(value: Any, path: FieldPath, pod_spec: FieldPath) -> Iterator[UnknownField]:
-    """Yield the fields whose names are those of a pod spec's fields, or nearly so."""
+    """Yield the fields with the name of a field of the pod spec, or a similar one."""
     for key in value if isinstance(value, dict) else ():
         if near := _spelt_alike(key):
             yield UnknownField(path / key, FieldPath((*pod_spec, *_OF_POD_SPEC[near])))
@@ -138,30 +138,30 @@ def _spelt_alike(key: str) -> str:
 def _inside(value: Any, name: str, path: FieldPath, above: tuple[_Above, ...]) -> Iterator[UnknownField]:
     """Yield the unknown fields inside the field ``name``, which may hold a list."""
     if isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _inside(item, name, path / index, above)
+        for index, element in enumerate(value):
+            yield from _inside(element, name, path / index, above)
     elif isinstance(value, dict):
         type_ = _TYPE_OF[name]
         names = _names(type_)
-        for key, item in value.items():
+        for key, member in value.items():
             if key not in names:
                 yield UnknownField(path / key, _intended(key, type_, path, above))
             elif key in _TYPE_OF:
-                yield from _inside(item, key, path / key, (*above, _Above(path, names)))
+                yield from _inside(member, key, path / key, (*above, _Above(path, names)))
 
 
 def _intended(key: str, type_: type[Message], path: FieldPath, above: Sequence[_Above]) -> FieldPath:
-    """Return the right field: inside a field next to this one, around it, or spelt like it."""
+    """Return the right field: inside a neighbouring field, in an object around this one, or spelt similarly."""
     names = _names(type_)
-    beside = [name for name in names if name in _TYPE_OF and name != "matchExpressions"]
-    for name in beside:
+    neighbours = [name for name in names if name in _TYPE_OF and name != "matchExpressions"]
+    for name in neighbours:
         if key in _names(_TYPE_OF[name]):
             return path / name / key
-    for place in reversed(above):
-        if key in place.names:
-            return place.path / key
-    if any(key in _names(other) for other in _TYPE_OF.values()):
-        # The key is a field of another type; a similar name here would only be another mistake.
+    for outer in reversed(above):
+        if key in outer.names:
+            return outer.path / key
+    if any(key in _names(other_type) for other_type in _TYPE_OF.values()):
+        # A field of another type is misplaced, not misspelt.
         return FieldPath()
     near = get_close_matches(key, names, 1, _SIMILAR) or [name for name in names if name.startswith(key)]
     return path / near[0] if near else FieldPath()

@@ -1,4 +1,4 @@
-"""Warnings of kube-apiserver about spread constraints and pod (anti)affinity that it accepts.
+"""Warnings: which accepted spread constraints and affinity terms does kube-apiserver warn about?
 
 Source: kubernetes v1.37.1 pkg/api/pod/warnings.go, warningsForPodSpecAndMeta, and pkg/api/node/util.go.
 """
@@ -35,12 +35,12 @@ def pod_warnings(spec: PodSpec, behaviour: Behaviour, path: FieldPath = POD_SPEC
         path: The path of the spec: ``spec``, or ``spec.template.spec``.
     """
     for index, constraint in enumerate(spec.topology_spread_constraints):
-        here = path / "topologySpreadConstraints" / index
+        constraint_path = path / "topologySpreadConstraints" / index
         key = constraint.topology_key
         if key in _DEPRECATED_KEYS:
-            yield f"{here}.topologyKey: {key} is {_DEPRECATED_KEYS[key]}"
+            yield f"{constraint_path}.topologyKey: {key} is {_DEPRECATED_KEYS[key]}"
         if constraint.label_selector is None and behaviour.warns_of_null_selectors:
-            yield f"{here}.labelSelector: {_NULL}"
+            yield f"{constraint_path}.labelSelector: {_NULL}"
     for term_path, term, _ in affinity_terms(spec, path) if behaviour.warns_of_null_selectors else ():
         if term.label_selector is None:
             yield f"{term_path}.labelSelector: {_NULL}"

@@ -57,8 +57,8 @@ def pod_errors(spec: PodSpec, behaviour: Behaviour, path: FieldPath = POD_SPEC) 
         behaviour: The behaviour of the API server.
         path: The path of the spec: ``spec``, or ``spec.template.spec``.
     """
-    errors = _spec_errors(spec, _Rules(merged_keys=behaviour.merges_spread_selectors), path)
-    return tuple(_worded(error, behaviour) for error in errors)
+    rules = _Rules(merged_keys=behaviour.merges_spread_selectors)
+    return tuple(_worded(error, behaviour) for error in _spec_errors(spec, rules, path))
 
 
 def pod_update_errors(new: PodSpec, old: PodSpec, behaviour: Behaviour) -> tuple[FieldError, ...]:

@@ -78,7 +78,6 @@ class PodCounts:
     """The nodes and pods of a cluster; equal pods are counted together, and eligible nodes are computed once."""
 
     def __init__(self, nodes: Iterable[Node], pods: Iterable[PodGroup]) -> None:
-        """Take nodes and pods in any order."""
         self._nodes = tuple(nodes)
         self._ready = frozenset(node.metadata.name for node in self._nodes if is_ready(node))
         self._sets: dict[tuple[bool, bool], NodeSets] = {}
@@ -192,7 +191,7 @@ def _keys(constraint: TopologySpreadConstraint, bearer: Bearer, rules: Collectio
     if CountingRule.OWN_KEY in rules:
         return (constraint.topology_key,)
     action = constraint.when_unsatisfiable
-    return tuple(other.topology_key for other in bearer.constraints if other.when_unsatisfiable == action)
+    return tuple(each.topology_key for each in bearer.constraints if each.when_unsatisfiable == action)
 
 
 def _with_occupied(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from typing import TypeAlias
 
 import msgspec
 
@@ -45,11 +46,8 @@ class Term(msgspec.Struct, frozen=True):
         return in_scope and labelselectors.matches(self.selector, pod.metadata.labels)
 
 
-class _Domain(msgspec.Struct, frozen=True):
-    """The nodes with one value of one topology key."""
-
-    key: str
-    value: str
+_Domain: TypeAlias = tuple[str, str]
+"""A topology key and one of its values."""
 
 
 def filter_nodes(
@@ -76,27 +74,28 @@ def filter_nodes(
     excluded: set[_Domain] = set()
     repelling: set[_Domain] = set()
     own_namespace = namespaces.get(pod.metadata.namespace, {})
-    for other in others:
-        node = by_name.get(other.spec.node_name)
+    for neighbour in others:
+        node = by_name.get(neighbour.spec.node_name)
         if node is None:
             continue
-        if _matches_all(affinity, other):
+        if _matches_all(affinity, neighbour):
             attracting.update(_domains(affinity, node))
-        excluded.update(_domains((term for term in anti_affinity if term.matches(other, {})), node))
-        repelling_terms = (term for term in anti_affinity_terms(other) if term.matches(pod, own_namespace))
+        excluded.update(_domains((term for term in anti_affinity if term.matches(neighbour, {})), node))
+        repelling_terms = (term for term in anti_affinity_terms(neighbour) if term.matches(pod, own_namespace))
         repelling.update(_domains(repelling_terms, node))
-    is_first = not attracting and _matches_all(affinity, pod)
-    return {
-        name: _answer(
-            node,
-            affinity,
-            anti_affinity,
-            attracting=None if is_first else attracting,
-            excluded=excluded,
-            repelling=repelling,
-        )
-        for name, node in by_name.items()
-    }
+    starts_group = not attracting and _matches_all(affinity, pod)
+
+    def answer(node: Node) -> AffinityAnswer:
+        domains = list(_domains(affinity, node))
+        if len(domains) < len(affinity) or not (starts_group or attracting.issuperset(domains)):
+            return AffinityAnswer.NO_AFFINITY
+        if not excluded.isdisjoint(_domains(anti_affinity, node)):
+            return AffinityAnswer.ANTI_AFFINITY
+        if not repelling.isdisjoint(node.metadata.labels.items()):
+            return AffinityAnswer.EXISTING_ANTI_AFFINITY
+        return AffinityAnswer.FEASIBLE
+
+    return {name: answer(node) for name, node in by_name.items()}
 
 
 def affinity_terms(pod: Pod) -> tuple[Term, ...]:
@@ -153,32 +152,12 @@ def _unrolled(term: Term, namespaces: Mapping[str, Labels], behaviour: Behaviour
 
 
 def _matches_all(terms: Sequence[Term], pod: Pod) -> bool:
-    """Tell whether there are terms and all of them select ``pod``; the selected namespaces are named in them."""
-    return bool(terms) and all(term.matches(pod, {}) for term in terms)
+    """Tell whether all terms select ``pod``; their selected namespaces are named in them."""
+    return all(term.matches(pod, {}) for term in terms)
 
 
 def _domains(terms: Iterable[Term], node: Node) -> Iterator[_Domain]:
     for term in terms:
         value = node.metadata.labels.get(term.topology_key)
         if value is not None:
-            yield _Domain(term.topology_key, value)
-
-
-def _answer(
-    node: Node,
-    affinity: Sequence[Term],
-    anti_affinity: Sequence[Term],
-    *,
-    attracting: set[_Domain] | None,
-    excluded: set[_Domain],
-    repelling: set[_Domain],
-) -> AffinityAnswer:
-    """Evaluate one node; ``attracting`` is None for the first pod of a group with affinity to itself."""
-    domains = list(_domains(affinity, node))
-    if len(domains) < len(affinity) or (attracting is not None and not attracting.issuperset(domains)):
-        return AffinityAnswer.NO_AFFINITY
-    if not excluded.isdisjoint(_domains(anti_affinity, node)):
-        return AffinityAnswer.ANTI_AFFINITY
-    if not repelling.isdisjoint(_Domain(key, value) for key, value in node.metadata.labels.items()):
-        return AffinityAnswer.EXISTING_ANTI_AFFINITY
-    return AffinityAnswer.FEASIBLE
+            yield term.topology_key, value

@@ -1,4 +1,4 @@
-"""Required node affinity: the part of a pod that decides, and the values that can be parsed.
+"""Required node affinity: the part of a pod that decides, and its numbers.
 
 Source: kubernetes v1.37.1 staging/src/k8s.io/component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go,
 GetRequiredNodeAffinity and RequiredNodeAffinity.Match.
@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from kubectl_spread.kube.api.types import Affinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from kubectl_spread.kube.api.types import Affinity, NodeSelector, NodeSelectorTerm
 
 _GO_DECIMAL: Final = re.compile(r"([+-]?)0*([0-9]{1,19})")
 _INT64: Final = range(-(2**63), 2**63)
-_LABEL_VALUE: Final = re.compile(r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 NAME_FIELD: Final = "metadata.name"
 
 
@@ -38,11 +37,6 @@ def _named_node(term: NodeSelectorTerm) -> str | None:
         if (requirement.key, requirement.operator, len(requirement.values)) == (NAME_FIELD, "In", 1):
             return requirement.values[0]
     return None
-
-
-def has_label_values(requirement: NodeSelectorRequirement) -> bool:
-    """Tell whether each value is a valid label value; a requirement with another one, such as ``+1``, is not parsed."""
-    return all(_LABEL_VALUE.fullmatch(value) for value in requirement.values)
 
 
 def parse_int(text: str) -> int | None:

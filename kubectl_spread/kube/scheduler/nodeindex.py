@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Final
 
+from kubectl_spread.kube.api import content
 from kubectl_spread.kube.api.labelindex import LabelIndex, bitmap, numbers
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.types import Affinity, Node, NodeSelectorRequirement, NodeSelectorTerm, Taint, Toleration
@@ -27,7 +28,6 @@ class NodeLabels:
     """The nodes by their labels and names."""
 
     def __init__(self, nodes: Sequence[Node]) -> None:
-        """Index ``nodes``."""
         self._nodes = nodes
         self._labels = LabelIndex([node.metadata.labels for node in nodes])
         self._numeric: dict[str, tuple[list[int], list[str]]] = {}
@@ -67,7 +67,8 @@ class NodeLabels:
         return bits
 
     def _satisfying(self, requirement: NodeSelectorRequirement) -> int:
-        if not nodeaffinity.has_label_values(requirement):
+        if any(content.label_value_problems(value) for value in requirement.values):
+            # A requirement with an invalid label value, such as +1, cannot be parsed.
             return 0
         key, values, labels = requirement.key, requirement.values, self._labels
         match requirement.operator:

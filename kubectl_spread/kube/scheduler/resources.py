@@ -108,8 +108,7 @@ def _numbers(listed: ResourceList) -> dict[str, int]:
         try:
             numbers[name] = thousandths(text)
         except ValueError as error:
-            msg = f"{name}: {error}"
-            raise ValueError(msg) from error
+            raise ValueError(f"{name}: {error}") from error
     return numbers
 
 

@@ -10,14 +10,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-import msgspec
 from junitparser import Attr, Error, Failure, IntAttr, JUnitXml, SystemOut, TestCase, TestSuite
 
 from kubectl_spread.phrases import plural, some
-from kubectl_spread.render import about
+from kubectl_spread.render import about, figures
 from kubectl_spread.render.ci import common
 from kubectl_spread.render.words import safe
-from kubectl_spread.report.model import FieldRef, Finding, Report, severest_first
+from kubectl_spread.report.model import FieldRef, Finding, Report, Row, severest_first
 from kubectl_spread.report.severity import Severity
 
 _TOOL: Final = "kubectl-spread"
@@ -33,19 +32,14 @@ class _Case(TestCase):
     line = IntAttr()
 
 
-class _Clause(msgspec.Struct):
-    """A workload and path, with its topology keys and findings."""
-
-    keys: dict[str, None] = msgspec.field(default_factory=dict)
-    findings: list[Finding] = msgspec.field(default_factory=list)
-
-
 def junit(report: Report) -> str:
     """Return a report as JUnit XML."""
     document = JUnitXml(_TOOL)
     suites: dict[str, list[TestCase]] = {}
-    for place, clause in _clauses(report).items():
-        suites.setdefault(place.object.namespace, []).append(_case(place, clause))
+    rows, findings = figures.by_place(report.constraints), figures.by_place(report.findings)
+    for place in dict.fromkeys((*rows, *findings)):
+        case = _case(place, rows.get(place, []), findings.get(place, []))
+        suites.setdefault(place.object.namespace, []).append(case)
     identity = about.identity(report.cluster)
     for namespace, cases in sorted(suites.items()):
         document.append(_suite(namespace, cases, identity))
@@ -59,16 +53,6 @@ def junit(report: Report) -> str:
     return stream.getvalue().decode()
 
 
-def _clauses(report: Report) -> dict[FieldRef, _Clause]:
-    """Return the keys and findings of each workload and path: those with rows, then others with findings."""
-    clauses: dict[FieldRef, _Clause] = {}
-    for row in report.constraints:
-        clauses.setdefault(row.place, _Clause()).keys[row.topology_key] = None
-    for finding in report.findings:
-        clauses.setdefault(finding.place, _Clause()).findings.append(finding)
-    return clauses
-
-
 def _suite(name: str, cases: Sequence[TestCase], identity: Mapping[str, str]) -> TestSuite:
     suite = TestSuite(_text(name))
     for key, value in identity.items():
@@ -77,11 +61,12 @@ def _suite(name: str, cases: Sequence[TestCase], identity: Mapping[str, str]) ->
     return suite
 
 
-def _case(place: FieldRef, clause: _Clause) -> TestCase:
+def _case(place: FieldRef, rows: Sequence[Row], place_findings: Sequence[Finding]) -> TestCase:
     ref, path = place
+    keys = dict.fromkeys(row.topology_key for row in rows)
     # GitLab takes two cases for one if class and name are the same, whatever their suites.
-    case = _Case(_text(" ".join((path, *clause.keys))), _text(f"{ref.namespace}/{ref.kind}/{ref.name}"))
-    findings = severest_first(clause.findings)
+    case = _Case(_text(" ".join((path, *keys))), _text(f"{ref.namespace}/{ref.kind}/{ref.name}"))
+    findings = severest_first(place_findings)
     source = next((source for finding in findings if (source := common.in_file(finding))), None)
     if source is not None:
         case.file, case.line = _text(source.file), source.line

@@ -15,10 +15,10 @@ import msgspec
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.workloads import KINDS
 from kubectl_spread.phrases import plural, some
-from kubectl_spread.render import about, words, yaml_text
+from kubectl_spread.render import about, figures, words, yaml_text
 from kubectl_spread.render.ci import common
 from kubectl_spread.render.words import safe
-from kubectl_spread.report.model import FieldRef, Report, Row
+from kubectl_spread.report.model import Report
 from kubectl_spread.report.severity import Severity
 
 SOURCE: Final = "kubectl-spread"
@@ -64,12 +64,11 @@ def _findings(report: Report) -> Iterator[tuple[str, _Json]]:
 
 def _passes(report: Report) -> Iterator[tuple[str, _Json]]:
     """Yield a result, with its namespace, for each workload and path without findings."""
-    places: dict[FieldRef, list[Row]] = {}
-    for row in report.constraints:
-        places.setdefault(row.place, []).append(row)
-    for finding in report.findings:
-        places.pop(finding.place, None)
-    for (ref, path), rows in places.items():
+    findings = figures.by_place(report.findings)
+    for place, rows in figures.by_place(report.constraints).items():
+        if place in findings:
+            continue
+        ref, path = place
         pods = sum(row.pod_count for row in rows)
         properties = {"path": path, "podCount": str(pods), "topologyKey": rows[0].topology_key}
         yield (

@@ -1,4 +1,4 @@
-"""A report as one HTML page, which loads nothing else and may run only the script whose hash it names."""
+"""A report as one HTML page, which loads nothing and may run only the script whose hash is in its policy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kubectl_spread.report.model import Report
 from kubectl_spread.rules import RULES
 
 _FIRST: Final = 50
-"""How many findings the page shows without JavaScript."""
+"""The number of findings that the page shows without JavaScript."""
 _SCRIPTS: Final = ("report.js", "elements.js", "findings.js", "bars.js", "workloads.js", "heatmap.js", "page.js")
 _LOADER: Final = PackageLoader("kubectl_spread.render", "html")
 _PAGES: Final = Environment(

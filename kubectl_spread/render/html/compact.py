@@ -26,7 +26,7 @@ class Texts:
         """
         columns = {name: [record[name] for record in records] for name in (records[0] if records else ())}
         return {
-            f"{name}$" if _holds_texts(column) else name: [self._encoded(value) for value in column]
+            f"{name}$" if any(map(_has_text, column)) else name: [self._encoded(value) for value in column]
             for name, column in columns.items()
         }
 
@@ -34,7 +34,7 @@ class Texts:
         if isinstance(value, str):
             return self._index(value)
         if isinstance(value, Sequence):
-            return [self._index(item) if isinstance(item, str) else item for item in value]
+            return [self._encoded(element) for element in value]
         return value
 
     def _index(self, text: str) -> int:
@@ -44,10 +44,8 @@ class Texts:
         return index
 
 
-def _holds_texts(column: Sequence[Value]) -> bool:
-    """Tell whether a column has texts; its other values are None or empty lists."""
-    return any(isinstance(value, str) or (isinstance(value, Sequence) and _first_is_text(value)) for value in column)
-
-
-def _first_is_text(values: Sequence[str] | Sequence[int]) -> bool:
-    return bool(values) and isinstance(values[0], str)
+def _has_text(value: Value) -> bool:
+    """Tell whether a value is a text or a list of texts."""
+    if isinstance(value, str):
+        return True
+    return isinstance(value, Sequence) and bool(value) and isinstance(value[0], str)

@@ -19,13 +19,13 @@ from kubectl_spread.report.severity import SEVEREST_FIRST
 
 Record = dict[str, Value]
 _NAMED: Final = 10
-"""How many pods of a finding are listed."""
+"""The most pods of a finding that are listed."""
 _GATES: Final = {"metrics": "from metrics", "version": "assumed by version", "flag": "from flags"}
 _T = TypeVar("_T")
 
 
 def facts(cluster: Cluster) -> list[tuple[str, str]]:
-    """Return facts about the cluster as names and values, without unknown ones and without the title."""
+    """Return the known facts about the cluster as names and values; the title has the label already."""
     nodes = {"listed": _nodes(cluster), "inferred": "domains from pod labels", "none": "none"}
     named_values = [
         ("Cluster", _value_or_none(cluster.name)),
@@ -53,7 +53,7 @@ def _nodes(cluster: Cluster) -> str:
 
 
 def totals(report: Report) -> list[tuple[str, str]]:
-    """Return numbers with their names."""
+    """Return the totals with their names."""
     summary = report.summary
     above = sum(row.exceeds_max_skew for row in report.constraints)
     counts = [("pods", summary.pods), ("constraints", summary.constraints), ("above maxSkew", above)]
@@ -142,10 +142,10 @@ class Rows(msgspec.Struct):
 
 def rows(report_rows: Sequence[Row]) -> Rows:
     """Return the rows of a report as records."""
-    made = Rows()
+    records = Rows()
     for row in report_rows:
-        made.add(row)
-    return made
+        records.add(row)
+    return records
 
 
 def _pattern(row: Row) -> str | None:
@@ -159,7 +159,7 @@ def _pattern(row: Row) -> str | None:
 
 def _clause(row: Row) -> Record:
     return {
-        "clause": words.clause(row),
+        "clause": words.term(row),
         "key": words.safe(row.topology_key),
         "path": words.short_path(row.path),
         "maxSkew": _value_or_none(row.max_skew),

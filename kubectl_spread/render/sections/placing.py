@@ -8,9 +8,9 @@ from typing import Final
 from msgspec import UnsetType
 
 from kubectl_spread.explain.explanation import Explanation
+from kubectl_spread.explain.next_pods import NextPods, Step
 from kubectl_spread.explain.placing import Placing
-from kubectl_spread.explain.replicas import NextPods, Step
-from kubectl_spread.explain.waiting import Inert, Said, Waiting
+from kubectl_spread.explain.waiting import InertConstraint, SchedulerEvent, Waiting
 from kubectl_spread.kube.scheduler.podtopologyspread.scoring import WEIGHT
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import words
@@ -44,7 +44,7 @@ def _inert(group: Waiting, terminal: Terminal) -> str:
     return text if isinstance(group.gates, list) else text + paragraph(_NOT_RETRIED, "  ", terminal)
 
 
-def _inert_text(inert: Inert) -> str:
+def _inert_text(inert: InertConstraint) -> str:
     path, key = words.short_path(inert.path), words.safe(inert.key)
     stored, label = words.value(inert.stored), words.value(inert.label)
     return f"{path} holds it back nowhere: {key} was {stored} and is {label} now, so it selects no pod"
@@ -71,7 +71,7 @@ def _status(group: Waiting, terminal: Terminal) -> str:
     return paragraph(f"{about}{since}:", "  ", terminal) + paragraph(words.safe(condition.message), "    ", terminal)
 
 
-def _when(event: Said) -> str:
+def _when(event: SchedulerEvent) -> str:
     times = "once" if event.count == 1 else f"{event.count} times"
     last = "" if isinstance(event.last, UnsetType) else f", last at {event.last}"
     return f"{times} about {words.safe(event.pod)}{last}:"

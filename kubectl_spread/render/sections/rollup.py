@@ -55,7 +55,7 @@ def _worth_a_table(row: RowRollup) -> bool:
 
 
 def _title(row: RowRollup, explanation: Explanation) -> str:
-    return f"{words.short_path(row.path)}  {words.clause(explanation.constraints[row.row])}"
+    return f"{words.short_path(row.path)}  {words.term(explanation.constraints[row.row])}"
 
 
 def _table(row: RowRollup, terminal: Terminal) -> str:
@@ -66,20 +66,20 @@ def _table(row: RowRollup, terminal: Terminal) -> str:
         lines.append(("other pods", row.other_pods, None))
     lines.append(("counted", row.counted, row.skew))
     if isinstance(row.terminating, dict) and isinstance(row.skew_with_terminating, int):
-        both = {value: row.counted.get(value, 0) + row.terminating.get(value, 0) for value in row.counted}
+        with_terminating = {value: row.counted.get(value, 0) + row.terminating.get(value, 0) for value in row.counted}
         lines.append(("terminating", row.terminating, None))
-        lines.append(("with terminating", both, row.skew_with_terminating))
+        lines.append(("with terminating", with_terminating, row.skew_with_terminating))
     values = list(row.counted)
-    each = len(values) <= _COLUMNS
+    has_columns = len(values) <= _COLUMNS
     columns = [
         Column("", fit="middle", least=12),
-        *([Column(words.value(value), "right") for value in values] if each else [Column("DOMAINS")]),
+        *([Column(words.value(value), "right") for value in values] if has_columns else [Column("DOMAINS")]),
         Column("SKEW", "right"),
     ]
     cells = [
         [
             f"{_INDENT * 2}{name}",
-            *([str(counts.get(value, 0)) for value in values] if each else [_range(counts, values)]),
+            *([str(counts.get(value, 0)) for value in values] if has_columns else [_range(counts, values)]),
             "" if skew is None else str(skew),
         ]
         for name, counts, skew in lines

@@ -28,7 +28,7 @@ def causes(explanation: Explanation, terminal: Terminal) -> str:
 
 def _causes(index: int, row_causes: list[SkewCause], explanation: Explanation, terminal: Terminal) -> str:
     row = explanation.constraints[index]
-    title = f"why {words.short_path(row.path)}  {words.clause(row)}"
+    title = f"why {words.short_path(row.path)}  {words.term(row)}"
     if sum(constraint.path == row.path for constraint in explanation.constraints) > 1:
         title += f", selecting {words.safe(labels.describe(row.selector.effective))}"
     text = heading(title, terminal)

@@ -155,8 +155,8 @@ def _distinct_by_design(variants: list[TermVariant], key: str) -> bool:
         return True
     if key in REVISION_KEYS or key in BINDING_KEYS:
         return False
-    alike = Counter((revision_of(variant.labels), _run_of(variant.labels)) for variant in variants)
-    return max(alike.values(), default=0) >= _ENOUGH
+    variants_of_runs = Counter((revision_of(variant.labels), _run_of(variant.labels)) for variant in variants)
+    return max(variants_of_runs.values(), default=0) >= _ENOUGH
 
 
 def _run_of(labels: Labels) -> str:
@@ -189,7 +189,6 @@ COUNTS_OLD_REVISIONS: Final = Rule(
     ),
     fix="add matchLabelKeys: [pod-template-hash] to the constraint, if each revision is to be spread by itself",
     source="https://kep.k8s.io/3243",
-    needs_nodes=False,
     check=_counts_old_revisions,
 )
 OWN_GROUP: Final = Rule(
@@ -204,6 +203,5 @@ OWN_GROUP: Final = Rule(
     ),
     fix="remove the key, or name one whose value the pods of a group have in common",
     source=f"{KUBERNETES}/pkg/controller/statefulset/stateful_set_utils.go",
-    needs_nodes=False,
     check=_own_group,
 )

@@ -21,7 +21,7 @@ _RESTART_OR_FIND: Final = "find what changed the label of the pods; if only the 
 
 
 def _self_mismatch(rule_input: RuleInput) -> Iterator[Evidence]:
-    """Yield the pods that their selector does not select; in another piece those whose template would be selected."""
+    """Yield the pods that their own selector does not select, separately if it would select their template's labels."""
     authored: list[tuple[TermVariant, Values]] = []
     changed: list[tuple[TermVariant, Values]] = []
     fixes: list[str] = []
@@ -81,6 +81,5 @@ SELF_MISMATCH: Final = Rule(
     ),
     fix="make labelSelector and the labels of the pod template agree",
     source="https://kep.k8s.io/895",
-    needs_nodes=False,
     check=_self_mismatch,
 )

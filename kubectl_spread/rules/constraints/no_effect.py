@@ -1,4 +1,4 @@
-"""SPR203 to SPR205: constraints and terms whose keys or selectors have no effect."""
+"""SPR203 to SPR205 and SPR214: keys and selectors that have no effect, or that cannot be parsed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.features import COUNTS_EMPTY_SELECTORS
 from kubectl_spread.report.severity import Severity
-from kubectl_spread.rules.model import KUBERNETES, Evidence, Rule, together
-from kubectl_spread.rules.rule_input import RuleInput
+from kubectl_spread.rules.model import KUBERNETES, Evidence, Rule, Values, together
+from kubectl_spread.rules.rule_input import InputPart, RuleInput
 from kubectl_spread.rules.variants import TermVariant
 
 
@@ -92,6 +92,55 @@ def _count_of_empty(rule_input: RuleInput, *, hard: bool) -> str:
     return f"1.{upgrade.minor} {counted} and {effect}"
 
 
+def _unparseable(rule_input: RuleInput) -> Iterator[Evidence]:
+    """Yield stored pods, or only the pending ones if there are any; a manifest with such a selector is refused."""
+    variants = [variant for variant in rule_input.variants if variant.stored and variant.term.parse_error]
+    unplaced = [variant for variant in variants if _keeps_unplaced(variant)]
+    if unplaced:
+        pairs = ((variant, _unparseable_values(variant, _effect_on_pending(variant.term))) for variant in unplaced)
+        yield from together(pairs, Severity.ERROR)
+        return
+    effects = [(variant, *_effect(variant)) for variant in variants]
+    worst = max((severity for _, severity, _ in effects), default=None)
+    yield from together(((variant, _unparseable_values(variant, effect)) for variant, _, effect in effects), worst)
+
+
+def _keeps_unplaced(variant: TermVariant) -> bool:
+    """Tell whether the pods are pending and their scheduler fails on the selector."""
+    profile = None if variant.pod_class is None else variant.pod_class.profile
+    reads = profile is not None and (not variant.term.spread or profile.respects(hard=variant.term.required))
+    return reads and _pending(variant)
+
+
+def _pending(variant: TermVariant) -> bool:
+    return any(not pod.node and not pod.terminating for pod in variant.pods)
+
+
+def _unparseable_values(variant: TermVariant, effect: str) -> Values:
+    field, error = variant.term.parse_error or ("", "")
+    return {"field": field, "error": error, "effect": effect}
+
+
+def _effect_on_pending(term: TopologyTerm) -> str:
+    if term.spread and not term.required:
+        return "it fails to place the pods wherever it has more than one node to choose from"
+    return "it fails on every attempt to place the pods"
+
+
+def _effect(variant: TermVariant) -> tuple[Severity, str]:
+    """Return the severity and the effect of the selector on running pods, or on pending pods of another scheduler."""
+    if _pending(variant):
+        return Severity.INFO, "what the scheduler of these pods makes of it is not known"
+    if variant.term.spread:
+        return Severity.INFO, "the pods run on, but kube-apiserver takes no new one like them"
+    anti = "podAntiAffinity" in variant.term.path
+    if anti and variant.term.required:
+        text = "it passes over all required anti-affinity terms of these pods, so that they keep no pod away"
+        return Severity.WARNING, text
+    which = "required" if variant.term.required else "preferred"
+    return Severity.INFO, f"it passes over all {which} {'anti-affinity' if anti else 'affinity'} terms of these pods"
+
+
 REPEATED_KEY: Final = Rule(
     code="SPR203",
     name="repeated-key",
@@ -105,7 +154,6 @@ REPEATED_KEY: Final = Rule(
     ),
     fix="list each key once",
     source="https://github.com/kubernetes/kubernetes/issues/130554",
-    needs_nodes=False,
     check=_repeated_key,
 )
 NULL_SELECTOR: Final = Rule(
@@ -121,7 +169,6 @@ NULL_SELECTOR: Final = Rule(
     ),
     fix="set labelSelector to the labels of the pods that are meant, or remove the constraint or term",
     source=f"{KUBERNETES}/pkg/api/pod/warnings.go",
-    needs_nodes=False,
     check=_null_selector,
 )
 EMPTY_SELECTOR: Final = Rule(
@@ -138,6 +185,22 @@ EMPTY_SELECTOR: Final = Rule(
     ),
     fix="set labelSelector to the labels of the pods to spread",
     source="https://github.com/kubernetes/kubernetes/pull/141340",
-    needs_nodes=False,
     check=_empty_selector,
+)
+UNPARSEABLE_SELECTOR: Final = Rule(
+    code="SPR214",
+    name="unparseable-selector",
+    severity=Severity.WARNING,
+    summary="A stored pod has a selector that the scheduler cannot parse",
+    message="the scheduler cannot parse {field} ({error}): {effect}",
+    why=(
+        "kube-apiserver checks the selectors of spread constraints since 1.27 and values of affinity terms since 1.26, "
+        "and keeps what was stored before. A pending pod with such a selector in a DoNotSchedule constraint or in any "
+        "affinity term is never placed; one with it in a ScheduleAnyway constraint only where one node is left. "
+        "Running pods stay, and no new pod with the selector is taken."
+    ),
+    fix="correct the selector in the pod template or manifest and replace the pods; a stored one cannot be edited",
+    source="https://github.com/kubernetes/kubernetes/issues/111791",
+    parts=InputPart.PODS,
+    check=_unparseable,
 )

@@ -100,7 +100,6 @@ REFUSED: Final = Rule(
     ),
     fix="name each key once, in matchLabelKeys or in labelSelector; run an exported pod through kubectl spread unmerge",
     source=VALIDATION,
-    needs_nodes=False,
     check=_refused,
 )
 PODS_REFUSED: Final = Rule(
@@ -117,7 +116,6 @@ PODS_REFUSED: Final = Rule(
     ),
     fix="in the template, name each key once: in matchLabelKeys or in labelSelector",
     source="https://github.com/kubernetes/kubernetes/issues/130063",
-    needs_nodes=False,
     check=_pods_refused,
 )
 REFUSED_AGAIN: Final = Rule(
@@ -133,8 +131,7 @@ REFUSED_AGAIN: Final = Rule(
     ),
     fix="run the saved manifest through kubectl spread unmerge before it is created; correct by hand what that leaves",
     source="https://github.com/loft-sh/vcluster/issues/3684",
-    needs_nodes=False,
-    of=InputPart.PODS,
+    parts=InputPart.PODS,
     check=_refused_again,
 )
 UNKNOWN_FIELD: Final = Rule(
@@ -154,6 +151,5 @@ UNKNOWN_FIELD: Final = Rule(
     ),
     fix="remove it: nothing reads it",
     source="https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation",
-    needs_nodes=False,
     check=_unknown_field,
 )

@@ -100,7 +100,6 @@ DAEMON_SET_SPREAD: Final = Rule(
     ),
     fix="remove the constraint",
     source=f"{KUBERNETES}/pkg/controller/daemon/util/daemonset_util.go",
-    needs_nodes=False,
     check=_daemon_set_spread,
 )
 NODE_NAME: Final = Rule(
@@ -115,7 +114,6 @@ NODE_NAME: Final = Rule(
     ),
     fix="remove spec.nodeName; nodeSelector or node affinity choose nodes and are scheduled",
     source=f"{KUBERNETES}/pkg/scheduler/eventhandlers.go",
-    needs_nodes=False,
     check=_node_name,
 )
 UNKNOWN_SCHEDULER: Final = Rule(
@@ -130,7 +128,6 @@ UNKNOWN_SCHEDULER: Final = Rule(
     ),
     fix="nothing to do if that scheduler knows spread constraints; --scheduler-config names profiles of kube-scheduler",
     source=f"{KUBERNETES}/pkg/scheduler/profile/profile.go",
-    needs_nodes=False,
     check=_unknown_scheduler,
 )
 DEPRECATED_TOPOLOGY_KEY: Final = Rule(
@@ -146,6 +143,5 @@ DEPRECATED_TOPOLOGY_KEY: Final = Rule(
     ),
     fix="use the key that replaces it",
     source=f"{KUBERNETES}/pkg/api/node/util.go",
-    needs_nodes=False,
     check=_deprecated_topology_key,
 )

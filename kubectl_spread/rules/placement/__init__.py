@@ -1,1 +1,1 @@
-"""SPR3xx: the nodes where pods are, and those where the next one may go."""
+"""SPR3xx: the nodes of pods, and the nodes that the next pod may use."""

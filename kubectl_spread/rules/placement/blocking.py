@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from kubectl_spread.audit.evaluation.evaluate import EvaluatedGroup
+import msgspec
+
+from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedGroup
 from kubectl_spread.audit.evaluation.obstacles import ObstacleKind
 from kubectl_spread.audit.snapshot.records import PodRecord
+from kubectl_spread.kube.api.fieldpath import FieldPath
+from kubectl_spread.kube.api.types import Node
+from kubectl_spread.kube.scheduler.podtopologyspread.filtering import FilterAnswer, feasible_nodes
+from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import plural
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.model import FILTERING, Evidence, Rule, literal, names
-from kubectl_spread.rules.placement.blockage import Blockage
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
 
@@ -24,15 +30,14 @@ def _blocked(rule_input: RuleInput) -> Iterator[Evidence]:
 
 def _answer(group: EvaluatedGroup) -> str:
     """Return the number of nodes that refuse the pods of a group, with the reasons."""
-    answer = group.evaluation.node_answer
-    if answer is None:
-        return ""
-    parts = [
-        f"{plural(answer.not_matching, 'node')} would exceed maxSkew" if answer.not_matching else "",
-        f"{plural(answer.missing_label, 'node')} without a topology key" if answer.missing_label else "",
-        f"{plural(answer.feasible, 'node')} that the pod cannot use" if answer.feasible else "",
-    ]
-    return ", ".join(part for part in parts if part)
+    answers = group.evaluation.node_answers or Counter[FilterAnswer]()
+    texts = {
+        FilterAnswer.NOT_MATCHING: "would exceed maxSkew",
+        FilterAnswer.MISSING_LABEL: "without a topology key",
+        FilterAnswer.FEASIBLE: "that the pod cannot use",
+    }
+    numbers = {text: answers[answer] for answer, text in texts.items()}
+    return ", ".join(f"{plural(number, 'node')} {text}" for text, number in numbers.items() if number)
 
 
 def _fix(group: EvaluatedGroup, rule_input: RuleInput) -> str | None:
@@ -67,14 +72,18 @@ def _conflicting(rule_input: RuleInput) -> Iterator[Evidence]:
 
 
 def _blocked_groups(rule_input: RuleInput, *, conflict: bool) -> list[EvaluatedGroup]:
-    """Return the first group that the constraint at the path blocks, preferably one with pending pods."""
-    blockage = Blockage(rule_input.path, conflict)
+    """Return at most one group that the constraint at the path blocks, preferably a group with pending pods."""
+    blockage = _Blockage(rule_input.path, conflict)
     groups = [
         group
         for group in rule_input.groups
-        if (_pending(group) or rule_input.followed(group.pods)) and rule_input.answers.blockage(group) == blockage
+        if (_pending(group) or rule_input.followed(group.pods)) and _blockage_of(group, rule_input) == blockage
     ]
     return sorted(groups, key=lambda group: not _pending(group))[:1]
+
+
+def _blockage_of(group: EvaluatedGroup, rule_input: RuleInput) -> _Blockage | None:
+    return rule_input.answers.remember((_blockage, group), lambda: _blockage(group, rule_input.audit))
 
 
 def _pending(group: EvaluatedGroup) -> list[PodRecord]:
@@ -87,6 +96,56 @@ def _affected(group: EvaluatedGroup) -> tuple[str, ...]:
 
 def _who(group: EvaluatedGroup) -> str:
     return "the pending pods find" if _pending(group) else "one more such pod would find"
+
+
+class _Blockage(msgspec.Struct, frozen=True):
+    """The refusal of every usable node by the hard constraints of pods.
+
+    Attributes:
+        path: The path of the first constraint that refuses a node.
+        conflict: Whether each constraint alone would allow some node.
+    """
+
+    path: FieldPath
+    conflict: bool
+
+
+def _blockage(group: EvaluatedGroup, audit: Audit) -> _Blockage | None:
+    """Return how the hard constraints keep a group from every node that it could use; None if they do not.
+
+    A pending pod cannot use a full node; a later pod may, because the node may have room again by then.
+    """
+    evaluation = group.evaluation
+    hard = [
+        (term.path, spread)
+        for term, spread in zip(evaluation.pod_class.terms, evaluation.spreads, strict=True)
+        if spread is not None and spread.constraint.hard
+    ]
+    if not hard or evaluation.node_answers is None:
+        return None
+    pending = any(not pod.node for pod in group.pods)
+
+    def usable(node: Node) -> bool:
+        obstacle = audit.obstacles.of(evaluation.pod_class, node.metadata.name)
+        return obstacle is None or (obstacle.cause is ObstacleKind.FULL and not pending)
+
+    if any(usable(node) for node in feasible_nodes([spread for _, spread in hard], audit.nodes)):
+        return None
+    refusing = [
+        {path for path, spread in hard if not _lets_in(spread, node)} for node in audit.nodes.nodes if usable(node)
+    ]
+    if not refusing:
+        return None
+    first = next(path for path, _ in hard if any(path in paths for paths in refusing))
+    return _Blockage(first, conflict=not set.intersection(*refusing) and _each_allows_a_node(hard, refusing))
+
+
+def _each_allows_a_node(hard: Sequence[tuple[FieldPath, Spread]], refusing: Sequence[set[FieldPath]]) -> bool:
+    return all(any(path not in paths for paths in refusing) for path, _ in hard)
+
+
+def _lets_in(spread: Spread, node: Node) -> bool:
+    return spread.allows(node.metadata.labels.get(spread.constraint.topology_key))
 
 
 BLOCKED: Final = Rule(
@@ -105,7 +164,7 @@ BLOCKED: Final = Rule(
     ),
     source=FILTERING,
     needs_nodes=True,
-    of=InputPart.COUNTS,
+    parts=InputPart.COUNTS,
     check=_blocked,
 )
 
@@ -125,6 +184,6 @@ CONFLICTING: Final = Rule(
     ),
     source=FILTERING,
     needs_nodes=True,
-    of=InputPart.COUNTS,
+    parts=InputPart.COUNTS,
     check=_conflicting,
 )

@@ -37,11 +37,10 @@ def _left_out(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> str:
         domain = node.metadata.labels.get(key)
         if domain is not None and domain not in spread.match_num:
             obstacle = audit.obstacles.of(pod_class, node.metadata.name)
-            obstacles_by_domain.setdefault(domain, []).extend([obstacle] if obstacle else [])
+            if obstacle is not None:
+                obstacles_by_domain.setdefault(domain, []).append(obstacle)
     texts = [
-        f"{value(domain)} ({obstacles.summary(there)})"
-        for domain, there in sorted(obstacles_by_domain.items())
-        if there
+        f"{value(domain)} ({obstacles.summary(obstacles_by_domain[domain])})" for domain in sorted(obstacles_by_domain)
     ]
     return f"; left out: {', '.join(texts)}" if texts else ""
 
@@ -55,7 +54,7 @@ def _empty_value(rule_input: RuleInput) -> Iterator[Evidence]:
 
 
 def _at_most_info(row: EvaluatedConstraint) -> Severity | None:
-    """Return info for one of the scheduler's soft default constraints; None stands for the rule's own severity."""
+    """Return info for one of the scheduler's soft default constraints; None stands for the rule's severity."""
     return Severity.INFO if row.term.default and not row.term.required else None
 
 
@@ -117,7 +116,7 @@ TOO_FEW_DOMAINS: Final = Rule(
     fix="add nodes in another domain, or lower minDomains in the pod template",
     source="https://kep.k8s.io/3022",
     needs_nodes=True,
-    of=InputPart.COUNTS,
+    parts=InputPart.COUNTS,
     check=_too_few_domains,
 )
 
@@ -134,7 +133,7 @@ EMPTY_VALUE: Final = Rule(
     fix="set the right value on these nodes, or remove the label",
     source="https://github.com/Azure/karpenter-provider-azure/issues/1384",
     needs_nodes=True,
-    of=InputPart.COUNTS,
+    parts=InputPart.COUNTS,
     check=_empty_value,
 )
 
@@ -151,7 +150,7 @@ MISSING_DOMAINS: Final = Rule(
     fix="bring nodes up in the missing domains; minDomains in the pod template keeps pods waiting for them",
     source="https://kep.k8s.io/3022",
     needs_nodes=True,
-    of=InputPart.COUNTS,
+    parts=InputPart.COUNTS,
     check=_missing_domains,
 )
 
@@ -168,6 +167,6 @@ SINGLE_DOMAIN: Final = Rule(
     fix="add nodes in other domains, or set minDomains if the pods must not start without them",
     source="https://kubernetes.io/docs/concepts/scheduling-eviction/topology-spread-constraints/",
     needs_nodes=True,
-    of=InputPart.COUNTS,
+    parts=InputPart.COUNTS,
     check=_single_domain,
 )

@@ -149,7 +149,7 @@ OLDER_REVISION: Final = Rule(
     fix="add matchLabelKeys: [{key}] to the constraint in the pod template",
     source="https://github.com/kubernetes/kubernetes/issues/98215",
     needs_nodes=True,
-    of=InputPart.COUNTS,
+    parts=InputPart.COUNTS,
     check=_older_revision,
 )
 TERMINATING: Final = Rule(
@@ -165,7 +165,7 @@ TERMINATING: Final = Rule(
     fix="wait until they are gone; if their nodes are dead, see kubectl spread explain for where replacements may go",
     source="https://github.com/kubernetes/kubernetes/issues/116629",
     needs_nodes=True,
-    of=InputPart.COUNTS,
+    parts=InputPart.COUNTS,
     check=_terminating,
 )
 UNCOUNTED: Final = Rule(
@@ -183,6 +183,6 @@ UNCOUNTED: Final = Rule(
     fix="set nodeAffinityPolicy or nodeTaintsPolicy: Ignore in the pod template if these nodes shall count",
     source=FILTERING,
     needs_nodes=True,
-    of=InputPart.COUNTS,
+    parts=InputPart.COUNTS,
     check=_uncounted,
 )

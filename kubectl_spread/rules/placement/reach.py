@@ -34,7 +34,7 @@ def _keyless_nodes(rule_input: RuleInput) -> Iterator[Evidence]:
 
 
 def _held_down(rule_input: RuleInput) -> Iterator[Evidence]:
-    """Yield domains at the minimum where no pod can go, if the minimum of the others would be higher."""
+    """Yield domains that no pod can use and that keep the minimum below the other domains."""
     for row, spread in rule_input.awaiting:
         if not spread.constraint.hard and not spread.exceeds_max_skew:
             continue
@@ -58,7 +58,7 @@ def _held_down(rule_input: RuleInput) -> Iterator[Evidence]:
 
 
 def _fix(refusals: list[Obstacle]) -> str | None:
-    """Return the fix for the obstacles; None stands for the rule's own, which is about taints."""
+    """Return the fix for the obstacles; None stands for the rule's fix, which is about taints."""
     causes = {obstacle.cause for obstacle in refusals}
     if ObstacleKind.FULL in causes:
         return "make room in the domain, or let the pods ask for less"
@@ -80,7 +80,7 @@ KEYLESS_NODES: Final = Rule(
     fix="label the nodes, or take a topology key that every node has",
     source=FILTERING,
     needs_nodes=True,
-    of=InputPart.COUNTS,
+    parts=InputPart.COUNTS,
     check=_keyless_nodes,
 )
 
@@ -97,6 +97,6 @@ HELD_DOWN: Final = Rule(
     fix="bring the domain back, or set nodeTaintsPolicy: Honor in the pod template, so that it does not count",
     source="https://github.com/kubernetes/kubernetes/issues/80921",
     needs_nodes=True,
-    of=InputPart.COUNTS,
+    parts=InputPart.COUNTS,
     check=_held_down,
 )

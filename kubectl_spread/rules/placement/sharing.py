@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
+from kubectl_spread.audit.snapshot.labelled import Labelled
 from kubectl_spread.audit.snapshot.templates import PRESUMED, Template
 from kubectl_spread.diagnosis.skew import in_the_fullest
+from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import counts_nothing
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
@@ -30,7 +32,9 @@ def _other_workloads(rule_input: RuleInput) -> Iterator[Evidence]:
     for row, spread in rule_input.counted:
         if not spread.self_match_num or _all_are_own(row, spread):
             continue
-        number, first = rule_input.audit.counted.of(rule_input.namespace, spread).others(rule_input.workload, _NAMED)
+        number, first = rule_input.audit.counted.of(rule_input.namespace, spread).pods.others(
+            rule_input.workload, _NAMED
+        )
         if number:
             only_others = _only_others_fill_a_domain(row, spread, rule_input.audit)
             severity = Severity.WARNING if only_others and spread.constraint.hard else Severity.INFO
@@ -41,8 +45,8 @@ def _other_workloads(rule_input: RuleInput) -> Iterator[Evidence]:
 
 def _all_are_own(row: EvaluatedConstraint, spread: Spread) -> bool:
     """Tell whether a row has all counted pods, as most rows do."""
-    own = sum(not pod.terminating and pod.node in spread.domains.value_of for pod in row.pods)
-    return own == spread.match_num.total
+    counted = sum(not pod.terminating and pod.node in spread.domains.value_of for pod in row.pods)
+    return counted == spread.match_num.total
 
 
 def _only_others_fill_a_domain(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> bool:
@@ -50,11 +54,13 @@ def _only_others_fill_a_domain(row: EvaluatedConstraint, spread: Spread, audit: 
     if not spread.exceeds_max_skew or in_the_fullest(row, spread, audit):
         return False
     value_of, counts = spread.domains.value_of, spread.match_num
-    return not any(counts[value_of[pod.node]] == counts.most for pod in audit.counted.of(row.namespace, spread).held)
+    return not any(
+        counts[value_of[pod.node]] == counts.most for pod in audit.counted.of(row.namespace, spread).carriers
+    )
 
 
 def _values(spread: Spread, rule_input: RuleInput, workloads: str, *, only_others: bool) -> Values:
-    foreign = rule_input.audit.counted.of(rule_input.namespace, spread).of_others(rule_input.workload)
+    foreign = rule_input.audit.counted.of(rule_input.namespace, spread).pods.of_others(rule_input.workload)
     alone = spread.without(foreign).skew
     effect = f": skew is {spread.skew} with them and {alone} without"
     if only_others:
@@ -81,11 +87,11 @@ def _of_template(rule_input: RuleInput, template: Template) -> Iterator[Evidence
     if rule_input.beside_pods:
         return
     for variant in rule_input.variants:
-        workloads, own = _workloads_of_templates(variant, template, rule_input), template.workload.first_copy
-        others = [workload for workload in workloads[: _NAMED + 1] if workload != own][:_NAMED]
-        if others:
-            number = len(workloads) - _is_among(own, workloads)
-            values: Values = {"others": "the pods", "workloads": _list(others, number), "effect": ""}
+        workloads, own_workload = _workloads_of_templates(variant, template, rule_input), template.workload.first_copy
+        first = [workload for workload in workloads[: _NAMED + 1] if workload != own_workload][:_NAMED]
+        if first:
+            number = len(workloads) - _is_among(own_workload, workloads)
+            values: Values = {"others": "the pods", "workloads": _list(first, number), "effect": ""}
             yield from together([(variant, values)])
             return
 
@@ -101,7 +107,25 @@ def _workloads_of_templates(variant: TermVariant, template: Template, rule_input
         return ()
     if any(variant.labels.get(key) == PRESUMED for key in variant.term.match_label_keys):
         return ()
-    return rule_input.answers.workloads_of_templates(template.namespace, selector)
+    answers = rule_input.answers
+    templates = answers.remember(_templates_by_namespace, lambda: _templates_by_namespace(rule_input.audit.templates))
+    labelled = templates[template.namespace]
+    selection = (template.namespace, labelled.selection(selector))
+    return answers.remember(selection, lambda: _workloads(labelled.selected(selector)))
+
+
+def _templates_by_namespace(templates: Iterable[Template]) -> Mapping[str, Labelled[Template]]:
+    """Return the templates of each namespace, by their labels, except labels whose value a controller sets."""
+    by_namespace: dict[str, Labelled[Template]] = {}
+    for template in templates:
+        fixed = {key: text for key, text in template.labels.items() if text != PRESUMED}
+        by_namespace.setdefault(template.namespace, Labelled()).add(fixed, template)
+    return by_namespace
+
+
+def _workloads(labelled: Iterable[tuple[Labels, Template]]) -> Sequence[ObjectRef]:
+    """Return the workloads of templates with pods, in order."""
+    return sorted({template.workload.first_copy for _, template in labelled if template.replicas != 0})
 
 
 def _is_among(workload: ObjectRef, workloads: Sequence[ObjectRef]) -> bool:
@@ -125,6 +149,6 @@ OTHER_WORKLOADS: Final = Rule(
     fix="narrow the labelSelector in the pod template to labels that only this workload has, unless this is meant",
     source="https://kep.k8s.io/895",
     needs_nodes=True,
-    of=InputPart.COUNTS | InputPart.TEMPLATE,
+    parts=InputPart.COUNTS | InputPart.TEMPLATE,
     check=_other_workloads,
 )

@@ -73,8 +73,8 @@ def _held(skew: Skew) -> str:
         held = "both pods" if number == 2 else f"all {number} pods"  # noqa: PLR2004 - both are two
     else:
         held = plural(number, "pod") + (" each" if domains > 1 else "")
-    own = len(skew.pods)
-    return held if own == number * domains else f"{held} ({own} of this workload)"
+    pods = len(skew.pods)
+    return held if pods == number * domains else f"{held} ({pods} of this workload)"
 
 
 def _lowest(spread: Spread) -> str:
@@ -166,7 +166,7 @@ HARD_SKEW: Final = Rule(
     fix="delete as many of the named pods as must go; their owner replaces them where the constraint allows",
     source=FILTERING,
     needs_nodes=True,
-    of=InputPart.COUNTS,
+    parts=InputPart.COUNTS,
     check=_hard_skew,
 )
 
@@ -180,6 +180,6 @@ SOFT_SKEW: Final = Rule(
     fix="use DoNotSchedule if the spread must hold; else delete as many of the named pods as must go when convenient",
     source="https://kep.k8s.io/895",
     needs_nodes=True,
-    of=InputPart.COUNTS,
+    parts=InputPart.COUNTS,
     check=_soft_skew,
 )

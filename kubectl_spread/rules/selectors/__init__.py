@@ -1,1 +1,1 @@
-"""SPR1xx: stored selectors, compared with those that the API server would store today."""
+"""SPR1xx: stored selectors, compared with the selectors that the API server would store today."""

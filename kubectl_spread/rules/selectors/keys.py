@@ -1,18 +1,99 @@
-"""SPR109 and SPR110: keys to match that have no effect, or a harmful one, whatever the pods' labels are."""
+"""SPR107, SPR109 and SPR110: keys to match or mismatch that have no effect, or a harmful one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
 from typing import Final
 
 from kubectl_spread.audit.evaluation.evaluate import EvaluatedPod
-from kubectl_spread.audit.merge.verdicts import BINDING_KEYS, Verdict
+from kubectl_spread.audit.merge.verdicts import BINDING_KEYS, REVISION_KEYS, Verdict
+from kubectl_spread.audit.snapshot.revisions import LABELS, revision_key
+from kubectl_spread.audit.snapshot.templates import Template, labels_of_controller
 from kubectl_spread.kube.api import labels as labelselectors
-from kubectl_spread.kube.api.labels import Operator
+from kubectl_spread.kube.api.fieldpath import FieldPath
+from kubectl_spread.kube.api.labels import Labels, Operator
 from kubectl_spread.report.severity import Severity
-from kubectl_spread.rules.model import Evidence, Rule
+from kubectl_spread.rules.model import Evidence, Rule, literal
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 from kubectl_spread.rules.variants import TermVariant
+
+_CLOSE: Final = 0.85
+"""The least similarity of a misspelt key to the intended one."""
+_UNKNOWN: Final = "correct the key or add the label to the pod template"
+
+
+def _absent_key(rule_input: RuleInput) -> Iterator[Evidence]:
+    """Yield the template, or the pods, that lack a key, whatever the verdicts on their other keys."""
+    if rule_input.template is not None:
+        yield from _absent_from_template(rule_input.path, rule_input.template)
+    members_by_key: dict[str, list[EvaluatedPod]] = {}
+    for member in rule_input.taken:
+        for key in member.keys:
+            if key.verdict is Verdict.ABSENT_KEY and key.key not in BINDING_KEYS:
+                members_by_key.setdefault(key.key, []).append(member)
+    if members_by_key:
+        members = [member for lacking in members_by_key.values() for member in lacking]
+        pod_class = members[0].pod.pod_class
+        kind = "" if pod_class.owner is None else pod_class.owner.kind
+        values = _values(members_by_key, members[0].term.match_label_keys, kind)
+        pod_names = {member.pod.name for member in members}
+        yield Evidence(tuple(sorted(pod_names)), values, fix=_fix(members_by_key, kind, pod_class.labels))
+
+
+def _absent_from_template(path: FieldPath, template: Template) -> Iterator[Evidence]:
+    for term in template.terms_by_path.get(path, ()):
+        if term.selector is None:
+            continue
+        authored = labelselectors.keys(term.selector)
+        keys = {*term.match_label_keys} - authored | {*term.mismatch_label_keys}
+        if absent := keys - template.labels.keys() - BINDING_KEYS:
+            values = _values(absent, term.match_label_keys, template.kind)
+            yield Evidence((), values, fix=_fix(absent, template.kind, template.labels))
+
+
+def _values(keys: Iterable[str], match_label_keys: Iterable[str], kind: str) -> dict[str, str]:
+    """Return the values of the message about keys that the pods lack."""
+    listed = sorted(keys)
+    matched = set(listed) & set(match_label_keys)
+    fields = [*(["matchLabelKeys"] if matched else []), *(["mismatchLabelKeys"] if set(listed) - matched else [])]
+    single = len(listed) == 1
+    controller_labels = labels_of_controller(kind)
+    never = bool(controller_labels) and all(key in LABELS and key not in controller_labels for key in listed)
+    return {
+        "field": f"{' and '.join(fields)} {'lists' if len(fields) == 1 else 'list'}",
+        "keys": ", ".join(listed),
+        "labels": f"label {listed[0]}" if single else f"labels {', '.join(listed)}",
+        "who": f"pods of a {kind} never have" if never else "the pods do not have",
+        "which": "that label" if single else "those labels",
+        "effect": "the key is ignored" if single else "the keys are ignored",
+    }
+
+
+def _fix(keys: Iterable[str], kind: str, labels: Labels) -> str:
+    """Return the replacement of each key."""
+    return literal("; ".join(dict.fromkeys(_advice(key, kind, labels) for key in sorted(keys))))
+
+
+def _advice(key: str, kind: str, labels: Labels) -> str:
+    """Return the advice to replace a key, to correct it or to remove it."""
+    intended = _intended(key, labels)
+    if intended in LABELS and intended not in labels:
+        correct = revision_key(labels) or revision_key(dict.fromkeys(labels_of_controller(kind), ""))
+        if correct == key:
+            return _UNKNOWN
+        return (
+            f"use {correct} in place of {key}" if correct else f"remove {key}: these pods have no label for revisions"
+        )
+    if intended != key:
+        return f"did you mean {intended}? Use it in place of {key}"
+    return _UNKNOWN
+
+
+def _intended(key: str, labels: Labels) -> str:
+    """Return the well-known key or label of the pods that is nearest to a misspelt key; the key if none is near."""
+    candidates = sorted({*LABELS, *REVISION_KEYS, *labels})
+    return key if key in candidates else next(iter(get_close_matches(key, candidates, n=1, cutoff=_CLOSE)), key)
 
 
 def _authored_key(rule_input: RuleInput) -> Iterator[Evidence]:
@@ -69,6 +150,22 @@ def _of_members(members_with_keys: Iterator[tuple[EvaluatedPod, str]]) -> Iterat
         yield Evidence(tuple(sorted(pod_names)), {"keys": ", ".join(sorted({key for _, key in pairs}))})
 
 
+ABSENT_KEY: Final = Rule(
+    code="SPR107",
+    name="absent-key",
+    severity=Severity.WARNING,
+    summary="A key to match or mismatch is not among the pod's labels and does nothing",
+    message="{field} {keys}, but {who} {which}, so {effect}",
+    why=(
+        "A key that the pod lacks is skipped without a word, by the merge and by the scheduler. A misspelt key, or "
+        "one that only another controller sets, makes the clause look at every revision. Pods of a Deployment get "
+        "pod-template-hash, pods of a StatefulSet or DaemonSet controller-revision-hash, pods of a Job neither."
+    ),
+    fix=_UNKNOWN,
+    source="https://github.com/kubernetes/kubernetes/issues/127263",
+    parts=InputPart.MEMBERS | InputPart.TEMPLATE,
+    check=_absent_key,
+)
 AUTHORED_KEY: Final = Rule(
     code="SPR109",
     name="authored-key",
@@ -82,8 +179,7 @@ AUTHORED_KEY: Final = Rule(
     ),
     fix="name the key once: in matchLabelKeys or in labelSelector",
     source="https://github.com/kubernetes/kubernetes/issues/130063",
-    needs_nodes=False,
-    of=InputPart.MEMBERS | InputPart.TEMPLATE,
+    parts=InputPart.MEMBERS | InputPart.TEMPLATE,
     check=_authored_key,
 )
 BINDING_KEY: Final = Rule(
@@ -98,7 +194,6 @@ BINDING_KEY: Final = Rule(
     ),
     fix="remove the key",
     source="https://kep.k8s.io/4742",
-    needs_nodes=False,
-    of=InputPart.MEMBERS | InputPart.TEMPLATE,
+    parts=InputPart.MEMBERS | InputPart.TEMPLATE,
     check=_binding_key,
 )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
+from functools import partial
 from typing import Final
 
 from kubectl_spread import phrases
-from kubectl_spread.audit.evaluation.counting import ENCODER
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedPod
 from kubectl_spread.audit.merge.verdicts import KeyVerdict, Verdict
+from kubectl_spread.audit.snapshot.digests import ENCODER
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.fieldpath import FieldPath
@@ -21,14 +22,6 @@ from kubectl_spread.rules.selectors.verdicts import key_of, values_of
 
 _UNHURRIED: Final = "nothing to do while the pod runs; to have its selector merged again, {restart}"
 _HOSTNAME: Final = "kubernetes.io/hostname"
-
-
-def _stale_label(rule_input: RuleInput) -> Iterator[Evidence]:
-    return _relabelled(rule_input, Verdict.STALE_LABEL)
-
-
-def _removed_label(rule_input: RuleInput) -> Iterator[Evidence]:
-    return _relabelled(rule_input, Verdict.REMOVED_LABEL)
 
 
 def _relabelled(rule_input: RuleInput, verdict: Verdict) -> Iterator[Evidence]:
@@ -69,15 +62,15 @@ def _selected_pods(key: KeyVerdict, old: str) -> str:
 def _effect_on_pending(
     pending: Sequence[PodRecord], changed_key: KeyVerdict, verdict: Verdict, old: str, key: str
 ) -> str:
-    who, single = phrases.plural(len(pending), "pending pod"), len(pending) == 1
+    pods, single = phrases.plural(len(pending), "pending pod"), len(pending) == 1
     if verdict is Verdict.REMOVED_LABEL:
-        does = "is placed by the pods that have it and does not count itself"
-        many = "are placed by the pods that have it and do not count themselves"
-        return f"{who} {does if single else many}."
+        if single:
+            return f"{pods} is placed by the pods that have it and does not count itself."
+        return f"{pods} are placed by the pods that have it and do not count themselves."
     both = f"both {old} and {changed_key.key}={phrases.value(changed_key.label or '')}"
     requires = f"its selector requires {both}" if single else f"their selectors require {both}"
-    where = f"{'it' if single else 'they'} may be placed {_in_domain(key, 'any')}"
-    return f"The constraint has no effect for {who}: {requires}, so {where}."
+    placement = f"{'it' if single else 'they'} may be placed {_in_domain(key, 'any')}"
+    return f"The constraint has no effect for {pods}: {requires}, so {placement}."
 
 
 def _effect_on_running(members: Sequence[EvaluatedPod], siblings: int, old: str, key: str) -> str:
@@ -85,8 +78,8 @@ def _effect_on_running(members: Sequence[EvaluatedPod], siblings: int, old: str,
     if not siblings:
         pods = "the running pod" if single else "the running pods"
         return f"Nothing changes for {pods}, and no other pod of the workload selects {old}."
-    place = _in_domain(key, "its" if single else "their")
-    return f"{_siblings_text(members, siblings, old)}, so new ones may be placed {place}."
+    domain = _in_domain(key, "its" if single else "their")
+    return f"{_siblings_text(members, siblings, old)}, so new ones may be placed {domain}."
 
 
 def _siblings_text(members: Sequence[EvaluatedPod], siblings: int, old: str) -> str:
@@ -157,9 +150,8 @@ STALE_LABEL: Final = Rule(
     ),
     fix="{restart}",
     source="https://kep.k8s.io/3243",
-    needs_nodes=False,
-    of=InputPart.MEMBERS,
-    check=_stale_label,
+    parts=InputPart.MEMBERS,
+    check=partial(_relabelled, verdict=Verdict.STALE_LABEL),
 )
 REMOVED_LABEL: Final = Rule(
     code="SPR102",
@@ -175,7 +167,6 @@ REMOVED_LABEL: Final = Rule(
     ),
     fix="{restart}",
     source="https://kep.k8s.io/3243",
-    needs_nodes=False,
-    of=InputPart.MEMBERS,
-    check=_removed_label,
+    parts=InputPart.MEMBERS,
+    check=partial(_relabelled, verdict=Verdict.REMOVED_LABEL),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from kubectl_spread import phrases
@@ -46,27 +47,11 @@ def _with_verdict(rule_input: RuleInput, verdict: Verdict) -> Iterator[Evidence]
         yield Evidence(names(member.pod for member in members), values)
 
 
-def _pre_upgrade(rule_input: RuleInput) -> Iterator[Evidence]:
-    return _with_verdict(rule_input, Verdict.PRE_UPGRADE)
-
-
-def _merge_off(rule_input: RuleInput) -> Iterator[Evidence]:
-    return _with_verdict(rule_input, Verdict.MERGE_OFF)
-
-
-def _unmerged(rule_input: RuleInput) -> Iterator[Evidence]:
-    return _with_verdict(rule_input, Verdict.UNMERGED)
-
-
 def _late_label(rule_input: RuleInput) -> Iterator[Evidence]:
     for evidence in _with_verdict(rule_input, Verdict.LATE_LABEL):
         term = rule_input.rows[0].term
         active = term.required and not term.spread
         yield Evidence(evidence.pods, evidence.values, Severity.WARNING if active else Severity.INFO)
-
-
-def _duplicate(rule_input: RuleInput) -> Iterator[Evidence]:
-    return _with_verdict(rule_input, Verdict.DUPLICATE)
 
 
 PRE_UPGRADE: Final = Rule(
@@ -82,9 +67,8 @@ PRE_UPGRADE: Final = Rule(
     ),
     fix="nothing to do; the next rollout creates merged pods",
     source="https://kep.k8s.io/3243",
-    needs_nodes=False,
-    of=InputPart.MEMBERS,
-    check=_pre_upgrade,
+    parts=InputPart.MEMBERS,
+    check=partial(_with_verdict, verdict=Verdict.PRE_UPGRADE),
 )
 MERGE_OFF: Final = Rule(
     code="SPR104",
@@ -101,9 +85,8 @@ MERGE_OFF: Final = Rule(
         "convenient"
     ),
     source=f"{KUBERNETES}/pkg/registry/core/pod/strategy.go",
-    needs_nodes=False,
-    of=InputPart.MEMBERS,
-    check=_merge_off,
+    parts=InputPart.MEMBERS,
+    check=partial(_with_verdict, verdict=Verdict.MERGE_OFF),
 )
 LATE_LABEL: Final = Rule(
     code="SPR105",
@@ -118,8 +101,7 @@ LATE_LABEL: Final = Rule(
     ),
     fix="put the label into the pod template, then {restart}",
     source="https://kep.k8s.io/3633",
-    needs_nodes=False,
-    of=InputPart.MEMBERS,
+    parts=InputPart.MEMBERS,
     check=_late_label,
 )
 DUPLICATE: Final = Rule(
@@ -134,9 +116,8 @@ DUPLICATE: Final = Rule(
     ),
     fix="find out what wrote the pod; then {restart}",
     source=f"{KUBERNETES}/pkg/registry/core/pod/strategy.go",
-    needs_nodes=False,
-    of=InputPart.MEMBERS,
-    check=_duplicate,
+    parts=InputPart.MEMBERS,
+    check=partial(_with_verdict, verdict=Verdict.DUPLICATE),
 )
 UNMERGED: Final = Rule(
     code="SPR108",
@@ -150,7 +131,6 @@ UNMERGED: Final = Rule(
     ),
     fix="nothing to do for running pods; {restart} to have the selector merged",
     source="https://kep.k8s.io/3243",
-    needs_nodes=False,
-    of=InputPart.MEMBERS,
-    check=_unmerged,
+    parts=InputPart.MEMBERS,
+    check=partial(_with_verdict, verdict=Verdict.UNMERGED),
 )

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 import msgspec
 
 from kubectl_spread import phrases
-from kubectl_spread.audit.evaluation.comparison import Comparison
 from kubectl_spread.audit.evaluation.evaluate import EvaluatedConstraint
+from kubectl_spread.audit.evaluation.evaluators import Comparison
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.types import PodSpec, TopologySpreadConstraint
@@ -77,7 +77,7 @@ def _differences(rule_input: RuleInput, row: EvaluatedConstraint, comparison: Co
 
 
 def _open_domains(spread: Spread, usable: Mapping[str, Usability]) -> set[str]:
-    """Return the domains that allow one more such pod and have a usable node; none where nodes are only inferred."""
+    """Return the domains that allow one more such pod and have a usable node; none if nodes are only inferred."""
     return {
         value
         for node, value in spread.domains.value_of.items()

@@ -27,7 +27,7 @@ _BROKEN: Final = "no setting of this version helps: find out what wrote the pods
 
 
 def _uneditable(rule_input: RuleInput) -> Iterator[Evidence]:
-    """Yield the pods that nobody can edit; this is an error where nobody can remove a finalizer."""
+    """Yield the pods that nobody can edit; that is an error if nobody can remove their finalizers."""
     pods, errors = rule_input.refused_pods(rule_input.audit.admission.edits)
     if not pods:
         return
@@ -50,7 +50,7 @@ def _of_job(pod: PodRecord) -> bool:
 
 
 class _Siblings(msgspec.Struct):
-    """Pods of one revision of one owner with the same value of a key: those with a merged selector, and others."""
+    """Pods of one revision of one owner with the same value of a key: pods with a merged selector, and pods without."""
 
     merged: list[PodRecord] = msgspec.field(default_factory=list)
     unmerged: list[PodRecord] = msgspec.field(default_factory=list)
@@ -176,8 +176,7 @@ UNEDITABLE: Final = Rule(
     ),
     fix="make edits through a kube-apiserver that merges (1.34 or newer, gates on), or {restart}",
     source="https://kep.k8s.io/3243",
-    needs_nodes=False,
-    of=InputPart.PODS,
+    parts=InputPart.PODS,
     check=_uneditable,
 )
 MIXED_SERVERS: Final = Rule(
@@ -197,8 +196,7 @@ MIXED_SERVERS: Final = Rule(
     ),
     fix="bring every kube-apiserver to one version with the same feature gates; then {restart}",
     source="https://github.com/kubernetes/kubernetes/pull/129874",
-    needs_nodes=False,
-    of=InputPart.MEMBERS,
+    parts=InputPart.MEMBERS,
     check=_mixed_servers,
 )
 NAMESPACE_SELECTOR_TWICE: Final = Rule(
@@ -215,6 +213,5 @@ NAMESPACE_SELECTOR_TWICE: Final = Rule(
     ),
     fix="list the namespaces, or add a requirement that needs a label, such as kubernetes.io/metadata.name Exists",
     source=f"{KUBERNETES}/pkg/scheduler/framework/plugins/interpodaffinity/plugin.go",
-    needs_nodes=False,
     check=_namespace_selector_twice,
 )

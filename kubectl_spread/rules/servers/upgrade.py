@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from kubectl_spread.audit.evaluation.comparison import Comparison
+from kubectl_spread.audit.evaluation.evaluators import Comparison
 from kubectl_spread.audit.merge.admission_check import AdmissionCheck, Refusals
 from kubectl_spread.audit.merge.verdicts import Verdict
 from kubectl_spread.audit.snapshot.records import PodClass
@@ -143,8 +143,7 @@ SCHEDULER_SKIP: Final = Rule(
     ),
     fix="nothing has to be done up to 1.37; to keep to the release note, go by way of 1.33 and see the pods scheduled",
     source="https://github.com/kubernetes/kubernetes/pull/129874",
-    needs_nodes=False,
-    of=InputPart.MEMBERS,
+    parts=InputPart.MEMBERS,
     check=_scheduler_skip,
 )
 STOPS_WORKING: Final = Rule(
@@ -161,7 +160,6 @@ STOPS_WORKING: Final = Rule(
     ),
     fix="correct the field that the error names before the change",
     source=VALIDATION,
-    needs_nodes=False,
     check=_stops_working,
 )
 STARTS_WORKING: Final = Rule(
@@ -176,6 +174,5 @@ STARTS_WORKING: Final = Rule(
     ),
     fix="nothing to do if that is wanted; else correct the field that the error names before the change",
     source=VALIDATION,
-    needs_nodes=False,
     check=_starts_working,
 )

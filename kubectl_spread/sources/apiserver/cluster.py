@@ -18,7 +18,7 @@ from kubectl_spread.sources.apiserver.resources import NAMESPACES, Resource
 from kubectl_spread.sources.apiserver.responses import ExpiredError
 from kubectl_spread.sources.apiserver.transport import Response, Transport
 from kubectl_spread.sources.auth import connection, credentials, durations
-from kubectl_spread.sources.auth.connection import ConnectionFlags
+from kubectl_spread.sources.auth.connection import ConnectionFlags, Settings
 from kubectl_spread.sources.decode.page import Page
 from kubectl_spread.sources.decode.protobuf import envelope
 from kubectl_spread.sources.decode.protobuf.distinct import Distinct
@@ -56,6 +56,11 @@ class ServerVersion(msgspec.Struct, frozen=True):
     git_version: str
 
     @property
+    def behaves_as(self) -> int:
+        """The minor that the API server behaves like."""
+        return self.minor if self.emulation_minor is None else min(self.minor, self.emulation_minor)
+
+    @property
     def text(self) -> str:
         """The full version without ``v``; ``1.37`` where the API server does not report the full one."""
         match = _FULL_VERSION.fullmatch(self.git_version)
@@ -89,18 +94,15 @@ class LiveCluster:
     def __init__(
         self,
         transport: Transport,
-        namespace: str,
+        settings: Settings,
         chunk_size: int,
-        say: Callable[[str], None] = lambda _: None,
-        progress: Callable[[str], None] = lambda _: None,
-        *,
-        context: str = "",
-        name: str = "",
+        say: Callable[[str], None],
+        progress: Callable[[str], None],
     ) -> None:
-        """Read through ``transport``, ``chunk_size`` objects at a time, or all at once with 0."""
-        self.namespace = namespace
-        self.context = context
-        self.name = name
+        """Read through ``transport``, ``chunk_size`` objects at a time, or all at once with 0; see ``connect``."""
+        self.namespace = settings.namespace
+        self.context = settings.context
+        self.name = settings.cluster_name
         self._transport = transport
         self._chunk_size = chunk_size
         self._say = say
@@ -132,15 +134,11 @@ class LiveCluster:
             renew=credentials.renewal(settings, say),
             say=say,
         )
-        return cls(
-            transport,
-            settings.namespace,
-            flags.chunk_size,
-            say,
-            progress,
-            context=settings.context,
-            name=settings.cluster_name,
-        )
+        return cls(transport, settings, flags.chunk_size, say, progress)
+
+    def close(self) -> None:
+        """Let requests whose responses nobody waits for end."""
+        self._transport.close()
 
     def now(self) -> datetime | None:
         """Return the time by the API server's clock, in UTC; None if no response had a Date header."""
@@ -159,7 +157,7 @@ class LiveCluster:
         Raises:
             SourceError: It does not report a version.
         """
-        version = responses.one(self._get("/version", _JSON), _Version)
+        version = responses.decode_object(self._get("/version", _JSON), _Version)
         major, minor = _number(version.major), _number(version.minor)
         if major is None or minor is None:
             msg = f"the server says that its version is {version.major[:_LONGEST]!r}.{version.minor[:_LONGEST]!r}"
@@ -186,9 +184,9 @@ class LiveCluster:
             ForbiddenError: The user may not read it.
             SourceError: It fails for another reason.
         """
-        answer = self._transport.get(resource.path(namespace, name), {}, _OBJECTS)
-        responses.check(answer, verb="get", resource=resource.plural)
-        return responses.one(answer, resource.type)
+        response = self._transport.get(resource.path(namespace, name), {}, _OBJECTS)
+        responses.check(response, verb="get", resource=resource.plural)
+        return responses.decode_object(response, resource.type)
 
     def names(self, resource: Resource[T], namespace: str | None, most: int) -> list[str]:
         """Return the names of at most ``most`` objects, without reading the objects.
@@ -197,12 +195,12 @@ class LiveCluster:
             ForbiddenError: The user may not list them.
             SourceError: It fails for another reason.
         """
-        answer = self._transport.get(resource.path(namespace), {"limit": most}, _METADATA)
-        responses.check(answer, verb="list", resource=resource.plural)
-        objects = responses.one(answer, _Names)
+        response = self._transport.get(resource.path(namespace), {"limit": most}, _METADATA)
+        responses.check(response, verb="list", resource=resource.plural)
+        objects = responses.decode_object(response, _Names)
         if objects.kind != _METADATA_LIST:
-            responses.check_type(answer, objects, resource.list_type)
-        return [item.metadata.name for item in objects.items]
+            responses.check_type(response, objects, resource.list_type)
+        return [named.metadata.name for named in objects.items]
 
     def pages(
         self, resource: Resource[T], namespace: str | None = None, *, field_selector: str = ""
@@ -220,13 +218,13 @@ class LiveCluster:
                 states of the cluster. See ``fold``.
             SourceError: It fails for another reason, or repeats a continue token.
         """
-        decoder = responses.list_decoder(resource.type)
 
-        def decode(answer: Response) -> Page[T]:
-            return responses.page(answer, decoder, resource)
+        def prepare() -> Callable[[Response], Page[T]]:
+            decoder = responses.list_decoder(resource.type)
+            return lambda response: responses.page(response, decoder, resource)
 
         request = self._request(resource, namespace, field_selector)
-        return paging.follow(request, decode, envelope.continue_token)
+        return paging.follow(request, prepare, envelope.continue_token)
 
     def _request(self, resource: Resource[T], namespace: str | None, field_selector: str) -> paging.Request:
         """Return the request for the page of a list that a token names."""
@@ -236,11 +234,11 @@ class LiveCluster:
         if field_selector:
             query["fieldSelector"] = field_selector
 
-        def request(token: str, begun: Callable[[bytes], None]) -> Response:
+        def request(token: str, begun: Callable[[bytes], None], body: bytearray) -> Response:
             continued = {"continue": token} if token else {}
-            answer = self._transport.get(resource.path(namespace), {**query, **continued}, _OBJECTS, begun)
-            responses.check(answer, verb="list", resource=resource.plural)
-            return answer
+            response = self._transport.get(resource.path(namespace), {**query, **continued}, _OBJECTS, begun, body)
+            responses.check(response, verb="list", resource=resource.plural)
+            return response
 
         return request
 
@@ -286,6 +284,8 @@ class LiveCluster:
                 if page.metadata.continue_:
                     total = "" if page.remaining is None else f" of {distinct.number + page.remaining:,}"
                     self._progress(f"{resource.plural}: {distinct.number:,}{total}")
+                # Its memory is used again for another page.
+                del page
             _check_length(distinct.number, promised)
         except (ExpiredError, ForbiddenError):
             raise
@@ -294,9 +294,9 @@ class LiveCluster:
         return folded
 
     def _get(self, path: str, accept: str) -> Response:
-        answer = self._transport.get(path, {}, accept)
-        responses.check(answer, verb="get", resource=path)
-        return answer
+        response = self._transport.get(path, {}, accept)
+        responses.check(response, verb="get", resource=path)
+        return response
 
 
 def _check_length(number: int, promised: int) -> None:

@@ -11,15 +11,17 @@ import msgspec
 
 from kubectl_spread.errors import SourceError
 from kubectl_spread.kube.api.types import Message
+from kubectl_spread.sources.apiserver import buffers
+from kubectl_spread.sources.apiserver.buffers import Bodies
 from kubectl_spread.sources.apiserver.responses import ExpiredError
 from kubectl_spread.sources.apiserver.transport import Response
 from kubectl_spread.sources.decode.page import Page
 
 T = TypeVar("T", bound=Message)
 R = TypeVar("R")
-Request: TypeAlias = Callable[[str, Callable[[bytes], None]], Response]
-"""Requests the page that a token names ("" for the first), and passes on the beginning of its body as soon as it
-arrives."""
+Request: TypeAlias = Callable[[str, Callable[[bytes], None], bytearray], Response]
+"""Requests the page that a token names ("" for the first), passes on the beginning of its body as soon as it arrives,
+and reads the body into a bytearray."""
 
 _UNEXPECTED: Final = "Server returned an unexpected response: "
 _AHEAD: Final = 2
@@ -27,13 +29,14 @@ _AHEAD: Final = 2
 
 
 def follow(
-    request: Request, decode: Callable[[Response], Page[T]], token_in: Callable[[bytes], str | None]
+    request: Request, prepare: Callable[[], Callable[[Response], Page[T]]], token_in: Callable[[bytes], str | None]
 ) -> Iterator[Page[T]]:
     """Yield all pages of a list; a page without objects is not the last if another follows.
 
     Args:
         request: Requests a page.
-        decode: Decodes a page.
+        prepare: Returns a decoder of pages. It is called after the first request is sent, because it takes some of
+            the time until the response arrives.
         token_in: Returns the continue token in the beginning of a body; None if it is not there yet.
 
     Raises:
@@ -43,9 +46,11 @@ def follow(
     revision, tokens = "", {""}
     reader = Reader(request, token_in)
     pending = reader.ask("")
+    decode = prepare()
     try:
         while True:
-            page = decode(reader.take(pending))
+            response = reader.take(pending)
+            page = decode(response)
             revision = revision or page.resource_version
             if page.resource_version != revision:
                 raise ExpiredError(f"{_UNEXPECTED}pages of the revisions {revision} and {page.resource_version}")
@@ -56,8 +61,11 @@ def follow(
             if not token:
                 yield page
                 return
+            buffers.keep_apart()
             pending = reader.after(pending, token)
             yield page
+            del page
+            reader.bodies.give(response.body)
     finally:
         reader.stop()
 
@@ -88,37 +96,41 @@ class _Room:
         self._free.release()
 
 
-class _Asked(msgspec.Struct, eq=False):
+class _PageRequest(msgspec.Struct, eq=False):
     """A requested page, and the next page, which is requested when this one begins to arrive."""
 
     token: str
     room: _Room
-    answer: Future[Response] = msgspec.field(default_factory=Future)
-    next: _Asked | None = None
+    response: Future[Response] = msgspec.field(default_factory=Future)
+    next: _PageRequest | None = None
 
 
 class Reader:
     """Requests pages before they are needed, each as soon as the page before it begins to arrive.
 
     Requested early because most of a page's latency is before its first byte.
+
+    Attributes:
+        bodies: The memory for the pages.
     """
 
     def __init__(self, request: Request, token_in: Callable[[bytes], str | None]) -> None:
         self._request = request
         self._token_in = token_in
         self._room = _Room()
+        self.bodies = Bodies()
 
-    def ask(self, token: str) -> _Asked:
+    def ask(self, token: str) -> _PageRequest:
         """Request a page as soon as there is a slot."""
         return self._ask(token, self._room)
 
-    def take(self, pending: _Asked) -> Response:
+    def take(self, pending: _PageRequest) -> Response:
         """Wait for a page, and free its slot."""
-        answer = pending.answer.result()
+        response = pending.response.result()
         pending.room.leave()
-        return answer
+        return response
 
-    def after(self, pending: _Asked, token: str) -> _Asked:
+    def after(self, pending: _PageRequest, token: str) -> _PageRequest:
         """Return the request of the page after another one, which is sent now unless it was before."""
         if pending.next is None:
             return self.ask(token)
@@ -134,19 +146,19 @@ class Reader:
         """Send no more requests."""
         self._room.close()
 
-    def _ask(self, token: str, room: _Room) -> _Asked:
-        pending = _Asked(token, room)
+    def _ask(self, token: str, room: _Room) -> _PageRequest:
+        pending = _PageRequest(token, room)
         threading.Thread(target=self._run, args=(pending,), daemon=True).start()
         return pending
 
-    def _run(self, pending: _Asked) -> None:
+    def _run(self, pending: _PageRequest) -> None:
         def begun(start: bytes) -> None:
             token = self._token_in(start)
             if token and pending.next is None:
                 pending.next = self._ask(token, pending.room)
 
         if pending.room.enter():
-            _settle(pending.answer, lambda: self._request(pending.token, begun))
+            _settle(pending.response, lambda: self._request(pending.token, begun, self.bodies.take()))
 
 
 def background(work: Callable[[], R]) -> Future[R]:

@@ -84,7 +84,7 @@ def list_decoder(type_: type[T]) -> ListDecoder[T]:
     return decoder  # type: ignore[no-any-return]
 
 
-def page(answer: Response, decoder: ListDecoder[T], resource: Resource[T]) -> Page[T]:
+def page(response: Response, decoder: ListDecoder[T], resource: Resource[T]) -> Page[T]:
     """Return the page of a list in a response.
 
     Every list of an API server has a type and a revision. A body without these may be the beginning of a list, and
@@ -94,18 +94,18 @@ def page(answer: Response, decoder: ListDecoder[T], resource: Resource[T]) -> Pa
         SourceError: It holds no list, or a list of another type.
     """
     try:
-        if answer.body.startswith(MAGIC):
-            check_type(answer, envelope.type_meta(answer.body), resource.list_type)
-            listed = decoder.page(answer.body)
+        if response.body.startswith(MAGIC):
+            check_type(response, envelope.type_meta(response.body), resource.list_type)
+            listed = decoder.page(response.body)
         else:
-            undecoded = json_objects.decode(bytes(answer.body), ListPage)
-            check_type(answer, undecoded, resource.list_type)
+            undecoded = json_objects.decode(bytes(response.body), ListPage)
+            check_type(response, undecoded, resource.list_type)
             listed = _decoded(undecoded, resource.type)
     except (*MALFORMED, MalformedFieldError) as error:
-        raise _unexpected(answer) from error
+        raise _unexpected(response) from error
     if not listed.resource_version:
-        raise _unexpected(answer)
-    return listed.through(partial(_guarded, answer))
+        raise _unexpected(response)
+    return listed.through(partial(_guarded, response))
 
 
 def _decoded(listed: ListPage, type_: type[T]) -> Page[T]:
@@ -116,14 +116,14 @@ def _decoded(listed: ListPage, type_: type[T]) -> Page[T]:
     return pods  # type: ignore[no-any-return]
 
 
-def check_type(answer: Response, type_meta: TypeMeta, expected: TypeMeta) -> None:
+def check_type(response: Response, type_meta: TypeMeta, expected: TypeMeta) -> None:
     """Check that a response has the requested type.
 
     Raises:
         SourceError: It has another type, or none.
     """
     if not type_meta.kind:
-        raise _unexpected(answer)
+        raise _unexpected(response)
     if (type_meta.api_version, type_meta.kind) != (expected.api_version, expected.kind):
         msg = f"Server returned an unexpected response: {_described(type_meta)} instead of {_described(expected)}"
         raise SourceError(msg)
@@ -133,25 +133,25 @@ def _described(type_: TypeMeta) -> str:
     return f"{type_.kind} ({type_.api_version or 'no apiVersion'})"
 
 
-def one(answer: Response, type_: type[T], decoder: Decoder[T] | None = None) -> T:
+def decode_object(response: Response, type_: type[T], decoder: Decoder[T] | None = None) -> T:
     """Return the object in a response; a ``decoder`` remembers parts that several objects share.
 
     Raises:
         SourceError: It holds no object.
     """
     try:
-        if answer.body.startswith(MAGIC):
-            return (decoder or Decoder(type_)).one(answer.body)
-        return json_objects.decode(bytes(answer.body), type_)
+        if response.body.startswith(MAGIC):
+            return (decoder or Decoder(type_)).one(response.body)
+        return json_objects.decode(bytes(response.body), type_)
     except (*MALFORMED, MalformedFieldError) as error:
-        raise _unexpected(answer) from error
+        raise _unexpected(response) from error
 
 
-def check(answer: Response, *, verb: str, resource: str) -> None:
+def check(response: Response, *, verb: str, resource: str) -> None:
     """Check that a response is not an error.
 
     Args:
-        answer: The answer.
+        response: The response.
         verb: ``list``, ``get`` or ``watch``.
         resource: The resource in the plural, or a path.
 
@@ -162,15 +162,15 @@ def check(answer: Response, *, verb: str, resource: str) -> None:
         ExpiredError: The list has to be read again from its beginning.
         SourceError: Anything else.
     """
-    if answer.status == _OK:
+    if response.status == _OK:
         return
-    if answer.status in _REDIRECTS:
-        raise SourceError(_redirect(answer))
-    status = _status(answer)
-    reason = status.reason or _REASONS.get(answer.status, "")
+    if response.status in _REDIRECTS:
+        raise SourceError(_redirect(response))
+    status = _status(response)
+    reason = status.reason or _REASONS.get(response.status, "")
     message = f"Error from server ({reason}): " if reason else "Error from server: "
-    message += status.message or f"HTTP status {answer.status}"
-    match answer.status:
+    message += status.message or f"HTTP status {response.status}"
+    match response.status:
         case 401:
             msg = f"You must be logged in to the server ({status.message or 'Unauthorized'})"
             raise UnauthorizedError(msg)
@@ -186,7 +186,7 @@ def check(answer: Response, *, verb: str, resource: str) -> None:
     raise SourceError(message)
 
 
-def _guarded(answer: Response, decode: Callable[[Any], T]) -> Callable[[Any], T]:
+def _guarded(response: Response, decode: Callable[[Any], T]) -> Callable[[Any], T]:
     """Return a decoder of objects that reports malformed objects as malformed responses are reported."""
 
     def guarded(record: object) -> T:
@@ -195,30 +195,30 @@ def _guarded(answer: Response, decode: Callable[[Any], T]) -> Callable[[Any], T]
         except MalformedFieldError as error:
             raise SourceError(f"Server returned an unexpected response: {error}") from error
         except MALFORMED as error:
-            raise _unexpected(answer) from error
+            raise _unexpected(response) from error
 
     return guarded
 
 
-def _redirect(answer: Response) -> str:
+def _redirect(response: Response) -> str:
     """Return the error for a redirect, which is not followed because another server would see the credentials."""
-    where = f" to {without_query(answer.location)}" if answer.location else ""
-    return f"Server returned an unexpected response: HTTP status {answer.status}, a redirect{where}"
+    where = f" to {without_query(response.location)}" if response.location else ""
+    return f"Server returned an unexpected response: HTTP status {response.status}, a redirect{where}"
 
 
-def _status(answer: Response) -> Status:
+def _status(response: Response) -> Status:
     """Read the Status in a response; some responses are plain text, and a proxy's may be anything."""
-    if answer.body.startswith(MAGIC) or "json" in answer.content_type:
+    if response.body.startswith(MAGIC) or "json" in response.content_type:
         try:
-            return one(answer, Status)
+            return decode_object(response, Status)
         except SourceError:
             return Status()
-    if "html" in answer.content_type:
+    if "html" in response.content_type:
         return Status()
-    text = " ".join(answer.body.decode(errors="replace").split())
+    text = " ".join(response.body.decode(errors="replace").split())
     return Status(message=text[:_LONGEST_TEXT])
 
 
-def _unexpected(answer: Response) -> SourceError:
-    kind = answer.content_type or "no content type"
+def _unexpected(response: Response) -> SourceError:
+    kind = response.content_type or "no content type"
     return SourceError(f"Server returned an unexpected response: not a Kubernetes object ({kind})")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from http import HTTPStatus
-from threading import Lock
-from typing import Any, Final
+from threading import Event, Lock
+from typing import Any, Final, TypeAlias
 from urllib.parse import urlencode, urlsplit
 
 import msgspec
@@ -29,6 +28,8 @@ _SMALLER_PAGES: Final = "a smaller --chunk-size asks for smaller pages"
 _PLAIN: Final = "--disable-compression asks for it as it is"
 _WORTH_SAYING: Final = 2.0
 """Pauses of so many seconds are reported to the user."""
+_Read: TypeAlias = "Callable[[Any], tuple[bytearray, Claim]]"
+"""Reads the body of a response."""
 _LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
@@ -93,7 +94,9 @@ class Transport:
         self._renew = renew
         self._renewing = Lock()
         self._say = say
-        self._known = False
+        self._has_responded = False
+        self._reported: set[str] = set()
+        self._closed = Event()
         if not login.verifies:
             # The user asked for insecure connections, so a warning for each request is noise.
             urllib3.disable_warnings(InsecureRequestWarning)
@@ -104,11 +107,19 @@ class Transport:
         query: Mapping[str, str | int],
         accept: str,
         begun: Callable[[bytes], None] = lambda _: None,
+        body: bytearray | None = None,
     ) -> Response:
         """Return the response to one request, whatever its status.
 
         A request is repeated while its failure may pass, and once with new credentials; expired credentials are
-        replaced before. ``begun`` receives the beginning of a good body as soon as it arrives, and again after a retry.
+        replaced before.
+
+        Args:
+            path: The path of the URL.
+            query: The parameters of the URL.
+            accept: The media types.
+            begun: Receives the beginning of a good body as soon as it arrives, and again after a retry.
+            body: The memory for the body; None for new memory.
 
         Raises:
             ConnectionFailedError: There is no response.
@@ -117,10 +128,18 @@ class Transport:
         url = self._host + path + (f"?{urlencode(query)}" if query else "")
         patience = Patience(self._timeout)
         login = self._current()
-        answer = self._patiently(url, accept, patience, begun)
-        if answer.status == HTTPStatus.UNAUTHORIZED and self._renewed(login):
-            answer = self._patiently(url, accept, patience, begun)
-        return answer
+
+        def read(head: Any) -> tuple[bytearray, Claim]:
+            return _body(head, urlsplit(url).path, begun, bytearray() if body is None else body)
+
+        response = self._patiently(url, accept, patience, read)
+        if response.status == HTTPStatus.UNAUTHORIZED and self._renewed(login):
+            response = self._patiently(url, accept, patience, read)
+        return response
+
+    def close(self) -> None:
+        """Repeat no more requests, and report no more delays: nobody waits for the responses."""
+        self._closed.set()
 
     @contextmanager
     def stream(
@@ -140,16 +159,16 @@ class Transport:
         deadline = Deadline(self._timeout or silence, silence)
         try:
             with exchange.until(deadline):
-                response = self._opened(url, accept)
-                if response.status == HTTPStatus.UNAUTHORIZED and self._renewed(login):
-                    response.close()
-                    response = self._opened(url, accept)
-            with closing(response):
-                if response.status != HTTPStatus.OK:
-                    yield _answer(response, *_body(response, path, lambda _: None)), iter(())
+                head = self._opened(url, accept)
+                if head.status == HTTPStatus.UNAUTHORIZED and self._renewed(login):
+                    head.close()
+                    head = self._opened(url, accept)
+            with closing(head):
+                if head.status != HTTPStatus.OK:
+                    yield _response(head, *_body(head, path, lambda _: None, bytearray())), iter(())
                     return
                 deadline.restart(longest)
-                yield _answer(response, bytearray(), None), exchange.parts(response, path, _PLAIN)
+                yield _response(head, bytearray(), None), exchange.parts(head, path, _PLAIN)
         except UNANSWERED as error:
             raise failure(error, self._host, self._timeout) from error
 
@@ -158,9 +177,9 @@ class Transport:
         login, left = self._login, exchange.left()
         timeout = urllib3.Timeout(connect=CONNECT_TIMEOUT, read=None) if left is None else urllib3.Timeout(left)
         headers = self._headers(login, accept)
-        response = login.pool.request("GET", url, headers=headers, timeout=timeout, preload_content=False)
-        self.clock.hear(response.headers.get("Date"))
-        return response
+        head = login.pool.request("GET", url, headers=headers, timeout=timeout, preload_content=False)
+        self.clock.hear(head.headers.get("Date"))
+        return head
 
     def _current(self) -> Login:
         """Return the current login, or a new one if its credentials have expired."""
@@ -177,12 +196,12 @@ class Transport:
                 self._login = self._renew()
         return True
 
-    def _patiently(self, url: str, accept: str, patience: Patience, begun: Callable[[bytes], None]) -> Response:
+    def _patiently(self, url: str, accept: str, patience: Patience, read: _Read) -> Response:
         earlier: ConnectionFailedError | None = None
         reported = False
         while True:
             try:
-                answer = self._once(url, accept, patience, begun)
+                response = self._once(url, accept, patience, read)
             except ConnectionFailedError as error:
                 if earlier and patience.is_over:
                     # A timeout says less than the failures of the earlier attempts.
@@ -191,28 +210,41 @@ class Transport:
                 if pause is None:
                     raise
             else:
-                pause = patience.pause(answer.retry_after) if answer.is_passing else None
+                pause = (
+                    patience.pause(response.retry_after) if response.is_passing and not self._closed.is_set() else None
+                )
                 if pause is None:
-                    return answer
-                reason = f"The server answers with HTTP status {answer.status}"
+                    self._reported.clear()
+                    return response
+                reason = f"The server answers with HTTP status {response.status}"
             if pause >= _WORTH_SAYING and not reported:
-                self._say(f"{reason}; trying again")
+                self._report(reason)
                 reported = True
-            time.sleep(pause)
+            self._closed.wait(pause)
+
+    def _report(self, reason: str) -> None:
+        """Tell the user why a response takes long; once if many requests at a time fail for this reason."""
+        if reason not in self._reported:
+            self._reported.add(reason)
+            self._say(f"{reason}; trying again")
 
     def _pause_after(self, error: ConnectionFailedError, patience: Patience) -> float | None:
-        if error.again is Again.NEVER or (error.again is Again.KNOWN and not self._known):
+        if (
+            self._closed.is_set()
+            or error.again is Again.NEVER
+            or (error.again is Again.AFTER_CONTACT and not self._has_responded)
+        ):
             return None
-        return patience.pause(None, retries.RETRIES if self._known else retries.RETRIES_BEFORE_CONTACT)
+        return patience.pause(None, retries.RETRIES if self._has_responded else retries.RETRIES_BEFORE_CONTACT)
 
-    def _once(self, url: str, accept: str, patience: Patience, begun: Callable[[bytes], None]) -> Response:
+    def _once(self, url: str, accept: str, patience: Patience, read: _Read) -> Response:
         try:
-            with exchange.until(Deadline(patience.left)), closing(self._opened(url, accept)) as response:
-                answer = _answer(response, *_body(response, urlsplit(url).path, begun))
+            with exchange.until(Deadline(patience.left)), closing(self._opened(url, accept)) as head:
+                response = _response(head, *read(head))
         except UNANSWERED as error:
             raise failure(error, self._host, self._timeout) from error
-        self._known = True
-        return answer
+        self._has_responded = True
+        return response
 
     def _headers(self, login: Login, accept: str) -> urllib3.HTTPHeaderDict:
         headers = urllib3.HTTPHeaderDict({"Accept": accept, "User-Agent": _USER_AGENT})
@@ -225,28 +257,30 @@ class Transport:
         return headers
 
 
-def _answer(response: Any, body: bytes | bytearray, claim: Claim | None) -> Response:
+def _response(head: Any, body: bytes | bytearray, claim: Claim | None) -> Response:
     return Response(
-        status=response.status,
-        content_type=response.headers.get("Content-Type", ""),
+        status=head.status,
+        content_type=head.headers.get("Content-Type", ""),
         body=body,
-        retry_after=retries.retry_after(response.headers.get("Retry-After")),
-        location=response.headers.get("Location", ""),
+        retry_after=retries.retry_after(head.headers.get("Retry-After")),
+        location=head.headers.get("Location", ""),
         claim=claim,
     )
 
 
-def _body(response: Any, path: str, begun: Callable[[bytes], None]) -> tuple[bytearray, Claim]:
-    """Read the body to its end; return it with its claim of memory."""
-    body, claim = bytearray(), memory.RUN.claim(path, _SMALLER_PAGES)
+def _body(head: Any, path: str, begun: Callable[[bytes], None], body: bytearray) -> tuple[bytearray, Claim]:
+    """Read the body to its end, over the content of ``body``; return it with its claim of memory."""
+    claim, size = memory.RUN.claim(path, _SMALLER_PAGES), 0
     try:
-        for part in exchange.parts(response, path, _PLAIN, large=True):
-            if not body and response.status == HTTPStatus.OK:
+        for part in exchange.parts(head, path, _PLAIN, large=True):
+            if not size and head.status == HTTPStatus.OK:
                 begun(part)
             claim.grow(len(part))
-            body += part
+            body[size : size + len(part)] = part
+            size += len(part)
     except BaseException:
         # The error may live for long, and its traceback would keep the claim alive.
         claim.resize(0)
         raise
+    del body[size:]
     return body, claim

@@ -12,7 +12,6 @@ from kubectl_spread.kube.api.types import Message, Object
 from kubectl_spread.sources.apiserver import responses, retries
 from kubectl_spread.sources.apiserver.cluster import LiveCluster, ServerVersion
 from kubectl_spread.sources.apiserver.resources import NODES, PODS, SERVICES, SPARSE_PODS, WORKLOADS, Resource
-from kubectl_spread.sources.apiserver.transport import Transport
 from kubectl_spread.sources.apiserver.watch_events import ACCEPT, EventReader, WatchEvent
 from kubectl_spread.sources.apiserver.watch_list import Listed, Signals, WatchedList
 from kubectl_spread.sources.decode.page import Page
@@ -30,23 +29,13 @@ _SILENCE: Final = 150.0
 class WatchedCluster(LiveCluster):
     """A cluster that is read as any other, with lists that are watched; ``wait`` tells when they change."""
 
-    def __init__(
-        self,
-        transport: Transport,
-        namespace: str,
-        chunk_size: int,
-        say: Callable[[str], None] = lambda _: None,
-        progress: Callable[[str], None] = lambda _: None,
-        *,
-        context: str = "",
-        name: str = "",
-    ) -> None:
-        """Read through ``transport``; see ``LiveCluster``."""
-        super().__init__(transport, namespace, chunk_size, say, progress, context=context, name=name)
+    def __init__(self, *arguments: Any) -> None:
+        """Take the arguments of ``LiveCluster``."""
+        super().__init__(*arguments)
         self._signals = Signals()
         self._lists: dict[tuple[str, str], WatchedList[Any]] = {}
         self._forbidden: dict[tuple[str, str], ForbiddenError] = {}
-        self._known: ServerVersion | None = None
+        self._version: ServerVersion | None = None
         self._gates: list[dict[str, bool] | None] = []
         self._uid: str | None = None
 
@@ -69,15 +58,15 @@ class WatchedCluster(LiveCluster):
         if self._signals.regained:
             # The API server may be another one than before.
             self._signals.regained = False
-            self._known = self._uid = None
+            self._version = self._uid = None
             self._gates.clear()
         return changed
 
     def version(self) -> ServerVersion:
         """Return the API server's version, requested once; see ``LiveCluster``."""
-        if self._known is None:
-            self._known = super().version()
-        return self._known
+        if self._version is None:
+            self._version = super().version()
+        return self._version
 
     def uid(self) -> str:
         """Return the UID of the namespace ``kube-system``, requested once; see ``LiveCluster``."""

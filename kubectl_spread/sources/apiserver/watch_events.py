@@ -87,13 +87,15 @@ class EventReader(Generic[T]):
             event = decode(body)
         except (*responses.MALFORMED, MalformedFieldError) as error:
             raise SourceError("Server returned an unexpected response: not an event of a watch") from error
-        content = Response(head.status, head.content_type, bytes(event.object))
+        response = Response(head.status, head.content_type, bytes(event.object))
         if event.type == BOOKMARK or event.type in _ABOUT_OBJECTS:
-            revised = responses.one(content, _Revised, self._revised)
+            revised = responses.decode_object(response, _Revised, self._revised)
             return WatchEvent(
-                event.type, responses.one(content, self._type, self._objects), revised.metadata.resource_version
+                event.type,
+                responses.decode_object(response, self._type, self._objects),
+                revised.metadata.resource_version,
             )
-        raise ExpiredError(responses.one(content, responses.Status).message or "the watch has failed")
+        raise ExpiredError(responses.decode_object(response, responses.Status).message or "the watch has failed")
 
 
 def _frames(parts: Iterable[bytes]) -> Iterator[bytes]:

@@ -35,7 +35,7 @@ class Listed(msgspec.Struct, Generic[T]):
         """Store the objects of one page."""
         self.version = page.resource_version
         for listed_object in page:
-            self.objects[_identity(listed_object)] = kept(listed_object)
+            self.objects[_identity(listed_object)] = detached(listed_object)
 
 
 class Signals:
@@ -176,7 +176,7 @@ class WatchedList(Generic[T]):
                 objects.pop(identity, None)
                 after = None
             else:
-                after = objects[identity] = kept(event.object)
+                after = objects[identity] = detached(event.object)
         # Most events change only fields that are not read, such as a status.
         if before != after:
             self._signals.changed.set()
@@ -187,7 +187,7 @@ def _identity(listed_object: Object) -> tuple[str, str]:
     return listed_object.metadata.namespace, listed_object.metadata.name
 
 
-def kept(listed_object: T) -> T:
+def detached(listed_object: T) -> T:
     """Return an object without its page in memory, and with the managedFields of its labels only."""
     fields = tuple(
         _entry(entry) for entry in listed_object.metadata.managed_fields if _LABELS in bytes(entry.fields_v1)

@@ -8,20 +8,18 @@ Differs: a context with a cluster or user that does not exist is an error; kubec
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 from kubectl_spread.errors import SourceError, UsageError
 from kubectl_spread.sources import paths
 from kubectl_spread.sources.auth import incluster, kubeconfig, usable
-from kubectl_spread.sources.auth.kubeconfig import ContextEntry, Kubeconfig, Section
+from kubectl_spread.sources.auth.kubeconfig import ContextEntry, Kubeconfig, Secretive, Section
 
 _DEFAULT_SERVER: Final = "http://localhost:8080"
 _BETA: Final = "client.authentication.k8s.io/v1beta1"
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectionFlags:
+class ConnectionFlags(Secretive, frozen=True):
     """kubectl's flags of the same names; "", () and None if not set.
 
     Attributes:
@@ -38,9 +36,9 @@ class ConnectionFlags:
     user: str = ""
     namespace: str = ""
     server: str = ""
-    token: str = field(default="", repr=False)
+    token: str = ""
     username: str = ""
-    password: str = field(default="", repr=False)
+    password: str = ""
     as_user: str = ""
     as_groups: tuple[str, ...] = ()
     as_uid: str = ""
@@ -50,14 +48,13 @@ class ConnectionFlags:
     client_key: str = ""
     insecure_skip_tls_verify: bool | None = None
     tls_server_name: str = ""
-    proxy_url: str = field(default="", repr=False)
+    proxy_url: str = ""
     disable_compression: bool = False
     request_timeout: str = "0"
     chunk_size: int = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Secretive, frozen=True):
     """The settings of one connection; every path is absolute.
 
     Attributes:
@@ -68,8 +65,8 @@ class Settings:
         cluster_name: The server's name in the kubeconfig; "" if the server is not from a kubeconfig.
     """
 
-    cluster: Section = field(repr=False)
-    user: Section = field(repr=False)
+    cluster: Section
+    user: Section
     namespace: str
     context: str = ""
     cluster_name: str = ""

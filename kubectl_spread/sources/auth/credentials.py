@@ -8,7 +8,6 @@ import ssl
 import time
 from base64 import b64encode
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -19,7 +18,7 @@ from kubectl_spread.errors import SourceError
 from kubectl_spread.sources import exchange, memory
 from kubectl_spread.sources.auth import execplugin, oidc, proxies, tls
 from kubectl_spread.sources.auth.connection import Settings
-from kubectl_spread.sources.auth.kubeconfig import Section
+from kubectl_spread.sources.auth.kubeconfig import Secretive, Section
 from kubectl_spread.sources.failures import failure
 
 _MOST_CONNECTIONS: Final = 16
@@ -34,8 +33,7 @@ _REMOVED: Final = {"azure": "kubelogin", "gcp": "gke-gcloud-auth-plugin"}
 """Maps an auth provider that kubectl no longer has to the credential plugin that replaces it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Login:
+class Login(Secretive, frozen=True):
     """Connections to one server with credentials.
 
     Attributes:
@@ -48,8 +46,8 @@ class Login:
 
     server: str
     verifies: bool
-    pool: urllib3.PoolManager = field(repr=False)
-    authorization: str = field(default="", repr=False)
+    pool: urllib3.PoolManager
+    authorization: str = ""
     expires: float = math.inf
 
     @property
@@ -58,12 +56,11 @@ class Login:
         return time.time() > self.expires
 
 
-@dataclass(frozen=True, slots=True)
-class _Identity:
+class _Identity(Secretive, frozen=True):
     """The identity to send: a user with only a certificate, and the value of the Authorization header or ""."""
 
-    user: Section = field(repr=False)
-    authorization: str = field(default="", repr=False)
+    user: Section
+    authorization: str = ""
     expires: float = math.inf
 
 
@@ -153,8 +150,12 @@ def _identity(settings: Settings, say: Callable[[str], None]) -> _Identity:
         who = f"{user['username']}:{user.get('password', '')}"
         return _Identity(certificate, f"Basic {b64encode(who.encode()).decode()}")
     if "exec" in user and not certificate:
-        answer = execplugin.credentials(user["exec"], settings.cluster)
-        return _Identity(answer.user, _bearer(answer.token) if answer.token else "", answer.expires)
+        plugin_credentials = execplugin.credentials(user["exec"], settings.cluster)
+        return _Identity(
+            plugin_credentials.user,
+            _bearer(plugin_credentials.token) if plugin_credentials.token else "",
+            plugin_credentials.expires,
+        )
     if "auth-provider" in user:
         token, expires = _provided(user["auth-provider"], say)
         return _Identity(certificate, _bearer(token), expires)

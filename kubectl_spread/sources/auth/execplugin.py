@@ -17,33 +17,28 @@ from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO, Final, cast
+from typing import BinaryIO, Final, cast
 
 import msgspec
 
 from kubectl_spread.errors import SourceError
 from kubectl_spread.sources import memory
-from kubectl_spread.sources.decode import yaml_documents
+from kubectl_spread.sources.auth.kubeconfig import Secretive, Section
+from kubectl_spread.sources.decode import yaml_values
 from kubectl_spread.sources.memory import TooLargeError
-
-Section = dict[str, Any]
 
 FAILED: Final = "Unable to connect to the server: getting credentials: "
 _GROUP: Final = "client.authentication.k8s.io"
 _VERSIONS: Final = (f"{_GROUP}/v1", f"{_GROUP}/v1beta1")
 
 
-class Credentials(msgspec.Struct, frozen=True, rename="camel"):
-    """The answer of a program; times are RFC 3339, certificate and key PEM."""
+class Credentials(Secretive, frozen=True, rename="camel"):
+    """The credentials that a program prints; times are RFC 3339, certificate and key PEM."""
 
     token: str = ""
     client_certificate_data: str = ""
     client_key_data: str = ""
     expiration_timestamp: datetime | None = None
-
-    def __repr__(self) -> str:
-        """Return a text without the secrets."""
-        return "Credentials(…)"
 
     @property
     def expires(self) -> float:
@@ -63,7 +58,7 @@ class Credentials(msgspec.Struct, frozen=True, rename="camel"):
         return section
 
 
-class _Answer(msgspec.Struct, frozen=True, rename="camel"):
+class _ExecCredential(msgspec.Struct, frozen=True, rename="camel"):
     api_version: str
     kind: str
     status: Credentials | None = None
@@ -77,18 +72,18 @@ def credentials(plugin: Section, cluster: Section) -> Credentials:
         cluster: The cluster that the credentials are for.
 
     Raises:
-        SourceError: The program is missing or fails, or its answer is not valid; the error does not show the answer.
+        SourceError: The program is missing or fails, or its output is not valid; the error does not show the output.
     """
     version = plugin["apiVersion"]
     if version not in _VERSIONS:
         raise SourceError(f'exec plugin: invalid apiVersion "{version}"')
     spec: Section = {"interactive": _is_interactive(plugin["interactiveMode"])}
     if plugin.get("provideClusterInfo"):
-        spec["cluster"] = _told(cluster)
+        spec["cluster"] = _cluster_info(cluster)
     info = json.dumps({"kind": "ExecCredential", "apiVersion": version, "spec": spec})
-    answer = _answer(_run(plugin, info, interactive=spec["interactive"]), version)
-    _check(answer)
-    return answer
+    plugin_credentials = _decoded(_run(plugin, info, interactive=spec["interactive"]), version)
+    _check(plugin_credentials)
+    return plugin_credentials
 
 
 def _is_interactive(mode: str) -> bool:
@@ -99,7 +94,7 @@ def _is_interactive(mode: str) -> bool:
     return terminal and mode != "Never"
 
 
-def _told(cluster: Section) -> Section:
+def _cluster_info(cluster: Section) -> Section:
     """Return the cluster information for a program."""
     names = ("server", "tls-server-name", "insecure-skip-tls-verify", "proxy-url", "disable-compression")
     cluster_info = {name: cluster[name] for name in names if cluster.get(name)}
@@ -161,32 +156,34 @@ def _ran(command: list[str], environment: Mapping[str, str], *, interactive: boo
     return process.returncode, output
 
 
-def _answer(output: bytes, version: str) -> Credentials:
-    """Return the answer that a program printed as JSON or YAML.
+def _decoded(output: bytes, version: str) -> Credentials:
+    """Return the credentials that a program printed as JSON or YAML.
 
     Raises:
         SourceError: It is not an ExecCredential.
     """
     try:
-        document = next(yaml_documents.documents(output, "stdout"), None)
-        answer = msgspec.json.decode(yaml_documents.record(document).raw if document else b"null", type=_Answer)
+        document = next(iter(yaml_values.read_all(output, "stdout")), None)
+        credential = msgspec.json.decode(msgspec.json.encode(document), type=_ExecCredential)
     except TooLargeError as error:
         raise SourceError(f"{FAILED}decoding {error}") from None
-    except (SourceError, msgspec.DecodeError):
+    except (SourceError, msgspec.DecodeError, UnicodeEncodeError):
         # The reason would quote text that may be secret.
         raise SourceError(f"{FAILED}decoding stdout: it is not an ExecCredential") from None
-    if answer.kind != "ExecCredential":
-        raise SourceError(f'{FAILED}decoding stdout: no kind "{answer.kind}" is registered')
-    if answer.api_version != version:
-        wrong = f"exec plugin is configured to use API version {version}, plugin returned version {answer.api_version}"
+    if credential.kind != "ExecCredential":
+        raise SourceError(f'{FAILED}decoding stdout: no kind "{credential.kind}" is registered')
+    if credential.api_version != version:
+        wrong = (
+            f"exec plugin is configured to use API version {version}, plugin returned version {credential.api_version}"
+        )
         raise SourceError(f"{FAILED}{wrong}")
-    if answer.status is None:
+    if credential.status is None:
         raise SourceError(f"{FAILED}exec plugin didn't return a status field")
-    return answer.status
+    return credential.status
 
 
-def _check(answer: Credentials) -> None:
-    if bool(answer.client_certificate_data) != bool(answer.client_key_data):
+def _check(plugin_credentials: Credentials) -> None:
+    if bool(plugin_credentials.client_certificate_data) != bool(plugin_credentials.client_key_data):
         raise SourceError(f"{FAILED}exec plugin returned only certificate or key, not both")
-    if not answer.token and not answer.client_certificate_data:
+    if not plugin_credentials.token and not plugin_credentials.client_certificate_data:
         raise SourceError(f"{FAILED}exec plugin didn't return a token or cert/key pair")

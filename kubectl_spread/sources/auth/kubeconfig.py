@@ -15,7 +15,7 @@ import msgspec
 
 from kubectl_spread.errors import SourceError
 from kubectl_spread.sources import memory
-from kubectl_spread.sources.decode import yaml_documents
+from kubectl_spread.sources.decode import yaml_values
 from kubectl_spread.sources.paths import absolute
 
 Section: TypeAlias = dict[str, Any]
@@ -23,6 +23,14 @@ Section: TypeAlias = dict[str, Any]
 
 _CLUSTER_FILES: Final = ("certificate-authority",)
 _USER_FILES: Final = ("client-certificate", "client-key", "tokenFile")
+
+
+class Secretive(msgspec.Struct, frozen=True):
+    """Values with secrets among them, which its text does not show."""
+
+    def __repr__(self) -> str:
+        """Return the name of the type."""
+        return f"{type(self).__name__}(…)"
 
 
 class _Part(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=True):
@@ -170,7 +178,7 @@ def _read(path: Path, *, required: bool) -> _File | None:
     """Return a decoded file; None if it does not exist and is not ``required``."""
     try:
         with memory.reading(path) as body:
-            documents = [document.value() for document in yaml_documents.documents(body, str(path))]
+            documents = yaml_values.read_all(body, str(path))
         file = msgspec.convert(documents[0], _File) if documents and documents[0] is not None else _File()
         _check(file, path)
     except OSError as error:

@@ -64,10 +64,10 @@ def id_token(
         return token, expires - _LEEWAY
     if not config.get("refresh-token"):
         raise SourceError(f"{_FAILED}No valid id-token, and cannot refresh without refresh-token")
-    answer = _refreshed(config, environment)
-    if answer.get("refresh_token") not in (None, "", config["refresh-token"]):
+    response = _refreshed(config, environment)
+    if response.get("refresh_token") not in (None, "", config["refresh-token"]):
         say(_ROTATED)
-    token = answer.get("id_token", "")
+    token = response.get("id_token", "")
     if not isinstance(token, str) or not token:
         raise SourceError(f"{_FAILED}token response did not contain an id_token")
     return token, _end(token) - _LEEWAY
@@ -100,9 +100,9 @@ def _refreshed(config: Mapping[str, str], environment: Mapping[str, str]) -> dic
         SourceError: The issuer does not answer, refuses, or is not reached by https.
     """
     issuer = _secure(config["idp-issuer-url"], "issuer").removesuffix("/")
-    asker = pool(find(issuer, "", environment), ssl_context=_context(config), retries=False)
-    exchange.keep(asker)
-    metadata = _ask(asker, "GET", f"{issuer}/.well-known/openid-configuration")
+    issuer_pool = pool(find(issuer, "", environment), ssl_context=_context(config), retries=False)
+    exchange.keep(issuer_pool)
+    metadata = _ask(issuer_pool, "GET", f"{issuer}/.well-known/openid-configuration")
     if metadata is None:
         raise SourceError(f"{_FAILED}oidc: failed to query metadata endpoint")
     endpoint = metadata.get("token_endpoint")
@@ -112,12 +112,12 @@ def _refreshed(config: Mapping[str, str], environment: Mapping[str, str]) -> dic
     client, secret = config["client-id"], config.get("client-secret", "")
     form = {"grant_type": "refresh_token", "refresh_token": config["refresh-token"]}
     header = urllib3.make_headers(basic_auth=f"{quote_plus(client)}:{quote_plus(secret)}")
-    answer = _ask(asker, "POST", endpoint, header, form)
-    if answer is None:
-        answer = _ask(asker, "POST", endpoint, {}, {**form, "client_id": client, "client_secret": secret})
-    if answer is None:
+    response = _ask(issuer_pool, "POST", endpoint, header, form)
+    if response is None:
+        response = _ask(issuer_pool, "POST", endpoint, {}, {**form, "client_id": client, "client_secret": secret})
+    if response is None:
         raise SourceError(f"{_FAILED}failed to refresh token: the issuer refuses the refresh token")
-    return answer
+    return response
 
 
 def _secure(address: str, what: str) -> str:
@@ -134,7 +134,7 @@ def _secure(address: str, what: str) -> str:
 
 
 def _ask(
-    asker: urllib3.PoolManager,
+    issuer_pool: urllib3.PoolManager,
     method: str,
     url: str,
     headers: Mapping[str, str] | None = None,
@@ -143,30 +143,36 @@ def _ask(
     """Return the issuer's response; None if it refuses, or the response is not JSON."""
     body = urlencode(form).encode() if form else None
     kind = {"Content-Type": "application/x-www-form-urlencoded"} if form else {}
-    sent = {**kind, **(headers or {})}
+    sent_headers = {**kind, **(headers or {})}
     try:
         with (
             exchange.until(Deadline(_TIMEOUT)),
             closing(
-                asker.request(
-                    method, url, body=body, headers=sent, redirect=False, timeout=_TIMEOUT, preload_content=False
+                issuer_pool.request(
+                    method,
+                    url,
+                    body=body,
+                    headers=sent_headers,
+                    redirect=False,
+                    timeout=_TIMEOUT,
+                    preload_content=False,
                 )
-            ) as answer,
+            ) as response,
         ):
-            content = _json(_body(answer, url)) if answer.status == HTTPStatus.OK else None
+            content = _json(_body(response, url)) if response.status == HTTPStatus.OK else None
     except UNANSWERED as error:
         raise failure(error, url, _TIMEOUT) from error
     return content if isinstance(content, dict) else None
 
 
-def _body(answer: urllib3.BaseHTTPResponse, url: str) -> bytes:
+def _body(response: urllib3.BaseHTTPResponse, url: str) -> bytes:
     """Return the body of a response.
 
     Raises:
         SourceError: It is larger than any real response.
     """
     body = bytearray()
-    for part in exchange.parts(answer, url, "it cannot be meant so"):
+    for part in exchange.parts(response, url, "it cannot be meant so"):
         body += part
         if len(body) > _LARGEST:
             problem = f"oidc: {without_query(url)} answers with more than {memory.mebibytes(_LARGEST)}"

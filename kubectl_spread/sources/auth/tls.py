@@ -42,19 +42,19 @@ def context(cluster: Section, user: Section) -> ssl.SSLContext:
         OSError: A file cannot be read, or OpenSSL cannot use it.
     """
     verify = not cluster.get("insecure-skip-tls-verify")
-    made = create_urllib3_context(cert_reqs=ssl.CERT_REQUIRED if verify else ssl.CERT_NONE)
+    tls_context = create_urllib3_context(cert_reqs=ssl.CERT_REQUIRED if verify else ssl.CERT_NONE)
     with ExitStack() as stack:
         authority, certificate, key = (
             stack.enter_context(_file(section, name))
             for section, name in ((cluster, _AUTHORITY), (user, _CERTIFICATE), (user, _KEY))
         )
         if authority:
-            made.load_verify_locations(authority)
+            tls_context.load_verify_locations(authority)
         else:
-            made.load_default_certs()
+            tls_context.load_default_certs()
         if certificate:
-            made.load_cert_chain(certificate, key)
-    return made
+            tls_context.load_cert_chain(certificate, key)
+    return tls_context
 
 
 @contextmanager
@@ -65,14 +65,14 @@ def _file(section: Section, name: str) -> Iterator[str | None]:
         yield section.get(name)
         return
     try:
-        content = b64decode(data)
+        pem = b64decode(data)
     except ValueError:
         raise SourceError(f"Error in configuration: {name}-data is not base64") from None
     with ExitStack() as stack:
-        yield _in_memory(content, stack) or _temporary(content, stack)
+        yield _in_memory(pem, stack) or _temporary(pem, stack)
 
 
-def _in_memory(content: bytes, stack: ExitStack) -> str | None:
+def _in_memory(pem: bytes, stack: ExitStack) -> str | None:
     """Return the path of a file in memory, which ``stack`` closes; None if this platform has no such files."""
     if not hasattr(os, "memfd_create"):
         return None
@@ -80,13 +80,13 @@ def _in_memory(content: bytes, stack: ExitStack) -> str | None:
         file = stack.enter_context(os.fdopen(os.memfd_create("kubectl-spread", os.MFD_CLOEXEC), "wb"))
     except OSError:
         return None
-    file.write(content)
+    file.write(pem)
     file.flush()
     path = Path(f"/proc/self/fd/{file.fileno()}")
     return str(path) if path.exists() else None
 
 
-def _temporary(content: bytes, stack: ExitStack) -> str:
+def _temporary(pem: bytes, stack: ExitStack) -> str:
     """Return the path of a file that only this user may read, which ``stack`` removes, or the end of the program."""
     path = Path(tempfile.gettempdir()) / f"kubectl-spread-{secrets.token_hex(16)}"
     # Registered before the file exists, so that no signal can leave it behind; at exit, since the main thread may end
@@ -96,5 +96,5 @@ def _temporary(content: bytes, stack: ExitStack) -> str:
     stack.callback(atexit.unregister, remove)
     stack.callback(remove)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(content)
+        file.write(pem)
     return str(path)

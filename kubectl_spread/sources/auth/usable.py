@@ -78,12 +78,12 @@ def _texts(value: object, path: FieldPath = _SECTION) -> Iterator[tuple[FieldPat
     if isinstance(value, str):
         yield path, value
     elif isinstance(value, dict):
-        for key, item in value.items():
+        for key, nested in value.items():
             yield path / key, key
-            yield from _texts(item, path / key)
+            yield from _texts(nested, path / key)
     elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _texts(item, path / index)
+        for index, nested in enumerate(value):
+            yield from _texts(nested, path / index)
 
 
 def _of_cluster(cluster: Section, name: str) -> Iterator[str]:

@@ -11,7 +11,6 @@ from typing import Final, TypeAlias
 
 Scalar: TypeAlias = str | int | float | bool | None
 
-STR: Final = "tag:yaml.org,2002:str"
 INT: Final = "tag:yaml.org,2002:int"
 FLOAT: Final = "tag:yaml.org,2002:float"
 BOOL: Final = "tag:yaml.org,2002:bool"

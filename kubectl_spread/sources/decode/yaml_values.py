@@ -67,6 +67,20 @@ def read(text: bytes, source: str) -> Plain:
         raise NotPlainError from error
 
 
+def read_all(text: bytes, source: str) -> list[object]:
+    """Return the values of all documents of a file, whatever its YAML is.
+
+    Raises:
+        SourceError: The file is not YAML.
+    """
+    try:
+        return [read(text, source).value]
+    except NotPlainError:
+        from kubectl_spread.sources.decode import yaml_documents  # noqa: PLC0415 - most files are plain
+
+        return [document.value() for document in yaml_documents.documents(text, source)]
+
+
 def nodes(text: bytes) -> Any:
     """Return the root node of the one document of ``text``, which ``read`` takes; nodes know their places."""
     return yaml.compose(text, Loader=yaml.CSafeLoader)

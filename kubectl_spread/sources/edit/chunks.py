@@ -212,14 +212,14 @@ def _starts(text: str) -> list[int]:
     """Return where the pieces of a YAML file begin: at a marker, at its directives, or behind an end marker."""
     starts = [0]
     for marker in _MARKER.finditer(text):
-        here = marker.start()
+        start = marker.start()
         if not marker["begins"]:
-            rest = _LINE.match(text, marker.end())
-            here = rest.end() if rest else len(text)
-        elif _has_directives(text[starts[-1] : here]):
+            line = _LINE.match(text, marker.end())
+            start = line.end() if line else len(text)
+        elif _has_directives(text[starts[-1] : start]):
             continue
-        if starts[-1] < here < len(text):
-            starts.append(here)
+        if starts[-1] < start < len(text):
+            starts.append(start)
     return starts
 
 

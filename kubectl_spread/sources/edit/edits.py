@@ -1,4 +1,4 @@
-"""Edits: the few changes to a text that change the value of its document and keep every other byte."""
+"""Edits: the changes to a text that give its document another value and keep every other byte."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from kubectl_spread.sources.edit.layout import Block, Flow
-from kubectl_spread.sources.edit.lines import Lines
+from kubectl_spread.sources.edit.layout import Style
+from kubectl_spread.sources.edit.lines import Lines, has_line_end
 from kubectl_spread.sources.edit.outline import Entry, Kind, OutlineNode
 
 
@@ -17,7 +17,7 @@ class _Gone:
 
 
 GONE: Final = _Gone()
-"""Replaces an item of a list that is taken out."""
+"""Takes the place of an item that is removed from a list."""
 
 
 class Edit(NamedTuple):
@@ -40,11 +40,6 @@ def splice(text: str, edits: Iterable[Edit]) -> str | None:
     return "".join([*pieces, text[position:]])
 
 
-class _Style(msgspec.Struct, frozen=True):
-    flow: Flow
-    block: Block
-
-
 class Editor:
     """Collects the edits that give one document another value."""
 
@@ -55,11 +50,10 @@ class Editor:
         self._anchors = not json and "&" in text
         self._final: dict[int, object] = {}
         self._lines = Lines(text)
-        newline = self._lines.newline
-        self._style = _Style(Flow(quoted=json, newline=newline), Block(newline=newline))
+        self._style = Style(quoted=json, newline=self._lines.newline)
 
-    def sync(self, part: OutlineNode, old: object, new: object, style: _Style | None = None) -> None:
-        """Change the value of ``part`` from ``old`` to ``new``; in lists GONE marks items to take out."""
+    def sync(self, part: OutlineNode, old: object, new: object, style: Style | None = None) -> None:
+        """Change the value of ``part`` from ``old`` to ``new``, in which GONE marks removed items of lists."""
         style = style or self._style
         if part.kind is Kind.ALIAS:
             if part.identity not in self._final or self._final[part.identity] != new:
@@ -67,7 +61,7 @@ class Editor:
             return
         if part.identity:
             self._final[part.identity] = new
-        if part.kind is Kind.UNREAD or (old is new and not self._anchors):
+        if old is new and not self._anchors:
             return
         if part.kind is Kind.MAPPING and isinstance(old, dict) and isinstance(new, dict):
             self._mapping(part, old, new, style)
@@ -76,7 +70,7 @@ class Editor:
         elif old != new:
             self._replace(part, new, style)
 
-    def _mapping(self, part: OutlineNode, old: dict[str, object], new: dict[str, object], style: _Style) -> None:
+    def _mapping(self, part: OutlineNode, old: dict[str, object], new: dict[str, object], style: Style) -> None:
         own = {entry.key: entry for entry in part.entries if entry.value.kind is not Kind.MERGE}
         inherited = self._inherited(part, old)
         if inherited is None or inherited.keys() - own.keys() - new.keys():
@@ -86,50 +80,48 @@ class Editor:
         for entry in own.values():
             if entry.key in new:
                 self.sync(entry.value, old[entry.key], new[entry.key], self._entry_style(entry, inner))
-        gone = {index for index, entry in enumerate(part.entries) if own.get(entry.key) and entry.key not in new}
+        removed = {index for index, entry in enumerate(part.entries) if own.get(entry.key) and entry.key not in new}
         added = {
             key: value
             for key, value in new.items()
             if key not in own and not (key in inherited and inherited[key] == value)
         }
-        if added and (gone or not part.entries):
+        if added and (removed or not part.entries):
             self._replace(part, new, style)
             return
-        if gone:
-            self._remove(part, gone)
+        if removed:
+            self._remove(part, removed)
         if added and part.flow:
-            flow = inner.flow
             indent = self._lines.margin(part.entries[-1].start)
-            members = [f"{flow.scalar(key)}{flow.colon}{flow.write(value, indent)}" for key, value in added.items()]
-            self._extend_flow(part, members, flow)
+            members = [f"{inner.scalar(key)}{inner.colon}{inner.flow(value, indent)}" for key, value in added.items()]
+            self._extend_flow(part, members, inner)
         elif added:
             indent = self._lines.indent(part.entries[0].start)
-            self._extend_block(part, [inner.block.entry(key, value, indent) for key, value in added.items()])
+            self._extend_block(part, [inner.entry(key, value, indent) for key, value in added.items()])
 
-    def _sequence(self, part: OutlineNode, old: list[object], new: list[object], style: _Style) -> None:
+    def _sequence(self, part: OutlineNode, old: list[object], new: list[object], style: Style) -> None:
         aligned = new if any(item is GONE for item in new) else _aligned(old, new)
         if aligned is None or (not part.entries and new):
             self._replace(part, new, style)
             return
         inner = self._flow_style(part, style)
-        for entry, before, after in zip(part.entries, old, aligned, strict=False):
-            if after is not GONE:
-                self.sync(entry.value, before, after, inner)
-        gone = {index for index, item in enumerate(aligned) if item is GONE}
-        if gone:
-            self._remove(part, gone)
+        for entry, old_item, new_item in zip(part.entries, old, aligned, strict=False):
+            if new_item is not GONE:
+                self.sync(entry.value, old_item, new_item, inner)
+        removed = {index for index, item in enumerate(aligned) if item is GONE}
+        if removed:
+            self._remove(part, removed)
         added = aligned[len(old) :]
         if added and part.flow:
             last = part.entries[-1]
-            flow = self._flow_style(last.value, inner).flow
-            indent = self._lines.margin(last.start)
-            self._extend_flow(part, [flow.write(item, indent) for item in added], inner.flow)
+            last_style, indent = self._flow_style(last.value, inner), self._lines.margin(last.start)
+            self._extend_flow(part, [last_style.flow(item, indent) for item in added], inner)
         elif added:
-            block, indent = self._item_style(part, style.block), self._lines.indent(part.entries[-1].start)
-            self._extend_block(part, [block.item(item, indent) for item in added])
+            item_style, indent = self._item_style(part, style), self._lines.indent(part.entries[-1].start)
+            self._extend_block(part, [item_style.item(item, indent) for item in added])
 
     def _inherited(self, part: OutlineNode, old: dict[str, object]) -> dict[str, object] | None:
-        """Return the entries that ``<<`` will merge into a mapping; None: they are unknown."""
+        """Return the entries that ``<<`` will merge into a mapping; None where they are unknown."""
         merged: dict[str, object] = {}
         for merge in (entry.value for entry in part.entries if entry.value.kind is Kind.MERGE):
             for source in reversed(merge.entries):
@@ -142,20 +134,20 @@ class Editor:
                 merged |= value
         return merged
 
-    def _replace(self, part: OutlineNode, value: object, style: _Style) -> None:
-        """Write a value in brackets in the place of a part; its anchor and tag stay."""
-        text = style.flow.write(without_gone(value), self._lines.margin(part.start))
-        # A block begins where the keys of its parent may begin too, and brackets may not.
+    def _replace(self, part: OutlineNode, value: object, style: Style) -> None:
+        """Write a value in brackets in the place of a part, and keep its anchor and tag."""
+        text = style.flow(without_gone(value), self._lines.margin(part.start))
+        # A block may begin in the column of its parent's keys, and brackets may not.
         apart = not part.flow or part.content == part.end
         self._edit(part.content, part.end, f" {text}" if apart else text)
 
-    def _remove(self, part: OutlineNode, gone: set[int]) -> None:
-        """Take out some entries, with the lines or the commas that belong to them."""
+    def _remove(self, part: OutlineNode, indices: set[int]) -> None:
+        """Remove some entries, with the lines or the commas that belong to them."""
         entries = part.entries
-        if len(gone) == len(entries):
+        if len(indices) == len(entries):
             self._empty(part)
             return
-        for first, last in _runs(gone):
+        for first, last in _runs(indices):
             start, end = entries[first].start, entries[last].end
             if not part.flow and self._lines.begins_at(start):
                 self._edit(*self._lines.spanning(start, end), "")
@@ -165,7 +157,7 @@ class Editor:
                 self._edit(start, entries[last + 1].start, "")
 
     def _empty(self, part: OutlineNode) -> None:
-        """Leave empty brackets of a mapping or sequence; a comment behind its key stays."""
+        """Leave empty brackets of a mapping or sequence, and keep a comment behind its key."""
         brackets = "{}" if part.kind is Kind.MAPPING else "[]"
         lead = part.lead
         if self._text[part.start : part.start + 1] in ("&", "!"):
@@ -177,47 +169,47 @@ class Editor:
         self._edit(lead, lead, f" {brackets}")
         self._edit(*self._lines.spanning(part.content, part.end), "")
 
-    def _extend_flow(self, part: OutlineNode, members: Sequence[str], flow: Flow) -> None:
+    def _extend_flow(self, part: OutlineNode, members: Sequence[str], style: Style) -> None:
         last = part.entries[-1]
-        on_lines = flow.unit is not None
-        between = f",{self._lines.newline}{self._lines.margin(last.start)}" if on_lines else flow.comma
-        self._edit(last.end, last.end, "".join(f"{between}{member}" for member in members))
+        separator = style.comma
+        if style.unit is not None:
+            separator = f",{self._lines.newline}{self._lines.margin(last.start)}"
+        self._edit(last.end, last.end, "".join(f"{separator}{member}" for member in members))
 
     def _extend_block(self, part: OutlineNode, lines: Sequence[str]) -> None:
         """Add lines below a block and the comments that belong to it."""
         text = self._lines.newline.join(lines)
-        where = self._lines.below(part.content, part.end)
-        ends = self._lines.ends_at(where)
-        self._edit(where, where, f"{text}{self._lines.newline}" if ends else f"{self._lines.newline}{text}")
+        position = self._lines.below(part.content, part.end)
+        ends = self._lines.ends_at(position)
+        self._edit(position, position, f"{text}{self._lines.newline}" if ends else f"{self._lines.newline}{text}")
 
-    def _flow_style(self, part: OutlineNode, style: _Style) -> _Style:
-        """Return the style inside a part: that of its own entries, if it has any in brackets."""
+    def _flow_style(self, part: OutlineNode, style: Style) -> Style:
+        """Return the style inside a part: the style of its own entries, if it has any in brackets."""
         if not part.flow or not part.entries:
             return style
-        flow, (first, *rest) = style.flow, part.entries
-        before = self._text[part.content + 1 : first.start]
+        first, *rest = part.entries
         unit = None
-        if self._lines.several(before):
+        if has_line_end(self._text[part.content + 1 : first.start]):
             unit = self._lines.margin(first.start).removeprefix(self._lines.margin(part.content)) or "  "
-        colon = flow.colon
+        quoted, colon = style.quoted, style.colon
         if part.kind is Kind.MAPPING:
-            flow = msgspec.structs.replace(flow, quoted=self._text[first.start] == '"')
+            quoted = self._text[first.start] == '"'
             space = self._text[first.lead : first.value.start]
-            colon = f":{space}" if not space.strip() and not self._lines.several(space) else colon
+            colon = f":{space}" if not space.strip() and not has_line_end(space) else colon
         comma = self._text[first.end : rest[0].start] if rest and unit is None else ""
-        if comma.strip() != "," or self._lines.several(comma):
+        if comma.strip() != "," or has_line_end(comma):
             comma = ", " if colon != ":" else ","
-        return msgspec.structs.replace(style, flow=msgspec.structs.replace(flow, colon=colon, comma=comma, unit=unit))
+        return msgspec.structs.replace(style, quoted=quoted, colon=colon, comma=comma, unit=unit)
 
-    def _entry_style(self, entry: Entry, style: _Style) -> _Style:
-        """Return the style inside an entry: lists of lines are indented as this one is, if it is one."""
+    def _entry_style(self, entry: Entry, style: Style) -> Style:
+        """Return the style inside an entry: if it is a block sequence, new sequences are indented like it."""
         value = entry.value
         if value.kind is not Kind.SEQUENCE or value.flow:
             return style
-        return msgspec.structs.replace(style, block=msgspec.structs.replace(style.block, step=self._step(entry)))
+        return msgspec.structs.replace(style, step=self._step(entry))
 
-    def _item_style(self, part: OutlineNode, block: Block) -> Block:
-        """Return the style of an item that is added to a sequence, that of the items that are there."""
+    def _item_style(self, part: OutlineNode, style: Style) -> Style:
+        """Return the style of an item that is added to a sequence: the style of the items before it."""
         last = part.entries[-1]
         gap = self._text[last.lead : last.value.start]
         lists = [
@@ -228,11 +220,11 @@ class Editor:
         ]
         steps = [self._step(entry) for entry in lists if not entry.value.flow]
         return msgspec.structs.replace(
-            block,
+            style,
             gap=gap if gap and not gap.strip(" ") else " ",
             flow_items=all(item.value.flow and item.value.kind is Kind.MAPPING for item in part.entries),
             flow_values=any(entry.value.flow for entry in lists),
-            step=steps[-1] if steps else block.step,
+            step=steps[-1] if steps else style.step,
         )
 
     def _step(self, entry: Entry) -> str:
@@ -243,23 +235,16 @@ class Editor:
 
 
 def _aligned(old: list[object], new: list[object]) -> list[object] | None:
-    """Return ``new`` with GONE for each item of ``old`` that it lacks; None: it has other items than ``old``."""
+    """Return ``new`` with GONE for each item of ``old`` that it lacks; None where it has items that ``old`` lacks."""
     if len(new) >= len(old):
         return new
-    remaining = iter(new)
-    following: object = next(remaining, GONE)
-    aligned: list[object] = []
-    for item in old:
-        if following is not GONE and item == following:
-            aligned.append(following)
-            following = next(remaining, GONE)
-        else:
-            aligned.append(GONE)
-    return aligned if following is GONE else None
+    remaining = list(new)
+    aligned = [remaining.pop(0) if remaining and item == remaining[0] else GONE for item in old]
+    return None if remaining else aligned
 
 
 def _runs(indices: set[int]) -> Iterable[tuple[int, int]]:
-    """Return the first and the last of each run of consecutive numbers."""
+    """Return the first and the last number of each run of consecutive numbers."""
     firsts = sorted(index for index in indices if index - 1 not in indices)
     lasts = sorted(index for index in indices if index + 1 not in indices)
     return zip(firsts, lasts, strict=True)
@@ -269,7 +254,7 @@ def without_gone(value: object) -> object:
     """Return a value without its GONE items."""
     match value:
         case dict():
-            return {key: without_gone(item) for key, item in value.items()}
+            return {key: without_gone(field) for key, field in value.items()}
         case list():
             return [without_gone(item) for item in value if item is not GONE]
     return value

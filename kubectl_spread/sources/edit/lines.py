@@ -1,4 +1,4 @@
-"""Lines: where the lines of a text begin and end, and which comments belong to the lines above them."""
+"""Where the lines of a text begin and end, and which comments belong to the lines above them."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ _SPACE: Final = re.compile(r"(?:\s|#[^\r\n]*+)*+")
 _MARGIN: Final = re.compile(r"[ \t]*")
 
 
+def has_line_end(text: str) -> bool:
+    """Tell whether a text reaches beyond its first line."""
+    return _NEWLINE.search(text) is not None
+
+
 class Lines:
-    """The lines of a text; an index is that of a character."""
+    """The lines of a text; indices count characters."""
 
     def __init__(self, text: str) -> None:
-        """Hold a text; ``newline`` is the end of its first line."""
+        """Hold a text; ``newline`` is its first line break, which new lines get too."""
         self._text = text
         match = _NEWLINE.search(text)
         self.newline = match[0] if match else "\n"
 
-    def several(self, part: str) -> bool:
-        """Tell whether a part of the text goes over several lines."""
-        return _NEWLINE.search(part) is not None
-
     def start(self, index: int) -> int:
-        """Return where the line begins on which ``index`` is."""
+        """Return where the line of ``index`` begins."""
         return max(self._text.rfind("\n", 0, index), self._text.rfind("\r", 0, index)) + 1
 
     def column(self, index: int) -> int:
@@ -34,7 +35,7 @@ class Lines:
         return index - self.start(index)
 
     def begins_at(self, index: int) -> bool:
-        """Tell whether nothing but blanks is before ``index`` on its line."""
+        """Tell whether only blanks are before ``index`` on its line."""
         return not self._text[self.start(index) : index].strip()
 
     def ends_at(self, index: int) -> bool:
@@ -53,19 +54,19 @@ class Lines:
     def below(self, start: int, end: int) -> int:
         """Return where a line may be added to a block: below it and the comments that are indented like it.
 
-        Comments that are indented like the block belong to the next block if that is, too.
+        If the next block is indented like this block, comments with that indentation belong to the next block.
         """
         match = _SPACE.match(self._text, self._end(end))
         following = match.end() if match else len(self._text)
         column = self.column(start)
-        goes_on = following < len(self._text) and self.column(following) >= column
-        return self._below_comments(end, column + goes_on)
+        continues = following < len(self._text) and self.column(following) >= column
+        return self._below_comments(end, column + continues)
 
     def spanning(self, start: int, end: int) -> tuple[int, int]:
-        """Return the range of the lines from ``start`` to ``end``, with the comments below that are further in."""
+        """Return the range of the lines from ``start`` to ``end`` and of the comments below with more indentation."""
         first, behind = self.start(start), self._below_comments(end, self.column(start) + 1)
         if first and not self.ends_at(behind):
-            # The last line has no end: neither has the one before it when this one is taken out.
+            # The last line of the text has no line break, so the line before it loses its line break.
             first -= 2 if self._text.endswith("\r\n", 0, first) else 1
         return first, behind
 
@@ -74,7 +75,7 @@ class Lines:
         return match.end() if match else len(self._text)
 
     def _below_comments(self, end: int, column: int) -> int:
-        """Return where the line below ``end`` begins, or below the comments there from ``column`` on."""
+        """Return where the line below ``end`` begins, or the line below the comments there from ``column`` on."""
         behind = position = self._end(end)
         while position < len(self._text) and (match := _COMMENT.match(self._text, position)):
             position = match.end()

@@ -1,4 +1,4 @@
-"""Outlines: the ranges of the values of a document in its text, so that one can be changed and the rest stays."""
+"""Outlines: the ranges of the values of a document in its text, so that one of them can be changed alone."""
 
 from __future__ import annotations
 
@@ -29,22 +29,20 @@ class Kind(Enum):
     ALIAS = auto()
     MERGE = auto()
     """The value of ``<<``: ``entries`` are the mappings that it names."""
-    UNREAD = auto()
-    """A JSON value that nobody wants to change."""
 
 
 class OutlineNode(msgspec.Struct, eq=False):
-    """One value.
+    """The range of one value, and of the values in it.
 
     Attributes:
         kind: Its kind.
         start: Where it begins, its anchor and tag included.
         content: Where it begins without them.
         end: Where its last character ends; comments behind a block do not count.
-        flow: Whether it is in brackets, or is a scalar.
-        identity: A number that an anchored value and its aliases share; 0: it has no anchor.
+        flow: Whether it is in brackets, or a scalar.
+        identity: A number that an anchored value and its aliases share; 0 without an anchor.
         lead: The end of the colon or dash before it.
-        entries: Its entries or items, as they are written.
+        entries: Its entries or items, in the order of the text.
     """
 
     kind: Kind
@@ -84,14 +82,14 @@ def of_yaml(root: Node, text: str) -> OutlineNode:
 
 
 class _Yaml:
-    """Makes parts of nodes in the order in which they are written, so that a node seen twice is an alias."""
+    """Makes outlines of nodes in the order of the text, so that a node that was seen before is an alias."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._seen: set[int] = set()
 
     def part(self, node: Node, lead: int) -> OutlineNode:
-        """Return the part of a node behind ``lead``."""
+        """Return the outline of a node behind ``lead``."""
         from ruamel.yaml.nodes import MappingNode, SequenceNode  # noqa: PLC0415 - JSON does not wait for it
 
         if id(node) in self._seen:
@@ -129,7 +127,7 @@ class _Yaml:
             lead = max(lead, value.end)
 
     def _merge(self, node: Node, lead: int) -> OutlineNode:
-        """Return the mappings that ``<<`` names; the first has the last word."""
+        """Return the mappings that ``<<`` names; the first one wins."""
         value = self.part(node, lead)
         entries = value.entries if value.kind is Kind.SEQUENCE else [Entry(value.start, lead, value)]
         return OutlineNode(Kind.MERGE, value.start, value.content, value.end, value.flow, entries=entries)
@@ -162,11 +160,11 @@ class _Json:
         self._token = next(self._tokens)
 
     def part(self, old: object, new: object) -> OutlineNode:
-        """Return the value that begins with the current token, which will be its last one."""
+        """Return the outline of the value at the current token; then its last token is the current one."""
         start = self._token.start()
         opening = self._token[0]
         if old is new or opening not in ("{", "["):
-            return OutlineNode(Kind.UNREAD if old is new else Kind.SCALAR, start, start, self._skip())
+            return OutlineNode(Kind.SCALAR, start, start, self._skip())
         kind = Kind.MAPPING if opening == "{" else Kind.SEQUENCE
         part = OutlineNode(kind, start, start, start)
         while self._next() not in ("}", "]"):
@@ -180,15 +178,15 @@ class _Json:
         self._next()
         lead = self._token.end()
         self._next()
-        here = old.get(key) if isinstance(old, dict) else None
-        value = self.part(here, new[key] if isinstance(new, dict) and key in new else here)
-        return Entry(start, lead, value, key)
+        old_value = old.get(key) if isinstance(old, dict) else None
+        new_value = new.get(key, old_value) if isinstance(new, dict) else old_value
+        return Entry(start, lead, self.part(old_value, new_value), key)
 
     def _item(self, old: object, new: object, part: OutlineNode) -> Entry:
         index = len(part.entries)
-        here = old[index] if isinstance(old, list) else None
-        is_there = isinstance(new, list) and index < len(new)
-        value = self.part(here, new[index] if is_there and isinstance(new, list) else here)
+        old_item = old[index] if isinstance(old, list) else None
+        new_item = new[index] if isinstance(new, list) and index < len(new) else old_item
+        value = self.part(old_item, new_item)
         return Entry(value.start, value.start, value)
 
     def _next(self) -> str:

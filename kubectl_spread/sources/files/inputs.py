@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, cast
 
 from kubectl_spread import errors
 from kubectl_spread.errors import SourceError
+from kubectl_spread.phrases import some
 from kubectl_spread.sources import memory
 from kubectl_spread.sources.paths import is_directory, reason
 
@@ -35,7 +36,7 @@ _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 
 
 class File(NamedTuple):
-    """A file to read, and whether it was named itself, not as one of a directory."""
+    """A file to read, and whether the user named the file itself and not its directory."""
 
     path: str
     named: bool
@@ -52,13 +53,13 @@ def source_name(path: str) -> str:
 
 
 def expand(paths: Iterable[str], *, recursive: bool) -> list[File]:
-    """Return the files that ``paths`` name, each once, in the order of ``paths``; those of a directory by name.
+    """Return the files that ``paths`` name, each once, in the order of ``paths``; files of a directory by name.
 
     As kubectl does: a file that is named itself may have any extension, symlinks to directories are not
     followed inside a directory, ``-`` is standard input.
 
     Raises:
-        SourceError: A path does not exist, or a directory holds no manifests.
+        SourceError: A path does not exist, or a directory has no manifests.
     """
     files: dict[str, File] = {}
     for path in paths:
@@ -74,30 +75,32 @@ def expand(paths: Iterable[str], *, recursive: bool) -> list[File]:
                 msg += f"; name a gzipped file to read it: -f {gzipped[0]}"
             raise SourceError(msg)
         for file in manifests:
-            earlier = files.setdefault(os.path.realpath(file), File(file, named=named))
-            if named and not earlier.named:
-                files[os.path.realpath(file)] = earlier._replace(named=True)
+            identity = os.path.realpath(file)
+            first = files.setdefault(identity, File(file, named=named))
+            files[identity] = first._replace(named=named or first.named)
     return list(files.values())
 
 
 def passed_over(paths: Iterable[str], *, recursive: bool) -> list[str]:
-    """Return the gzipped manifests in the directories among ``paths``, which are read only where they are named."""
+    """Return the gzipped manifests in the directories among ``paths``; only named ones are read."""
     directories = (path for path in paths if path != STDIN and is_directory(Path(path)))
     return [file for path in directories for file in _manifests(path, recursive=recursive, extensions=_GZIPPED)]
 
 
 def unread(paths: Iterable[str], *, recursive: bool) -> list[str]:
-    """Return a note on the gzipped manifests in directories; kubectl passes over them in silence."""
+    """Return a note on the gzipped manifests in directories, which kubectl ignores without a message."""
     gzipped = passed_over(paths, recursive=recursive)
-    others = f" and {len(gzipped) - 1} more" if gzipped[1:] else ""
-    return [f"{gzipped[0]}{others} not read: name gzipped files to read them (-f {gzipped[0]})"] if gzipped else []
+    if not gzipped:
+        return []
+    files = some(gzipped, most=1)
+    return [f"{files} not read: name gzipped files to read them (-f {gzipped[0]})"]
 
 
 def _is_directory(path: str) -> bool:
     """Tell whether a path that the user names is a directory.
 
     Raises:
-        SourceError: Nothing is there, or nobody may look.
+        SourceError: The path does not exist, or may not be searched.
     """
     try:
         return stat.S_ISDIR(Path(path).stat().st_mode)
@@ -108,7 +111,7 @@ def _is_directory(path: str) -> bool:
 
 
 def content(path: str, stdin: BinaryIO) -> bytes:
-    """Return the bytes of a file as UTF-8 without a byte order mark, unpacked when gzipped.
+    """Return the bytes of a file as UTF-8 without a byte order mark, unpacked if it is gzipped.
 
     Raises:
         SourceError: It cannot be read, or does not fit into memory.
@@ -122,22 +125,21 @@ def content(path: str, stdin: BinaryIO) -> bytes:
 
 
 def blocks(path: str, stdin: BinaryIO) -> Generator[bytes, None, None]:
-    """Yield the result of ``content`` piece by piece, so that a large file need not fit into memory.
+    """Yield the result of ``content`` block by block, so that a large file need not fit into memory.
 
     Raises:
-        SourceError: It cannot be read, or not to its end, or it unpacks to what nobody packed.
+        SourceError: It cannot be read to its end, or it unpacks to much more than any real manifests.
     """
     try:
         with _opened(path, stdin) as (file, packed):
             yield from _as_utf8(_checked(path, file, packed) if packed else iter(partial(file.read, _BLOCK), b""))
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        msg = f"error reading {path}: {why[:1].lower()}{why[1:]}"
-        raise SourceError(msg) from error
+        problem = getattr(error, "strerror", None) or str(error)
+        raise SourceError(f"error reading {path}: {problem[:1].lower()}{problem[1:]}") from error
 
 
 class _Counted(RawIOBase):
-    """A file that counts the bytes read from it; standard input does not know its position."""
+    """A file that counts the bytes read from it, as standard input has no position."""
 
     def __init__(self, file: RawIOBase) -> None:
         self._file = file
@@ -153,10 +155,10 @@ class _Counted(RawIOBase):
 
 
 class _Closed(RawIOBase):
-    """A stream that the process was started without; reading it fails as it would in C."""
+    """Standard input of a process that was started without it; reading it fails as in C."""
 
     def readable(self) -> bool:
-        """Take part in a BufferedReader, so that the error comes when something is read."""
+        """Let a BufferedReader take the stream, so that the error comes with the first read."""
         return True
 
     def readinto(self, _buffer: object) -> int:
@@ -165,13 +167,13 @@ class _Closed(RawIOBase):
 
 
 def standard_input() -> BinaryIO:
-    """Return standard input; where it is closed, a stream that cannot be read."""
+    """Return standard input, or where it is closed a stream that cannot be read."""
     return cast("BinaryIO", _Closed()) if sys.stdin is None else sys.stdin.buffer
 
 
 @contextmanager
 def _opened(path: str, stdin: BinaryIO) -> Iterator[tuple[BinaryIO, _Counted | None]]:
-    """Open a file, unpacked if its first bytes say that it is gzipped, and the counter of its packed bytes."""
+    """Open a file; if it begins like a gzipped file, unpack it, and count its packed bytes."""
     with ExitStack() as stack:
         # Standard input is not closed with its reader.
         counted = _Counted(cast("RawIOBase", stdin) if path == STDIN else stack.enter_context(FileIO(path)))
@@ -183,7 +185,7 @@ def _opened(path: str, stdin: BinaryIO) -> Iterator[tuple[BinaryIO, _Counted | N
 
 
 def _checked(path: str, file: BinaryIO, packed: _Counted) -> Iterator[bytes]:
-    """Yield the unpacked content of a file, as long as it is not a bomb."""
+    """Yield the unpacked content of a file, unless it is a decompression bomb."""
     unpacked = 0
     for block in iter(partial(file.read, _BLOCK), b""):
         unpacked += len(block)
@@ -204,8 +206,7 @@ def _manifests(directory: str, *, recursive: bool, extensions: tuple[str, ...] =
     try:
         entries = sorted(os.scandir(directory), key=lambda entry: entry.name)
     except OSError as error:
-        msg = f"error reading {directory}: {error.strerror}"
-        raise SourceError(msg) from error
+        raise SourceError(f"error reading {directory}: {error.strerror}") from error
     for entry in entries:
         if entry.is_dir(follow_symlinks=False):
             if recursive:

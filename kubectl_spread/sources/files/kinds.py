@@ -1,4 +1,4 @@
-"""Kinds: whether a document is an object that is read, one of another kind, or none, by its apiVersion and kind."""
+"""Kinds: whether a document is an object that is read, an object of another kind, or not an object."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _STATUS_GROUPS: Final = ("", _META_GROUP)
 _WITHOUT_SPECS: Final = frozenset({"Table", "PartialObjectMetadata"})
 """Kinds that the API server sends to clients that request only metadata or columns."""
 _NAMESAKES: Final = frozenset({("events.k8s.io", "Event")})
-"""Kinds of Kubernetes that are called like one of another group that is read."""
+"""Kinds of Kubernetes that have the name of a kind of another group that is read."""
 _OTHER_KINDS: Final[Mapping[str, frozenset[str]]] = {
     "apps": frozenset({"ControllerRevision", "Scale", "DeploymentRollback"}),
     "batch": frozenset({"JobTemplate"}),
@@ -68,19 +68,19 @@ _DOTTED_GROUPS: Final = frozenset(
 )
 """The groups of Kubernetes itself that have a dot.
 
-A group without one is always Kubernetes' own: that of a CustomResourceDefinition has a dot.
+The group of a CustomResourceDefinition always has a dot, so a group without a dot is Kubernetes' own.
 Source: kubernetes v1.37.1 staging/src/k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go.
 """
 _NULL: Final = msgspec.Raw(b"null")
 _ALIKE: Final = 0.85
-"""The similarity, by difflib, from which a word is taken for another one misspelt."""
+"""The similarity, by difflib, from which a word counts as a misspelt kind."""
 
 
 def type_of(api_version: str, kind: str) -> type[Object] | None:
     """Return the type of an object; None for a kind that is not read.
 
     Raises:
-        MalformedFieldError: No such kind is in that group, and one that is read was meant.
+        MalformedFieldError: The group has no such kind, and the name is like that of a kind that is read.
     """
     type_ = _TYPES.get((_group(api_version), kind))
     if type_ is None and (fault := _misnamed(api_version, kind)):
@@ -89,10 +89,10 @@ def type_of(api_version: str, kind: str) -> type[Object] | None:
 
 
 def confirm_object(api_version: str, kind: str, raw: Json) -> None:
-    """Do nothing for an object that the API stores.
+    """Raise for an answer of the API server that is not an object that it stores.
 
     Raises:
-        MalformedFieldError: It is the API's answer to a request: an error, mostly, or objects without their specs.
+        MalformedFieldError: It is a Status, mostly an error, or has objects without their specs.
     """
     if kind == _STATUS and _group(api_version) in _STATUS_GROUPS:
         raise MalformedFieldError((), _status_text(msgspec.json.decode(raw)))
@@ -103,9 +103,9 @@ def confirm_object(api_version: str, kind: str, raw: Json) -> None:
 
 
 def is_meant_as_object(raw: Json) -> bool:
-    """Tell whether a document is meant as a Kubernetes object: workflows of a CI, or values of a chart, are not.
+    """Tell whether a document is meant as a Kubernetes object, unlike a workflow of a CI or the values of a chart.
 
-    It has apiVersion and kind, or one of them and metadata, or its kind alone tells.
+    Such a document has apiVersion and kind, or one of them and metadata, or a kind that is read.
     """
     try:
         fields = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
@@ -131,7 +131,7 @@ def _group(api_version: str) -> str:
 
 @cache
 def _misnamed(api_version: str, kind: str) -> MalformedFieldError | None:
-    """Return the fault of a kind of Kubernetes that does not exist; None where it may exist."""
+    """Return the fault of a kind that Kubernetes does not have; None where it may exist."""
     group = _group(api_version)
     if ("." in group and group not in _DOTTED_GROUPS) or (group, kind) in _NAMESAKES:
         return None
@@ -140,15 +140,15 @@ def _misnamed(api_version: str, kind: str) -> MalformedFieldError | None:
     problem = f'"{kind}" is not a kind of {api_version}'
     near = get_close_matches(kind.lower(), _KIND_OF, 1, _ALIKE)
     if not near:
-        others = _OTHER_KINDS.get(group)
-        exists = others is None or kind.removesuffix(LIST) in others
+        kinds = _OTHER_KINDS.get(group)
+        exists = kinds is None or kind.removesuffix(LIST) in kinds
         return None if exists else MalformedFieldError(("kind",), problem)
     nearest = _KIND_OF[near[0]]
-    right = f"{_GROUP_OF[nearest]}/v1".removeprefix("/")
+    nearest_version = f"{_GROUP_OF[nearest]}/v1".removeprefix("/")
     if nearest == kind:
-        return MalformedFieldError(("apiVersion",), f'{problem}; did you mean "apiVersion: {right}"?')
-    of = "" if _GROUP_OF[nearest] == group else f" of {right}"
-    return MalformedFieldError(("kind",), f'{problem}; did you mean "kind: {nearest}"{of}?')
+        return MalformedFieldError(("apiVersion",), f'{problem}; did you mean "apiVersion: {nearest_version}"?')
+    of_version = "" if _GROUP_OF[nearest] == group else f" of {nearest_version}"
+    return MalformedFieldError(("kind",), f'{problem}; did you mean "kind: {nearest}"{of_version}?')
 
 
 def _status_text(status: Any) -> str:

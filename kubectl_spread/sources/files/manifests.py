@@ -29,7 +29,7 @@ from kubectl_spread.sources.files.rawobjects import FAULTS, NOTED, RawObject
 from kubectl_spread.sources.memory import Claim, TooLargeError
 
 NAMESPACE: Final = "default"
-"""That of objects that name none, unless another one is named."""
+"""The namespace of objects that name none, by default."""
 UNKNOWN_KIND: Final = "unknownKind"
 NOT_KUBERNETES: Final = "notKubernetes"
 MALFORMED: Final = "malformed"
@@ -55,7 +55,7 @@ class Loaded(msgspec.Struct, frozen=True):
         kind: Its kind, such as ``Pod``.
         object: The object; a namespace that it leaves out is filled in.
         position: Its file and line.
-        digest: A hash that equal objects share: of all of a manifest, or of the fields read of a stored object.
+        digest: A hash that equal objects share: of a whole manifest, or of the decoded fields of a stored object.
         unknown_fields: The fields about spread in its manifest that the API does not have.
     """
 
@@ -67,16 +67,16 @@ class Loaded(msgspec.Struct, frozen=True):
 
     @property
     def is_manifest(self) -> bool:
-        """Whether it is yet to be stored, and says something about pods."""
+        """Whether it is a pod or workload that is not stored yet."""
         return isinstance(self.object, Pod | WorkloadObject) and not self.object.metadata.uid
 
 
 class ManifestReading(msgspec.Struct, frozen=True):
-    """The objects and errors of a run over manifests; it is complete when ``objects`` is exhausted.
+    """The objects and errors in files; it is complete when ``objects`` is exhausted.
 
     Attributes:
-        objects: The objects in the order in which they are written, to be iterated over once.
-        files: How many files there are.
+        objects: The objects in the order of the files, to be iterated over once.
+        files: The number of files.
         kinds: Counts the objects by their kind.
         skipped: Maps a reason to the number of objects (``unknownKind``, ``malformed``) or of files
             and documents (``unreadable``, ``notKubernetes``) that were left out.
@@ -99,7 +99,7 @@ def read(
     detailed: bool = False,
     services: bool = False,
 ) -> ManifestReading:
-    """Read JSON and YAML, as many documents in as many files as there are, one file at a time.
+    """Read all JSON and YAML documents of files, one file at a time.
 
     Args:
         paths: Files, directories and ``-``. A document in a directory that is not a Kubernetes object is counted;
@@ -111,8 +111,8 @@ def read(
         services: Whether Services are read; else they are of an unknown kind.
 
     Raises:
-        SourceError: A path does not exist, or a directory holds no manifests. What is wrong inside a
-            file is in ``ManifestReading.errors``.
+        SourceError: A path does not exist, or a directory has no manifests. Errors inside files are in
+            ``ManifestReading.errors``.
     """
     reader = _Reader(stdin, namespace, DetailedPod if detailed else Pod, services=services)
     expanded = inputs.expand(paths, recursive=recursive)
@@ -174,7 +174,7 @@ class _Reader(msgspec.Struct, frozen=True):
         self._note(UNREADABLE, error)
 
     def _note(self, reason: str, error: DecodeError | SourceError) -> None:
-        """Keep an error without the frames that raised it, which hold the object that it is about.
+        """Keep an error without its traceback, whose frames hold the object with the error.
 
         Raises:
             TooLargeError: There are more errors than fit into memory.
@@ -186,12 +186,12 @@ class _Reader(msgspec.Struct, frozen=True):
 
 
 def empty(file: File) -> SourceError:
-    """Return the error of a file that is named and blank."""
+    """Return the error for a blank file that the user named."""
     return SourceError(f"{file.source}: empty, so there is nothing to check (did the command that wrote it fail?)")
 
 
 def without_objects(paths: Sequence[str]) -> SourceError:
-    """Return the error of directories that hold no object of Kubernetes."""
+    """Return the error for paths without any Kubernetes object."""
     return SourceError(f"error reading [{' '.join(paths)}]: there are no Kubernetes objects in any file")
 
 
@@ -204,7 +204,7 @@ def load(member: RawObject, source: str, namespace: str) -> Loaded:
         namespace: The namespace of an object that names none.
 
     Raises:
-        DecodeError: It is not what it says it is.
+        DecodeError: A field has an invalid value, or the kind is not read.
         TooLargeError: It may not fit into memory.
     """
     record = member.record
@@ -213,7 +213,7 @@ def load(member: RawObject, source: str, namespace: str) -> Loaded:
             raise MalformedFieldError((), kinds.NOT_KUBERNETES)
         if member.type is None:
             raise member.fault or MalformedFieldError(("kind",), "is not read")
-        # A copy, so that an object that is kept does not keep the whole file.
+        # The JSON may be a view of the file's text. A copy lets that text be freed before the object.
         raw = bytes(record.raw)
         position = Position(source, record.line)
         with memory.RUN.claim(position) as claim:
@@ -259,24 +259,24 @@ def _parts(raw: bytes) -> Iterator[tuple[str | int, bytes]]:
 def _with_text(loaded: Loaded, raw: bytes) -> Loaded:
     """Add to a manifest its digest and the fields that the API does not have."""
     try:
-        written = _loosely(raw)
-        digest = hash(json.dumps(written, sort_keys=True))
+        value = _loosely(raw)
+        digest = hash(json.dumps(value, sort_keys=True))
     except RecursionError as error:
         raise MalformedFieldError((), "nested too deeply") from error
     except UnicodeDecodeError as error:
         raise MalformedFieldError((), "invalid JSON: a string is not UTF-8") from error
     pod_spec = POD_SPEC if isinstance(loaded.object, Pod) else template_path(loaded.kind)
-    fields = unknown_fields(written, pod_spec)
+    fields = unknown_fields(value, pod_spec)
     return msgspec.structs.replace(loaded, digest=digest, unknown_fields=fields)
 
 
 def _loosely(raw: bytes) -> Any:
-    """Return JSON values; unlike msgspec it takes numbers that no field can hold, in fields that are not read."""
+    """Return JSON values; unlike msgspec this takes numbers of any size, as fields that are not read may have."""
     return _LOOSE.decode(raw.decode(errors="surrogatepass"))
 
 
 def _with_digest(loaded: Loaded) -> Loaded:
-    """Add to a stored object its digest, which two captures share, with managedFields or without."""
+    """Add to a stored object its digest, which does not depend on whether the capture has managedFields."""
     stored = loaded.object
     if stored.metadata.managed_fields:
         stored = msgspec.structs.replace(stored, metadata=msgspec.structs.replace(stored.metadata, managed_fields=()))

@@ -1,6 +1,6 @@
-"""Positions: where the fields of manifests are written, for which their files are read again.
+"""Positions: where the fields of manifests are written.
 
-So only output that has positions takes the time.
+The files are read again for them, so that only output with positions takes the time.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ _Beginning: TypeAlias = tuple[ObjectRef, int | None]
 """An object and the line where it begins."""
 
 MOST_BYTES: Final = 64 << 20
-"""How much of a file is read again."""
+"""The most bytes of a file that are read again."""
 
 
 def fields(written: Iterable[Field]) -> dict[Field, Position]:
-    """Return where fields of manifests begin: at the field, or the innermost around it that is there.
+    """Return where fields of manifests begin; for a missing field, where the innermost field around it begins.
 
-    Where a file cannot be read again (standard input, a pipe, a large file, one that has changed) it is where the
+    For a file that cannot be read again (standard input, a pipe, a large or a changed file) this is the line where the
     object begins, without a column.
 
     Args:
-        written: Objects with their file and line, as ``manifests.read`` has them, and paths in them.
+        written: Objects with their file and line, as ``manifests.read`` returns them, and paths in them.
     """
     places: dict[Field, Position] = {}
     by_file: dict[str, dict[_Beginning, list[FieldPath]]] = {}
@@ -57,19 +57,19 @@ def fields(written: Iterable[Field]) -> dict[Field, Position]:
 
 def _records(source: str, beginnings: Iterable[_Beginning]) -> Iterator[tuple[_Beginning, Record]]:
     """Yield the objects of a file that are on the same line as before, as far as it can be read."""
-    left = set(beginnings)
-    lines = frozenset(line for _, line in left)
+    remaining = set(beginnings)
+    lines = frozenset(line for _, line in remaining)
     try:
         for member in _members(source):
             line = member.record.line
             ref = _ref(member) if line in lines else None
-            if ref is not None and (ref, line) in left:
-                left.remove((ref, line))
+            if ref is not None and (ref, line) in remaining:
+                remaining.remove((ref, line))
                 yield (ref, line), member.record
-            if not left:
+            if not remaining:
                 return
     except SourceError:
-        # The first reading of the file has reported its errors.
+        # The errors of the file were reported when it was read for the first time.
         return
 
 

@@ -1,4 +1,4 @@
-"""The configuration file of a kube-scheduler: how each of its schedulers treats spread constraints."""
+"""The configuration file of kube-scheduler: how each of its schedulers treats spread constraints."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ConfigReading(msgspec.Struct, frozen=True):
 
     Attributes:
         profiles: Maps the name of each scheduler to its treatment of spread constraints; empty after an error.
-        errors: Everything that is wrong, by line; each names its line and field.
+        errors: All errors, by line; each names its line and field.
     """
 
     profiles: Mapping[str, Profile]
@@ -45,8 +45,8 @@ class ConfigReading(msgspec.Struct, frozen=True):
 def read(path: str, stdin: BinaryIO) -> ConfigReading:
     """Read a KubeSchedulerConfiguration from a YAML or JSON file.
 
-    What kube-scheduler refuses of it for a reason that concerns spread constraints is refused here, in its words. Of
-    several documents it reads the first.
+    An error about spread constraints for which kube-scheduler would refuse the file is reported in its words. Only the
+    first document is read, as by kube-scheduler.
 
     Args:
         path: A file, or ``-``.
@@ -68,39 +68,39 @@ def read(path: str, stdin: BinaryIO) -> ConfigReading:
 
 
 class _Reader(msgspec.Struct, frozen=True):
-    """Reads one document; faults are collected, and the other fields are read."""
+    """Reads one document, and collects its faults."""
 
     record: Record
     source: str
     errors: list[DecodeError] = msgspec.field(default_factory=list)
 
     def profiles(self) -> dict[str, Profile]:
-        """Return the profiles by name; of a document with faults, anything."""
+        """Return the profiles by name; they are incomplete if the document has faults."""
         config = self._decode(msgspec.Raw(bytes(self.record.raw)), KubeSchedulerConfiguration, ())
-        if config is None or not self._is_configuration(config):
+        if config is None or not self._has_header(config, configuration.KIND, (), required=True):
             return {}
         # Without profiles there is one with all defaults.
-        written = [
-            self._decode(raw, KubeSchedulerProfile, ("profiles", index)) for index, raw in enumerate(config.profiles)
-        ] or [KubeSchedulerProfile()]
         profiles = [
-            profile or KubeSchedulerProfile(scheduler_name=f"profiles[{index}]")
-            for index, profile in enumerate(written)
-        ]
+            self._decode(raw, KubeSchedulerProfile, ("profiles", index))
+            or KubeSchedulerProfile(scheduler_name=f"profiles[{index}]")
+            for index, raw in enumerate(config.profiles)
+        ] or [KubeSchedulerProfile()]
         names = configuration.scheduler_names(profiles)
         return {
             name: self._profile(profile, names, index)
             for index, (name, profile) in enumerate(zip(names, profiles, strict=True))
         }
 
-    def _is_configuration(self, config: KubeSchedulerConfiguration) -> bool:
-        expected = {"apiVersion": configuration.API_VERSION, "kind": configuration.KIND}
-        header = {"apiVersion": config.api_version, "kind": config.kind}
+    def _has_header(
+        self, decoded: KubeSchedulerConfiguration | PodTopologySpreadArgs, kind: str, path: Path, *, required: bool
+    ) -> bool:
+        expected = {"apiVersion": configuration.API_VERSION, "kind": kind}
+        header = {"apiVersion": decoded.api_version, "kind": decoded.kind}
         for name, value in header.items():
-            if not value:
-                self._fault((name,), "is missing")
-            elif value != expected[name]:
-                self._fault((name,), f"is {value}, not {expected[name]}")
+            if not value and required:
+                self._fault((*path, name), "is missing")
+            elif value and value != expected[name]:
+                self._fault((*path, name), f"is {value}, not {expected[name]}")
         return header == expected
 
     def _profile(self, written: KubeSchedulerProfile, names: Sequence[str], index: int) -> Profile:
@@ -115,17 +115,12 @@ class _Reader(msgspec.Struct, frozen=True):
 
     def _args(self, raw: msgspec.Raw, path: Path) -> PodTopologySpreadArgs:
         args = self._decode(raw, PodTopologySpreadArgs, path) or PodTopologySpreadArgs()
-        for name, value, expected in (
-            ("apiVersion", args.api_version, configuration.API_VERSION),
-            ("kind", args.kind, _ARGS_KIND),
-        ):
-            if value not in {"", expected}:
-                self._fault((*path, name), f"is {value}, not {expected}")
+        self._has_header(args, _ARGS_KIND, path, required=False)
         self._refuse(configuration.args_errors(args, FieldPath(path)))
         return args
 
     def _decode(self, raw: msgspec.Raw, type_: type[T], path: Path) -> T | None:
-        """Decode a part of the document; None: a field has the wrong type, or this is not an object."""
+        """Decode a part of the document; None where it is not an object, or a field has the wrong type."""
         body = b"{}" if bytes(raw) == _NULL else bytes(raw)
         try:
             decoded = json_objects.decode(body, type_)
@@ -149,17 +144,13 @@ class _Reader(msgspec.Struct, frozen=True):
 
 
 def _unknown(value: object, type_: type[Message], path: Path) -> Iterator[Path]:
-    """Yield where an object has fields that its type does not know, which kube-scheduler refuses."""
+    """Yield the paths of fields that are not declared, which kube-scheduler refuses."""
     declared = {field.json_name: field for field in declaration.fields(type_)}
-    for name, item in value.items() if isinstance(value, dict) else ():
-        here = (*path, name)
+    for name, field in value.items() if isinstance(value, dict) else ():
+        field_path = (*path, name)
         if name not in declared:
-            yield here
+            yield field_path
         elif issubclass(declared[name].type, Message):
-            nested = (
-                [((*here, index), inner) for index, inner in enumerate(item)]
-                if isinstance(item, list)
-                else [(here, item)]
-            )
-            for where, inner in nested:
-                yield from _unknown(inner, declared[name].type, where)
+            is_list = isinstance(field, list)
+            for index, element in enumerate(field if is_list else [field]):
+                yield from _unknown(element, declared[name].type, (*field_path, index) if is_list else field_path)

@@ -1,4 +1,4 @@
-"""Random clusters for the descheduler, the same ones for the same seed."""
+"""Random clusters for the descheduler; equal seeds give equal clusters."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _READY: Final = (*["True"] * 6, "False", "Unknown")
 
 
 class Clusters(Generator):
-    """Makes clusters of pods that spread, most of which could be evicted."""
+    """Makes clusters of pods with spread constraints, most of which could be evicted."""
 
     def question(self) -> Json:
         nodes = [self.node(index) for index in range(self.random.choice((0, 1, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7)))]
@@ -43,18 +43,18 @@ class Clusters(Generator):
         conditions = self.fields(
             Ready=(0.9, lambda: self.random.choice(_READY)), MemoryPressure=(0.3, lambda: self.random.choice(_READY))
         )
-        written = [{"type": kind, "status": status} for kind, status in conditions.items()]
-        return {**super().node(index), "status": {"conditions": written}}
+        typed = [{"type": kind, "status": status} for kind, status in conditions.items()]
+        return {**super().node(index), "status": {"conditions": typed}}
 
     def template(self) -> Json:
-        """Return a pod that others are alike; merged or not, its labels as when it was created or changed since."""
+        """Return a pod as a template for others; it may be merged, and its labels may have changed since."""
         pod = self.placed_pod()
         if self.chance(0.5):
             pod = _merged(pod)
         if self.chance(0.2):
             pod["metadata"]["labels"] = self.labels()
         for constraint in pod["spec"].get("topologySpreadConstraints", ()):
-            # The plugin does not tell constraints apart that differ in whenUnsatisfiable alone, so nor does the oracle.
+            # The plugin, and so the oracle, does not distinguish constraints that differ in whenUnsatisfiable only.
             constraint["maxSkew"] += _SOFT_SKEW * (constraint["whenUnsatisfiable"] != "DoNotSchedule")
         pod["metadata"]["namespace"] = self.random.choice(("default", "default", "other"))
         pod["metadata"] |= self.fields(ownerReferences=(0.95, lambda: self.some(2, self.owner) or [self.owner()]))
@@ -74,7 +74,7 @@ class Clusters(Generator):
         return {key: self.random.choice(("", "api", "file", "true")) for key in _ANNOTATIONS if self.chance(0.25)}
 
     def stamped(self, index: int, nodes: int, templates: list[Json]) -> Json:
-        """Return a pod of one of ``templates``, bound or not, finished, terminating, or unlike the others."""
+        """Return a pod of one of ``templates``; it may be unbound, finished, terminating or different."""
         template = self.random.choice(templates)
         metadata = {
             **template["metadata"],
@@ -88,7 +88,7 @@ class Clusters(Generator):
         spec = {
             **template["spec"],
             **self.fields(
-                # n<nodes> is a node that is gone.
+                # n<nodes> is a node that does not exist.
                 nodeName=(0.95, lambda: f"n{self.random.randint(0, nodes)}"),
                 volumes=(0.1, lambda: self.some(2, self.volume)),
                 priority=(0.05, lambda: self.random.choice(_PRIORITIES)),

@@ -1,4 +1,4 @@
-"""Chosen clusters for the descheduler; the real one's answers are recorded in ``vectors.json``."""
+"""Edge cases for the descheduler; ``vectors.json`` has the recorded answers of the real one."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ _EMPTY_DIR: Final = [{"name": "v", "emptyDir": {}}]
 
 
 def cluster(*pods: Sequence[Json], nodes: Sequence[Json] = NODES) -> Json:
-    """Return a question about pods, which get their names here."""
+    """Return a question about pods; they are named p0, p1 and so on."""
     named = [
         {**pod, "metadata": {**pod["metadata"], "name": f"p{index}"}}
-        for index, pod in enumerate(pod for alike in pods for pod in alike)
+        for index, pod in enumerate(pod for equal_pods in pods for pod in equal_pods)
     ]
     return {"kind": KIND, "nodes": list(nodes), "pods": named}
 
 
 def pods(node: str, number: int = 1, spread: Sequence[Json] = (SPREAD,), **fields: object) -> list[Json]:
-    """Return pods of a ReplicaSet that are alike, for ``cluster`` to name."""
-    alike: Json = {"owner": "ReplicaSet/web", **fields}
-    return [pod_json(node=node, constraints=spread, **alike) for _ in range(number)]
+    """Return equal pods of a ReplicaSet, which ``cluster`` names."""
+    manifest_fields: Json = {"owner": "ReplicaSet/web", **fields}
+    return [pod_json(node=node, constraints=spread, **manifest_fields) for _ in range(number)]
 
 
 def with_conditions(node: Json, **conditions: str) -> Json:
-    """Return a node with the status of some conditions."""
+    """Return a node with conditions."""
     return {
         **node,
         "status": {"conditions": [{"type": kind, "status": status} for kind, status in conditions.items()]},
@@ -39,7 +39,7 @@ def with_conditions(node: Json, **conditions: str) -> Json:
 
 
 def spreading(number_on_a: int, number_on_b: int, spread: Sequence[Json], **fields: object) -> Json:
-    """Return pods of one kind on two of three nodes."""
+    """Return equal pods on two of three nodes."""
     return cluster(pods("a1", number_on_a, spread, **fields), pods("b1", number_on_b, spread, **fields))
 
 

@@ -1,8 +1,7 @@
-"""The oracle: a small Go program that links the real descheduler, with its real plugin, evictor and policy defaults.
+"""The oracle: a Go program that answers with the real descheduler, its plugin, its evictor and its policy defaults.
 
-Source: ``oracle/``. The plugin's counts never leave its Balance, so the build copies the module, adds
-``oracle/plugin/`` to the plugin's package and, to Balance, one line that hands the counts over; every other line is the
-descheduler's own.
+Source: ``oracle/``. The counts of the plugin are local to its Balance. Therefore the build copies the module, adds
+``oracle/plugin/`` to the plugin's package and one line to Balance, which passes the counts on. Nothing else is changed.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ def oracle() -> Process:
 
 
 def binary() -> Path:
-    """Return the oracle, built where missing.
+    """Return the oracle; it is built if it is missing.
 
     Raises:
         MissingToolError: Go is needed and not on PATH.

@@ -1,4 +1,4 @@
-"""The same questions answered by kubectl_spread, in the oracle's words."""
+"""The answers of kubectl_spread to the same questions, in the oracle's format."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CHECKS: Final[dict[EvictionObstacle, tuple[str, ...]]] = {
     EvictionObstacle.MIRROR: ("pod is a mirror pod",),
     EvictionObstacle.STATIC: ("pod is a static pod",),
     EvictionObstacle.TERMINATING: ("pod is terminating",),
-    # The default priority threshold is where system-critical begins.
+    # The default priority threshold is the lowest system-critical priority.
     EvictionObstacle.SYSTEM_CRITICAL: (
         "pod has system critical priority and is protected against eviction",
         "pod has higher priority than specified priority class threshold",
@@ -30,7 +30,7 @@ _CHECKS: Final[dict[EvictionObstacle, tuple[str, ...]]] = {
 
 
 class _Spec(msgspec.Struct, frozen=True):
-    """What the default evictor reads and the core's objects do not hold."""
+    """The fields that the default evictor reads and the core's types do not have."""
 
     priority: int | None = None
     volumes: tuple[dict[str, Any], ...] = ()
@@ -51,13 +51,13 @@ _DECODER: Final = msgspec.json.Decoder(Question)
 
 
 def answer(question: bytes) -> Json:
-    """Answer one case as the descheduler would."""
+    """Answer one case for the descheduler."""
     decoded = _DECODER.decode(question)
     pods = [json_objects.decode(raw, Pod) for raw in decoded.pods]
-    actual = {
+    obstacles_of = {
         pod.metadata.name: defaultevictor.obstacles(evictee(raw)) for pod, raw in zip(pods, decoded.pods, strict=True)
     }
-    groups = {pod.metadata.name: group(pod, evictable=not actual[pod.metadata.name]) for pod in pods}
+    groups = {pod.metadata.name: group(pod, evictable=not obstacles_of[pod.metadata.name]) for pod in pods}
     cluster = PodCounts(nodes(decoded), groups.values())
     counts: dict[str, Json | None] = {}
     evicts = set()
@@ -66,12 +66,12 @@ def answer(question: bytes) -> Json:
             for index, constraint in enumerate(pod.spec.topology_spread_constraints):
                 looks = topologyspread.looks_at(constraint)
                 count = topologyspread.count(constraint, bearer(pod), cluster)
-                displayed = {"domains": dict(count.match_num), "violated": count.exceeds_max_skew}
-                counts[f"{pod.metadata.name}/{index}"] = displayed if looks else None
+                answered = {"domains": dict(count.match_num), "violated": count.exceeds_max_skew}
+                counts[f"{pod.metadata.name}/{index}"] = answered if looks else None
                 evicts |= {pod.metadata.namespace} if looks and count.exceeds_max_skew else set()
     checks = {
         name: [text for obstacle in obstacles for text in _CHECKS[obstacle]]
-        for name, obstacles in actual.items()
+        for name, obstacles in obstacles_of.items()
         if obstacles
     }
     return {"obstacles": checks, "counts": counts, "evicts": sorted(evicts)}
@@ -83,7 +83,7 @@ def nodes(question: Question) -> list[Node]:
 
 
 def evictee(raw: msgspec.Raw) -> Evictee:
-    """Return what the default evictor reads of a pod."""
+    """Return the fields of a pod that the default evictor reads."""
     pod = json_objects.decode(raw, Pod)
     rest = msgspec.json.decode(raw, type=_PodRest)
     return Evictee(
@@ -96,7 +96,7 @@ def evictee(raw: msgspec.Raw) -> Evictee:
 
 
 def group(pod: Pod, *, evictable: bool) -> PodGroup:
-    """Return what is read of a pod that may count."""
+    """Return the fields of a pod that may count."""
     return PodGroup(
         namespace=pod.metadata.namespace,
         labels=pod.metadata.labels,
@@ -108,7 +108,7 @@ def group(pod: Pod, *, evictable: bool) -> PodGroup:
 
 
 def bearer(pod: Pod) -> Bearer:
-    """Return what is read of a pod that has a constraint."""
+    """Return the fields of a pod with constraints."""
     return Bearer(
         namespace=pod.metadata.namespace,
         labels=pod.metadata.labels,

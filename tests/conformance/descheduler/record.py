@@ -1,4 +1,4 @@
-"""Record what the real descheduler answers: ``python -m tests.conformance.descheduler.record``."""
+"""Record the answers of the real descheduler: ``python -m tests.conformance.descheduler.record``."""
 
 from __future__ import annotations
 

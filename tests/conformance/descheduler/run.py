@@ -1,4 +1,4 @@
-"""Runs: cases asked of the descheduler and of kubectl_spread."""
+"""Comparison: do the descheduler and kubectl_spread give the same answers?"""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ LEAST: Final = 300
 _CHUNK: Final = 250
 
 
-def size(cases_wanted: int) -> int:
-    """Return how many cases a run of ``cases_wanted`` a kind asks the descheduler: it knows no minors or gates."""
-    return min(max(cases_wanted, LEAST), MOST)
+def size(cases_of_kind: int) -> int:
+    """Return the number of cases for the descheduler, which has neither minors nor gates."""
+    return min(max(cases_of_kind, LEAST), MOST)
 
 
 def run(seed: int, number: int) -> Tally:
@@ -29,10 +29,10 @@ def run(seed: int, number: int) -> Tally:
     total = Tally()
     with oracle() as process:
         for start in range(0, number, _CHUNK):
-            requested = [cases.case(seed, index) for index in range(start, min(start + _CHUNK, number))]
-            lines = [msgspec.json.encode(question) for question in requested]
+            questions = [cases.case(seed, index) for index in range(start, min(start + _CHUNK, number))]
+            lines = [msgspec.json.encode(question) for question in questions]
             real = process.ask(lines)
-            total.add(_tally(requested, real, [ours.answer(line) for line in lines]))
+            total.add(_tally(questions, real, [ours.answer(line) for line in lines]))
     return total
 
 
@@ -41,10 +41,11 @@ def smallest(first: Disagreement) -> Disagreement:
     with oracle() as process:
 
         def differing(question: Json) -> list[Disagreement]:
-            return [item for item in _disagreements(process, question) if item.part == first.part]
+            disagreements = _disagreements(process, question)
+            return [disagreement for disagreement in disagreements if disagreement.part == first.part]
 
-        (actual,) = differing(shrink(first.question, lambda question: bool(differing(question))))
-    return actual
+        (disagreement,) = differing(shrink(first.question, lambda question: bool(differing(question))))
+    return disagreement
 
 
 def _disagreements(process: Process, question: Json) -> list[Disagreement]:

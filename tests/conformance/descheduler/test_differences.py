@@ -1,4 +1,4 @@
-"""The rules that are named turn the scheduler's count into the descheduler's, on random clusters."""
+"""On random clusters, the named rules turn the scheduler's count into the descheduler's."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class RandomCluster:
         decoded = msgspec.json.decode(question, type=ours.Question)
         nodes = ours.nodes(decoded)
         pods = [json_objects.decode(raw, Pod) for raw in decoded.pods]
-        evictees = [not defaultevictor.obstacles(ours.evictee(raw)) for raw in decoded.pods]
-        groups = [ours.group(pod, evictable=evictee) for pod, evictee in zip(pods, evictees, strict=True)]
+        evictable = [not defaultevictor.obstacles(ours.evictee(raw)) for raw in decoded.pods]
+        groups = [ours.group(pod, evictable=is_evictable) for pod, is_evictable in zip(pods, evictable, strict=True)]
         self.cluster = PodCounts(nodes, groups)
         self.census = self._census(nodes, pods)
         self.pods = pods
@@ -50,10 +50,10 @@ class RandomCluster:
     def hard(self) -> Iterator[tuple[Bearer, TopologySpreadConstraint, Spread]]:
         """Yield every hard constraint of every pod, with the scheduler's count."""
         for pod in self.pods:
-            of = ours.bearer(pod)
-            for item, spread in zip(of.constraints, self._spreads(pod), strict=True):
+            bearer = ours.bearer(pod)
+            for constraint, spread in zip(bearer.constraints, self._spreads(pod), strict=True):
                 if spread.constraint.hard:
-                    yield of, item, spread
+                    yield bearer, constraint, spread
 
     def _spreads(self, pod: Pod) -> tuple[Spread, ...]:
         working = []
@@ -76,18 +76,18 @@ def outcome(spread: Spread) -> Outcome:
 def test_the_rules_turn_the_schedulers_count_into_the_deschedulers(start: int) -> None:
     for index in range(start, start + 50):
         random_cluster = RandomCluster(index)
-        for of, item, spread in random_cluster.hard():
+        for bearer, constraint, spread in random_cluster.hard():
 
             def count(
                 rules: Sequence[CountingRule],
-                of: Bearer = of,
-                topology_spread_constraint: TopologySpreadConstraint = item,
+                bearer: Bearer = bearer,
+                constraint: TopologySpreadConstraint = constraint,
                 in_cluster: PodCounts = random_cluster.cluster,
             ) -> Outcome:
-                return outcome(topologyspread._count(topology_spread_constraint, of, in_cluster, SERVED, rules))
+                return outcome(topologyspread._count(constraint, bearer, in_cluster, SERVED, rules))
 
-            rules = topologyspread.differences(item, of, random_cluster.cluster, SERVED)
-            seen = outcome(topologyspread.count(item, of, random_cluster.cluster))
+            rules = topologyspread.differences(constraint, bearer, random_cluster.cluster, SERVED)
+            descheduler = outcome(topologyspread.count(constraint, bearer, random_cluster.cluster))
             assert count(()) == outcome(spread)
-            assert count(rules) == seen
-            assert all(count([rule for rule in rules if rule is not left_out]) != seen for left_out in rules)
+            assert count(rules) == descheduler
+            assert all(count([rule for rule in rules if rule is not left_out]) != descheduler for left_out in rules)

@@ -1,4 +1,4 @@
-"""kubectl_spread gives the answers that the real descheduler gave: the recorded vectors, replayed without Go."""
+"""kubectl_spread gives the recorded answers of the real descheduler; Go is not needed."""
 
 from __future__ import annotations
 

@@ -10,53 +10,53 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/interpodaffinity"
 )
 
-func filterAffinity(asked question) (any, error) {
-	held, err := newHandle(asked)
+func filterAffinity(query question) (any, error) {
+	cluster, err := newHandle(query)
 	if err != nil {
 		return nil, err
 	}
 	args := &config.InterPodAffinityArgs{HardPodAffinityWeight: 1}
-	made, err := interpodaffinity.New(context.Background(), args, held, gated())
+	built, err := interpodaffinity.New(context.Background(), args, cluster, gated())
 	if err != nil {
 		return nil, err
 	}
-	nodes, err := held.snapshot.List()
+	nodes, err := cluster.snapshot.List()
 	if err != nil {
 		return nil, err
 	}
-	plugin := made.(*interpodaffinity.InterPodAffinity)
+	plugin := built.(*interpodaffinity.InterPodAffinity)
 	state := framework.NewCycleState()
-	status := preFilter(plugin, state, asked.Pod, nodes)
+	status := preFilter(plugin, state, query.Pod, nodes)
 	if status.IsSkip() {
-		// Filter is not called: it would refuse no node.
+		// The scheduler does not call Filter, which would refuse no node.
 		return filtered{Nodes: feasible(nodes)}, nil
 	}
 	if !status.IsSuccess() {
 		return filtered{Status: described(status)}, nil
 	}
-	return filtered{Nodes: filterNodes(plugin, state, asked.Pod, nodes)}, nil
+	return filtered{Nodes: filterNodes(plugin, state, query.Pod, nodes)}, nil
 }
 
-// filterNodes maps each node's name to what Filter says: "" is success.
+// filterNodes maps each node's name to the answer of Filter: "" is success.
 func filterNodes(plugin filterPlugin, state cycleState, pod *v1.Pod, nodes []nodeInfo) map[string]string {
-	found := map[string]string{}
+	answers := map[string]string{}
 	for _, node := range nodes {
-		found[node.Node().Name] = described(plugin.Filter(context.Background(), state, pod, node))
+		answers[node.Node().Name] = described(plugin.Filter(context.Background(), state, pod, node))
 	}
-	return found
+	return answers
 }
 
 func feasible(nodes []nodeInfo) map[string]string {
-	found := map[string]string{}
+	answers := map[string]string{}
 	for _, node := range nodes {
-		found[node.Node().Name] = ""
+		answers[node.Node().Name] = ""
 	}
-	return found
+	return answers
 }
 
-func described(found *status) string {
-	if found.IsSuccess() {
+func described(outcome *status) string {
+	if outcome.IsSuccess() {
 		return ""
 	}
-	return found.Code().String() + ": " + strings.Join(found.Reasons(), "; ")
+	return outcome.Code().String() + ": " + strings.Join(outcome.Reasons(), "; ")
 }

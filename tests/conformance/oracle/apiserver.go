@@ -18,20 +18,20 @@ import (
 
 const templateSpec = "spec.template.spec"
 
-// clause is what the merge reads and writes of a spread constraint or an affinity term.
-type clause struct {
+// mergedTerm has the fields that the merge reads and writes of a spread constraint or an affinity term.
+type mergedTerm struct {
 	LabelSelector     *metav1.LabelSelector `json:"labelSelector"`
 	MatchLabelKeys    []string              `json:"matchLabelKeys,omitempty"`
 	MismatchLabelKeys []string              `json:"mismatchLabelKeys,omitempty"`
 }
 
 type created struct {
-	Stored   map[string][]clause `json:"stored"`
-	Errors   []string            `json:"errors"`
-	Warnings []string            `json:"warnings"`
+	Stored   map[string][]mergedTerm `json:"stored"`
+	Errors   []string                `json:"errors"`
+	Warnings []string                `json:"warnings"`
 }
 
-type judged struct {
+type updated struct {
 	Errors []string `json:"errors"`
 }
 
@@ -40,8 +40,8 @@ type admitted struct {
 	Warnings []string `json:"warnings"`
 }
 
-func createPod(asked question) (any, error) {
-	internal, err := internalPod(asked.Pod)
+func createPod(query question) (any, error) {
+	internal, err := internalPod(query.Pod)
 	if err != nil {
 		return nil, err
 	}
@@ -52,30 +52,30 @@ func createPod(asked question) (any, error) {
 		return nil, err
 	}
 	return created{
-		Stored:   clauses(stored.Spec),
+		Stored:   mergedTerms(stored.Spec),
 		Errors:   ours(pod.Strategy.Validate(ctx, internal), "spec"),
 		Warnings: ourWarnings(pod.Strategy.WarningsOnCreate(ctx, internal), "spec"),
 	}, nil
 }
 
-func updatePod(asked question) (any, error) {
-	old, err := internalPod(asked.Old)
+func updatePod(query question) (any, error) {
+	old, err := internalPod(query.Old)
 	if err != nil {
 		return nil, err
 	}
-	changed, err := internalPod(asked.Pod)
+	changed, err := internalPod(query.Pod)
 	if err != nil {
 		return nil, err
 	}
 	ctx := context.Background()
 	pod.Strategy.PrepareForUpdate(ctx, changed, old)
-	return judged{Errors: ours(pod.Strategy.ValidateUpdate(ctx, changed, old), "spec")}, nil
+	return updated{Errors: ours(pod.Strategy.ValidateUpdate(ctx, changed, old), "spec")}, nil
 }
 
-func createDeployment(asked question) (any, error) {
-	legacyscheme.Scheme.Default(asked.Deployment)
+func createDeployment(query question) (any, error) {
+	legacyscheme.Scheme.Default(query.Deployment)
 	var internal apps.Deployment
-	if err := legacyscheme.Scheme.Convert(asked.Deployment, &internal, nil); err != nil {
+	if err := legacyscheme.Scheme.Convert(query.Deployment, &internal, nil); err != nil {
 		return nil, err
 	}
 	ctx := context.Background()
@@ -93,12 +93,12 @@ func internalPod(external *v1.Pod) (*core.Pod, error) {
 	return &internal, err
 }
 
-// ours returns the errors on spread constraints and pod (anti)affinity, in the order in which they were found.
-func ours(found field.ErrorList, spec string) []string {
+// ours returns the errors on spread constraints and pod (anti)affinity, in their order.
+func ours(list field.ErrorList, spec string) []string {
 	texts := []string{}
-	for _, one := range found {
-		if concernsUs(strings.TrimPrefix(one.Field, spec)) {
-			texts = append(texts, one.Error())
+	for _, err := range list {
+		if concernsUs(strings.TrimPrefix(err.Field, spec)) {
+			texts = append(texts, err.Error())
 		}
 	}
 	return texts
@@ -120,38 +120,38 @@ func ourWarnings(warnings []string, spec string) []string {
 	return texts
 }
 
-func clauses(spec v1.PodSpec) map[string][]clause {
-	stored := map[string][]clause{"spread": {}}
+func mergedTerms(spec v1.PodSpec) map[string][]mergedTerm {
+	stored := map[string][]mergedTerm{"spread": {}}
 	for _, constraint := range spec.TopologySpreadConstraints {
-		one := clause{LabelSelector: constraint.LabelSelector, MatchLabelKeys: constraint.MatchLabelKeys}
-		stored["spread"] = append(stored["spread"], one)
+		term := mergedTerm{LabelSelector: constraint.LabelSelector, MatchLabelKeys: constraint.MatchLabelKeys}
+		stored["spread"] = append(stored["spread"], term)
 	}
 	if spec.Affinity == nil {
 		return stored
 	}
-	if found := spec.Affinity.PodAffinity; found != nil {
-		stored["podAffinity.required"] = ofTerms(found.RequiredDuringSchedulingIgnoredDuringExecution)
-		stored["podAffinity.preferred"] = ofWeighted(found.PreferredDuringSchedulingIgnoredDuringExecution)
+	if affinity := spec.Affinity.PodAffinity; affinity != nil {
+		stored["podAffinity.required"] = ofTerms(affinity.RequiredDuringSchedulingIgnoredDuringExecution)
+		stored["podAffinity.preferred"] = ofWeighted(affinity.PreferredDuringSchedulingIgnoredDuringExecution)
 	}
-	if found := spec.Affinity.PodAntiAffinity; found != nil {
-		stored["podAntiAffinity.required"] = ofTerms(found.RequiredDuringSchedulingIgnoredDuringExecution)
-		stored["podAntiAffinity.preferred"] = ofWeighted(found.PreferredDuringSchedulingIgnoredDuringExecution)
+	if affinity := spec.Affinity.PodAntiAffinity; affinity != nil {
+		stored["podAntiAffinity.required"] = ofTerms(affinity.RequiredDuringSchedulingIgnoredDuringExecution)
+		stored["podAntiAffinity.preferred"] = ofWeighted(affinity.PreferredDuringSchedulingIgnoredDuringExecution)
 	}
 	return stored
 }
 
-func ofTerms(terms []v1.PodAffinityTerm) []clause {
-	found := []clause{}
+func ofTerms(terms []v1.PodAffinityTerm) []mergedTerm {
+	merged := []mergedTerm{}
 	for _, term := range terms {
-		found = append(found, clause{term.LabelSelector, term.MatchLabelKeys, term.MismatchLabelKeys})
+		merged = append(merged, mergedTerm{term.LabelSelector, term.MatchLabelKeys, term.MismatchLabelKeys})
 	}
-	return found
+	return merged
 }
 
-func ofWeighted(weighted []v1.WeightedPodAffinityTerm) []clause {
+func ofWeighted(weighted []v1.WeightedPodAffinityTerm) []mergedTerm {
 	terms := []v1.PodAffinityTerm{}
-	for _, one := range weighted {
-		terms = append(terms, one.PodAffinityTerm)
+	for _, preferred := range weighted {
+		terms = append(terms, preferred.PodAffinityTerm)
 	}
 	return ofTerms(terms)
 }

@@ -8,7 +8,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/parallelize"
 )
 
-// factory serves every listener's question from indexers that are filled by hand: no informer is ever started.
+// factory lists objects from indexers that are filled by hand. No informer is ever started.
 var factory = informers.NewSharedInformerFactory(nil, 0)
 
 var (
@@ -19,7 +19,7 @@ var (
 	statefulSets           = factory.Apps().V1().StatefulSets().Informer().GetIndexer()
 )
 
-// handle is what the plugins ask the scheduler for; anything else is a nil dereference.
+// handle has the parts of the framework that the plugins use; any other part is a nil dereference.
 type handle struct {
 	frameworkHandle
 	snapshot *schedulercache.Snapshot
@@ -29,21 +29,21 @@ func (h *handle) SnapshotSharedLister() sharedLister                     { retur
 func (h *handle) SharedInformerFactory() informers.SharedInformerFactory { return factory }
 func (h *handle) Parallelizer() parallelizer                             { return parallelize.NewParallelizer(1) }
 
-// newHandle takes over the cluster of a question, as the scheduler's cache would hold it.
-func newHandle(asked question) (*handle, error) {
+// newHandle returns the cluster of a question as the scheduler's cache would have it.
+func newHandle(query question) (*handle, error) {
 	fills := []error{
-		fill(namespaces, asked.Namespaces),
-		fill(services, asked.Services),
-		fill(replicationControllers, asked.ReplicationControllers),
-		fill(replicaSets, asked.ReplicaSets),
-		fill(statefulSets, asked.StatefulSets),
+		fill(namespaces, query.Namespaces),
+		fill(services, query.Services),
+		fill(replicationControllers, query.ReplicationControllers),
+		fill(replicaSets, query.ReplicaSets),
+		fill(statefulSets, query.StatefulSets),
 	}
 	for _, err := range fills {
 		if err != nil {
 			return nil, err
 		}
 	}
-	return &handle{snapshot: schedulercache.NewSnapshot(cached(asked.Pods, asked.Nodes), asked.Nodes)}, nil
+	return &handle{snapshot: schedulercache.NewSnapshot(cached(query.Pods, query.Nodes), query.Nodes)}, nil
 }
 
 func fill[T any](indexer cache.Indexer, objects []T) error {
@@ -54,19 +54,19 @@ func fill[T any](indexer cache.Indexer, objects []T) error {
 	return indexer.Replace(items, "")
 }
 
-// cached returns the pods that are in the scheduler's snapshot: bound to a node that exists, and not finished, because
-// its informer selects status.phase!=Succeeded,status.phase!=Failed (newPodInformer).
+// cached returns the pods in the scheduler's snapshot: bound to an existing node and not finished, because the informer
+// selects status.phase!=Succeeded,status.phase!=Failed (newPodInformer).
 func cached(pods []*v1.Pod, nodes []*v1.Node) []*v1.Pod {
-	known := map[string]bool{}
+	nodeNames := map[string]bool{}
 	for _, node := range nodes {
-		known[node.Name] = true
+		nodeNames[node.Name] = true
 	}
-	found := []*v1.Pod{}
+	inCache := []*v1.Pod{}
 	for _, pod := range pods {
 		finished := pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
-		if known[pod.Spec.NodeName] && !finished {
-			found = append(found, pod)
+		if nodeNames[pod.Spec.NodeName] && !finished {
+			inCache = append(inCache, pod)
 		}
 	}
-	return found
+	return inCache
 }

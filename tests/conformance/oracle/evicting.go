@@ -13,27 +13,27 @@ const (
 	within    = "within"
 	beyond    = "beyond"
 	undecided = "undecided"
-	// mostStates is how many states of one eviction are looked at until it is undecided.
+	// mostStates limits the states that are searched for one eviction; beyond it the eviction is undecided.
 	mostStates = 300
 )
 
-// eviction asks how the skew of a pod's constraint ends once some pods are evicted and replaced.
+// eviction asks for the skew of a constraint after some pods are evicted and replaced.
 type eviction struct {
 	// Constraint is an index among the hard constraints of the evicted pods.
 	Constraint int      `json:"constraint"`
 	Pods       []string `json:"pods"`
 }
 
-// evictPods tells for each eviction whether the skew ends within maxSkew wherever the filters let the replacements go,
-// or whether one of the ways to place them ends beyond it, a replacement that no node takes included.
-func evictPods(asked question) (any, error) {
+// evictPods returns for each eviction whether the skew is within maxSkew for every placement of the replacements that
+// the filters allow. A replacement that no node takes counts as beyond maxSkew.
+func evictPods(query question) (any, error) {
 	ends := []string{}
-	for _, eviction := range asked.Evictions {
-		found := search{asked: asked, constraint: eviction.Constraint, seen: map[string]bool{}, left: mostStates}
+	for _, eviction := range query.Evictions {
+		run := search{query: query, constraint: eviction.Constraint, seen: map[string]bool{}, left: mostStates}
 		for _, name := range eviction.Pods {
-			found.replacements = append(found.replacements, likeness(asked.Pods, name))
+			run.replacements = append(run.replacements, likeness(query.Pods, name))
 		}
-		end, err := found.worst(remaining(asked.Pods, eviction.Pods), nil)
+		end, err := run.worst(remaining(query.Pods, eviction.Pods), nil)
 		if err != nil {
 			return nil, err
 		}
@@ -42,16 +42,16 @@ func evictPods(asked question) (any, error) {
 	return map[string]any{"ends": ends}, nil
 }
 
-// search looks at the ways to place replacements in their order, the worst first; seen are the states that end within.
+// search tries the placements of replacements, the worst first. The states in seen have only ends within maxSkew.
 type search struct {
-	asked        question
+	query        question
 	constraint   int
 	replacements []*v1.Pod
 	seen         map[string]bool
 	left         int
 }
 
-// worst returns the worst end that there is from a state: pods are all, chosen the nodes of the replacements so far.
+// worst returns the worst end from a state: all pods, and the chosen nodes of the replacements among them.
 func (s *search) worst(pods []*v1.Pod, chosen []string) (string, error) {
 	if len(chosen) == len(s.replacements) {
 		return s.end(pods)
@@ -72,7 +72,7 @@ func (s *search) worst(pods []*v1.Pod, chosen []string) (string, error) {
 	if len(nodes) == 0 {
 		return beyond, nil
 	}
-	found := within
+	worstEnd := within
 	for _, node := range nodes {
 		placed := bound(replacement, fmt.Sprintf("replacement-%d", len(chosen)), node)
 		end, err := s.worst(append(append([]*v1.Pod{}, pods...), placed), append(append([]string{}, chosen...), node))
@@ -80,14 +80,14 @@ func (s *search) worst(pods []*v1.Pod, chosen []string) (string, error) {
 			return end, err
 		}
 		if end == undecided {
-			found = undecided
+			worstEnd = undecided
 		}
 	}
-	s.seen[key] = found == within
-	return found, nil
+	s.seen[key] = worstEnd == within
+	return worstEnd, nil
 }
 
-// state tells apart what the filters can tell apart: how many replacements of each kind are on which node.
+// state returns equal texts for states that the filters cannot distinguish: each node has as many pods of each kind.
 func (s *search) state(chosen []string) string {
 	placed := []string{}
 	for i, node := range chosen {
@@ -97,36 +97,36 @@ func (s *search) state(chosen []string) string {
 	return strings.Join(placed, "\n")
 }
 
-// allowed returns the nodes that take a replacement, those of the fullest domains first.
+// allowed returns the nodes that take a replacement, beginning with the fullest domains.
 func (s *search) allowed(pods []*v1.Pod, replacement *v1.Pod) ([]string, error) {
-	refused, err := refusals(withPods(s.asked, pods), replacement)
+	refused, err := refusals(withPods(s.query, pods), replacement)
 	if err != nil {
 		return nil, err
 	}
 	key := hardConstraint(replacement, s.constraint).TopologyKey
 	values := map[string]string{}
-	for _, node := range s.asked.Nodes {
+	for _, node := range s.query.Nodes {
 		values[node.Name] = node.Labels[key]
 	}
-	held := map[string]int{}
+	podsIn := map[string]int{}
 	for _, pod := range pods {
-		held[values[pod.Spec.NodeName]]++
+		podsIn[values[pod.Spec.NodeName]]++
 	}
-	found := []string{}
+	names := []string{}
 	for name, plugin := range refused {
 		if plugin == "" {
-			found = append(found, name)
+			names = append(names, name)
 		}
 	}
-	sort.Strings(found)
-	sort.SliceStable(found, func(i, j int) bool { return held[values[found[i]]] > held[values[found[j]]] })
-	return found, nil
+	sort.Strings(names)
+	sort.SliceStable(names, func(i, j int) bool { return podsIn[values[names[i]]] > podsIn[values[names[j]]] })
+	return names, nil
 }
 
-// end tells whether the constraint is within maxSkew, by the counts of the real PreFilter.
+// end returns whether the constraint is within maxSkew by the counts of the real PreFilter.
 func (s *search) end(pods []*v1.Pod) (string, error) {
 	replacement := s.replacements[0]
-	plugin, nodes, err := newSpread(withPods(s.asked, pods))
+	plugin, nodes, err := newSpread(withPods(s.query, pods))
 	if err != nil {
 		return "", err
 	}
@@ -138,22 +138,22 @@ func (s *search) end(pods []*v1.Pod) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	found, most := constraints[s.constraint], 0
-	for _, number := range found.MatchNum {
+	spread, most := constraints[s.constraint], 0
+	for _, number := range spread.MatchNum {
 		most = max(most, number)
 	}
-	if most-found.MinMatchNum <= int(hardConstraint(replacement, s.constraint).MaxSkew) {
+	if most-spread.MinMatchNum <= int(hardConstraint(replacement, s.constraint).MaxSkew) {
 		return within, nil
 	}
 	return beyond, nil
 }
 
 func hardConstraint(pod *v1.Pod, index int) v1.TopologySpreadConstraint {
-	found := []v1.TopologySpreadConstraint{}
+	hard := []v1.TopologySpreadConstraint{}
 	for _, constraint := range pod.Spec.TopologySpreadConstraints {
 		if constraint.WhenUnsatisfiable == v1.DoNotSchedule {
-			found = append(found, constraint)
+			hard = append(hard, constraint)
 		}
 	}
-	return found[index]
+	return hard[index]
 }

@@ -26,8 +26,8 @@ type (
 )
 
 func preFilter(plugin fwk.PreFilterPlugin, state cycleState, pod *v1.Pod, nodes []nodeInfo) *status {
-	_, found := plugin.PreFilter(context.Background(), state, pod, nodes)
-	return found
+	_, outcome := plugin.PreFilter(context.Background(), state, pod, nodes)
+	return outcome
 }
 
 func scoreNode(plugin fwk.ScorePlugin, state cycleState, pod *v1.Pod, node nodeInfo) (int64, *status) {

@@ -28,8 +28,8 @@ type (
 )
 
 func preFilter(plugin framework.PreFilterPlugin, state cycleState, pod *v1.Pod, _ []nodeInfo) *status {
-	_, found := plugin.PreFilter(context.Background(), state, pod)
-	return found
+	_, outcome := plugin.PreFilter(context.Background(), state, pod)
+	return outcome
 }
 
 func scoreNode(plugin framework.ScorePlugin, state cycleState, pod *v1.Pod, node nodeInfo) (int64, *status) {
@@ -40,7 +40,7 @@ func insufficient(pod *v1.Pod, node nodeInfo) []noderesources.InsufficientResour
 	return noderesources.Fits(pod, node, noderesources.ResourceRequestsOptions{EnablePodLevelResources: true})
 }
 
-// gated is what NewInTreeRegistry makes of the gates.
+// gated returns the features that NewInTreeRegistry derives from the gates.
 func gated() feature.Features {
 	gate := utilfeature.DefaultFeatureGate
 	return feature.Features{

@@ -1,5 +1,5 @@
-// Oracle answers questions with the real code of the Kubernetes version it is linked with: one JSON object a line in,
-// one out, in the same order.
+// Oracle answers questions with the real code of the Kubernetes version that it is linked with. Each line of the input
+// is a question in JSON, and each line of the output its answer, in the same order.
 package main
 
 import (
@@ -34,7 +34,7 @@ func main() {
 	}
 }
 
-// answerAll answers every line; what is answered is passed on as soon as no further question is waiting.
+// answerAll answers every line; answers are flushed when no further question is waiting.
 func answerAll(in io.Reader, out io.Writer) error {
 	reader := bufio.NewReaderSize(in, bufferSize)
 	writer := bufio.NewWriterSize(out, bufferSize)
@@ -48,11 +48,11 @@ func answerAll(in io.Reader, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		found, err := answer(line)
+		response, err := answer(line)
 		if err != nil {
 			return fmt.Errorf("%w in %s", err, line)
 		}
-		if err := encoder.Encode(found); err != nil {
+		if err := encoder.Encode(response); err != nil {
 			return err
 		}
 		if reader.Buffered() == 0 {
@@ -64,29 +64,29 @@ func answerAll(in io.Reader, out io.Writer) error {
 }
 
 func answer(line []byte) (any, error) {
-	var asked question
-	if err := json.Unmarshal(line, &asked); err != nil {
+	var query question
+	if err := json.Unmarshal(line, &query); err != nil {
 		return nil, err
 	}
-	switch asked.Kind {
+	switch query.Kind {
 	case "create":
-		return createPod(asked)
+		return createPod(query)
 	case "update":
-		return updatePod(asked)
+		return updatePod(query)
 	case "template":
-		return createDeployment(asked)
+		return createDeployment(query)
 	case "filter":
-		return filterSpread(asked)
+		return filterSpread(query)
 	case "scores":
-		return scoreSpread(asked)
+		return scoreSpread(query)
 	case "affinity":
-		return filterAffinity(asked)
+		return filterAffinity(query)
 	case "resources":
-		return fitPod(asked)
+		return fitPod(query)
 	case "placing":
-		return placePods(asked)
+		return placePods(query)
 	case "evictions":
-		return evictPods(asked)
+		return evictPods(query)
 	}
-	return nil, fmt.Errorf("unknown kind %q", asked.Kind)
+	return nil, fmt.Errorf("unknown kind %q", query.Kind)
 }

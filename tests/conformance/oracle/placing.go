@@ -15,143 +15,143 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/tainttoleration"
 )
 
-// placement asks which nodes would take one more pod like a pod of the cluster.
+// placement asks which nodes would take one more pod like Pod.
 type placement struct {
 	Pod string `json:"pod"`
-	// Without are pods that are gone.
+	// Without names pods that have been removed.
 	Without []string `json:"without"`
-	// With are the nodes of further such pods.
+	// With names the nodes of additional such pods.
 	With []string `json:"with"`
-	// Scored asks how the nodes that take it are ranked.
+	// Scored asks for the scores of the nodes that take it.
 	Scored bool `json:"scored"`
 }
 
-// placed maps every node's name to the first plugin that refuses it, "" is success; Scores are of the others.
+// placed maps every node's name to the first plugin that refuses it, or to "". Scores are those of the nodes with "".
 type placed struct {
 	Nodes  map[string]string `json:"nodes"`
 	Scores *scored           `json:"scores,omitempty"`
 }
 
-func placePods(asked question) (any, error) {
+func placePods(query question) (any, error) {
 	answers := []placed{}
-	for _, placement := range asked.Placements {
-		found, err := placeNext(asked, placement)
+	for _, placement := range query.Placements {
+		answer, err := placeNext(query, placement)
 		if err != nil {
 			return nil, err
 		}
-		answers = append(answers, found)
+		answers = append(answers, answer)
 	}
 	return map[string]any{"placed": answers}, nil
 }
 
-func placeNext(asked question, placement placement) (placed, error) {
-	pod := likeness(asked.Pods, placement.Pod)
-	pods := remaining(asked.Pods, placement.Without)
+func placeNext(query question, placement placement) (placed, error) {
+	pod := likeness(query.Pods, placement.Pod)
+	pods := remaining(query.Pods, placement.Without)
 	for i, node := range placement.With {
 		pods = append(pods, bound(pod, fmt.Sprintf("with-%d", i), node))
 	}
-	asked = withPods(asked, pods)
-	nodes, err := refusals(asked, pod)
+	query = withPods(query, pods)
+	nodes, err := refusals(query, pod)
 	if err != nil || !placement.Scored {
 		return placed{Nodes: nodes}, err
 	}
-	asked.Pod = pod
-	asked.Feasible = nil
+	query.Pod = pod
+	query.Feasible = nil
 	for name, plugin := range nodes {
 		if plugin == "" {
-			asked.Feasible = append(asked.Feasible, name)
+			query.Feasible = append(query.Feasible, name)
 		}
 	}
-	scores, err := scoreSpread(asked)
+	scores, err := scoreSpread(query)
 	return placed{Nodes: nodes, Scores: &scores}, err
 }
 
-// bound returns a pod as it is once a node has it.
+// bound returns a copy of a pod that is bound to a node.
 func bound(pod *v1.Pod, name, node string) *v1.Pod {
-	found := pod.DeepCopy()
-	found.Name = name
-	found.Spec.NodeName = node
-	found.Status.Phase = v1.PodRunning
-	return found
+	copied := pod.DeepCopy()
+	copied.Name = name
+	copied.Spec.NodeName = node
+	copied.Status.Phase = v1.PodRunning
+	return copied
 }
 
-// likeness returns a pod as its owner would make it again: one that nobody has placed.
+// likeness returns a pod as its owner would create it again, without a node.
 func likeness(pods []*v1.Pod, name string) *v1.Pod {
 	for _, pod := range pods {
 		if pod.Name == name {
-			found := pod.DeepCopy()
-			found.Name = "next"
-			found.DeletionTimestamp = nil
-			found.Spec.NodeName = ""
-			found.Status = v1.PodStatus{Phase: v1.PodPending}
-			return found
+			next := pod.DeepCopy()
+			next.Name = "next"
+			next.DeletionTimestamp = nil
+			next.Spec.NodeName = ""
+			next.Status = v1.PodStatus{Phase: v1.PodPending}
+			return next
 		}
 	}
 	return nil
 }
 
 func remaining(pods []*v1.Pod, gone []string) []*v1.Pod {
-	left := map[string]bool{}
+	evicted := map[string]bool{}
 	for _, name := range gone {
-		left[name] = true
+		evicted[name] = true
 	}
-	found := []*v1.Pod{}
+	staying := []*v1.Pod{}
 	for _, pod := range pods {
-		if !left[pod.Name] {
-			found = append(found, pod)
+		if !evicted[pod.Name] {
+			staying = append(staying, pod)
 		}
 	}
-	return found
+	return staying
 }
 
-func withPods(asked question, pods []*v1.Pod) question {
-	asked.Pods = pods
-	return asked
+func withPods(query question, pods []*v1.Pod) question {
+	query.Pods = pods
+	return query
 }
 
 // refusals asks the filters in the order of the scheduler's default plugins.
-func refusals(asked question, pod *v1.Pod) (map[string]string, error) {
-	spread, nodes, err := newSpread(asked)
+func refusals(query question, pod *v1.Pod) (map[string]string, error) {
+	spread, nodes, err := newSpread(query)
 	if err != nil {
 		return nil, err
 	}
-	held, err := newHandle(asked)
+	cluster, err := newHandle(query)
 	if err != nil {
 		return nil, err
 	}
 	ctx := context.Background()
-	unschedulable, err := nodeunschedulable.New(ctx, nil, held, gated())
+	unschedulable, err := nodeunschedulable.New(ctx, nil, cluster, gated())
 	if err != nil {
 		return nil, err
 	}
-	tainted, err := tainttoleration.New(ctx, nil, held, gated())
+	tainted, err := tainttoleration.New(ctx, nil, cluster, gated())
 	if err != nil {
 		return nil, err
 	}
-	excluded, err := nodeaffinity.New(ctx, &config.NodeAffinityArgs{}, held, gated())
+	excluded, err := nodeaffinity.New(ctx, &config.NodeAffinityArgs{}, cluster, gated())
 	if err != nil {
 		return nil, err
 	}
-	affinity, err := interpodaffinity.New(ctx, &config.InterPodAffinityArgs{HardPodAffinityWeight: 1}, held, gated())
+	affinity, err := interpodaffinity.New(ctx, &config.InterPodAffinityArgs{HardPodAffinityWeight: 1}, cluster, gated())
 	if err != nil {
 		return nil, err
 	}
-	found := feasible(nodes)
-	refuse(found, nodeunschedulable.Name, unschedulable.(filterPlugin), pod, nodes)
-	refuse(found, tainttoleration.Name, tainted.(filterPlugin), pod, nodes)
-	refuse(found, nodeaffinity.Name, excluded.(filterPlugin), pod, nodes)
+	refusedBy := feasible(nodes)
+	refuse(refusedBy, nodeunschedulable.Name, unschedulable.(filterPlugin), pod, nodes)
+	refuse(refusedBy, tainttoleration.Name, tainted.(filterPlugin), pod, nodes)
+	refuse(refusedBy, nodeaffinity.Name, excluded.(filterPlugin), pod, nodes)
 	for _, node := range nodes {
-		if found[node.Node().Name] == "" && len(insufficient(pod, node)) > 0 {
-			found[node.Node().Name] = noderesources.Name
+		if refusedBy[node.Node().Name] == "" && len(insufficient(pod, node)) > 0 {
+			refusedBy[node.Node().Name] = noderesources.Name
 		}
 	}
-	refuse(found, podtopologyspread.Name, spread, pod, nodes)
-	refuse(found, interpodaffinity.Name, affinity.(filterPlugin), pod, nodes)
-	return found, nil
+	refuse(refusedBy, podtopologyspread.Name, spread, pod, nodes)
+	refuse(refusedBy, interpodaffinity.Name, affinity.(filterPlugin), pod, nodes)
+	return refusedBy, nil
 }
 
-// refuse writes the name of a plugin to the nodes that it refuses and that none before it did.
-func refuse(found map[string]string, name string, plugin filterPlugin, pod *v1.Pod, nodes []nodeInfo) {
+// refuse writes the name of a plugin to the nodes that it is the first to refuse.
+func refuse(refusedBy map[string]string, name string, plugin filterPlugin, pod *v1.Pod, nodes []nodeInfo) {
 	state := framework.NewCycleState()
 	failed := false
 	if first, ok := plugin.(preFilterPlugin); ok {
@@ -162,11 +162,11 @@ func refuse(found map[string]string, name string, plugin filterPlugin, pod *v1.P
 		failed = !status.IsSuccess()
 	}
 	for _, node := range nodes {
-		if found[node.Node().Name] != "" {
+		if refusedBy[node.Node().Name] != "" {
 			continue
 		}
 		if failed || !plugin.Filter(context.Background(), state, pod, node).IsSuccess() {
-			found[node.Node().Name] = name
+			refusedBy[node.Node().Name] = name
 		}
 	}
 }

@@ -5,7 +5,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// question is one case. Kind says which fields are read.
+// question is one case. Kind decides which fields are read.
 type question struct {
 	Kind string `json:"kind"`
 
@@ -25,13 +25,13 @@ type question struct {
 
 	// Quantities are texts that may be quantities.
 	Quantities []string `json:"quantities"`
-	// Placements ask for nodes for pods like some of Pods.
+	// Placements ask which nodes would take a pod like one of Pods.
 	Placements []placement `json:"placements"`
-	// Evictions ask what becomes of a skew when some of Pods are replaced.
+	// Evictions ask for the skew after some of Pods are replaced.
 	Evictions []eviction `json:"evictions"`
-	// Feasible names the nodes that all filters let through.
+	// Feasible names the nodes that pass all filters.
 	Feasible []string `json:"feasible"`
-	// SystemDefaults turns the built-in default constraints on; else DefaultConstraints are used.
+	// SystemDefaults turns the built-in default constraints on. Without it, DefaultConstraints are used.
 	SystemDefaults     bool                          `json:"systemDefaults"`
 	DefaultConstraints []v1.TopologySpreadConstraint `json:"defaultConstraints"`
 }

@@ -16,43 +16,43 @@ import (
 )
 
 type fitted struct {
-	// Quantities are in thousandths; null: it is none.
+	// Quantities are in thousandths; null stands for a text that is not a quantity.
 	Quantities map[string]*string  `json:"quantities,omitempty"`
 	Requests   map[string]int64    `json:"requests"`
 	Nodes      map[string][]string `json:"nodes,omitempty"`
 }
 
-// fitPod answers for a pod as the apiserver stores it, among other pods as it stores them.
-func fitPod(asked question) (any, error) {
-	// Off in 1.33 by default, where a pod with resources of its own exists only with the gate on.
+// fitPod answers for pods as the API server stores them.
+func fitPod(query question) (any, error) {
+	// The gate is off by default in 1.33, where a pod has resources of its own only with the gate on.
 	if err := utilfeature.DefaultMutableFeatureGate.Set("PodLevelResources=true"); err != nil {
 		return nil, err
 	}
-	pod, err := storedPod(asked.Pod)
+	pod, err := storedPod(query.Pod)
 	if err != nil {
 		return nil, err
 	}
-	for i, other := range asked.Pods {
-		if asked.Pods[i], err = storedPod(other); err != nil {
+	for i, other := range query.Pods {
+		if query.Pods[i], err = storedPod(other); err != nil {
 			return nil, err
 		}
 	}
-	for _, node := range asked.Nodes {
+	for _, node := range query.Nodes {
 		legacyscheme.Scheme.Default(node)
 	}
-	held, err := newHandle(asked)
+	cluster, err := newHandle(query)
 	if err != nil {
 		return nil, err
 	}
-	nodes, err := held.snapshot.List()
+	nodes, err := cluster.snapshot.List()
 	if err != nil {
 		return nil, err
 	}
-	found := fitted{Quantities: parsed(asked.Quantities), Requests: requests(pod), Nodes: map[string][]string{}}
+	fit := fitted{Quantities: parsed(query.Quantities), Requests: requests(pod), Nodes: map[string][]string{}}
 	for _, node := range nodes {
-		found.Nodes[node.Node().Name] = reasons(insufficient(pod, node))
+		fit.Nodes[node.Node().Name] = reasons(insufficient(pod, node))
 	}
-	return found, nil
+	return fit, nil
 }
 
 func storedPod(external *v1.Pod) (*v1.Pod, error) {
@@ -67,7 +67,7 @@ func storedPod(external *v1.Pod) (*v1.Pod, error) {
 	if err := legacyscheme.Scheme.Convert(internal, converted, nil); err != nil {
 		return nil, err
 	}
-	// As it comes back from etcd, its quantities in canonical form: PodRequests adds overhead to what is no int64 in place.
+	// Quantities come back from etcd in canonical form. PodRequests adds overhead in place to a quantity beyond int64.
 	body, err := converted.Marshal()
 	if err != nil {
 		return nil, err
@@ -78,29 +78,29 @@ func storedPod(external *v1.Pod) (*v1.Pod, error) {
 }
 
 func parsed(texts []string) map[string]*string {
-	found := map[string]*string{}
+	numbers := map[string]*string{}
 	for _, text := range texts {
-		found[text] = nil
+		numbers[text] = nil
 		if quantity, err := resource.ParseQuantity(text); err == nil {
-			// As SetDefaults_ResourceList does.
+			// The same as SetDefaults_ResourceList.
 			quantity.RoundUp(resource.Milli)
 			number := new(inf.Dec).Round(quantity.AsDec(), 3, inf.RoundUp).UnscaledBig().String()
-			found[text] = &number
+			numbers[text] = &number
 		}
 	}
-	return found
+	return numbers
 }
 
 func requests(pod *v1.Pod) map[string]int64 {
-	asked := framework.Resource{}
-	asked.SetMaxResource(resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}))
+	total := framework.Resource{}
+	total.SetMaxResource(resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}))
 	all := map[string]int64{
 		"pods":              1,
-		"cpu":               asked.MilliCPU,
-		"memory":            asked.Memory,
-		"ephemeral-storage": asked.EphemeralStorage,
+		"cpu":               total.MilliCPU,
+		"memory":            total.Memory,
+		"ephemeral-storage": total.EphemeralStorage,
 	}
-	for name, amount := range asked.ScalarResources {
+	for name, amount := range total.ScalarResources {
 		all[string(name)] = amount
 	}
 	for name, amount := range all {
@@ -111,14 +111,14 @@ func requests(pod *v1.Pod) map[string]int64 {
 	return all
 }
 
-// reasons returns what is insufficient; scalar resources, which come in the order of a map, by name.
-func reasons(found []noderesources.InsufficientResource) []string {
-	sort.SliceStable(found, func(i, j int) bool {
-		return scalarName(found[i].ResourceName) < scalarName(found[j].ResourceName)
+// reasons returns the reasons of insufficient resources. Scalar resources are sorted, since a map has no order.
+func reasons(shortages []noderesources.InsufficientResource) []string {
+	sort.SliceStable(shortages, func(i, j int) bool {
+		return scalarName(shortages[i].ResourceName) < scalarName(shortages[j].ResourceName)
 	})
 	texts := []string{}
-	for _, one := range found {
-		texts = append(texts, one.Reason)
+	for _, shortage := range shortages {
+		texts = append(texts, shortage.Reason)
 	}
 	return texts
 }

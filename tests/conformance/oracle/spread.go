@@ -30,33 +30,33 @@ type scored struct {
 	Scores  map[string]int64 `json:"scores,omitempty"`
 }
 
-func newSpread(asked question) (*podtopologyspread.PodTopologySpread, []nodeInfo, error) {
-	held, err := newHandle(asked)
+func newSpread(query question) (*podtopologyspread.PodTopologySpread, []nodeInfo, error) {
+	cluster, err := newHandle(query)
 	if err != nil {
 		return nil, nil, err
 	}
 	args := &config.PodTopologySpreadArgs{
-		DefaultConstraints: asked.DefaultConstraints,
+		DefaultConstraints: query.DefaultConstraints,
 		DefaultingType:     config.ListDefaulting,
 	}
-	if asked.SystemDefaults {
+	if query.SystemDefaults {
 		args = &config.PodTopologySpreadArgs{DefaultingType: config.SystemDefaulting}
 	}
-	plugin, err := podtopologyspread.New(context.Background(), args, held, gated())
+	plugin, err := podtopologyspread.New(context.Background(), args, cluster, gated())
 	if err != nil {
 		return nil, nil, err
 	}
-	nodes, err := held.snapshot.List()
+	nodes, err := cluster.snapshot.List()
 	return plugin.(*podtopologyspread.PodTopologySpread), nodes, err
 }
 
-func filterSpread(asked question) (any, error) {
-	plugin, nodes, err := newSpread(asked)
+func filterSpread(query question) (any, error) {
+	plugin, nodes, err := newSpread(query)
 	if err != nil {
 		return nil, err
 	}
 	state := framework.NewCycleState()
-	status := preFilter(plugin, state, asked.Pod, nodes)
+	status := preFilter(plugin, state, query.Pod, nodes)
 	if status.IsSkip() {
 		return filtered{Skipped: true}, nil
 	}
@@ -67,7 +67,7 @@ func filterSpread(asked question) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return filtered{Constraints: constraints, Nodes: filterNodes(plugin, state, asked.Pod, nodes)}, nil
+	return filtered{Constraints: constraints, Nodes: filterNodes(plugin, state, query.Pod, nodes)}, nil
 }
 
 // counts reads podtopologyspread's preFilterState, whose type is not exported but whose fields are.
@@ -77,28 +77,28 @@ func counts(state cycleState) ([]counted, error) {
 		return nil, err
 	}
 	fields := reflect.ValueOf(data).Elem()
-	found := []counted{}
+	spreads := []counted{}
 	for i, matchNum := range fields.FieldByName("TpValueToMatchNum").Interface().([]map[string]int) {
 		constraint := fields.FieldByName("Constraints").Index(i)
 		paths := fields.FieldByName("CriticalPaths").Index(i).Elem()
-		// As minMatchNum, a method that is not exported, has it.
+		// The same as minMatchNum, a method that is not exported.
 		least := int(paths.Index(0).FieldByName("MatchNum").Int())
 		if len(matchNum) < int(constraint.FieldByName("MinDomains").Int()) {
 			least = 0
 		}
-		found = append(found, counted{MatchNum: matchNum, MinMatchNum: least})
+		spreads = append(spreads, counted{MatchNum: matchNum, MinMatchNum: least})
 	}
-	return found, nil
+	return spreads, nil
 }
 
-func scoreSpread(asked question) (scored, error) {
-	plugin, nodes, err := newSpread(asked)
+func scoreSpread(query question) (scored, error) {
+	plugin, nodes, err := newSpread(query)
 	if err != nil {
 		return scored{}, err
 	}
 	state := framework.NewCycleState()
-	candidates := named(nodes, asked.Feasible)
-	status := plugin.PreScore(context.Background(), state, asked.Pod, candidates)
+	candidates := named(nodes, query.Feasible)
+	status := plugin.PreScore(context.Background(), state, query.Pod, candidates)
 	if status.IsSkip() {
 		return scored{Skipped: true}, nil
 	}
@@ -107,30 +107,30 @@ func scoreSpread(asked question) (scored, error) {
 	}
 	scores := nodeScoreList{}
 	for _, node := range candidates {
-		raw, status := scoreNode(plugin, state, asked.Pod, node)
+		raw, status := scoreNode(plugin, state, query.Pod, node)
 		if !status.IsSuccess() {
 			return scored{Status: described(status)}, nil
 		}
 		scores = append(scores, nodeScore{Name: node.Node().Name, Score: raw})
 	}
-	plugin.NormalizeScore(context.Background(), state, asked.Pod, scores)
-	found := map[string]int64{}
+	plugin.NormalizeScore(context.Background(), state, query.Pod, scores)
+	byName := map[string]int64{}
 	for _, score := range scores {
-		found[score.Name] = score.Score
+		byName[score.Name] = score.Score
 	}
-	return scored{Scores: found}, nil
+	return scored{Scores: byName}, nil
 }
 
 func named(nodes []nodeInfo, names []string) []nodeInfo {
-	wanted := map[string]bool{}
+	included := map[string]bool{}
 	for _, name := range names {
-		wanted[name] = true
+		included[name] = true
 	}
-	found := []nodeInfo{}
+	infos := []nodeInfo{}
 	for _, node := range nodes {
-		if wanted[node.Node().Name] {
-			found = append(found, node)
+		if included[node.Node().Name] {
+			infos = append(infos, node)
 		}
 	}
-	return found
+	return infos
 }

@@ -116,7 +116,6 @@ class UsableNodes(Mapping[str, Usability]):
     """The usability of each node, by its name, for all placements that have the same answers."""
 
     def __init__(self, numbers: Mapping[str, int], fits: int, tolerated: int, uncordoned: int) -> None:
-        """Take the number of each node, and bitmaps of the nodes."""
         self._numbers = numbers
         self.fits = fits
         self.tolerated = tolerated
@@ -126,18 +125,15 @@ class UsableNodes(Mapping[str, Usability]):
     __hash__ = object.__hash__
 
     def __getitem__(self, name: str) -> Usability:
-        """Return the usability of one node."""
         number = self._numbers[name]
         return Usability(
             bool(self.fits >> number & 1), bool(self.tolerated >> number & 1), bool(self._uncordoned >> number & 1)
         )
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the names of all nodes."""
         return iter(self._numbers)
 
     def __len__(self) -> int:
-        """Return the number of nodes."""
         return len(self._numbers)
 
 

@@ -9,8 +9,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 
-import msgspec
-
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
@@ -34,26 +32,12 @@ class FilterAnswer(StrEnum):
     MISSING_LABEL = "missing label"
 
 
-class FilterResult(msgspec.Struct, frozen=True):
-    """The numbers of nodes with each of the Filter's answers."""
-
-    total: int
-    feasible: int
-    not_matching: int
-    missing_label: int
-
-
-def filter_nodes(spreads: Sequence[Spread], nodes: NodeSets) -> FilterResult:
-    """Filter all nodes by the pod's hard constraints; the first constraint that a node fails decides."""
+def filter_nodes(spreads: Sequence[Spread], nodes: NodeSets) -> Counter[FilterAnswer]:
+    """Count the answers for all nodes; the first hard constraint that a node fails decides."""
     numbers: Counter[FilterAnswer] = Counter()
     for answer, alike in _answers(spreads, nodes):
         numbers[answer] += len(alike)
-    return FilterResult(
-        total=len(nodes.nodes),
-        feasible=numbers[FilterAnswer.FEASIBLE],
-        not_matching=numbers[FilterAnswer.NOT_MATCHING],
-        missing_label=numbers[FilterAnswer.MISSING_LABEL],
-    )
+    return numbers
 
 
 def feasible_nodes(spreads: Sequence[Spread], nodes: NodeSets) -> Iterator[Node]:

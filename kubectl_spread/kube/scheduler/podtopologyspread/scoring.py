@@ -70,7 +70,8 @@ def scores(softs: Sequence[SoftConstraint], feasible: Sequence[Node], *, all_key
     keys = [soft.constraint.topology_key for soft in softs] if all_keys else []
     ranked = [node for node in feasible if all(key in node.metadata.labels for key in keys)]
     rankings = [_ranking(soft, ranked) for soft in softs]
-    raw = {node.metadata.name: _rounded(sum(ranking.score(node) for ranking in rankings)) for node in ranked}
+    # Go rounds halves away from zero.
+    raw = {node.metadata.name: math.floor(sum(ranking.score(node) for ranking in rankings) + 0.5) for node in ranked}
     ignored = dict.fromkeys((node.metadata.name for node in feasible), 0)
     return {**ignored, **_normalized(raw)}
 
@@ -98,11 +99,6 @@ def _ranking(soft: SoftConstraint, ranked: Sequence[Node]) -> _Ranking:
             match_num[value] += soft.matching.get(node, 0)
     size = len(ranked) if key == _HOSTNAME else len(match_num)
     return _Ranking(soft, match_num, math.log(size + 2))
-
-
-def _rounded(value: float) -> int:
-    """Round as Go does, halves away from zero."""
-    return math.floor(value + 0.5)
 
 
 def _normalized(raw: Mapping[str, int]) -> dict[str, int]:

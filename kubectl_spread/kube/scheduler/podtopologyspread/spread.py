@@ -25,23 +25,19 @@ class MatchNum(Mapping[str, int]):
     """
 
     def __init__(self, domains: Mapping[str, object], occupied: Mapping[str, int]) -> None:
-        """Take all eligible ``domains``, and the counts of the domains with pods."""
         self._domains = domains
         self._occupied = occupied
 
     def __getitem__(self, value: str) -> int:
-        """Return the count of an eligible domain."""
         number = self._occupied.get(value, 0)
         if not number and value not in self._domains:
             raise KeyError(value)
         return number
 
     def __iter__(self) -> Iterator[str]:
-        """Yield all eligible domains."""
         return iter(self._domains)
 
     def __len__(self) -> int:
-        """Return the number of eligible domains."""
         return len(self._domains)
 
     @property
@@ -100,7 +96,7 @@ class Spread(msgspec.Struct, frozen=True, eq=False):
     @property
     def skew(self) -> int:
         """The skew of the fullest domain; 0 without domains."""
-        return self.match_num.most - self.min_match_num if self.match_num else 0
+        return self.match_num.most - self.min_match_num
 
     @property
     def exceeds_max_skew(self) -> bool:

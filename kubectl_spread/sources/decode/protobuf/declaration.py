@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from enum import Enum, auto
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Union, get_args, get_origin
 
 import msgspec
 
@@ -54,8 +54,7 @@ class DeclaredField(msgspec.Struct, frozen=True):
 @cache
 def fields(message: type[Message]) -> tuple[DeclaredField, ...]:
     """Return the fields of ``message`` in the order of their declaration."""
-    hints = get_type_hints(message, include_extras=True)
-    return tuple(_field(info.name, info.encode_name, hints[info.name]) for info in msgspec.structs.fields(message))
+    return tuple(_field(info.name, info.encode_name, info.type) for info in msgspec.structs.fields(message))
 
 
 def _field(name: str, json_name: str, hint: Any) -> DeclaredField:

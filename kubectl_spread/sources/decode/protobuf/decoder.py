@@ -9,18 +9,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import msgspec
 from google.protobuf.message import DecodeError as ProtobufError
 
 from kubectl_spread.errors import SourceError
-from kubectl_spread.kube.api.types import Message
+from kubectl_spread.kube.api.types import ListMeta, Message
 from kubectl_spread.sources.decode.page import Page
 from kubectl_spread.sources.decode.protobuf import descriptors, envelope, wiretypes
 from kubectl_spread.sources.decode.protobuf.declaration import Cardinality, DeclaredField
-from kubectl_spread.sources.decode.protobuf.descriptors import ONE, SCALARS, Classes, class_name, sent
+from kubectl_spread.sources.decode.protobuf.descriptors import MANY, ONE, SCALARS, Classes, class_name, sent
+from kubectl_spread.sources.decode.protobuf.wiretypes import WireTypes
 
 T = TypeVar("T", bound=Message)
 M = TypeVar("M", bound=Message)
@@ -32,15 +33,32 @@ _REMEMBERED: Final = 2_000
 
 
 class Decoder(Generic[T]):
-    """Decodes objects of one type and remembers the parts that they share."""
+    """Decodes objects of one type and remembers the parts that they share.
+
+    The message classes of a type take milliseconds to make. They are made for the first object, because many lists are
+    empty.
+    """
 
     def __init__(self, type_: type[T]) -> None:
-        """Make the message classes of ``type_``, unless that was done before."""
+        """Prepare for objects of ``type_``."""
         self._type = type_
-        self._classes = descriptors.classes(type_)
-        self._wire_types = wiretypes.of(type_)
-        self._parse_object = self._classes[type_.__name__].FromString
-        self._object = _converter(type_, self._classes)
+
+    @cached_property
+    def _classes(self) -> Classes:
+        return descriptors.classes(self._type)
+
+    @cached_property
+    def _wire_types(self) -> WireTypes:
+        return wiretypes.of(self._type)
+
+    @cached_property
+    def _parse_object(self) -> _Convert:
+        parse: _Convert = self._classes[self._type.__name__].FromString
+        return parse
+
+    @cached_property
+    def _object(self) -> _Convert:
+        return _converter(self._type, self._classes)
 
     def page(self, body: bytes | bytearray) -> Page[T]:
         """Decode one page of a list; its objects are decoded when they are reached. A bytearray is consumed.
@@ -50,7 +68,10 @@ class Decoder(Generic[T]):
         """
         body = envelope.unwrapped(body)
         page = envelope.parsed_list(body).raw
-        self._wire_types.check_list(body, page.items)
+        if page.items:
+            self._wire_types.check_list(body, page.items)
+        else:
+            wiretypes.of(ListMeta).check(MANY, body)
         return Page(envelope.list_meta(page.metadata), page.items, self.decode)
 
     def one(self, body: bytes | bytearray) -> T:

@@ -91,14 +91,6 @@ def partial_classes(root: type[Message], left_out: Mapping[str, Collection[str]]
     return _made(file)
 
 
-def declared(root: type[Message]) -> Mapping[str, Mapping[int, str]]:
-    """Map the names of all messages of ``root`` to the fields that they declare, by number."""
-    return {
-        message.name: {field.number: field.name for field in message.field}
-        for message in _file(root, merged=True).message_type
-    }
-
-
 def is_known_wire(wire: int) -> bool:
     """Tell whether values of a wire type can be skipped by declaring them: all but groups, which nobody sends."""
     return wire in _WIRES
@@ -115,6 +107,14 @@ def class_name(type_: type) -> str:
 
 
 def _file(root: type[Message], *, merged: bool) -> descriptor_pb2.FileDescriptorProto:
+    """Return a description of the messages of ``root``, which the caller may change."""
+    file = descriptor_pb2.FileDescriptorProto()
+    file.CopyFrom(_described(root, merged=merged))
+    return file
+
+
+@cache
+def _described(root: type[Message], *, merged: bool) -> descriptor_pb2.FileDescriptorProto:
     file = descriptor_pb2.FileDescriptorProto(name=root.__name__, package=root.__name__)
     # Like proto2, but a string that is not UTF-8 is refused; proto2 would return it as bytes.
     file.syntax, file.edition = "editions", descriptor_pb2.EDITION_2023

@@ -19,6 +19,7 @@ from kubectl_spread.kube.scheduler import nodeaffinity
 from kubectl_spread.sources.decode.page import Page
 from kubectl_spread.sources.decode.protobuf import descriptors, envelope, wiretypes
 from kubectl_spread.sources.decode.protobuf.decoder import Decoder, moment
+from kubectl_spread.sources.decode.protobuf.descriptors import Skipped
 
 READ_ANNOTATIONS: Final = ("kubectl-spread/ignore", "kubernetes.io/config.mirror")
 """The annotations that decide how a pod is evaluated; a pod that has one of them is decoded in full."""
@@ -52,7 +53,7 @@ class SparsePods:
         self._parse_shared = descriptors.partial_classes(Pod, _OWN)[Pod.__name__].FromString
         self._metadata = self._pods.part(ObjectMeta)
         self._spec = self._pods.part(PodSpec)
-        self._prepare()
+        self._skipped: frozenset[Skipped] | None = None
 
     def _prepare(self) -> None:
         """Make classes that know all fields that were met so far."""
@@ -82,7 +83,7 @@ class SparsePods:
         pod = self._parse(record)
         metadata, spec = pod.metadata, pod.spec
         if _has_unknown_fields(pod, metadata, spec):
-            self._wire_types.learn_from(record)
+            self._wire_types.learn_from([record])
         like, shared = self._like(record, metadata, spec.node_name)
         created = metadata.creation_timestamp
         seconds = created.seconds if created.HasField("seconds") else None

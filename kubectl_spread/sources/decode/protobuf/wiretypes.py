@@ -36,9 +36,12 @@ class WireTypes:
     def __init__(self, root: type[Message]) -> None:
         """Prepare for messages of ``root``."""
         self._root = root
-        self._declared = descriptors.declared(root)
         self.skipped: frozenset[Skipped] = frozenset()
         self._classes = descriptors.merged_classes(root)
+        self._declared = {
+            name: {field.number: field.name for field in message.DESCRIPTOR.fields}
+            for name, message in self._classes.items()
+        }
 
     def check(self, name: str, body: bytes | bytearray) -> None:
         """Check that all declared fields of a message have their wire type.
@@ -81,20 +84,24 @@ class WireTypes:
             ValueError: One of them is not such an object.
         """
         if len(objects) > _SAMPLES and not self.skipped:
-            for number in range(0, len(objects), len(objects) // _SAMPLES):
-                self.learn_from(objects[number])
+            step = len(objects) // _SAMPLES
+            self.learn_from(objects[number] for number in range(0, len(objects), step))
 
-    def learn_from(self, body: bytes) -> None:
-        """Check an object as ``check`` does, and learn its undeclared fields."""
-        self._learn(self._undeclared(self._root.__name__, body))
+    def learn_from(self, objects: Iterable[bytes]) -> None:
+        """Check objects as ``check`` does, and learn their undeclared fields."""
+        name = self._root.__name__
+        self._learn(field for undecoded in objects for field in self._undeclared(name, undecoded))
 
     def _undeclared(self, name: str, body: bytes | bytearray) -> frozenset[Skipped]:
         """Return the undeclared fields of a message that were not learned before."""
+        parse = self._classes[name].FromString
         try:
-            message = self._classes[name].FromString(body)
+            message = parse(body)
         except ProtobufError as error:
             raise ValueError(MALFORMED) from error
-        return self._check_unknown(_unknown(message))
+        if not _has_unknown(message):
+            return frozenset()
+        return self._check_unknown(_unknown(parse(body)))
 
     def _check_unknown(self, fields: Iterable[Skipped]) -> frozenset[Skipped]:
         """Return the unknown fields of a parsed message; a declared one among them has another wire type."""
@@ -125,6 +132,14 @@ class WireTypes:
 def of(root: type[Message]) -> WireTypes:
     """Return the check for messages of a type, which remembers the fields that it skipped."""
     return WireTypes(root)
+
+
+def _has_unknown(message: Any) -> bool:
+    """Tell whether a message, or a message in it, has unknown fields; these are gone afterwards."""
+    size = message.ByteSize()
+    message.DiscardUnknownFields()
+    smaller: bool = message.ByteSize() < size
+    return smaller
 
 
 def _unknown(message: Any) -> Iterator[Skipped]:

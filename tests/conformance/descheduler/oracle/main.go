@@ -1,5 +1,5 @@
-// Oracle answers questions with the real code of the descheduler that it is linked with: one JSON object a line in, one
-// out, in the same order. It evicts nothing: what would be evicted is only noted.
+// Oracle answers questions with the real code of the descheduler that it is linked with. Each line of the input is a
+// question in JSON, and each line of the output its answer, in the same order. Evictions are only recorded.
 package main
 
 import (
@@ -26,11 +26,11 @@ type question struct {
 }
 
 type answer struct {
-	// Obstacles maps each pod that the default evictor would not evict to what it logs about it.
+	// Obstacles maps each pod that the default evictor would not evict to the checks that it logs.
 	Obstacles map[string][]string `json:"obstacles"`
-	// Counts maps each constraint (pod/index) of each pod that is listed to what is counted for it; nil if nothing is.
+	// Counts maps each constraint (pod/index) of each listed pod to its count, or to nil if it is not counted.
 	Counts map[string]*plugin.Counted `json:"counts"`
-	// Evicts lists the namespaces of which pods would be evicted if it did not matter where else they fit.
+	// Evicts lists the namespaces whose pods would be evicted if they did not have to fit elsewhere.
 	Evicts []string `json:"evicts"`
 }
 
@@ -53,12 +53,12 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	return answerAll(os.Stdin, os.Stdout, func(asked question) (answer, error) {
-		return answerOne(asked, byDefault, withoutNodeFit, logs)
+	return answerAll(os.Stdin, os.Stdout, func(query question) (answer, error) {
+		return answerOne(query, byDefault, withoutNodeFit, logs)
 	})
 }
 
-// answerAll answers every line; what is answered is passed on as soon as no further question is waiting.
+// answerAll answers every line; answers are flushed when no further question is waiting.
 func answerAll(in io.Reader, out io.Writer, answerOne func(question) (answer, error)) error {
 	reader := bufio.NewReaderSize(in, bufferSize)
 	writer := bufio.NewWriterSize(out, bufferSize)
@@ -72,15 +72,15 @@ func answerAll(in io.Reader, out io.Writer, answerOne func(question) (answer, er
 		if err != nil {
 			return err
 		}
-		var asked question
-		if err := json.Unmarshal(line, &asked); err != nil {
+		var query question
+		if err := json.Unmarshal(line, &query); err != nil {
 			return fmt.Errorf("%w in %s", err, line)
 		}
-		found, err := answerOne(asked)
+		response, err := answerOne(query)
 		if err != nil {
 			return fmt.Errorf("%w in %s", err, line)
 		}
-		if err := encoder.Encode(found); err != nil {
+		if err := encoder.Encode(response); err != nil {
 			return err
 		}
 		if reader.Buffered() == 0 {
@@ -91,41 +91,41 @@ func answerAll(in io.Reader, out io.Writer, answerOne func(question) (answer, er
 	}
 }
 
-func answerOne(asked question, byDefault, withoutNodeFit *descheduler, logs *obstacleSink) (answer, error) {
-	found := answer{Obstacles: map[string][]string{}, Counts: map[string]*plugin.Counted{}, Evicts: []string{}}
-	for _, pod := range asked.Pods {
+func answerOne(query question, byDefault, withoutNodeFit *descheduler, logs *obstacleSink) (answer, error) {
+	response := answer{Obstacles: map[string][]string{}, Counts: map[string]*plugin.Counted{}, Evicts: []string{}}
+	for _, pod := range query.Pods {
 		logs.checks = nil
 		if !byDefault.Filter(pod) {
-			found.Obstacles[pod.Name] = logs.checks
+			response.Obstacles[pod.Name] = logs.checks
 		}
 	}
-	ready, err := readyNodes(asked.Nodes)
+	ready, err := readyNodes(query.Nodes)
 	if err != nil {
-		return found, err
+		return response, err
 	}
-	if err := byDefault.balance(ready, asked.Pods); err != nil {
-		return found, err
+	if err := byDefault.balance(ready, query.Pods); err != nil {
+		return response, err
 	}
 	listed, err := podutil.ListPodsOnNodes(ready, byDefault.GetPodsAssignedToNodeFunc(), byDefault.Filter)
 	if err != nil {
-		return found, err
+		return response, err
 	}
 	for _, pod := range listed {
 		for index, constraint := range pod.Spec.TopologySpreadConstraints {
-			found.Counts[fmt.Sprintf("%s/%d", pod.Name, index)] = plugin.Observed(pod, constraint)
+			response.Counts[fmt.Sprintf("%s/%d", pod.Name, index)] = plugin.Observed(pod, constraint)
 		}
 	}
-	if err := withoutNodeFit.balance(ready, asked.Pods); err != nil {
-		return found, err
+	if err := withoutNodeFit.balance(ready, query.Pods); err != nil {
+		return response, err
 	}
-	found.Evicts = withoutNodeFit.namespaces()
-	return found, nil
+	response.Evicts = withoutNodeFit.namespaces()
+	return response, nil
 }
 
 func readyNodes(nodes []*v1.Node) ([]*v1.Node, error) {
 	items := make([]any, 0, len(nodes))
-	for _, one := range nodes {
-		items = append(items, one)
+	for _, each := range nodes {
+		items = append(items, each)
 	}
 	return node.ReadyNodesFromInterfaces(items)
 }

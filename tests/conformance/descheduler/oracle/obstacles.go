@@ -6,7 +6,7 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// obstacleSink keeps what the default evictor logs about the last pod that it would not evict.
+// obstacleSink stores the checks that the default evictor logs for the last pod that it would not evict.
 type obstacleSink struct{ checks []string }
 
 func (s *obstacleSink) Init(logr.RuntimeInfo)          {}

@@ -27,8 +27,8 @@ var policyFile []byte
 
 type handle = frameworktypes.Handle
 
-// descheduler is one profile of the policy, and the handle of its plugins: what they do not need is a nil dereference.
-// Pods come from an indexer that is filled by hand: no informer is ever started.
+// descheduler is one profile of the policy, and the handle of its plugins; a part that they do not use is a nil
+// dereference. Pods come from an indexer that is filled by hand. No informer is ever started.
 type descheduler struct {
 	handle
 	evictor frameworktypes.EvictorPlugin
@@ -45,13 +45,13 @@ func (d *descheduler) GetPodsAssignedToNodeFunc() podutil.GetPodsAssignedToNodeF
 func (d *descheduler) Filter(pod *v1.Pod) bool                                      { return d.evictor.Filter(pod) }
 func (d *descheduler) PreEvictionFilter(pod *v1.Pod) bool                           { return d.evictor.PreEvictionFilter(pod) }
 
-// Evict notes what would be evicted.
+// Evict records the namespace of a pod that would be evicted.
 func (d *descheduler) Evict(_ context.Context, pod *v1.Pod, _ evictions.EvictOptions) error {
 	d.evicted[pod.Namespace] = true
 	return nil
 }
 
-// newDescheduler builds the plugins of a profile with the arguments that the descheduler itself makes of the policy.
+// newDescheduler builds the plugins of a profile with the arguments that the descheduler derives from the policy.
 func newDescheduler(ctx context.Context, profileName string) (*descheduler, error) {
 	profile, err := loadProfile(profileName)
 	if err != nil {
@@ -110,7 +110,7 @@ func loadProfile(name string) (api.DeschedulerProfile, error) {
 	return api.DeschedulerProfile{}, fmt.Errorf("no profile %q", name)
 }
 
-// balance runs the plugin over a cluster and notes what it counts and evicts.
+// balance runs the plugin on a cluster and records its counts and evictions.
 func (d *descheduler) balance(nodes []*v1.Node, pods []*v1.Pod) error {
 	d.evicted = map[string]bool{}
 	plugin.Forget()
@@ -131,12 +131,12 @@ func fill[T any](indexer cache.Indexer, objects []T) error {
 	return indexer.Replace(items, "")
 }
 
-// namespaces returns where pods would be evicted.
+// namespaces returns the namespaces of evicted pods.
 func (d *descheduler) namespaces() []string {
-	found := []string{}
+	names := []string{}
 	for namespace := range d.evicted {
-		found = append(found, namespace)
+		names = append(names, namespace)
 	}
-	sort.Strings(found)
-	return found
+	sort.Strings(names)
+	return names
 }

@@ -4,7 +4,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Counted is what Balance has counted for one constraint of one namespace.
+// Counted is the count of Balance for one constraint of one namespace.
 type Counted struct {
 	Domains  map[string]int `json:"domains"`
 	Violated bool           `json:"violated"`
@@ -15,7 +15,7 @@ type Counted struct {
 
 var observed []Counted
 
-// observe is called by Balance, by a line that the build adds, once a constraint's domains are complete.
+// observe is called in Balance, where the build adds the call, when the domains of a constraint are complete.
 func observe(namespace string, constraint topologySpreadConstraint, topologies map[topologyPair][]*v1.Pod) {
 	domains := map[string]int{}
 	for pair, pods := range topologies {
@@ -25,18 +25,18 @@ func observe(namespace string, constraint topologySpreadConstraint, topologies m
 	observed = append(observed, Counted{domains, violated, namespace, constraint})
 }
 
-// Forget drops what has been observed.
+// Forget removes all observed counts.
 func Forget() { observed = nil }
 
-// Observed returns what Balance counted for a pod's constraint, or nil where it did not look at it.
+// Observed returns the count of Balance for a pod's constraint, or nil if it has none.
 func Observed(pod *v1.Pod, constraint v1.TopologySpreadConstraint) *Counted {
-	wanted, err := newTopologySpreadConstraint(constraint, pod)
+	typed, err := newTopologySpreadConstraint(constraint, pod)
 	if err != nil {
 		return nil
 	}
-	for _, one := range observed {
-		if one.namespace == pod.Namespace && hasIdenticalConstraints(wanted, []topologySpreadConstraint{one.constraint}) {
-			return &one
+	for _, count := range observed {
+		if count.namespace == pod.Namespace && hasIdenticalConstraints(typed, []topologySpreadConstraint{count.constraint}) {
+			return &count
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-"""What the terms of a template without pods will be, and what the API says to them."""
+"""The preview of the terms of a template without pods, and the refusals of the API server."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def templates(*objects: Json, **options: Any) -> list[Any]:
     return actual_templates
 
 
-def test_the_value_that_a_controller_sets_is_not_known() -> None:
-    (actual,) = templates(deployment(labels={"app": "web", "rev": "1"}, constraints=[constraint(match=["rev", HASH])]))
-    assert actual == {
+def test_a_label_that_a_controller_sets_has_a_presumed_value() -> None:
+    (preview,) = templates(deployment(labels={"app": "web", "rev": "1"}, constraints=[constraint(match=["rev", HASH])]))
+    assert preview == {
         "path": PATH,
         "topologyKey": "topology.kubernetes.io/zone",
         "whenUnsatisfiable": "DoNotSchedule",
@@ -48,33 +48,33 @@ def test_the_value_that_a_controller_sets_is_not_known() -> None:
         pytest.param(constraint(max_skew=0), "workload", "must be greater than zero", id="refuses the workload"),
     ],
 )
-def test_what_the_api_refuses(made: Json, refused: str, message: str) -> None:
-    (actual,) = templates(deployment(constraints=[made]))
-    assert actual["refused"] == refused
-    assert message in "".join(actual["messages"])
+def test_the_preview_of_a_template_has_the_refusal_of_the_api_server(made: Json, refused: str, message: str) -> None:
+    (preview,) = templates(deployment(constraints=[made]))
+    assert preview["refused"] == refused
+    assert message in "".join(preview["messages"])
 
 
-def test_terms_that_carry_keys() -> None:
+def test_the_preview_of_an_affinity_term_has_its_merged_keys() -> None:
     anti = affinity("podAntiAffinity", term(mismatch=[HASH]), term())
-    (actual,) = templates(deployment(affinity=anti))
-    assert actual["path"].endswith("podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0]")
-    assert actual["selector"]["merged"] == merged(requirement(HASH, "<value>", "NotIn"))
-    assert not {"whenUnsatisfiable", "maxSkew", "refused"} & set(actual)
+    (preview,) = templates(deployment(affinity=anti))
+    assert preview["path"].endswith("podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0]")
+    assert preview["selector"]["merged"] == merged(requirement(HASH, "<value>", "NotIn"))
+    assert not {"whenUnsatisfiable", "maxSkew", "refused"} & set(preview)
 
 
-def test_without_the_merge_nothing_is_presumed() -> None:
+def test_without_the_merge_no_label_is_presumed() -> None:
     gate = Gate.SELECTOR_MERGE
-    (actual,) = templates(deployment(constraints=[constraint(match=[HASH])]), overrides={gate: False})
-    assert (actual["selector"]["merged"], actual["presumed"]) == (WEB, [])
+    (preview,) = templates(deployment(constraints=[constraint(match=[HASH])]), overrides={gate: False})
+    assert (preview["selector"]["merged"], preview["presumed"]) == (WEB, [])
 
 
-def test_a_workload_with_pods_is_told_by_its_pods() -> None:
+def test_a_workload_with_pods_has_no_template_preview() -> None:
     pod = pod_json("web-1", labels={"app": "web"}, constraints=[constraint()], owner="Deployment/web")
     assert templates(deployment(constraints=[constraint()]), pod) == []
 
 
-def test_a_term_without_a_selector() -> None:
+def test_the_preview_of_a_term_without_selector_has_no_selector() -> None:
     made = {key: value for key, value in constraint(match=[HASH]).items() if key != "labelSelector"}
-    (actual,) = templates(deployment(constraints=[made]))
-    assert actual["presumed"] == []
-    assert actual["selector"] == {"authored": None, "merged": None}
+    (preview,) = templates(deployment(constraints=[made]))
+    assert preview["presumed"] == []
+    assert preview["selector"] == {"authored": None, "merged": None}

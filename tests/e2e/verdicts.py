@@ -1,4 +1,4 @@
-"""What a report says of every single pod, and edits of many pods at once."""
+"""The verdicts of a report on single pods, and edits of many pods at once."""
 
 from __future__ import annotations
 
@@ -12,45 +12,45 @@ from tests.e2e.spread import Report, Spread
 FIRST_CONSTRAINT = "spec.topologySpreadConstraints[0]"
 
 
-class Judged(NamedTuple):
-    """The verdict on one pod, how sure it is, and the managers that wrote its labels by the report."""
+class PodVerdict(NamedTuple):
+    """The verdict on one pod, its confidence, and the managers that changed its labels."""
 
     verdict: str
     confidence: str = "certain"
     changed_by: tuple[str, ...] = ()
 
 
-MERGED = Judged("merged")
-ABSENT = Judged("absent-key")
-BY_SCHEDULER = Judged("scheduler-merged")
-PRE_UPGRADE = Judged("pre-upgrade", "likely")
-# Nothing is claimed; where managedFields names who wrote the label last, it is shown.
-UNMERGED = Judged("unmerged", "unknown")
-UNMERGED_EDITED = Judged("unmerged", "unknown", ("kubectl-label",))
-STALE = Judged("stale-label", "certain", ("kubectl-label",))
-STALE_UNTRACKED = Judged("stale-label")
-REMOVED = Judged("removed-label", "likely")
+MERGED = PodVerdict("merged")
+ABSENT = PodVerdict("absent-key")
+BY_SCHEDULER = PodVerdict("scheduler-merged")
+PRE_UPGRADE = PodVerdict("pre-upgrade", "likely")
+# No cause is claimed; the last manager of the label is named where managedFields has it.
+UNMERGED = PodVerdict("unmerged", "unknown")
+UNMERGED_EDITED = PodVerdict("unmerged", "unknown", ("kubectl-label",))
+STALE = PodVerdict("stale-label", "certain", ("kubectl-label",))
+STALE_UNTRACKED = PodVerdict("stale-label")
+REMOVED = PodVerdict("removed-label", "likely")
 
 
 def look(spread: Spread, namespace: str, *arguments: str) -> Report:
-    """Return the report on a namespace; that pods wait with stale selectors is an error, and no surprise here."""
+    """Return the report on a namespace; exit status 1 is expected, since pending pods have stale selectors."""
     answer = spread("check", "-n", namespace, "-o", "json", *arguments)
     assert answer.status in (0, 1), answer.stderr
     return answer.report
 
 
-def judged(report: Report, path: str = FIRST_CONSTRAINT) -> dict[str, Judged]:
-    """Map every pod that has a clause at ``path`` to what the report says of it.
+def pod_verdicts(report: Report, path: str = FIRST_CONSTRAINT) -> dict[str, PodVerdict]:
+    """Map every pod with a constraint or term at ``path`` to its verdict.
 
-    A report lists only pods that are not merged; that the others are is what its rows must say.
+    A report lists only pods that are not merged, so its rows must count the others as merged.
     """
-    listed = {entry["name"]: _judged(entry) for entry in report["pods"] if entry["path"] == path}
+    listed = {entry["name"]: _pod_verdict(entry) for entry in report["pods"] if entry["path"] == path}
     rows = [row for row in report["constraints"] if row["path"] == path]
     in_rows = sum(sum(row["verdicts"].values()) for row in rows)
     merged = sum(row["verdicts"].get("merged", 0) for row in rows)
     assert len(listed) == in_rows - merged
     workloads = {(row["workload"]["kind"], row["workload"]["name"]) for row in rows}
-    # Groups are of pods with spread constraints only; a bare pod's row names it.
+    # Groups contain only pods with spread constraints; the row of a bare pod names the pod.
     names = {name for kind, name in workloads if kind == "Pod"} | {
         name
         for group in report["groups"]
@@ -64,13 +64,13 @@ def judged(report: Report, path: str = FIRST_CONSTRAINT) -> dict[str, Judged]:
 def evidence(report: Report, pod: str, path: str = FIRST_CONSTRAINT) -> list[str]:
     """Return the evidence for the verdict on the first key of a pod at ``path``."""
     (entry,) = (entry for entry in report["pods"] if (entry["name"], entry["path"]) == (pod, path))
-    actual_evidence: list[str] = entry["keys"][0]["evidence"]
-    return actual_evidence
+    words: list[str] = entry["keys"][0]["evidence"]
+    return words
 
 
-def _judged(entry: Json) -> Judged:
+def _pod_verdict(entry: Json) -> PodVerdict:
     changed = tuple(key["changedBy"]["manager"] for key in entry["keys"] if "changedBy" in key)
-    return Judged(entry["verdict"], entry["confidence"], changed)
+    return PodVerdict(entry["verdict"], entry["confidence"], changed)
 
 
 def edit(cluster: ControlPlane, namespace: str, edits: Mapping[str, Sequence[str]]) -> None:

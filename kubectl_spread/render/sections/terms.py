@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import UnsetType
 
 from kubectl_spread.explain.explanation import Explanation
-from kubectl_spread.explain.template_preview import TemplateClause
+from kubectl_spread.explain.template_preview import TemplateTerm
 from kubectl_spread.kube.api import labels
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.phrases import plural
@@ -22,16 +22,16 @@ _REFUSES: Final = {
 }
 
 
-def clauses(explanation: Explanation, terminal: Terminal) -> str:
-    """Return one block for every row, and the legend of their bars."""
-    text = "\n".join(_clause(row, explanation, terminal) for row in explanation.constraints)
+def terms(explanation: Explanation, terminal: Terminal) -> str:
+    """Return a block for each row, and the legend of the bars."""
+    text = "\n".join(_term(row, explanation, terminal) for row in explanation.constraints)
     if any(isinstance(row.domains, list) and row.domains for row in explanation.constraints):
         text += "\n" + hanging(f"bars: {bars.legend(ascii_only=terminal.ascii)}", "  ", terminal)
     return text
 
 
-def _clause(row: Row, explanation: Explanation, terminal: Terminal) -> str:
-    title = f"{words.safe(row.path)}  {words.clause(row)}"
+def _term(row: Row, explanation: Explanation, terminal: Terminal) -> str:
+    title = f"{words.safe(row.path)}  {words.term(row)}"
     if isinstance(row.max_skew, int):
         title += f"  maxSkew {row.max_skew}"
     lines = [f"  {plural(row.pod_count, 'pod')}" + (f", {row.pending} pending" if row.pending else "")]
@@ -117,36 +117,34 @@ def _formula(domain: Domain, row: Row) -> str:
     if isinstance(row.next, UnsetType) or not all(isinstance(number, int) for number in numbers):
         return ""
     own, least, most = (number for number in numbers if isinstance(number, int))
-    left = domain.skew + own
+    skew = domain.skew + own
     if row.when_unsatisfiable != "DoNotSchedule":
-        return f"{domain.match_num} + {own} - {least} = {left}, preferred <= {most}"
-    sign, answer = (">", "blocked") if left > most else ("<=", "allowed")
-    return f"{domain.match_num} + {own} - {least} = {left} {sign} {most} {answer}"
+        return f"{domain.match_num} + {own} - {least} = {skew}, preferred <= {most}"
+    sign, answer = (">", "blocked") if skew > most else ("<=", "allowed")
+    return f"{domain.match_num} + {own} - {least} = {skew} {sign} {most} {answer}"
 
 
 def templates(explanation: Explanation, terminal: Terminal) -> str:
-    """Return one block for every clause."""
-    return "\n".join(_template(clause, terminal) for clause in explanation.templates)
+    """Return a block for each term of a template."""
+    return "\n".join(_template(term, terminal) for term in explanation.templates)
 
 
-def _template(clause: TemplateClause, terminal: Terminal) -> str:
-    title = (
-        f"{words.safe(clause.path)}  {words.requirement(clause.topology_key, clause.path, clause.when_unsatisfiable)}"
-    )
-    if isinstance(clause.max_skew, int):
-        title += f"  maxSkew {clause.max_skew}"
+def _template(term: TemplateTerm, terminal: Terminal) -> str:
+    title = f"{words.safe(term.path)}  {words.requirement(term.topology_key, term.path, term.when_unsatisfiable)}"
+    if isinstance(term.max_skew, int):
+        title += f"  maxSkew {term.max_skew}"
     lines = [
-        f"{'authored':<10} {words.safe(labels.describe(clause.selector.authored))}",
-        f"{'merged':<10} {words.safe(labels.describe(clause.selector.merged))}",
+        f"{'authored':<10} {words.safe(labels.describe(term.selector.authored))}",
+        f"{'merged':<10} {words.safe(labels.describe(term.selector.merged))}",
     ]
-    if clause.presumed:
-        keys = ", ".join(words.safe(key) for key in clause.presumed)
+    if term.presumed:
+        keys = ", ".join(words.safe(key) for key in term.presumed)
         lines.append(f"{'<value>':<10} what the controller will set as {keys}")
-    lines.append(f"{'API':<10} {_api_answer(clause)}")
+    lines.append(f"{'API':<10} {_api_answer(term)}")
     return heading(title, terminal) + "".join(paragraph(line, "  ", terminal) for line in lines)
 
 
-def _api_answer(clause: TemplateClause) -> str:
-    if isinstance(clause.refused, UnsetType):
+def _api_answer(term: TemplateTerm) -> str:
+    if isinstance(term.refused, UnsetType):
         return "allows it"
-    return f"{_REFUSES[clause.refused]}: {words.safe('; '.join(clause.messages))}"
+    return f"{_REFUSES[term.refused]}: {words.safe('; '.join(term.messages))}"

@@ -1,0 +1,41 @@
+"""Users with roles of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tests.builders import Json
+from tests.controlplane.cluster import ControlPlane
+
+_GROUP = "rbac.authorization.k8s.io"
+
+
+def bind(cluster: ControlPlane, role: Json, user: str, namespace: str = "") -> None:
+    """Bind a role to a user; ``namespace`` is that of a binding which is not for the whole cluster."""
+    kind, name = role["kind"], role["metadata"]["name"]
+    cluster.api.create(
+        {
+            "apiVersion": f"{_GROUP}/v1",
+            "kind": f"{kind}Binding",
+            "metadata": {"name": f"{name}-{user}", "namespace": namespace},
+            "subjects": [{"apiGroup": _GROUP, "kind": "User", "name": user}],
+            "roleRef": {"apiGroup": _GROUP, "kind": kind, "name": name},
+        }
+    )
+
+
+def allow(cluster: ControlPlane, user: str, rules: Sequence[Json], namespace: str = "") -> None:
+    """Create a role of these rules for a user, in one namespace or in the whole cluster."""
+    role: Json = {
+        "apiVersion": f"{_GROUP}/v1",
+        "kind": "Role" if namespace else "ClusterRole",
+        "metadata": {"name": user, "namespace": namespace},
+        "rules": list(rules),
+    }
+    cluster.api.create(role)
+    bind(cluster, role, user, namespace)
+
+
+def allow_listing(cluster: ControlPlane, user: str, *resources: str, namespace: str = "") -> None:
+    """Let a user list resources of the core group, in one namespace or in the whole cluster, and nothing else."""
+    allow(cluster, user, [{"apiGroups": [""], "resources": list(resources), "verbs": ["list"]}], namespace)
