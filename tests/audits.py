@@ -60,7 +60,7 @@ def snapshot(
             case "Node":
                 read.add_node(decode_node(manifest))
             case "Event":
-                read.add_event(msgspec.json.decode(msgspec.json.encode(manifest), type=Event))
+                read.ownership.add_event(msgspec.json.decode(msgspec.json.encode(manifest), type=Event))
             case "Namespace":
                 read.anti_affinity.add_namespace(msgspec.json.decode(msgspec.json.encode(manifest), type=Namespace))
             case "Service":

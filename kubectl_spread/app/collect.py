@@ -133,7 +133,7 @@ def _add_objects(reading: ManifestReading, snapshot: Snapshot) -> None:
             case Namespace():
                 snapshot.anti_affinity.add_namespace(loaded.object)
             case Event():
-                snapshot.add_event(loaded.object)
+                snapshot.ownership.add_event(loaded.object)
             case Service():
                 snapshot.default_selectors.add_service(loaded.object)
             case WorkloadObject():

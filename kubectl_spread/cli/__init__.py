@@ -19,6 +19,7 @@ from click.exceptions import NoArgsIsHelpError
 from kubectl_spread import __version__
 from kubectl_spread.cli import fast_exit, output, unexpected
 from kubectl_spread.errors import SpreadError
+from kubectl_spread.frames import in_one_chunk
 from kubectl_spread.kube.features import NEWEST_RELEASED_MINOR, OLDEST_MINOR
 
 if TYPE_CHECKING:
@@ -164,6 +165,7 @@ def cli() -> None:
     """  # noqa: D301 - click wants the backspace character itself
 
 
+@in_one_chunk
 def main() -> None:
     """Run the command line; called as ``kubectl-spread``, it calls itself ``kubectl spread``, as kubectl's users do."""
     output.tolerate_broken_stderr()

@@ -101,7 +101,7 @@ def _stale_selector(uneven: UnevenRow) -> Iterator[SkewCause]:
 
 
 def _terminating(uneven: UnevenRow) -> Iterator[SkewCause]:
-    terminating = uneven.audit.evaluator.terminating(uneven.row.namespace, uneven.spread)
+    terminating = uneven.audit.evaluator.census.terminating(uneven.row.namespace, uneven.spread)
     with_them = uneven.spread.changed(terminating)
     if terminating and uneven.settled_by(with_them):
         pods = plural(sum(terminating.values()), "terminating pod")

@@ -98,7 +98,7 @@ def rank(pod_class: PodClass, feasible: Iterable[str], audit: Audit) -> dict[str
         SoftConstraint(
             spread.constraint,
             spread.domains,
-            audit.evaluator.matching(pod_class.namespace, spread.constraint.selector),
+            audit.evaluator.census.matching(pod_class.namespace, spread.constraint.selector),
         )
         for spread in audit.evaluator.of(pod_class).spreads
         if spread is not None and not spread.constraint.hard

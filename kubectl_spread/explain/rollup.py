@@ -102,7 +102,7 @@ def _owner(ref: ObjectRef, pods: int, chain: Sequence[OwnerRecord]) -> Owner:
 def _row(index: int, row: EvaluatedConstraint, spread: Spread, workload_pods: WorkloadPods, audit: Audit) -> RowRollup:
     shares = [_share(revision, spread, audit) for revision in reversed(workload_pods.revisions)]
     foreign = others(spread, workload_pods, audit)
-    terminating = audit.evaluator.terminating(row.namespace, spread)
+    terminating = audit.evaluator.census.terminating(row.namespace, spread)
     return RowRollup(
         row=index,
         path=str(row.path),

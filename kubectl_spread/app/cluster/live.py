@@ -263,7 +263,7 @@ class LiveRun:
         selector = explain_reads.EVENTS_BUT if self._options.explaining else "reason=FailedCreate"
         try:
             for event in explain_reads.events(self._cluster, self._scope.namespace, selector):
-                audit.snapshot.add_event(event)
+                audit.snapshot.ownership.add_event(event)
         except ForbiddenError as error:
             self._forbidden += 1
             self._notes.append(f"{error}: the controllers' own words are not shown")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Final
 
@@ -71,7 +71,7 @@ class Evaluator:
         self._mode = nodes
         counted_nodes = snapshot.nodes if nodes == "listed" else inferred_nodes(snapshot)
         self.node_sets = NodeSets(counted_nodes, context.behaviour)
-        self._census = Census(snapshot, self.node_sets, context.behaviour)
+        self.census = Census(snapshot, self.node_sets, context.behaviour)
         self._evaluations: dict[PodClass, ClassEvaluation] = {}
         self._alike: dict[object, ClassEvaluation] = {}
         self._named: dict[int, tuple[str, ...]] = {}
@@ -86,14 +86,6 @@ class Evaluator:
         if pod_class not in self._evaluations:
             self._evaluations[pod_class] = self._make(pod_class)
         return self._evaluations[pod_class]
-
-    def matching(self, namespace: str, selector: LabelSelector | None) -> Mapping[str, int]:
-        """Map a node's name to its number of pods in ``namespace`` that count for ``selector``."""
-        return self._census.matching(namespace, selector)
-
-    def terminating(self, namespace: str, spread: Spread) -> Mapping[str, int]:
-        """Return the number of terminating pods that match in each eligible domain with any."""
-        return self._census.terminating(namespace, spread)
 
     def verdicts(self, pod: PodRecord) -> KeyVerdicts:
         """Return the verdicts on one pod, with its own history as evidence."""
@@ -166,7 +158,7 @@ class Evaluator:
         ]
         if not constraints:
             return uncounted, None
-        spreads = self._census.spreads(pod_class.namespace, pod_class.labels, constraints, pod_class.placement)
+        spreads = self.census.spreads(pod_class.namespace, pod_class.labels, constraints, pod_class.placement)
         unread = [term for term in pod_class.terms if term.spread and term.parse_error]
         answers = profile.filters and not any(term.required for term in unread)
         answer = filter_nodes(spreads, self.node_sets) if answers else None
@@ -189,7 +181,7 @@ class Evaluator:
             if pod_class.placement.restricts(constraint):
                 spreads.append(None)
                 continue
-            (spread,) = self._census.spreads(pod_class.namespace, pod_class.labels, [constraint], anywhere)
+            (spread,) = self.census.spreads(pod_class.namespace, pod_class.labels, [constraint], anywhere)
             spreads.append(spread)
         return tuple(spreads)
 

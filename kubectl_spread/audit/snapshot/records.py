@@ -6,14 +6,13 @@ Pods that differ only in name and node share one PodClass, so memory grows by on
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
 import msgspec
 
 from kubectl_spread.audit.snapshot.digests import Digests
-from kubectl_spread.audit.snapshot.labelled import Labelled, SelectedNumbers
+from kubectl_spread.audit.snapshot.labelled import Labelled
 from kubectl_spread.audit.snapshot.tails import SelectorParts
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.errors import Position
@@ -21,7 +20,7 @@ from kubectl_spread.kube.api.detail import PodCondition
 from kubectl_spread.kube.api.labels import Labels
 from kubectl_spread.kube.api.managedfields import FieldOwner, LabelOwner
 from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.kube.api.types import LabelSelector, OwnerReference, PodSpec
+from kubectl_spread.kube.api.types import OwnerReference, PodSpec
 from kubectl_spread.kube.api.unknownfields import UnknownField
 from kubectl_spread.kube.scheduler.configuration import Profile
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import Placement
@@ -135,39 +134,19 @@ class EventRecord(msgspec.Struct, frozen=True):
     last: datetime | None
 
 
-class Population:
+class Population(Labelled[Counter[str]]):
     """The counted pods of one namespace: for each label set, the number of pods on each node."""
 
     def __init__(self) -> None:
         """Start empty."""
+        super().__init__()
         self._digests = Digests()
         self._per_node: dict[bytes, Counter[str]] = {}
-        self._labelled = Labelled[Counter[str]]()
-
-    def add(self, labels: Labels, node: str) -> None:
-        """Count one pod."""
-        self.counter(labels)[node] += 1
 
     def counter(self, labels: Labels) -> Counter[str]:
         """Return the mutable counter of the pods with a label set on each node."""
         key = self._digests.of(labels)
         if key not in self._per_node:
             self._per_node[key] = Counter()
-            self._labelled.add(labels, self._per_node[key])
+            self.add(labels, self._per_node[key])
         return self._per_node[key]
-
-    def __iter__(self) -> Iterator[tuple[Labels, Counter[str]]]:
-        """Yield each label set with its number of pods on each node."""
-        return iter(self._labelled)
-
-    def selected(self, selector: LabelSelector) -> Iterator[tuple[Labels, Counter[str]]]:
-        """Yield the label sets that a selector selects, each with its number of pods on each node."""
-        return self._labelled.selected(selector)
-
-    def selection(self, selector: LabelSelector) -> SelectedNumbers:
-        """Return the numbers of the label sets that a selector selects."""
-        return self._labelled.selection(selector)
-
-    def __getitem__(self, number: int) -> Counter[str]:
-        """Return the number of pods on each node of a label set."""
-        return self._labelled[number]

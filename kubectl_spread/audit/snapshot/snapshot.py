@@ -22,7 +22,7 @@ from kubectl_spread.kube.api.detail import DetailedPod
 from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.sparse import SparsePod
-from kubectl_spread.kube.api.types import Event, Node, ObjectMeta, OwnerReference, Pod
+from kubectl_spread.kube.api.types import Node, ObjectMeta, OwnerReference, Pod
 from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
 from kubectl_spread.kube.descheduler import defaultevictor
 from kubectl_spread.kube.descheduler.topologyspread import PodGroup
@@ -207,10 +207,6 @@ class Snapshot:
         for node, requested in others._requested.items():
             resources.add(self._requested.setdefault(node, {}), requested)
         self.anti_affinity.join(others.anti_affinity)
-
-    def add_event(self, event: Event) -> None:
-        """Store an event."""
-        self.ownership.add_event(event)
 
     def unmet(self) -> list[Target]:
         """Return the targets that were not read and that own no object that was read."""

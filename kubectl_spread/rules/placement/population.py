@@ -49,7 +49,7 @@ def _older_revision(rule_input: RuleInput) -> Iterator[Evidence]:
 def _terminating(rule_input: RuleInput) -> Iterator[Evidence]:
     """Yield rows in which a domain has too few pods because some are terminating, which do not count."""
     for row, spread in rule_input.counted:
-        terminating = rule_input.audit.evaluator.terminating(rule_input.namespace, spread)
+        terminating = rule_input.audit.evaluator.census.terminating(rule_input.namespace, spread)
         if not terminating:
             continue
         with_them = spread.changed(terminating)
@@ -70,7 +70,7 @@ def _uncounted(rule_input: RuleInput) -> Iterator[Evidence]:
         inside = spread.domains.value_of
         if not spread.match_num or {pod.node for pod in row.pods} <= inside.keys():
             continue
-        matching = rule_input.audit.evaluator.matching(rule_input.namespace, spread.constraint.selector)
+        matching = rule_input.audit.evaluator.census.matching(rule_input.namespace, spread.constraint.selector)
         outside = {node: number for node, number in matching.items() if node not in inside}
         if any(pod.node in outside for pod in row.pods):
             reasons = _reasons(outside, row, spread, rule_input.audit)

@@ -10,6 +10,7 @@ from typing import Final, TypeAlias, TypeVar
 import msgspec
 
 from kubectl_spread.errors import SourceError
+from kubectl_spread.frames import in_one_chunk
 from kubectl_spread.kube.api.types import Message
 from kubectl_spread.sources.apiserver import buffers
 from kubectl_spread.sources.apiserver.buffers import Bodies
@@ -151,6 +152,7 @@ class Reader:
         threading.Thread(target=self._run, args=(pending,), daemon=True).start()
         return pending
 
+    @in_one_chunk
     def _run(self, pending: _PageRequest) -> None:
         def begun(start: bytes) -> None:
             token = self._token_in(start)
@@ -168,6 +170,7 @@ def background(work: Callable[[], R]) -> Future[R]:
     return future
 
 
+@in_one_chunk
 def _settle(future: Future[R], work: Callable[[], R]) -> None:
     try:
         future.set_result(work())

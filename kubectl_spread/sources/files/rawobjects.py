@@ -127,7 +127,7 @@ def _members(
         return
     if items is None:
         yield RawObject(record, kind, type_)
-    for element in record.elements(items or ()):
+    for element in record.elements(items) if items else ():
         yield from members(element, of_item(api_version, kind), takes_pages=takes_pages)
     if kind.endswith(LIST) and not takes_pages and _is_page(header):
         yield RawObject(record, kind, fault=MalformedFieldError(("metadata", "continue"), _INCOMPLETE))
