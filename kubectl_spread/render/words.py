@@ -13,6 +13,11 @@ from kubectl_spread.phrases import named, some
 from kubectl_spread.report.model import Cluster, Row, Workload
 
 _LISTED_NAMES: Final = 8
+_WELL_KNOWN: Final = {
+    "topology.kubernetes.io/zone": "zone",
+    "topology.kubernetes.io/region": "region",
+    "kubernetes.io/hostname": "hostname",
+}
 _HOSTNAME: Final = "kubernetes.io/hostname"
 _TERMS: Final = {"podAffinity": "affinity", "podAntiAffinity": "anti"}
 _UNSAFE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
@@ -61,7 +66,7 @@ def short_path(path: str) -> str:
 
 def term(row: Row, *, short: bool = False) -> str:
     """Return the requirement of a row's term: ``topology.kubernetes.io/zone DoNotSchedule``; short: ``zone …``."""
-    key = _short_key(row.topology_key) if short else row.topology_key
+    key = short_key(row.topology_key) if short else row.topology_key
     return requirement(key, row.path, row.when_unsatisfiable) + (" (default)" if row.default is True else "")
 
 
@@ -73,9 +78,27 @@ def requirement(key: str, path: str, when_unsatisfiable: str | UnsetType) -> str
     return safe(f"{key} {kind} {strictly}")
 
 
+def topology(key: str) -> str:
+    """Return a topology key; those that Kubernetes itself sets without their prefix."""
+    return safe(_WELL_KNOWN.get(key, key))
+
+
+def policy(row: Row, *, short: bool = False) -> str:
+    """Return whenUnsatisfiable, or the kind of affinity and whether it is required: ``podAntiAffinity required``."""
+    if isinstance(row.when_unsatisfiable, str):
+        strictly = {"DoNotSchedule": "hard", "ScheduleAnyway": "soft"} if short else {}
+        return safe(strictly.get(row.when_unsatisfiable, row.when_unsatisfiable)) + (
+            " (default)" if row.default is True else ""
+        )
+    kind, strictly_ = _affinity_term(row.path)
+    if short:
+        return safe(f"{_TERMS.get(kind, kind)} {'hard' if strictly_ == 'required' else 'soft'}")
+    return safe(f"{kind} {strictly_}")
+
+
 def strictness(row: Row) -> str:
     """Return the shortest form of the requirement of a row's term: ``zone hard``, ``host soft``, ``zone anti hard``."""
-    key = _short_key(row.topology_key)
+    key = short_key(row.topology_key)
     if isinstance(row.when_unsatisfiable, str):
         default = " (default)" if row.default is True else ""
         return safe(f"{key} {'hard' if row.when_unsatisfiable == 'DoNotSchedule' else 'soft'}{default}")
@@ -83,7 +106,7 @@ def strictness(row: Row) -> str:
     return safe(f"{key} {_TERMS.get(kind, kind)} {'hard' if strictly == 'required' else 'soft'}")
 
 
-def _short_key(key: str) -> str:
+def short_key(key: str) -> str:
     """Return a topology key without its prefix."""
     return "host" if key == _HOSTNAME else key.rpartition("/")[2]
 
