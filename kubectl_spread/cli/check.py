@@ -53,9 +53,7 @@ _NEVER: Final = "never"
 @click.option(
     "--severity",
     type=click.Choice(_SEVERITIES),
-    default=Severity.INFO.value,
-    show_default=True,
-    help="The least severity that is shown and counted; less is silenced.",
+    help="Show findings of this severity or higher. [default: warning in tables, info in other formats]",
 )
 @options.text(
     "--baseline",
@@ -79,6 +77,7 @@ def check(
     forms: list[Output],
     output_file: str,
     fail_on: str,
+    severity: str | None,
     baseline: str,
     show: Literal["problems", "all"] | None,
     no_headers: bool,
@@ -97,9 +96,13 @@ def check(
     if manifests:
         filename, arguments = _files(filename, arguments), ()
     parameters |= {"arguments": arguments, "filename": filename}
+    if severity is not None:
+        parameters["severity"] = severity
+    # What decides the exit status is shown.
+    notes = Severity.INFO.value in (severity, fail_on)
     output_files.refuse_inputs((destination.file for destination in outputs), {**parameters, "baseline": baseline})
     loaded_baseline = _baseline(baseline, filename) if baseline else None
-    layout_of = partial(_layout, show=show, headers=not no_headers)
+    layout_of = partial(_layout, show=show, notes=notes, headers=not no_headers)
     if watch:
         from kubectl_spread.cli.watch import loop  # noqa: PLC0415 - it needs urllib3 and protobuf
 
@@ -140,7 +143,9 @@ def _files(filename: tuple[str, ...], arguments: tuple[str, ...]) -> tuple[str, 
     return (*filename, *arguments)
 
 
-def _layout(run: CheckRun, form: str, *, show: Literal["problems", "all"] | None, headers: bool) -> Layout | None:
+def _layout(
+    run: CheckRun, form: str, *, show: Literal["problems", "all"] | None, notes: bool, headers: bool
+) -> Layout | None:
     """Return the layout of a table; None for other formats."""
     if form not in (formats.TABLE, formats.WIDE):
         return None
@@ -151,6 +156,7 @@ def _layout(run: CheckRun, form: str, *, show: Literal["problems", "all"] | None
         namespaces=run.scope.namespace is None and run.several_namespaces,
         headers=headers,
         show=show,
+        notes=notes,
     )
 
 
