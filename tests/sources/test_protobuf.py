@@ -89,7 +89,7 @@ def field(number: int, value: bytes | int) -> bytes:
 
 
 def one(body: bytes) -> Pod:
-    return Decoder(Pod).one(MAGIC + field(2, body))
+    return Decoder(Pod).decode_response(MAGIC + field(2, body))
 
 
 def test_zero_values_of_go_are_absent_ones() -> None:

@@ -32,7 +32,7 @@ def entry(name: str, quantity: str | None) -> bytes:
 
 
 def binary(spec: bytes) -> Pod:
-    return Decoder(Pod).one(MAGIC + field(2, field(2, spec)))
+    return Decoder(Pod).decode_response(MAGIC + field(2, field(2, spec)))
 
 
 def text(spec: Any) -> Pod:

@@ -26,13 +26,13 @@ SCALARS: Final = {
     bool: _FieldProto.TYPE_BOOL,
 }
 _INT32: Final = (-(2**31), 2**31 - 1)
-_WIRES: Final = {
+WIRES: Final = {
     0: _FieldProto.TYPE_INT64,
     1: _FieldProto.TYPE_FIXED64,
     2: _FieldProto.TYPE_BYTES,
     5: _FieldProto.TYPE_FIXED32,
 }
-"""Maps a wire type to a field type with this wire type."""
+"""Maps a wire type to a field type with this wire type. Groups, which nobody sends, are left out."""
 
 
 class Skipped(NamedTuple):
@@ -47,30 +47,29 @@ class Skipped(NamedTuple):
 def classes(root: type[Message]) -> Classes:
     """Return the message classes for ``root`` by name, among them the two envelopes.
 
-    Parts that pods of one template have in common, and the objects of a list, are left as bytes.
+    Parts that pods of one template share, and the objects of a list, stay bytes.
     """
-    return _made(_file(root, merged=False))
+    return _message_classes(_description(root, merged=False))
 
 
 def merged_classes(root: type[Message], skipped: Iterable[Skipped] = ()) -> Classes:
     """Return classes whose messages merge all values of a field, however many objects a list has.
 
-    Every part is parsed in place, and so are the fields ``skipped``, so that the unknown fields of such a message are
-    new.
+    No part stays bytes, and the fields ``skipped`` are declared too. So the unknown fields of such a message were not
+    seen before.
     """
-    file = _file(root, merged=True)
-    by_name = {message.name: message for message in file.message_type}
-    _skip(by_name, skipped)
-    return _made(file)
+    file = _description(root, merged=True)
+    _skip(_messages_by_name(file), skipped)
+    return _message_classes(file)
 
 
 def shallow_classes(root: type[Message], skipped: Iterable[Skipped]) -> Classes:
     """Return classes as ``merged_classes`` does, but the parts that pods of one template share are not parsed.
 
-    Annotations are a map, so that one of them is found without decoding the others.
+    Annotations are a map, so that one of them can be read without decoding the others.
     """
-    file = _file(root, merged=True)
-    by_name = {message.name: message for message in file.message_type}
+    file = _description(root, merged=True)
+    by_name = _messages_by_name(file)
     for type_ in _reachable(root, {root: None}):
         for field in sent(type_):
             if field.shared:
@@ -79,21 +78,16 @@ def shallow_classes(root: type[Message], skipped: Iterable[Skipped]) -> Classes:
                 _add(message, field.name, field.number, _FieldProto.TYPE_BYTES)
     _map_of_texts(by_name[ObjectMeta.__name__], "annotations")
     _skip(by_name, skipped)
-    return _made(file)
+    return _message_classes(file)
 
 
 def partial_classes(root: type[Message], left_out: Mapping[str, Collection[str]]) -> Classes:
-    """Return classes as ``classes`` does, without some fields of the messages that ``left_out`` names."""
-    file = _file(root, merged=False)
+    """Return classes as ``classes`` does, without some fields; ``left_out`` maps the name of a message to these."""
+    file = _description(root, merged=False)
     for message in file.message_type:
         for name in left_out.get(message.name, ()):
             _remove(message, name)
-    return _made(file)
-
-
-def is_known_wire(wire: int) -> bool:
-    """Tell whether values of a wire type can be skipped by declaring them: all but groups, which nobody sends."""
-    return wire in _WIRES
+    return _message_classes(file)
 
 
 def sent(type_: type[Message]) -> list[DeclaredField]:
@@ -106,7 +100,7 @@ def class_name(type_: type) -> str:
     return {datetime: "Time", msgspec.Raw: "FieldsV1"}.get(type_, type_.__name__)
 
 
-def _file(root: type[Message], *, merged: bool) -> descriptor_pb2.FileDescriptorProto:
+def _description(root: type[Message], *, merged: bool) -> descriptor_pb2.FileDescriptorProto:
     """Return a description of the messages of ``root``, which the caller may change."""
     file = descriptor_pb2.FileDescriptorProto()
     file.CopyFrom(_described(root, merged=merged))
@@ -135,7 +129,7 @@ def _described(root: type[Message], *, merged: bool) -> descriptor_pb2.FileDescr
     return file
 
 
-def _made(file: descriptor_pb2.FileDescriptorProto) -> Classes:
+def _message_classes(file: descriptor_pb2.FileDescriptorProto) -> Classes:
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
     return {
@@ -152,9 +146,13 @@ def _reachable(message: type[Message], messages: dict[type[Message], None]) -> I
     return messages
 
 
+def _messages_by_name(file: descriptor_pb2.FileDescriptorProto) -> dict[str, descriptor_pb2.DescriptorProto]:
+    return {message.name: message for message in file.message_type}
+
+
 def _skip(by_name: Mapping[str, descriptor_pb2.DescriptorProto], skipped: Iterable[Skipped]) -> None:
     for field in skipped:
-        _add(by_name[field.message], f"skipped_{field.number}", field.number, _WIRES[field.wire])
+        _add(by_name[field.message], f"skipped_{field.number}", field.number, WIRES[field.wire])
 
 
 def _plain(name: str, **declared_fields: tuple[int, Any]) -> descriptor_pb2.DescriptorProto:

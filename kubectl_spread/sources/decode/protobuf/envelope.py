@@ -28,7 +28,7 @@ _LONGEST_TYPE_META: Final = 1024
 
 
 def type_meta(body: bytes | bytearray) -> TypeMeta:
-    """Return the type that a response names; an empty one where it does not begin as every API server writes it."""
+    """Return the type of a response; an empty one if the response does not begin as every API server writes it."""
     try:
         message = _type_meta_in(io.BytesIO(body[:_LONGEST_TYPE_META]))
     except (ProtobufError, ValueError):
@@ -37,7 +37,7 @@ def type_meta(body: bytes | bytearray) -> TypeMeta:
 
 
 def continue_token(start: bytes) -> str | None:
-    """Return the token of the next page of a list that begins with these bytes; None: there is none, or not yet."""
+    """Return the continue token of a list that begins with these bytes; None: the bytes do not contain it (yet)."""
     stream = io.BytesIO(start)
     try:
         # Magic, typeMeta, the length of the list, its metadata: as every API server writes them.
@@ -54,7 +54,7 @@ def continue_token(start: bytes) -> str | None:
 
 
 def unwrapped(body: bytes | bytearray) -> bytes | bytearray:
-    """Return the runtime.Unknown of a response; a bytearray is used up.
+    """Return the runtime.Unknown of a response; a bytearray is consumed.
 
     Raises:
         ValueError: The response is not in protobuf.
@@ -63,7 +63,7 @@ def unwrapped(body: bytes | bytearray) -> bytes | bytearray:
         msg = "not Kubernetes protobuf"
         raise ValueError(msg)
     if isinstance(body, bytearray):
-        # In place: a page has megabytes, and a copy of it in new memory takes as long as to parse it.
+        # In place, because a page has megabytes and copying it into new memory takes as long as parsing it.
         del body[: len(MAGIC)]
         return body
     return body[len(MAGIC) :]
@@ -73,7 +73,7 @@ def parsed_list(body: bytes | bytearray) -> Any:
     """Return the parsed UnknownList of a response without its magic bytes; the objects in it are bytes.
 
     Raises:
-        ValueError: This is not a list.
+        ValueError: The response is not a list.
     """
     try:
         return _class(descriptors.MANY).FromString(body)
@@ -85,7 +85,7 @@ class Records(Sequence[bytes]):
     """The undecoded objects of a list, each copied out of the response when it is reached."""
 
     def __init__(self, body: memoryview, places: Sequence[tuple[int, int]]) -> None:
-        """Take a response, and where in it each object begins and ends."""
+        """Take a response, and the first and last offset of each object in it."""
         self._body = body
         self._places = places
 
@@ -105,9 +105,9 @@ class Records(Sequence[bytes]):
 
 
 def split_list(body: bytes | bytearray) -> tuple[Any, Records] | None:
-    """Return the parsed metadata and the objects of a list without parsing it; None: it has an unusual form.
+    """Return the parsed metadata and the undecoded objects of a list; None: the list has an unusual form.
 
-    A parser would copy all objects at once, into memory that the system has to clear first.
+    The list is not parsed, because a parser would copy all objects at once, into memory that the system has to clear.
     """
     view = memoryview(body)
     try:
@@ -156,7 +156,7 @@ def list_meta(message: Any) -> ListMeta:
 
 
 def _type_meta_in(stream: io.BytesIO) -> Any:
-    """Read the beginning of a response up to the object; None: it begins in another way."""
+    """Read the beginning of a response up to the object; None: it has an unusual form."""
     if stream.read(len(MAGIC) + 1) != MAGIC + _FIRST:
         return None
     return parse_length_prefixed(_class("TypeMeta"), stream)
