@@ -74,7 +74,7 @@ def _findings(path: str) -> tuple[_Finding, ...]:
         position = Position(source, record.line_of(error.path))
         raise DecodeError(position, "", json_objects.format_path(error.path), error.problem) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise SourceError(f"{Position(source, record.line)}: {error}") from error
+        raise SourceError(f"{Position(source, record.line_of())}: {error}") from error
 
 
 def _checked(report: _Report) -> tuple[_Finding, ...]:

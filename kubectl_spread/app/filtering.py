@@ -98,13 +98,13 @@ class FilterRun(msgspec.Struct):
         try:
             changes = dict(self._changes(members, chunk, source, behaviour))
         except SourceError as error:
-            self._fail(SourceError(f"{Position(source, members[0].record.line)}: {error}"))
+            self._fail(SourceError(f"{Position(source, members[0].record.line_of())}: {error}"))
             return
         if self.form or (members and all(changes.get(member.record.path) is GONE for member in members)):
             return
         text = chunk.edited(changes) if changes else chunk.text
         if text is None:
-            position = Position(source, members[0].record.line)
+            position = Position(source, members[0].record.line_of())
             self.console.note(f"{position}: rewritten as JSON, as this YAML cannot be edited in place")
             text = chunk.rewritten(changes)
         self.console.data(chunks.encoded(self._stream.add(chunk, text)))

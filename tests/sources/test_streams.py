@@ -70,7 +70,7 @@ def paths(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | 
 
 def places(record: Record) -> object:
     value = msgspec.json.decode(record.raw)
-    return value, record.path, record.line, [record.place_of(path) for path in paths(value)]
+    return value, record.path, record.line_of(), [record.place_of(path) for path in paths(value)]
 
 
 def descriptions(members: list[RawObject | SourceError]) -> list[str]:
