@@ -1,7 +1,7 @@
 """An exchange with an HTTP server that ends in time, however slowly the server sends.
 
-The timeouts of sockets start again with each byte, so headers, informational responses, a body or trailers that arrive
-in small parts would never time out. Here every read of a response gets the time that is left of the whole request.
+The timeout of a socket starts again with each byte, so a response that arrives in small parts would never time out.
+Here every read of a response gets the time that is left of the whole request.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 _CHUNK: Final = 16 << 10
-"""The most bytes that are read at a time; the beginning of a body is passed on after so many."""
+"""The most bytes that are read at a time, so that the beginning of a body is passed on early."""
 _LARGE: Final = 64 << 10
-"""The size of the parts of a body whose parts nobody waits for.
+"""The size of large parts of a body.
 
-Larger parts would each get new memory (``apiserver.buffers``), which the system has to clear.
+Each larger part would get new memory (``apiserver.buffers``), which the system has to clear.
 """
 _MOST_INFORMATIONAL: Final = 5
 """The most informational responses before a response. Source: go 1.24 net/http/transport.go, max1xxResponses."""
@@ -69,7 +69,7 @@ class Deadline:
         return left if self._silence is None else min(left, self._silence)
 
 
-_CURRENT: ContextVar[Deadline] = ContextVar("_CURRENT", default=Deadline(None))  # noqa: B039 - it never ends
+_CURRENT: ContextVar[Deadline] = ContextVar("_CURRENT", default=Deadline(None))  # noqa: B039 - without an end
 
 
 @contextmanager
@@ -91,10 +91,10 @@ def left() -> float | None:
     return _CURRENT.get().wait()
 
 
-def keep(manager: urllib3.PoolManager) -> None:
+def respect_deadlines(manager: urllib3.PoolManager) -> None:
     """Make all connections of ``manager`` respect the deadline of ``until``."""
     pools = manager.pool_classes_by_scheme
-    manager.pool_classes_by_scheme = {scheme: _keeping(pool) for scheme, pool in pools.items()}
+    manager.pool_classes_by_scheme = {scheme: _timed_pool(pool) for scheme, pool in pools.items()}
 
 
 def parts(response: Any, what: str, advice: str, *, large: bool = False) -> Iterator[bytes]:
@@ -104,7 +104,7 @@ def parts(response: Any, what: str, advice: str, *, large: bool = False) -> Iter
         response: A response of urllib3.
         what: The requested object, as errors name it.
         advice: The advice to users whose body is really so large.
-        large: Whether to wait for large parts after the first one, because each part takes the same time.
+        large: Whether to wait for large parts after the first part, because the cost of a part hardly depends on size.
 
     Raises:
         TooLargeError: The decompressed body is unreasonably large.
@@ -118,7 +118,7 @@ def parts(response: Any, what: str, advice: str, *, large: bool = False) -> Iter
         yield part
 
 
-class _Timed(RawIOBase):
+class _TimedSocket(RawIOBase):
     """A socket whose reads respect a deadline."""
 
     def __init__(self, raw: RawIOBase, connection: socket, deadline: Deadline) -> None:
@@ -144,7 +144,7 @@ class _Response(HTTPResponse):
     def __init__(self, sock: socket, *arguments: Any, **named: Any) -> None:
         super().__init__(sock, *arguments, **named)
         raw = self.fp.detach()
-        self.fp = BufferedReader(_Timed(raw, sock, _CURRENT.get()), _LARGE)
+        self.fp = BufferedReader(_TimedSocket(raw, sock, _CURRENT.get()), _LARGE)
 
     def _read_status(self) -> tuple[str, int, str]:
         for _ in range(_MOST_INFORMATIONAL + 1):
@@ -161,7 +161,7 @@ class _Response(HTTPResponse):
         return size
 
 
-class _Keeping:
+class _TimedConnection:
     """A connection whose next operation respects the deadline."""
 
     response_class = _Response
@@ -174,6 +174,6 @@ class _Keeping:
 
 
 @lru_cache
-def _keeping(pool: type[HTTPConnectionPool]) -> type[HTTPConnectionPool]:
-    connection = type(pool.ConnectionCls.__name__, (_Keeping, pool.ConnectionCls), {})
+def _timed_pool(pool: type[HTTPConnectionPool]) -> type[HTTPConnectionPool]:
+    connection = type(pool.ConnectionCls.__name__, (_TimedConnection, pool.ConnectionCls), {})
     return type(pool.__name__, (pool,), {"ConnectionCls": connection})

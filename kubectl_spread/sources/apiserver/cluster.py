@@ -279,7 +279,7 @@ class LiveCluster:
         distinct, promised = Distinct(), 0
         try:
             for page in self.pages(resource, namespace, field_selector=field_selector):
-                add(folded, page.once(distinct))
+                add(folded, page.without_repeated(distinct))
                 promised = max(promised, distinct.number + page.metadata.remaining_item_count)
                 if page.metadata.continue_:
                     total = "" if page.remaining is None else f" of {distinct.number + page.remaining:,}"

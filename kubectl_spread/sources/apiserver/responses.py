@@ -105,7 +105,7 @@ def page(response: Response, decoder: ListDecoder[T], resource: Resource[T]) -> 
         raise _unexpected(response) from error
     if not listed.resource_version:
         raise _unexpected(response)
-    return listed.through(partial(_guarded, response))
+    return listed.decoded_by(partial(_guarded, response))
 
 
 def _decoded(listed: ListPage, type_: type[T]) -> Page[T]:

@@ -1,4 +1,4 @@
-"""Lists that are read item by item, so that a file need not fit into memory."""
+"""The documents of a file: records, and lists that are read item by item."""
 
 from __future__ import annotations
 

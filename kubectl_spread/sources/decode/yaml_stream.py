@@ -48,7 +48,7 @@ def documents(window: Window, source: str, *, listed: bool) -> Iterator[Part | L
 
     Args:
         window: The file.
-        source: What the file is called in messages.
+        source: The name of the file in messages.
         listed: Whether a list is a ``Listing``, whose items must be exhausted before the next document is requested.
     """
     reader = _Reader(_pieces(window), source)

@@ -20,7 +20,14 @@ from kubectl_spread.kube.api.types import ListMeta, Message
 from kubectl_spread.sources.decode.page import Page
 from kubectl_spread.sources.decode.protobuf import descriptors, envelope, wiretypes
 from kubectl_spread.sources.decode.protobuf.declaration import Cardinality, DeclaredField
-from kubectl_spread.sources.decode.protobuf.descriptors import MANY, ONE, SCALARS, Classes, class_name, sent
+from kubectl_spread.sources.decode.protobuf.descriptors import (
+    LIST_ENVELOPE,
+    OBJECT_ENVELOPE,
+    SCALARS,
+    Classes,
+    class_name,
+    protobuf_fields,
+)
 from kubectl_spread.sources.decode.protobuf.wiretypes import WireTypes
 
 T = TypeVar("T", bound=Message)
@@ -65,17 +72,17 @@ class Decoder(Generic[T]):
         return lambda body: convert(parse(body))
 
     def page(self, body: bytes | bytearray) -> Page[T]:
-        """Decode one page of a list; its objects are decoded when they are reached. A bytearray is consumed.
+        """Return one page of a list; its objects are decoded when they are reached. A bytearray is consumed.
 
         Raises:
-            ValueError: This is not a list in protobuf.
+            ValueError: The response is not a list in protobuf.
         """
         body = envelope.unwrapped(body)
         page = envelope.parsed_list(body).raw
         if page.items:
             self._wire_types.check_list(body, page.items)
         else:
-            wiretypes.of(ListMeta).check(MANY, body)
+            wiretypes.of(ListMeta).check(LIST_ENVELOPE, body)
         return Page(envelope.list_meta(page.metadata), page.items, self.decode)
 
     def decode_response(self, body: bytes | bytearray) -> T:
@@ -86,17 +93,17 @@ class Decoder(Generic[T]):
         """
         body = envelope.unwrapped(bytes(body))
         try:
-            message = self._classes[ONE].FromString(body).raw
+            message = self._classes[OBJECT_ENVELOPE].FromString(body).raw
         except ProtobufError as error:
             raise ValueError(envelope.MALFORMED) from error
-        self._wire_types.check(ONE, body)
+        self._wire_types.check(OBJECT_ENVELOPE, body)
         return self._convert(message)
 
     def decode_message(self, body: bytes) -> T:
         """Decode a message without an envelope.
 
         Raises:
-            google.protobuf.message.DecodeError: This is not such a message.
+            google.protobuf.message.DecodeError: The bytes are not such a message.
         """
         decoded = self.decode(body)
         self._wire_types.check(self._type.__name__, body)
@@ -121,7 +128,8 @@ def _converter(type_: type[Message], classes: Classes, *, shared: bool = False) 
     """Return a converter from a parsed message to ``type_``; in a shared part each text is interned."""
     by_number = classes[type_.__name__].DESCRIPTOR.fields_by_number
     table = {
-        by_number[field.number]: (field.name, _field_converter(field, classes, shared=shared)) for field in sent(type_)
+        by_number[field.number]: (field.name, _field_converter(field, classes, shared=shared))
+        for field in protobuf_fields(type_)
     }
 
     def convert(message: Any) -> Any:

@@ -18,11 +18,8 @@ MALFORMED: Final = "malformed or truncated protobuf"
 
 _FIRST: Final = b"\x0a"
 _SECOND: Final = b"\x12"
-"""The tags of fields 1 and 2, where they have a length."""
-_RAW: Final = 0x12
-_METADATA: Final = 0x0A
-_ITEM: Final = 0x12
-"""The tags of the list in its envelope, and of the metadata and the objects in the list."""
+"""The tags of fields 1 and 2 with a length: type and object of an envelope, metadata and objects of a list."""
+_METADATA, _OBJECT = _FIRST[0], _SECOND[0]
 _VARINT_GOES_ON: Final = 0x80
 _LONGEST_TYPE_META: Final = 1024
 
@@ -40,7 +37,7 @@ def continue_token(start: bytes) -> str | None:
     """Return the continue token of a list that begins with these bytes; None: the bytes do not contain it (yet)."""
     stream = io.BytesIO(start)
     try:
-        # Magic, typeMeta, the length of the list, its metadata: as every API server writes them.
+        # Every API server writes the magic bytes, the type, the length of the list, then its metadata.
         if _type_meta_in(stream) is None or stream.read(1) != _SECOND:
             return None
         while stream.read(1)[0] & _VARINT_GOES_ON:
@@ -76,7 +73,7 @@ def parsed_list(body: bytes | bytearray) -> Any:
         ValueError: The response is not a list.
     """
     try:
-        return _class(descriptors.MANY).FromString(body)
+        return _class(descriptors.LIST_ENVELOPE).FromString(body)
     except ProtobufError as error:
         raise ValueError(MALFORMED) from error
 
@@ -112,9 +109,9 @@ def split_list(body: bytes | bytearray) -> tuple[Any, Records] | None:
     view = memoryview(body)
     try:
         fields = list(_fields(view, len(MAGIC), len(view), b"\x0a\x12\x1a\x22"))
-        ((begin, end),) = [place for tag, *place in fields if tag == _RAW]
+        ((begin, end),) = [place for tag, *place in fields if tag == _OBJECT]
         metadata, *objects = _fields(view, begin, end, b"\x0a\x12")
-        if metadata[0] != _METADATA or any(tag != _ITEM for tag, *_ in objects):
+        if metadata[0] != _METADATA or any(tag != _OBJECT for tag, *_ in objects):
             return None
         message = _class("ListMeta").FromString(bytes(view[metadata[1] : metadata[2]]))
     except (ProtobufError, ValueError, IndexError):
@@ -127,7 +124,7 @@ def _fields(body: memoryview, at: int, end: int, tags: bytes) -> Iterator[tuple[
 
     Raises:
         IndexError: The last field is cut off.
-        ValueError: It has other fields than those with the ``tags``, or ends behind ``end``.
+        ValueError: A field has none of the ``tags``, or ends after ``end``.
     """
     while at < end:
         tag, length, shift = body[at], body[at + 1], 7

@@ -17,7 +17,7 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from kubectl_spread.errors import SourceError
 from kubectl_spread.kube.api.types import Message
 from kubectl_spread.sources.decode.protobuf import descriptors
-from kubectl_spread.sources.decode.protobuf.descriptors import MANY, Skipped
+from kubectl_spread.sources.decode.protobuf.descriptors import LIST_ENVELOPE, Skipped
 from kubectl_spread.sources.decode.protobuf.envelope import MALFORMED
 
 _SAMPLES: Final = 16
@@ -85,7 +85,7 @@ class WireTypes:
             ValueError: The bytes are not a list.
         """
         self.learn(objects)
-        undeclared = self.check(MANY, body)
+        undeclared = self.check(LIST_ENVELOPE, body)
         if len(objects) > _SAMPLES:
             self._learn(undeclared)
 
