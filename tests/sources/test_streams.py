@@ -29,7 +29,7 @@ def in_blocks(body: bytes, size: int) -> Iterator[bytes]:
 
 
 def streamed(body: bytes, size: int) -> list[RawObject | SourceError]:
-    """Read as ``check -f`` does."""
+    """Read a file as ``check -f`` does."""
     members: list[RawObject | SourceError] = []
     try:
         for document in documents.read(Window(in_blocks(body, size), "f"), "f"):
@@ -40,7 +40,7 @@ def streamed(body: bytes, size: int) -> list[RawObject | SourceError]:
 
 
 def careful(body: bytes) -> list[RawObject | SourceError]:
-    """Read documents as a whole, and YAML by the reader that knows the place of every field."""
+    """Read documents as a whole, and YAML by ``yaml_documents``."""
     members: list[RawObject | SourceError] = []
     try:
         window = Window([body], "f")
@@ -83,14 +83,14 @@ def descriptions(members: list[RawObject | SourceError]) -> list[str]:
 
 
 def at_fault(raw_object: RawObject | SourceError) -> bool:
-    """Tell whether it cannot be read, or has a wrong header, which may be at the end of a list."""
+    """Tell whether an object cannot be read, or has a wrong header, which may be at the end of a list."""
     if isinstance(raw_object, SourceError) or not raw_object.is_kubernetes:
         return True
     return str(raw_object.fault).startswith(("kind: ", "apiVersion: "))
 
 
 def assert_alike(body: bytes, size: int) -> None:
-    """Compare both ways of reading; where a part has a fault, only one of them may read the other parts."""
+    """Compare both readers; in a file with a fault, only one of them may read the other parts."""
     whole, parts = careful(body), streamed(body, size)
     if any(map(at_fault, whole)):
         assert any(map(at_fault, parts))
@@ -229,13 +229,13 @@ def test_empty_documents_change_nothing(text: str, size: int) -> None:
 
 
 def test_empty_documents_are_skipped_together() -> None:
-    """Each would cost as much as a document with a small object, and a gzipped file may have millions."""
+    """Reading an empty document costs as much as reading a small object, and a gzipped file may have millions."""
     body = b"---\n" * 1000 + b"a: 1\n" + b"---\n" * 1000 + b"b: 1\n"
     assert len(list(yaml_stream._pieces(Window([body], "f")))) < 10
 
 
 def test_an_item_that_contains_the_beginning_of_an_item_is_read() -> None:
-    """Items are cut where the next one seems to begin, which here is inside an item."""
+    """A list is cut where the next item seems to begin, which here is inside an item."""
     inner = [{"apiVersion": "v1", "kind": "Pod", "x": '{}[],\\"'}] * 3
     items = [*inner, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "x": inner}, *inner]
     for indent in (None, 4):
