@@ -44,10 +44,10 @@ PINNED = {
 }
 
 
-def listing(*made: Json, **fields: Any) -> Profile:
+def listing(*unselective: Json, **fields: Any) -> Profile:
     """Return a profile with default constraints of its own."""
     constraints = msgspec.convert(
-        [{**constraint, "labelSelector": None} for constraint in made], tuple[TopologySpreadConstraint, ...]
+        [{**constraint, "labelSelector": None} for constraint in unselective], tuple[TopologySpreadConstraint, ...]
     )
     return Profile(defaults=constraints, system_defaults=False, **fields)
 
@@ -56,8 +56,8 @@ HARD = {"default-scheduler": listing(constraint())}
 
 
 def owned(kind: str, selects: Json | None, *, api_version: str = "apps/v1", name: str = "web") -> Json:
-    made = deployment(name, kind=kind)
-    return {**made, "apiVersion": api_version, "spec": {**made["spec"], "selector": selects}}
+    workload = deployment(name, kind=kind)
+    return {**workload, "apiVersion": api_version, "spec": {**workload["spec"], "selector": selects}}
 
 
 def service(selects: Mapping[str, str] | None, name: str = "web", namespace: str = "default") -> Json:

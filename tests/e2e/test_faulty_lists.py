@@ -199,15 +199,15 @@ def test_a_compression_bomb(behind: Faulty) -> None:
         "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr); sys.exit(code)"
     )
     kubeconfig = behind.kubeconfig({"token": behind.token})
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", program, sys.executable, "-m", "kubectl_spread", *CHECK],
         check=False,
         capture_output=True,
         text=True,
         env=behind.cluster.environment(kubeconfig),
     )
-    line, kibibytes = done.stderr.splitlines()
-    assert (done.returncode, done.stdout) == (2, "")
+    line, kibibytes = completed.stderr.splitlines()
+    assert (completed.returncode, completed.stdout) == (2, "")
     assert " became 64 MiB when unpacked, more than 200 times as much" in line
     assert line.endswith(INCOMPLETE)
     assert int(kibibytes) < 400 * 1024

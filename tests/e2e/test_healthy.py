@@ -41,19 +41,19 @@ def report(spread: Spread) -> Report:
 
 def _complete(cluster: ControlPlane) -> bool:
     """Tell whether no workload lacks a pod and every autoscaler has brought its target to the least it may have."""
-    for item in cluster.api.get("/apis/autoscaling/v2/horizontalpodautoscalers")["items"]:
-        if item["status"].get("desiredReplicas", 0) < item["spec"]["minReplicas"]:
+    for autoscaler in cluster.api.get("/apis/autoscaling/v2/horizontalpodautoscalers")["items"]:
+        if autoscaler["status"].get("desiredReplicas", 0) < autoscaler["spec"]["minReplicas"]:
             return False
     for kind in ("deployments", "statefulsets"):
-        for item in cluster.api.get(f"/apis/apps/v1/{kind}")["items"]:
-            if item["status"].get("readyReplicas", 0) != item["spec"]["replicas"]:
+        for workload in cluster.api.get(f"/apis/apps/v1/{kind}")["items"]:
+            if workload["status"].get("readyReplicas", 0) != workload["spec"]["replicas"]:
                 return False
-    for item in cluster.api.get("/apis/apps/v1/daemonsets")["items"]:
-        expected = item["status"].get("desiredNumberScheduled", 0)
-        if not expected or item["status"].get("numberReady", 0) != expected:
+    for daemon_set in cluster.api.get("/apis/apps/v1/daemonsets")["items"]:
+        expected = daemon_set["status"].get("desiredNumberScheduled", 0)
+        if not expected or daemon_set["status"].get("numberReady", 0) != expected:
             return False
-    for item in cluster.api.get("/apis/batch/v1/jobs")["items"]:
-        if item["status"].get("ready", 0) != item["spec"]["parallelism"]:
+    for job in cluster.api.get("/apis/batch/v1/jobs")["items"]:
+        if job["status"].get("ready", 0) != job["spec"]["parallelism"]:
             return False
     pods: list[Json] = cluster.api.get("/api/v1/pods")["items"]
     return all(pod["status"]["phase"] == "Running" for pod in pods)

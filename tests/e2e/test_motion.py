@@ -38,19 +38,19 @@ def moving(faulty_cluster: ControlPlane) -> Iterator[ControlPlane]:
 @contextmanager
 def motion(api: ApiClient) -> Iterator[Counter[str]]:
     """Create, relabel and delete pods by chance until the end of the ``with`` block; yield how often."""
-    ended, done = threading.Event(), Counter[str]()
-    threads = [threading.Thread(target=_move, args=(api, seed, ended, done)) for seed in range(3)]
+    ended, edits = threading.Event(), Counter[str]()
+    threads = [threading.Thread(target=_move, args=(api, seed, ended, edits)) for seed in range(3)]
     for thread in threads:
         thread.start()
     try:
-        yield done
+        yield edits
     finally:
         ended.set()
         for thread in threads:
             thread.join()
 
 
-def _move(api: ApiClient, seed: int, ended: threading.Event, done: Counter[str]) -> None:
+def _move(api: ApiClient, seed: int, ended: threading.Event, edits: Counter[str]) -> None:
     chance = random.Random(seed)
     while not ended.is_set():
         name, act = chance.choice(MOVING), chance.choice(["create", "relabel", "delete"])
@@ -65,7 +65,7 @@ def _move(api: ApiClient, seed: int, ended: threading.Event, done: Counter[str])
                     api.patch(path, {"metadata": {"labels": {"rev": revision}}}, MERGE_PATCH)
                 case "delete":
                     api.request("DELETE", f"{path}?gracePeriodSeconds=0")
-            done[act] += 1
+            edits[act] += 1
 
 
 def check(spread: Spread) -> Report:
@@ -77,7 +77,7 @@ def check(spread: Spread) -> Report:
 def test_reports_while_everything_moves(moving: ControlPlane, behind: Faulty) -> None:
     """Pods that stand still are in every report, no pod is in one twice, and no verdict is one that cannot be."""
     seen = Counter[str]()
-    with motion(moving.api) as done:
+    with motion(moving.api) as edits:
         for _ in range(REPORTS):
             report = check(behind.directly())
             names = [name for group in report["groups"] for name in group["pods"]]
@@ -90,7 +90,7 @@ def test_reports_while_everything_moves(moving: ControlPlane, behind: Faulty) ->
             assert verdicts.keys() <= POSSIBLE
             assert verdicts.total() == len(names)
             seen += verdicts
-    assert min(done[act] for act in ("create", "relabel", "delete")) > 10
+    assert min(edits[act] for act in ("create", "relabel", "delete")) > 10
     assert seen.keys() == POSSIBLE
 
 

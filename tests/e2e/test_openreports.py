@@ -30,13 +30,13 @@ AWKWARD: Final = ("no", "1e3", "0x1f")
 def served(control_plane: ControlPlane) -> Iterator[ControlPlane]:
     """Return the control plane of all tests while it has the resources of OpenReports."""
     kinds = {"Report": True, "ClusterReport": False}
-    made = [api.definition(kind, namespaced=namespaced) for kind, namespaced in kinds.items()]
-    control_plane.api.create_all(made)
+    definitions = [api.definition(kind, namespaced=namespaced) for kind, namespaced in kinds.items()]
+    control_plane.api.create_all(definitions)
     try:
         control_plane.wait_for(lambda: _is_served(control_plane), what="OpenReports")
         yield control_plane
     finally:
-        for definition in made:
+        for definition in definitions:
             control_plane.api.request("DELETE", f"{DEFINITIONS}/{definition['metadata']['name']}")
 
 

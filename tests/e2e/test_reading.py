@@ -68,9 +68,9 @@ def test_a_terminal_sees_how_far_it_is(behind: Faulty) -> None:
     terminal, stderr = pty.openpty()
     command = [str(SPREAD), *CHECK]
     environment = behind.cluster.environment(behind.kubeconfig({"token": behind.token}))
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=stderr, env=environment, check=False, timeout=60)
+    completed = subprocess.run(command, stdout=subprocess.PIPE, stderr=stderr, env=environment, check=False, timeout=60)
     os.close(stderr)
     screen = os.read(terminal, 1 << 16).decode()
     os.close(terminal)
-    assert json.loads(done.stdout)["summary"]["pods"] == PODS
+    assert json.loads(completed.stdout)["summary"]["pods"] == PODS
     assert screen.split("\r\x1b[K") == ["", *(f"pods: {number}" for number in (7, 14, 21, 28)), ""]

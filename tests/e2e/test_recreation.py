@@ -123,6 +123,6 @@ def test_a_copy_with_labels_is_refused(control_plane: ControlPlane, namespace: s
     """With only the image changed the labels are kept, and the copy is the stored pod created again."""
     _make(control_plane, namespace, "plain")
     command = ["debug", "pod/plain", "-n", namespace, "--copy-to=copy", "--set-image=*=registry.example/debug:1"]
-    done = control_plane.kubectl(*command, check=False)
-    assert done.returncode != 0
-    assert f"{SPREAD}[0]: {OVERLAP}" in done.stderr
+    completed = control_plane.kubectl(*command, check=False)
+    assert completed.returncode != 0
+    assert f"{SPREAD}[0]: {OVERLAP}" in completed.stderr

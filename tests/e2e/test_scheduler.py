@@ -35,9 +35,9 @@ def comparisons(varied_cluster: ControlPlane, before: Report) -> list[Comparison
 def test_refused_nodes_and_their_numbers_are_those_of_the_log(comparisons: list[Comparison]) -> None:
     """Node by node: matchNum, selfMatchNum, minMatchNum and maxSkew, or the missing label."""
     wrong = {
-        comparison.group: comparison.expected.refusals ^ comparison.done.refusals
+        comparison.group: comparison.expected.refusals ^ comparison.decision.refusals
         for comparison in comparisons
-        if comparison.expected.refusals != comparison.done.refusals
+        if comparison.expected.refusals != comparison.decision.refusals
     }
     assert not wrong
 
@@ -45,10 +45,10 @@ def test_refused_nodes_and_their_numbers_are_those_of_the_log(comparisons: list[
 def test_the_nodes_allowed_are_the_feasible_ones(comparisons: list[Comparison]) -> None:
     """As many nodes are feasible as the report allows, and the one chosen is among them."""
     wrong = {
-        comparison.group: (sorted(comparison.expected.feasible), comparison.done.feasible, comparison.done.node)
+        comparison.group: (sorted(comparison.expected.feasible), comparison.decision.feasible, comparison.decision.node)
         for comparison in comparisons
-        if len(comparison.expected.feasible) != comparison.done.feasible
-        or (comparison.done.node or None) not in (comparison.expected.feasible or {None})
+        if len(comparison.expected.feasible) != comparison.decision.feasible
+        or (comparison.decision.node or None) not in (comparison.expected.feasible or {None})
     }
     assert not wrong
 
@@ -76,9 +76,9 @@ def test_the_cluster_is_as_it_was(
 
 def test_enough_was_compared(comparisons: list[Comparison], before: Report) -> None:
     """The comparison cannot pass by comparing nothing."""
-    refusals = [refusal for comparison in comparisons for refusal in comparison.done.refusals]
+    refusals = [refusal for comparison in comparisons for refusal in comparison.decision.refusals]
     counted = [refusal for refusal in refusals if refusal.match_num is not None]
-    bound = [comparison for comparison in comparisons if comparison.done.node]
+    bound = [comparison for comparison in comparisons if comparison.decision.node]
     figures = (
         f"{len(comparisons)} clones of {len(before['groups'])} groups, {len(bound)} bound; {len(refusals)} refusals "
         f"of nodes, {len(counted)} with numbers, {len(set(counted))} different"

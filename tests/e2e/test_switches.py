@@ -69,8 +69,8 @@ def stops(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> Iterator[
 def _make(cluster: ControlPlane, when: str) -> None:
     labels: Json = {"app": "web", "rev": "r1"}
     keys = [constraint(match=["rev"])]
-    made = [pod(f"{when}-{what}", keys, labels=labels, namespace=SHOP) for what in ("kept", "changed", "changed-later")]
-    cluster.apply([*made, pod(f"{when}-late", keys, namespace=SHOP)])
+    pods = [pod(f"{when}-{what}", keys, labels=labels, namespace=SHOP) for what in ("kept", "changed", "changed-later")]
+    cluster.apply([*pods, pod(f"{when}-late", keys, namespace=SHOP)])
 
 
 FIRST = {"first-kept": MERGED, "first-changed": STALE, "first-changed-later": MERGED, "first-late": ABSENT}

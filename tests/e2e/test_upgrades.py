@@ -109,8 +109,10 @@ def _live_on_1_33(cluster: ControlPlane) -> None:
 
 def _twice() -> list[Json]:
     """Return a Deployment that lists a key twice, which 1.33 takes, and a pod as it makes them."""
-    made = workload("Deployment", "twice", [constraint(match=["rev", "rev"])], labels=REV, namespace=SHOP, replicas=0)
-    return [made, _web("twice-1", REV, "rev", "rev")]
+    duplicate_keys = workload(
+        "Deployment", "twice", [constraint(match=["rev", "rev"])], labels=REV, namespace=SHOP, replicas=0
+    )
+    return [duplicate_keys, _web("twice-1", REV, "rev", "rev")]
 
 
 def _refused_creation(cluster: ControlPlane) -> str:
@@ -132,7 +134,7 @@ def _edit(cluster: ControlPlane, when: str) -> None:
 
 def _live_on_1_34(cluster: ControlPlane) -> str:
     """Relabel pods of 1.33 and make new ones; return when the first of these was created."""
-    made = cluster.api.create(_web("new-kept", REV))
+    first_pod = cluster.api.create(_web("new-kept", REV))
     _edit(cluster, "old")
     edit(cluster, SHOP, {"rev=r2": ["old-anti-changed", "old-owned-changed"]})
     cluster.apply(_web("old-by-creator", REV))
@@ -145,7 +147,7 @@ def _live_on_1_34(cluster: ControlPlane) -> str:
     cluster.apply(manifests)
     _edit(cluster, "new")
     edit(cluster, SHOP, {"rev=r1": ["new-late-proven"]})
-    created: str = made["metadata"]["creationTimestamp"]
+    created: str = first_pod["metadata"]["creationTimestamp"]
     return created
 
 
@@ -311,8 +313,8 @@ def _refusal(cluster: ControlPlane, name: str, change: Json) -> str:
 def test_back_on_1_33_nobody_edits_a_merged_pod(journey: Journey, name: str) -> None:
     """Labels, annotations and finalizers are all refused, by the rule that 1.33 has for authors."""
     cluster = journey.cluster
-    done = cluster.kubectl("label", "pod", name, "-n", SHOP, "--overwrite", "rev=r3", check=False)
-    assert done.stderr == f'The Pod "{name}" is invalid: {LEGACY}\n'
+    completed = cluster.kubectl("label", "pod", name, "-n", SHOP, "--overwrite", "rev=r3", check=False)
+    assert completed.stderr == f'The Pod "{name}" is invalid: {LEGACY}\n'
     changes: list[Json] = [{"annotations": {"a": "b"}}, {"finalizers": ["example.com/hold"]}]
     for change in changes:
         assert "exists in both matchLabelKeys and labelSelector" in _refusal(cluster, name, {"metadata": change})

@@ -109,10 +109,10 @@ class Play:
         case = self._case
         for domain in domains:
             labels: dict[str, str | None] = {"disk": "ssd"}
-            made = [nodes.node(name, domain[0], labels) for name in case.names(domain)]
-            for node in made:
+            domain_nodes = [nodes.node(name, domain[0], labels) for name in case.names(domain)]
+            for node in domain_nodes:
                 node["status"]["allocatable"] = {**node["status"]["allocatable"], "cpu": str(case.slots[domain])}
-            nodes.add(self._cluster.api, made, [_GPU] if domain in case.tainted else [])
+            nodes.add(self._cluster.api, domain_nodes, [_GPU] if domain in case.tainted else [])
         if case.other_disk:
             # The node selector excludes this node, so it is not a domain.
             nodes.add(self._cluster.api, [nodes.node(f"y-{domains[0]}", "y", {"disk": "hdd"})], [])
@@ -131,11 +131,15 @@ class Play:
 
     def _workload(self, replicas: int) -> Json:
         case = self._case
-        made = constraint(key=case.key, max_skew=case.max_skew, **case.fields)
+        pod_constraint = constraint(key=case.key, max_skew=case.max_skew, **case.fields)
         amounts = {"requests": {"cpu": "1"}, "limits": {"cpu": "1"}}
         containers = [{"name": "app", "image": "registry.example/app:1", "resources": amounts}]
         return deployment(
-            constraints=[made], replicas=replicas, namespace=self._namespace, containers=containers, **case.spec
+            constraints=[pod_constraint],
+            replicas=replicas,
+            namespace=self._namespace,
+            containers=containers,
+            **case.spec,
         )
 
     def _scale_down(self) -> None:
