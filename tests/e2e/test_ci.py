@@ -73,7 +73,7 @@ def shop(control_plane: ControlPlane) -> Iterator[str]:
 
 
 def commands_of(title: str) -> list[list[str]]:
-    """Return the manifests that a section of docs/ci.md applies with kubectl."""
+    """Return the arguments of the kubectl commands in a section of docs/ci.md."""
     section = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8").partition(f"{title}\n")[2].partition("\n## ")[0]
     words = [line.split()[2:] for line in section.splitlines() if line.startswith("$ kubectl ")]
     files = {"docs/": f"{ROOT}/docs/", "--from-file=requirements.txt": f"--from-file=requirements.txt={wheels.LOCK}"}

@@ -143,7 +143,7 @@ def test_the_shell_completes_files(shell: Shell, tmp_path: Path) -> None:
 
 
 def test_fish_completes_words(environment: dict[str, str]) -> None:
-    """fish prints its candidates without a terminal."""
+    """It prints its candidates without a terminal."""
     need("fish")
     for text, expected in PRESSED.items():
         word = text.rpartition(" ")[2]

@@ -70,7 +70,6 @@ def test_a_refused_connection_has_the_error_of_kubectl(spread: Spread) -> None:
 def test_a_rejected_credential_is_an_error(
     control_plane: ControlPlane, plugin: Plugin, credential: Callable[[ControlPlane], Path]
 ) -> None:
-    """The apiserver rejects the credential."""
     answer = plugin.on(control_plane, credential(control_plane))("check")
     assert (answer.status, answer.stdout) == (2, "")
     assert answer.error == "error: You must be logged in to the server (Unauthorized)"

@@ -1,4 +1,4 @@
-"""Workloads of well-known charts on a cluster like those of clouds cause no false alarm."""
+"""Workloads of well-known charts cause no false alarm on a cluster like those of clouds."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def report(spread: Spread) -> Report:
 
 
 def _complete(cluster: ControlPlane) -> bool:
-    """Tell whether no workload lacks a pod and every autoscaler has brought its target to the least it may have."""
+    """Tell whether no workload lacks a pod and every autoscaler has scaled its target to the minimum."""
     for autoscaler in cluster.api.get("/apis/autoscaling/v2/horizontalpodautoscalers")["items"]:
         if autoscaler["status"].get("desiredReplicas", 0) < autoscaler["spec"]["minReplicas"]:
             return False
@@ -66,15 +66,15 @@ def test_every_warning_and_error_is_deserved(report: Report) -> None:
     assert not report["summary"]["skipped"]
 
 
-def test_few_infos(report: Report) -> None:
-    """Infos stay rare, and are about soft skew and workloads that count each other."""
+def test_infos_are_rare(report: Report) -> None:
+    """They are about soft skew and workloads that count each other."""
     infos = [place(finding) for finding in report["findings"] if finding["severity"] == "info"]
     assert {code for code, _ in infos} <= {"SPR302", "SPR314"}
     assert len(infos) <= 15
 
 
 def test_nothing_changes_on_an_older_server_that_merges(spread: Spread) -> None:
-    """Between minors that merge alike nothing changes for these workloads."""
+    """With ``--to`` such a minor there is no further warning or error."""
     assert serious(spread.report("-A", "--to", "1.34")["findings"]) == DESERVED.keys()
 
 
