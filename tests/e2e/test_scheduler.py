@@ -28,7 +28,7 @@ def before(varied_cluster: ControlPlane, plugin: Plugin) -> Report:
 
 @pytest.fixture(scope="module")
 def comparisons(varied_cluster: ControlPlane, before: Report) -> list[Comparison]:
-    """Return what the report said of every group and what the scheduler did with its clone."""
+    """Return the comparison of the report with the scheduler's decision for every group."""
     return compare(varied_cluster, before)
 
 
@@ -42,8 +42,8 @@ def test_refused_nodes_and_their_numbers_are_those_of_the_log(comparisons: list[
     assert not wrong
 
 
-def test_the_nodes_allowed_are_the_feasible_ones(comparisons: list[Comparison]) -> None:
-    """As many nodes are feasible as the report allows, and the one chosen is among them."""
+def test_the_allowed_nodes_are_the_feasible_nodes(comparisons: list[Comparison]) -> None:
+    """The numbers of both are equal, and the chosen node is allowed."""
     wrong = {
         comparison.group: (sorted(comparison.expected.feasible), comparison.decision.feasible, comparison.decision.node)
         for comparison in comparisons
@@ -58,13 +58,13 @@ def test_clones_are_merged_as_the_pods_were(comparisons: list[Comparison]) -> No
     assert [comparison.group for comparison in comparisons if not comparison.stored_alike] == []
 
 
-def test_the_groups_add_up_what_the_rows_say(comparisons: list[Comparison]) -> None:
+def test_the_node_numbers_of_a_group_follow_from_its_rows(comparisons: list[Comparison]) -> None:
     """Over all nodes, usable or not, the numbers of a group are those of its constraints; the first failure decides."""
     wrong = {comparison.group: (comparison.expected.everywhere, comparison.answer) for comparison in comparisons}
     assert {group: pair for group, pair in wrong.items() if pair[0] != pair[1]} == {}
 
 
-def test_the_cluster_is_as_it_was(
+def test_the_clones_leave_the_cluster_unchanged(
     comparisons: list[Comparison], before: Report, varied_cluster: ControlPlane, plugin: Plugin
 ) -> None:
     """The counts are the same for each clone."""

@@ -55,7 +55,7 @@ class Play:
     """One case on a real cluster that has no other nodes."""
 
     def __init__(self, cluster: ControlPlane, spread: Spread, case: Case, namespace: str) -> None:
-        """Keep the arguments; ``outcome`` does the work."""
+        """Prepare a case, which ``outcome`` runs."""
         self._cluster = cluster
         self._spread = spread
         self._case = case
@@ -63,7 +63,7 @@ class Play:
         self._low = list(case.held)
 
     def outcome(self) -> Outcome:
-        """Make the pods uneven, and evict those that ``explain`` names."""
+        """Make the pods uneven, and evict the pods that ``explain`` names."""
         self._make_uneven()
         case, before = self._case, self._row()
         (advice,) = self._explain()["evictions"]
@@ -143,7 +143,7 @@ class Play:
         )
 
     def _scale_down(self) -> None:
-        """Have the ReplicaSet delete the pods of the smallest domain first."""
+        """Make the ReplicaSet delete the pods of the smallest domain first."""
         domain_counts = counts(self._row())
         self._low = [min(sorted(domain_counts), key=lambda domain: domain_counts[domain])]
         held = self._case.names(self._low[0])
@@ -196,7 +196,7 @@ class Play:
         self._cluster.wait_for(settled, timeout=40, what=f"the pods of {self._case} are placed")
 
     def _stay(self) -> None:
-        """Wait until nothing has changed for a while, since the scheduler retries refused pods when others are gone."""
+        """Wait until nothing changes any more, because the scheduler retries refused pods after others were deleted."""
         since, last = time.monotonic(), self._places()
 
         def quiet() -> bool:
