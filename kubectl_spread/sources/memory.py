@@ -36,18 +36,14 @@ class Budget:
 
     Attributes:
         limit: The number of bytes.
+        held: The bytes that readers hold now.
     """
 
     def __init__(self, limit: int) -> None:
         """Start empty."""
         self.limit = limit
-        self._held = 0
+        self.held = 0
         self._lock = threading.Lock()
-
-    @property
-    def held(self) -> int:
-        """The bytes that readers hold now."""
-        return self._held
 
     def claim(self, what: object, advice: str = "") -> Claim:
         """Return an empty claim.
@@ -61,9 +57,9 @@ class Budget:
     def change(self, change: int) -> bool:
         """Change the bytes that are held; return False, and change nothing, if the budget is too small."""
         with self._lock:
-            if change > 0 and self._held + change > self.limit:
+            if change > 0 and self.held + change > self.limit:
                 return False
-            self._held += change
+            self.held += change
         return True
 
 

@@ -16,7 +16,17 @@ LIST: Final = "List"
 ITEMS: Final = "items"
 
 
-class Record(Protocol):
+class Text(Protocol):
+    """A text that knows the places of its fields."""
+
+    def line_of(self, path: Path = ()) -> int:
+        """Return the line, from 1, where the field at ``path``, or the innermost field around it, begins."""
+
+    def place_of(self, path: Path) -> Place:
+        """Return where the field at ``path``, or the innermost field around it, begins: at its key, or at the item."""
+
+
+class Record(Text, Protocol):
     """One value of a file: its JSON, its place, and the places of its fields."""
 
     @property
@@ -26,12 +36,6 @@ class Record(Protocol):
     @property
     def path(self) -> Path:
         """The path to it in its document."""
-
-    def line_of(self, path: Path = ()) -> int:
-        """Return the line, from 1, where the field at ``path``, or the innermost field around it, begins."""
-
-    def place_of(self, path: Path) -> Place:
-        """Return where the field at ``path``, or the innermost field around it, begins: at its key, or at the item."""
 
     def elements(self, raw_items: Sequence[msgspec.Raw]) -> Iterator[Record]:
         """Yield a record for each item of this list; ``raw_items`` are its items, in order."""

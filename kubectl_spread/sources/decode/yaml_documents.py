@@ -48,7 +48,7 @@ class Document:
     @property
     def position(self) -> Position:
         """The file, and the line of its first key or item."""
-        return Position(self._source, self.line_of(()))
+        return Position(self._source, self.line_of())
 
     @property
     def is_empty(self) -> bool:
@@ -63,7 +63,7 @@ class Document:
         """
         return _Builder(self._source, self._first).build(self.root)
 
-    def line_of(self, path: Path) -> int:
+    def line_of(self, path: Path = ()) -> int:
         """Return the line where the field at ``path``, or the innermost field around it, begins."""
         return self.place_of(path).line
 

@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol
 
 import msgspec
 
 from kubectl_spread.sources.decode.json_objects import Path
-from kubectl_spread.sources.decode.listing import ITEMS
+from kubectl_spread.sources.decode.listing import ITEMS, Text
 from kubectl_spread.sources.decode.places import Place
-
-
-class Text(Protocol):
-    """A text that knows the places of its fields."""
-
-    def line_of(self, path: Path) -> int:
-        """Return the line where the field at ``path``, or the innermost field around it, begins."""
-
-    def place_of(self, path: Path) -> Place:
-        """Return where the field at ``path``, or the innermost field around it, begins."""
 
 
 class YamlRecord(msgspec.Struct, frozen=True):

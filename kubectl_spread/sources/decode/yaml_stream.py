@@ -107,7 +107,7 @@ class _Reader:
         fields = plain.value
         if not isinstance(fields, dict) or fields.pop(ITEMS, None) != [] or not may_be_list(fields):
             return None
-        listing = Listing(plain.line_of(()), fields)
+        listing = Listing(plain.line_of(), fields)
         listing.items = self._items(listing)
         return listing
 

@@ -57,7 +57,7 @@ class Plain(msgspec.Struct, dict=True):
     line: int = 0
     lines: list[int] = msgspec.field(default_factory=list)
 
-    def line_of(self, path: Path) -> int:
+    def line_of(self, path: Path = ()) -> int:
         """Return the line where the field at ``path``, or the innermost field around it, begins."""
         match path:
             case ():
@@ -140,6 +140,10 @@ class _Loader:
         return plain
 
     def _value(self, event: Any, key: object = None) -> object:
+        self._unclaimed += 1
+        if self._unclaimed == _AT_ONCE:
+            self._claim.grow(_AT_ONCE * _VALUE)
+            self._unclaimed = 0
         kind = type(event)
         if event.anchor:
             raise AnchorError
@@ -160,9 +164,6 @@ class _Loader:
             if key in mapping:
                 raise NotPlainError
             mapping[key] = self._value(self._event(), key)
-            self._unclaimed += 1
-            if self._unclaimed == _AT_ONCE:
-                self._claim_values()
         return mapping
 
     def _sequence(self, lines: list[int] | None) -> list[object]:
@@ -171,15 +172,7 @@ class _Loader:
             if lines is not None:
                 lines.append(event.start_mark.line)
             sequence.append(self._value(event))
-            self._unclaimed += 1
-            if self._unclaimed == _AT_ONCE:
-                self._claim_values()
         return sequence
-
-    def _claim_values(self) -> None:
-        """Claim the memory of the values that were made since the last time."""
-        self._claim.grow(self._unclaimed * _VALUE)
-        self._unclaimed = 0
 
     def _key(self, event: Any) -> str:
         if event.anchor:
