@@ -199,13 +199,13 @@ def test_yaml_files_of_this_repository_are_read_alike(path: Path) -> None:
     assert_alike(path.read_bytes(), 1 << 20)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(texts(), SIZES)
 def test_any_text_is_read_alike(text: str, size: int) -> None:
     assert_alike(text.encode(), size)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(LISTS, st.sampled_from([None, 4]), SIZES)
 def test_json_lists_are_read_alike(value: object, indent: int | None, size: int) -> None:
     body = json.dumps(value, indent=indent).encode()
