@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Any, Final, Literal
 
 import msgspec
@@ -71,6 +71,6 @@ def live(parameters: Mapping[str, Any], kind: str) -> list[str]:
     with suppress(SpreadError, OSError):
         connection = flags(parameters)
         timeout = _PATIENCE if connection.request_timeout in ("", "0") else connection.request_timeout
-        cluster = LiveCluster.connect(msgspec.structs.replace(connection, request_timeout=timeout))
-        return cluster.names(resource, cluster.namespace if resource.namespaced else None, _MOST)
+        with closing(LiveCluster.connect(msgspec.structs.replace(connection, request_timeout=timeout))) as cluster:
+            return cluster.names(resource, cluster.namespace if resource.namespaced else None, _MOST)
     return []

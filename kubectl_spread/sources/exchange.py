@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from functools import lru_cache
 from http.client import HTTPException, HTTPResponse, parse_headers
 from io import BufferedReader, RawIOBase
-from socket import socket
+from socket import SHUT_RDWR, fromfd, socket
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakSet
 
 import urllib3
 from urllib3.connectionpool import HTTPConnectionPool
+from urllib3.util.ssltransport import SSLTransport
 
 from kubectl_spread.sources import memory
 
@@ -37,16 +40,52 @@ _INFORMATIONAL: Final = range(100, 200)
 _SWITCHING: Final = 101
 
 
-class Deadline:
-    """The time until which a request must be complete."""
+class Sockets:
+    """The sockets of one client, which another thread may shut down all at once."""
 
-    def __init__(self, seconds: float | None, silence: float | None = None) -> None:
+    def __init__(self) -> None:
+        """Start without any."""
+        self._open: WeakSet[socket] = WeakSet()
+        self._lock = Lock()
+        self._ended = False
+
+    def add(self, connection: socket) -> None:
+        """Remember a socket while it is in use; shut it down at once if the others have been shut down."""
+        with self._lock:
+            self._open.add(connection)
+            if self._ended:
+                _shut_down(connection)
+
+    def shut_down(self) -> None:
+        """Wake all threads that wait for a server: their requests fail, and they close the sockets."""
+        with self._lock:
+            self._ended = True
+            for connection in self._open:
+                _shut_down(connection)
+
+
+def _shut_down(connection: socket) -> None:
+    with suppress(OSError):
+        # A close would not wake the thread that reads. The method of SSLSocket would have it read on without TLS.
+        socket.shutdown(connection, SHUT_RDWR)
+
+
+class Deadline:
+    """The time until which a request must be complete.
+
+    Attributes:
+        sockets: The sockets of the client that sends the request.
+    """
+
+    def __init__(self, seconds: float | None, silence: float | None = None, sockets: Sockets | None = None) -> None:
         """Start now.
 
         Args:
             seconds: The time for the whole request; None for no limit.
             silence: The longest time without any byte; None for no limit.
+            sockets: The sockets of the client; None if no other thread shuts them down.
         """
+        self.sockets = sockets or Sockets()
         self._silence = silence
         self._end: float | None = None
         self.restart(seconds)
@@ -162,14 +201,24 @@ class _Response(HTTPResponse):
 
 
 class _TimedConnection:
-    """A connection whose next operation respects the deadline."""
+    """A connection whose next operation respects the deadline, and which another thread may shut down."""
 
     response_class = _Response
+    sock: Any
+
+    def connect(self) -> None:
+        with ExitStack() as self._until_connected:
+            super().connect()  # type: ignore[misc]
+            # TLS inside the TLS of a proxy has no socket of its own.
+            _CURRENT.get().sockets.add(self.sock.socket if isinstance(self.sock, SSLTransport) else self.sock)
 
     def _new_conn(self) -> socket:
         connection: socket = super()._new_conn()  # type: ignore[misc]
         # The proxy and TLS have only the time that connecting has left.
         connection.settimeout(left() or connection.gettimeout())
+        # The handshake of TLS takes the descriptor out of this socket, so that only a duplicate can be shut down.
+        duplicate = fromfd(connection.fileno(), connection.family, connection.type)
+        _CURRENT.get().sockets.add(self._until_connected.enter_context(duplicate))
         return connection
 
 

@@ -137,7 +137,7 @@ class LiveCluster:
         return cls(transport, settings, flags.chunk_size, say, progress)
 
     def close(self) -> None:
-        """Let requests whose responses nobody waits for end."""
+        """Send no more requests, and end the requests in flight."""
         self._transport.close()
 
     def now(self) -> datetime | None:
