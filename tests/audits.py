@@ -40,7 +40,7 @@ def audit(
     merge_since: datetime | None = None,
     schedulers: Mapping[str, Profile] = WITHOUT_DEFAULTS,
 ) -> Audit:
-    """Return the audit of objects in the order given; gates count as known where there are ``overrides``."""
+    """Return the audit of objects that are read in the order given; with ``overrides`` the gates are known."""
     cluster_snapshot = snapshot(*objects, scope=scope, schedulers=schedulers)
     context = ServerFacts(
         behaviour(minor, gates(minor, overrides or {})), gates_known=bool(overrides), merge_since=merge_since
@@ -51,7 +51,7 @@ def audit(
 def snapshot(
     *objects: Json, scope: Scope = EVERYTHING, schedulers: Mapping[str, Profile] = WITHOUT_DEFAULTS
 ) -> Snapshot:
-    """Return what is read of objects in the order given."""
+    """Return the snapshot of objects that are read in the order given."""
     cluster_snapshot = Snapshot(scope, for_explain=True, schedulers=schedulers)
     for manifest in objects:
         match manifest["kind"]:
@@ -94,12 +94,12 @@ def reported(evaluation: Audit, selection: Selection = ALL_RULES) -> model.Repor
 
 
 def as_json(evaluation: Audit) -> Any:
-    """Return the report of an audit as what its JSON says."""
+    """Return the report of an audit as decoded JSON."""
     return json.loads(structured.json(reported(evaluation)))
 
 
 def explained(evaluation: Audit, *, replicas: int = 0) -> Any:
-    """Return the explanation of an audit, of everything in it, as what its JSON says."""
+    """Return the explanation of everything in an audit as decoded JSON."""
     everything = ObjectRef("default", "Pod", "")
     return json.loads(structured.json(explain(evaluation, reported(evaluation), everything, replicas=replicas)))
 

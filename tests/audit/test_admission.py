@@ -1,4 +1,4 @@
-"""One snapshot is evaluated by several behaviours, each with its own refusals and merges."""
+"""One snapshot is evaluated with several behaviours, each with its own refusals and merges."""
 
 from __future__ import annotations
 

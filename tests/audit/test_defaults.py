@@ -1,4 +1,4 @@
-"""Default constraints: who gets them, which pods they select, and what the scheduler makes of them.
+"""Default constraints: which pods get them, which pods they select, and how the scheduler respects them.
 
 The selectors and counts were compared with kube-scheduler v1.37.1 (tests/conformance, tests/e2e/test_defaults.py).
 """
@@ -80,7 +80,7 @@ def default_rows(evaluation: Audit) -> list[Any]:
 
 
 def effective(evaluation: Audit) -> str:
-    """Return the selector of the first default row in words; "" without one."""
+    """Return the selector of the first default row in words; "" without such a row."""
     rows = [row for row in default_rows(evaluation) if row["path"] == FIRST]
     return labelselectors.describe(decode_selector(rows[0]["selector"]["effective"])) if rows else ""
 

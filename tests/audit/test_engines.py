@@ -1,4 +1,4 @@
-"""How other engines see a constraint; the descheduler's count itself is held against its code in tests/conformance."""
+"""The counts of other engines; tests/conformance compares the descheduler's count with its code."""
 
 from __future__ import annotations
 

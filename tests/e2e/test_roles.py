@@ -202,7 +202,7 @@ def test_the_cluster_role_is_enough_for_pending_pods(auditor: Spread, shop: str)
 
 
 def test_the_role_of_one_namespace_explains_pending_pods_with_a_note(developer: Spread, shop: str) -> None:
-    """The note says that pods of other namespaces were not read."""
+    """The note names the missing permission to list pods of the whole cluster."""
     answer = developer(*WAITING, "-n", shop)
     assert answer.status == 0
     (line,) = missing(answer)

@@ -21,7 +21,7 @@ class Krew:
     """``kubectl krew``, and the plugins that it has installed."""
 
     def __init__(self, directory: Path, index: str = "no-such-index") -> None:
-        """Use an existing directory; ``index`` is a git repository of manifests."""
+        """Run krew in an existing directory; ``index`` is a git repository of manifests."""
         (directory / "kubectl-krew").symlink_to(program("krew"))
         self.root = directory / "krew"
         self._directory = directory

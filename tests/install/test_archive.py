@@ -110,7 +110,7 @@ def _both(command: list[str], krew: Krew) -> list[subprocess.CompletedProcess[st
 
 @pytest.mark.parametrize("variable", ["PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONSTARTUP"])
 def test_it_runs_nothing_of_the_current_directory(krew: Krew, tmp_path: Path, variable: str) -> None:
-    """Its Python ignores the variables that lead other Pythons to the current directory."""
+    """The archive's Python ignores variables that add the current directory to the path of imports."""
     hostile = Shadows(tmp_path / "repository", tmp_path / "marks")
     hostile.all()
     completed = subprocess.run(
