@@ -50,11 +50,16 @@ class Sockets:
         self._ended = False
 
     def add(self, connection: socket) -> None:
-        """Remember a socket while it is in use; shut it down at once if the others have been shut down."""
+        """Remember a socket while it is in use; shut it down at once if the others have been shut down.
+
+        Raises:
+            ConnectionAbortedError: The others have been shut down.
+        """
         with self._lock:
             self._open.add(connection)
             if self._ended:
                 _shut_down(connection)
+                raise ConnectionAbortedError
 
     def shut_down(self) -> None:
         """Wake all threads that wait for a server: their requests fail, and they close the sockets."""
@@ -214,11 +219,15 @@ class _TimedConnection:
 
     def _new_conn(self) -> socket:
         connection: socket = super()._new_conn()  # type: ignore[misc]
-        # The proxy and TLS have only the time that connecting has left.
-        connection.settimeout(left() or connection.gettimeout())
-        # The handshake of TLS takes the descriptor out of this socket, so that only a duplicate can be shut down.
-        duplicate = fromfd(connection.fileno(), connection.family, connection.type)
-        _CURRENT.get().sockets.add(self._until_connected.enter_context(duplicate))
+        try:
+            # The proxy and TLS have only the time that connecting has left.
+            connection.settimeout(left() or connection.gettimeout())
+            # The handshake of TLS takes the descriptor out of this socket, so that only a duplicate can be shut down.
+            duplicate = fromfd(connection.fileno(), connection.family, connection.type)
+            _CURRENT.get().sockets.add(self._until_connected.enter_context(duplicate))
+        except OSError:
+            connection.close()
+            raise
         return connection
 
 
