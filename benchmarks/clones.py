@@ -1,8 +1,7 @@
 """Pages in protobuf of many objects, each a clone of one that a real apiserver (v1.37.1) sent.
 
 The recorded pod was made by a Deployment and bound by kube-scheduler; its status and annotations are such as kubelet
-and a network plugin write. A clone differs from it where the pods of one cluster do: in names, UIDs, addresses (shorter
-or longer), times, node and zone.
+and a network plugin write. A clone has other names, UIDs, addresses (shorter or longer), times, node and zone.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class Mould:
     """A recorded object in which some texts, and all times, are replaced."""
 
     def __init__(self, resource: Resource[Any], *texts: bytes) -> None:
-        """Take the first object of a recorded list; ``texts`` are those that are replaced."""
+        """Take the first object of a recorded list, in which ``texts`` are replaced."""
         # A longer text first, since it may contain a shorter one.
         self._texts = re.compile(b"|".join(map(re.escape, sorted(texts, key=len, reverse=True))))
         self._parts = list(self._split(_first_object(resource)))
@@ -125,7 +124,7 @@ class Clones:
                 yield mould.clone({**workload, **self._pod(index % len(self._nodes), suffix)}, self._time())
 
     def _pod(self, node: int, suffix: bytes) -> Values:
-        """Return what tells a pod from the others of its template; it is bound to a node."""
+        """Return the texts in which a pod differs from other pods of its template; it is bound to a node."""
         return {
             b"c4lqb": suffix,
             b"xxxxx": self._text(5),
@@ -172,11 +171,13 @@ def empty(resource: Resource[Any]) -> bytes:
 
 
 def _page(resource: Resource[Any], items: bytes, token: str) -> bytes:
-    of = resource.list_type
+    list_type = resource.list_type
     metadata = encode([Field(2, _BYTES, b"1000000"), Field(3, _BYTES, token.encode())])
     return MAGIC + encode(
         [
-            Field(1, _BYTES, [Field(1, _BYTES, of.api_version.encode()), Field(2, _BYTES, of.kind.encode())]),
+            Field(
+                1, _BYTES, [Field(1, _BYTES, list_type.api_version.encode()), Field(2, _BYTES, list_type.kind.encode())]
+            ),
             Field(2, _BYTES, _sized(b"\x0a", metadata) + items),
             Field(3, _BYTES, b""),
             Field(4, _BYTES, b""),

@@ -20,7 +20,7 @@ _UNFINISHED: Final = "status.phase!=Succeeded,status.phase!=Failed"
 
 
 class Download:
-    """A curl command for all pages of all lists; tokens are asked for before, so that it need not read any answer."""
+    """A curl command for all pages of all lists; the tokens are read before, so that curl reads no response."""
 
     def __init__(self, api: ApiClient, kubeconfig: Path, directory: Path) -> None:
         """Write the credentials of ``kubeconfig`` to ``directory``, where curl finds them."""
@@ -36,7 +36,7 @@ class Download:
         }
 
     def command(self, accept: str, page: int) -> list[str]:
-        """Return what downloads every list in pages of ``page`` objects, one page after the other."""
+        """Return the command that downloads every list in pages of ``page`` objects, one page after the other."""
         config = self._directory / f"{accept.rpartition('/')[2]}.curl"
         lines = [f'{name} = "{path}"' for name, path in self._options.items()]
         lines += [f'header = "Accept: {accept}"', "silent", "fail"]

@@ -29,7 +29,7 @@ _NODES: Final = 500
 _ZONES: Final = 3
 _NOISE_SECONDS: Final = 0.05
 _NOISE_MEBIBYTES: Final = 8
-"""What is less than this differs from run to run."""
+"""Smaller costs differ from run to run."""
 
 
 def growth_pod(
@@ -42,7 +42,7 @@ def growth_pod(
     nodes: int = _NODES,
     **spec: object,
 ) -> Object:
-    """Return a pod that is bound to one of so many nodes, more often to those of the first zone; 0: to none."""
+    """Return a pod that is bound to one of so many nodes, more often to a node of the first zone; 0: to no node."""
     name = f"pod-{number}"
     references = [{**_reference(owner), "controller": True}] if owner else []
     return {
@@ -496,7 +496,7 @@ SHAPES: Final[Mapping[str, Shape]] = {
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """What a shape takes at two sizes, and the exponents of what it takes beyond a check of one pod."""
+    """The cost of a shape at two sizes, and the exponents of its cost beyond that of a check of one pod."""
 
     small: Run
     large: Run
@@ -511,7 +511,7 @@ def measure(shape: Shape, directory: Path, tries: int, least: Run) -> Growth:
         shape: The shape.
         directory: A directory for files.
         tries: How often each size is measured.
-        least: What a check of one pod takes.
+        least: The cost of a check of one pod.
     """
     commands = [_command(shape, size, directory) for size in shape.sizes]
     runs = [[run(command, _environment(directory)) for command in commands] for _ in range(tries)]
@@ -530,13 +530,13 @@ def measure(shape: Shape, directory: Path, tries: int, least: Run) -> Growth:
 
 
 def least_run(directory: Path, tries: int) -> Run:
-    """Return what a check of one pod takes."""
+    """Return the least cost of a check of one pod."""
     command = _command(SHAPES["bare"], 1, directory)
     return _least([run(command, _environment(directory)) for _ in range(tries)])
 
 
 def _least(runs: Sequence[Run]) -> Run:
-    return Run(*(min(getattr(each, name) for each in runs) for name in ("wall", "processor", "memory")))
+    return Run(*(min(getattr(measured, name) for measured in runs) for name in ("wall", "processor", "memory")))
 
 
 def _environment(directory: Path) -> Mapping[str, str]:

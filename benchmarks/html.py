@@ -32,11 +32,11 @@ _FILTERED: Final = """(text) => new Promise((done) => {
     document.getElementById("text").value = text;
     document.getElementById("text").dispatchEvent(new Event("input"));
 })"""
-"""Types a text into the filter, and returns the seconds until what is left is on the screen."""
+"""Types a text into the filter, and returns the seconds until the matches are on the screen."""
 
 
 def _measured(name: str, report: Report, browser: Browser, rounds: int) -> str:
-    """Return a line of the table: seconds are medians, but for writing the page."""
+    """Return a line of the table; all seconds except those of writing the page are medians."""
     begin = time.monotonic()
     text = html.page(report)
     rendered = time.monotonic() - begin

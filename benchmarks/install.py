@@ -53,7 +53,7 @@ def main() -> None:
 def _install(directory: Path) -> dict[str, tuple[Path, Path]]:
     """Map each way to the directory that it filled and the program in it."""
     (wheel,) = _DIST.glob("*.whl")
-    # Not the one of this environment, which would hand its packages on.
+    # The interpreter of this environment would pass on its packages.
     python = Path(sys.executable).resolve()
     installed_by = {}
     for name, route in (("pip", routes.pip), ("pipx", routes.pipx), ("uv", routes.uv)):
@@ -69,7 +69,7 @@ def _install(directory: Path) -> dict[str, tuple[Path, Path]]:
 
 
 def _first(name: str, place: Path, program: Path, environment: Mapping[str, str]) -> str:
-    """Return a line of the first table: the first start finds none of the plugin's files in memory."""
+    """Return a line of the first table; before the first start no file of the plugin is in memory."""
     files = [path for path in place.rglob("*") if path.is_file() and not path.is_symlink()]
     size = sum(path.stat().st_size for path in files)
     os.sync()
@@ -95,8 +95,8 @@ def _later(programs: Mapping[str, Path], environment: Mapping[str, str], rounds:
     for name in programs:
         cells = (_cell(times[_named(name, arguments)]) for arguments in (_HELP, _FILE, _LIVE))
         lines.append(f"| {name} | {' | '.join(cells)} |")
-    beside = ("kubectl version --client", "kubectl get pods")
-    return [*lines, "", *(f"`{name}`: {_cell(times[name])}" for name in beside)]
+    base_names = ("kubectl version --client", "kubectl get pods")
+    return [*lines, "", *(f"`{name}`: {_cell(times[name])}" for name in base_names)]
 
 
 def _named(name: str, arguments: tuple[str, ...]) -> str:

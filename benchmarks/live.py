@@ -27,7 +27,7 @@ _KUBECTL_FITS: Final = 30_000
 
 
 def commands(cluster: ControlPlane, directory: Path, pods: int, page: int) -> dict[str, list[str]]:
-    """Return what is compared on a cluster of so many pods, each by its name."""
+    """Return the commands to compare on a cluster of so many pods, by name."""
     download = Download(cluster.api, cluster.kubeconfig, directory)
     plugin = str(Path(sys.executable).parent / "kubectl-spread")
     lines_by_name = {
@@ -46,22 +46,23 @@ def phases(cluster: ControlPlane, rounds: int, page: int) -> dict[str, float]:
     command = [sys.executable, "-m", "benchmarks.phases", "check", "-A", f"--chunk-size={page}"]
     runs = []
     for _ in range(rounds):
-        done = subprocess.run(command, env=cluster.environment(), check=False, capture_output=True, text=True)
-        runs.append(json.loads(done.stderr.splitlines()[-1]))
+        completed = subprocess.run(command, env=cluster.environment(), check=False, capture_output=True, text=True)
+        runs.append(json.loads(completed.stderr.splitlines()[-1]))
     return {name: statistics.median(run[name] for run in runs) for name in runs[0]}
 
 
-def by_phase(mapping: dict[int, dict[str, float]]) -> list[str]:
-    """Return a table of where the wall time of a check goes at each size."""
-    names = list(next(iter(mapping.values())))
+def by_phase(seconds_by_size: dict[int, dict[str, float]]) -> list[str]:
+    """Return a table of the seconds of each phase of a check at each size."""
+    names = list(next(iter(seconds_by_size.values())))
     lines = [f"| pods | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|"]
     return lines + [
-        f"| {pods:,} | {' | '.join(f'{seconds[name]:.2f} s' for name in names)} |" for pods, seconds in mapping.items()
+        f"| {pods:,} | {' | '.join(f'{seconds[name]:.2f} s' for name in names)} |"
+        for pods, seconds in seconds_by_size.items()
     ]
 
 
 def growth(checks: dict[int, Median]) -> list[str]:
-    """Return a table of what a check takes at each size, and per pod."""
+    """Return a table of the cost of a check at each size, and per pod."""
     lines = ["| pods | wall | peak memory | wall for 1,000 pods | multiple of curl, protobuf |"]
     lines.append("|---|---|---|---|---|")
     lines += [
@@ -72,7 +73,7 @@ def growth(checks: dict[int, Median]) -> list[str]:
 
 
 def main() -> None:
-    """Fill a control plane further and further, and compare at each size."""
+    """Fill a control plane with more and more pods, and compare at each size."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pods", default="1000,3000,10000,30000", help="sizes, ascending")
     parser.add_argument("--rounds", type=int, default=5)

@@ -37,11 +37,11 @@ _MANAGED_FIELDS: Final = [
         },
     }
 ]
-"""What a kubelet writes; the apiserver adds what the creator did."""
+"""The entry of a kubelet; the apiserver adds the entry of the creator."""
 
 
 class Load:
-    """Pods that look as those of ReplicaSets do, bound to nodes, in one control plane; more of them can be added."""
+    """Pods like those of ReplicaSets, bound to nodes, in one control plane, which can get more pods."""
 
     def __init__(self, cluster: ControlPlane) -> None:
         """Start with namespaces, and without nodes and pods."""
@@ -62,7 +62,7 @@ class Load:
         """
         per_zone = -(-(nodes - len(self._nodes)) // len(ZONES))
         added = [self._cluster.add_nodes([zone], per_zone=max(0, per_zone)) for zone in ZONES]
-        # One of each zone in turn, so that workloads are spread as a scheduler would have done it.
+        # One node of each zone in turn, so that workloads are spread as a scheduler would spread them.
         self._nodes += [name for names in zip(*added, strict=True) for name in names]
         workloads = range(len(self._owners), -(-pods // PODS_A_WORKLOAD))
         self._owners += self._cluster.api.create_all(_replica_set(number) for number in workloads)
@@ -74,7 +74,7 @@ class Load:
         self._cluster.api.create(pod(owner, index % PODS_A_WORKLOAD, self._node(index)))
 
     def _node(self, index: int) -> str:
-        """Return the node of a pod; those of one workload in twenty are all in one zone."""
+        """Return the node of a pod; the pods of one workload in twenty are all in one zone."""
         workload, number = divmod(index, PODS_A_WORKLOAD)
         if workload % _UNEVEN:
             return self._nodes[index % len(self._nodes)]
@@ -105,7 +105,7 @@ def _replica_set(number: int) -> dict[str, Any]:
 
 
 def pod(owner: Object, index: int, node: str) -> dict[str, Any]:
-    """Return the manifest of a workload's pod of one number, bound to a node."""
+    """Return the manifest of a workload's pod with the number ``index``, bound to a node."""
     metadata = owner["metadata"]
     name = metadata["name"].removesuffix("-7c9d8f6b54")
     reference = {

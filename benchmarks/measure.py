@@ -1,6 +1,6 @@
 """Run one command and print its cost as JSON.
 
-A process of its own, because a child starts with the peak memory of its parent.
+This is a separate process, because a child starts with the peak memory of its parent.
 """
 
 from __future__ import annotations

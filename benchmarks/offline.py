@@ -36,7 +36,7 @@ def capture(number: int) -> Iterator[dict[str, Any]]:
         owner: dict[str, Any] = {"metadata": {"name": name, "namespace": namespace, "uid": _uid(workload)}}
         made_pod = pod(owner, index % PODS_A_WORKLOAD, f"node-{index % _NODES}")
         made_pod["metadata"] |= {"uid": _uid(number + index), "resourceVersion": str(index), "creationTimestamp": _TIME}
-        # Only letters keep the checksum from being a number where nobody quotes it.
+        # The letters keep an unquoted checksum from being a number.
         made_pod["metadata"]["annotations"]["checksum/config"] = f"{index:060x}cafe"
         made_pod["metadata"]["managedFields"] = [*made_pod["metadata"].get("managedFields", []), _created(made_pod)]
         yield made_pod | {"status": _status(made_pod["spec"]["containers"])}
@@ -56,8 +56,8 @@ def _created(mapping: dict[str, Any]) -> dict[str, Any]:
 def _owned(value: object) -> dict[str, Any]:
     if isinstance(value, dict):
         return {f"f:{key}": _owned(field) for key, field in value.items()}
-    named = [item for item in value if "name" in item] if isinstance(value, list) else []
-    return {f'k:{{"name":"{item["name"]}"}}': {".": {}, **_owned(item)} for item in named}
+    elements = value if isinstance(value, list) else []
+    return {f'k:{{"name":"{part["name"]}"}}': {".": {}, **_owned(part)} for part in elements if "name" in part}
 
 
 def _status(containers: list[dict[str, Any]]) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def _write_yaml(path: Path, number: int) -> None:
     with path.open("w") as file:
         file.write("apiVersion: v1\nitems:\n")
         for manifest in capture(number):
-            # A copy has nothing twice that would be written as an alias.
+            # In a copy no object appears twice, which would be written as an alias.
             file.write(yaml.dump([json.loads(json.dumps(manifest))], Dumper=yaml.CSafeDumper, default_flow_style=False))
         file.write('kind: List\nmetadata:\n  resourceVersion: ""\n')
 

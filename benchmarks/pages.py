@@ -21,7 +21,7 @@ _SIZES: Final = (_DEFAULT, 250, 1000, 2000)
 
 
 def compare(version: str, pods: int, rounds: int) -> list[str]:
-    """Return a table of what a check takes by page size on one version of Kubernetes."""
+    """Return a table of the cost of a check by page size on one version of Kubernetes."""
     plugin = str(Path(sys.executable).parent / "kubectl-spread")
     commands = {f"--chunk-size={size}": [plugin, "check", "-A", f"--chunk-size={size}"] for size in _SIZES}
     with (
@@ -34,7 +34,7 @@ def compare(version: str, pods: int, rounds: int) -> list[str]:
 
 
 def main() -> None:
-    """Compare on every version that is asked for."""
+    """Compare the page sizes on each version."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pods", type=int, default=30_000)
     parser.add_argument("--versions", default=f"v1.33.13,{binaries.KUBERNETES_VERSION}")

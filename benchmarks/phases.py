@@ -1,8 +1,8 @@
 """``check`` with a clock at its phases: where the wall time of a check goes.
 
-Run as ``python -m benchmarks.phases check -A`` it prints the seconds of each as JSON, the last line on stderr. What is
-read in the background counts where it is waited for. ``--processor`` before the command measures the processor time of
-these threads instead.
+Run as ``python -m benchmarks.phases check -A``, it prints the seconds of each phase as JSON, the last line on stderr.
+A request in the background counts in the phase that waits for it. ``--processor`` before the command measures the
+processor time of these threads instead.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ _BEGIN: Final = _NOW()
 
 
 class Clock:
-    """Seconds of each phase; a phase inside another one counts for itself alone."""
+    """Seconds of each phase; an outer phase does not contain the seconds of a phase inside it."""
 
     def __init__(self) -> None:
-        """Start without any."""
+        """Start without phases."""
         self.seconds: defaultdict[str, float] = defaultdict(float)
         self._inner = [0.0]
         self._threads = {threading.main_thread()}
 
     def at(self, owner: Any, name: str, phase: str) -> None:
-        """Count the time in a function, which is an attribute of a module or class, as that of a phase."""
-        plain = getattr(owner, name)
-        function: Callable[..., Any] = getattr(plain, "__func__", plain)
+        """Add the time in a function, which is an attribute of a module or class, to a phase."""
+        attribute = getattr(owner, name)
+        function: Callable[..., Any] = getattr(attribute, "__func__", attribute)
 
         def timed(*arguments: Any, **options: Any) -> Any:
             if name == _IN_A_THREAD:
@@ -46,11 +46,11 @@ class Clock:
             try:
                 return function(*arguments, **options)
             finally:
-                took = _NOW() - begin
-                self.seconds[phase] += took - self._inner.pop()
-                self._inner[-1] += took
+                seconds = _NOW() - begin
+                self.seconds[phase] += seconds - self._inner.pop()
+                self._inner[-1] += seconds
 
-        setattr(owner, name, classmethod(timed) if function is not plain else timed)
+        setattr(owner, name, classmethod(timed) if function is not attribute else timed)
 
 
 def main() -> None:

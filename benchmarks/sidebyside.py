@@ -22,7 +22,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Median:
-    """The medians of several runs; ``ratio`` is that of the wall times to the base's in the same round."""
+    """The medians of several runs; ``ratio`` compares the wall times with the base's in the same rounds."""
 
     wall: float
     processor: float
@@ -37,11 +37,11 @@ def run(command: Sequence[str], environment: Mapping[str, str]) -> Run:
         RuntimeError: The command failed.
     """
     measure = [sys.executable, str(Path(__file__).with_name("measure.py")), *command]
-    done = subprocess.run(measure, env=dict(environment), check=True, capture_output=True, text=True)
-    cost = json.loads(done.stdout)
-    # A traceback ends with 1 too, as findings do.
-    if cost.pop("code") not in (0, 1) or "Traceback" in done.stderr:
-        raise RuntimeError(f"{' '.join(command)} failed: {done.stderr}")
+    completed = subprocess.run(measure, env=dict(environment), check=True, capture_output=True, text=True)
+    cost = json.loads(completed.stdout)
+    # Findings and tracebacks both end with 1.
+    if cost.pop("code") not in (0, 1) or "Traceback" in completed.stderr:
+        raise RuntimeError(f"{' '.join(command)} failed: {completed.stderr}")
     return Run(**cost)
 
 

@@ -21,7 +21,7 @@ _PLUGIN: Final = str(Path(sys.executable).parent / "kubectl-spread")
 _IMPORTS: Final = "import click, msgspec"
 _KUBECTL: Final = "kubectl get pods"
 _PODS: Final = 613
-"""Workloads of 30 pods go to 20 namespaces in turn, so that ``team-0`` has 43 of these pods."""
+"""Workloads of 30 pods go to 20 namespaces in turn, so that ``team-0`` has 43 of all pods."""
 _POD: Final = """\
 apiVersion: v1
 kind: Pod
@@ -60,8 +60,8 @@ def main() -> None:
                 _KUBECTL: [str(kubectl()), "get", "pods", "--namespace=team-0"],
                 "check": [_PLUGIN, "check", "--namespace=team-0"],
             }
-            took = medians(live, {**cluster.environment(), **compiled}, rounds, _KUBECTL)
-            print("", *table(took, _KUBECTL), sep="\n")
+            live_medians = medians(live, {**cluster.environment(), **compiled}, rounds, _KUBECTL)
+            print("", *table(live_medians, _KUBECTL), sep="\n")
 
 
 if __name__ == "__main__":

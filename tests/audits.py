@@ -40,37 +40,41 @@ def audit(
     merge_since: datetime | None = None,
     schedulers: Mapping[str, Profile] = WITHOUT_DEFAULTS,
 ) -> Audit:
-    """Return the audit of objects in the order given; gates count as known where there are ``overrides``."""
-    read = snapshot(*objects, scope=scope, schedulers=schedulers)
+    """Return the audit of objects that are read in the order given; with ``overrides`` the gates are known."""
+    cluster_snapshot = snapshot(*objects, scope=scope, schedulers=schedulers)
     context = ServerFacts(
         behaviour(minor, gates(minor, overrides or {})), gates_known=bool(overrides), merge_since=merge_since
     )
-    return evaluate(read, context, nodes=nodes or ("listed" if read.nodes else "none"))
+    return evaluate(cluster_snapshot, context, nodes=nodes or ("listed" if cluster_snapshot.nodes else "none"))
 
 
 def snapshot(
     *objects: Json, scope: Scope = EVERYTHING, schedulers: Mapping[str, Profile] = WITHOUT_DEFAULTS
 ) -> Snapshot:
-    """Return what is read of objects in the order given."""
-    read = Snapshot(scope, for_explain=True, schedulers=schedulers)
+    """Return the snapshot of objects that are read in the order given."""
+    cluster_snapshot = Snapshot(scope, for_explain=True, schedulers=schedulers)
     for manifest in objects:
         match manifest["kind"]:
             case "Pod":
-                read.add_pod(decode_pod(manifest, detailed=True))
+                cluster_snapshot.add_pod(decode_pod(manifest, detailed=True))
             case "Node":
-                read.add_node(decode_node(manifest))
+                cluster_snapshot.add_node(decode_node(manifest))
             case "Event":
-                read.ownership.add_event(msgspec.json.decode(msgspec.json.encode(manifest), type=Event))
+                cluster_snapshot.ownership.add_event(msgspec.json.decode(msgspec.json.encode(manifest), type=Event))
             case "Namespace":
-                read.anti_affinity.add_namespace(msgspec.json.decode(msgspec.json.encode(manifest), type=Namespace))
+                cluster_snapshot.anti_affinity.add_namespace(
+                    msgspec.json.decode(msgspec.json.encode(manifest), type=Namespace)
+                )
             case "Service":
-                read.default_selectors.add_service(msgspec.json.decode(msgspec.json.encode(manifest), type=Service))
+                cluster_snapshot.default_selectors.add_service(
+                    msgspec.json.decode(msgspec.json.encode(manifest), type=Service)
+                )
             case kind:
                 group = manifest["apiVersion"].rpartition("/")[0]
                 workload = msgspec.json.decode(msgspec.json.encode(manifest), type=KINDS[group, kind])
-                read.add_workload(kind, workload)
-    default_constraints.apply(read)
-    return read
+                cluster_snapshot.add_workload(kind, workload)
+    default_constraints.apply(cluster_snapshot)
+    return cluster_snapshot
 
 
 def reported(evaluation: Audit, selection: Selection = ALL_RULES) -> model.Report:
@@ -90,12 +94,12 @@ def reported(evaluation: Audit, selection: Selection = ALL_RULES) -> model.Repor
 
 
 def as_json(evaluation: Audit) -> Any:
-    """Return the report of an audit as what its JSON says."""
+    """Return the report of an audit as decoded JSON."""
     return json.loads(structured.json(reported(evaluation)))
 
 
 def explained(evaluation: Audit, *, replicas: int = 0) -> Any:
-    """Return the explanation of an audit, of everything in it, as what its JSON says."""
+    """Return the explanation of everything in an audit as decoded JSON."""
     everything = ObjectRef("default", "Pod", "")
     return json.loads(structured.json(explain(evaluation, reported(evaluation), everything, replicas=replicas)))
 

@@ -22,7 +22,7 @@ def requirement(key: str, operator: str = "In", *values: str) -> Json:
 
 
 def selector(labels: Mapping[str, str] | None = None, *expressions: Json) -> Json:
-    """Return a label selector; without anything the empty one."""
+    """Return a label selector; without arguments it is empty."""
     return {
         **({"matchLabels": dict(labels)} if labels else {}),
         **({"matchExpressions": list(expressions)} if expressions else {}),
@@ -40,7 +40,7 @@ def constraint(
 ) -> Json:
     """Return a topology spread constraint.
 
-    ``selects`` defaults to ``app=web``; further fields as the API spells them, left out where they are None.
+    ``selects`` defaults to ``app=web``. Further fields are spelt as in the API, and left out where they are None.
     """
     written = {"labelSelector": selector({"app": "web"}) if selects is None else selects, **fields}
     return {
@@ -60,7 +60,7 @@ def term(
     mismatch: Sequence[str] = (),
     **fields: object,
 ) -> Json:
-    """Return an affinity term; ``selects`` defaults to ``app=web``; further fields as the API spells them."""
+    """Return an affinity term; ``selects`` defaults to ``app=web``, and further fields are spelt as in the API."""
     written = {"labelSelector": selector({"app": "web"}) if selects is None else selects, **fields}
     return {
         "topologyKey": key,
@@ -88,7 +88,7 @@ def node_json(
 ) -> Json:
     """Return a node; its zone defaults to the first letter of its name.
 
-    "" is a value, and ``without`` names labels that are left out.
+    A zone of "" is an empty value; ``without`` names labels that are left out.
     """
     node_labels = {HOSTNAME: name, ZONE: name[0] if zone is None else zone, **(labels or {})}
     return {
@@ -140,15 +140,15 @@ def pod_json(
 
 
 def decode_selector(manifest: Json | None) -> LabelSelector | None:
-    """Return a selector as the core has it."""
+    """Return a selector as the type of the core."""
     return None if manifest is None else msgspec.convert(manifest, LabelSelector)
 
 
 def decode_node(manifest: Json) -> Node:
-    """Return a node as the core has it."""
+    """Return a node as the type of the core."""
     return msgspec.json.decode(msgspec.json.encode(manifest), type=Node)
 
 
 def decode_pod(manifest: Json, *, detailed: bool = False) -> Pod:
-    """Return a pod as the core has it, as a check or as an explanation reads it."""
+    """Return a pod as the type of the core; ``detailed`` reads the fields for ``explain`` too."""
     return msgspec.json.decode(msgspec.json.encode(manifest), type=DetailedPod if detailed else Pod)

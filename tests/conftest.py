@@ -6,6 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A test of a property fails by its result alone, however slow the machine is.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 Golden = Callable[[Path, str], None]
 

@@ -34,7 +34,7 @@ from tests.builders import (
     term,
 )
 
-QUICK = settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(max_examples=60, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 SERVED = behaviour(37, gates(37, {}))
 KEYS = ("rev", "app", "tenant")
 VALUES = ("", "r1", "r2")

@@ -27,7 +27,7 @@ _KIND_OF: Final = {word: kind for kind, words in KINDS.items() for word in words
 
 
 def parse(arguments: Sequence[str]) -> tuple[Target, ...]:
-    """Return the targets that the arguments name; a plain NAME is a pod, and a TYPE alone means all objects of it.
+    """Return the targets that the arguments name; a plain NAME is a pod, and a TYPE alone means all its objects.
 
     An unknown type may be the kind of an owner, which ``resolve`` looks up when pods have been read.
 
@@ -64,7 +64,7 @@ def resolve(snapshot: Snapshot) -> None:
 
 
 def _resolved(target: Target, kinds: Iterable[str]) -> Target:
-    """Return a target with its kind as the API writes it, whatever the group of that kind."""
+    """Return a target with its kind as the API spells it; a group that the user adds to the type is ignored."""
     if target.kind in KINDS:
         return target
     word = target.kind.lower().partition(".")[0]

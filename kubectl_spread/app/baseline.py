@@ -50,7 +50,7 @@ def load(path: str, filename: tuple[str, ...]) -> Baseline:
     Raises:
         UsageError: Standard input is named twice.
         SourceError: The file cannot be read, or is not one document.
-        DecodeError: It is not a report: a field is missing or has an invalid value.
+        DecodeError: The document is not a report: a field is missing or has an invalid value.
     """
     if path == inputs.STDIN and inputs.STDIN in filename:
         raise UsageError("--baseline and --filename cannot both be standard input")
@@ -59,7 +59,7 @@ def load(path: str, filename: tuple[str, ...]) -> Baseline:
         ref = ObjectRef(finding.namespace, finding.object.kind, finding.object.name)
         key = FindingKey(finding.code, ref, finding.path)
         severities.setdefault(key, []).append(Severity(finding.severity))
-    return Baseline({key: tuple(of_key) for key, of_key in severities.items()})
+    return Baseline({key: tuple(grades) for key, grades in severities.items()})
 
 
 def _findings(path: str) -> tuple[_Finding, ...]:
@@ -74,7 +74,7 @@ def _findings(path: str) -> tuple[_Finding, ...]:
         position = Position(source, record.line_of(error.path))
         raise DecodeError(position, "", json_objects.format_path(error.path), error.problem) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise SourceError(f"{Position(source, record.line)}: {error}") from error
+        raise SourceError(f"{Position(source, record.line_of())}: {error}") from error
 
 
 def _checked(report: _Report) -> tuple[_Finding, ...]:

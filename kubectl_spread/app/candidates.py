@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Any, Final, Literal
 
 import msgspec
@@ -12,13 +12,13 @@ import msgspec
 from kubectl_spread.errors import SpreadError
 
 _PATIENCE: Final = "3s"
-"""How long the shell may wait for the API server, unless the user sets --request-timeout."""
+"""The longest time that the shell waits for the API server, unless the user sets --request-timeout."""
 _MOST: Final = 500
-"""The most names to request, more than anybody reads."""
+"""The largest number of names to request; nobody reads a longer list."""
 
 
 def kubeconfig(parameters: Mapping[str, Any], part: Literal["contexts", "clusters", "users"]) -> list[str]:
-    """Return the names in a part of the kubeconfig, in order; none where it cannot be read."""
+    """Return the names in a part of the kubeconfig, in order; none if it cannot be read."""
     from kubectl_spread.sources.auth import kubeconfig as files  # noqa: PLC0415 - not every candidate is in a kubeconfig
 
     with suppress(SpreadError):
@@ -41,22 +41,22 @@ def objects(parameters: Mapping[str, Any], incomplete: str) -> Iterator[str | tu
     from kubectl_spread.app.arguments import KINDS  # noqa: PLC0415 - not every candidate is an object
 
     kinds = {word: kind for kind, words in KINDS.items() for word in words}
-    before: tuple[str, ...] = parameters.get("arguments") or ()
+    earlier: tuple[str, ...] = parameters.get("arguments") or ()
     word, slash, _ = incomplete.partition("/")
     if slash:
         names = live(parameters, kinds.get(word.lower(), ""))
-        yield from (f"{word}/{name}" for name in names if f"{word}/{name}" not in before)
+        yield from (f"{word}/{name}" for name in names if f"{word}/{name}" not in earlier)
         return
-    kind = kinds.get(before[0].lower(), "") if before else "Pod"
-    if not before:
+    kind = kinds.get(earlier[0].lower(), "") if earlier else "Pod"
+    if not earlier:
         yield from ((words[0], f"or {', '.join(words[1:])}") for words in KINDS.values())
     # Names of objects have no capital letters; the word is the beginning of a rule's code.
-    if incomplete == incomplete.lower() and not any("/" in argument for argument in before):
-        yield from (name for name in live(parameters, kind or "Pod") if name not in before)
+    if incomplete == incomplete.lower() and not any("/" in argument for argument in earlier):
+        yield from (name for name in live(parameters, kind or "Pod") if name not in earlier)
 
 
 def live(parameters: Mapping[str, Any], kind: str) -> list[str]:
-    """Return the names of some objects of a kind in the cluster that the options choose; none where that fails.
+    """Return the names of some objects of a kind in the cluster that the options choose; none after an error.
 
     The namespace is that of the options or the context. With ``-f`` there are no names, because no cluster is read, and
     with ``-A`` there are no names of namespaced objects, because it takes none.
@@ -71,6 +71,6 @@ def live(parameters: Mapping[str, Any], kind: str) -> list[str]:
     with suppress(SpreadError, OSError):
         connection = flags(parameters)
         timeout = _PATIENCE if connection.request_timeout in ("", "0") else connection.request_timeout
-        cluster = LiveCluster.connect(msgspec.structs.replace(connection, request_timeout=timeout))
-        return cluster.names(resource, cluster.namespace if resource.namespaced else None, _MOST)
+        with closing(LiveCluster.connect(msgspec.structs.replace(connection, request_timeout=timeout))) as cluster:
+            return cluster.names(resource, cluster.namespace if resource.namespaced else None, _MOST)
     return []

@@ -47,7 +47,7 @@ class CheckRun(msgspec.Struct):
     Attributes:
         audit: The evaluated pods and templates.
         target_version: The Kubernetes whose rules decide.
-        nodes: Whether the nodes were listed or inferred, or are unknown.
+        nodes: Whether nodes were listed, were inferred from pods, or are unknown.
         all_namespaces: Whether the user chose all namespaces.
         resource_versions: The resourceVersion of each list that was read.
         skipped: The number of objects that were not evaluated, by reason.
@@ -95,7 +95,7 @@ class CheckRun(msgspec.Struct):
         return len(self.namespaces) > 1 or self.all_namespaces
 
     def nothing_found(self) -> str:
-        """Return the reason why there is nothing to report: skipped pods, or kubectl's own words."""
+        """Return the reason why there is nothing to report; in an empty namespace it is the message of kubectl."""
         skipped = [plural(number, f"{kind} pod") for kind in _SKIPPED_PODS if (number := self.skipped[kind])]
         if skipped:
             return f"nothing to check: {' and '.join(skipped)} skipped"
@@ -130,10 +130,10 @@ class CheckRun(msgspec.Struct):
         return located.located(report, manifests)
 
     def _cluster(self, flag_name: str) -> model.Cluster:
-        """Return the cluster with the name of ``--cluster-name``, or else its name in the kubeconfig.
+        """Return the cluster, named by ``--cluster-name`` or else by the kubeconfig.
 
-        Everybody who reads the report sees the names. Some tools make them from a server's address, whose user and
-        password are left out.
+        Some tools make these names from a server's address. Its user and password are left out, because everybody who
+        reads the report sees the names.
         """
         target_version, identity, snapshot = self.target_version, self.identity, self.audit.snapshot
         upgrade = target_version.upgrade

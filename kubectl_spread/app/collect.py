@@ -110,7 +110,7 @@ def from_files(options: CheckOptions) -> CheckRun:
 
 
 def _add_objects(reading: ManifestReading, snapshot: Snapshot) -> None:
-    """Add the objects of a reading to a snapshot; equal and conflicting objects are left out behind the first."""
+    """Add the objects of a reading to a snapshot; of objects that are equal or in conflict, only the first is added."""
     from kubectl_spread.sources.files.repeats import Repeats  # noqa: PLC0415 - a live check does not need files
 
     repeats = Repeats()
@@ -141,7 +141,7 @@ def _add_objects(reading: ManifestReading, snapshot: Snapshot) -> None:
 
 
 def _without_pods(reading: ManifestReading) -> str:
-    """Return a message that files have only other objects than pods and pod templates; "" where that is not so."""
+    """Return a message about files that have neither pods nor pod templates; "" for other files."""
     if any(kind in _WITH_PODS for kind in reading.kinds):
         return ""
     objects = reading.kinds.total() + reading.skipped["unknownKind"]

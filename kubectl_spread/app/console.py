@@ -1,4 +1,4 @@
-"""The interface by which a run reports to its user; ``cli`` implements it and prints."""
+"""The interface through which a run prints; ``cli`` implements it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ class Console(Protocol):
     """Prints data, messages and errors of a run."""
 
     def data(self, text: str | bytes, /) -> None:
-        """Print data, as it is."""
+        """Print data unchanged."""
 
     def note(self, text: str, /) -> None:
-        """Print a message, as a line of its own."""
+        """Print a message on a line of its own."""
 
     def error(self, text: str, /) -> None:
-        """Print an error, as a line of its own."""
+        """Print an error on a line of its own."""
 
     def progress(self, text: str, /) -> None:
-        """Show how far the run is, until anything else is printed."""
+        """Show the progress of the run until other text is printed."""

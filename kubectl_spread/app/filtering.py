@@ -38,12 +38,12 @@ class FilterRun(msgspec.Struct):
         console: Prints manifests or the report, and messages.
         treat: The function that merges or unmerges a pod.
         form: The format of the report; None to write manifests.
-        leaves_out: Whether refused objects are left out, which makes the exit status 1.
+        leaves_out: Whether refused objects are left out of the output.
         refused: Whether the API would refuse an object, or the pods of a workload.
         failed: Whether an object or a file could not be read.
         documents: The number of documents that were read.
-        repeats: The objects that were read, by name.
-        passed_over: The number of documents in directories that are not Kubernetes objects.
+        repeats: Recognizes objects that were read before.
+        passed_over: The number of skipped documents in directories, which are not Kubernetes objects.
         items: The items of the report.
     """
 
@@ -98,13 +98,13 @@ class FilterRun(msgspec.Struct):
         try:
             changes = dict(self._changes(members, chunk, source, behaviour))
         except SourceError as error:
-            self._fail(SourceError(f"{Position(source, members[0].record.line)}: {error}"))
+            self._fail(SourceError(f"{Position(source, members[0].record.line_of())}: {error}"))
             return
         if self.form or (members and all(changes.get(member.record.path) is GONE for member in members)):
             return
         text = chunk.edited(changes) if changes else chunk.text
         if text is None:
-            position = Position(source, members[0].record.line)
+            position = Position(source, members[0].record.line_of())
             self.console.note(f"{position}: rewritten as JSON, as this YAML cannot be edited in place")
             text = chunk.rewritten(changes)
         self.console.data(chunks.encoded(self._stream.add(chunk, text)))
@@ -125,14 +125,14 @@ class FilterRun(msgspec.Struct):
                 yield path, GONE
                 continue
             outcome = self._treated(loaded, behaviour)
-            value = chunk.at(path)
+            document = chunk.at(path)
             if self.form:
                 metadata = loaded.object.metadata
-                self.items.append(mergereport.item(loaded.kind, metadata.namespace, metadata.name, value, outcome))
+                self.items.append(mergereport.item(loaded.kind, metadata.namespace, metadata.name, document, outcome))
             if outcome.errors and self.leaves_out:
                 yield path, GONE
             elif outcome.changes:
-                yield path, merging.applied(value, outcome.changes)
+                yield path, merging.applied(document, outcome.changes)
 
     def _treated(self, loaded: Loaded, behaviour: Behaviour) -> Outcome:
         """Evaluate one object, and report it on stderr."""
@@ -144,13 +144,13 @@ class FilterRun(msgspec.Struct):
             case _:
                 return Outcome(())
         metadata = loaded.object.metadata
-        of_pods = outcome.pods.errors if outcome.pods and not outcome.errors else ()
-        self.refused = self.refused or bool(outcome.errors or of_pods)
-        again = "" if self.leaves_out else "a re-creation would be refused: "
+        pod_errors = outcome.pods.errors if outcome.pods and not outcome.errors else ()
+        self.refused = self.refused or bool(outcome.errors or pod_errors)
+        prefix = "" if self.leaves_out else "a re-creation would be refused: "
         subject = f"{loaded.position}: {loaded.kind} {metadata.namespace}/{metadata.name}"
         for text in (
-            *(f"{again}{error.message}" for error in outcome.errors),
-            *(f"every pod would be refused: {error.message}" for error in of_pods),
+            *(f"{prefix}{error.message}" for error in outcome.errors),
+            *(f"every pod would be refused: {error.message}" for error in pod_errors),
             *(f"Warning: {warning}" for warning in outcome.warnings),
             *outcome.notes,
         ):

@@ -1,4 +1,4 @@
-"""Hints: words of the user that have no effect, findings that are gone, and objects that the input lacks."""
+"""Hints: notes on options and annotations without effect, on gone findings, and on objects that the input lacks."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def unknown_nodes(snapshot: Snapshot) -> str:
 
 
 def _unused_keys(options: CheckOptions, audit: Audit) -> list[str]:
-    """Return a note on each expected key that no constraint has; nothing where no pod or template is in scope."""
+    """Return a note on each expected key that no constraint has; none where no pod or template is in scope."""
     if not (audit.pods or audit.templates):
         return []
     of_pods = (pod.pod_class.terms for pod in _pod_of_each_class(audit))
@@ -97,7 +97,7 @@ def _needs_managed_fields(audit: Audit) -> bool:
 
 
 def _needs_services(snapshot: Snapshot) -> bool:
-    """Tell whether selectors of default constraints are made without any Service, because none was read."""
+    """Tell whether default constraints need Services for their selectors, and none was read."""
     selectors = snapshot.default_selectors
     if selectors.services or not selectors.enabled:
         return False

@@ -25,12 +25,12 @@ def located(report: Report, manifests: Mapping[ObjectRef, Manifest]) -> Report:
         manifests: The manifests that were read.
     """
     refs: dict[Position, list[ObjectRef]] = {}
-    written: dict[ObjectRef, Position] = {}
+    positions_by_ref: dict[ObjectRef, Position] = {}
     for copy, manifest in manifests.items():
         ref = copy.first_copy
         refs.setdefault(manifest.position, []).append(ref)
-        written.setdefault(ref, manifest.position)
-    fields = [_field(finding, refs, written) for finding in report.findings]
+        positions_by_ref.setdefault(ref, manifest.position)
+    fields = [_field(finding, refs, positions_by_ref) for finding in report.findings]
     sources = positions.fields(field for field in fields if field)
     findings = [
         msgspec.structs.replace(finding, source=_source(sources[field])) if field else finding
@@ -40,9 +40,9 @@ def located(report: Report, manifests: Mapping[ObjectRef, Manifest]) -> Report:
 
 
 def _field(
-    finding: Finding, refs: Mapping[Position, Sequence[ObjectRef]], written: Mapping[ObjectRef, Position]
+    finding: Finding, refs: Mapping[Position, Sequence[ObjectRef]], positions_by_ref: Mapping[ObjectRef, Position]
 ) -> Field | None:
-    """Return the field of a manifest that a finding is about; None where there is no manifest.
+    """Return the field of a manifest that a finding is about; None for a finding on no manifest.
 
     A line of JSON may hold several objects. The object of a finding may be the owner of the object with the template.
     """
@@ -51,7 +51,7 @@ def _field(
         line_refs = refs[position]
         if finding.ref in line_refs or len(line_refs) == 1:
             return finding.ref if finding.ref in line_refs else line_refs[0], position, FieldPath.parse(finding.path)
-    return next(((ref, written[ref], path) for ref, path in _fields(finding) if ref in written), None)
+    return next(((ref, positions_by_ref[ref], path) for ref, path in _fields(finding) if ref in positions_by_ref), None)
 
 
 def _fields(finding: Finding) -> Iterator[tuple[ObjectRef, FieldPath]]:

@@ -1,4 +1,4 @@
-"""The options of ``check`` and ``explain`` that are not about the connection, parsed and checked."""
+"""The options of ``check`` and ``explain``, parsed and checked; those of the connection are in ``app.cluster``."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _PATHS: Final = frozenset(
 )
 """The parameters whose values are paths."""
 _OPTIONS: Final = {"arguments": "an argument", "as_groups": "--as-group", "as_user": "--as"}
-"""Maps a parameter to the name that users see, where that is not the parameter's with dashes."""
+"""Maps a parameter to its name on the command line, where that is not the parameter's name with dashes."""
 
 
 class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,7 +104,7 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def merging_since(self) -> datetime | None:
-        """When every API server had begun to merge, if the user gives the time.
+        """The time since when every API server merges, if the user gives it.
 
         Raises:
             UsageError: The text is not a date or time.
@@ -112,15 +112,15 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
         if not self.merge_since:
             return None
         try:
-            moment = datetime.fromisoformat(self.merge_since)
+            since = datetime.fromisoformat(self.merge_since)
         except ValueError:
             example = "write 2025-09-30 or 2025-09-30T12:00:00Z"
             raise UsageError(f'--merge-since: "{self.merge_since}" is not a date or time ({example})') from None
-        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return since if since.tzinfo else since.replace(tzinfo=UTC)
 
     @property
     def expected_domains(self) -> dict[str, int]:
-        """How many domains there should be, by topology key; ``zone``, ``region`` and ``hostname`` are expanded.
+        """The expected number of domains by topology key; ``zone``, ``region`` and ``hostname`` are expanded.
 
         Raises:
             UsageError: An item is not KEY=NUMBER.
@@ -138,7 +138,7 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
         """The Kubernetes minor whose rules decide, if the user names one.
 
         Raises:
-            UsageError: It is not of the form 1.N, or the user names two.
+            UsageError: The version is not of the form 1.N, or the user names two versions.
         """
         server = _minor("--server-version", self.server_version)
         start = _minor("--from", self.from_version)
@@ -154,7 +154,7 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
         """The Kubernetes minor to compare with, if the user names one.
 
         Raises:
-            UsageError: It is not of the form 1.N.
+            UsageError: The version is not of the form 1.N.
         """
         return _minor("--to", self.to_version)
 
@@ -167,14 +167,14 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
         """
         overrides = {}
         for assignment in filter(None, self.feature_gates.split(",")):
-            name, _, value = assignment.partition("=")
-            if value.lower() not in ("true", "false"):
+            name, _, switch = assignment.partition("=")
+            if switch.lower() not in ("true", "false"):
                 raise UsageError(f'--feature-gates: "{assignment}" is not NAME=true or NAME=false')
-            overrides[name.strip()] = value.lower() == "true"
+            overrides[name.strip()] = switch.lower() == "true"
         return overrides
 
     def scope(self, default_namespace: str | None) -> Scope:
-        """Return the pods and templates to evaluate; without a default namespace those of all namespaces.
+        """Return the scope: pods and templates of the chosen namespace, or of all namespaces where there is no default.
 
         Raises:
             UsageError: A selector cannot be parsed, or options contradict each other.
@@ -206,7 +206,7 @@ def refuse_undecodable(parameters: Mapping[str, object]) -> None:
         parameters: The values of the options, by parameter name; Python decodes bytes that are not UTF-8 to surrogates.
 
     Raises:
-        UsageError: An option is not; the message leaves out its value, which may be secret.
+        UsageError: An option is not UTF-8 text; the message leaves out its value, which may be secret.
     """
     for name, value in parameters.items():
         texts = (value,) if isinstance(value, str) else value if isinstance(value, tuple) else ()
@@ -234,5 +234,5 @@ def _minor(option: str, version: str) -> int | None:
     return int(parts[1])
 
 
-def _split(values: Iterable[str]) -> tuple[str, ...]:
-    return tuple(part.strip() for value in values for part in value.split(",") if part.strip())
+def _split(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(word.strip() for text in texts for word in text.split(",") if word.strip())

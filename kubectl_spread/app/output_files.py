@@ -29,10 +29,10 @@ _READ: Final = {
 """Maps the parameter of an option whose value is a file to read to the name of that option."""
 _STANDARD_INPUT: Final = "/dev/stdin"
 _HEAD: Final = 4096
-"""How many bytes of a file show whether it is a report."""
+"""The number of bytes at the start of a file that show whether it is a report."""
 _OWN_REPORT: Final = re.compile(rb'"?apiVersion"?: *"?kubectl-spread/')
 _FileIdentity: TypeAlias = tuple[object, ...]
-"""Equal for paths that lead to one file."""
+"""A value that is equal for paths that lead to one file."""
 
 
 class Output(msgspec.Struct, frozen=True):
@@ -68,7 +68,7 @@ def outputs(chosen: Sequence[Output], default_form: str, output_file: str) -> li
 
 
 def write(text: str, file: str) -> None:
-    """Write a file: whole or not at all, so that another process never reads half of it.
+    """Write a whole file or nothing, so that another process never reads half of it.
 
     Raises:
         SourceError: The file cannot be written.
@@ -98,7 +98,7 @@ def _replace(path: Path, data: bytes) -> None:
 
 
 def _is_device(path: Path) -> bool:
-    """Tell whether a path leads to something other than a file; for links in a circle the system raises an error."""
+    """Tell whether a path leads to a device or pipe, and not to a file; circular links are an error of the system."""
     try:
         return not stat.S_ISREG(path.stat().st_mode)
     except FileNotFoundError:
@@ -118,7 +118,7 @@ def _refuse_shared(files: Sequence[str | None]) -> None:
     """Raise where two outputs go to one file, or both to standard output.
 
     Raises:
-        UsageError: They do, by the same path, by different paths, or by a link.
+        UsageError: Two outputs have one destination, by the same path, by different paths, or by a link.
     """
     earlier_files: dict[_FileIdentity, str | None] = {}
     for file in files:
@@ -161,7 +161,7 @@ def _inputs(parameters: Mapping[str, object]) -> Iterator[tuple[str, str]]:
         return
     for file in inputs.expand(filename, recursive=bool(parameters.get("recursive"))):
         if file.path == inputs.STDIN:
-            # A shell may have opened a file for it.
+            # A shell may have opened a file as standard input.
             yield "-f -", _STANDARD_INPUT
         elif file.named or not _is_own_report(file.path):
             yield "-f", file.path
@@ -177,7 +177,7 @@ def _is_own_report(path: str) -> bool:
 
 
 def _standard_output() -> _FileIdentity:
-    """Return the identity of the file, pipe or terminal that standard output is; ``/dev/stdout`` has the same one."""
+    """Return the identity of the file, pipe or terminal of standard output, which is also that of ``/dev/stdout``."""
     try:
         return _inode(os.fstat(sys.stdout.fileno()))
     except (OSError, ValueError, AttributeError):
@@ -185,7 +185,7 @@ def _standard_output() -> _FileIdentity:
 
 
 def _identity(path: str) -> _FileIdentity:
-    """Return a value that is equal for paths that lead to one file.
+    """Return the identity of the file that a path leads to.
 
     Names of new files that differ only in case, or in how Unicode writes an accent, are equal: some file systems keep
     only one of them.

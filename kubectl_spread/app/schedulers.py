@@ -40,7 +40,7 @@ def profiles(options: CheckOptions) -> Mapping[str, Profile]:
 
 
 def apply(snapshot: Snapshot, unread: Collection[str]) -> list[str]:
-    """Add the default constraints of its scheduler to each pod without constraints; return errors.
+    """Add the default constraints of its scheduler to each pod without constraints of its own, and return errors.
 
     Args:
         snapshot: A complete snapshot.

@@ -1,4 +1,4 @@
-"""The Kubernetes whose rules decide: which minor and feature gates, and where they come from."""
+"""The Kubernetes version whose rules decide: its minor and feature gates, and where both come from."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def target_for(
 
     Args:
         options: The options of the command.
-        server: The minor that the server behaves like; None without one.
+        server: The minor that the server behaves like; None without a server.
         served_gates: The gates as the server's metrics show them; None where they were not read.
 
     Raises:
@@ -125,7 +125,7 @@ def _confirm_supported(origin: str, minor: int) -> None:
     """Raise where a minor is not supported.
 
     Raises:
-        UsageError: It is not; the message begins with its ``origin``.
+        UsageError: The minor is not supported; the message begins with the ``origin`` of the minor.
     """
     if not OLDEST_MINOR <= minor <= NEWEST_MINOR:
         supported = f"1.{OLDEST_MINOR} to 1.{NEWEST_MINOR} are known"
@@ -133,7 +133,7 @@ def _confirm_supported(origin: str, minor: int) -> None:
 
 
 def _gates(minor: int, overrides: Mapping[str, bool], upgrade: int | None) -> dict[str, bool]:
-    """Return the gates of a minor, without the overrides that only the minor to compare with takes.
+    """Return the gates of a minor, without overrides that only the minor to compare with has.
 
     Raises:
         UsageError: Neither minor takes a gate, or the gates contradict each other.

@@ -1,10 +1,9 @@
-"""Causes: why is a constraint's skew above maxSkew, or its next pod refused by every node that is free?"""
+"""Causes: why is a constraint's skew above maxSkew, or why does it refuse the next pod every free node?"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 from typing import Final
 
@@ -12,15 +11,12 @@ from kubectl_spread.audit.evaluation import obstacles
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.evaluation.obstacles import Obstacle, ObstacleKind
 from kubectl_spread.audit.merge.verdicts import Confidence
-from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.diagnosis.skew_fix import PlacementCheck
-from kubectl_spread.explain import history, relabelling
+from kubectl_spread.explain import history, other_workloads, relabelling
 from kubectl_spread.explain.uneven_rows import UnevenRow, uneven_rows
-from kubectl_spread.explain.workload_pods import PodsByWorkload, counter, others
-from kubectl_spread.kube.api.objects import ObjectRef
-from kubectl_spread.phrases import plural, some
+from kubectl_spread.explain.workload_pods import PodsByWorkload
+from kubectl_spread.phrases import plural
 from kubectl_spread.report import model
-from kubectl_spread.report.projections import timestamp
 
 
 class CauseName(StrEnum):
@@ -77,7 +73,7 @@ def _causes_of(uneven: UnevenRow) -> list[SkewCause]:
 
 
 def _weakness(cause: SkewCause) -> int:
-    """Return the sort key: certain causes first, last a selector that is meant to count several workloads."""
+    """Return the sort key: certain causes first, then likely ones, and last a selector meant for several workloads."""
     if cause.confidence == Confidence.CERTAIN:
         return 0
     return 2 if cause.cause == CauseName.OTHER_PODS else 1
@@ -109,53 +105,8 @@ def _terminating(uneven: UnevenRow) -> Iterator[SkewCause]:
 
 
 def _other_pods(uneven: UnevenRow) -> Iterator[SkewCause]:
-    """Yield a cause if pods of other workloads make the skew.
-
-    No workload is to blame if all of them have the same constraint and so count each other's pods.
-    """
-    foreign = others(uneven.spread, uneven.workload_pods, uneven.audit)
-    without = uneven.spread.without(foreign)
-    if not foreign or not uneven.settled_by(without):
-        return
-    pods = _pods_of_others(uneven)
-    workloads = _workloads(pods, uneven)
-    bearers = [pod for pod in pods if _has_constraint(pod, uneven)]
-    if bearers and len(bearers) == foreign.total():
-        text = (
-            f"likely meant: the selector counts the pods of {len(workloads) + 1} workloads together, which all have "
-            f"this constraint{_list(workloads)}: {uneven.skews(without, 'of its own pods alone')}"
-        )
-        yield _cause(uneven, CauseName.OTHER_PODS, text, Confidence.LIKELY)
-        return
-    text = f"{plural(foreign.total(), 'pod')} of other workloads counted{_list(workloads)}"
-    yield _cause(uneven, CauseName.OTHER_PODS, f"{text}: {uneven.skews(without, 'without them')}")
-
-
-def _has_constraint(pod: PodRecord, uneven: UnevenRow) -> bool:
-    term = uneven.row.term
-    return any(
-        own.spread and (own.topology_key, own.selector) == (term.topology_key, term.selector)
-        for own in pod.pod_class.terms
-    )
-
-
-def _workloads(pods: Iterable[PodRecord], uneven: UnevenRow) -> list[ObjectRef]:
-    return sorted({uneven.audit.snapshot.workload(pod) for pod in pods})
-
-
-def _pods_of_others(uneven: UnevenRow) -> list[PodRecord]:
-    """Return the pods of other workloads that were read and that count."""
-    counts, snapshot = counter(uneven.spread, uneven.audit), uneven.audit.snapshot
-    return [
-        pod
-        for pod in uneven.audit.everyone
-        if pod.namespace == uneven.row.namespace and counts(pod) and snapshot.workload(pod) != uneven.row.workload
-    ]
-
-
-def _list(workloads: Iterable[ObjectRef]) -> str:
-    names = [f"{workload.kind} {workload.name}" for workload in workloads]
-    return f" ({some(names)})" if names else ""
+    if proof := other_workloads.proof(uneven):
+        yield _cause(uneven, CauseName.OTHER_PODS, proof.text, proof.confidence)
 
 
 def _closed_domains(uneven: UnevenRow) -> Iterator[SkewCause]:
@@ -173,7 +124,7 @@ def _closed_domains(uneven: UnevenRow) -> Iterator[SkewCause]:
 def _obstacles_in_low_domains(uneven: UnevenRow) -> dict[str, list[Obstacle] | None]:
     """Map each low domain to the obstacles on its nodes; None if some node would take a pod.
 
-    With a skew that is a pod that left the fullest domain, otherwise the next pod.
+    That pod is one that left the fullest domain if there is a skew, and the next pod if there is none.
     """
     check = PlacementCheck(uneven.row, uneven.spread, uneven.audit, moving=uneven.skewed)
     return {domain: check.obstacles(uneven.nodes_of(domain)) for domain in uneven.low}
@@ -190,32 +141,8 @@ def _scale_down(uneven: UnevenRow) -> Iterator[SkewCause]:
 
 
 def _late_node(uneven: UnevenRow) -> Iterator[SkewCause]:
-    """Yield the low domains whose nodes are younger than every pod elsewhere.
-
-    The cause is only likely, because older nodes of the domain may be gone.
-    """
-    if not uneven.skewed:
-        return
-    value_of = uneven.spread.domains.value_of
-    last = _latest(pod.created for pod in uneven.counted if value_of[pod.node] not in uneven.low)
-    if last is None:
-        return
-    created = {node.metadata.name: node.metadata.creation_timestamp for node in uneven.audit.nodes.nodes}
-    for domain in uneven.low:
-        node_times = [created[node] for node in uneven.nodes_of(domain)]
-        first = min((time for time in node_times if time is not None), default=last)
-        if None not in node_times and first > last:
-            text = (
-                f"likely: the oldest node of {uneven.domain(domain)} was created at {timestamp(first)}, after every "
-                f"pod of fuller domains (the last at {timestamp(last)})"
-            )
-            yield _cause(uneven, CauseName.LATE_NODE, text, Confidence.LIKELY)
-
-
-def _latest(times: Iterable[datetime | None]) -> datetime | None:
-    """Return the latest time; None if any is unknown."""
-    times = list(times)
-    return None if None in times else max((time for time in times if time is not None), default=None)
+    for proof in history.late_nodes(uneven):
+        yield _cause(uneven, CauseName.LATE_NODE, proof.text, proof.confidence)
 
 
 def _default_constraints(uneven: UnevenRow) -> Iterator[SkewCause]:

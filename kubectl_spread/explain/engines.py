@@ -1,4 +1,4 @@
-"""Other engines: how do the descheduler and Karpenter see the same constraint?"""
+"""Other engines: how do the descheduler and Karpenter count for the same constraint?"""
 
 from __future__ import annotations
 
@@ -55,10 +55,9 @@ _NOT_LISTED: Final = Difference(
 class OtherCount(model.Part, frozen=True, kw_only=True):
     """The count of one constraint by another engine.
 
-    ``row`` is an index in the constraints; it is absent if the answer is about all rows of the path.
-
-    ``domains`` maps a topology value to the number of counted pods, ``skew`` is the number that is compared with
-    maxSkew, and ``violated`` the answer; all are absent if the engine gives no number or ignores the constraint.
+    ``row`` is an index in the constraints; it is absent if the answer is about all rows of the path. ``domains``
+    maps a topology value to the number of counted pods, ``skew`` is the number that is compared with maxSkew, and
+    ``violated`` is the result; all three are absent if the engine gives no number or ignores the constraint.
     """
 
     engine: str
@@ -71,7 +70,7 @@ class OtherCount(model.Part, frozen=True, kw_only=True):
 
 
 def other_counts(audit: Audit) -> list[OtherCount]:
-    """Return the counts of other engines by the report's rows; Karpenter's if it created any of the nodes."""
+    """Return the counts of other engines for the report's rows; those of Karpenter only if it created a node."""
     cluster = PodCounts(audit.snapshot.nodes, audit.snapshot.evictees)
     counts: list[OtherCount] = []
     rows_by_path: dict[FieldPath, list[EvaluatedConstraint]] = {}
@@ -118,7 +117,7 @@ def _by_descheduler(
 
 
 def _listed_class(row: EvaluatedConstraint, cluster: PodCounts, audit: Audit) -> PodClass | None:
-    """Return the class of pods of a row that the descheduler lists, if there are any."""
+    """Return the first class of a row's pods that the descheduler lists; None if it lists none of them."""
     listed = [pod.labels for pod in audit.snapshot.evictees if pod.namespace == row.namespace and cluster.lists(pod)]
     return next(
         (evaluation.pod_class for evaluation, _ in row.evaluations if evaluation.pod_class.labels in listed), None
@@ -139,7 +138,7 @@ def _by_karpenter(rows: Sequence[EvaluatedConstraint], audit: Audit) -> OtherCou
         Karpenter.KEYS_TWICE: any(row.verdicts[Verdict.MERGED] for row in rows) and bool(term.match_label_keys),
         Karpenter.DEFAULTS: term.default,
     }
-    differences = [Difference(rule=str(rule), clause=rule.clause) for rule, true in applies.items() if true]
+    differences = [Difference(rule=str(rule), clause=rule.clause) for rule, differs in applies.items() if differs]
     return OtherCount(engine="karpenter", path=str(term.path), differences=differences)
 
 

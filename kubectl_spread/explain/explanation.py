@@ -20,7 +20,7 @@ from kubectl_spread.report import model, projections
 
 
 class Explanation(model.Part, frozen=True, kw_only=True):
-    """The report on one pod or workload, with additional answers.
+    """The report on one pod or workload, with the sections of ``explain``.
 
     ``unconstrained`` are the pods without constraints of their own, if the scheduler's default constraints are unknown.
     ``templates`` are the terms of templates without pods.
@@ -64,7 +64,7 @@ def explain(audit: Audit, report: model.Report, ref: ObjectRef, *, replicas: int
         waiting=waiting(audit),
         placing=placing(audit),
         evictions=evictions(audit),
-        next_pods=[more for group, _ in succeeded(audit) if replicas and (more := next_pods(group, audit, replicas))],
+        next_pods=[pods for group, _ in succeeded(audit) if replicas and (pods := next_pods(group, audit, replicas))],
         other_engines=other_counts(audit),
         findings=report.findings,
         summary=report.summary,

@@ -1,17 +1,17 @@
-"""History: did a rollout or a scale-down leave a skew, by events, creation times and managed fields?"""
+"""History: do events, times or managedFields show that a rollout, a scale-down or a late node left a skew?"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
 from datetime import datetime, timedelta
-from typing import Final, NamedTuple
+from typing import Final
 
 from kubectl_spread.audit.merge.verdicts import Confidence
 from kubectl_spread.audit.snapshot.records import EventRecord, OwnerRecord, PodRecord
 from kubectl_spread.audit.snapshot.revisions import LABELS
-from kubectl_spread.explain.uneven_rows import UnevenRow
+from kubectl_spread.explain.uneven_rows import Proof, UnevenRow
 from kubectl_spread.explain.workload_pods import LONG_AGO
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.phrases import plural
@@ -22,17 +22,10 @@ _SCALED_DOWN: Final = re.compile(
 )
 """The message of the Deployment controller, which lacks the old number in older releases, and of Argo Rollouts."""
 _ROLLOUT_MINUTES: Final = 10
-"""The longest time from a ReplicaSet to a pod that its rollout created, if no event tells.
+"""The longest time from the creation of a ReplicaSet to that of a pod of its rollout, where no event shows the rollout.
 
 This is the default of progressDeadlineSeconds: a rollout without progress for longer has failed.
 """
-
-
-class Proof(NamedTuple):
-    """The evidence for a cause."""
-
-    confidence: Confidence
-    text: str
 
 
 def rollout(uneven: UnevenRow) -> Proof | None:
@@ -71,16 +64,16 @@ def _finished(uneven: UnevenRow) -> Proof | None:
         return Proof(Confidence.CERTAIN, text)
     if last is None or newest.created is None or last - newest.created > timedelta(minutes=_ROLLOUT_MINUTES):
         return None
-    came = f"came after {older[-1].ref.name}" if older else f"is revision {newest.revision}"
+    predecessor = f"came after {older[-1].ref.name}" if older else f"is revision {newest.revision}"
     return Proof(
         Confidence.LIKELY,
         f"likely: its pods were created within {_ROLLOUT_MINUTES} minutes of {newest.ref.kind} {newest.ref.name}, "
-        f"which {came}, and the selector counts pods of {'both' if older else 'older revisions too'}",
+        f"which {predecessor}, and the selector counts pods of {'both' if older else 'older revisions too'}",
     )
 
 
 def scale_down(uneven: UnevenRow) -> Proof | None:
-    """Return the proof that pods were deleted to have fewer of them, and none was created since."""
+    """Return the proof that the workload was scaled down, and that no pod of it was created since."""
     last = _last_created(uneven.workload_pods.pods)
     if not uneven.skewed or last is None or not uneven.workload_pods.revisions:
         return None
@@ -97,8 +90,37 @@ def scale_down(uneven: UnevenRow) -> Proof | None:
     return Proof(Confidence.CERTAIN, text)
 
 
+def late_nodes(uneven: UnevenRow) -> Iterator[Proof]:
+    """Yield a proof for each low domain whose nodes are younger than every pod of the fuller domains.
+
+    It is only likely, because older nodes of the domain may have been deleted.
+    """
+    if not uneven.skewed:
+        return
+    value_of = uneven.spread.domains.value_of
+    last = _latest(pod.created for pod in uneven.counted if value_of[pod.node] not in uneven.low)
+    if last is None:
+        return
+    created = {node.metadata.name: node.metadata.creation_timestamp for node in uneven.audit.nodes.nodes}
+    for domain in uneven.low:
+        node_times = [created[node] for node in uneven.nodes_of(domain)]
+        first = min((time for time in node_times if time is not None), default=last)
+        if None not in node_times and first > last:
+            text = (
+                f"likely: the oldest node of {uneven.domain(domain)} was created at {timestamp(first)}, after every "
+                f"pod of fuller domains (the last at {timestamp(last)})"
+            )
+            yield Proof(Confidence.LIKELY, text)
+
+
+def _latest(times: Iterable[datetime | None]) -> datetime | None:
+    """Return the latest time; None if any is unknown."""
+    times = list(times)
+    return None if None in times else max((time for time in times if time is not None), default=None)
+
+
 def _rescaled(uneven: UnevenRow, last: datetime) -> Proof | None:
-    """Return the evidence, without events, that the number of pods was lowered after the newest was created."""
+    """Return the proof by managedFields that spec.replicas was written after the newest pod was created."""
     workload = uneven.workload_pods.workload
     record = uneven.audit.snapshot.ownership.record(workload)
     if record is None or record.scaled is None or record.scaled.time <= last:
@@ -112,7 +134,7 @@ def _rescaled(uneven: UnevenRow, last: datetime) -> Proof | None:
 
 
 def _scaled_down(uneven: UnevenRow, replica_sets: Container[str]) -> list[tuple[EventRecord, int]]:
-    """Return the events of scaling down ReplicaSets, each with the former number of pods; 0 if the event lacks it."""
+    """Return the events about the scale-down of ReplicaSets, each with the former number of pods, or 0 if unknown."""
     events = uneven.audit.snapshot.ownership.events_about(uneven.workload_pods.workload, "ScalingReplicaSet")
     matches = ((event, _SCALED_DOWN.match(event.message)) for event in events)
     return [(event, int(match[2] or 0)) for event, match in matches if match and match[1] in replica_sets]
@@ -121,7 +143,7 @@ def _scaled_down(uneven: UnevenRow, replica_sets: Container[str]) -> list[tuple[
 def _since(steps: list[tuple[EventRecord, int]], newest: OwnerRecord) -> list[tuple[EventRecord, int]]:
     """Return the steps after the creation of the newest ReplicaSet.
 
-    The API has times to the second, so a step in the same second may be older. It counts only if no step is later.
+    Times in the API are whole seconds, so a step in the same second may be older. It counts only if no step is later.
     """
     if newest.created is None:
         return steps
@@ -140,7 +162,7 @@ def _age(record: OwnerRecord) -> tuple[int, datetime]:
 
 
 def _selects_one_revision(uneven: UnevenRow) -> bool:
-    """Tell whether the selector has a label for revisions."""
+    """Tell whether the selector has a label that distinguishes revisions, or selects nothing."""
     selector = uneven.spread.constraint.selector
     return selector is None or not labelselectors.keys(selector).isdisjoint(LABELS)
 

@@ -1,4 +1,4 @@
-"""The next pods: which present pods will they be like, and which nodes or domains may they use?"""
+"""Next pods: which present pods will they be like, and which nodes or domains may take them?"""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class NextPods(model.Part, frozen=True, kw_only=True):
 def succeeded(audit: Audit) -> list[tuple[EvaluatedGroup, list[PodRecord]]]:
     """Return the groups that the next pods may be like, each with its fresh pods.
 
-    A controller makes pods of its newest revision, with the labels of its template. Only without such fresh pods may
-    the next pod be like any other.
+    A controller creates pods of its newest revision, with the labels of its template. Without such fresh pods, the next
+    pod may be like any other pod.
     """
     relabelled = {
         (row.namespace, member.pod.name) for row in audit.rows for member in row.members if member.verdict in RELABELLED
@@ -58,7 +58,7 @@ def succeeded(audit: Audit) -> list[tuple[EvaluatedGroup, list[PodRecord]]]:
 
 
 def placing(audit: Audit) -> list[Placing]:
-    """Return where the next pods may go, except pods that the API would refuse for a selector."""
+    """Return the nodes where the next pods may go, without pods that the API would refuse because of a selector."""
     return [
         place(pods[0].pod_class, [pod.name for pod in pods], audit)
         for group, pods in succeeded(audit)
@@ -67,7 +67,7 @@ def placing(audit: Audit) -> list[Placing]:
 
 
 def _is_fresh(pod: PodRecord, group: EvaluatedGroup, audit: Audit) -> bool:
-    """Tell whether the controller of a pod would create it with the same labels now, as far as that is known."""
+    """Tell whether the controller of a pod would give it the same labels now, as far as the template was read."""
     if pod.terminating:
         return False
     revisions, labels = audit.revisions.of(group.workload), pod.pod_class.labels
@@ -78,7 +78,7 @@ def _is_fresh(pod: PodRecord, group: EvaluatedGroup, audit: Audit) -> bool:
 
 
 def _freshest(groups: list[tuple[EvaluatedGroup, list[PodRecord]]]) -> Iterator[tuple[EvaluatedGroup, list[PodRecord]]]:
-    """Yield the groups with fresh pods; without any, all groups with all of their pods."""
+    """Yield the groups that have fresh pods; if there are none, yield all groups with all of their pods."""
     any_fresh = any(fresh for _, fresh in groups)
     for group, fresh in groups:
         if fresh or not any_fresh:
@@ -86,9 +86,9 @@ def _freshest(groups: list[tuple[EvaluatedGroup, list[PodRecord]]]) -> Iterator[
 
 
 def next_pods(group: EvaluatedGroup, audit: Audit, number: int) -> NextPods | None:
-    """Place ``number`` more pods of a group, one after another; None if it has no counted constraint.
+    """Place ``number`` more pods of a group, one after another; None if the group has no counted constraint.
 
-    Cordons, taints and node affinity leave nodes out; resources do not.
+    Nodes are left out because of cordons, taints and node affinity, but not because of resources.
     """
     counted = [spread for spread in group.evaluation.spreads if spread is not None]
     if not counted or group.evaluation.node_answers is None:

@@ -1,4 +1,4 @@
-"""Placing: which nodes would take a pod, which filters refuse the others, and how does the spread plugin rank them?"""
+"""Placing: which nodes would take a pod, which filters refuse the others, and how does the spread plugin rank nodes?"""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class NodeRefusal(model.Part, frozen=True, kw_only=True):
 
 
 class Placing(model.Part, frozen=True, kw_only=True):
-    """Where the next pod of one group may go; ``unknown`` are the questions that could not be answered.
+    """The nodes where the next pod of one group may go; ``unknown`` are the questions that could not be answered.
 
     ``scores`` are the scores of the scheduler's spread plugin alone. They are absent if a single node is allowed, and
     for pods without soft constraints.
@@ -59,7 +59,7 @@ class Placing(model.Part, frozen=True, kw_only=True):
 
 
 def place(pod_class: PodClass, pods: Sequence[str], audit: Audit) -> Placing:
-    """Return where the next pod of a class may go; ``pods`` are the names of the present pods like it."""
+    """Return the nodes where the next pod of a class may go; ``pods`` are the names of its present pods."""
     if failure := _failure(pod_class, required=True):
         nodes = [node.metadata.name for node in audit.nodes.nodes]
         refusal = NodeRefusal(filter=failure[0], reason=failure[1], nodes=nodes)
@@ -89,7 +89,7 @@ def place(pod_class: PodClass, pods: Sequence[str], audit: Audit) -> Placing:
 
 
 def rank(pod_class: PodClass, feasible: Iterable[str], audit: Audit) -> dict[str, int]:
-    """Map the names of ``feasible`` nodes to scores from 0 to 100; nothing for pods without counted soft constraints.
+    """Map the names of ``feasible`` nodes to scores from 0 to 100; empty for pods without counted soft constraints.
 
     The scheduler adds this score, with the plugin's weight, to the scores of its other plugins. It ranks the nodes
     that passed its filters, in clusters of more than 100 nodes a sample of them, and does not rank a single node.
@@ -132,7 +132,7 @@ def _failure(pod_class: PodClass, *, required: bool) -> tuple[str, str] | None:
 
 
 def parses(pod_class: PodClass) -> bool:
-    """Tell whether every selector of a class can be parsed; otherwise the API takes no new pod of the class."""
+    """Tell whether every selector of a class can be parsed; if not, the API refuses new pods of the class."""
     return all(term.parse_error is None for term in pod_class.terms)
 
 
@@ -143,7 +143,7 @@ def _unknown(repelled: Mapping[str, AffinityAnswer] | None, audit: Audit) -> lis
 
 
 def _reason(refusal: FirstRefusal, node: Node) -> tuple[str, str]:
-    """Return the filter that refuses a node, and why."""
+    """Return the filter that refuses a node, and the reason."""
     match refusal:
         case Obstacle():
             return _FILTERS[refusal.cause], refusal.text
@@ -154,7 +154,7 @@ def _reason(refusal: FirstRefusal, node: Node) -> tuple[str, str]:
 
 
 def _spread_reason(spread: Spread, node: Node) -> str:
-    """Return why a hard constraint refuses a node, with its numbers."""
+    """Return the reason why a hard constraint refuses a node, with the numbers."""
     key = spread.constraint.topology_key
     value = node.metadata.labels.get(key)
     return f"no label {key}" if value is None else f"{key} {phrases.value(value)}: {formula(spread, value)}"

@@ -13,7 +13,7 @@ from kubectl_spread.phrases import plural, some, value
 
 
 def evidence(uneven: UnevenRow) -> list[str]:
-    """Return how changed labels keep pending pods from being counted, or how labels of running pods make the skew."""
+    """Return the evidence that a changed label keeps pending pods from being counted, or that it makes the skew."""
     if uneven.relabelled_pending:
         return list(_changes(uneven.relabelled_pending))
     lost, gained = _moved(uneven)
@@ -36,11 +36,11 @@ def _changes(members: Sequence[EvaluatedPod]) -> Iterator[str]:
             if key.verdict in RELABELLED and key.stored is not None:
                 pods_by_change.setdefault((key.key, key.stored, key.label), []).append(member.pod.name)
     for (name, stored, label), pods in pods_by_change.items():
-        was = f"{name} of {some(sorted(pods))} was {value(stored)} at creation and is"
+        former = f"{name} of {some(sorted(pods))} was {value(stored)} at creation and is"
         if label is None:
-            yield f"{was} gone: the selector counts pods of {value(stored)}, among which it is not itself"
+            yield f"{former} gone: the selector counts pods of {value(stored)}, among which it is not itself"
         else:
-            yield f"{was} {value(label)} now: the selector asks for both and selects no pod"
+            yield f"{former} {value(label)} now: the selector asks for both and selects no pod"
 
 
 def _moved(uneven: UnevenRow) -> tuple[list[PodRecord], list[PodRecord]]:

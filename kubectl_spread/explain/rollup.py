@@ -1,4 +1,4 @@
-"""The roll-up: which owners and revisions have pods in each domain, and which pods run there without counting?"""
+"""Roll-up: which owners and revisions have pods in each domain, and which running pods do not count?"""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Share(model.Part, frozen=True, kw_only=True):
 class RowRollup(model.Part, frozen=True, kw_only=True):
     """The count of one row, in pods by domain; ``row`` is its index in ``constraints``.
 
-    ``terminating`` pods run and do not count.
+    Pods that are ``terminating`` still run, but do not count.
     """
 
     row: int

@@ -1,4 +1,4 @@
-"""Template preview: which terms will the pods of a template have, while it has no pods?"""
+"""Template preview: which terms will the pods of a template have, as long as there are none?"""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kubectl_spread.kube.apiserver import strategy
 from kubectl_spread.report import model
 
 _UNKNOWN_VALUE: Final = "<value>"
-"""A placeholder for a value that a controller will set; no label can have it."""
+"""A placeholder for a value that a controller will set; it is not a valid label value."""
 
 
 class TemplateSelectors(model.Part, frozen=True, kw_only=True):
@@ -28,9 +28,9 @@ class TemplateSelectors(model.Part, frozen=True, kw_only=True):
 class TemplateTerm(model.Part, frozen=True, kw_only=True):
     """A spread constraint of a template, or an affinity term with keys.
 
-    ``presumed`` are the keys to merge whose values the controller will set: ``<value>`` in the merged selector.
-    ``refused`` names the objects that the API would refuse for the term, with its ``messages``; it is absent if the API
-    allows the term.
+    ``presumed`` are the merged keys whose values the controller will set, and which are ``<value>`` in the merged
+    selector. ``refused`` names the objects that the API would refuse because of the term, with its ``messages``; it is
+    absent if the API allows the term.
     """
 
     path: str

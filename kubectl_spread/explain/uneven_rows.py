@@ -1,15 +1,15 @@
-"""Which rows need an explanation, because of their skew or because they refuse every free node?"""
+"""Uneven rows: which rows need an explanation, because of their skew or because they refuse every free node?"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint, EvaluatedPod
-from kubectl_spread.audit.merge.verdicts import Verdict
+from kubectl_spread.audit.merge.verdicts import Confidence, Verdict
 from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.explain.workload_pods import PodsByWorkload, WorkloadPods, counter, per_domain
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
@@ -18,14 +18,21 @@ RELABELLED: Final = frozenset({Verdict.STALE_LABEL, Verdict.REMOVED_LABEL})
 """The verdicts on pods with a label that changed after the pod was created."""
 
 
+class Proof(NamedTuple):
+    """The evidence for a cause."""
+
+    confidence: Confidence
+    text: str
+
+
 class UnevenRow(msgspec.Struct, frozen=True):
-    """A row that is above maxSkew, or whose next pod is refused by every free node.
+    """A row whose skew is above maxSkew, or that refuses the next pod on every free node.
 
     Attributes:
         index: The index of the row in the report.
         row: The row.
-        spread: Its count.
-        workload_pods: The pods of its workload.
+        spread: The count of the row.
+        workload_pods: The pods of the row's workload.
         audit: The audit.
         low: The domains that are too far below the fullest; without a skew, the domains at the minimum.
     """
@@ -49,7 +56,7 @@ class UnevenRow(msgspec.Struct, frozen=True):
         return [pod for pod in self.workload_pods.pods if counts(pod)]
 
     def domain(self, value: str) -> str:
-        """Return a domain in words: the topology key and its value."""
+        """Return a domain in words: the topology key and the value."""
         return f"{self.spread.constraint.topology_key} {value or chr(34) * 2}"
 
     def nodes_of(self, value: str) -> list[str]:
@@ -61,7 +68,7 @@ class UnevenRow(msgspec.Struct, frozen=True):
         return not count.exceeds_max_skew if self.skewed else count.frees(self.spread)
 
     def skews(self, count: Spread, when: str) -> str:
-        """Return the skew as it is and as it would be with another count, in words."""
+        """Return the present skew and the skew of another count, in words."""
         return f"skew is {self.spread.skew}, {when} it would be {count.skew}"
 
     def per_domain(self, pods: Iterable[PodRecord]) -> Counter[str]:
@@ -97,7 +104,7 @@ def _low(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> tuple[str, .
 
 
 def _refuses_free_nodes(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> bool:
-    """Tell whether there are nodes without obstacles for the next pod, and the constraint refuses all of them.
+    """Tell whether some nodes have no obstacle for the next pod, and the constraint refuses all of these nodes.
 
     A bound pod without owner has no next pod.
     """

@@ -1,4 +1,4 @@
-"""Waiting: why is a pod pending, by our evaluation and by the scheduler's events?"""
+"""Waiting: why is a pod pending, according to the evaluation and to the scheduler's events?"""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SchedulerEvent(model.Part, frozen=True, kw_only=True):
 
 
 class Condition(model.Part, frozen=True, kw_only=True):
-    """The reason in a pod's status why it has no node, and the time since when it has none."""
+    """The reason in a pod's status why it has no node, and the time of that condition."""
 
     pod: str
     reason: str
@@ -47,7 +47,7 @@ class InertConstraint(model.Part, frozen=True, kw_only=True):
 class Waiting(model.Part, frozen=True, kw_only=True):
     """Pending pods that are alike: the nodes that would take one, and the other nodes by their first reason.
 
-    ``gates`` keep the scheduler from trying to place the pods. ``condition`` is the first pod's that has one; it is
+    ``gates`` keep the scheduler from trying to place the pods. ``condition`` is that of the first pod with one; it is
     absent if there is an ``event``.
     """
 
@@ -62,7 +62,7 @@ class Waiting(model.Part, frozen=True, kw_only=True):
 
 
 def waiting(audit: Audit) -> list[Waiting]:
-    """Return the requested pending pods by name, pods with equal answers together."""
+    """Return an answer for each set of requested pending pods that share it, in the order of their names."""
     if not audit.snapshot.nodes:
         return []
     inert = _inert(audit)

@@ -1,4 +1,4 @@
-"""The pods of a workload by revision, and the domains in which a constraint counts them."""
+"""Workload pods: which pods belong to each revision, and in which domains does a constraint count them?"""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class WorkloadPods(msgspec.Struct, frozen=True):
 
     @property
     def pods(self) -> list[PodRecord]:
-        """All pods."""
+        """The pods of all revisions."""
         return [pod for revision in self.revisions for pod in revision.pods]
 
 

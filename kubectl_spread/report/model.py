@@ -1,6 +1,6 @@
 """The report of `check`, as one value; its JSON form is a contract (docs/json.md).
 
-A field that is UNSET is not applicable and is left out; 0, "", false and [] never are.
+A field that is UNSET is not applicable and is left out of the JSON; 0, "", false and [] are never left out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _T = TypeVar("_T")
 
 
 class Part(msgspec.Struct, frozen=True, rename="camel"):
-    """A part of the report."""
+    """The base of the parts of a report: frozen, with JSON names in camel case."""
 
 
 class Cluster(Part, frozen=True, kw_only=True):
@@ -52,7 +52,7 @@ class Cluster(Part, frozen=True, kw_only=True):
 
 
 class Workload(Part, frozen=True, kw_only=True):
-    """The root owner of pods; a bare pod is its own."""
+    """The root owner of pods; a bare pod is its own workload."""
 
     kind: str
     name: str
@@ -84,7 +84,7 @@ class Domain(Part, frozen=True, kw_only=True, gc=False):
 
 
 class Next(Part, frozen=True, kw_only=True):
-    """The domains where this constraint allows one more such pod, and the other domains; counts if there are many."""
+    """The domains where this constraint allows one more such pod, and the other domains; numbers if there are many."""
 
     allowed: list[str] | int
     blocked: list[str] | int
@@ -193,7 +193,7 @@ class Source(Part, frozen=True, kw_only=True):
     """The position of a finding's field in a manifest: a file, and a line and column from 1.
 
     ``file`` has slashes, and is ``STDIN`` for standard input. ``column`` is counted in characters; without it ``line``
-    is the one in which the object begins.
+    is the line in which the object begins.
     """
 
     file: str
@@ -217,7 +217,7 @@ class Patch(Part, frozen=True, kw_only=True):
 
 
 class Finding(Part, frozen=True, kw_only=True):
-    """A finding of one rule for one workload and path, with its pods; ``source`` if these come from a manifest.
+    """A finding of one rule for one workload and path, with its pods; ``source`` is set if these come from a manifest.
 
     ``group`` is equal for findings with the same cause: one rule, severity and message. ``commands`` are lines for a
     shell. ``rows`` are the indices of the constraints that have any of these pods.
@@ -300,10 +300,10 @@ class Report(Part, frozen=True, kw_only=True):
 
 
 def severest_first(findings: Iterable[Finding]) -> list[Finding]:
-    """Return findings by severity, and in the same order where that is equal."""
+    """Return findings with the highest severity first; findings of equal severity keep their order."""
     return sorted(findings, key=lambda finding: finding.severity, reverse=True)
 
 
 def unset_none(value: _T | None) -> _T | UnsetType:
-    """Return UNSET for None: not applicable."""
+    """Return UNSET for None, and any other value as it is."""
     return UNSET if value is None else value

@@ -154,14 +154,16 @@ def _with_constraint(row: model.Row, source: EvaluatedConstraint) -> model.Row:
 def _with_counts(row: model.Row, spread: Spread, *, inferred: bool) -> model.Row:
     many = len(spread.match_num) > MANY_DOMAINS
     listed = sorted(spread.match_num.occupied if many else spread.match_num)
+    minimum = spread.min_match_num
     return msgspec.structs.replace(
         row,
         domains=[
-            _domain(value, spread.domains.nodes[value], spread.match_num[value], spread.skew_of(value))
+            _domain(value, spread.domains.nodes[value], number, number - minimum)
             for value in listed
+            for number in [spread.match_num[value]]
         ],
         empty_domains=spread.match_num.empty if many else UNSET,
-        min_match_num=spread.min_match_num,
+        min_match_num=minimum,
         self_match_num=spread.self_match_num,
         skew=spread.skew,
         lower_bound=inferred or UNSET,

@@ -72,7 +72,7 @@ def failure(error: BaseException, host: str, timeout: float) -> ConnectionFailed
     for cause in causes:
         match cause:
             case ConnectionRefusedError():
-                text = f"The connection to the server {_address(host)} was refused"
+                text = f"The connection to the server {_parts(host).netloc.rpartition('@')[2]} was refused"
                 return ConnectionFailedError(f"{text} - did you specify the right host or port?", Again.AFTER_CONTACT)
             case ssl.SSLCertVerificationError():
                 return ConnectionFailedError(_UNREACHABLE + _X509 + _certificate_problem(cause), Again.NEVER)
@@ -106,10 +106,6 @@ def _again(causes: Sequence[BaseException]) -> Again:
     # A failed handshake will fail again, unless the connection broke off.
     is_handshake = isinstance(last, ssl.SSLError) and not isinstance(last, _CUT_OFF)
     return Again.NEVER if is_handshake else Again.ALWAYS
-
-
-def _address(host: str) -> str:
-    return _parts(host).netloc.rpartition("@")[2]
 
 
 def _parts(address: str) -> SplitResult:

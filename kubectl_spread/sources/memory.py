@@ -1,8 +1,8 @@
 """The budget of memory for input, for everything that a run reads.
 
 Files and lists may have any size, because objects are read, counted and dropped. Each reader claims the bytes that it
-holds at the moment: a page, an object of a file, a document of YAML, a response. The claims of all readers together
-must fit into the budget.
+currently holds: a page, an object of a file, a YAML document, a response. The claims of all readers together must fit
+into the budget.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LIMIT: Final = 1 << 30
 FREE: Final = 64 << 20
 """The bytes that compressed input may become at any ratio."""
 RATIO: Final = 200
-"""The largest ratio beyond that. Equal pods compress to a fortieth."""
+"""The largest ratio of larger input. Equal pods compress to a fortieth."""
 _BLOCK: Final = 1 << 20
 _MEBI: Final = 20
 _KIBI: Final = 10
@@ -36,18 +36,14 @@ class Budget:
 
     Attributes:
         limit: The number of bytes.
+        held: The bytes that readers hold now.
     """
 
     def __init__(self, limit: int) -> None:
         """Start empty."""
         self.limit = limit
-        self._held = 0
+        self.held = 0
         self._lock = threading.Lock()
-
-    @property
-    def held(self) -> int:
-        """The bytes that readers hold now."""
-        return self._held
 
     def claim(self, what: object, advice: str = "") -> Claim:
         """Return an empty claim.
@@ -61,9 +57,9 @@ class Budget:
     def change(self, change: int) -> bool:
         """Change the bytes that are held; return False, and change nothing, if the budget is too small."""
         with self._lock:
-            if change > 0 and self._held + change > self.limit:
+            if change > 0 and self.held + change > self.limit:
                 return False
-            self._held += change
+            self.held += change
         return True
 
 
@@ -111,11 +107,11 @@ class Claim:
 
     def _refused(self, size: int) -> str:
         others = self._budget.held - self._size
-        beside = f", next to {mebibytes(others)} for other input" if others >> _MEBI else ""
+        elsewhere = f", next to {mebibytes(others)} for other input" if others >> _MEBI else ""
         limit, advice = mebibytes(self._budget.limit), f"; {self._advice}" if self._advice else ""
         return (
-            f"{self._what}: needs {mebibytes(size)} of memory{beside}, and all input together may take {limit} at once "
-            f"(--max-memory allows more{advice})"
+            f"{self._what}: needs {mebibytes(size)} of memory{elsewhere}, "
+            f"and all input together may take {limit} at once (--max-memory allows more{advice})"
         )
 
 
@@ -136,8 +132,8 @@ def check_ratio(what: str, packed: int, unpacked: int, advice: str) -> None:
         TooLargeError: Its ratio is unreasonable.
     """
     if unpacked > FREE and unpacked > packed * RATIO:
-        became = f"{packed >> _KIBI:,} KiB became {mebibytes(unpacked)} when unpacked, more than {RATIO} times as much"
-        raise TooLargeError(f"{what}: {became} ({advice})")
+        growth = f"{packed >> _KIBI:,} KiB became {mebibytes(unpacked)} when unpacked, more than {RATIO} times as much"
+        raise TooLargeError(f"{what}: {growth} ({advice})")
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""One snapshot is evaluated by several behaviours, each with its own refusals and merges."""
+"""One snapshot is evaluated with several behaviours, each with its own refusals and merges."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_an_evaluation_does_not_change_the_snapshot(*, merges: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("made", "depends"),
+    ("template_constraint", "depends"),
     [
         pytest.param(OVERLAP, True, id="a key in both"),
         pytest.param(constraint(match=["rev", "rev"]), True, id="a key listed twice"),
@@ -72,7 +72,7 @@ def test_an_evaluation_does_not_change_the_snapshot(*, merges: bool) -> None:
     ],
 )
 def test_the_answer_to_a_template_depends_on_the_merge_if_a_constraint_names_a_key_twice(
-    made: Json, *, depends: bool
+    template_constraint: Json, *, depends: bool
 ) -> None:
-    (template,) = snapshot(deployment(labels=R1, constraints=[made])).templates
+    (template,) = snapshot(deployment(labels=R1, constraints=[template_constraint])).templates
     assert may_depend_on_merge(template) is depends

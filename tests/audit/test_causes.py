@@ -1,4 +1,4 @@
-"""A cause is reported where the evidence proves it, and not where a part of the proof is missing."""
+"""A cause is reported if the evidence proves it, and not if a part of the proof is missing."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def web(
     deleted: bool = False,
     **more: Any,
 ) -> list[Json]:
-    """Return a pod for each zone named in ``places``, on its first node; "-" is a pending one."""
+    """Return a pod for each zone named in ``places``, on its first node; "-" stands for a pending pod."""
     more = {"constraints": [constraint()], **more}
     own = {**WEB, "pod-template-hash": owner.removeprefix("web-"), **(labels or {})}
     metadata = {"creationTimestamp": f"2026-09-01T{created}Z"}
@@ -327,14 +327,14 @@ def test_default_constraints_are_a_cause() -> None:
 
 
 def test_too_few_domains_alone_make_a_skew() -> None:
-    """No domain is below another one: the minimum is 0 because there are too few."""
+    """All domains have equally many pods; the minimum is 0 because of minDomains."""
     pods = web("aabb", constraints=[constraint(minDomains=3)])
     (only,) = causes_of([*ONCE, *nodes("a1", "b1"), *pods])
     assert (only["cause"], len(only["evidence"])) == ("unknown", 2)
 
 
 def test_a_rollout_of_argo_is_a_certain_cause() -> None:
-    """Its ReplicaSets have no number that is read, and its events have other words."""
+    """Its ReplicaSets have no revision number, and its events have another text."""
     sets = [replica_set(OLD, 0, "09:00:00"), replica_set(NEW, 0, "09:59:50")]
     for objects in sets:
         objects["metadata"]["ownerReferences"][0].update(kind="Rollout", apiVersion="argoproj.io/v1alpha1")

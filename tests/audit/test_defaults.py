@@ -1,4 +1,4 @@
-"""Default constraints: who gets them, which pods they select, and what the scheduler makes of them.
+"""Default constraints: which pods get them, which pods they select, and how the scheduler respects them.
 
 The selectors and counts were compared with kube-scheduler v1.37.1 (tests/conformance, tests/e2e/test_defaults.py).
 """
@@ -44,10 +44,10 @@ PINNED = {
 }
 
 
-def listing(*made: Json, **fields: Any) -> Profile:
+def listing(*unselective: Json, **fields: Any) -> Profile:
     """Return a profile with default constraints of its own."""
     constraints = msgspec.convert(
-        [{**constraint, "labelSelector": None} for constraint in made], tuple[TopologySpreadConstraint, ...]
+        [{**constraint, "labelSelector": None} for constraint in unselective], tuple[TopologySpreadConstraint, ...]
     )
     return Profile(defaults=constraints, system_defaults=False, **fields)
 
@@ -56,8 +56,8 @@ HARD = {"default-scheduler": listing(constraint())}
 
 
 def owned(kind: str, selects: Json | None, *, api_version: str = "apps/v1", name: str = "web") -> Json:
-    made = deployment(name, kind=kind)
-    return {**made, "apiVersion": api_version, "spec": {**made["spec"], "selector": selects}}
+    workload = deployment(name, kind=kind)
+    return {**workload, "apiVersion": api_version, "spec": {**workload["spec"], "selector": selects}}
 
 
 def service(selects: Mapping[str, str] | None, name: str = "web", namespace: str = "default") -> Json:
@@ -80,7 +80,7 @@ def default_rows(evaluation: Audit) -> list[Any]:
 
 
 def effective(evaluation: Audit) -> str:
-    """Return the selector of the first default row in words; "" without one."""
+    """Return the selector of the first default row in words; "" without such a row."""
     rows = [row for row in default_rows(evaluation) if row["path"] == FIRST]
     return labelselectors.describe(decode_selector(rows[0]["selector"]["effective"])) if rows else ""
 

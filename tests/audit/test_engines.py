@@ -1,4 +1,4 @@
-"""How other engines see a constraint; the descheduler's count itself is held against its code in tests/conformance."""
+"""The counts of other engines; tests/conformance compares the descheduler's count with its code."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_the_descheduler_is_compared_for_every_class_of_a_row() -> None:
 
 
 @pytest.mark.parametrize(
-    ("made", "differences"),
+    ("pod_constraint", "differences"),
     [
         pytest.param(constraint(), [], id="a plain constraint"),
         pytest.param(constraint(key=HOSTNAME), ["hostname-minimum-is-zero"], id="by host"),
@@ -93,8 +93,8 @@ def test_the_descheduler_is_compared_for_every_class_of_a_row() -> None:
         ),
     ],
 )
-def test_karpenter_counts_differently_for_the_reported_reasons(made: Json, differences: list[str]) -> None:
-    pod = web("w1", "a1", constraints=[made], labels={"app": "web", "rev": "r1"})
+def test_karpenter_counts_differently_for_the_reported_reasons(pod_constraint: Json, differences: list[str]) -> None:
+    pod = web("w1", "a1", constraints=[pod_constraint], labels={"app": "web", "rev": "r1"})
     (answer,) = of("karpenter", pod, made_by_karpenter("a1"))
     assert rules(answer) == ["domains-of-node-pools", *differences]
     assert "skew" not in answer

@@ -1,4 +1,4 @@
-"""Sets of pods to evict: they suffice however replacements are placed, and no smaller set does."""
+"""The pods to evict end the skew however replacements are placed, and no smaller set does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the next pods may go."""
+"""Next pods are placed where the filter allows them."""
 
 from __future__ import annotations
 

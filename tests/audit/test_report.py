@@ -25,8 +25,10 @@ TERMINATING = {"deletionTimestamp": "2026-09-02T10:00:00Z"}
 
 def web(name: str, node: str = "", *, labels: dict[str, str] | None = None, stored: str = "r1", **fields: Any) -> Json:
     """Return a pod of deploy/web whose selector was merged with ``stored``."""
-    made = constraint(match=["rev"], selects=selector(WEB, requirement("rev", "In", stored)))
-    return pod_json(name, node=node, labels=R1 if labels is None else labels, constraints=[made], owner=OWNER, **fields)
+    keyed = constraint(match=["rev"], selects=selector(WEB, requirement("rev", "In", stored)))
+    return pod_json(
+        name, node=node, labels=R1 if labels is None else labels, constraints=[keyed], owner=OWNER, **fields
+    )
 
 
 def test_the_keys_of_the_report_are_the_contract() -> None:
@@ -248,14 +250,14 @@ def test_inferred_nodes_give_lower_bounds_and_no_next_domains() -> None:
 
 
 @pytest.mark.parametrize(
-    ("made", "spec"),
+    ("pod_constraint", "spec"),
     [
         pytest.param(constraint(), {"nodeSelector": {"pool": "web"}}, id="nodes could be excluded by affinity"),
         pytest.param(constraint(nodeTaintsPolicy="Honor"), {}, id="nodes could be excluded by taints"),
     ],
 )
-def test_inferred_nodes_give_no_counts_where_nodes_could_be_excluded(made: Json, spec: Json) -> None:
-    constraint_row = row(audit(zoned("w1", "a1", "a", constraints=[made], **spec), nodes="inferred"))
+def test_inferred_nodes_give_no_counts_where_nodes_could_be_excluded(pod_constraint: Json, spec: Json) -> None:
+    constraint_row = row(audit(zoned("w1", "a1", "a", constraints=[pod_constraint], **spec), nodes="inferred"))
     assert not PLACEMENT & set(constraint_row)
 
 
@@ -351,9 +353,9 @@ def test_pods_share_a_row_only_if_their_domains_are_equal(first: Json, second: J
 
 
 def test_tolerations_split_a_row_where_taints_are_honoured() -> None:
-    made = [constraint(nodeTaintsPolicy="Honor")]
-    tolerant = pod_json("w1", constraints=made, owner=OWNER, tolerations=[{"operator": "Exists"}])
-    report = as_json(audit(tolerant, pod_json("w2", constraints=made, owner=OWNER), *THREE))
+    constraints = [constraint(nodeTaintsPolicy="Honor")]
+    tolerant = pod_json("w1", constraints=constraints, owner=OWNER, tolerations=[{"operator": "Exists"}])
+    report = as_json(audit(tolerant, pod_json("w2", constraints=constraints, owner=OWNER), *THREE))
     assert [constraint["podCount"] for constraint in report["constraints"]] == [1, 1]
 
 
@@ -364,9 +366,9 @@ def test_tolerations_always_split_groups() -> None:
 
 def test_bound_pods_leave_binding_labels_out_of_their_effective_selector() -> None:
     """Pending and bound pods of one template share a row thanks to that."""
-    made = [constraint(match=[ZONE])]
-    bound = pod_json("w1", node="a1", labels={**WEB, ZONE: "a"}, constraints=made, owner=OWNER)
-    pending = pod_json("w2", labels=WEB, constraints=made, owner=OWNER)
+    constraints = [constraint(match=[ZONE])]
+    bound = pod_json("w1", node="a1", labels={**WEB, ZONE: "a"}, constraints=constraints, owner=OWNER)
+    pending = pod_json("w2", labels=WEB, constraints=constraints, owner=OWNER)
     (only,) = as_json(audit(bound, pending, *THREE))["constraints"]
     assert only["selector"]["effective"] == selector(WEB)
     assert only["selector"]["merged"] == selector(WEB)
@@ -463,8 +465,8 @@ def test_the_workload_is_the_root_owner(objects: list[Json], workload: Json) -> 
 
 
 def test_a_term_with_keys_has_a_row_without_counts() -> None:
-    made = affinity("podAntiAffinity", term(match=["rev"], selects=selector(WEB, REV_IN_R1)), required=False)
-    (only,) = as_json(audit(pod_json("w1", node="a1", labels=R2, affinity=made), *THREE))["constraints"]
+    preferred = affinity("podAntiAffinity", term(match=["rev"], selects=selector(WEB, REV_IN_R1)), required=False)
+    (only,) = as_json(audit(pod_json("w1", node="a1", labels=R2, affinity=preferred), *THREE))["constraints"]
     assert set(only) == {
         "namespace",
         "workload",
@@ -506,8 +508,8 @@ def test_a_finding_quotes_the_pod_that_is_first_by_name() -> None:
 
 def test_finished_pods_that_the_user_names_are_not_reported_as_missing() -> None:
     targets = (Target("Pod", "w1"), Target("Pod", "gone"), Target("Deployment", "web"), Target("Job", ""))
-    done = audit(web("w1", phase="Succeeded"), web("w2"), scope=Scope(targets=targets))
-    assert done.snapshot.unmet() == [Target("Pod", "gone")]
+    evaluation = audit(web("w1", phase="Succeeded"), web("w2"), scope=Scope(targets=targets))
+    assert evaluation.snapshot.unmet() == [Target("Pod", "gone")]
 
 
 def test_the_report_survives_json() -> None:

@@ -18,7 +18,7 @@ def replica_set(name: str, revision: int = 0, *, owner: str = "Deployment/web") 
 
 
 def pods(places: str, owner: str, *, labels: Json | None = None, deleted: bool = False) -> list[Json]:
-    """Return a pod of an owner in each zone named in ``places``; "-" is a pending one."""
+    """Return a pod of an owner in each zone named in ``places``; "-" stands for a pending pod."""
     metadata = {"deletionTimestamp": "2026-09-01T11:00:00Z"} if deleted else {}
     return [
         pod_json(

@@ -75,8 +75,8 @@ def described(selector_parts: SelectorParts) -> tuple[str, str]:
 def test_the_tail_is_the_longest_end_that_the_merge_could_have_appended(
     expressions: list[Json], match: Sequence[str], mismatch: Sequence[str], parts: tuple[str, str]
 ) -> None:
-    made = term(selects=selector(None, *expressions), match=match, mismatch=mismatch)
-    (only,) = splits(pod_json(affinity=affinity("podAffinity", made)))
+    affinity_term = term(selects=selector(None, *expressions), match=match, mismatch=mismatch)
+    (only,) = splits(pod_json(affinity=affinity("podAffinity", affinity_term)))
     assert described(only) == parts
     assert not only.handwritten
 

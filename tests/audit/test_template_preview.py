@@ -42,14 +42,16 @@ def test_a_label_that_a_controller_sets_has_a_presumed_value() -> None:
 
 
 @pytest.mark.parametrize(
-    ("made", "refused", "message"),
+    ("template_constraint", "refused", "message"),
     [
         pytest.param(constraint(match=["app"]), "pods", "exists in both matchLabelKeys", id="refuses the pods"),
         pytest.param(constraint(max_skew=0), "workload", "must be greater than zero", id="refuses the workload"),
     ],
 )
-def test_the_preview_of_a_template_has_the_refusal_of_the_api_server(made: Json, refused: str, message: str) -> None:
-    (preview,) = templates(deployment(constraints=[made]))
+def test_the_preview_of_a_template_has_the_refusal_of_the_api_server(
+    template_constraint: Json, refused: str, message: str
+) -> None:
+    (preview,) = templates(deployment(constraints=[template_constraint]))
     assert preview["refused"] == refused
     assert message in "".join(preview["messages"])
 
@@ -74,7 +76,7 @@ def test_a_workload_with_pods_has_no_template_preview() -> None:
 
 
 def test_the_preview_of_a_term_without_selector_has_no_selector() -> None:
-    made = {key: value for key, value in constraint(match=[HASH]).items() if key != "labelSelector"}
-    (preview,) = templates(deployment(constraints=[made]))
+    without_selector = {key: value for key, value in constraint(match=[HASH]).items() if key != "labelSelector"}
+    (preview,) = templates(deployment(constraints=[without_selector]))
     assert preview["presumed"] == []
     assert preview["selector"] == {"authored": None, "merged": None}

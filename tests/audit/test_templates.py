@@ -22,15 +22,15 @@ def refused(*objects: Json, minor: int = 37) -> list[tuple[str, list[str], Any]]
     ]
 
 
-def cron_job(made: Json) -> Json:
-    template = deployment(labels=R1, constraints=[made])["spec"]
+def cron_job(template_constraint: Json) -> Json:
+    template = deployment(labels=R1, constraints=[template_constraint])["spec"]
     metadata = {"name": "web", "namespace": "default"}
     spec = {"jobTemplate": {"spec": template}}
     return {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": metadata, "spec": spec}
 
 
-def pod_template(made: Json) -> Json:
-    workload = deployment(labels=R1, constraints=[made])
+def pod_template(template_constraint: Json) -> Json:
+    workload = deployment(labels=R1, constraints=[template_constraint])
     return {
         "apiVersion": "v1",
         "kind": "PodTemplate",

@@ -29,8 +29,8 @@ def spread_pod(
 
 def term_pod(*expressions: Json, labels: Mapping[str, str] = R1, match: tuple[str, ...] = ("rev",), **kw: Any) -> Json:
     mismatch = kw.pop("mismatch", ())
-    made = term(match=match, mismatch=mismatch, selects=selector(WEB, *expressions))
-    return pod_json(labels=labels, affinity=affinity("podAntiAffinity", made), **kw)
+    affinity_term = term(match=match, mismatch=mismatch, selects=selector(WEB, *expressions))
+    return pod_json(labels=labels, affinity=affinity("podAntiAffinity", affinity_term), **kw)
 
 
 def judged(pod: Json, *others: Json, **options: Any) -> tuple[str, str]:
@@ -447,9 +447,9 @@ def test_missing_metadata_of_a_manifest_proves_nothing(pod: Json) -> None:
 def test_a_term_shares_a_row_whatever_constraints_are_before_it(first: int) -> None:
     """Revisions of one owner may differ in the number of their spread constraints."""
     anti = affinity("podAntiAffinity", term(match=["rev"], selects=selector(WEB, REV_IN_R1)))
-    made = (constraint(), constraint(key=HOSTNAME))
+    constraints = (constraint(), constraint(key=HOSTNAME))
     pods = [
-        pod_json(f"web-{number}", owner="ReplicaSet/web", labels=R1, constraints=made[:number], affinity=anti)
+        pod_json(f"web-{number}", owner="ReplicaSet/web", labels=R1, constraints=constraints[:number], affinity=anti)
         for number in (first, 3 - first)
     ]
     rows = [row for row in as_json(audit(*pods))["constraints"] if row["path"] == A]

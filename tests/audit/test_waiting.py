@@ -1,4 +1,4 @@
-"""What keeps pending pods, filter by filter in the scheduler's order, and where the next pod may go."""
+"""Pending pods: the filters that refuse nodes, in the scheduler's order, and the nodes for the next pod."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_each_node_is_refused_by_the_first_filter(name: str) -> None:
     ],
 )
 def test_affinity_is_unknown_without_the_labels_of_namespaces(objects: list[Json]) -> None:
-    """Nothing is claimed about pod affinity then."""
+    """The report makes no statement about pod affinity."""
     (only,) = waiting(node("a1"), *objects)
     assert only["refused"] == []
     assert only["unknown"] == [
@@ -304,7 +304,7 @@ def test_a_constraint_that_selects_nothing_is_inert(labels: Json, expected: list
     full = [pod_json(f"web-{rev}", node="a1", labels={**WEB, "rev": rev}) for rev in ("r1", "r2")]
     (only,) = waiting(node("a1"), node("b1"), *full, pending(labels={**WEB, **labels}, constraints=STALE))
     assert only.get("inert") == expected
-    # Without its label the pod is none of those that it counts, and may go where it likes within maxSkew.
+    # Without the label the pod does not count itself, so it may go to any zone within maxSkew.
     assert only["allowed"] == (["b1"] if labels.get("rev") == "r1" else ["a1", "b1"])
 
 

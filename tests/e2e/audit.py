@@ -19,7 +19,7 @@ ALLOWED: Final = frozenset([*permissions("cluster"), Permission("get", "", "/ver
 
 
 def requests(directory: Path) -> Iterator[Json]:
-    """Yield the requests in the audit logs below ``directory`` that no tool of the tests has sent.
+    """Yield the requests in the audit logs below ``directory``, without those of the tests' own tools.
 
     They are requests of the plugin, even if some had another user agent.
     """

@@ -74,7 +74,7 @@ class Both:
         stdin: int = subprocess.DEVNULL,
         asking: Sequence[str] = ASK,
     ) -> Pair:
-        """Run both with these flags.
+        """Run both programs with these flags.
 
         Args:
             flags: Flags of both programs.
@@ -83,24 +83,24 @@ class Both:
             stdin: An open file.
             asking: The command of kubectl; that of the plugin is ``check``.
         """
-        value = {**self._environment, **(environment or {})}
+        environment_of_both = {**self._environment, **(environment or {})}
         kubectl = str(binaries.kubectl())
         answers = []
         for command in ([kubectl, *asking], [kubectl, "spread", "check"]):
-            done = subprocess.run(
+            completed = subprocess.run(
                 [*wrapper, *command, *flags],
                 check=False,
                 capture_output=True,
                 text=True,
                 stdin=stdin,
-                env=value,
+                env=environment_of_both,
                 timeout=120,
             )
-            answers.append(Answer(done.returncode, done.stdout, done.stderr))
+            answers.append(Answer(completed.returncode, completed.stdout, completed.stderr))
         return Pair(*answers)
 
     def ask(self, content: Json | str, *flags: str, **options: Any) -> Pair:
-        """Write the kubeconfig and run both."""
+        """Write the kubeconfig and run both programs."""
         self.write(content)
         return self.run(*flags, **options)
 

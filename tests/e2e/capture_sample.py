@@ -30,7 +30,7 @@ def main() -> None:
 
 
 def capture(directory: Path) -> str:
-    """Return the sample cluster as kubectl prints it, without what is noise; ``directory`` is scratch space."""
+    """Return the sample cluster as kubectl prints it, without noise; ``directory`` holds the control plane."""
     with sample_cluster(directory) as cluster:
         listing = cluster.kubectl("get", _KINDS, "-n", NAMESPACE, "-o", "json", "--show-managed-fields")
     return json.dumps(_without_noise(json.loads(listing.stdout)), indent=1) + "\n"
@@ -38,7 +38,7 @@ def capture(directory: Path) -> str:
 
 @contextmanager
 def sample_cluster(directory: Path) -> Iterator[ControlPlane]:
-    """Start a control plane with the workloads of the sample; ``directory`` is scratch space."""
+    """Start a control plane with the workloads of the sample; ``directory`` holds its files."""
     with ControlPlane.start(directory, feature_gates={Gate.SELECTOR_MERGE: False}, kubelet=True) as cluster:
         cluster.add_nodes()
         cluster.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
@@ -71,11 +71,13 @@ def _shop(
 
 def _without_noise(captured: Json) -> Json:
     """Remove fields and events that the sample does not need."""
-    captured["items"] = [item for item in captured["items"] if item["kind"] != "Event" or item["reason"] in _REASONS]
-    for item in captured["items"]:
-        if item["kind"] != "Pod":
-            item["metadata"].pop("managedFields", None)
-        annotations = item["metadata"].get("annotations", {})
+    captured["items"] = [
+        manifest for manifest in captured["items"] if manifest["kind"] != "Event" or manifest["reason"] in _REASONS
+    ]
+    for manifest in captured["items"]:
+        if manifest["kind"] != "Pod":
+            manifest["metadata"].pop("managedFields", None)
+        annotations = manifest["metadata"].get("annotations", {})
         annotations.pop("kubectl.kubernetes.io/last-applied-configuration", None)
     return captured
 

@@ -34,17 +34,17 @@ class Comparison:
     group: str
     stored_alike: bool
     expected: Expectation
-    done: Decision
+    decision: Decision
     answer: Json
 
     @property
     def agrees(self) -> bool:
         """Whether the scheduler refused the blocked nodes with the same numbers, and chose an allowed node."""
-        chosen = self.done.node in self.expected.feasible if self.expected.feasible else not self.done.node
+        chosen = self.decision.node in self.expected.feasible if self.expected.feasible else not self.decision.node
         return (
             self.stored_alike
-            and self.expected.refusals == self.done.refusals
-            and len(self.expected.feasible) == self.done.feasible
+            and self.expected.refusals == self.decision.refusals
+            and len(self.expected.feasible) == self.decision.feasible
             and chosen
         )
 
@@ -66,9 +66,9 @@ def compare(cluster: ControlPlane, report: Report) -> list[Comparison]:
         pod = cluster.api.get(f"/api/v1/namespaces/{namespace}/pods/{name}")
         rows = [_as_for(pod, _row(report, group, index, pod), report) for index in range(len(_constraints(pod)))]
         clone = _clone(pod, rows, report, f"clone-{next(numbers)}", owners[namespace])
-        alike, done = _schedule(cluster, log, clone, pod)
+        alike, decision = _schedule(cluster, log, clone, pod)
         label = f"{namespace} {named(group['workload'])} {name}"
-        comparisons.append(Comparison(label, alike, expect(pod, rows, nodes), done, group["nodes"]))
+        comparisons.append(Comparison(label, alike, expect(pod, rows, nodes), decision, group["nodes"]))
     return comparisons
 
 

@@ -45,9 +45,9 @@ def program(name: str) -> str:
 def promtool(*arguments: str, stdin: str = "") -> str:
     """Return the output of promtool, which must have no complaint."""
     command = [program("promtool"), *arguments]
-    done = subprocess.run(command, input=stdin, check=False, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
+    completed = subprocess.run(command, input=stdin, check=False, capture_output=True, text=True)
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    return completed.stdout + completed.stderr
 
 
 @contextmanager
@@ -74,7 +74,7 @@ class Prometheus:
     """A running Prometheus, asked by its HTTP API."""
 
     def __init__(self, address: str, process: Process) -> None:
-        """Keep where it listens."""
+        """Query the Prometheus that listens at an address."""
         self._address = address
         self._process = process
 

@@ -10,7 +10,7 @@ from tests.builders import Json
 SCHEDULING_GATE: Final[Json] = {"schedulingGates": [{"name": "example.com/wait"}]}
 """Fields of a spec with which a pod waits until a test lifts the gate."""
 WITHOUT_GATE: Final[Json] = {"spec": {"schedulingGates": None}}
-"""The patch that lifts it."""
+"""The patch that lifts the gate."""
 
 
 def pod_spec(constraints: Sequence[Json] = (), **more: Any) -> Json:
@@ -64,7 +64,7 @@ def workload(
         "kind": kind,
         "metadata": {"name": name, "namespace": namespace},
         "spec": {
-            # A label that tests change is not one that the owner selects by.
+            # The owner does not select by a label that tests change.
             "selector": {"matchLabels": {"app": pod_labels["app"]}},
             "template": template,
             **({} if kind == "DaemonSet" else {"replicas": replicas}),

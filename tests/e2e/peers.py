@@ -68,13 +68,15 @@ def descheduler(cluster: ControlPlane) -> str:
         "--secure-port=0",
         "--v=2",
     ]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120, env=cluster.environment())
-    return done.stderr
+    completed = subprocess.run(
+        command, check=True, capture_output=True, text=True, timeout=120, env=cluster.environment()
+    )
+    return completed.stderr
 
 
 def kube_score(manifests: str) -> str:
     """Return what kube-score prints about manifests, one line a check."""
     command = [str(binary(*KUBE_SCORE)), "score", "--output-format=ci", "-"]
     # Its exit status is 1, as the sample has findings that are not about placement.
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120, input=manifests)
-    return done.stdout
+    completed = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120, input=manifests)
+    return completed.stdout

@@ -39,7 +39,7 @@ _TOLERATIONS: Sequence[Json] = (
 
 @dataclass(frozen=True)
 class Placement:
-    """The answer about one gated pod, and the decision of the scheduler without the gate.
+    """The report's answer about one gated pod, and the decision of the scheduler without the gate.
 
     ``blocked`` is whether a finding names the pod as one that no node takes; ``feasible`` is the number of nodes that
     the scheduler found, and ``reason`` that of the PodScheduled condition.
@@ -85,17 +85,17 @@ class World:
         explained = self._explain()
         paths = {name: f"/api/v1/namespaces/{self._namespace}/pods/{name}" for name in names}
         parallel(lambda path: self._cluster.api.patch(path, WITHOUT_GATE), paths.values())
-        done = self._log.decisions([f"{self._namespace}/{name}" for name in names])
+        decisions = self._log.decisions([f"{self._namespace}/{name}" for name in names])
         self._cluster.wait_for(lambda: all(map(_decided, self._pods(names))), what="the conditions tell the same")
         pods = {pod["metadata"]["name"]: pod for pod in self._pods(names)}
         waiting = [name for name in names if "nodeName" not in pods[name]["spec"]]
-        # The scheduler would try them again in a later round, and change the counts.
+        # Pods that wait would be tried again in a later round, and change the counts.
         parallel(lambda name: self._cluster.api.request("DELETE", paths[name]), waiting)
         return [
             Placement(
                 name,
                 *explained[name],
-                feasible=done[f"{self._namespace}/{name}"].feasible,
+                feasible=decisions[f"{self._namespace}/{name}"].feasible,
                 node=pods[name]["spec"].get("nodeName", ""),
                 reason=scheduled(pods[name]).get("reason", ""),
             )
@@ -228,9 +228,9 @@ class World:
     def _relabel(self, names: Sequence[str]) -> None:
         """Edit some of the gated pods: a label changed, removed or added after the merge."""
         for name in self._random.sample(names, 3):
-            value = self._random.choice(["r1", "r2", None])
+            revision = self._random.choice(["r1", "r2", None])
             path = f"/api/v1/namespaces/{self._namespace}/pods/{name}"
-            self._cluster.api.patch(path, {"metadata": {"labels": {"rev": value}}})
+            self._cluster.api.patch(path, {"metadata": {"labels": {"rev": revision}}})
 
 
 def _decided(manifest: Json) -> bool:

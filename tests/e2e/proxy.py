@@ -36,12 +36,12 @@ class Proxy:
 
     @property
     def url(self) -> str:
-        """The address, without credentials."""
+        """The address of the proxy, without credentials."""
         return f"{self.scheme}://{LOOPBACK}:{self.port}"
 
     @property
     def url_with_credentials(self) -> str:
-        """The address, with the right credentials."""
+        """The address of the proxy, with valid credentials."""
         return f"{self.scheme}://{self.who}@{LOOPBACK}:{self.port}"
 
     def connect(self, host: str, port: int) -> socket.socket:

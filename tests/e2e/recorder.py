@@ -38,7 +38,7 @@ class Request:
 
     @property
     def by_plugin(self) -> bool:
-        """Whether the plugin sent it."""
+        """Whether the plugin sent the request."""
         return self.header("User-Agent").startswith(PLUGIN)
 
     def header(self, name: str) -> str:
@@ -66,7 +66,7 @@ class Recorder:
 
     @property
     def url(self) -> str:
-        """The address, by IP."""
+        """The address of the server, with its IP address as the host."""
         return f"{'https' if self.tls else 'http'}://{LOOPBACK}:{self.port}"
 
 

@@ -55,7 +55,7 @@ class Spread:
 
     def __call__(self, *arguments: str, input: str | None = None) -> Answer:  # noqa: A002 - as subprocess.run calls it
         """Run ``kubectl spread`` with these arguments."""
-        done = subprocess.run(
+        completed = subprocess.run(
             [binaries.kubectl(), "spread", *arguments],
             input=input,
             check=False,
@@ -64,7 +64,7 @@ class Spread:
             env=self._environment,
             timeout=120,
         )
-        return Answer(done.returncode, done.stdout, done.stderr)
+        return Answer(completed.returncode, completed.stdout, completed.stderr)
 
     def report(self, *arguments: str, status: int = 0) -> Report:
         """Return the report of ``kubectl spread check``, which ends with this exit status."""
@@ -77,7 +77,7 @@ class Plugin:
     """The installed plugin, for any cluster and user."""
 
     def __init__(self, directory: Path) -> None:
-        """Install it into ``directory``."""
+        """Install the plugin into ``directory``."""
         self.directory = install(directory)
 
     def on(self, cluster: ControlPlane, kubeconfig: Path | None = None) -> Spread:
@@ -89,7 +89,7 @@ class Report:
     """A report, with shortcuts for tests."""
 
     def __init__(self, document: Json) -> None:
-        """Keep the decoded JSON."""
+        """Wrap the decoded JSON of a report."""
         self.document = document
 
     def __getitem__(self, part: str) -> Any:

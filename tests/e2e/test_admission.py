@@ -42,17 +42,17 @@ REFUSED = 'spec.topologySpreadConstraints[0][0]: Invalid value: "rev": exists in
 def _policy(cluster: ControlPlane, namespace: str, mutation: Json, labels: Json) -> Iterator[None]:
     """Let a policy change the pods created in a namespace, in effect from the first line of the ``with`` block."""
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
-    chosen = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
-    made = {
+    namespace_selector = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
+    specs = {
         "MutatingAdmissionPolicy": {
-            "matchConstraints": {"namespaceSelector": chosen, "resourceRules": [rule]},
+            "matchConstraints": {"namespaceSelector": namespace_selector, "resourceRules": [rule]},
             "failurePolicy": "Fail",
             "reinvocationPolicy": "Never",
             "mutations": [mutation],
         },
         "MutatingAdmissionPolicyBinding": {"policyName": namespace},
     }
-    for kind, spec in made.items():
+    for kind, spec in specs.items():
         cluster.api.create({"apiVersion": POLICIES, "kind": kind, "metadata": {"name": namespace}, "spec": spec})
     try:
         probe = pod("probe", [constraint()], labels=labels, namespace=namespace)
@@ -73,10 +73,10 @@ def _changes(cluster: ControlPlane, manifest: Json) -> bool:
 
 
 def test_a_label_set_by_a_policy_is_merged(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
-    """The value of the policy is stored, whether it is new or replaces that of the user, and the pod is merged."""
+    """The policy's value is stored and merged, whether the label is new or replaces the user's value."""
     keys = [constraint(match=["rev"])]
     by_user: Json = {"app": "web", "rev": "r1"}
-    # Made before there is a policy, for comparison.
+    # Created before the policy, for comparison.
     control_plane.api.create(pod("earlier", keys, labels=by_user, namespace=namespace, **SCHEDULING_GATE))
     control_plane.api.create(pod("earlier-bare", keys, namespace=namespace, **SCHEDULING_GATE))
     with _policy(control_plane, namespace, SETS_A_LABEL, by_user):

@@ -1,4 +1,4 @@
-"""The manifests of docs/ci.md on a real cluster, with the ready-made roles; its kustomize hook with real kubectl."""
+"""The manifests of docs/ci.md work on a real cluster with the ready-made roles, and its kustomize hook with kubectl."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ REFUSED = ROOT / "tests" / "threads" / "08-error-path-with-two-indices" / "input
 
 
 def pod_of(cluster: ControlPlane, namespace: str, job: str) -> Any:
-    """Return the pod that the Job controller makes; the admission of restricted pods has taken it."""
+    """Return the pod that the Job controller creates, in a namespace that admits restricted pods only."""
 
-    def made() -> Any:
+    def first_pod() -> Any:
         pods = cluster.api.get(f"/api/v1/namespaces/{namespace}/pods", labelSelector=f"job-name={job}")["items"]
         return pods[0] if pods else None
 
-    return cluster.wait_for(made, what=f"a pod of job {job}")
+    return cluster.wait_for(first_pod, what=f"a pod of job {job}")
 
 
 def arguments(pod: Any) -> list[str]:
-    """Return what the container of a pod gives to `kubectl spread`, as the pod's own user."""
+    """Return the arguments of the container's `kubectl spread`, for the pod's own user."""
     (container,) = pod["spec"]["containers"]
     assert container["command"] == ["python", "-I", "/plugin/kubectl_spread"]
     user = f"system:serviceaccount:{pod['metadata']['namespace']}:{pod['spec']['serviceAccountName']}"
@@ -50,7 +50,7 @@ def arguments(pod: Any) -> list[str]:
 
 @pytest.fixture(scope="module")
 def cron(control_plane: ControlPlane) -> Iterator[str]:
-    """Return the namespace of the CronJob, which takes restricted pods only."""
+    """Return the namespace of the CronJob, which admits restricted pods only."""
     metadata = {"name": "kubectl-spread", "labels": RESTRICTED}
     control_plane.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
     _, lock, apply, create, _ = commands_of("## CronJob")
@@ -73,7 +73,7 @@ def shop(control_plane: ControlPlane) -> Iterator[str]:
 
 
 def commands_of(title: str) -> list[list[str]]:
-    """Return what docs/ci.md gives to kubectl itself in a section."""
+    """Return the arguments of the kubectl commands in a section of docs/ci.md."""
     section = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8").partition(f"{title}\n")[2].partition("\n## ")[0]
     words = [line.split()[2:] for line in section.splitlines() if line.startswith("$ kubectl ")]
     files = {"docs/": f"{ROOT}/docs/", "--from-file=requirements.txt": f"--from-file=requirements.txt={wheels.LOCK}"}
@@ -96,7 +96,7 @@ def test_the_hook_of_argo_cd_checks_its_namespace(control_plane: ControlPlane, s
 
 
 @pytest.mark.parametrize(("manifest", "status"), [("healthy", 0), ("refused", 1)])
-def test_the_kustomize_hook(tmp_path: Path, manifest: str, status: int) -> None:
+def test_the_kustomize_hook_fails_for_refused_manifests(tmp_path: Path, manifest: str, status: int) -> None:
     healthy = ROOT / "tests" / "e2e" / "healthy" / "coredns.yaml"
     for directory, resource in (("base", "one.yaml"), ("overlays/production", "../../base")):
         (tmp_path / directory).mkdir(parents=True)
@@ -108,7 +108,7 @@ def test_the_kustomize_hook(tmp_path: Path, manifest: str, status: int) -> None:
     (plugins / "kubectl").symlink_to(binaries.kubectl())
     path = os.pathsep.join([str(plugins), os.environ["PATH"]])
     home = {"PATH": path, "PRE_COMMIT_HOME": str(tmp_path / "home")}
-    done = subprocess.run(
+    completed = subprocess.run(
         [BIN / "pre-commit", "run", "--all-files"],
         cwd=tmp_path,
         env={**checkout.environment(), **home},
@@ -116,5 +116,5 @@ def test_the_kustomize_hook(tmp_path: Path, manifest: str, status: int) -> None:
         capture_output=True,
         text=True,
     )
-    assert done.returncode == status, done.stdout
-    assert ("SPR202" in done.stdout) == bool(status)
+    assert completed.returncode == status, completed.stdout
+    assert ("SPR202" in completed.stdout) == bool(status)

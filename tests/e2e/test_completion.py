@@ -30,7 +30,7 @@ _ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*[a-zA-Z]|\][^\x07]*\x07|[=>])|[\r\x07\x
 
 @pytest.fixture(scope="module")
 def cluster(faulty_cluster: ControlPlane) -> ControlPlane:
-    """Return a cluster with two Deployments, some pods and the nodes that it has anyway."""
+    """Return a cluster with two Deployments, some pods and the usual nodes."""
     for name in ("web", "website", "api"):
         labels = {"app": name}
         template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
@@ -47,7 +47,7 @@ def cluster(faulty_cluster: ControlPlane) -> ControlPlane:
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a directory of PATH with kubectl, the plugin and what completes it."""
+    """Return a directory of PATH with kubectl, the plugin and its completion program."""
     path = tmp_path_factory.mktemp("path")
     for name in ("kubectl-spread", "kubectl_complete-spread"):
         (path / name).symlink_to(BIN / name)
@@ -58,8 +58,8 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def environment(cluster: ControlPlane, directory: Path, tmp_path: Path) -> dict[str, str]:
     """Return the environment of a shell."""
-    value = {**cluster.environment(), "HOME": str(tmp_path), "PATH": f"{directory}{os.pathsep}{os.environ['PATH']}"}
-    return {**value, "PS1": "$ ", "TERM": "dumb", "INPUTRC": "/dev/null", "ZDOTDIR": str(tmp_path)}
+    variables = {**cluster.environment(), "HOME": str(tmp_path), "PATH": f"{directory}{os.pathsep}{os.environ['PATH']}"}
+    return {**variables, "PS1": "$ ", "TERM": "dumb", "INPUTRC": "/dev/null", "ZDOTDIR": str(tmp_path)}
 
 
 def need(program: str) -> None:
@@ -75,7 +75,7 @@ class Shell:
     """An interactive shell, and a user who presses TAB."""
 
     def __init__(self, command: str, setup: list[str], environment: Mapping[str, str]) -> None:
-        """Start it and make it complete."""
+        """Start the shell and enable completion."""
         program, *arguments = shlex.split(command)
         self._child = pexpect.spawn(
             program, arguments, env=dict(environment), encoding="utf-8", timeout=60, dimensions=(200, 200)
@@ -87,7 +87,7 @@ class Shell:
         self._child.expect("ready-2")
 
     def press(self, text: str, expected: Sequence[str]) -> str:
-        """Type a text, press TAB again and again, and return what is shown once all that is expected is."""
+        """Type a text, press TAB repeatedly, and return the output once it has all expected words."""
         self._child.send(f"{text}\t")
         screen, end = "", time.monotonic() + 20
         again = time.monotonic() + 3
@@ -95,14 +95,14 @@ class Shell:
             with suppress(pexpect.TIMEOUT):
                 screen = _ESCAPES.sub("", screen + self._child.read_nonblocking(4096, timeout=0.5))
             if time.monotonic() > again:
-                # Of several candidates bash writes what they have in common first, and shows them at the third TAB.
+                # For several candidates bash first writes their common beginning, and shows them at the third TAB.
                 self._child.send("\t")
                 again += 3
         self._child.send("\x15")
         return screen
 
     def close(self) -> None:
-        """End it."""
+        """End the shell."""
         self._child.close(force=True)
 
 
@@ -129,38 +129,38 @@ PRESSED: Mapping[str, list[str]] = {
 }
 
 
-def test_pressing_tab(shell: Shell) -> None:
-    """Commands, flags, names of the cluster and values, through kubectl and without it."""
+def test_tab_completes_commands_flags_names_and_values(shell: Shell) -> None:
+    """This works through kubectl and for the program itself; the names are those of the cluster."""
     for text, expected in PRESSED.items():
         screen = shell.press(text, expected)
         assert all(words in screen for words in expected), (text, screen)
 
 
-def test_files_are_the_shells(shell: Shell, tmp_path: Path) -> None:
-    """What follows ``-f`` is completed as for any other command."""
+def test_the_shell_completes_files(shell: Shell, tmp_path: Path) -> None:
+    """The word after ``-f`` is completed as for any other command."""
     (tmp_path / "manifest.yaml").touch()
     assert "manifest.yaml" in shell.press(f"kubectl spread check -f {tmp_path}/mani", ["manifest.yaml"])
 
 
-def test_fish(environment: dict[str, str]) -> None:
-    """It tells its candidates without a terminal."""
+def test_fish_completes_words(environment: dict[str, str]) -> None:
+    """It prints its candidates without a terminal."""
     need("fish")
     for text, expected in PRESSED.items():
         word = text.rpartition(" ")[2]
         program = text.partition(" ")[0]
         line = f"{program} completion fish | source; complete -C {shlex.quote(text)}"
-        done = subprocess.run(
+        completed = subprocess.run(
             ["fish", "--no-config", "-c", line], check=True, capture_output=True, text=True, env=environment
         )
-        candidates = [candidate.partition("\t")[0] for candidate in done.stdout.splitlines()]
+        candidates = [candidate.partition("\t")[0] for candidate in completed.stdout.splitlines()]
         last_words = [words.split()[-1] for words in expected]
-        assert [words for words in candidates if words.startswith(word)], (text, done.stdout)
-        assert set(last_words) <= set(candidates), (text, done.stdout)
+        assert [words for words in candidates if words.startswith(word)], (text, completed.stdout)
+        assert set(last_words) <= set(candidates), (text, completed.stdout)
 
 
 def through_kubectl(environment: Mapping[str, str], *words: str) -> tuple[list[str], int]:
     """Return the candidates that kubectl gives a shell, and its directive."""
-    done = subprocess.run(
+    completed = subprocess.run(
         ["kubectl", "__complete", "spread", *words],
         check=True,
         capture_output=True,
@@ -168,9 +168,11 @@ def through_kubectl(environment: Mapping[str, str], *words: str) -> tuple[list[s
         env=dict(environment),
         timeout=60,
     )
-    *lines, last = done.stdout.splitlines()
-    # Those are kubectl's own words for whoever calls it like this; nothing of ours is among them.
-    assert all(line.startswith(("[Debug] ", "Completion ended ")) for line in done.stderr.splitlines()), done.stderr
+    *lines, last = completed.stdout.splitlines()
+    # kubectl itself prints these lines; the plugin prints none.
+    assert all(line.startswith(("[Debug] ", "Completion ended ")) for line in completed.stderr.splitlines()), (
+        completed.stderr
+    )
     return [line.partition("\t")[0] for line in lines], int(last.removeprefix(":"))
 
 
@@ -191,15 +193,15 @@ LIVE: Mapping[str, list[str]] = {
 
 
 @pytest.mark.parametrize("line", LIVE)
-def test_names_of_the_cluster(environment: dict[str, str], line: str) -> None:
-    """They are asked for as the options say, and nothing is printed where there is no answer."""
+def test_names_of_the_cluster_are_candidates_as_the_options_say(environment: dict[str, str], line: str) -> None:
+    """Nothing is printed where the API server does not answer."""
     candidates, directive = through_kubectl(environment, *line.split(" "))
     assert candidates == LIVE[line]
     assert directive == 4
 
 
-def test_no_more_names_than_anybody_reads(cluster: ControlPlane, environment: dict[str, str]) -> None:
-    """The list is cut off by the apiserver, and asked for once, without the objects."""
+def test_only_the_first_names_of_a_long_list_are_requested(cluster: ControlPlane, environment: dict[str, str]) -> None:
+    """The apiserver limits the list, which is requested once, without the objects."""
     names = [f"many-{number:03}" for number in range(520)]
     with cluster.namespace() as namespace:
         spread = [constraint(match=["rev"])]
@@ -217,8 +219,7 @@ def test_no_more_names_than_anybody_reads(cluster: ControlPlane, environment: di
     assert "limit=500" in requests[0]
 
 
-def test_a_server_that_is_silent(environment: dict[str, str]) -> None:
-    """The shell is not kept waiting for long."""
+def test_completion_does_not_wait_long_for_a_silent_server(environment: dict[str, str]) -> None:
     import socket  # noqa: PLC0415 - only here
 
     with socket.create_server(("127.0.0.1", 0)) as server:

@@ -70,7 +70,7 @@ def spread(cluster: ControlPlane, plugin: Plugin) -> Spread:
 
 @dataclass(frozen=True)
 class Case:
-    """One pod, what else is in its namespace, and how many default rows it has.
+    """One pod, the other objects in its namespace, and the number of its default rows.
 
     ``bound`` are nodes with one more pod like it each; ``others`` with one of another revision.
     """
@@ -119,10 +119,10 @@ CASES = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was said of a pod while it was gated, and what the scheduler did."""
+    """The explanation of a gated pod, and the decision of the scheduler without the gate."""
 
     explanation: Json
-    done: Decision
+    decision: Decision
     nodes: Mapping[str, Mapping[str, str]]
     counted: Counter[str]
 
@@ -138,13 +138,13 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 @pytest.fixture(scope="module")
 def outcomes() -> list[Outcome]:
-    """Return the outcomes of the cases so far."""
+    """Return the outcomes of all earlier cases."""
     return []
 
 
 @pytest.fixture(scope="module")
 def outcome(case: Case, cluster: ControlPlane, spread: Spread, outcomes: list[Outcome]) -> Iterator[Outcome]:
-    """Create what a case says, explain its pod, and lift the pod's gate."""
+    """Create the objects of a case, explain its pod, and lift the pod's gate."""
     with cluster.namespace("defaults") as namespace:
         outcomes.append(_outcome(case, namespace, cluster, spread))
         yield outcomes[-1]
@@ -154,7 +154,7 @@ def _outcome(case: Case, namespace: str, cluster: ControlPlane, spread: Spread) 
     log, api = SchedulerLog(cluster), cluster.api
     for number, selects in enumerate(case.services):
         api.create(_service(f"web-{number}", selects, namespace))
-    made: list[tuple[str, str, str]] = [
+    placed_pods: list[tuple[str, str, str]] = [
         *((f"bound-{number}", "r1", node) for number, node in enumerate(case.bound)),
         *((f"other-{number}", "r2", node) for number, node in enumerate(case.newer)),
         ("next", "r1", ""),
@@ -162,7 +162,7 @@ def _outcome(case: Case, namespace: str, cluster: ControlPlane, spread: Spread) 
     metadata = {revision: _owner(case.owner, revision, namespace, cluster) for revision in ("r1", "r2")}
     for revision, owned in metadata.items():
         more = {"labels": {**WEB, "rev": revision}, "namespace": namespace, "metadata": owned}
-        api.create_all([_pod(case, name, node, **more) for name, own, node in made if own == revision])
+        api.create_all([_pod(case, name, node, **more) for name, own, node in placed_pods if own == revision])
     answer = spread(
         "explain", "po/next", "-n", namespace, "--scheduler-config", str(cluster.scheduler_config), "-o", "json"
     )
@@ -175,7 +175,7 @@ def _outcome(case: Case, namespace: str, cluster: ControlPlane, spread: Spread) 
 
 
 def _pod(case: Case, name: str, node: str, **more: Any) -> Json:
-    """Return a pod that is bound, or one at a gate that is as the case says."""
+    """Return a bound pod, or the gated pod of the case."""
     spec = {"nodeName": node} if node else {**SCHEDULING_GATE, **case.spec}
     return pod(name, schedulerName=case.scheduler, **spec, **more)
 
@@ -186,7 +186,7 @@ def _service(name: str, selects: Mapping[str, str] | None, namespace: str) -> Js
 
 
 def _owner(kind: str, revision: str, namespace: str, cluster: ControlPlane) -> Json:
-    """Make the owner of one revision, and return the metadata of its pods; only ReplicaSets select a revision."""
+    """Create the owner of one revision, and return the metadata of its pods; only ReplicaSets select a revision."""
     if not kind:
         return {}
     labels = {**WEB, "rev": revision}
@@ -213,28 +213,28 @@ def test_there_is_a_row_for_each_default(case: Case, outcome: Outcome) -> None:
 
 
 def test_refused_nodes_and_their_numbers_are_those_of_the_log(case: Case, outcome: Outcome) -> None:
-    """Of the nodes that come to the spread plugin at all."""
+    """Only nodes that other plugins do not refuse first are compared."""
     node_selector: Json = case.spec.get("nodeSelector", {})
     fitting = {name: labels for name, labels in outcome.nodes.items() if node_selector.items() <= labels.items()}
     expected = {refusal for name in fitting for refusal in _refusals(name, fitting[name], outcome.defaults)}
-    assert outcome.done.refusals == expected
+    assert outcome.decision.refusals == expected
 
 
-def test_the_nodes_allowed_are_those_it_chooses_from(outcome: Outcome) -> None:
+def test_the_scheduler_chooses_from_the_allowed_nodes(outcome: Outcome) -> None:
     allowed = {node for placing in outcome.explanation.get("waiting", ()) for node in placing["allowed"]}
-    assert outcome.done.feasible == len(allowed)
-    assert (outcome.done.node or None) in (allowed or {None})
+    assert outcome.decision.feasible == len(allowed)
+    assert (outcome.decision.node or None) in (allowed or {None})
 
 
 def test_a_pod_that_no_node_takes_is_an_error(outcome: Outcome) -> None:
-    """An error by a hard default, and never one by a soft one."""
+    """Only hard default constraints cause an error."""
     errors = [finding["path"] for finding in outcome.explanation["findings"] if finding["severity"] == "error"]
     hard = [row["path"] for row in outcome.defaults if row["whenUnsatisfiable"] == "DoNotSchedule"]
-    assert errors == ([] if outcome.done.feasible else hard)
+    assert errors == ([] if outcome.decision.feasible else hard)
 
 
 def test_soft_defaults_count_the_pods_of_the_nodes(case: Case, outcome: Outcome) -> None:
-    """To the system's defaults nodes without a zone are one domain; to listed ones they are none."""
+    """For system defaults, nodes without a zone are one domain; for listed defaults they are in no domain."""
     for row in outcome.defaults:
         if row["whenUnsatisfiable"] == "ScheduleAnyway":
             lenient = case.scheduler == "system"
@@ -246,7 +246,7 @@ def test_soft_defaults_count_the_pods_of_the_nodes(case: Case, outcome: Outcome)
 
 
 def _refusals(node: str, labels: Mapping[str, str], rows: Sequence[Json]) -> Iterator[Refusal]:
-    """Yield why the first hard row that refuses a node does so, as the scheduler logs it."""
+    """Yield the refusals of nodes, each by the first hard row that refuses it, as the scheduler logs them."""
     for row in rows:
         key = row["topologyKey"]
         if row["whenUnsatisfiable"] != "DoNotSchedule":
@@ -263,10 +263,10 @@ def _refusals(node: str, labels: Mapping[str, str], rows: Sequence[Json]) -> Ite
 
 def test_enough_was_compared(outcomes: list[Outcome]) -> None:
     """The comparison cannot pass by comparing nothing."""
-    refusals = [refusal for outcome in outcomes for refusal in outcome.done.refusals]
+    refusals = [refusal for outcome in outcomes for refusal in outcome.decision.refusals]
     counted = [refusal for refusal in refusals if refusal.match_num is not None]
     rows = [row for outcome in outcomes for row in outcome.defaults]
-    bound = [outcome for outcome in outcomes if outcome.done.node]
+    bound = [outcome for outcome in outcomes if outcome.decision.node]
     figures = (
         f"{len(outcomes)} pods, {len(bound)} bound; {len(rows)} default rows; {len(refusals)} refusals of nodes, "
         f"{len(counted)} with numbers, {len(set(counted))} different"
@@ -278,18 +278,18 @@ def test_enough_was_compared(outcomes: list[Outcome]) -> None:
 
 
 def test_system_defaults_by_option_are_those_of_the_profile(cluster: ControlPlane, spread: Spread) -> None:
-    """``--defaults`` says of a default-scheduler what the file says of a profile without arguments."""
+    """``--defaults`` has the same effect as a configuration file whose profile has no arguments."""
     with cluster.namespace("defaults") as namespace:
         cluster.api.create(_service("web", WEB, namespace))
-        made = [("next", ""), ("p", "a1"), ("q", "x1")]
+        placed_pods = [("next", ""), ("p", "a1"), ("q", "x1")]
         for scheduler in ("system", "default-scheduler"):
             case = Case(scheduler)
             cluster.api.create_all(
-                [_pod(case, f"{name}-{scheduler}", node, namespace=namespace) for name, node in made]
+                [_pod(case, f"{name}-{scheduler}", node, namespace=namespace) for name, node in placed_pods]
             )
         by_file = spread.report("-n", namespace, "--scheduler-config", str(cluster.scheduler_config))
         by_option = spread.report("-n", namespace, "--defaults")
-        for name, _ in made:
+        for name, _ in placed_pods:
             of_option = [
                 row for row in by_option["constraints"] if row["workload"]["name"] == f"{name}-default-scheduler"
             ]
@@ -299,7 +299,7 @@ def test_system_defaults_by_option_are_those_of_the_profile(cluster: ControlPlan
 
 
 def test_a_user_who_may_not_list_services_gets_no_defaults(cluster: ControlPlane, plugin: Plugin) -> None:
-    """Without them the answer would be wrong, so there is none, and the exit status says so."""
+    """Without Services the constraints would select wrong pods, so there is no answer and the exit status is 2."""
     with cluster.namespace("defaults") as namespace:
         cluster.api.create(_service("web", WEB, namespace))
         cluster.api.create(_pod(Case(), "p", "a1", namespace=namespace))
@@ -314,7 +314,7 @@ def test_a_user_who_may_not_list_services_gets_no_defaults(cluster: ControlPlane
 
 
 def test_without_its_owner_a_pod_gets_no_defaults(cluster: ControlPlane, plugin: Plugin) -> None:
-    """What a Service says alone would count the pods of all revisions."""
+    """The selector of the Service alone would count the pods of all revisions."""
     with cluster.namespace("defaults") as namespace:
         cluster.api.create(_service("web", WEB, namespace))
         owned = {"labels": {**WEB, "rev": "r1"}, "metadata": _owner("ReplicaSet", "r1", namespace, cluster)}

@@ -16,7 +16,7 @@ from tests.e2e.spread import Plugin, Spread
 pytestmark = pytest.mark.e2e
 
 
-def test_a_namespace_without_pods(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
+def test_a_namespace_without_pods_is_not_an_error(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
     """The message on stderr is that of kubectl, and the exit status is 0."""
     answer = spread("check", "-n", namespace)
     assert (answer.status, answer.stdout) == (0, "")
@@ -25,7 +25,7 @@ def test_a_namespace_without_pods(control_plane: ControlPlane, namespace: str, s
 
 
 def test_an_empty_report_is_still_a_report(namespace: str, spread: Spread) -> None:
-    """A program that asks for JSON gets JSON."""
+    """With ``-o json`` the output is JSON."""
     report = spread.report("-n", namespace)
     assert report["constraints"] == report["groups"] == report["pods"] == report["findings"] == []
 
@@ -46,16 +46,15 @@ MISTAKES: Mapping[str, str] = {
 
 
 @pytest.mark.parametrize(("line", "words"), MISTAKES.items(), ids=MISTAKES)
-def test_a_wrong_command_line(namespace: str, spread: Spread, line: str, words: str) -> None:
-    """Unknown flags, contexts, types and names are named."""
+def test_a_wrong_word_on_the_command_line_is_named(namespace: str, spread: Spread, line: str, words: str) -> None:
+    """The word is a flag, a context, a type or a name."""
     scope = ["-n", namespace] if line.startswith(("check", "explain")) else []
     answer = spread(*shlex.split(line), *scope)
     assert (answer.status, answer.stdout) == (2, "")
     assert words in answer.error
 
 
-def test_a_refused_connection(spread: Spread) -> None:
-    """The error has the words of kubectl."""
+def test_a_refused_connection_has_the_error_of_kubectl(spread: Spread) -> None:
     port = free_port()
     answer = spread("check", "--server", f"https://127.0.0.1:{port}")
     assert (answer.status, answer.stdout) == (2, "")
@@ -68,10 +67,9 @@ def test_a_refused_connection(spread: Spread) -> None:
     [ControlPlane.invalid_token_kubeconfig, lambda cluster: cluster.kubeconfig_for("carol", lifetime=timedelta(-1))],
     ids=["token", "certificate"],
 )
-def test_an_expired_credential(
+def test_a_rejected_credential_is_an_error(
     control_plane: ControlPlane, plugin: Plugin, credential: Callable[[ControlPlane], Path]
 ) -> None:
-    """The apiserver rejects the credential."""
     answer = plugin.on(control_plane, credential(control_plane))("check")
     assert (answer.status, answer.stdout) == (2, "")
     assert answer.error == "error: You must be logged in to the server (Unauthorized)"
@@ -87,8 +85,7 @@ BROKEN: Mapping[str, tuple[bytes, int]] = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_file(tmp_path: Path, spread: Spread, name: str) -> None:
-    """The file and its line are named."""
+def test_a_broken_file_is_named_with_its_line(tmp_path: Path, spread: Spread, name: str) -> None:
     content, line = BROKEN[name]
     path = tmp_path / name
     path.write_bytes(content)
@@ -97,8 +94,7 @@ def test_a_broken_file(tmp_path: Path, spread: Spread, name: str) -> None:
     assert f"{path}:{line}: " in answer.error
 
 
-def test_a_missing_file(tmp_path: Path, spread: Spread) -> None:
-    """A path that is not there is named, as kubectl names it."""
+def test_a_missing_file_is_named_as_by_kubectl(tmp_path: Path, spread: Spread) -> None:
     answer = spread("check", "-f", str(tmp_path / "missing.yaml"))
     assert (answer.status, answer.stdout) == (2, "")
     assert answer.error == f'error: the path "{tmp_path}/missing.yaml" does not exist'

@@ -34,15 +34,15 @@ def test_every_case_is_uneven_at_first(outcomes: list[Outcome]) -> None:
     assert [outcome for outcome in outcomes if outcome.skews[0] <= outcome.case.max_skew] == []
 
 
-def test_the_named_pods_suffice(outcomes: list[Outcome]) -> None:
-    """Once they are replaced the skew is within maxSkew and every pod runs."""
+def test_evicting_the_named_pods_ends_the_skew(outcomes: list[Outcome]) -> None:
+    """Every replacement runs."""
     named = [outcome for outcome in outcomes if outcome.named]
     assert len(named) >= 15
     assert [outcome for outcome in named if not outcome.sure or not outcome.even] == []
 
 
-def test_without_a_name_nothing_helps(outcomes: list[Outcome]) -> None:
-    """Where no pod is named, no placement is even, and the eviction of surplus pods proves it."""
+def test_no_eviction_helps_where_no_pod_is_named(outcomes: list[Outcome]) -> None:
+    """The eviction of surplus pods shows it: no placement of all pods is within maxSkew."""
     unnamed = [outcome for outcome in outcomes if not outcome.named]
     assert unnamed
     assert all(outcome.reason.startswith("no eviction is sure to help: ") for outcome in unnamed)

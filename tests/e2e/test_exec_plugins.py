@@ -25,7 +25,7 @@ GETTING = "Unable to connect to the server: getting credentials: "
 
 
 def credential(version: str = V1, **status: str) -> str:
-    """Return what a plugin prints."""
+    """Return the output of a plugin."""
     return json.dumps({"apiVersion": version, "kind": "ExecCredential", "status": status})
 
 
@@ -44,7 +44,7 @@ class Desk:
         self.calls = both.directory / "calls"
 
     def user(self, script: str, **changes: object) -> Json:
-        """Write the plugin, which records its input, and return who runs it."""
+        """Write the plugin, which records its input, and return the user that runs it."""
         note = f"printf '%s' \"$KUBERNETES_EXEC_INFO\" | tr -d '\\n' >>{self.calls}; echo >>{self.calls}"
         self.both.write(f"#!/bin/sh\n{note}\n{script}\n", "plugin").chmod(0o755)
         plugin = {"command": "./plugin", "apiVersion": V1, "interactiveMode": "IfAvailable", **changes}
@@ -55,7 +55,7 @@ class Desk:
         return config(self.recorder.url, self.recorder.authority.certificate, user, **cluster)
 
     def ask(self, script: str, **changes: object) -> Request:
-        """Run both, and return the plugin's request, which says the same as kubectl's."""
+        """Run both programs, and return our request, which has the credentials of kubectl's."""
         self.both.ask(self.config(self.user(script, **changes)))
         return matching_request(self.recorder)
 
@@ -72,8 +72,8 @@ def desk(both: Both, recorder: Recorder) -> Desk:
 
 
 @pytest.mark.parametrize("version", [V1, BETA])
-def test_a_token(desk: Desk, version: str) -> None:
-    """Both versions of the API work, in JSON and YAML; only the newer one needs interactiveMode."""
+def test_a_token_of_either_version_of_the_api_is_sent(desk: Desk, version: str) -> None:
+    """The output may be JSON or YAML; only the newer version needs interactiveMode."""
     mode = "IfAvailable" if version == V1 else None
     script = says(credential(version, token="abc"))
     assert desk.ask(script, apiVersion=version, interactiveMode=mode).header("Authorization") == "Bearer abc"
@@ -81,8 +81,7 @@ def test_a_token(desk: Desk, version: str) -> None:
     assert desk.ask(script, apiVersion=version, interactiveMode=mode).header("Authorization") == "Bearer yaml"
 
 
-def test_a_certificate(desk: Desk) -> None:
-    """A certificate is used alone or together with a token."""
+def test_a_certificate_is_used_alone_or_with_a_token(desk: Desk) -> None:
     pair = desk.recorder.authority.client("bob", "bob")
     status = {"clientCertificateData": pair.certificate.read_text(), "clientKeyData": pair.key.read_text()}
     assert desk.ask(says(credential(**status))).certificate == "bob"
@@ -90,16 +89,16 @@ def test_a_certificate(desk: Desk) -> None:
     assert (request.certificate, request.header("Authorization")) == ("bob", "Bearer abc")
 
 
-def test_arguments_and_environment(desk: Desk) -> None:
-    """The plugin gets both; variables of the kubeconfig override the environment."""
+def test_a_plugin_gets_arguments_and_environment(desk: Desk) -> None:
+    """Variables of the kubeconfig override the environment."""
     script = f"printf '%s' {shlex.quote(credential(token='TOKEN'))} | sed \"s/TOKEN/$1-$HOME-$EXTRA/\""
-    value = [{"name": "HOME", "value": "home"}, {"name": "EXTRA", "value": "more"}]
-    assert desk.ask(script, args=["first"], env=value).header("Authorization") == "Bearer first-home-more"
+    variables = [{"name": "HOME", "value": "home"}, {"name": "EXTRA", "value": "more"}]
+    assert desk.ask(script, args=["first"], env=variables).header("Authorization") == "Bearer first-home-more"
 
 
 @pytest.mark.parametrize("provided", [False, True])
 def test_a_plugin_gets_the_cluster_only_where_it_asks_for_it(desk: Desk, provided: bool) -> None:
-    """The cluster only where it is asked for, with the authority in full and the plugin's own configuration."""
+    """The cluster has the authority in full and the plugin's own configuration."""
     extension = {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "x"}}
     user = desk.user(says(credential(token="abc")), provideClusterInfo=provided)
     fields = {"tls_server_name": "apiserver.test", "disable_compression": True, "extensions": [extension]}
@@ -111,7 +110,7 @@ def test_a_plugin_gets_the_cluster_only_where_it_asks_for_it(desk: Desk, provide
 
 
 def test_other_credentials_go_before_a_plugin(desk: Desk) -> None:
-    """A token, a password or a certificate goes before it."""
+    """These are tokens, passwords and certificates."""
     pair = desk.recorder.authority.client("bob", "bob")
     certificate = {"client-certificate": str(pair.certificate), "client-key": str(pair.key)}
     plugin = desk.user("exit 1")
@@ -122,8 +121,8 @@ def test_other_credentials_go_before_a_plugin(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("mode", ["Never", "IfAvailable", "Always"])
-def test_a_terminal(desk: Desk, mode: str) -> None:
-    """A plugin may read what the user types, unless it says that it never does."""
+def test_a_plugin_may_read_from_the_terminal(desk: Desk, mode: str) -> None:
+    """It may not if its interactiveMode is Never."""
     script = f'read typed || typed=nothing; {says(credential(token="TOKEN"))} | sed "s/TOKEN/$typed/"'
     desk.both.write(desk.config(desk.user(script, interactiveMode=mode)))
     master, terminal = pty.openpty()
@@ -139,7 +138,6 @@ def test_a_terminal(desk: Desk, mode: str) -> None:
 
 
 def test_a_plugin_that_needs_a_terminal_is_not_run_without_one(desk: Desk) -> None:
-    """A plugin that needs one is not run."""
     theirs, ours = desk.both.ask(desk.config(desk.user("exit 1", interactiveMode="Always"))).complaints
     assert ours == theirs
     assert not desk.calls.exists()
@@ -182,8 +180,8 @@ UNREADABLE: Mapping[str, str] = {
 
 
 @pytest.mark.parametrize("name", UNREADABLE)
-def test_output_that_cannot_be_decoded(desk: Desk, name: str) -> None:
-    """Both refuse it; our message leaves out the output, which may contain a secret."""
+def test_output_that_cannot_be_decoded_is_refused(desk: Desk, name: str) -> None:
+    """Our message leaves out the output, which may contain a secret."""
     pair = desk.both.ask(desk.config(desk.user(says(UNREADABLE[name]))))
     theirs, _ = pair.complaints
     assert theirs.startswith(f"{GETTING}decoding stdout: ")
@@ -192,15 +190,15 @@ def test_output_that_cannot_be_decoded(desk: Desk, name: str) -> None:
         assert "SECRET" not in pair.spread.stderr
 
 
-def test_a_certificate_that_is_not_pem(desk: Desk) -> None:
-    """Both report it, ours when the certificate is used."""
+def test_a_certificate_that_is_not_pem_is_reported(desk: Desk) -> None:
+    """The plugin reports it when the certificate is used."""
     pair = desk.both.ask(desk.config(desk.user(says(credential(clientCertificateData="x", clientKeyData="y")))))
     assert "failed parsing client key/certificate" in pair.kubectl.stderr
     assert pair.spread.error == "Unable to connect to the server: the client certificate or its key is not PEM"
 
 
-def test_a_plugin_that_is_not_installed(desk: Desk) -> None:
-    """The install hint of the kubeconfig is printed in one line, with control characters escaped."""
+def test_the_install_hint_of_a_missing_plugin_is_printed(desk: Desk) -> None:
+    """It is one line, with control characters escaped."""
     hint = "get it:\n  brew install \x1b[1mgizmo"
     user = desk.user("", command="no-such-plugin", installHint=hint)
     pair = desk.both.ask(desk.config(user))
@@ -211,8 +209,8 @@ def test_a_plugin_that_is_not_installed(desk: Desk) -> None:
     )
 
 
-def test_a_plugin_in_the_path(desk: Desk, tmp_path: Path) -> None:
-    """A bare name is looked up there, not next to the kubeconfig."""
+def test_a_bare_plugin_name_is_looked_up_in_path(desk: Desk, tmp_path: Path) -> None:
+    """It is not looked up next to the kubeconfig."""
     user = desk.user(says(credential(token="abc")), command="gizmo-login")
     (tmp_path / "plugin").rename(desk.both.directory / "gizmo-login")
     assert "gizmo-login not found" in desk.both.ask(desk.config(user)).spread.error
@@ -222,7 +220,7 @@ def test_a_plugin_in_the_path(desk: Desk, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ends", ["", "2020-01-01T00:00:00Z", "2199-01-01T00:00:00+01:00"])
-def test_credentials_are_kept_until_they_end(
+def test_credentials_are_reused_until_they_expire(
     faulty_cluster: ControlPlane, both: Both, recorder: Recorder, ends: str
 ) -> None:
     """The plugin is run once for all requests of a run, unless its credential has expired."""

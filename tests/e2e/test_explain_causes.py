@@ -1,4 +1,4 @@
-"""``explain`` on a real control plane: what left a Deployment uneven, or keeps its pods pending, is named as it was."""
+"""``explain`` names the real cause why a Deployment is uneven or its pods are pending, on a real control plane."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ NOT_MATCHED = "didn't match pod topology spread constraints"
 
 def web(namespace: str, *, replicas: int, constraints: Sequence[Json] | None = None, **more: Any) -> Json:
     """Return a Deployment whose pods are spread over zones, whatever their revision."""
-    made = [constraint()] if constraints is None else constraints
-    return deployment("web", made, replicas=replicas, namespace=namespace, **more)
+    pod_constraints = [constraint()] if constraints is None else constraints
+    return deployment("web", pod_constraints, replicas=replicas, namespace=namespace, **more)
 
 
 def explained(spread: Spread, namespace: str, what: str = "deploy/web") -> Report:
@@ -50,20 +50,20 @@ def cordoned(cluster: ControlPlane, *nodes: str) -> Iterator[None]:
 
 
 def refused(cluster: ControlPlane, namespace: str) -> list[Json]:
-    """Return the events that tell that the scheduler refused a pod for its spread."""
+    """Return the events about pods that the scheduler refused because of a spread constraint."""
     events = cluster.api.get(f"/api/v1/namespaces/{namespace}/events", fieldSelector="reason=FailedScheduling")["items"]
     return [event for event in events if NOT_MATCHED in event["message"]]
 
 
 def the_pending_pod(cluster: ControlPlane, namespace: str) -> str:
-    """Wait for a pod that was refused for its spread, and return its name."""
+    """Wait for a pod that was refused because of a spread constraint, and return its name."""
     cluster.wait_for(lambda: refused(cluster, namespace), what="the scheduler refuses a pod")
     (name,) = (pod["metadata"]["name"] for pod in pods(cluster, namespace) if "nodeName" not in pod["spec"])
     assert isinstance(name, str)
     return name
 
 
-def test_a_scale_down(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
+def test_a_scale_down_is_a_cause(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
     roll_out(control_plane, web(namespace, replicas=6))
     scale_down_unevenly(control_plane, namespace, "web")
     assert pods_per_zone(control_plane, namespace) == {"a": 2, "b": 1}
@@ -72,8 +72,8 @@ def test_a_scale_down(control_plane: ControlPlane, namespace: str, spread: Sprea
     assert "from 6 to 3" in cause["evidence"][0]
 
 
-def test_a_rollout(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
-    """The new pods even out what the old ones left uneven, and are uneven themselves once the old ones are gone."""
+def test_a_rollout_is_a_cause(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
+    """The new pods even out the old pods, and are uneven themselves once the old pods are gone."""
     roll_out(control_plane, web(namespace, replicas=6))
     scale_down_unevenly(control_plane, namespace, "web")
     assert pods_per_zone(control_plane, namespace) == {"a": 2, "b": 1}
@@ -92,7 +92,7 @@ def test_a_rollout(control_plane: ControlPlane, namespace: str, spread: Spread) 
     assert owner["above"] == [{"kind": "Deployment", "name": "web"}]
 
 
-def test_a_cordoned_zone(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
+def test_a_cordoned_zone_is_a_cause(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
     roll_out(control_plane, web(namespace, replicas=3))
     (there,) = (pod for pod in pods(control_plane, namespace) if pod["spec"]["nodeName"].startswith("c"))
     with cordoned(control_plane, "c1", "c2"):
@@ -113,8 +113,10 @@ def test_a_cordoned_zone(control_plane: ControlPlane, namespace: str, spread: Sp
     assert NOT_MATCHED in waiting["event"]["message"]
 
 
-def test_a_pending_pod_that_was_relabelled(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
-    """Its constraint selects nothing any more, and yet it is not tried again: the note says so."""
+def test_a_changed_label_of_a_pending_pod_is_a_cause(
+    control_plane: ControlPlane, namespace: str, spread: Spread
+) -> None:
+    """Its constraint selects nothing any more, but the scheduler does not try the pod again."""
     keyed = [constraint(match=["rev"], nodeAffinityPolicy="Ignore")]
     labels = {"app": "web", "rev": "r1"}
     control_plane.apply(web(namespace, replicas=2, constraints=keyed, labels=labels, nodeSelector={ZONE: "a"}))
@@ -135,7 +137,7 @@ def test_a_pending_pod_that_was_relabelled(control_plane: ControlPlane, namespac
 
 
 def test_missing_permissions_are_reported(control_plane: ControlPlane, namespace: str, plugin: Plugin) -> None:
-    """Without events and pods of other namespaces there is an answer; what is missing for it is reported."""
+    """There is an answer without events and pods of other namespaces, and the missing permissions are named."""
     keyed = [constraint(nodeAffinityPolicy="Ignore")]
     control_plane.apply(web(namespace, replicas=2, constraints=keyed, nodeSelector={ZONE: "a"}))
     pending = the_pending_pod(control_plane, namespace)

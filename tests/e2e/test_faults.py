@@ -1,4 +1,4 @@
-"""Whatever happens between the plugin and the apiserver: the right report, or none and exit status 2."""
+"""Whatever happens between the plugin and the apiserver, there is a complete report, or none and exit status 2."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.faults.proxy import Exchange, Step, passed
 pytestmark = pytest.mark.e2e
 
 
-def test_without_a_fault(behind: Faulty) -> None:
+def test_the_proxy_alone_changes_nothing(behind: Faulty) -> None:
     """The proxy itself changes nothing."""
     answer = behind.check()
     assert_complete(answer)
@@ -37,19 +37,19 @@ PASSING = {
 
 @pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING)
 @pytest.mark.parametrize("before", [0, 2], ids=["first page", "third page"])
-def test_a_fault_that_passes(behind: Faulty, fault: Step, before: int) -> None:
-    """The page is asked for again, and its pods are counted once."""
+def test_a_page_is_requested_again_after_a_fault_that_passes(behind: Faulty, fault: Step, before: int) -> None:
+    """Its pods are counted once."""
     behind.proxy.script("pods", *[passed] * before, fault, fault)
     assert_complete(behind.check("--request-timeout=30s"))
     tokens = [request.token for request in behind.proxy.requests_for("pods")]
     revisions = [steps.revision(token) for token in tokens if token]
-    # Only where somebody wrote meanwhile, other pages follow a first one that is sent again.
+    # Other pages follow a repeated first page only if an object was written in the meantime.
     assert len(tokens) == 7 or (not before and len(set(revisions)) > 1)
     assert len({token for token in tokens if token and steps.revision(token) == max(revisions)}) == 4
 
 
-def test_a_first_page_that_comes_again_from_a_later_state(behind: Faulty) -> None:
-    """What was asked for because of its first half is not waited for."""
+def test_a_first_page_may_be_repeated_from_a_later_state(behind: Faulty) -> None:
+    """The request that followed its first half is not waited for."""
 
     def later(exchange: Exchange) -> None:
         behind.cluster.api.create(
@@ -63,8 +63,8 @@ def test_a_first_page_that_comes_again_from_a_later_state(behind: Faulty) -> Non
 
 
 @pytest.mark.parametrize("resource", ["version", "nodes", "replicasets"])
-def test_a_fault_of_another_request(behind: Faulty, resource: str) -> None:
-    """Every request is repeated, not only those for pods."""
+def test_every_request_is_repeated_after_a_fault(behind: Faulty, resource: str) -> None:
+    """The requests for pods have tests of their own."""
     behind.proxy.script(resource, steps.reset, PASSING["503"])
     assert_complete(behind.check())
     assert len(behind.proxy.requests_for(resource)) == 3
@@ -96,8 +96,8 @@ LASTING = {
 
 
 @pytest.mark.parametrize(("fault", "words"), LASTING.values(), ids=LASTING)
-def test_a_fault_that_lasts(behind: Faulty, fault: Step, words: str) -> None:
-    """There is an end to it within ``--request-timeout``, and no report without the rest of the pods."""
+def test_a_fault_that_lasts_ends_the_check_within_the_timeout(behind: Faulty, fault: Step, words: str) -> None:
+    """There is no report on a part of the pods."""
     behind.proxy.script("pods", passed, passed, *[fault] * 100)
     started = time.monotonic()
     answer = behind.check("--request-timeout=4s")
@@ -106,7 +106,7 @@ def test_a_fault_that_lasts(behind: Faulty, fault: Step, words: str) -> None:
 
 
 def test_retries_are_bounded_without_a_timeout(behind: Faulty) -> None:
-    """``--request-timeout=0`` does not wait without end, and a delay is reported."""
+    """The delay is reported."""
     behind.proxy.script("pods", passed, *[PASSING["503"]] * 100)
     answer = behind.check()
     assert_refused(answer, "Error from server (ServiceUnavailable): apiserver not ready", INCOMPLETE)
@@ -121,8 +121,8 @@ def test_a_retry_after_of_an_hour_ends_the_check(behind: Faulty) -> None:
 
 
 @pytest.mark.parametrize("step", [steps.silent(2), steps.slow(2)], ids=["silent", "slow"])
-def test_slow_answers(behind: Faulty, step: Step) -> None:
-    """Within the limit of time all is well; beyond it nothing is reported."""
+def test_slow_answers_are_waited_for_within_the_timeout(behind: Faulty, step: Step) -> None:
+    """After the timeout there is no report."""
     behind.proxy.script("pods", passed, step)
     assert_complete(behind.check("--request-timeout=20s"))
     behind.proxy.script("pods", passed, step)
@@ -154,8 +154,8 @@ FINAL = {
 
 @pytest.mark.parametrize(("fault", "words"), FINAL.values(), ids=FINAL)
 @pytest.mark.parametrize("before", [0, 2], ids=["first page", "third page"])
-def test_an_answer_that_is_not_a_list(behind: Faulty, fault: Step, words: str, before: int) -> None:
-    """What is not a list is never taken for an empty one, and not asked for again."""
+def test_an_answer_that_is_not_a_list_is_refused(behind: Faulty, fault: Step, words: str, before: int) -> None:
+    """It is not taken for an empty list, and not requested again."""
     behind.proxy.script("pods", *[passed] * before, fault)
     answer = behind.check()
     assert_refused(answer, words, INCOMPLETE)

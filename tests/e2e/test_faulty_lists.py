@@ -1,4 +1,4 @@
-"""Lists whose pages do not fit together, or are not pages: read again, or refused, but never half of one reported."""
+"""Lists with pages that do not fit together are read again or refused; a part of a list is never reported."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ EXPIRED = "Error from server (Expired): The provided continue parameter is too o
 
 @pytest.fixture(scope="module")
 def compacted(faulty_cluster: ControlPlane) -> None:
-    """Have etcd forget the past, as the apiserver tells it to every five minutes, and the apiserver its cache of it."""
+    """Compact etcd, as the apiserver does every five minutes, and empty the cache of the apiserver."""
     revision = faulty_cluster.api.get("/api/v1/pods", limit="1")["metadata"]["resourceVersion"]
     body = json.dumps({"revision": revision, "physical": True}).encode()
     urllib.request.urlopen(f"{faulty_cluster._etcd.url}/v3/kv/compaction", data=body, timeout=10).close()
     faulty_cluster.restart_apiserver()
 
 
-def test_a_list_that_expires(behind: Faulty, compacted: None) -> None:
-    """The list is read again, once, from its beginning, and that is reported."""
+def test_a_list_that_expires_is_read_again(behind: Faulty, compacted: None) -> None:
+    """It is read from its beginning, which is reported."""
     behind.proxy.script("pods", passed, passed, steps.expired)
     answer = behind.check()
     assert_complete(answer)
@@ -40,12 +40,12 @@ def test_a_list_that_expires(behind: Faulty, compacted: None) -> None:
     assert len(behind.proxy.requests_for("pods")) == 3 + 5
 
 
-def test_a_list_that_expires_twice(behind: Faulty, compacted: None) -> None:
+def test_a_list_that_expires_twice_is_refused(behind: Faulty, compacted: None) -> None:
     behind.proxy.script("pods", passed, passed, steps.expired, passed, passed, steps.expired)
     assert_refused(behind.check(), EXPIRED)
 
 
-def test_json_where_protobuf_was_asked_for(behind: Faulty) -> None:
+def test_json_instead_of_protobuf_is_read(behind: Faulty) -> None:
     behind.proxy.script("pods", *[steps.edited(lambda _: None)] * 5)
     assert_complete(behind.check())
     behind.proxy.script("pods", passed, steps.edited(lambda _: None))
@@ -59,8 +59,8 @@ def test_an_empty_page_is_not_the_end(behind: Faulty) -> None:
     assert len(behind.proxy.requests_for("pods")) == 6
 
 
-def test_a_page_that_repeats_its_token(behind: Faulty) -> None:
-    """A page whose token is its own."""
+def test_a_page_that_repeats_its_token_is_refused(behind: Faulty) -> None:
+    """The token leads to the same page again."""
     behind.proxy.script("pods", passed, *[_with_token(behind)] * 100)
     assert_refused(behind.check(), f"{UNEXPECTED}the API server repeated a continue token", INCOMPLETE)
 
@@ -76,8 +76,8 @@ def _of_another_revision(document: Json) -> None:
     document["metadata"]["resourceVersion"] = "1"
 
 
-def test_pages_of_two_states(behind: Faulty) -> None:
-    """A pod may be on both pages, or on none."""
+def test_pages_of_two_states_are_read_again_once_and_then_refused(behind: Faulty) -> None:
+    """A pod may be on both pages or on neither."""
     behind.proxy.script("pods", passed, steps.edited(_of_another_revision))
     answer = behind.check()
     assert_complete(answer)
@@ -90,7 +90,7 @@ def _wrong_type(document: Json) -> None:
     document["items"][3]["spec"]["nodeName"] = 5
 
 
-def test_a_pod_with_a_field_of_another_type(behind: Faulty) -> None:
+def test_a_pod_with_a_field_of_another_type_is_refused(behind: Faulty) -> None:
     behind.proxy.script("pods", passed, steps.edited(_wrong_type))
     assert_refused(behind.check(), f"{UNEXPECTED}spec.nodeName: expected string, got integer", INCOMPLETE)
 
@@ -116,8 +116,8 @@ def _of_kind(kind: str, version: str = "v1") -> Step:
         pytest.param(_of_kind("Status"), "Status (v1)", id="a Status"),
     ],
 )
-def test_a_list_of_another_kind(behind: Faulty, step: Step, kind: str) -> None:
-    """Issue 13, section 8: none of these is an empty list of pods."""
+def test_a_list_of_another_kind_is_refused(behind: Faulty, step: Step, kind: str) -> None:
+    """None of these is an empty list of pods."""
     behind.proxy.script("pods", step)
     assert_refused(behind.check(), f"{UNEXPECTED}{kind} instead of PodList (v1)", INCOMPLETE)
     behind.proxy.script("pods", passed, step)
@@ -137,13 +137,12 @@ def _overlapping(**labels: str) -> tuple[Step, Step]:
     return steps.edited(lambda document: last.append(document["items"][-1])), steps.edited(again)
 
 
-def test_pages_that_overlap(behind: Faulty) -> None:
-    """The pod is counted once."""
+def test_a_pod_on_two_pages_is_counted_once(behind: Faulty) -> None:
     behind.proxy.script("pods", *_overlapping())
     assert_complete(behind.check())
 
 
-def test_pages_that_contradict_each_other(behind: Faulty) -> None:
+def test_pages_that_contradict_each_other_are_refused(behind: Faulty) -> None:
     behind.proxy.script("pods", *_overlapping(rev="r2"))
     assert_refused(behind.check(), f"{UNEXPECTED}two different objects are called {NAMESPACE}/web-06", INCOMPLETE)
 
@@ -152,8 +151,8 @@ def _two_fewer(document: Json) -> None:
     del document["items"][:2]
 
 
-def test_a_list_that_is_shorter_than_it_says(behind: Faulty) -> None:
-    """A real list of nodes says how many follow a page; a proxy takes some of them out."""
+def test_a_list_that_is_shorter_than_it_says_is_refused(behind: Faulty) -> None:
+    """A list of nodes says how many nodes follow a page, and a proxy removes some of these."""
     behind.proxy.script("nodes", passed, steps.edited(_two_fewer))
     answer = behind.check("--chunk-size=3")
     assert_refused(answer, f"{UNEXPECTED}4 objects in a list of 6 (the list of nodes is not complete)")
@@ -171,8 +170,10 @@ def _of_other_nodes(document: Json) -> None:
 
 
 @pytest.mark.parametrize(("change", "nodes"), [(_without_nodes, "0 nodes"), (_of_other_nodes, "6 nodes")])
-def test_none_of_the_nodes_of_the_pods(behind: Faulty, change: Callable[[Json], None], nodes: str) -> None:
-    """Issue 13, section 8: nothing is claimed about placement, and the status says so."""
+def test_placement_is_not_evaluated_without_any_node_of_the_pods(
+    behind: Faulty, change: Callable[[Json], None], nodes: str
+) -> None:
+    """The exit status is 2."""
     behind.proxy.script("nodes", steps.edited(change))
     answer = behind.check("--fail-on", "never")
     assert answer.status == 2
@@ -181,8 +182,8 @@ def test_none_of_the_nodes_of_the_pods(behind: Faulty, change: Callable[[Json], 
     assert ["domains" in row for row in answer.report["constraints"]] == [False]
 
 
-def test_a_node_that_was_deleted_a_moment_ago(behind: Faulty) -> None:
-    """The other nodes are counted; how many pods are not, and that the skew would be another one, is a warning."""
+def test_pods_on_a_node_that_was_deleted_are_reported_as_not_counted(behind: Faulty) -> None:
+    """A warning has the number of these pods, and says that they would change the skew."""
     behind.proxy.script("nodes", steps.edited(lambda document: document["items"].pop()))
     answer = behind.check()
     (finding,) = [finding for finding in answer.report["findings"] if finding["code"] == "SPR312"]
@@ -190,8 +191,8 @@ def test_a_node_that_was_deleted_a_moment_ago(behind: Faulty) -> None:
     assert finding["message"] == "not counted: 5 matching pods (5 on nodes that are not in the node list)"
 
 
-def test_a_compression_bomb(behind: Faulty) -> None:
-    """Two megabytes that become two gigabytes are refused long before they have."""
+def test_a_compression_bomb_is_refused(behind: Faulty) -> None:
+    """Two megabytes that would become two gigabytes are refused after 64 MiB."""
     behind.proxy.script("pods", passed, steps.bomb(2048))
     program = (
         "import resource, subprocess, sys;"
@@ -199,15 +200,15 @@ def test_a_compression_bomb(behind: Faulty) -> None:
         "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr); sys.exit(code)"
     )
     kubeconfig = behind.kubeconfig({"token": behind.token})
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", program, sys.executable, "-m", "kubectl_spread", *CHECK],
         check=False,
         capture_output=True,
         text=True,
         env=behind.cluster.environment(kubeconfig),
     )
-    line, kibibytes = done.stderr.splitlines()
-    assert (done.returncode, done.stdout) == (2, "")
+    line, kibibytes = completed.stderr.splitlines()
+    assert (completed.returncode, completed.stdout) == (2, "")
     assert " became 64 MiB when unpacked, more than 200 times as much" in line
     assert line.endswith(INCOMPLETE)
     assert int(kibibytes) < 400 * 1024

@@ -1,4 +1,4 @@
-"""The merge switched off and on again: one etcd, the apiserver started with other gates."""
+"""The apiserver is restarted on the same etcd with the merge switched off and on."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_unmerged_pods_under_a_closed_gate_are_merge_off(upgrade: Upgrade) -> No
 
 
 def test_pods_from_before_the_upgrade_are_pre_upgrade(upgrade: Upgrade) -> None:
-    """With the merge on again, what was made without it is pre-upgrade: likely, by pod-template-hash."""
+    """The merge is on again. The verdict is likely, because every pod is created with pod-template-hash."""
     assert upgrade.on["cluster"]["gates"][Gate.SELECTOR_MERGE] is True
     assert upgrade.on["cluster"]["gatesSource"] == "metrics"
     assert upgrade.on.verdicts("Deployment/web") == {"pre-upgrade": 3}
@@ -87,30 +87,30 @@ def test_pods_from_before_the_upgrade_are_pre_upgrade(upgrade: Upgrade) -> None:
     assert list(upgrade.on.codes("Deployment/web")) == ["SPR103"]
 
 
-def test_a_label_from_creation_proves_it_too(upgrade: Upgrade) -> None:
-    """A bare pod whose creator still owns the label was made without the merge."""
+def test_a_label_that_the_creator_owns_makes_pre_upgrade_likely(upgrade: Upgrade) -> None:
+    """The pod is bare, so it has no template that could prove it."""
     entry = upgrade.on.verdict_of("kept")
     assert (entry["verdict"], entry["confidence"]) == ("pre-upgrade", "likely")
     assert entry["keys"][0]["evidence"] == ["managedFields: rev was set when the pod was created"]
 
 
 @pytest.mark.parametrize("name", ["changed", "late"])
-def test_a_label_written_since_proves_nothing(upgrade: Upgrade, name: str) -> None:
-    """A label changed after an upgrade looks like one added then: unmerged, and nothing more is claimed."""
+def test_a_label_written_since_creation_proves_nothing(upgrade: Upgrade, name: str) -> None:
+    """It may have been added after the upgrade, so the verdict is unmerged."""
     entry = upgrade.on.verdict_of(name)
     assert (entry["verdict"], entry["confidence"]) == ("unmerged", "unknown")
     assert entry["keys"][0]["changedBy"]["manager"] == "kubectl-label"
 
 
 def test_a_rollout_after_the_upgrade_merges(upgrade: Upgrade) -> None:
-    """The next rollout is all merged."""
+    """Every pod of the next rollout is merged."""
     upgrade.cluster.kubectl("rollout", "restart", "deploy/web")
     wait_for_rollout(upgrade.cluster, "deploy/web", "default")
     assert upgrade.spread.report("-n", "default").verdicts("Deployment/web") == {"merged": 3}
 
 
-def test_a_user_may_say_since_when_all_merge(upgrade: Upgrade) -> None:
-    """``--merge-since`` makes certain what was likely."""
+def test_merge_since_makes_likely_verdicts_certain(upgrade: Upgrade) -> None:
+    """The user gives the time since when every server merges."""
     report = upgrade.spread.report("-A", "--merge-since", "2100-01-01")
     assert report.verdict_of("changed")["verdict"] == "pre-upgrade"
     assert report.verdict_of("changed")["confidence"] == "certain"
@@ -142,7 +142,7 @@ def switched(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> Iterat
 
 
 def test_a_template_is_refused_as_the_gates_of_the_server_say(switched: Switched) -> None:
-    """Issue 13, section 4: the gates are read after the templates, and the API server agrees with the report."""
+    """The gates are read after the templates, and the API server agrees with the report."""
     report = switched.spread.report(status=1)
     assert report.codes("Deployment/web") == {"SPR201": []}
     assert (report["cluster"]["gates"][Gate.SELECTOR_MERGE], report["cluster"]["gatesSource"]) == (False, "metrics")
@@ -159,8 +159,8 @@ def test_a_template_is_refused_as_the_gates_of_the_server_say(switched: Switched
         pytest.param(steps.answer(200, b'kubernetes_feature_enabled{name="APIList",stage=""} 1\n'), id="other gates"),
     ],
 )
-def test_metrics_that_name_no_gates(switched: Switched, plugin: Plugin, metrics: Step) -> None:
-    """The gates are unknown, and the report says that they are assumed."""
+def test_gates_are_assumed_where_metrics_do_not_name_them(switched: Switched, plugin: Plugin, metrics: Step) -> None:
+    """The report says so."""
     security = switched.cluster._security
     proxy = Proxy(switched.cluster.api.server, security.authority.certificate, security.serving)
     with proxy.running():

@@ -1,4 +1,4 @@
-"""Workloads of well-known charts on a cluster like those of clouds cause no false alarm."""
+"""Workloads of well-known charts cause no false alarm on a cluster like those of clouds."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ def report(spread: Spread) -> Report:
 
 
 def _complete(cluster: ControlPlane) -> bool:
-    """Tell whether no workload lacks a pod and every autoscaler has brought its target to the least it may have."""
-    for item in cluster.api.get("/apis/autoscaling/v2/horizontalpodautoscalers")["items"]:
-        if item["status"].get("desiredReplicas", 0) < item["spec"]["minReplicas"]:
+    """Tell whether no workload lacks a pod and every autoscaler has scaled its target to the minimum."""
+    for autoscaler in cluster.api.get("/apis/autoscaling/v2/horizontalpodautoscalers")["items"]:
+        if autoscaler["status"].get("desiredReplicas", 0) < autoscaler["spec"]["minReplicas"]:
             return False
     for kind in ("deployments", "statefulsets"):
-        for item in cluster.api.get(f"/apis/apps/v1/{kind}")["items"]:
-            if item["status"].get("readyReplicas", 0) != item["spec"]["replicas"]:
+        for workload in cluster.api.get(f"/apis/apps/v1/{kind}")["items"]:
+            if workload["status"].get("readyReplicas", 0) != workload["spec"]["replicas"]:
                 return False
-    for item in cluster.api.get("/apis/apps/v1/daemonsets")["items"]:
-        expected = item["status"].get("desiredNumberScheduled", 0)
-        if not expected or item["status"].get("numberReady", 0) != expected:
+    for daemon_set in cluster.api.get("/apis/apps/v1/daemonsets")["items"]:
+        expected = daemon_set["status"].get("desiredNumberScheduled", 0)
+        if not expected or daemon_set["status"].get("numberReady", 0) != expected:
             return False
-    for item in cluster.api.get("/apis/batch/v1/jobs")["items"]:
-        if item["status"].get("ready", 0) != item["spec"]["parallelism"]:
+    for job in cluster.api.get("/apis/batch/v1/jobs")["items"]:
+        if job["status"].get("ready", 0) != job["spec"]["parallelism"]:
             return False
     pods: list[Json] = cluster.api.get("/api/v1/pods")["items"]
     return all(pod["status"]["phase"] == "Running" for pod in pods)
@@ -66,15 +66,15 @@ def test_every_warning_and_error_is_deserved(report: Report) -> None:
     assert not report["summary"]["skipped"]
 
 
-def test_few_infos(report: Report) -> None:
-    """Infos stay rare, and are about soft skew and workloads that count each other."""
+def test_infos_are_rare(report: Report) -> None:
+    """They are about soft skew and workloads that count each other."""
     infos = [place(finding) for finding in report["findings"] if finding["severity"] == "info"]
     assert {code for code, _ in infos} <= {"SPR302", "SPR314"}
     assert len(infos) <= 15
 
 
 def test_nothing_changes_on_an_older_server_that_merges(spread: Spread) -> None:
-    """Between minors that merge alike nothing changes for these workloads."""
+    """With ``--to`` such a minor there is no further warning or error."""
     assert serious(spread.report("-A", "--to", "1.34")["findings"]) == DESERVED.keys()
 
 

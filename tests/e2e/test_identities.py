@@ -28,22 +28,22 @@ def ask(both: Both, recorder: Recorder, user: Json, *flags: str) -> Request:
     return matching_request(recorder)
 
 
-def test_a_token(both: Both, recorder: Recorder) -> None:
-    """In the kubeconfig or as a flag."""
+def test_a_token_is_sent(both: Both, recorder: Recorder) -> None:
+    """It is in the kubeconfig or a flag."""
     assert ask(both, recorder, {"token": "abc"}).header("Authorization") == "Bearer abc"
     assert ask(both, recorder, {}, "--token", "abc").header("Authorization") == "Bearer abc"
 
 
 def test_a_token_file_goes_before_a_token(both: Both, recorder: Recorder) -> None:
-    """Even before ``--token``: that surprises, but it is what kubectl does."""
+    """It also goes before ``--token``, as for kubectl."""
     path = both.write("in-file\n", "token")
     for user, flags in (({}, []), ({"token": "a"}, []), ({}, ["--token", "flag"])):
         request = ask(both, recorder, {"tokenFile": str(path), **user}, *flags)
         assert request.header("Authorization") == "Bearer in-file"
 
 
-def test_a_token_file_that_rotates(both: Both, recorder: Recorder) -> None:
-    """The next run reads the next token; one that is refused within a run is read again at once."""
+def test_a_token_file_is_read_again_after_its_token_is_refused(both: Both, recorder: Recorder) -> None:
+    """The next run reads it too."""
     path = both.write("first", "token")
     user = {"tokenFile": str(path)}
     assert ask(both, recorder, user).header("Authorization") == "Bearer first"
@@ -61,8 +61,8 @@ def test_a_token_file_that_rotates(both: Both, recorder: Recorder) -> None:
     assert [request.header("Authorization") for request in recorder.requests] == ["Bearer second", "Bearer third"]
 
 
-def test_basic_authentication(both: Both, recorder: Recorder) -> None:
-    """In the kubeconfig or as flags; no apiserver has taken it since 1.19."""
+def test_a_user_name_and_password_are_sent(both: Both, recorder: Recorder) -> None:
+    """They are in the kubeconfig or in flags; no apiserver has accepted them since 1.19."""
     expected = f"Basic {b64encode('jörg:b:c'.encode()).decode()}"
     user = {"username": "jörg", "password": "b:c"}
     assert ask(both, recorder, user).header("Authorization") == expected
@@ -72,8 +72,8 @@ def test_basic_authentication(both: Both, recorder: Recorder) -> None:
     )
 
 
-def test_a_client_certificate(both: Both, recorder: Recorder) -> None:
-    """Of files or of data, as flags, and next to a token."""
+def test_a_client_certificate_is_used(both: Both, recorder: Recorder) -> None:
+    """It is in files, data or flags, also together with a token."""
     pair, of_flags = (recorder.authority.client(name, name) for name in ("bob", "eve"))
     files = {"client-certificate": str(pair.certificate), "client-key": str(pair.key)}
     data = {f"{key}-data": b64encode(Path(path).read_bytes()).decode() for key, path in files.items()}
@@ -81,7 +81,7 @@ def test_a_client_certificate(both: Both, recorder: Recorder) -> None:
     assert ask(both, recorder, files).certificate == "bob"
     assert ask(both, recorder, data).certificate == "bob"
     assert ask(both, recorder, files, *flags).certificate == "eve"
-    # kubectl 1.32 refuses that, as if the flags stood in the file.
+    # kubectl 1.32 refuses this combination, as if the flags were in the file.
     both.ask(config(recorder.url, recorder.authority.certificate, data), *flags)
     assert {request.certificate for request in recorder.requests} == {"eve"}
     recorder.requests.clear()
@@ -89,7 +89,7 @@ def test_a_client_certificate(both: Both, recorder: Recorder) -> None:
 
 
 def test_credentials_are_not_sent_without_tls(both: Both, tmp_path: Path) -> None:
-    """Plain HTTP can be read on the way, so exec plugins are not run either; the impersonated user is not a secret."""
+    """Exec plugins are not run either; the impersonated user is sent, because it is not a secret."""
     from tests.e2e.recorder import record  # noqa: PLC0415 - only here without TLS
 
     ran = tmp_path / "ran"
@@ -116,15 +116,15 @@ IMPERSONATED: Mapping[str, tuple[Json, list[str]]] = {
 
 
 @pytest.mark.parametrize("name", IMPERSONATED)
-def test_impersonation(both: Both, recorder: Recorder, name: str) -> None:
-    """Headers are alike, in the order of a name's values."""
+def test_impersonation_headers_are_equal(both: Both, recorder: Recorder, name: str) -> None:
+    """The values of one name are in the same order."""
     user, flags = IMPERSONATED[name]
     request = ask(both, recorder, {"token": "abc", **user}, *flags)
     assert any(header == "Impersonate-User" for header, _ in request.who["headers"])
 
 
-def test_extras_as_flags(both: Both, recorder: Recorder) -> None:
-    """As kubectl has them since 1.35: they are what the same extras in a kubeconfig are."""
+def test_extras_in_flags_have_the_effect_of_extras_in_a_kubeconfig(both: Both, recorder: Recorder) -> None:
+    """These flags are in kubectl since 1.35."""
     user = {"token": "abc", "as": "bob"}
     file = {"as-user-extra": {"k": ["1", "2=3"]}}
     expected = ask(both, recorder, {**user, **file}).who
@@ -134,8 +134,8 @@ def test_extras_as_flags(both: Both, recorder: Recorder) -> None:
     assert answer.error == 'error: invalid extra "k" of --as-user-extra: write KEY=VALUE'
 
 
-def test_the_apiserver_knows_both_alike(control_plane: ControlPlane, both: Both) -> None:
-    """The audit log has the same user for both, by certificate, token and impersonation."""
+def test_the_audit_log_has_the_same_user_for_both(control_plane: ControlPlane, both: Both) -> None:
+    """The user is known by certificate, token and impersonation."""
     as_bob = ["--as", "bob", "--as-uid", "7", "--as-group", "system:authenticated", "--as-group", "shop"]
     admin = control_plane.kubeconfig_for("carol", ["system:masters"])
     token = control_plane.token_kubeconfig("token-user")
@@ -158,8 +158,8 @@ def _versions(cluster: ControlPlane, offset: int) -> list[Json]:
     return versions
 
 
-def test_the_namespace_of_the_context(faulty_cluster: ControlPlane, both: Both) -> None:
-    """Without ``-n`` both read the namespace that the context names, and with it the other."""
+def test_the_namespace_of_the_context_is_read(faulty_cluster: ControlPlane, both: Both) -> None:
+    """With ``-n`` both read the namespace of the flag."""
     content = json.loads(faulty_cluster.kubeconfig.read_text(encoding="utf-8"))
     content["contexts"][0]["context"]["namespace"] = "nothing-here"
     both.write(content)
@@ -169,19 +169,19 @@ def test_the_namespace_of_the_context(faulty_cluster: ControlPlane, both: Both) 
 
 
 def jwt(lifetime: float) -> str:
-    """Return a token that says when it ends, signed by nobody."""
+    """Return an unsigned token with an expiry time."""
     parts: list[Json] = [{"alg": "none"}, {"exp": int(time.time() + lifetime)}, {}]
     return ".".join(urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts)
 
 
 def oidc(**settings: str) -> Json:
-    """Return a user of an OIDC issuer that nobody can reach."""
+    """Return a user of an OIDC issuer that does not exist."""
     usual = {"idp-issuer-url": "https://127.0.0.1:1", "client-id": "kubernetes"}
     return {"auth-provider": {"name": "oidc", "config": {**usual, **settings}}}
 
 
-def test_an_oidc_token(both: Both, recorder: Recorder) -> None:
-    """One that has not expired is sent; kubectl still has this provider, and only this one."""
+def test_an_oidc_token_that_has_not_expired_is_sent(both: Both, recorder: Recorder) -> None:
+    """This is the only provider that kubectl still has."""
     token = jwt(3600)
     assert ask(both, recorder, oidc(**{"id-token": token})).header("Authorization") == f"Bearer {token}"
     assert ask(both, recorder, {**oidc(), "token": "a"}).header("Authorization") == "Bearer a"
@@ -197,15 +197,15 @@ NO_TOKEN: Mapping[str, Json] = {
 
 
 @pytest.mark.parametrize("name", NO_TOKEN)
-def test_no_oidc_token(both: Both, recorder: Recorder, name: str) -> None:
-    """In kubectl's words."""
+def test_a_missing_oidc_token_is_an_error(both: Both, recorder: Recorder, name: str) -> None:
+    """The message is that of kubectl."""
     theirs, ours = both.ask(config(recorder.url, recorder.authority.certificate, NO_TOKEN[name])).complaints
     assert ours == theirs
 
 
 @pytest.mark.parametrize("name", ["azure", "gcp"])
-def test_providers_that_were_removed(both: Both, recorder: Recorder, name: str) -> None:
-    """Both say what took their place; the plugin in one line."""
+def test_the_replacement_of_a_removed_provider_is_named(both: Both, recorder: Recorder, name: str) -> None:
+    """The plugin does so in one line."""
     user = {"auth-provider": {"name": name}}
     pair = both.ask(config(recorder.url, recorder.authority.certificate, user))
     instead = {"azure": "kubelogin", "gcp": "gke-gcloud-auth-plugin"}[name]
@@ -224,8 +224,8 @@ def test_a_user_without_credentials_is_anonymous(both: Both, recorder: Recorder)
     assert not any(headers)
 
 
-def test_refused_credentials(behind: Faulty, both: Both) -> None:
-    """A token that it does not know, and any password: to it the user is nobody."""
+def test_refused_credentials_are_an_error(behind: Faulty, both: Both) -> None:
+    """The apiserver does not know the token, and accepts no password."""
     server, authority = behind.cluster.api.server, behind.authority.certificate
     pair = both.ask(config(server, authority, {"token": "unknown-secret"}))
     assert pair.complaints == ("error: You must be logged in to the server (Unauthorized)",) * 2

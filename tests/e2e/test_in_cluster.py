@@ -32,7 +32,7 @@ class Pod:
     """A pod: files and variables."""
 
     def __init__(self, both: Both, recorder: Recorder) -> None:
-        """Be in the namespace ``shop`` of the recorder's cluster."""
+        """Put the pod into the namespace ``shop`` of the recorder's cluster."""
         self._both = both
         self._recorder = recorder
         self.account = both.directory / "account"
@@ -42,7 +42,7 @@ class Pod:
         shutil.copy(recorder.authority.certificate, self.account / "ca.crt")
 
     def run(self, *flags: str, content: Json | None = None, **variables: str) -> Pair:
-        """Run both in it, with a kubeconfig or none."""
+        """Run both programs in the pod, with a kubeconfig or none."""
         both = self._both
         if content is not None:
             both.write(content)
@@ -62,20 +62,20 @@ def pod(both: Both, recorder: Recorder) -> Pod:
     return Pod(both, recorder)
 
 
-def test_the_service_account(pod: Pod, recorder: Recorder) -> None:
-    """Its token and its authority; the token is cut off at the end of its line."""
+def test_the_service_account_of_the_pod_is_used(pod: Pod, recorder: Recorder) -> None:
+    """Its token ends at the end of the line."""
     pod.run()
     assert matching_request(recorder).header("Authorization") == "Bearer of-the-pod"
 
 
-def test_a_token_of_a_flag(pod: Pod, recorder: Recorder) -> None:
-    """It replaces the one of the pod."""
+def test_a_token_of_a_flag_replaces_that_of_the_pod(pod: Pod, recorder: Recorder) -> None:
+    """The authority is still that of the pod."""
     pod.run("--token", "flag")
     assert matching_request(recorder).header("Authorization") == "Bearer flag"
 
 
-def test_a_kubeconfig_goes_before(pod: Pod, recorder: Recorder) -> None:
-    """Where it names a server; one without a current context does not."""
+def test_a_kubeconfig_goes_before_the_service_account(pod: Pod, recorder: Recorder) -> None:
+    """It must name a server: a kubeconfig without current context does not."""
     content = config(recorder.url, recorder.authority.certificate, {"token": "of-the-file"})
     pod.run(content=content)
     assert matching_request(recorder).header("Authorization") == "Bearer of-the-file"
@@ -83,8 +83,8 @@ def test_a_kubeconfig_goes_before(pod: Pod, recorder: Recorder) -> None:
     assert matching_request(recorder).header("Authorization") == "Bearer of-the-pod"
 
 
-def test_a_pod_without_a_token(pod: Pod, recorder: Recorder) -> None:
-    """Without a token both ask localhost:8080."""
+def test_without_a_token_localhost_is_asked(pod: Pod, recorder: Recorder) -> None:
+    """Both programs connect to localhost:8080."""
     (pod.account / "token").unlink()
     theirs, ours = pod.run().complaints
     assert ours == theirs
@@ -92,8 +92,8 @@ def test_a_pod_without_a_token(pod: Pod, recorder: Recorder) -> None:
     assert recorder.requests == []
 
 
-def test_impersonation_in_a_pod(pod: Pod, recorder: Recorder) -> None:
-    """With this flag kubectl forgets the pod and asks localhost:8080; the plugin does not."""
+def test_impersonation_in_a_pod_uses_the_service_account(pod: Pod, recorder: Recorder) -> None:
+    """With this flag, kubectl ignores the service account and connects to localhost:8080."""
     pair = pod.run("--as", "bob")
     assert "localhost:8080" in pair.kubectl.stderr
     headers = [request.who["headers"] for request in recorder.requests if request.by_plugin]
@@ -112,7 +112,7 @@ NAMESPACES: Mapping[str, tuple[Json, str]] = {
 def test_the_namespace_is_that_of_the_pod(
     pod: Pod, both: Both, faulty_cluster: ControlPlane, name: str, kubeconfig: bool
 ) -> None:
-    """It is that of the pod, even with a kubeconfig, where that names none."""
+    """This holds with a kubeconfig too, if that names no namespace."""
     variables, expected = NAMESPACES[name]
     server = faulty_cluster.api.server
     host, _, port = server.removeprefix("https://").rpartition(":")
@@ -129,7 +129,7 @@ def test_the_namespace_is_that_of_the_pod(
 
 
 def _read_by(log: Path) -> str:
-    """Return the namespace of the last list of pods that the plugin asked for."""
+    """Return the namespace of the plugin's last request for pods."""
     events = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
     lists = [event for event in events if event["userAgent"].startswith("kubectl-spread/")]
     pods = [event["objectRef"] for event in lists if event.get("objectRef", {}).get("resource") == "pods"]

@@ -23,7 +23,7 @@ def base(recorder: Recorder, **user: object) -> Json:
 
 
 def test_the_first_of_several_files_wins(both: Both, recorder: Recorder) -> None:
-    """A name keeps all that the first file says of it, and nothing that another one adds."""
+    """Nothing is added to an entry from a later file."""
     first = config(recorder.url, recorder.authority.certificate, {"token": "first"})
     second = config("https://127.0.0.1:1", None, {"token": "second", "as": "somebody"})
     second["users"].append({"name": "v", "user": {"token": "added"}})
@@ -37,8 +37,8 @@ def test_the_first_of_several_files_wins(both: Both, recorder: Recorder) -> None
     assert matching_request(recorder).who["headers"] == [("Authorization", "Bearer added")]
 
 
-def test_the_current_context_may_stand_in_another_file(both: Both, recorder: Recorder) -> None:
-    """The first file that names one decides."""
+def test_the_current_context_may_be_in_another_file(both: Both, recorder: Recorder) -> None:
+    """The first file with a current context decides."""
     content = base(recorder, token="a")
     del content["current-context"]
     files = [both.write(content, "first"), both.write("current-context: x\n", "second")]
@@ -47,7 +47,7 @@ def test_the_current_context_may_stand_in_another_file(both: Both, recorder: Rec
 
 
 def test_paths_are_relative_to_their_file(both: Both, recorder: Recorder) -> None:
-    """Certificates and token files are looked for next to the kubeconfig, not where the command runs."""
+    """Certificates and token files are read next to the kubeconfig, not in the current directory."""
     pair = recorder.authority.client("bob", "bob")
     both.write("from-a-file\n", "inner/token")
     user = {
@@ -62,15 +62,15 @@ def test_paths_are_relative_to_their_file(both: Both, recorder: Recorder) -> Non
     assert (request.header("Authorization"), request.certificate) == ("Bearer from-a-file", "bob")
 
 
-def test_the_file_in_the_home_directory(both: Both, recorder: Recorder) -> None:
-    """Without KUBECONFIG and without a flag."""
+def test_the_file_in_the_home_directory_is_the_default(both: Both, recorder: Recorder) -> None:
+    """It is read without KUBECONFIG and without a flag."""
     both.write(base(recorder, token="home"), ".kube/config")
     both.run(environment={"KUBECONFIG": ""})
     assert matching_request(recorder).header("Authorization") == "Bearer home"
 
 
 def test_a_flag_names_the_file(both: Both, recorder: Recorder) -> None:
-    """Nothing is merged into it."""
+    """No other file is merged with it."""
     both.write(base(recorder, token="environment"))
     path = both.write(base(recorder, token="flag"), "other")
     both.run("--kubeconfig", str(path))
@@ -99,7 +99,7 @@ def test_flags_overrule_the_context(both: Both, recorder: Recorder, name: str) -
 
 
 def test_the_server_can_be_replaced(both: Both, recorder: Recorder) -> None:
-    """``--server`` and ``--cluster``; a name to expect in the certificate belongs to the server that is replaced."""
+    """The expected name in the certificate belongs to the replaced server, so it is dropped."""
     nowhere = f"https://127.0.0.1:{free_port()}"
     content = config(nowhere, recorder.authority.certificate, {"token": "a"}, tls_server_name="other.test")
     cluster = {"server": recorder.url, "certificate-authority": str(recorder.authority.certificate)}
@@ -112,15 +112,15 @@ def test_the_server_can_be_replaced(both: Both, recorder: Recorder) -> None:
     assert matching_request(recorder).server_name == "apiserver.test"
 
 
-def test_a_server_without_a_scheme(both: Both, tmp_path: Path) -> None:
-    """It is http, whatever else speaks for TLS, and so it receives no credentials."""
+def test_a_server_without_a_scheme_is_http(both: Both, tmp_path: Path) -> None:
+    """This holds next to options of TLS too, so no credentials are sent."""
     with record(tmp_path, tls=False) as recorder:
         both.ask(config(f"127.0.0.1:{recorder.port}", recorder.authority.certificate, {"token": "a"}))
         assert matching_request(recorder).who["headers"] == []
 
 
-def test_a_server_with_a_path(both: Both, recorder: Recorder) -> None:
-    """The path stands before every other, as behind Rancher."""
+def test_the_path_of_a_server_is_kept(both: Both, recorder: Recorder) -> None:
+    """Each path of a request follows it, as behind Rancher."""
     content = config(f"{recorder.url}/k8s/one/", recorder.authority.certificate, {"token": "a"})
     both.ask(content, asking=("version",))
     assert all(request.target.startswith("/k8s/one/") for request in recorder.requests)
@@ -151,7 +151,7 @@ REFUSED: Mapping[str, tuple[Json, list[str]]] = {
 def test_contradictions_and_missing_parts_are_refused(
     both: Both, recorder: Recorder, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before anything is sent, with kubectl's words."""
+    """No request is sent, and the message is that of kubectl."""
     monkeypatch.chdir(both.directory)
     user, flags = REFUSED[name]
     theirs, ours = both.ask(base(recorder, **user), *flags).complaints
@@ -172,8 +172,8 @@ MALFORMED: Mapping[str, str] = {
 
 
 @pytest.mark.parametrize("name", MALFORMED)
-def test_a_malformed_file(both: Both, recorder: Recorder, name: str) -> None:
-    """The file is named; what kubectl prints of a name twice would show the token."""
+def test_a_malformed_file_is_named(both: Both, recorder: Recorder, name: str) -> None:
+    """The message of kubectl about a duplicate name would show the token."""
     content = base(recorder, token="very-secret")
     if name == "a name twice":
         content["users"] *= 2
@@ -187,8 +187,8 @@ def test_a_malformed_file(both: Both, recorder: Recorder, name: str) -> None:
     assert "very-secret" not in pair.spread.stderr
 
 
-def test_a_context_that_names_nothing(both: Both, recorder: Recorder) -> None:
-    """Where kubectl asks for a user name, or tries localhost:8080, the plugin says what is missing."""
+def test_missing_parts_of_a_context_are_named(both: Both, recorder: Recorder) -> None:
+    """In these cases kubectl prompts for a user name, or connects to localhost:8080."""
     for part, what in (("user", "auth info"), ("cluster", "cluster")):
         content = base(recorder, token="a")
         content["contexts"][0]["context"][part] = "gone"

@@ -49,7 +49,7 @@ class Pair(NamedTuple):
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> Iterator[Pair]:
-    """Make siblings by turns through both servers; edit them through the newer one, which may."""
+    """Create siblings through both servers in turn, and edit them through the newer server, which allows it."""
     for version in (V1_33, V1_34):
         require_built(version, ("kube-apiserver",))
     directory = tmp_path_factory.mktemp("mixed")
@@ -63,7 +63,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> Iterator[P
             for state in ("kept", "changed", "removed", "back"):
                 client.create(_web(f"{name}-{state}", REV))
             client.create(_web(f"{name}-late", BARE))
-        # Once more by the server that does not merge: creation times do not part the two kinds.
+        # The older server creates pods again, so that creation times do not separate the two kinds.
         older.client.create(_web("old-afterwards", REV))
         changed = [f"{name}-{state}" for name in ("old", "new") for state in ("changed", "back", "sibling-2")]
         back = [f"{name}-{state}" for name in ("old", "new") for state in ("back", "late")]
@@ -95,7 +95,7 @@ NEW = {
 }
 
 
-def test_the_newer_server_tells_them_apart(pair: Pair) -> None:
+def test_the_newer_server_distinguishes_merged_and_unmerged_siblings(pair: Pair) -> None:
     """What the older server made is likely pre-upgrade where the label was there at once; else nothing is claimed.
 
     ``new-late`` was merged and ``old-changed`` was not, yet both look the same.
@@ -131,7 +131,7 @@ def test_siblings_are_one_workload_with_both_verdicts(pair: Pair) -> None:
 
 
 def test_the_older_server_leaves_missing_keys_to_the_scheduler(pair: Pair) -> None:
-    """The same pods, evaluated as 1.33: what is stored is evaluated, what is missing is not a fault."""
+    """The same pods are evaluated as 1.33: stored requirements are evaluated, and missing ones are not a fault."""
     assert pair.by_old["cluster"]["judgedAs"] == "1.33"
     missing = ("sibling-0", "sibling-1", "sibling-2", "kept", "afterwards", "changed", "back", "late")
     assert pod_verdicts(pair.by_old) == {
@@ -149,12 +149,12 @@ def test_merge_since_before_all_pods_changes_nothing(pair: Pair) -> None:
 
 
 def test_the_older_server_refuses_edits_of_merged_pods(pair: Pair) -> None:
-    """Whoever happens to be connected to the older server cannot relabel a merged pod."""
+    """A user of the older server cannot relabel a merged pod."""
     assert 'spec.topologySpreadConstraints[0].matchLabelKeys[0]: Invalid value: \\"rev\\"' in pair.refused
 
 
 def test_siblings_that_differ_are_a_finding(pair: Pair) -> None:
-    """Either server's user is reported: nothing but servers of two versions makes such siblings within seconds."""
+    """Users of both servers see it: only servers of two versions create such siblings within seconds."""
     for report in (pair.by_new, pair.by_old):
         (siblings,) = (finding for finding in report["findings"] if finding["code"] == "SPR402")
         assert siblings["object"] == {"kind": "ReplicaSet", "name": "web"}
@@ -164,7 +164,7 @@ def test_siblings_that_differ_are_a_finding(pair: Pair) -> None:
 
 
 def test_the_older_server_reports_the_pods_that_nobody_can_edit(pair: Pair) -> None:
-    """The text is the one that the older apiserver gave to a label patch; on the newer one nobody is stuck."""
+    """The text is the older apiserver's answer to a patch of labels. The newer server has no such finding."""
     findings = {
         finding["object"]["name"]: finding for finding in pair.by_old["findings"] if finding["code"] == "SPR401"
     }

@@ -1,4 +1,4 @@
-"""Pods that come, go and change all the time: every report is one state of the pods, and holds each of them once."""
+"""While pods are created, changed and deleted, every report is one state of the pods and has each pod once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMESPACE = "motion"
 STILL = [f"still-{number:02}" for number in range(20)]
 MOVING = [f"moving-{number:02}" for number in range(40)]
 POSSIBLE = {"merged", "stale-label", "removed-label"}
-"""What can become of a pod that this apiserver merged: its label stays, changes or goes."""
+"""The verdicts that are possible for a pod that this apiserver merged: its label stays, changes or is removed."""
 REPORTS = 12
 
 
@@ -37,25 +37,25 @@ def moving(faulty_cluster: ControlPlane) -> Iterator[ControlPlane]:
 
 @contextmanager
 def motion(api: ApiClient) -> Iterator[Counter[str]]:
-    """Create, relabel and delete pods by chance until the end of the ``with`` block; yield how often."""
-    ended, done = threading.Event(), Counter[str]()
-    threads = [threading.Thread(target=_move, args=(api, seed, ended, done)) for seed in range(3)]
+    """Create, relabel and delete random pods until the end of the ``with`` block; yield the number of each edit."""
+    ended, edits = threading.Event(), Counter[str]()
+    threads = [threading.Thread(target=_move, args=(api, seed, ended, edits)) for seed in range(3)]
     for thread in threads:
         thread.start()
     try:
-        yield done
+        yield edits
     finally:
         ended.set()
         for thread in threads:
             thread.join()
 
 
-def _move(api: ApiClient, seed: int, ended: threading.Event, done: Counter[str]) -> None:
+def _move(api: ApiClient, seed: int, ended: threading.Event, edits: Counter[str]) -> None:
     chance = random.Random(seed)
     while not ended.is_set():
         name, act = chance.choice(MOVING), chance.choice(["create", "relabel", "delete"])
         path = f"/api/v1/namespaces/{NAMESPACE}/pods/{name}"
-        # Another thread was faster.
+        # Another thread may have edited the pod first.
         with suppress(ApiError):
             match act:
                 case "create":
@@ -65,7 +65,7 @@ def _move(api: ApiClient, seed: int, ended: threading.Event, done: Counter[str])
                     api.patch(path, {"metadata": {"labels": {"rev": revision}}}, MERGE_PATCH)
                 case "delete":
                     api.request("DELETE", f"{path}?gracePeriodSeconds=0")
-            done[act] += 1
+            edits[act] += 1
 
 
 def check(spread: Spread) -> Report:
@@ -74,10 +74,10 @@ def check(spread: Spread) -> Report:
     return answer.report
 
 
-def test_reports_while_everything_moves(moving: ControlPlane, behind: Faulty) -> None:
-    """Pods that stand still are in every report, no pod is in one twice, and no verdict is one that cannot be."""
+def test_reports_are_complete_while_pods_change(moving: ControlPlane, behind: Faulty) -> None:
+    """Pods that do not change are in every report, no pod is in a report twice, and every verdict is possible."""
     seen = Counter[str]()
-    with motion(moving.api) as done:
+    with motion(moving.api) as edits:
         for _ in range(REPORTS):
             report = check(behind.directly())
             names = [name for group in report["groups"] for name in group["pods"]]
@@ -90,12 +90,12 @@ def test_reports_while_everything_moves(moving: ControlPlane, behind: Faulty) ->
             assert verdicts.keys() <= POSSIBLE
             assert verdicts.total() == len(names)
             seen += verdicts
-    assert min(done[act] for act in ("create", "relabel", "delete")) > 10
+    assert min(edits[act] for act in ("create", "relabel", "delete")) > 10
     assert seen.keys() == POSSIBLE
 
 
 def test_a_report_is_one_state(moving: ControlPlane, behind: Faulty) -> None:
-    """What the report says about pods is what a list of the revision that it names has, however long it took."""
+    """The reported pods are those of a list at the revision that the report names."""
     with motion(moving.api):
         report = check(behind.directly())
     revision = report["cluster"]["resourceVersions"]["pods"]

@@ -1,4 +1,4 @@
-"""What ``check -o openreports`` prints can be applied: a real apiserver takes it and gives it back unchanged."""
+"""A real apiserver stores the output of ``check -o openreports`` and returns it unchanged."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ AWKWARD: Final = ("no", "1e3", "0x1f")
 def served(control_plane: ControlPlane) -> Iterator[ControlPlane]:
     """Return the control plane of all tests while it has the resources of OpenReports."""
     kinds = {"Report": True, "ClusterReport": False}
-    made = [api.definition(kind, namespaced=namespaced) for kind, namespaced in kinds.items()]
-    control_plane.api.create_all(made)
+    definitions = [api.definition(kind, namespaced=namespaced) for kind, namespaced in kinds.items()]
+    control_plane.api.create_all(definitions)
     try:
         control_plane.wait_for(lambda: _is_served(control_plane), what="OpenReports")
         yield control_plane
     finally:
-        for definition in made:
+        for definition in definitions:
             control_plane.api.request("DELETE", f"{DEFINITIONS}/{definition['metadata']['name']}")
 
 
@@ -49,7 +49,7 @@ def _is_served(cluster: ControlPlane) -> bool:
 
 
 def applied(cluster: ControlPlane, text: str) -> list[Json]:
-    """Apply manifests, fields that the apiserver does not know refused, and return them as they are stored."""
+    """Apply manifests with strict validation of fields, and return the stored objects."""
     cluster.kubectl("apply", "--validate=strict", "-f", "-", input=text)
     stored = cluster.kubectl("get", "-f", "-", "-o", "json", input=text).stdout
     document = json.loads(stored)
@@ -57,7 +57,7 @@ def applied(cluster: ControlPlane, text: str) -> list[Json]:
 
 
 def same(stored: Json, printed: Json) -> bool:
-    """Tell whether a stored object has all that was printed, and no results besides."""
+    """Tell whether a stored object has all printed fields, and no further results."""
     parts = ("apiVersion", "kind", "source", "summary", "results")
     metadata = printed["metadata"]
     remaining = {name: stored["metadata"].get(name) for name in metadata}
@@ -84,7 +84,7 @@ def test_the_apiserver_stores_the_printed_reports_unchanged(served: ControlPlane
 
 
 def test_a_live_report_is_applied_again_and_again(served: ControlPlane, spread: Spread) -> None:
-    """The name is the same each time, so that the newest report replaces the one before."""
+    """The name is the same each time, so that a new report replaces the last one."""
     with served.namespace() as namespace:
         served.apply(deployment(constraints=[constraint(match=["nope"])], labels={"app": "web"}, namespace=namespace))
         served.wait_for(lambda: served.api.get(f"/api/v1/namespaces/{namespace}/pods")["items"], what="pods")

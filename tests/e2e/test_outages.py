@@ -24,8 +24,8 @@ OLD_TOKEN = "an-old-token-that-nobody-may-see"
 NOT_LOGGED_IN = "You must be logged in to the server (Unauthorized)"
 
 
-def test_the_apiserver_restarts(behind: Faulty) -> None:
-    """Killed after two pages: the list continues where it was, at the revision that it had."""
+def test_a_list_continues_after_the_apiserver_restarts(behind: Faulty) -> None:
+    """It is killed after two pages; the other pages are of the same revision."""
     cluster = behind.cluster
     restarting = threading.Thread(target=cluster.restart_apiserver)
 
@@ -44,8 +44,8 @@ def test_the_apiserver_restarts(behind: Faulty) -> None:
     assert len(behind.proxy.requests_for("pods")) > 5
 
 
-def test_an_apiserver_that_does_not_run(behind: Faulty) -> None:
-    """From the beginning: a refused connection is reported at once, since the address may be wrong."""
+def test_an_apiserver_that_does_not_run_is_reported_at_once(behind: Faulty) -> None:
+    """The first connection is not tried again, because the address may be wrong."""
     cluster = behind.cluster
     cluster._server.stop()
     try:
@@ -59,7 +59,7 @@ def test_an_apiserver_that_does_not_run(behind: Faulty) -> None:
 
 def test_a_certificate_that_changes(behind: Faulty, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server with another certificate gets no request in the middle of a list."""
-    # A connection to the first one would do for the rest.
+    # An open connection to the first server would be used again.
     monkeypatch.setattr(behind.proxy, "keeps_alive", False)
     stranger = Authority(tmp_path).server("stranger", ["127.0.0.1"])
 
@@ -84,7 +84,7 @@ def expiring(change: Step) -> list[Step]:
 
 
 def test_a_token_file_that_changes(behind: Faulty, tmp_path: Path) -> None:
-    """The file is read again when the apiserver takes its token no more."""
+    """The file is read again when the apiserver refuses its token."""
     file = tmp_path / "token"
     file.write_text(behind.token)
     second = behind.cluster._security.tokens["second"]
@@ -101,7 +101,7 @@ def test_a_token_file_that_changes(behind: Faulty, tmp_path: Path) -> None:
 
 
 def test_a_token_file_that_stays_old(behind: Faulty, tmp_path: Path) -> None:
-    """It is read again once."""
+    """The file is read again once."""
     file = tmp_path / "token"
     file.write_text(behind.token)
     spread = behind.as_user({"tokenFile": str(file)})
@@ -132,8 +132,8 @@ def plugin(directory: Path, *tokens: str) -> dict[str, object]:
     return {"exec": {"command": str(path), "apiVersion": version, "interactiveMode": "Never"}}
 
 
-def test_a_plugin_is_asked_again(behind: Faulty, tmp_path: Path) -> None:
-    """By the exec plugin too, a token is renewed when it has expired."""
+def test_a_plugin_is_run_again_for_an_expired_token(behind: Faulty, tmp_path: Path) -> None:
+    """The credential comes from an exec plugin."""
     second = behind.cluster._security.tokens["second"]
     spread = behind.as_user(plugin(tmp_path, behind.token, second))
     behind.proxy.script("pods", *expiring(lambda _: None))
@@ -173,8 +173,8 @@ def start(behind: Faulty, arguments: Sequence[str] = CHECK, **environment: str) 
         pytest.param("pods", steps.answer(503, Retry_After="60"), id="in a pause"),
     ],
 )
-def test_an_interrupt(behind: Faulty, resource: str, step: Step) -> None:
-    """Ctrl-C ends it at once, as it ends kubectl."""
+def test_an_interrupt_ends_the_check(behind: Faulty, resource: str, step: Step) -> None:
+    """Ctrl-C ends it at once, like kubectl."""
     event = threading.Event()
 
     def then(exchange: Exchange) -> None:
@@ -195,7 +195,7 @@ def test_an_interrupt(behind: Faulty, resource: str, step: Step) -> None:
 
 
 def test_a_key_is_not_left_behind(behind: Faulty, tmp_path: Path) -> None:
-    """What the kubeconfig embeds is in no file, neither during a request nor after the program gets a signal."""
+    """A key from the kubeconfig is in no file, neither during a request nor after a signal ended the program."""
     written: list[list[str]] = []
 
     def then(exchange: Exchange) -> None:

@@ -36,12 +36,12 @@ def answers(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> Iterato
         findings = plugin.on(cluster)("check", "-n", NAMESPACE, "-o", "json").report["findings"]
         yield {
             "evicted": " ".join(re.findall(r"dry run mode\" pod=\"shop/(\S+)\"", evictions)),
-            "named": " ".join(name for item in findings if item["code"] == "SPR301" for name in item["pods"]),
+            "named": " ".join(name for finding in findings if finding["code"] == "SPR301" for name in finding["pods"]),
             "kubectl describe": lines_with("Topology Spread", description),
             "kube-score": lines_with(SPREAD_CHECK, scores),
             "descheduler": "".join(re.findall(r"\"Evicted pod in dry run mode\" pod=\S+", evictions)) + "\n",
             "kubectl spread": "".join(
-                f"{item['code']} {item['object']['name']}: {item['message']}\n" for item in findings
+                f"{finding['code']} {finding['object']['name']}: {finding['message']}\n" for finding in findings
             ),
         }
 

@@ -25,7 +25,7 @@ def reader(control_plane: ControlPlane, namespace: str, plugin: Plugin) -> Sprea
 
 
 def test_a_user_who_may_only_list_pods(control_plane: ControlPlane, namespace: str, reader: Spread) -> None:
-    """Selectors are evaluated, zones come from the pods' own labels, and what could not be read is reported."""
+    """Selectors are evaluated, zones are those of the pods' own labels, and missing lists are reported."""
     web = deployment(
         constraints=[constraint(match=["rev"])], replicas=4, labels={"app": "web", "rev": "r1"}, namespace=namespace
     )
@@ -44,7 +44,7 @@ def test_a_user_who_may_only_list_pods(control_plane: ControlPlane, namespace: s
 
 
 def test_inferred_zones_are_counted(control_plane: ControlPlane, namespace: str, reader: Spread) -> None:
-    """Where pods are in every zone, the counts are those that a user with all rights sees."""
+    """Where every zone has pods, the counts are those that a user with all rights sees."""
     roll_out(control_plane, deployment(constraints=[constraint(match=[HASH])], replicas=5, namespace=namespace))
     (row,) = reader.report("-n", namespace, status=2)["constraints"]
     assert counts(row) == pods_per_zone(control_plane, namespace)
@@ -54,7 +54,7 @@ def test_inferred_zones_are_counted(control_plane: ControlPlane, namespace: str,
 def test_the_table_of_a_user_who_may_only_list_pods(
     control_plane: ControlPlane, namespace: str, reader: Spread
 ) -> None:
-    """The same as text: the table on stdout, what is missing on stderr."""
+    """The table is on stdout, and the missing permissions are on stderr."""
     roll_out(control_plane, deployment(constraints=[constraint(match=[HASH])], replicas=5, namespace=namespace))
     answer = reader("check", "-n", namespace)
     assert answer.status == 2
@@ -64,7 +64,7 @@ def test_the_table_of_a_user_who_may_only_list_pods(
 
 
 def test_rules_that_need_no_nodes_are_complete(control_plane: ControlPlane, namespace: str, reader: Spread) -> None:
-    """With selector rules alone nodes are not asked for and not missed: exit status 0."""
+    """With selector rules alone nodes are not requested, and the exit status is 0."""
     roll_out(control_plane, deployment(constraints=[constraint(match=[HASH])], namespace=namespace))
     report = reader.report("-n", namespace, "--select", "SPR1")
     assert [row["verdicts"] for row in report["constraints"]] == [{"merged": 3}]
@@ -79,7 +79,7 @@ def test_all_namespaces_are_forbidden_in_one_line(reader: Spread) -> None:
 
 
 def test_a_user_who_may_do_nothing(control_plane: ControlPlane, namespace: str, plugin: Plugin) -> None:
-    """The apiserver's refusal of the one namespace is one line as well."""
+    """The apiserver's refusal is printed in one line."""
     nobody = plugin.on(control_plane, control_plane.kubeconfig_for("nobody"))
     answer = nobody("check", "-n", namespace)
     assert (answer.status, answer.stdout) == (2, "")

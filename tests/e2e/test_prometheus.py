@@ -28,7 +28,7 @@ TYPES: Final = {
     "text": "text/plain; version=0.0.4; charset=utf-8",
     "openmetrics": "application/openmetrics-text; version=1.0.0; charset=utf-8",
 }
-"""The content types that Prometheus tells its two parsers by."""
+"""The content types by which Prometheus chooses one of its two parsers."""
 PLACE: Final = {
     "namespace": "shop",
     "workload_kind": "Deployment",
@@ -74,7 +74,7 @@ def test_promtool_has_no_complaint(path: Path) -> None:
 @pytest.mark.parametrize("form", TYPES)
 @pytest.mark.parametrize("cluster", ["sample", "hostile"])
 def test_prometheus_scrapes_it(scraped: Prometheus, sample: str, cluster: str, form: str) -> None:
-    """Every series arrives with its labels and value, by either of its parsers."""
+    """Both of its parsers store every series with labels and value."""
     job = f"/{cluster}/{form}"
     text = sample if cluster == "sample" else (GOLDEN / "hostile.prom").read_text(encoding="utf-8")
     expected = {
@@ -89,7 +89,7 @@ def test_prometheus_scrapes_it(scraped: Prometheus, sample: str, cluster: str, f
 
 
 def stored(scraped: Prometheus, job: str) -> dict[frozenset[tuple[str, str]], float]:
-    """Return the values of all our series that Prometheus has of a job, by name and labels."""
+    """Return the values of our series that Prometheus stored for a job, by name and labels."""
     samples = scraped.query(f'{{__name__=~"kube_spread_.+",job="{job}"}}')
     return {
         frozenset(label for label in sample["metric"].items() if label[0] not in ("job", "instance")): float(
@@ -99,7 +99,7 @@ def stored(scraped: Prometheus, job: str) -> dict[frozenset[tuple[str, str]], fl
     }
 
 
-def test_the_skewed_constraint_can_be_asked_for(scraped: Prometheus) -> None:
+def test_a_query_returns_the_skewed_constraint(scraped: Prometheus) -> None:
     scraped.wait_until(lambda: scraped.query('kube_spread_skew{job="/sample/text"}'))
     (above,) = scraped.query('kube_spread_skew{job="/sample/text"} > kube_spread_max_skew')
     assert (above["metric"]["namespace"], above["metric"]["workload"], above["value"][1]) == ("shop", "api", "2")
@@ -107,7 +107,7 @@ def test_the_skewed_constraint_can_be_asked_for(scraped: Prometheus) -> None:
 
 @pytest.mark.parametrize("source", ["sample", "hostile"])
 def test_node_exporter_reads_the_file(tmp_path: Path, source: str) -> None:
-    """Its textfile collector finds no fault, and hands all series on."""
+    """Its textfile collector reports no error and serves all series."""
     textfiles = tmp_path / "textfiles"
     textfiles.mkdir()
     target = written(textfiles)
@@ -127,7 +127,7 @@ def test_the_documented_alerts_are_rules() -> None:
 
 
 def test_the_documented_alerts_fire(tmp_path: Path) -> None:
-    """On a skew that stays, on an error, and on a file that nobody writes any more; and not before."""
+    """They fire on a lasting skew, on an error and on an old file, and not earlier."""
     labels = ",".join(f'{name}="{text}"' for name, text in PLACE.items())
     finding = {"code": "SPR303", "name": "blocked", "namespace": "shop"}
     file = {"file": "/var/lib/kubectl_spread.prom", "instance": "n"}
@@ -154,7 +154,7 @@ def test_the_documented_alerts_fire(tmp_path: Path) -> None:
 
 
 def alert(labels: Mapping[str, str], summary: str, **annotations: str) -> Json:
-    """Return an alert as it is expected to fire."""
+    """Return an expected alert."""
     return {
         "exp_labels": {**labels, "severity": "warning"},
         "exp_annotations": {"summary": summary, **annotations},

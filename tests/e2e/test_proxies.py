@@ -39,7 +39,7 @@ def named(recorder: Recorder, server: str = SERVER, **cluster: object) -> Json:
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_a_proxy_of_the_kubeconfig(both: Both, recorder: Recorder, scheme: Scheme) -> None:
+def test_a_proxy_of_the_kubeconfig_is_always_used(both: Both, recorder: Recorder, scheme: Scheme) -> None:
     """The proxy looks up the name; neither NO_PROXY nor a loopback address goes around it."""
     with through(recorder, scheme) as passed:
         for server in (SERVER, recorder.url):
@@ -51,8 +51,8 @@ def test_a_proxy_of_the_kubeconfig(both: Both, recorder: Recorder, scheme: Schem
 
 
 @pytest.mark.parametrize("scheme", ["http", "socks5"])
-def test_credentials_of_a_proxy(both: Both, recorder: Recorder, scheme: Scheme) -> None:
-    """They stand in its address, and are not printed when it refuses them."""
+def test_credentials_of_a_proxy_are_sent_and_not_printed(both: Both, recorder: Recorder, scheme: Scheme) -> None:
+    """They are part of its address; the message after a refusal leaves them out."""
     with through(recorder, scheme, "me:word") as passed:
         both.ask(named(recorder, proxy_url=passed.url_with_credentials))
         matching_request(recorder)
@@ -72,23 +72,23 @@ def test_a_flag_names_the_proxy(both: Both, recorder: Recorder) -> None:
 
 @pytest.mark.parametrize("variable", ["HTTPS_PROXY", "https_proxy"])
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_a_proxy_of_the_environment(both: Both, recorder: Recorder, scheme: Scheme, variable: str) -> None:
-    """In either case of letters; the proxy may be anything that proxy-url may be."""
+def test_a_proxy_of_the_environment_is_used(both: Both, recorder: Recorder, scheme: Scheme, variable: str) -> None:
+    """The variable may be in upper or lower case, and the proxy of any kind that proxy-url allows."""
     with through(recorder, scheme) as passed:
         both.ask(named(recorder), environment={variable: passed.url})
         matching_request(recorder)
         assert set(passed.targets) == {f"{NAME}:6443"}
 
 
-def test_a_proxy_without_a_scheme(both: Both, recorder: Recorder) -> None:
-    """In the environment it is http."""
+def test_a_proxy_without_a_scheme_is_http(both: Both, recorder: Recorder) -> None:
+    """Only the environment may leave out the scheme."""
     with through(recorder, "http") as passed:
         both.ask(named(recorder), environment={"HTTPS_PROXY": passed.url.removeprefix("http://")})
         matching_request(recorder)
 
 
-def test_loopback_needs_no_proxy(both: Both, recorder: Recorder) -> None:
-    """Of the environment: kubectl goes there directly, and so does the plugin."""
+def test_loopback_is_reached_without_the_proxy_of_the_environment(both: Both, recorder: Recorder) -> None:
+    """This is so in kubectl and in the plugin."""
     with through(recorder, "http") as passed:
         both.ask(named(recorder, recorder.url), environment={"HTTPS_PROXY": passed.url})
         matching_request(recorder)
@@ -96,7 +96,7 @@ def test_loopback_needs_no_proxy(both: Both, recorder: Recorder) -> None:
 
 
 def test_other_variables_are_not_respected(both: Both, recorder: Recorder) -> None:
-    """HTTP_PROXY is for plain HTTP, and ALL_PROXY is nobody's."""
+    """HTTP_PROXY is for plain HTTP, and kubectl does not know ALL_PROXY."""
     with through(recorder, "http") as passed:
         pair = both.ask(named(recorder), environment={"HTTP_PROXY": passed.url, "ALL_PROXY": passed.url})
         assert all("no such host" in line for line in pair.complaints)
@@ -119,8 +119,8 @@ EXCEPTIONS: Mapping[str, bool] = {
 
 
 @pytest.mark.parametrize("exceptions", EXCEPTIONS)
-def test_exceptions_from_the_proxy(both: Both, recorder: Recorder, exceptions: str) -> None:
-    """Where it names the server, both ask for the name themselves, and nobody knows it."""
+def test_no_proxy_names_servers_that_are_reached_directly(both: Both, recorder: Recorder, exceptions: str) -> None:
+    """Both programs then look up the name themselves, which fails."""
     with through(recorder, "http") as passed:
         pair = both.ask(named(recorder), environment={"HTTPS_PROXY": passed.url, "NO_PROXY": exceptions})
         if EXCEPTIONS[exceptions]:
@@ -131,8 +131,8 @@ def test_exceptions_from_the_proxy(both: Both, recorder: Recorder, exceptions: s
 
 
 @pytest.mark.parametrize("scheme", ["http", "socks5"])
-def test_a_proxy_that_is_gone(both: Both, recorder: Recorder, scheme: str) -> None:
-    """Both name the server, not the proxy."""
+def test_a_missing_proxy_is_an_error_that_names_the_server(both: Both, recorder: Recorder, scheme: str) -> None:
+    """Neither program names the proxy."""
     theirs, ours = both.ask(named(recorder, proxy_url=f"{scheme}://{LOOPBACK}:{free_port()}")).complaints
     assert ours == theirs
 
@@ -147,8 +147,8 @@ def test_an_address_with_an_unsupported_scheme(both: Both, recorder: Recorder) -
 
 
 @pytest.mark.parametrize("how", ["flag", "kubeconfig", "not at all"])
-def test_compression(both: Both, recorder: Recorder, how: str) -> None:
-    """Both ask for gzip, unless a flag forbids it. On loopback the plugin never does."""
+def test_compression_is_requested_unless_a_flag_forbids_it(both: Both, recorder: Recorder, how: str) -> None:
+    """On loopback the plugin never requests it."""
     with through(recorder, "http") as passed:
         content = named(recorder, proxy_url=passed.url, disable_compression=how == "kubeconfig")
         both.ask(content, *(["--disable-compression"] if how == "flag" else []))
@@ -161,5 +161,5 @@ def test_compression(both: Both, recorder: Recorder, how: str) -> None:
 
 
 def _is_real(agent: str) -> bool:
-    """Tell whether this is not a kubectl that looks for another kubectl to run."""
+    """Tell whether kubectl is not a dispatcher that looks for another kubectl to run."""
     return not agent.startswith("kubectl-dispatcher/")

@@ -31,7 +31,7 @@ COMMANDS: Sequence[Sequence[str]] = (
 
 @pytest.fixture(scope="module")
 def events(control_plane: ControlPlane, plugin: Plugin) -> list[Json]:
-    """Run every command as a user who could do anything, and return what the apiserver was asked."""
+    """Run every command as a user with all rights, and return the requests to the apiserver."""
     user = "reviewer"
     spread = plugin.on(control_plane, control_plane.kubeconfig_for(user, ["system:masters"]))
     labels = {"app": "web", "rev": "r1"}
@@ -48,7 +48,7 @@ def events(control_plane: ControlPlane, plugin: Plugin) -> list[Json]:
 
 
 def test_only_get_and_list_are_requested(events: list[Json]) -> None:
-    """Nothing is written or watched, though this user could."""
+    """Nothing is written or watched, although this user may do both."""
     assert {event["verb"] for event in events} == {"get", "list"}
     assert {event["responseStatus"]["code"] for event in events} == {200}
 
@@ -76,14 +76,14 @@ def test_pods_are_listed_as_the_scheduler_lists_them(events: list[Json]) -> None
 
 
 def test_the_plugin_says_who_it_is(events: list[Json]) -> None:
-    """A cluster's administrator can tell its requests from others."""
+    """Administrators of a cluster can distinguish its requests from others."""
     assert {event["userAgent"] for event in events} == {f"kubectl-spread/{__version__}"}
 
 
 def test_every_request_of_the_session_is_allowed_by_the_documented_role(
     events: list[Json], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Every request is one that docs/rbac/cluster.yaml allows, and says whose it is."""
+    """docs/rbac/cluster.yaml allows every request, and each has the plugin's user agent."""
     session = list(audit.requests(tmp_path_factory.getbasetemp()))
     assert len(session) >= len(events) > 0
     assert audit.not_allowed(session) == set()

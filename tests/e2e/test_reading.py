@@ -1,4 +1,4 @@
-"""How lists are read: side by side, and on a terminal with a line that tells how far."""
+"""Lists are read at the same time, and a terminal shows the progress."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.e2e
 
 
 def test_nodes_and_workloads_are_read_while_the_pods_are(behind: Faulty) -> None:
-    """The first page of pods comes only when all other lists have been asked for."""
+    """The first page of pods is sent only when all other lists have been requested."""
     beside = {"nodes", "replicasets", "deployments", "statefulsets", "daemonsets", "jobs", "cronjobs"}
     resources: set[str] = set()
     all_asked = threading.Event()
@@ -41,8 +41,8 @@ def test_nodes_and_workloads_are_read_while_the_pods_are(behind: Faulty) -> None
     assert in_time == [True]
 
 
-def test_the_next_page_is_asked_for_while_one_arrives(behind: Faulty) -> None:
-    """The end of the first page is sent only when the second one has been asked for."""
+def test_the_next_page_is_requested_while_a_page_arrives(behind: Faulty) -> None:
+    """The end of the first page is sent only when the second page has been requested."""
     event = threading.Event()
     in_time: list[bool] = []
 
@@ -63,14 +63,14 @@ def test_the_next_page_is_asked_for_while_one_arrives(behind: Faulty) -> None:
     assert in_time == [True]
 
 
-def test_a_terminal_sees_how_far_it_is(behind: Faulty) -> None:
-    """The line is taken away before the answer; in a pipe there is none (see ``test_without_a_fault``)."""
+def test_a_terminal_shows_the_progress(behind: Faulty) -> None:
+    """The line is removed before the answer; a pipe gets none (see ``test_the_proxy_alone_changes_nothing``)."""
     terminal, stderr = pty.openpty()
     command = [str(SPREAD), *CHECK]
     environment = behind.cluster.environment(behind.kubeconfig({"token": behind.token}))
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=stderr, env=environment, check=False, timeout=60)
+    completed = subprocess.run(command, stdout=subprocess.PIPE, stderr=stderr, env=environment, check=False, timeout=60)
     os.close(stderr)
     screen = os.read(terminal, 1 << 16).decode()
     os.close(terminal)
-    assert json.loads(done.stdout)["summary"]["pods"] == PODS
+    assert json.loads(completed.stdout)["summary"]["pods"] == PODS
     assert screen.split("\r\x1b[K") == ["", *(f"pods: {number}" for number in (7, 14, 21, 28)), ""]

@@ -1,4 +1,4 @@
-"""Stored pods created once more: refused with the merge in them, accepted without it or without their labels."""
+"""Stored pods cannot be created again with merged selectors, but without these or without their labels."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _make(cluster: ControlPlane, namespace: str, name: str) -> None:
 
 
 def _stored(cluster: ControlPlane, namespace: str, name: str) -> str:
-    """Return a stored pod as ``kubectl get -o yaml`` shows it, without what no pod may be created with."""
+    """Return a stored pod as ``kubectl get -o yaml`` prints it, without fields that only the API server may set."""
     text = cluster.kubectl("get", "pod", name, "-n", namespace, "-o", "yaml").stdout
     yaml = YAML()
     document = yaml.load(text)
@@ -83,7 +83,7 @@ def test_a_stored_pod_is_refused(control_plane: ControlPlane, namespace: str, na
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_it_is_accepted_after_unmerge(control_plane: ControlPlane, namespace: str, spread: Spread, name: str) -> None:
-    """``kubectl spread unmerge`` takes out what was merged, and the API merges the pod again."""
+    """``kubectl spread unmerge`` removes the merged requirements, and the API server merges the pod again."""
     _make(control_plane, namespace, name)
     label(control_plane, namespace, name, "rev=r2")
     before = look(spread, namespace)
@@ -92,14 +92,14 @@ def test_it_is_accepted_after_unmerge(control_plane: ControlPlane, namespace: st
     text = _stored(control_plane, namespace, name)
     unmerged = spread("unmerge", "-f", "-", input=text)
     assert unmerged.status == 0
-    # The new pod will not select what the old one does, which is reported.
+    # The new pod's selector differs from the old pod's, which is reported.
     notes = unmerged.stderr.count("a re-creation would store rev In [r2] instead of rev In [r1]")
     assert notes == len(paths)
     _delete(control_plane, namespace, name)
     control_plane.kubectl("create", "-f", "-", input=unmerged.stdout)
     report = look(spread, namespace)
     assert [pod_verdicts(report, path) for path in paths] == [{name: MERGED}] * len(paths)
-    # Nothing but the value differs from before.
+    # Only the value has changed.
     again = _stored(control_plane, namespace, name)
     assert again == text.replace("- r1\n", "- r2\n")
 
@@ -123,6 +123,6 @@ def test_a_copy_with_labels_is_refused(control_plane: ControlPlane, namespace: s
     """With only the image changed the labels are kept, and the copy is the stored pod created again."""
     _make(control_plane, namespace, "plain")
     command = ["debug", "pod/plain", "-n", namespace, "--copy-to=copy", "--set-image=*=registry.example/debug:1"]
-    done = control_plane.kubectl(*command, check=False)
-    assert done.returncode != 0
-    assert f"{SPREAD}[0]: {OVERLAP}" in done.stderr
+    completed = control_plane.kubectl(*command, check=False)
+    assert completed.returncode != 0
+    assert f"{SPREAD}[0]: {OVERLAP}" in completed.stderr

@@ -45,12 +45,12 @@ GATED = {
     "added-proven": PodVerdict("late-label", "certain", ("kubectl-label",)),
     "never": ABSENT,
 }
-# Zone a holds three pods of each revision and the others none, so that only a pod that counts nothing fits there.
+# Zone a has three pods of each revision and the other zones have none, so only a pod that counts nothing fits there.
 PLACED = {"changed"}
 
 
 class Release(NamedTuple):
-    """Relabelled gated pods: the report, the answer on each, and the pods placed without the gates."""
+    """Relabelled gated pods: the report, the explanation of each, and the pods that are placed without gates."""
 
     report: Report
     fitting: dict[str, bool]
@@ -103,7 +103,7 @@ def _fits(spread: Spread, namespace: str, name: str) -> bool:
 
 
 def _decision(cluster: ControlPlane, path: str) -> Json:
-    """Wait until the scheduler has decided on a pod, and return the condition that tells."""
+    """Wait until the scheduler has decided on a pod, and return the condition about it."""
 
     def decision() -> Json | None:
         condition = scheduled(cluster.api.get(path))
@@ -120,7 +120,7 @@ def test_each_edit_of_a_gated_pod_has_its_own_verdict(release: Release) -> None:
 
 
 def test_a_stale_or_removed_label_of_a_gated_pod_is_an_error(release: Release) -> None:
-    """The scheduler will not do what the spec says, so these are errors, and the others are not."""
+    """The scheduler will not respect the spec of these pods; other edits are not errors."""
     errors = {
         (finding["code"], *finding["pods"])
         for finding in release.report["findings"]
@@ -130,7 +130,7 @@ def test_a_stale_or_removed_label_of_a_gated_pod_is_an_error(release: Release) -
 
 
 def test_the_scheduler_ignores_the_constraint_of_a_stale_pod_alone(release: Release) -> None:
-    """Values that exclude each other count no pod: it is placed where all the others are refused, as was said."""
+    """Its two values select no pod, so it is placed where the other pods are refused, as the report says."""
     assert release.placed == PLACED
     assert {name for name, fits in release.fitting.items() if fits} == PLACED
     assert release.blocked == set(GATED) - PLACED
@@ -140,7 +140,7 @@ def test_the_scheduler_ignores_the_constraint_of_a_stale_pod_alone(release: Rele
 def test_labels_written_at_binding_over_the_users_own(
     control_plane: ControlPlane, namespace: str, spread: Spread
 ) -> None:
-    """A zone from the template is merged, then overwritten: stale, with the binding as the reason and nobody blamed."""
+    """A zone from the template is merged and then overwritten: it is stale by the binding, and no manager is named."""
     labels = {"app": "web", ZONE: "a"}
     keys = [constraint(key=HOSTNAME, match=[ZONE])]
     for zone in ("a", "b"):
@@ -166,8 +166,10 @@ def _bound(cluster: ControlPlane, namespace: str) -> int:
     return sum("nodeName" in pod["spec"] for pod in pods(cluster, namespace))
 
 
-def test_a_zone_in_a_template(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
-    """Of a Deployment over three zones, the pods of two are stale, and none of them by anybody's edit."""
+def test_a_zone_in_a_template_makes_pods_of_other_zones_stale(
+    control_plane: ControlPlane, namespace: str, spread: Spread
+) -> None:
+    """The Deployment has pods in three zones, and no manager is named."""
     keys = [constraint(), constraint(key=HOSTNAME, hard=False, match=[ZONE])]
     labels = {"app": "web", ZONE: "a"}
     roll_out(control_plane, deployment(constraints=keys, labels=labels, namespace=namespace))
@@ -210,7 +212,7 @@ def test_a_relabelled_pod_still_repels(control_plane: ControlPlane, namespace: s
 def test_running_pods_of_one_owner_after_every_edit(
     control_plane: ControlPlane, namespace: str, spread: Spread
 ) -> None:
-    """Changed, removed, added and changed back, on running pods of a Deployment: warnings at most."""
+    """Labels are changed, removed, added and changed back, and no finding is an error."""
     keys = [constraint(match=["pod-template-hash", "rev"])]
     with_label = deployment("web", keys, replicas=4, labels=REV, namespace=namespace)
     remaining, changed, removed, back = roll_out(control_plane, with_label)

@@ -1,4 +1,4 @@
-"""The labels that Kubernetes' own controllers give their pods are there when the pod is made, so they are merged."""
+"""Controllers of Kubernetes create pods with their revision labels, so these are merged."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def shop(control_plane: ControlPlane) -> Iterator[str]:
         ]
         manifests += [_job("batch", namespace), _job("indexed", namespace, **WITH_INDEX)]
         control_plane.apply(manifests)
-        # Six nodes have one agent each; of every other workload there are three pods.
+        # Each of six nodes has one agent; every other workload has three pods.
         control_plane.wait_for(lambda: _running(control_plane, namespace) == 6 + 5 * 3, what="all pods run")
         yield namespace
 
 
 @pytest.fixture(scope="module")
 def report(shop: str, spread: Spread) -> Report:
-    """Return the report on all of them, without a finding that is an error."""
+    """Return the report on all these workloads, which has no error."""
     return spread.report("-n", shop)
 
 
@@ -71,7 +71,7 @@ def _running(cluster: ControlPlane, namespace: str) -> int:
 
 
 def test_every_pod_is_merged_with_its_own_values(control_plane: ControlPlane, shop: str, report: Report) -> None:
-    """All are merged, and what is stored is the label that each pod has."""
+    """The stored value of each pod is that of its label."""
     by_name = {pod["metadata"]["name"]: pod for pod in pods(control_plane, shop)}
     assert pod_verdicts(report) == dict.fromkeys(by_name, MERGED)
     assert report["pods"] == []
@@ -94,6 +94,6 @@ def test_every_pod_is_merged_with_its_own_values(control_plane: ControlPlane, sh
     ],
 )
 def test_pods_with_the_same_values_are_one_row(report: Report, owner: str, groups: int) -> None:
-    """A key with a value of its own for each pod makes each pod count itself alone."""
+    """With a key whose value is different on each pod, each pod counts only itself."""
     rows = report.rows(owner, "spec.topologySpreadConstraints[0]")
     assert len(rows) == groups

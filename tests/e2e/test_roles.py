@@ -39,7 +39,7 @@ COMMANDS: Sequence[Sequence[str]] = (
 
 
 class Lost(NamedTuple):
-    """A permission that a user lacks, a command that misses it, and how that ends."""
+    """A permission that a user lacks, a command that needs it, and the exit status of the command."""
 
     permission: Permission
     command: Sequence[str]
@@ -58,7 +58,7 @@ class Lost(NamedTuple):
 
 
 def lost(permission: Permission) -> Lost:
-    """Return the effect of a missing permission, as in docs/permissions.md."""
+    """Return the effect of a missing permission, as docs/permissions.md has it."""
     match permission:
         case ("get", _, "namespaces", "kube-system"):
             return Lost(permission, ("check", "-o", "json"), 0)
@@ -78,7 +78,7 @@ def lost(permission: Permission) -> Lost:
 
 
 def losses(*names: str) -> list[Lost]:
-    """Return every way of lacking one permission of these roles."""
+    """Return a case for each permission of these roles."""
     deployments = Permission("list", "apps", "deployments")
     replica_sets = Permission("list", "apps", "replicasets")
     stateful_sets = Permission("list", "apps", "statefulsets")
@@ -94,7 +94,7 @@ def losses(*names: str) -> list[Lost]:
 
 
 def allow(cluster: ControlPlane, name: str, user: str, namespace: str) -> None:
-    """Give a user the role of a file as it stands there."""
+    """Give a user the role of a file."""
     cluster.kubectl("apply", "-n", namespace, "-f", str(DIRECTORY / f"{name}.yaml"))
     bind(cluster, manifest(name), user, namespace)
 
@@ -151,13 +151,13 @@ def shop(control_plane: ControlPlane) -> Iterator[str]:
 
 
 def missing(answer: Answer) -> list[str]:
-    """Return the lines on stderr that tell of missing permissions."""
+    """Return the lines on stderr about missing permissions."""
     assert "Traceback" not in answer.stderr
     return [line for line in answer.stderr.splitlines() if "cannot" in line or "may not" in line]
 
 
 def assert_unidentified(answer: Answer) -> None:
-    """The report has all but the cluster's UID, and no note is printed: no answer depends on it."""
+    """Only the cluster's UID is missing in the report. There is no note, because no answer depends on the UID."""
     assert (answer.status, answer.stderr) == (0, "")
     assert "uid" not in answer.report["cluster"]
 
@@ -171,7 +171,7 @@ def auditor(control_plane: ControlPlane, plugin: Plugin, shop: str) -> Spread:
 
 @pytest.fixture(scope="module")
 def developer(control_plane: ControlPlane, plugin: Plugin, shop: str) -> Spread:
-    """Return the plugin of a user with the Role and the small ClusterRole next to it."""
+    """Return the plugin of a user with the Role and the small ClusterRole."""
     for name in ("namespace", "nodes"):
         allow(control_plane, name, "developer", shop)
     return plugin.on(control_plane, control_plane.kubeconfig_for("developer"))
@@ -189,20 +189,20 @@ def test_the_roles_are_enough(request: pytest.FixtureRequest, shop: str, user: s
 
 @pytest.mark.parametrize("command", [("check",), DEFAULTS, TO], ids=" ".join)
 def test_the_cluster_role_is_enough_for_all_namespaces(auditor: Spread, command: Sequence[str]) -> None:
-    """The same with -A."""
+    """The commands have the flag -A."""
     answer = auditor(*command, "-A", "--fail-on", "never")
     assert (answer.status, missing(answer)) == (0, [])
     assert answer.stdout
 
 
 def test_the_cluster_role_is_enough_for_pending_pods(auditor: Spread, shop: str) -> None:
-    """What pods of other namespaces take is read too."""
+    """The requests of pods in other namespaces are read too."""
     answer = auditor(*WAITING, "-n", shop)
     assert (answer.status, missing(answer)) == (0, [])
 
 
-def test_a_role_of_one_namespace_and_pending_pods(developer: Spread, shop: str) -> None:
-    """This user may not read pods of other namespaces, and that is reported."""
+def test_the_role_of_one_namespace_explains_pending_pods_with_a_note(developer: Spread, shop: str) -> None:
+    """The note names the missing permission to list pods of the whole cluster."""
     answer = developer(*WAITING, "-n", shop)
     assert answer.status == 0
     (line,) = missing(answer)
@@ -211,7 +211,9 @@ def test_a_role_of_one_namespace_and_pending_pods(developer: Spread, shop: str) 
 
 
 @pytest.mark.parametrize("case", losses("cluster"), ids=str)
-def test_one_permission_less_in_the_cluster(control_plane: ControlPlane, plugin: Plugin, shop: str, case: Lost) -> None:
+def test_a_missing_permission_in_the_cluster_is_named(
+    control_plane: ControlPlane, plugin: Plugin, shop: str, case: Lost
+) -> None:
     """One line names it, and the exit status is the documented one."""
     user = f"less-{next(SERIAL)}"
     allow_all_but(control_plane, case.permission, "cluster", user, shop)
@@ -229,8 +231,10 @@ def test_one_permission_less_in_the_cluster(control_plane: ControlPlane, plugin:
 
 
 @pytest.mark.parametrize("case", losses("namespace", "nodes"), ids=str)
-def test_one_permission_less_in_a_namespace(control_plane: ControlPlane, plugin: Plugin, shop: str, case: Lost) -> None:
-    """The same for the Role of one namespace and of the small ClusterRole."""
+def test_a_missing_permission_in_a_namespace_is_named(
+    control_plane: ControlPlane, plugin: Plugin, shop: str, case: Lost
+) -> None:
+    """The permission is one of the Role or of the small ClusterRole."""
     user = f"less-{next(SERIAL)}"
     for name in ("namespace", "nodes"):
         allow_all_but(control_plane, case.permission, name, user, shop)

@@ -34,7 +34,7 @@ def test_the_sample_holds_one_of_each(spread: Spread) -> None:
     assert codes == {"SPR101", "SPR103", "SPR107", "SPR301"}
 
 
-def test_the_sample_tells_nothing_of_the_machine_it_was_made_on() -> None:
+def test_the_sample_has_nothing_from_the_machine_that_captured_it() -> None:
     """No path, address or user of the machine is in the file, and it stays small."""
     text = capture_sample.SAMPLE.read_text(encoding="utf-8")
     assert len(text) < 300_000
@@ -43,7 +43,7 @@ def test_the_sample_tells_nothing_of_the_machine_it_was_made_on() -> None:
 
 
 def test_capturing_again_gives_the_same_sample(spread: Spread, tmp_path: Path) -> None:
-    """The script still makes what is in the repository, but for names and times."""
+    """Only names and times differ from the sample in the repository."""
     require_built()
     fresh = tmp_path / "cluster.json"
     fresh.write_text(capture_sample.capture(tmp_path / "control-plane"), encoding="utf-8")
@@ -55,5 +55,5 @@ def test_capturing_again_gives_the_same_sample(spread: Spread, tmp_path: Path) -
 
 
 def essence(row: Json) -> tuple[object, ...]:
-    """Return what must not change from one capture to the next."""
+    """Return the parts of a report that must not differ between two captures."""
     return (named(row["workload"]), row["path"], row["podCount"], row["verdicts"], row["selector"]["authored"])

@@ -28,27 +28,27 @@ def before(varied_cluster: ControlPlane, plugin: Plugin) -> Report:
 
 @pytest.fixture(scope="module")
 def comparisons(varied_cluster: ControlPlane, before: Report) -> list[Comparison]:
-    """Return what the report said of every group and what the scheduler did with its clone."""
+    """Return the comparison of the report with the scheduler's decision for every group."""
     return compare(varied_cluster, before)
 
 
 def test_refused_nodes_and_their_numbers_are_those_of_the_log(comparisons: list[Comparison]) -> None:
     """Node by node: matchNum, selfMatchNum, minMatchNum and maxSkew, or the missing label."""
     wrong = {
-        comparison.group: comparison.expected.refusals ^ comparison.done.refusals
+        comparison.group: comparison.expected.refusals ^ comparison.decision.refusals
         for comparison in comparisons
-        if comparison.expected.refusals != comparison.done.refusals
+        if comparison.expected.refusals != comparison.decision.refusals
     }
     assert not wrong
 
 
-def test_the_nodes_allowed_are_the_feasible_ones(comparisons: list[Comparison]) -> None:
-    """As many nodes are feasible as the report allows, and the one chosen is among them."""
+def test_the_allowed_nodes_are_the_feasible_nodes(comparisons: list[Comparison]) -> None:
+    """The numbers of both are equal, and the chosen node is allowed."""
     wrong = {
-        comparison.group: (sorted(comparison.expected.feasible), comparison.done.feasible, comparison.done.node)
+        comparison.group: (sorted(comparison.expected.feasible), comparison.decision.feasible, comparison.decision.node)
         for comparison in comparisons
-        if len(comparison.expected.feasible) != comparison.done.feasible
-        or (comparison.done.node or None) not in (comparison.expected.feasible or {None})
+        if len(comparison.expected.feasible) != comparison.decision.feasible
+        or (comparison.decision.node or None) not in (comparison.expected.feasible or {None})
     }
     assert not wrong
 
@@ -58,13 +58,13 @@ def test_clones_are_merged_as_the_pods_were(comparisons: list[Comparison]) -> No
     assert [comparison.group for comparison in comparisons if not comparison.stored_alike] == []
 
 
-def test_the_groups_add_up_what_the_rows_say(comparisons: list[Comparison]) -> None:
+def test_the_node_numbers_of_a_group_follow_from_its_rows(comparisons: list[Comparison]) -> None:
     """Over all nodes, usable or not, the numbers of a group are those of its constraints; the first failure decides."""
     wrong = {comparison.group: (comparison.expected.everywhere, comparison.answer) for comparison in comparisons}
     assert {group: pair for group, pair in wrong.items() if pair[0] != pair[1]} == {}
 
 
-def test_the_cluster_is_as_it_was(
+def test_the_clones_leave_the_cluster_unchanged(
     comparisons: list[Comparison], before: Report, varied_cluster: ControlPlane, plugin: Plugin
 ) -> None:
     """The counts are the same for each clone."""
@@ -76,9 +76,9 @@ def test_the_cluster_is_as_it_was(
 
 def test_enough_was_compared(comparisons: list[Comparison], before: Report) -> None:
     """The comparison cannot pass by comparing nothing."""
-    refusals = [refusal for comparison in comparisons for refusal in comparison.done.refusals]
+    refusals = [refusal for comparison in comparisons for refusal in comparison.decision.refusals]
     counted = [refusal for refusal in refusals if refusal.match_num is not None]
-    bound = [comparison for comparison in comparisons if comparison.done.node]
+    bound = [comparison for comparison in comparisons if comparison.decision.node]
     figures = (
         f"{len(comparisons)} clones of {len(before['groups'])} groups, {len(bound)} bound; {len(refusals)} refusals "
         f"of nodes, {len(counted)} with numbers, {len(set(counted))} different"

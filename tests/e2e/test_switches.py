@@ -1,4 +1,4 @@
-"""One server of 1.34 with the merge on, off, on again, and hidden by an emulated version."""
+"""A server of 1.34 has the merge on, off, on again, and disabled by an emulated version."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ OFF = PodVerdict("merge-off", "likely")
 
 
 class Stops(NamedTuple):
-    """The reports on the same pods while the switch stood one way or the other."""
+    """The reports on the same pods at each position of the switch."""
 
     off: Report
     on: Report
@@ -44,7 +44,7 @@ class Stops(NamedTuple):
 
 @pytest.fixture(scope="module")
 def stops(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> Iterator[Stops]:
-    """Make and edit pods at every stop."""
+    """Create and edit pods at each position of the switch."""
     require_built(V1_34, ("kube-apiserver",))
     directory = tmp_path_factory.mktemp("switches")
     with ControlPlane.start(directory, version=V1_34, scheduler=False, controllers=False) as cluster:
@@ -69,8 +69,8 @@ def stops(tmp_path_factory: pytest.TempPathFactory, plugin: Plugin) -> Iterator[
 def _make(cluster: ControlPlane, when: str) -> None:
     labels: Json = {"app": "web", "rev": "r1"}
     keys = [constraint(match=["rev"])]
-    made = [pod(f"{when}-{what}", keys, labels=labels, namespace=SHOP) for what in ("kept", "changed", "changed-later")]
-    cluster.apply([*made, pod(f"{when}-late", keys, namespace=SHOP)])
+    pods = [pod(f"{when}-{what}", keys, labels=labels, namespace=SHOP) for what in ("kept", "changed", "changed-later")]
+    cluster.apply([*pods, pod(f"{when}-late", keys, namespace=SHOP)])
 
 
 FIRST = {"first-kept": MERGED, "first-changed": STALE, "first-changed-later": MERGED, "first-late": ABSENT}
@@ -84,19 +84,19 @@ MADE_ON = {"on-kept": MERGED, "on-changed": STALE, "on-changed-later": MERGED, "
 
 
 def test_pods_made_while_the_merge_is_off_are_merge_off(stops: Stops) -> None:
-    """Whatever lacks the merge does so because it is off; what was merged before is evaluated as ever."""
+    """Pods that were merged before keep their verdicts."""
     assert stops.off["cluster"]["gates"][Gate.SELECTOR_MERGE] is False
     assert pod_verdicts(stops.off) == {**FIRST, **dict.fromkeys(MADE_OFF, OFF)}
 
 
 def test_pods_made_while_it_was_off_are_like_those_from_before_an_upgrade(stops: Stops) -> None:
-    """Pods made meanwhile are like those from before an upgrade."""
+    """The merge is on again, so their verdict is pre-upgrade."""
     assert stops.on["cluster"]["gates"][Gate.SELECTOR_MERGE] is True
     assert pod_verdicts(stops.on) == {**FIRST, **MADE_OFF, **MADE_ON}
 
 
 def test_the_emulated_version_is_the_one_that_counts(stops: Stops) -> None:
-    """1.34 that emulates 1.33 does not merge, and its scheduler is the one of 1.33."""
+    """A server of 1.34 that emulates 1.33 does not merge, and its scheduler behaves as that of 1.33."""
     cluster = stops.emulated["cluster"]
     assert cluster["serverVersion"].startswith("1.34.")
     assert (cluster["judgedAs"], cluster["versionSource"]) == ("1.33", "live")

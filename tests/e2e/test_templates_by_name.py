@@ -1,4 +1,4 @@
-"""A workload whose every pod is refused is found by its own name and by that of any of its owners."""
+"""A workload whose pods are all refused is found by its own name and by that of each owner."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def finding_on(spread: Spread, namespace: str, name: str) -> Any:
 
 
 @pytest.mark.parametrize("name", ["rollout/web", "rs/web-1"])
-def test_a_replica_set_of_an_unknown_kind(
+def test_a_replica_set_is_found_by_an_owner_of_an_unknown_kind(
     control_plane: ControlPlane, namespace: str, spread: Spread, name: str
 ) -> None:
     control_plane.api.create(replica_set_of_a_rollout(namespace))
@@ -48,8 +48,8 @@ def test_a_replica_set_of_an_unknown_kind(
     assert "spec.topologySpreadConstraints[0][0]: Invalid value" in finding["message"]
 
 
-def test_a_replica_set_of_a_deployment(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
-    """It is found before it is applied, and then with the event, which has the very words of the finding before."""
+def test_a_replica_set_is_found_by_its_deployment(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
+    """The finding on the manifest has the text of the later event."""
     manifest = deployment(constraints=[REFUSED], replicas=1, namespace=namespace)
     answer = spread("check", "-f", "-", "--server-version", "1.37", "-o", "json", input=json.dumps(manifest))
     (before,) = json.loads(answer.stdout)["findings"]

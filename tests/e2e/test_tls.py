@@ -19,8 +19,8 @@ UNTRUSTED = "Unable to connect to the server: tls: failed to verify certificate:
 TOKEN = {"token": "abc"}
 
 
-def test_the_name_in_the_certificate(both: Both, recorder: Recorder) -> None:
-    """It is asked for and expected, be it of the kubeconfig or a flag."""
+def test_the_expected_name_in_the_certificate_can_be_set(both: Both, recorder: Recorder) -> None:
+    """It is in the kubeconfig or a flag, and is sent to the server too."""
     authority = recorder.authority.certificate
     both.ask(config(recorder.url, authority, TOKEN, tls_server_name="apiserver.test"))
     assert matching_request(recorder).server_name == "apiserver.test"
@@ -30,8 +30,8 @@ def test_the_name_in_the_certificate(both: Both, recorder: Recorder) -> None:
     assert all(line.startswith(UNTRUSTED) and "other.test" in line for line in pair.complaints)
 
 
-def test_an_authority(both: Both, recorder: Recorder) -> None:
-    """As a file, as data, and as a flag that replaces either."""
+def test_the_authority_of_the_kubeconfig_or_a_flag_is_trusted(both: Both, recorder: Recorder) -> None:
+    """It is a file or data in the kubeconfig, or a flag that replaces either."""
     authority = recorder.authority.certificate
     stranger = Authority(both.directory / "other").certificate
     data = {"certificate_authority_data": b64encode(authority.read_bytes()).decode()}
@@ -45,8 +45,8 @@ def test_an_authority(both: Both, recorder: Recorder) -> None:
 
 
 @pytest.mark.parametrize("named", [False, True])
-def test_an_unknown_authority(both: Both, recorder: Recorder, named: bool) -> None:
-    """Neither sends a request."""
+def test_an_unknown_authority_gets_no_request(both: Both, recorder: Recorder, named: bool) -> None:
+    """This holds for both programs."""
     stranger = Authority(both.directory / "other").certificate if named else None
     theirs, ours = both.ask(config(recorder.url, stranger, TOKEN)).complaints
     assert ours == f"{UNTRUSTED}certificate signed by unknown authority"
@@ -54,15 +54,15 @@ def test_an_unknown_authority(both: Both, recorder: Recorder, named: bool) -> No
     assert recorder.requests == []
 
 
-def test_authorities_of_the_system(both: Both, recorder: Recorder) -> None:
-    """Without any in the kubeconfig they count; SSL_CERT_FILE says where they are."""
+def test_authorities_of_the_system_are_trusted_if_none_is_configured(both: Both, recorder: Recorder) -> None:
+    """SSL_CERT_FILE names their file."""
     trusted = {"SSL_CERT_FILE": str(recorder.authority.certificate)}
     both.ask(config(recorder.url, None, TOKEN), environment=trusted)
     assert matching_request(recorder).header("Authorization") == "Bearer abc"
 
 
-def test_an_authority_that_is_not_pem(both: Both, recorder: Recorder) -> None:
-    """Both refuse it before they send a request."""
+def test_an_authority_that_is_not_pem_is_refused(both: Both, recorder: Recorder) -> None:
+    """No request is sent."""
     bad = both.write("no PEM", "bad.crt")
     pair = both.ask(config(recorder.url, bad, TOKEN))
     theirs, ours = pair.complaints
@@ -72,7 +72,7 @@ def test_an_authority_that_is_not_pem(both: Both, recorder: Recorder) -> None:
 
 
 def test_verification_can_be_switched_off(both: Both, recorder: Recorder) -> None:
-    """Of the kubeconfig or as a flag, which takes the authority away."""
+    """This is done in the kubeconfig, or by a flag, which removes the authority."""
     both.ask(config(recorder.url, None, TOKEN, insecure_skip_tls_verify=True))
     matching_request(recorder)
     stranger = Authority(both.directory / "other").certificate
@@ -88,8 +88,8 @@ TIMES: Mapping[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("name", TIMES)
-def test_request_timeout(both: Both, recorder: Recorder, name: str) -> None:
-    """What is not a time is refused in the same words."""
+def test_an_invalid_request_timeout_has_the_error_of_kubectl(both: Both, recorder: Recorder, name: str) -> None:
+    """Valid times are accepted by both programs."""
     time, words = TIMES[name]
     theirs, ours = both.ask(
         config(recorder.url, recorder.authority.certificate, TOKEN), f"--request-timeout={time}"
@@ -101,8 +101,7 @@ def test_request_timeout(both: Both, recorder: Recorder, name: str) -> None:
         assert ours == theirs
 
 
-def test_a_server_that_is_silent(both: Both) -> None:
-    """Both give up when the time is over."""
+def test_both_give_up_on_a_silent_server_after_the_timeout(both: Both) -> None:
     import socket  # noqa: PLC0415 - only here
 
     with socket.create_server(("127.0.0.1", free_port())) as server:
@@ -113,7 +112,7 @@ def test_a_server_that_is_silent(both: Both) -> None:
 
 
 def test_a_cache_directory_stays_unused(both: Both, recorder: Recorder) -> None:
-    """``--cache-dir`` is taken; the plugin writes nothing into it."""
+    """``--cache-dir`` is accepted; the plugin writes nothing into it."""
     directory = both.directory / "cache"
     content = config(recorder.url, recorder.authority.certificate, TOKEN)
     both.ask(content, "--cache-dir", str(directory))

@@ -1,4 +1,4 @@
-"""The fields and kinds that the API does not have are those that a real API server refuses with strict validation."""
+"""A real API server with strict validation refuses the fields and kinds that the plugin reports as unknown."""
 
 from __future__ import annotations
 

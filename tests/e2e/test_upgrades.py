@@ -48,7 +48,7 @@ UNPROCESSABLE = 422
 
 
 class Journey(NamedTuple):
-    """The cluster, back on 1.33, and what was reported at each stop."""
+    """The cluster, back on 1.33, and the reports at each stop."""
 
     cluster: ControlPlane
     spread: Spread
@@ -92,7 +92,7 @@ def _web(name: str, labels: Mapping[str, str], *keys: str, **more: Json) -> Json
 
 
 def _live_on_1_33(cluster: ControlPlane) -> None:
-    """Make one pod for each thing that may happen to its label, before the upgrade or after."""
+    """Create one pod for each edit of its label, before or after the upgrade."""
     labelled = ("kept", "changed", "removed", "back", "emptied", "emptied-changed")
     later = ("late", "never", "by-creator")
     manifests = [_web(f"{when}-{what}", REV) for what in labelled for when in ("early", "old")]
@@ -109,8 +109,10 @@ def _live_on_1_33(cluster: ControlPlane) -> None:
 
 def _twice() -> list[Json]:
     """Return a Deployment that lists a key twice, which 1.33 takes, and a pod as it makes them."""
-    made = workload("Deployment", "twice", [constraint(match=["rev", "rev"])], labels=REV, namespace=SHOP, replicas=0)
-    return [made, _web("twice-1", REV, "rev", "rev")]
+    duplicate_keys = workload(
+        "Deployment", "twice", [constraint(match=["rev", "rev"])], labels=REV, namespace=SHOP, replicas=0
+    )
+    return [duplicate_keys, _web("twice-1", REV, "rev", "rev")]
 
 
 def _refused_creation(cluster: ControlPlane) -> str:
@@ -124,7 +126,7 @@ def _refused_creation(cluster: ControlPlane) -> str:
 
 
 def _edit(cluster: ControlPlane, when: str) -> None:
-    """Do to the pods whose names begin with ``when`` what their names say."""
+    """Edit the pods whose names begin with ``when``, as their names say."""
     forget_managers(cluster, SHOP, f"{when}-emptied", f"{when}-emptied-changed")
     changed = [f"{when}-{what}" for what in ("changed", "back", "emptied-changed")]
     edit(cluster, SHOP, {"rev=r2": changed, "rev=r1": [f"{when}-back", f"{when}-late"], "rev-": [f"{when}-removed"]})
@@ -132,7 +134,7 @@ def _edit(cluster: ControlPlane, when: str) -> None:
 
 def _live_on_1_34(cluster: ControlPlane) -> str:
     """Relabel pods of 1.33 and make new ones; return when the first of these was created."""
-    made = cluster.api.create(_web("new-kept", REV))
+    first_pod = cluster.api.create(_web("new-kept", REV))
     _edit(cluster, "old")
     edit(cluster, SHOP, {"rev=r2": ["old-anti-changed", "old-owned-changed"]})
     cluster.apply(_web("old-by-creator", REV))
@@ -145,7 +147,7 @@ def _live_on_1_34(cluster: ControlPlane) -> str:
     cluster.apply(manifests)
     _edit(cluster, "new")
     edit(cluster, SHOP, {"rev=r1": ["new-late-proven"]})
-    created: str = made["metadata"]["creationTimestamp"]
+    created: str = first_pod["metadata"]["creationTimestamp"]
     return created
 
 
@@ -157,7 +159,7 @@ def _live_on_1_37(cluster: ControlPlane) -> None:
 
 EARLY = {
     "early-kept": PRE_UPGRADE,
-    # Changed or added on 1.33: nothing tells the two apart, nor from the same done on 1.34.
+    # Nothing distinguishes a label changed on 1.33 from a label added there, or from the same edits on 1.34.
     "early-changed": UNMERGED_EDITED,
     "early-back": UNMERGED_EDITED,
     "early-late": UNMERGED_EDITED,
@@ -192,7 +194,7 @@ OLD_EDITED = {
     "old-late": UNMERGED_EDITED,
     "old-never": ABSENT,
     "old-by-creator": PodVerdict("unmerged", "unknown", ("kubectl-client-side-apply",)),
-    # Whoever wrote the label last, something else proves that it was there from the beginning.
+    # Although the label was written later, other evidence proves that the pod was created with it.
     "old-anti-changed": PRE_UPGRADE,
     "old-owned-changed": PRE_UPGRADE,
     "old-hashed": PRE_UPGRADE,
@@ -223,7 +225,7 @@ ON_1_37 = {**ON_1_34, **EDITED_ON_1_37}
 
 
 def test_nothing_is_found_on_1_33(journey: Journey) -> None:
-    """The scheduler of 1.33 applies the keys itself: whatever was edited, nothing is stored and nothing is wrong."""
+    """The scheduler of 1.33 applies the keys itself, so no edit of a label is a fault."""
     report = journey.reports["1.33"]
     assert report["cluster"]["judgedAs"] == "1.33"
     assert report["cluster"]["serverVersion"].startswith("1.33.")
@@ -243,7 +245,7 @@ def test_nothing_is_found_on_1_33(journey: Journey) -> None:
 def test_every_pod_has_the_verdict_that_can_be_proven(
     journey: Journey, stop: str, expected: Mapping[str, PodVerdict]
 ) -> None:
-    """An upgrade changes no pod; only what is done to pods does."""
+    """An upgrade itself changes no verdict; only edits of pods do."""
     report = journey.reports[stop]
     assert report["cluster"]["judgedAs"] == stop.partition(",")[0]
     assert pod_verdicts(report) == expected
@@ -271,14 +273,14 @@ def test_each_verdict_has_its_evidence(journey: Journey, name: str, words: str) 
 
 
 def test_affinity_was_merged_on_1_33_already(journey: Journey) -> None:
-    """The same edit that proves nothing for the constraint makes the affinity term stale, on every server."""
+    """An edit that leaves the constraint unmerged makes the affinity term stale, on every server."""
     assert pod_verdicts(journey.reports["1.33"], ANTI_AFFINITY) == {"old-anti-changed": MERGED}
     for stop in ("1.34", "1.37", "1.33 again"):
         assert pod_verdicts(journey.reports[stop], ANTI_AFFINITY) == {"old-anti-changed": STALE}
 
 
-def test_a_user_may_say_since_when_all_merge(journey: Journey) -> None:
-    """With --merge-since every older pod that has the label is certainly pre-upgrade, and no newer one is."""
+def test_merge_since_makes_older_pods_certainly_pre_upgrade(journey: Journey) -> None:
+    """The pods have the label; newer pods are not pre-upgrade."""
     since = PodVerdict("pre-upgrade")
     older = {name: verdict if verdict == ABSENT else since for name, verdict in OLD_EDITED.items()}
     assert pod_verdicts(journey.reports["1.37, told since when"]) == {**ON_1_37, **older}
@@ -311,15 +313,15 @@ def _refusal(cluster: ControlPlane, name: str, change: Json) -> str:
 def test_back_on_1_33_nobody_edits_a_merged_pod(journey: Journey, name: str) -> None:
     """Labels, annotations and finalizers are all refused, by the rule that 1.33 has for authors."""
     cluster = journey.cluster
-    done = cluster.kubectl("label", "pod", name, "-n", SHOP, "--overwrite", "rev=r3", check=False)
-    assert done.stderr == f'The Pod "{name}" is invalid: {LEGACY}\n'
+    completed = cluster.kubectl("label", "pod", name, "-n", SHOP, "--overwrite", "rev=r3", check=False)
+    assert completed.stderr == f'The Pod "{name}" is invalid: {LEGACY}\n'
     changes: list[Json] = [{"annotations": {"a": "b"}}, {"finalizers": ["example.com/hold"]}]
     for change in changes:
         assert "exists in both matchLabelKeys and labelSelector" in _refusal(cluster, name, {"metadata": change})
 
 
-def test_back_on_1_33_pods_of_its_own_are_edited_as_ever(journey: Journey) -> None:
-    """What nobody merged can be relabelled, and binding and deletion work for all."""
+def test_back_on_1_33_unmerged_pods_can_be_edited(journey: Journey) -> None:
+    """Binding and deletion work for all pods."""
     cluster = journey.cluster
     edit(cluster, SHOP, {"team=x": ["old-kept", "old-never"]})
     cluster.api.request("POST", "/api/v1/nodes", nodes.node("a1", "a", {}))
@@ -335,7 +337,7 @@ def test_back_on_1_33_pods_of_its_own_are_edited_as_ever(journey: Journey) -> No
 
 
 def test_a_template_that_stops_working_is_reported_before_the_upgrade(journey: Journey) -> None:
-    """The template that 1.33 and its pods were content with: in the very words that 1.34 then has for a pod."""
+    """The finding has the text with which 1.34 then refuses a pod; 1.33 accepts the template and its pods."""
     report = journey.reports["1.33, and then 1.34"]
     assert report["cluster"]["comparedWith"] == "1.34"
     assert {finding["code"] for finding in report["findings"]}.isdisjoint({"SPR201", "SPR401", "SPR406"})
@@ -349,7 +351,7 @@ def test_a_template_that_stops_working_is_reported_before_the_upgrade(journey: J
 
 
 def test_pods_that_nobody_can_edit_are_reported_before_the_downgrade(journey: Journey) -> None:
-    """The pods of which 1.37 says that 1.33 refuses every edit are those of which 1.33 then says so itself."""
+    """The report of 1.37 names the same pods as the later report of 1.33."""
     before = {
         name: finding["values"]["errors"]
         for finding in journey.reports["1.37, and then 1.33"]["findings"]

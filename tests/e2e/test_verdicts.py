@@ -17,7 +17,7 @@ HASH = "pod-template-hash"
 
 
 def test_a_deployment_is_all_merged_and_counted(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
-    """Every pod holds the merge, the domains hold the pods, and there is nothing to find."""
+    """Every pod has the merged selector, the domains have the pods, and there are no findings."""
     roll_out(control_plane, deployment(constraints=[constraint(match=[HASH])], replicas=7, namespace=namespace))
     report = spread.report("-n", namespace)
     row = report.row("Deployment/web")
@@ -31,8 +31,8 @@ def test_a_deployment_is_all_merged_and_counted(control_plane: ControlPlane, nam
     assert report["summary"]["pods"] == 7
 
 
-def test_the_table_shows_the_same(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
-    """Without ``-o`` the row, the version and the totals are text on stdout, and stderr stays empty."""
+def test_the_table_shows_row_version_and_totals(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
+    """It is printed without ``-o``, and stderr stays empty."""
     roll_out(control_plane, deployment(constraints=[constraint(match=[HASH])], replicas=6, namespace=namespace))
     answer = spread("check", "-n", namespace)
     assert (answer.status, answer.stderr) == (0, "")
@@ -67,7 +67,7 @@ def test_a_relabelled_pod_is_stale(control_plane: ControlPlane, namespace: str, 
 
 
 def test_a_pod_relabelled_at_once_is_stale(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
-    """An edit within the second of creation is still told from what the creator wrote."""
+    """An edit in the second of the creation is still distinguished from the creator's value."""
     for number in range(4):
         name = f"web-{number}"
         labels = {"app": "web", "rev": "r1"}
@@ -82,7 +82,7 @@ def test_a_pod_relabelled_at_once_is_stale(control_plane: ControlPlane, namespac
 
 
 def test_a_changed_template_hash_lets_the_pod_go(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
-    """A pod with another pod-template-hash is nobody's and stale; the ReplicaSet makes a merged one in its place."""
+    """The pod is stale and has no owner any more; the ReplicaSet creates a merged pod in its place."""
     web = deployment(constraints=[constraint(match=[HASH])], replicas=3, namespace=namespace)
     lost, *_ = roll_out(control_plane, web)
     label(control_plane, namespace, lost, f"{HASH}=other")
@@ -98,8 +98,8 @@ def test_a_changed_template_hash_lets_the_pod_go(control_plane: ControlPlane, na
     assert key["changedBy"]["manager"] == "kubectl-label"
 
 
-def test_a_label_that_comes_late(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
-    """A key labelled after creation is late-label where another key of the pod is merged."""
+def test_a_label_that_is_added_later_is_late(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
+    """Another key of the pod is merged, which proves it."""
     two_keys = deployment(constraints=[constraint(match=[HASH, "rev"])], namespace=namespace)
     late, *_ = roll_out(control_plane, two_keys)
     assert spread.report("-n", namespace).verdicts("Deployment/web") == {"absent-key": 3}
@@ -115,8 +115,8 @@ def test_a_label_that_comes_late(control_plane: ControlPlane, namespace: str, sp
     assert report.codes("Deployment/web")["SPR105"] == [late]
 
 
-def test_a_late_label_without_proof(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
-    """Where no other key proves that the merge ran, the same edit is unmerged, and no reason is claimed."""
+def test_a_late_label_without_proof_is_unmerged(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
+    """No other key proves that the merge ran, so no reason is given."""
     late, *_ = roll_out(control_plane, deployment(constraints=[constraint(match=["rev"])], namespace=namespace))
     label(control_plane, namespace, late, "rev=r1")
     report = spread.report("-n", namespace)
@@ -126,7 +126,9 @@ def test_a_late_label_without_proof(control_plane: ControlPlane, namespace: str,
     assert report["cluster"]["gatesSource"] == "metrics"
 
 
-def test_a_label_that_comes_at_once_is_still_late(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
+def test_a_label_that_is_added_at_once_is_still_late(
+    control_plane: ControlPlane, namespace: str, spread: Spread
+) -> None:
     """A bare pod labelled within the second of its creation is not taken for one from before an upgrade."""
     control_plane.api.create(pod("web", [constraint(match=["rev"])], namespace=namespace))
     label(control_plane, namespace, "web", "rev=r1")
@@ -135,8 +137,10 @@ def test_a_label_that_comes_at_once_is_still_late(control_plane: ControlPlane, n
     assert entry["keys"][0]["changedBy"]["manager"] == "kubectl-label"
 
 
-def test_a_removed_label(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
-    """A label that is gone is removed-label, and nobody is blamed for what leaves no trace."""
+def test_a_removed_label_has_its_verdict_and_no_manager(
+    control_plane: ControlPlane, namespace: str, spread: Spread
+) -> None:
+    """The removal leaves no manager in managedFields."""
     web = deployment(constraints=[constraint(match=["rev"])], labels={"app": "web", "rev": "r1"}, namespace=namespace)
     bare, *_ = roll_out(control_plane, web)
     label(control_plane, namespace, bare, "rev-")
@@ -214,7 +218,7 @@ def test_explain_says_who_changed_the_label(control_plane: ControlPlane, namespa
 def test_a_deployment_without_a_pod_is_not_no_resources(
     control_plane: ControlPlane, namespace: str, spread: Spread
 ) -> None:
-    """The API takes the Deployment and refuses its every pod: that there are no pods is the finding."""
+    """The API accepts the Deployment and refuses all of its pods, which is a finding."""
     control_plane.apply(deployment(constraints=[constraint(match=["app"])], replicas=3, namespace=namespace))
 
     def refused() -> bool:

@@ -67,8 +67,8 @@ def count_errors(watching: Piped, *words: str) -> int:
     return sum(line.startswith(words) for line in watching.errors)
 
 
-def test_pods_come_change_and_go(cluster: ControlPlane) -> None:
-    """Each within seconds, each report on one line, and none twice."""
+def test_pods_that_come_change_and_go_are_reported(cluster: ControlPlane) -> None:
+    """Each change is reported within seconds, in one line and once."""
     with piped(cluster.environment(), *JSON) as watching:
         watching.until(lambda: watching.lines and watching.last["summary"]["pods"] == 0)
         create(cluster, "one")
@@ -117,8 +117,8 @@ def test_nodes_and_workloads_are_watched_too(cluster: ControlPlane) -> None:
         watching.until(lambda: watching.last["cluster"]["nodeCount"] == nodes, patience=10)
 
 
-def test_a_table_in_a_pipe(cluster: ControlPlane) -> None:
-    """A line with the time stands before each table, and marks show what is new and what has changed."""
+def test_tables_in_a_pipe_mark_changes(cluster: ControlPlane) -> None:
+    """A line with the time precedes each table, and new and changed rows are marked."""
     create(cluster, "one")
     create(cluster, "two", "b1")
     with piped(cluster.environment(), "-n", NAMESPACE) as watching:
@@ -143,8 +143,8 @@ def test_names_in_a_pipe(cluster: ControlPlane) -> None:
         watching.until(lambda: watching.lines == ["\n", "rs/web\n", "\n"])
 
 
-def test_a_named_workload_that_goes(cluster: ControlPlane) -> None:
-    """It must be there at the beginning; later it may go and come again."""
+def test_a_named_workload_may_be_deleted_and_created_again(cluster: ControlPlane) -> None:
+    """It must exist at the start."""
     create(cluster, "one")
     with piped(cluster.environment(), "po/one", *JSON) as watching:
         watching.until(watching.sees(merged=1))
@@ -159,12 +159,12 @@ def test_a_named_workload_that_goes(cluster: ControlPlane) -> None:
 
 
 def before_all(watch_step: Step) -> list[Step]:
-    """Return steps: the list passes, and ``watch_step`` happens to its watch."""
+    """Return steps: the list passes, and ``watch_step`` is done to its watch."""
     return [passed, watch_step]
 
 
-def test_a_watch_that_the_proxy_closes(behind: Faulty, cluster: ControlPlane) -> None:
-    """It is begun again where it ended; nothing is lost, and nothing is printed."""
+def test_a_watch_that_the_proxy_closes_is_resumed(behind: Faulty, cluster: ControlPlane) -> None:
+    """It continues where it ended. No change is lost, and nothing is printed."""
     closing = threading.Event()
     behind.proxy.script("pods", *before_all(lambda exchange: exchange.pass_on(until=closing)))
     create(cluster, "one")
@@ -180,7 +180,7 @@ def test_a_watch_that_the_proxy_closes(behind: Faulty, cluster: ControlPlane) ->
 
 
 def from_the_beginning(exchange: Exchange) -> None:
-    """Ask for what happened since a revision that the apiserver has forgotten, and pass on what it says."""
+    """Request the changes since a revision that the apiserver has compacted, and pass on its answer."""
     target = "&".join(
         "resourceVersion=1" if part.startswith("resourceVersion=") else part
         for part in exchange.request.target.split("&")
@@ -195,14 +195,14 @@ FORGOTTEN: dict[str, Step] = {
 
 
 @pytest.mark.parametrize("step", FORGOTTEN.values(), ids=FORGOTTEN)
-def test_a_watch_from_an_expired_revision(behind: Faulty, cluster: ControlPlane, step: Step) -> None:
-    """The list is read again, and what has happened meanwhile is seen."""
+def test_the_list_is_read_again_after_an_expired_revision(behind: Faulty, cluster: ControlPlane, step: Step) -> None:
+    """Changes in the meantime are reported."""
 
     def late(exchange: Exchange) -> None:
         relabel(cluster, "one")
         step(exchange)
 
-    # Its memory begins again.
+    # The restarted apiserver has an empty watch cache.
     cluster.restart_apiserver()
     create(cluster, "one")
     behind.proxy.script("pods", *before_all(late))
@@ -214,8 +214,8 @@ def test_a_watch_from_an_expired_revision(behind: Faulty, cluster: ControlPlane,
     assert watched[:4] == [False, True, False, True]
 
 
-def test_an_apiserver_that_restarts(cluster: ControlPlane) -> None:
-    """It is reported once that the connection is lost, and once that it is back."""
+def test_a_lost_connection_and_its_return_are_reported_once(cluster: ControlPlane) -> None:
+    """The apiserver restarts."""
     create(cluster, "one")
     with piped(cluster.environment(), *JSON) as watching:
         watching.until(watching.sees(merged=1))
@@ -229,8 +229,8 @@ def test_an_apiserver_that_restarts(cluster: ControlPlane) -> None:
     assert (count_errors(watching, LOST), count_errors(watching, AGAIN), len(watching.errors)) == (1, 1, 2)
 
 
-def test_without_permission_to_watch(cluster: ControlPlane) -> None:
-    """One line names the verb."""
+def test_a_missing_permission_to_watch_is_named(cluster: ControlPlane) -> None:
+    """One line has the verb."""
     reads = {"apiGroups": ["", "apps", "batch"], "resources": ["*"], "verbs": ["get", "list"]}
     paths = {"nonResourceURLs": ["/version", "/metrics"], "verbs": ["get"]}
     allow(cluster, "no-watch", [reads, paths])
@@ -242,7 +242,7 @@ def test_without_permission_to_watch(cluster: ControlPlane) -> None:
 
 
 def test_a_closed_pipe_ends_the_watch(cluster: ControlPlane) -> None:
-    """``| head`` closes the pipe, which is seen with the next answer."""
+    """``| head`` closes the pipe; this is noticed with the next answer of the API server."""
     create(cluster, "one")
     ours, theirs = os.pipe()
     process = subprocess.Popen(
@@ -257,11 +257,11 @@ def test_a_closed_pipe_ends_the_watch(cluster: ControlPlane) -> None:
 
 
 class _Enough(Exception):  # noqa: N818 - it is not an error
-    """The watch was looked at often enough."""
+    """The display was updated often enough."""
 
 
 class _Driver:
-    """A display that changes the cluster whenever it is shown something, and counts what is in memory."""
+    """A display that changes the cluster at each update, and counts the objects in memory."""
 
     def __init__(self, cluster: ControlPlane, rounds: int) -> None:
         self.objects: list[int] = []
@@ -279,7 +279,7 @@ class _Driver:
         self.objects.append(len(gc.get_objects()))
         if len(self.objects) > self._rounds:
             raise _Enough
-        # Each round has another pod, another label and another value.
+        # Each round has a new pod with a new label and value.
         number = next(NUMBERS)
         delete(self._cluster, f"pod-{number - 1}")
         create(self._cluster, f"pod-{number}")
@@ -296,7 +296,7 @@ class _Driver:
 
 
 def test_memory_does_not_grow(cluster: ControlPlane, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without garbage collection, as in ``main``, many rounds leave no more objects than a few."""
+    """Without garbage collection, as in ``main``, many rounds leave as many objects as few rounds."""
     rounds, warm = 150, 50
     create(cluster, f"pod-{next(NUMBERS)}")
     driver = _Driver(cluster, rounds)
@@ -315,8 +315,8 @@ def test_memory_does_not_grow(cluster: ControlPlane, monkeypatch: pytest.MonkeyP
     assert max(driver.objects[-20:]) < max(driver.objects[warm : warm + 20]) + 1000
 
 
-def test_a_terminal(cluster: ControlPlane) -> None:
-    """The screen is drawn over in place, in the size of the window, and left as it was."""
+def test_a_terminal_is_updated_in_place(cluster: ControlPlane) -> None:
+    """The screen has the size of the window, and is restored at the end."""
     create(cluster, "one")
     create(cluster, "two", "b1")
     seen = OnTerminal(cluster.environment(), 100, 24, ["-n", NAMESPACE])

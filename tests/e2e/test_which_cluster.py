@@ -38,7 +38,9 @@ def test_the_kubeconfig_and_the_api_server_identify_the_cluster(
     assert began <= datetime.fromisoformat(cluster["readAt"]) <= now() + timedelta(seconds=1)
 
 
-def test_explain_and_the_table_say_the_same(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
+def test_explain_and_the_table_name_the_cluster_too(
+    control_plane: ControlPlane, namespace: str, spread: Spread
+) -> None:
     roll_out(control_plane, deployment(constraints=[constraint()], namespace=namespace))
     explained = json.loads(spread("explain", "deploy/web", "-n", namespace, "-o", "json").stdout)["cluster"]
     assert explained["uid"] == control_plane.api.get(KUBE_SYSTEM)["metadata"]["uid"]
@@ -49,13 +51,13 @@ def test_explain_and_the_table_say_the_same(control_plane: ControlPlane, namespa
     assert datetime.fromisoformat(time) > now() - timedelta(minutes=1)
 
 
-def test_the_name_of_a_flag(namespace: str, spread: Spread) -> None:
+def test_the_cluster_name_of_a_flag_is_reported(namespace: str, spread: Spread) -> None:
     cluster = spread.report("-n", namespace, "--cluster-name", "prod-eu")["cluster"]
     assert (cluster["context"], cluster["name"], cluster["nameSource"]) == ("tests", "prod-eu", "flag")
 
 
 def test_a_server_of_a_flag_has_no_name(control_plane: ControlPlane, namespace: str, spread: Spread) -> None:
-    """The kubeconfig's name is another server's; the UID tells which it is."""
+    """The name in the kubeconfig is that of another server; the UID identifies the cluster."""
     cluster = spread.report("-n", namespace, "--server", control_plane.api.server)["cluster"]
     assert not {"context", "name", "nameSource"} & set(cluster)
     assert cluster["uid"] == control_plane.api.get(KUBE_SYSTEM)["metadata"]["uid"]
@@ -64,7 +66,7 @@ def test_a_server_of_a_flag_has_no_name(control_plane: ControlPlane, namespace: 
 def test_a_user_who_may_not_read_kube_system_gets_the_rest(
     control_plane: ControlPlane, namespace: str, plugin: Plugin
 ) -> None:
-    """Exit status 0, and no word about the namespace ``kube-system``."""
+    """The exit status is 0, and ``kube-system`` is not mentioned."""
     user = f"pods-of-{namespace}"
     allow_listing(control_plane, user, "pods", namespace=namespace)
     reader = plugin.on(control_plane, control_plane.kubeconfig_for(user))

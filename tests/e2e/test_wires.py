@@ -48,7 +48,7 @@ def parts(answer: Answer) -> dict[str, str]:
 
 
 def test_a_captured_cluster_is_reported_as_the_live_one(live: Spread, captured: Path) -> None:
-    """Rows, groups, pods and findings are the same to the byte, and so is the exit status."""
+    """Rows, groups, pods, findings and the exit status are equal."""
     from_cluster = live("check", "-A", "-o", "json")
     from_file = live("check", "-f", str(captured), *EVALUATED_AS, "-o", "json")
     assert len(from_cluster.report["groups"]) >= 40
@@ -58,7 +58,7 @@ def test_a_captured_cluster_is_reported_as_the_live_one(live: Spread, captured: 
 
 
 def test_standard_input_is_a_file_too(live: Spread, captured: Path) -> None:
-    """``kubectl get … | kubectl spread check -f -``."""
+    """The command is ``kubectl get … | kubectl spread check -f -``."""
     text = captured.read_text(encoding="utf-8")
     piped = live("check", "-f", "-", *EVALUATED_AS, "-o", "json", input=text)
     from_file = live("check", "-f", str(captured), *EVALUATED_AS, "-o", "json")
@@ -66,13 +66,13 @@ def test_standard_input_is_a_file_too(live: Spread, captured: Path) -> None:
 
 
 def test_pages_of_any_size_give_the_same_report(live: Spread) -> None:
-    """Seven pods a page, or everything at once."""
+    """A page has seven pods, or there is one page."""
     small, whole = (live("check", "-A", "-o", "json", f"--chunk-size={size}") for size in (7, 0))
     assert parts(small) == parts(whole)
 
 
-def test_yaml_says_what_json_says(live: Spread) -> None:
-    """``-o yaml`` is the same report: reading it with kubectl's own YAML gives the JSON."""
+def test_yaml_has_the_report_of_json(live: Spread) -> None:
+    """The YAML parser of kubectl reads the same report from it."""
     from ruamel.yaml import YAML  # noqa: PLC0415 - this test alone reads YAML
 
     report = YAML(typ="safe", pure=True).load(live("check", "-A", "-o", "yaml").stdout)
@@ -81,8 +81,8 @@ def test_yaml_says_what_json_says(live: Spread) -> None:
     }
 
 
-def test_one_namespace_of_a_captured_cluster(live: Spread, captured: Path) -> None:
-    """``-n`` narrows a file as it narrows a cluster."""
+def test_a_namespace_of_a_captured_cluster_is_reported_as_the_live_one(live: Spread, captured: Path) -> None:
+    """The flag ``-n`` selects objects of files like those of a cluster."""
     from_cluster = live("check", "-n", "lab", "-o", "json")
     from_file = live("check", "-f", str(captured), "-n", "lab", *EVALUATED_AS, "-o", "json")
     assert from_cluster.report["constraints"]
@@ -92,7 +92,7 @@ def test_one_namespace_of_a_captured_cluster(live: Spread, captured: Path) -> No
 def test_a_template_that_changed_since_proves_nothing(
     control_plane: ControlPlane, namespace: str, spread: Spread, tmp_path: Path
 ) -> None:
-    """The Deployment got the label later than the pods' own ReplicaSet did not have it, however it is read."""
+    """The Deployment got the label after it had created the pods' ReplicaSet without it."""
     web = deployment(constraints=[constraint(match=["rev"])], namespace=namespace)
     late, *_ = roll_out(control_plane, web)
     control_plane.kubectl("rollout", "pause", "deploy/web", "-n", namespace)
@@ -118,7 +118,7 @@ def test_a_template_that_changed_since_proves_nothing(
 def test_a_finding_silenced_on_the_workload(
     control_plane: ControlPlane, namespace: str, spread: Spread, tmp_path: Path, kind: str
 ) -> None:
-    """The annotation on a workload silences its findings, however it is read."""
+    """The annotation on the workload has this effect in protobuf and in JSON."""
     web = workload(kind, "web", [constraint(key="example.com/rack")], replicas=1, namespace=namespace)
     web["metadata"]["annotations"] = {"kubectl-spread/ignore": "SPR303"}
     control_plane.apply(web)

@@ -55,7 +55,7 @@ class Play:
     """One case on a real cluster that has no other nodes."""
 
     def __init__(self, cluster: ControlPlane, spread: Spread, case: Case, namespace: str) -> None:
-        """Keep the arguments; ``outcome`` does the work."""
+        """Prepare a case, which ``outcome`` runs."""
         self._cluster = cluster
         self._spread = spread
         self._case = case
@@ -63,7 +63,7 @@ class Play:
         self._low = list(case.held)
 
     def outcome(self) -> Outcome:
-        """Make the pods uneven, and evict those that ``explain`` names."""
+        """Make the pods uneven, and evict the pods that ``explain`` names."""
         self._make_uneven()
         case, before = self._case, self._row()
         (advice,) = self._explain()["evictions"]
@@ -109,10 +109,10 @@ class Play:
         case = self._case
         for domain in domains:
             labels: dict[str, str | None] = {"disk": "ssd"}
-            made = [nodes.node(name, domain[0], labels) for name in case.names(domain)]
-            for node in made:
+            domain_nodes = [nodes.node(name, domain[0], labels) for name in case.names(domain)]
+            for node in domain_nodes:
                 node["status"]["allocatable"] = {**node["status"]["allocatable"], "cpu": str(case.slots[domain])}
-            nodes.add(self._cluster.api, made, [_GPU] if domain in case.tainted else [])
+            nodes.add(self._cluster.api, domain_nodes, [_GPU] if domain in case.tainted else [])
         if case.other_disk:
             # The node selector excludes this node, so it is not a domain.
             nodes.add(self._cluster.api, [nodes.node(f"y-{domains[0]}", "y", {"disk": "hdd"})], [])
@@ -131,15 +131,19 @@ class Play:
 
     def _workload(self, replicas: int) -> Json:
         case = self._case
-        made = constraint(key=case.key, max_skew=case.max_skew, **case.fields)
+        pod_constraint = constraint(key=case.key, max_skew=case.max_skew, **case.fields)
         amounts = {"requests": {"cpu": "1"}, "limits": {"cpu": "1"}}
         containers = [{"name": "app", "image": "registry.example/app:1", "resources": amounts}]
         return deployment(
-            constraints=[made], replicas=replicas, namespace=self._namespace, containers=containers, **case.spec
+            constraints=[pod_constraint],
+            replicas=replicas,
+            namespace=self._namespace,
+            containers=containers,
+            **case.spec,
         )
 
     def _scale_down(self) -> None:
-        """Have the ReplicaSet delete the pods of the smallest domain first."""
+        """Make the ReplicaSet delete the pods of the smallest domain first."""
         domain_counts = counts(self._row())
         self._low = [min(sorted(domain_counts), key=lambda domain: domain_counts[domain])]
         held = self._case.names(self._low[0])
@@ -192,7 +196,7 @@ class Play:
         self._cluster.wait_for(settled, timeout=40, what=f"the pods of {self._case} are placed")
 
     def _stay(self) -> None:
-        """Wait until nothing has changed for a while, since the scheduler retries refused pods when others are gone."""
+        """Wait until nothing changes any more, because the scheduler retries refused pods after others were deleted."""
         since, last = time.monotonic(), self._places()
 
         def quiet() -> bool:

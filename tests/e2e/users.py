@@ -11,7 +11,7 @@ _GROUP = "rbac.authorization.k8s.io"
 
 
 def bind(cluster: ControlPlane, role: Json, user: str, namespace: str = "") -> None:
-    """Bind a role to a user; ``namespace`` is that of a binding which is not for the whole cluster."""
+    """Bind a role to a user, in one namespace or in the whole cluster."""
     kind, name = role["kind"], role["metadata"]["name"]
     cluster.api.create(
         {

@@ -64,7 +64,7 @@ def _workloads() -> Iterator[Json]:
 def _deployments() -> Iterator[Json]:
     tolerate_gpu: Json = {"tolerations": [{"key": "dedicated", "operator": "Exists"}]}
     tolerate_all: Json = {"tolerations": [{"operator": "Exists"}]}
-    # Zone d is tainted and counted all the same, so each zone takes one pod, and the rest waits.
+    # Zone d is tainted and still counts, so each zone takes one pod, and the other pods wait.
     yield _shop("web", constraint(selects=_by("web"), match=[HASH]), replicas=7)
     yield _shop("api", constraint(selects=_by("api"), max_skew=2, minDomains=9), replicas=12)
     yield _shop("cart", constraint(selects=_by("cart"), nodeTaintsPolicy="Honor"), replicas=6)
@@ -88,7 +88,7 @@ def _deployments() -> Iterator[Json]:
     yield _shop("revised", constraint(selects=_by("revised"), match=["rev"], max_skew=2), replicas=6, labels=revised)
     yield _shop("late", constraint(selects=_by("late"), match=[HASH, "rev"], max_skew=2), replicas=4)
     yield _shop("unproven", constraint(selects=_by("unproven"), match=["rev"], max_skew=2), replicas=4)
-    # Selects the pods of another workload, and not its own.
+    # The selector matches pods of another workload, and not its own pods.
     yield _shop("foreign", constraint(selects=_by("gpu"), max_skew=1))
     yield _shop("rack", constraint(key="example.com/rack", selects=_by("rack")), replicas=2)
     yield _shop("region", constraint(key=REGION, selects=_by("region")))
@@ -150,7 +150,7 @@ def _bare_pods() -> Iterator[Json]:
     labels = {"app": "revised", "rev": "r1"}
     by_rev = constraint(selects=_by("revised"), match=["rev"])
     yield pod("gated", [by_rev], labels=labels, namespace="shop", **SCHEDULING_GATE)
-    # Its label is edited while it waits, so that its two values exclude each other.
+    # The label is edited while the pod waits, so that no pod can have both values.
     yield pod("gated-stale", [by_rev], labels=labels, namespace="shop", **SCHEDULING_GATE)
 
 

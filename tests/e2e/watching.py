@@ -99,7 +99,7 @@ class Piped:
 
 @contextmanager
 def piped(environment: Mapping[str, str], *arguments: str) -> Iterator[Piped]:
-    """Run a watch for as long as the ``with`` block lasts."""
+    """Run a watch until the end of the ``with`` block."""
     running = Piped(environment, arguments)
     try:
         yield running
@@ -183,7 +183,7 @@ class OnTerminal:
         os.close(self._terminal)
 
     def _read(self) -> None:
-        # The program has closed the terminal, or has not written anything yet.
+        # The program has closed the terminal, or has not written yet.
         with suppress(OSError):
             while part := os.read(self._terminal, 65536):
                 self.raw += part

@@ -18,7 +18,7 @@ def roll_out(cluster: ControlPlane, manifest: Json) -> list[str]:
 
 
 def wait_for_rollout(cluster: ControlPlane, workload: str, namespace: str) -> None:
-    """Wait until the pods of a workload's last revision run, and the older ones are gone."""
+    """Wait until the pods of a workload's last revision run and older pods are deleted."""
     cluster.kubectl("rollout", "status", workload, "-n", namespace, "--timeout=60s")
 
     def settled() -> bool:
@@ -50,7 +50,7 @@ def label(cluster: ControlPlane, namespace: str, pod: str, *changes: str) -> Non
 
 
 def scheduled(pod: Json) -> Json:
-    """Return the condition of a pod that tells what the scheduler decided; empty before it has."""
+    """Return the condition of a pod about the scheduler's decision; empty before the decision."""
     conditions: list[Json] = pod["status"].get("conditions", [])
     return next((condition for condition in conditions if condition["type"] == "PodScheduled"), {})
 

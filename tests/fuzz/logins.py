@@ -65,7 +65,7 @@ class Host:
     """
 
     def __init__(self) -> None:
-        """Start it, for as long as the process lives."""
+        """Start the server, which runs until the process ends."""
         stack = ExitStack()
         atexit.register(stack.close)
         self.directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))

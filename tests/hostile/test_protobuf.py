@@ -213,6 +213,6 @@ def test_integers_of_32_bits_wrap_as_in_the_api_server(encoded: bytes, max_skew:
     body = MAGIC + encode([Field(2, 2, pod)])
     if max_skew is None:
         with pytest.raises(ValueError, match="malformed"):
-            DECODER.one(body)
+            DECODER.decode_response(body)
     else:
-        assert DECODER.one(body).spec.topology_spread_constraints[0].max_skew == max_skew
+        assert DECODER.decode_response(body).spec.topology_spread_constraints[0].max_skew == max_skew

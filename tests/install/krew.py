@@ -21,7 +21,7 @@ class Krew:
     """``kubectl krew``, and the plugins that it has installed."""
 
     def __init__(self, directory: Path, index: str = "no-such-index") -> None:
-        """Use an existing directory; ``index`` is a git repository of manifests."""
+        """Run krew in an existing directory; ``index`` is a git repository of manifests."""
         (directory / "kubectl-krew").symlink_to(program("krew"))
         self.root = directory / "krew"
         self._directory = directory
@@ -30,7 +30,7 @@ class Krew:
     def __call__(self, *arguments: str) -> str:
         """Run ``kubectl krew`` and return its stderr."""
         path = f"{self._directory}{os.pathsep}{os.environ['PATH']}"
-        done = subprocess.run(
+        completed = subprocess.run(
             [binaries.kubectl(), "krew", *arguments],
             env={**os.environ, **self._settings, "PATH": path},
             stdin=subprocess.DEVNULL,
@@ -38,8 +38,8 @@ class Krew:
             capture_output=True,
             text=True,
         )
-        assert done.returncode == 0, done.stderr
-        return done.stderr
+        assert completed.returncode == 0, completed.stderr
+        return completed.stderr
 
     def spread(self, environment: Mapping[str, str] = os.environ) -> Spread:
         """Return ``kubectl spread`` as krew has installed it."""

@@ -20,10 +20,10 @@ def oldest_and_newest() -> list[Path]:
     interpreters: dict[int, Path] = {}
     for minor in range(_OLDEST, _NEWEST):
         for candidate in _candidates(f"python3.{minor}"):
-            done = subprocess.run([candidate, "-c", _ASK], check=False, capture_output=True, text=True)
+            completed = subprocess.run([candidate, "-c", _ASK], check=False, capture_output=True, text=True)
             # pyenv has shims of versions that are switched off, which fail.
-            if done.returncode == 0:
-                interpreters.setdefault(minor, Path(done.stdout.split(maxsplit=2)[2].strip()))
+            if completed.returncode == 0:
+                interpreters.setdefault(minor, Path(completed.stdout.split(maxsplit=2)[2].strip()))
     chosen = {min(interpreters), max(interpreters)} if interpreters else set()
     return [interpreters[minor] for minor in sorted(chosen)] or [Path(sys.executable)]
 

@@ -110,10 +110,10 @@ def _both(command: list[str], krew: Krew) -> list[subprocess.CompletedProcess[st
 
 @pytest.mark.parametrize("variable", ["PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONSTARTUP"])
 def test_it_runs_nothing_of_the_current_directory(krew: Krew, tmp_path: Path, variable: str) -> None:
-    """Its Python ignores the variables that lead other Pythons to the current directory."""
+    """The archive's Python ignores variables that add the current directory to the path of imports."""
     hostile = Shadows(tmp_path / "repository", tmp_path / "marks")
     hostile.all()
-    done = subprocess.run(
+    completed = subprocess.run(
         [krew.program, "check", "-f", ROOT / "examples" / "cluster.json", "--server-version", "1.37"],
         cwd=tmp_path / "repository",
         env={**os.environ, variable: "startup.py" if variable == "PYTHONSTARTUP" else "."},
@@ -121,5 +121,5 @@ def test_it_runs_nothing_of_the_current_directory(krew: Krew, tmp_path: Path, va
         capture_output=True,
         text=True,
     )
-    assert "18 pods" in done.stdout, done.stderr
+    assert "18 pods" in completed.stdout, completed.stderr
     assert hostile.ran == []

@@ -23,9 +23,9 @@ _DOWNLOADS = "https://github.com/kubectl-spread/kubectl-spread/releases/download
 def test_the_index_would_take_the_manifest(dist: Path) -> None:
     """The check of krew-index, without installing the archives of all platforms from their release."""
     checked = [str(program("validate-krew-manifest")), "-manifest", str(dist / "spread.yaml"), "-skip-install"]
-    done = subprocess.run(checked, check=False, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "all spec.platform[] items are used" in done.stderr
+    completed = subprocess.run(checked, check=False, capture_output=True, text=True)
+    assert completed.returncode == 0, completed.stderr
+    assert "all spec.platform[] items are used" in completed.stderr
 
 
 def test_kubectl_finds_what_krew_installed(krew: Krew) -> None:

@@ -35,7 +35,7 @@ def test_the_published_manifest_is_the_template_of_this_version() -> None:
 
 
 def test_it_is_a_plugin_as_krew_reads_it(published: Any) -> None:
-    """It has the fields that krew requires, and none that krew would skip."""
+    """The manifest has the fields that krew requires, and no fields that krew ignores."""
     assert set(published) == {"apiVersion", "kind", "metadata", "spec"}
     assert (published["apiVersion"], published["kind"]) == ("krew.googlecontainertools.github.com/v1alpha2", "Plugin")
     assert published["metadata"] == {"name": "spread"}

@@ -49,9 +49,9 @@ def test_the_index_would_take_them(dist: Path) -> None:
     """PyPI renders the README and knows every classifier."""
     packages = [*dist.glob("*.whl"), *dist.glob("kubectl_spread-*.tar.gz")]
     command = [str(BIN / "twine"), "check", "--strict", *map(str, packages)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
-    assert done.stdout.count("PASSED") == len(packages) == 2
+    completed = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert completed.returncode == 0, completed.stdout
+    assert completed.stdout.count("PASSED") == len(packages) == 2
 
 
 @pytest.mark.parametrize(
@@ -68,8 +68,8 @@ def test_it_works_with_the_oldest_and_the_newest_releases(
     _uv("pip", "install", "--python", chosen, "--group", "dev", "--constraint", pins, str(wheel))
     directories = [f"tests/{name}" for name in ("audit", "cli", "kube", "merge", "render", "rules", "sources")]
     command = [chosen, "-m", "pytest", "--quiet", "-p", "no:cacheprovider", *directories]
-    done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout[-5000:]
+    completed = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+    assert completed.returncode == 0, completed.stdout[-5000:]
 
 
 def test_the_lowest_releases_are_the_declared_bounds(tmp_path: Path) -> None:

@@ -62,8 +62,10 @@ def test_the_environment_of_the_user_is_restored(value: str | None) -> None:
     if value:
         loaded["LD_LIBRARY_PATH_ORIG"] = value
     script = (ROOT / "release" / "user_environment.py").read_text() + "\nprint(sorted(os.environ.items()))"
-    done = subprocess.run([sys.executable, "-I", "-c", script], env=loaded, check=True, capture_output=True, text=True)
+    completed = subprocess.run(
+        [sys.executable, "-I", "-c", script], env=loaded, check=True, capture_output=True, text=True
+    )
     expected = {"KEPT": "yes", **({"LD_LIBRARY_PATH": value} if value else {})}
-    assert [variable for variable in ast.literal_eval(done.stdout) if variable[0] != "LC_CTYPE"] == sorted(
+    assert [variable for variable in ast.literal_eval(completed.stdout) if variable[0] != "LC_CTYPE"] == sorted(
         expected.items()
     )

@@ -102,7 +102,7 @@ def assert_equal_to_naive(counted: Spread, counts: Mapping[str, int]) -> None:
     assert counted.short_of_domains == (len(counts) < constraint.min_domains)
     assert counted.skew == max(skews.values(), default=0)
     assert counted.exceeds_max_skew == any(skew > constraint.max_skew for skew in skews.values())
-    assert {value: counted.skew_of(value) for value in counts} == skews
+    assert {value: counted.skew_with_one_more(value) - counted.self_match_num for value in counts} == skews
     assert {value: counted.allows(value) for value in counts} == allowed
     assert counted.allows_all == all(allowed.values())
     assert counted.allows(None) is not constraint.hard
@@ -113,7 +113,7 @@ def assert_equal_to_naive(counted: Spread, counts: Mapping[str, int]) -> None:
         assert (filter_node([counted], [value]), allow([counted], [value])) == (answer, allows)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150, derandomize=True)
 @given(clusters())
 def test_counts_equal_those_of_a_naive_count(cluster: Cluster) -> None:
     counted = cluster.counted
@@ -121,7 +121,7 @@ def test_counts_equal_those_of_a_naive_count(cluster: Cluster) -> None:
     assert_equal_to_naive(counted, naive_count(cluster))
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150, derandomize=True)
 @given(clusters(), st.dictionaries(st.sampled_from(("", "a", "b", "elsewhere")), st.integers(0, 3)))
 def test_counts_after_pods_come_and_go_equal_those_of_a_naive_count(
     cluster: Cluster, change: Mapping[str, int]
@@ -138,7 +138,7 @@ def test_counts_after_pods_come_and_go_equal_those_of_a_naive_count(
     assert after.frees(before) == opened
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150, derandomize=True)
 @given(clusters(), st.sampled_from(("", "a", "b", "elsewhere", None)), st.integers(1, 3))
 def test_a_pod_that_is_placed_counts_where_it_matches_its_own_selector(
     cluster: Cluster, value: str | None, pods: int

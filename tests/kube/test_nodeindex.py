@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kubectl_spread.kube.api.labelindex import bitmap, numbers
@@ -24,13 +24,11 @@ TOLERATIONS = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(st.sets(st.integers(0, 99)))
 def test_a_bitmap_has_its_numbers(members: set[int]) -> None:
     assert numbers(bitmap(members, 100)) == tuple(sorted(members))
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(TAINTS, max_size=3), max_size=6), st.lists(TOLERATIONS, max_size=3), st.sampled_from([34, 37]))
 def test_tolerated_nodes_have_no_untolerated_taint(
     taint_lists: list[list[Taint]], tolerations: list[Toleration], minor: int

@@ -25,7 +25,7 @@ from kubectl_spread.sources.edit import chunks
 from tests.builders import HOSTNAME, ZONE, Json, constraint, pod_json, requirement, term
 from tests.merge.styles import Style
 
-QUICK = settings(max_examples=150, deadline=None, derandomize=True)
+QUICK = settings(max_examples=150, derandomize=True)
 SERVED = {minor: behaviour(minor, gates(minor, {})) for minor in (27, 30, 33, 34, 37)}
 WITHOUT_KEYS = behaviour(33, gates(33, {"MatchLabelKeysInPodTopologySpread": False}))
 NEWEST = SERVED[37]

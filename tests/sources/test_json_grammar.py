@@ -1,4 +1,4 @@
-"""The grammar of JSON: the scanner takes what msgspec takes, whole or in parts, and says where a text is wrong."""
+"""The scanner of JSON accepts the same texts as msgspec, whole or in parts, and reports where a text is wrong."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ DAMAGE = ["", '"', "\\", "{", "}", "[", "]", ",", ":", "0", "-", ".", "e", "\x01
 
 @st.composite
 def texts(draw: st.DrawFn) -> str:
-    """Values as JSON, some of them damaged at one place."""
+    """Return values as JSON, some of them damaged at one place."""
     text = json.dumps(draw(VALUES), indent=draw(st.none() | st.just(2)), ensure_ascii=draw(st.booleans()))
     place = draw(st.integers(0, len(text)))
     return text[:place] + draw(st.sampled_from(DAMAGE)) + text[place + draw(st.integers(0, 1)) :]
 
 
 def scanned(text: bytes, part: int) -> int | Fault:
-    """Return where the value ends with which a text begins; the scanner sees so many bytes more at a time."""
+    """Return the end of the first value of a text, to which ``part`` bytes are appended at a time."""
     scanner, body = Scanner(), bytearray()
     for start in range(0, len(text), part):
         body += text[start : start + part]
@@ -48,7 +48,7 @@ def is_json(text: bytes) -> bool:
 
 
 @given(texts(), st.integers(1, 50))
-def test_the_end_is_where_msgspec_sees_it(text: str, part: int) -> None:
+def test_a_value_ends_where_msgspec_says(text: str, part: int) -> None:
     body = text.encode(errors="surrogatepass")
     end = scanned(body, part)
     if isinstance(end, Fault):
@@ -79,10 +79,10 @@ def test_the_end_is_where_msgspec_sees_it(text: str, part: int) -> None:
     ],
 )
 @pytest.mark.parametrize("part", [1, 1000])
-def test_faults(text: str, fault: Fault, part: int) -> None:
+def test_a_fault_has_a_problem_and_an_offset(text: str, fault: Fault, part: int) -> None:
     assert scanned(text.encode(), part) == fault
 
 
-def test_values_may_follow_each_other() -> None:
+def test_the_end_of_a_value_is_the_beginning_of_the_next() -> None:
     assert scanned(b'{"a": [1, {}]} {"b"', 3) == len('{"a": [1, {}]}')
     assert scanned(b"12 3", 1) == 2

@@ -1,4 +1,4 @@
-"""Both wires of a real apiserver (v1.37.1) give the same objects."""
+"""JSON and protobuf of a real apiserver (v1.37.1) decode to the same objects."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def page(resource: Resource[Any]) -> Page[Any]:
 
 
 @pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.plural)
-def test_both_wires_give_the_same(resource: Resource[Message]) -> None:
+def test_protobuf_and_json_decode_to_the_same_objects(resource: Resource[Message]) -> None:
     binary = page(resource)
     text = json_objects.page(
         json_objects.decode((RECORDED / f"{resource.plural}.json").read_bytes(), ListPage), resource.type
@@ -37,7 +37,7 @@ def test_both_wires_give_the_same(resource: Resource[Message]) -> None:
     assert binary.remaining == text.remaining
 
 
-def test_page() -> None:
+def test_a_page_has_metadata_and_objects() -> None:
     pods = page(PODS)
     first = next(iter(pods))
     assert pods.resource_version
@@ -51,11 +51,11 @@ def test_page() -> None:
 
 
 @pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.plural)
-def test_the_next_page_is_told_by_how_a_body_begins(resource: Resource[Any]) -> None:
+def test_the_continue_token_is_read_from_the_beginning_of_a_body(resource: Resource[Any]) -> None:
     body = (RECORDED / f"{resource.plural}.pb").read_bytes()
     token = page(resource).metadata.continue_
     reported = [envelope.continue_token(body[:size]) for size in range(min(400, len(body)))]
-    # Nothing while the metadata is not there, and then no other token than that of the whole.
+    # None until the metadata is complete, and then always the token of the whole body.
     assert reported == [None] * reported.index(token) + [token] * (len(reported) - reported.index(token))
 
 
@@ -63,17 +63,17 @@ def test_the_next_page_is_told_by_how_a_body_begins(resource: Resource[Any]) -> 
     "start",
     [b"", b"{", b'{"kind":"PodList"', MAGIC, MAGIC + b"\x0a", MAGIC + b"\x0a\x00\x12\xff", MAGIC + b"\x12\x02\x0a\x00"],
 )
-def test_how_something_else_begins_tells_no_page(start: bytes) -> None:
+def test_the_beginning_of_another_body_has_no_continue_token(start: bytes) -> None:
     assert envelope.continue_token(start) is None
 
 
-def test_remaining_is_unknown_with_a_field_selector() -> None:
+def test_the_number_of_remaining_objects_is_unknown_with_a_field_selector() -> None:
     text = json_objects.page(json_objects.decode(b'{"metadata":{"continue":"x"},"items":[]}', ListPage), Pod)
     assert text.remaining is None
 
 
 def test_shared_parts_are_decoded_once() -> None:
-    """One decoder gives pods that have labels in common the same dict."""
+    """Pods with equal labels share one dict."""
     pods = page(PODS)
     item, again = next(iter(pods)), next(iter(pods))
     assert item is not again
@@ -88,21 +88,21 @@ def field(number: int, value: bytes | int) -> bytes:
     return bytes([number << 3 | 2, len(value)]) + value
 
 
-def one(body: bytes) -> Pod:
-    return Decoder(Pod).one(MAGIC + field(2, body))
+def decoded_pod(body: bytes) -> Pod:
+    return Decoder(Pod).decode_response(MAGIC + field(2, body))
 
 
-def test_zero_values_of_go_are_absent_ones() -> None:
+def test_zero_values_of_go_count_as_absent() -> None:
     """Go writes "" and the zero time in protobuf where its JSON writes nothing."""
-    pod = one(field(1, field(1, b"p") + field(8, b"")) + field(2, b"\x9a\x01\x00"))
+    pod = decoded_pod(field(1, field(1, b"p") + field(8, b"")) + field(2, b"\x9a\x01\x00"))
     assert pod.metadata.name == "p"
     assert pod.metadata.creation_timestamp is None
     assert pod.spec.scheduler_name == "default-scheduler"
-    assert one(b"") == Pod()
+    assert decoded_pod(b"") == Pod()
 
 
-def test_time() -> None:
-    pod = one(field(1, field(8, field(1, 0))))
+def test_a_time_has_whole_seconds_in_utc() -> None:
+    pod = decoded_pod(field(1, field(8, field(1, 0))))
     assert pod.metadata.creation_timestamp == datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -114,6 +114,6 @@ def test_time() -> None:
         pytest.param((RECORDED / "pods.pb").read_bytes()[:-5], id="truncated"),
     ],
 )
-def test_page_refuses(body: bytes) -> None:
+def test_a_malformed_page_is_refused(body: bytes) -> None:
     with pytest.raises(ValueError, match="protobuf"):
         Decoder(Pod).page(body)

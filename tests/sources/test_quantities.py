@@ -1,4 +1,4 @@
-"""Maps of quantities are maps of text on both wires."""
+"""Maps of quantities become maps of text, from JSON and from protobuf."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def entry(name: str, quantity: str | None) -> bytes:
 
 
 def binary(spec: bytes) -> Pod:
-    return Decoder(Pod).one(MAGIC + field(2, field(2, spec)))
+    return Decoder(Pod).decode_response(MAGIC + field(2, field(2, spec)))
 
 
 def text(spec: Any) -> Pod:
@@ -60,7 +60,7 @@ ASKED = {"requests": {"cpu": "100m", "memory": "1Gi"}, "limits": {"memory": "2Gi
         pytest.param(field(32, entry("cpu", "0")), {"overhead": {"cpu": "0"}}, id="zero"),
     ],
 )
-def test_both_wires_give_the_same(wire: bytes, written: Any) -> None:
+def test_protobuf_and_json_decode_to_the_same_quantities(wire: bytes, written: Any) -> None:
     assert binary(wire) == text(written)
 
 
@@ -82,7 +82,7 @@ def test_numbers_become_text(written: object, expected: str) -> None:
     ("written", "got"),
     [pytest.param(True, "boolean", id="a boolean"), pytest.param(["1"], "array", id="an array")],
 )
-def test_what_is_no_quantity_is_named(written: object, got: str) -> None:
+def test_an_error_names_the_field_of_an_invalid_quantity(written: object, got: str) -> None:
     with pytest.raises(MalformedFieldError) as caught:
         text({"containers": [{"resources": {"requests": {"example.com/gpu": written}}}]})
     assert str(caught.value) == f"spec.containers[0].resources.requests[example.com/gpu]: expected string, got {got}"
@@ -95,18 +95,18 @@ def test_equal_requirements_are_decoded_once() -> None:
     assert first.resources is second.resources
 
 
-def test_pods_of_a_real_apiserver() -> None:
+def test_recorded_pods_have_the_same_requests_in_both_forms() -> None:
     pods = list(Decoder(Pod).page((RECORDED / "pods.pb").read_bytes()))
-    again = list(json_objects.page(json_objects.decode((RECORDED / "pods.json").read_bytes(), ListPage), Pod))
+    from_json = list(json_objects.page(json_objects.decode((RECORDED / "pods.json").read_bytes(), ListPage), Pod))
     assert pods
-    assert pods == again
+    assert pods == from_json
     assert all(pod.spec.containers for pod in pods)
     assert all(resources.pod_requests(pod.spec)["pods"] == 1 for pod in pods)
 
 
-def test_nodes_of_a_real_apiserver() -> None:
+def test_recorded_nodes_have_the_same_allocatable_resources_in_both_forms() -> None:
     nodes = list(Decoder(Node).page((RECORDED / "nodes.pb").read_bytes()))
-    again = list(json_objects.page(json_objects.decode((RECORDED / "nodes.json").read_bytes(), ListPage), Node))
+    from_json = list(json_objects.page(json_objects.decode((RECORDED / "nodes.json").read_bytes(), ListPage), Node))
     assert nodes
-    assert nodes == again
+    assert nodes == from_json
     assert all(resources.allocatable(node.status.allocatable)["pods"] > 0 for node in nodes)

@@ -1,4 +1,4 @@
-"""Sparse pods are the pods that a full decoder reads, in fewer objects."""
+"""Sparse pods equal the pods that a full decoder reads, and share most of their objects."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def sparse(*pods: bytes) -> list[SparsePod]:
 
 
 def as_read(pod: SparsePod) -> Pod:
-    """Return the pod that a sparse one stands for."""
+    """Return the pod that a sparse pod represents."""
     like = pod.like
     replace = msgspec.structs.replace
     return replace(
@@ -84,16 +84,16 @@ def as_decoded(pod: Pod) -> Pod:
     )
 
 
-def test_sparse_pods_are_the_pods() -> None:
+def test_sparse_pods_represent_the_decoded_pods() -> None:
     full = list(Decoder(PODS.type).page(PAGE))
     pods = list(SparsePods().page(PAGE))
-    assert [as_read(each) for each in pods] == [as_decoded(each) for each in full]
-    assert [each.decode() for each in pods] == full
-    assert [each.key for each in pods] == [each.key for each in full]
-    assert all(each.has_managed_fields and not each.terminating for each in pods)
+    assert [as_read(read_pod) for read_pod in pods] == [as_decoded(read_pod) for read_pod in full]
+    assert [read_pod.decode() for read_pod in pods] == full
+    assert [read_pod.key for read_pod in pods] == [read_pod.key for read_pod in full]
+    assert all(read_pod.has_managed_fields and not read_pod.terminating for read_pod in pods)
 
 
-def test_pods_of_one_template_are_like_one_of_them() -> None:
+def test_pods_of_one_template_share_one_pod() -> None:
     first, second, third = sparse(
         pod("a", label("app", "web"), Field(7, 0, 1), message(8, Field(1, 0, 60)), spec=(text(10, "n1"),)),
         pod("b", label("app", "web"), Field(7, 0, 2), message(8, Field(1, 0, 90)), spec=(text(10, "n2"),)),
@@ -101,12 +101,12 @@ def test_pods_of_one_template_are_like_one_of_them() -> None:
     )
     assert first.like is second.like
     assert third.like.metadata.labels == {"app": "db"}
-    assert [(each.name, each.node_name, each.generation) for each in (first, second, third)] == [
+    assert [(read_pod.name, read_pod.node_name, read_pod.generation) for read_pod in (first, second, third)] == [
         ("a", "n1", 1),
         ("b", "n2", 2),
         ("c", "n2", 0),
     ]
-    assert [each.created and each.created.second for each in (first, second, third)] == [0, 30, None]
+    assert [read_pod.created and read_pod.created.second for read_pod in (first, second, third)] == [0, 30, None]
 
 
 @pytest.mark.parametrize(
@@ -131,24 +131,26 @@ def test_pods_of_one_template_are_like_one_of_them() -> None:
         ),
     ],
 )
-def test_fields_that_a_check_reads_tell_pods_apart(first_fields: dict[str, Any], second_fields: dict[str, Any]) -> None:
+def test_pods_that_differ_in_a_field_that_a_check_reads_share_no_pod(
+    first_fields: dict[str, Any], second_fields: dict[str, Any]
+) -> None:
     first, second = (
-        each(*fields.pop("metadata", ()), **fields) for each, fields in _makers(first_fields, second_fields)
+        read_pod(*fields.pop("metadata", ()), **fields) for read_pod, fields in _makers(first_fields, second_fields)
     )
     both = sparse(first, second)
     full = list(Decoder(Pod).page(page(first, second)))
     assert both[0].like is not both[1].like
-    assert [as_read(each) for each in both] == [as_decoded(each) for each in full]
+    assert [as_read(read_pod) for read_pod in both] == [as_decoded(read_pod) for read_pod in full]
 
 
 def _makers(*fields: dict[str, Any]) -> list[tuple[Callable[..., bytes], dict[str, Any]]]:
     def named(name: str) -> Callable[..., bytes]:
         return lambda *metadata, **others: pod(name, *metadata, **others)
 
-    return [(named(f"p{index}"), dict(each)) for index, each in enumerate(fields)]
+    return [(named(f"p{index}"), dict(read_pod)) for index, read_pod in enumerate(fields)]
 
 
-def test_pods_of_a_daemonset_are_alike_though_each_names_its_node() -> None:
+def test_pods_of_a_daemonset_share_one_pod_although_each_names_its_node() -> None:
     first, second, longer = sparse(
         *(pod(f"p-{node}", spec=(text(10, node), pinned_to(node))) for node in ("n1", "n2", "node-3"))
     )
@@ -156,17 +158,17 @@ def test_pods_of_a_daemonset_are_alike_though_each_names_its_node() -> None:
     assert longer.like is not first.like
 
 
-def test_a_pod_on_another_node_than_its_affinity_names_is_not_like_those() -> None:
+def test_a_pod_on_another_node_than_its_affinity_names_shares_no_pod() -> None:
     first, second, third = sparse(
         pod("a", spec=(text(10, "n1"), pinned_to("n1"))),
         pod("b", spec=(text(10, "n2"), pinned_to("n1"))),
         pod("c", spec=(pinned_to("n1"),)),
     )
-    assert len({id(each.like) for each in (first, second, third)}) == 3
+    assert len({id(read_pod.like) for read_pod in (first, second, third)}) == 3
 
 
 @pytest.mark.parametrize("name", ["kubectl-spread/ignore", "kubernetes.io/config.mirror"])
-def test_the_annotations_that_are_read(name: str) -> None:
+def test_an_annotation_that_decides_the_evaluation_is_kept(name: str) -> None:
     first, second = sparse(
         pod("a", message(12, text(1, name), text(2, "SPR301"))), pod("b", message(12, text(1, "other"), text(2, "x")))
     )
@@ -174,21 +176,21 @@ def test_the_annotations_that_are_read(name: str) -> None:
     assert second.like.metadata.annotations == {}
 
 
-def test_a_terminating_pod() -> None:
+def test_a_pod_with_a_deletion_timestamp_is_terminating() -> None:
     first, second = sparse(pod("a", message(9, Field(1, 0, 60))), pod("b"))
-    assert [each.terminating for each in (first, second)] == [True, False]
+    assert [read_pod.terminating for read_pod in (first, second)] == [True, False]
     assert first.like is second.like
 
 
-def test_content_tells_whether_two_pods_are_equal() -> None:
-    first, again, other = sparse(pod("a"), pod("a"), pod("a", Field(7, 0, 2)))
-    assert first.content == again.content
-    assert first.content != other.content
+def test_only_equal_pods_have_the_same_content_hash() -> None:
+    first, equal, different = sparse(pod("a"), pod("a"), pod("a", Field(7, 0, 2)))
+    assert first.content == equal.content
+    assert first.content != different.content
 
 
 @pytest.mark.parametrize("pods", [2, 40])
-def test_a_wrong_wire_type_in_a_part_that_others_share(pods: int) -> None:
-    """The field would look as if it were absent, and the pod as if it were like the others."""
+def test_a_wrong_wire_type_in_a_shared_part_is_refused(pods: int) -> None:
+    """The field would seem absent, and the pod would share the object of other pods."""
     right = [pod(f"p{index:02}", label("app", "web")) for index in range(pods)]
     wrong = encode([message(1, text(1, "x"), text(3, "shop"), label("app", "web"), Field(11, 0, 1)), message(2)])
     with pytest.raises(SourceError, match="the field labels of ObjectMeta has wire type 0"):
@@ -203,13 +205,13 @@ def test_a_wrong_wire_type_in_a_part_that_others_share(pods: int) -> None:
         pytest.param(lambda fields: [Field(3, BYTES, b""), *fields], id="a field before the list"),
     ],
 )
-def test_lists_of_an_unusual_form(unusual: Callable[[list[Field]], list[Field]]) -> None:
+def test_a_list_of_an_unusual_form_is_decoded(unusual: Callable[[list[Field]], list[Field]]) -> None:
     fields = parse(PAGE[len(MAGIC) :]) or []
-    usual = [each.name for each in SparsePods().page(PAGE)]
-    assert [each.name for each in SparsePods().page(MAGIC + encode(unusual(fields)))] == usual
+    usual = [read_pod.name for read_pod in SparsePods().page(PAGE)]
+    assert [read_pod.name for read_pod in SparsePods().page(MAGIC + encode(unusual(fields)))] == usual
     (objects,) = (field.value for field in fields if field.number == BYTES)
     assert isinstance(objects, list)
     inside = [
-        Field(each.number, each.wire, unusual(objects) if each.number == BYTES else each.value) for each in fields
+        Field(part.number, part.wire, unusual(objects) if part.number == BYTES else part.value) for part in fields
     ]
-    assert sorted(each.name for each in SparsePods().page(MAGIC + encode(inside))) == sorted(usual)
+    assert sorted(read_pod.name for read_pod in SparsePods().page(MAGIC + encode(inside))) == sorted(usual)

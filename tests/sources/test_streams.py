@@ -29,7 +29,7 @@ def in_blocks(body: bytes, size: int) -> Iterator[bytes]:
 
 
 def streamed(body: bytes, size: int) -> list[RawObject | SourceError]:
-    """Read as ``check -f`` does."""
+    """Read a file as ``check -f`` does."""
     members: list[RawObject | SourceError] = []
     try:
         for document in documents.read(Window(in_blocks(body, size), "f"), "f"):
@@ -40,7 +40,7 @@ def streamed(body: bytes, size: int) -> list[RawObject | SourceError]:
 
 
 def careful(body: bytes) -> list[RawObject | SourceError]:
-    """Read documents as a whole, and YAML by the reader that knows the place of every field."""
+    """Read documents as a whole, and YAML by ``yaml_documents``."""
     members: list[RawObject | SourceError] = []
     try:
         window = Window([body], "f")
@@ -70,7 +70,7 @@ def paths(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | 
 
 def places(record: Record) -> object:
     value = msgspec.json.decode(record.raw)
-    return value, record.path, record.line, [record.place_of(path) for path in paths(value)]
+    return value, record.path, record.line_of(), [record.place_of(path) for path in paths(value)]
 
 
 def descriptions(members: list[RawObject | SourceError]) -> list[str]:
@@ -83,14 +83,14 @@ def descriptions(members: list[RawObject | SourceError]) -> list[str]:
 
 
 def at_fault(raw_object: RawObject | SourceError) -> bool:
-    """Tell whether it cannot be read, or has a wrong header, which may be at the end of a list."""
+    """Tell whether an object cannot be read, or has a wrong header, which may be at the end of a list."""
     if isinstance(raw_object, SourceError) or not raw_object.is_kubernetes:
         return True
     return str(raw_object.fault).startswith(("kind: ", "apiVersion: "))
 
 
 def assert_alike(body: bytes, size: int) -> None:
-    """Compare both ways of reading; where a part has a fault, only one of them may read the other parts."""
+    """Compare both readers; in a file with a fault, only one of them may read the other parts."""
     whole, parts = careful(body), streamed(body, size)
     if any(map(at_fault, whole)):
         assert any(map(at_fault, parts))
@@ -199,13 +199,13 @@ def test_yaml_files_of_this_repository_are_read_alike(path: Path) -> None:
     assert_alike(path.read_bytes(), 1 << 20)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(texts(), SIZES)
 def test_any_text_is_read_alike(text: str, size: int) -> None:
     assert_alike(text.encode(), size)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(LISTS, st.sampled_from([None, 4]), SIZES)
 def test_json_lists_are_read_alike(value: object, indent: int | None, size: int) -> None:
     body = json.dumps(value, indent=indent).encode()
@@ -229,13 +229,13 @@ def test_empty_documents_change_nothing(text: str, size: int) -> None:
 
 
 def test_empty_documents_are_skipped_together() -> None:
-    """Each would cost as much as a document with a small object, and a gzipped file may have millions."""
+    """Reading an empty document costs as much as reading a small object, and a gzipped file may have millions."""
     body = b"---\n" * 1000 + b"a: 1\n" + b"---\n" * 1000 + b"b: 1\n"
     assert len(list(yaml_stream._pieces(Window([body], "f")))) < 10
 
 
 def test_an_item_that_contains_the_beginning_of_an_item_is_read() -> None:
-    """Items are cut where the next one seems to begin, which here is inside an item."""
+    """A list is cut where the next item seems to begin, which here is inside an item."""
     inner = [{"apiVersion": "v1", "kind": "Pod", "x": '{}[],\\"'}] * 3
     items = [*inner, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "x": inner}, *inner]
     for indent in (None, 4):

@@ -1,4 +1,4 @@
-"""YAML means what it means to kubectl."""
+"""YAML has the values that kubectl reads from it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def values(text: str) -> list[object]:
         ("\u0661", "\u0661"),
     ],
 )
-def test_plain(text: str, value: object) -> None:
+def test_a_plain_scalar_has_the_value_that_go_yaml_gives_it(text: str, value: object) -> None:
     actual = yaml_scalars.plain(text)
     assert (actual, type(actual)) == (value, type(value))
 
@@ -75,11 +75,11 @@ def test_plain(text: str, value: object) -> None:
         ("{'<<': 1}", {"<<": 1}),
     ],
 )
-def test_value(text: str, value: object) -> None:
+def test_a_document_becomes_json_values(text: str, value: object) -> None:
     assert values(text) == [value]
 
 
-def test_documents_skips_empty_ones() -> None:
+def test_empty_documents_are_skipped() -> None:
     assert values("# nothing\n---\n---\na: 1\n---\n# nothing\n---\n~\n--- b\n...\n") == [{"a": 1}, "b"]
 
 
@@ -111,25 +111,25 @@ def test_documents_skips_empty_ones() -> None:
         pytest.param('"\\UFFFFFFFF"', "f.yaml: ", id="no such character"),
     ],
 )
-def test_documents_refuses(text: str, message: str) -> None:
+def test_faulty_yaml_is_refused_with_its_line(text: str, message: str) -> None:
     with pytest.raises(SourceError) as refused:
         values(text)
     assert str(refused.value).startswith(message)
     assert "\n" not in str(refused.value)
 
 
-def test_value_refuses_an_alias_bomb() -> None:
+def test_an_alias_bomb_is_refused() -> None:
     levels = [f"{chr(98 + level)}: &{chr(98 + level)} [{', '.join(['*' + chr(97 + level)] * 9)}]" for level in range(9)]
     with pytest.raises(SourceError, match="excessive aliasing"):
         values("\n".join(["a: &a [x, x]", *levels]))
 
 
-def test_documents_refuses_bytes_that_are_not_text() -> None:
+def test_bytes_that_are_not_utf_8_are_refused() -> None:
     with pytest.raises(SourceError, match=r"^f\.yaml:2: byte 0x89 is not UTF-8 text$"):
         list(documents(b"a: 1\n\x89PNG", "f.yaml"))
 
 
-def test_line_of() -> None:
+def test_each_field_has_its_line() -> None:
     (document,) = documents(b"# why\na: 1\nb:\n- c: 2\n- d:\n    e: 3\n", "f.yaml")
     assert document.position.line == 2
     assert document.line_of(("b", 1, "d", "e")) == 6
@@ -141,7 +141,7 @@ WRITTEN = ("*{}", "*{}: x", "!a!{} x", "!!int {}", "!!bool {}", "&{} [*{}]", "@{
 
 @pytest.mark.parametrize("written", WRITTEN)
 def test_no_error_shows_a_value(written: str) -> None:
-    """It may be a password that should have been quoted."""
+    """The value may be a password that should have been quoted."""
     body = f"password: {written.format('hunter2', 'hunter2')}\n".encode()
     with pytest.raises(SourceError, match=r"^f\.yaml:") as refused:
         [document.value() for document in documents(body, "f.yaml")]

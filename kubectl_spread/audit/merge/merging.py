@@ -19,7 +19,7 @@ from kubectl_spread.kube.api.workloads import WorkloadObject, template_path
 from kubectl_spread.kube.apiserver import podwarnings, strategy, validation
 from kubectl_spread.kube.features import Behaviour
 
-_TAKEN_OUT: Final = frozenset({Verdict.MERGED, Verdict.STALE_LABEL})
+_REMOVED: Final = frozenset({Verdict.MERGED, Verdict.STALE_LABEL})
 _MISSING: Final = frozenset(
     {Verdict.UNMERGED, Verdict.LATE_LABEL, Verdict.PRE_UPGRADE, Verdict.MERGE_OFF, Verdict.BIND_LABEL}
 )
@@ -52,11 +52,11 @@ class Outcome(msgspec.Struct, frozen=True):
     """The API's answer to the creation of an object, and the changes to the object.
 
     Attributes:
-        errors: The API's errors, in its order; without any it is admitted.
-        warnings: The API's warnings, if it is admitted.
+        errors: The API's errors, in its order; an object without errors is admitted.
+        warnings: The API's warnings about an admitted object.
         notes: Further notes for the user, one sentence each.
-        changes: The changes of its terms.
-        pods: The API's answer to the pods of a workload.
+        changes: The changes of the object's terms.
+        pods: The API's answer to the pods of a workload; None for a pod.
     """
 
     errors: tuple[FieldError, ...]
@@ -82,40 +82,40 @@ def merge_pod(pod: Pod, behaviour: Behaviour) -> Outcome:
 def judge_workload(kind: str, workload: WorkloadObject, behaviour: Behaviour) -> Outcome:
     """Return the API's answer to a workload, which it never changes, and to the pods of its template."""
     path = template_path(kind)
-    written = workload.template.spec
-    template = strategy.drop_disabled_fields(written, behaviour)
+    spec = workload.template.spec
+    template = strategy.drop_disabled_fields(spec, behaviour)
     errors = validation.pod_errors(template, behaviour, path)
     labels = template_labels(kind, workload)
     return Outcome(
         errors,
         () if errors else tuple(podwarnings.pod_warnings(template, behaviour, path)),
-        pods=PodsOutcome(pod_refusals(written, labels, behaviour), controller_labels(kind, workload)),
+        pods=PodsOutcome(pod_refusals(spec, labels, behaviour), controller_labels(kind, workload)),
     )
 
 
 def unmerge_pod(pod: Pod, behaviour: Behaviour) -> Outcome:
     """Return the removal of the requirements that the merge appended, and the API's answer to the pod without them.
 
-    A requirement that may be the author's stays, with a note. Other notes tell where an API server of this behaviour
-    would store something else when the pod is created again.
+    A requirement that may be the author's stays, with a note. Other notes name the requirements that an API server of
+    this behaviour would store differently when the pod is created again.
     """
     labels = pod.metadata.labels
     terms = topology_terms(pod.spec)
-    parts = split(terms)
+    selectors = split(terms)
     context = ServerFacts(behaviour, gates_known=False)
-    verdicts = judge(terms, parts, labels, bound=bool(pod.spec.node_name), context=context)
-    judged = [_Unmerging(*term) for term in zip(terms, parts, verdicts, strict=True)]
-    changes = tuple(change for term in judged if (change := term.change))
+    verdicts = judge(terms, selectors, labels, bound=bool(pod.spec.node_name), context=context)
+    unmerged_terms = [_UnmergedTerm(*parts) for parts in zip(terms, selectors, verdicts, strict=True)]
+    changes = tuple(change for unmerged in unmerged_terms if (change := unmerged.change))
     spec = _without(pod.spec, changes)
-    again = strategy.prepare_for_create(spec, labels, behaviour)
+    recreated = strategy.prepare_for_create(spec, labels, behaviour)
     was_created = bool(pod.metadata.uid or changes)
     notes = dict.fromkeys(
-        f"{term.term.path}: {note}"
-        for term, after in zip(judged, topology_terms(again), strict=True)
-        for note in (*term.left, *(term.differing(after) if was_created else ()))
+        f"{unmerged.term.path}: {note}"
+        for unmerged, after in zip(unmerged_terms, topology_terms(recreated), strict=True)
+        for note in (*unmerged.remaining, *(unmerged.differing(after) if was_created else ()))
     )
-    errors = validation.pod_errors(again, behaviour)
-    warnings = () if errors else tuple(podwarnings.pod_warnings(again, behaviour))
+    errors = validation.pod_errors(recreated, behaviour)
+    warnings = () if errors else tuple(podwarnings.pod_warnings(recreated, behaviour))
     return Outcome(errors, warnings, tuple(notes), changes)
 
 
@@ -127,11 +127,11 @@ def applied(document: Mapping[str, Any], changes: Sequence[Change]) -> dict[str,
     return dict(changed)
 
 
-class _Unmerging(msgspec.Struct, frozen=True):
-    """One term of a stored pod, with the verdicts on its keys."""
+class _UnmergedTerm(msgspec.Struct, frozen=True):
+    """One term of a stored pod from which the merged requirements are removed, with the verdicts on its keys."""
 
     term: TopologyTerm
-    part: SelectorParts
+    parts: SelectorParts
     keys: tuple[KeyVerdict, ...]
 
     @property
@@ -142,12 +142,12 @@ class _Unmerging(msgspec.Struct, frozen=True):
     @property
     def change(self) -> Change | None:
         """The removal of the merged requirements, if there are any."""
-        removed = tuple(index for index, _, verdict in self._tail() if verdict.verdict in _TAKEN_OUT)
+        removed = tuple(index for index, _, verdict in self._tail() if verdict.verdict in _REMOVED)
         return Change(self.term.path, removed=removed) if removed else None
 
     @property
-    def left(self) -> Iterator[str]:
-        """The reason why a requirement that looks merged stays, for each."""
+    def remaining(self) -> Iterator[str]:
+        """The reasons why requirements that look merged stay."""
         tail = {index: tail_verdict for index, _, tail_verdict in self._tail()}
         for index, requirement in enumerate(self._expressions):
             if (verdict := self._looks_merged(requirement)) is None:
@@ -161,20 +161,20 @@ class _Unmerging(msgspec.Struct, frozen=True):
                 yield f"{text} stays: the pod has no label {requirement.key}, so it may be the author's"
 
     def differing(self, after: TopologyTerm) -> Iterator[str]:
-        """Yield the requirements that the pod would have after a re-creation, where these differ."""
+        """Yield the differences between the stored requirements and those of a re-created pod."""
         stored = {(verdict.operator, verdict.key): verdict.stored for _, _, verdict in self._tail()}
         selector = after.selector
         expressions = () if selector is None else selector.match_expressions
         for key, verdict in self.verdicts.items():
-            now = describe_requirement(_requirement(key, stored.get(key) or ""))
-            then = describe_requirement(_requirement(key, verdict.label or ""))
-            comes = any(describe_requirement(requirement) == then for requirement in expressions)
-            if verdict.verdict in _TAKEN_OUT and not comes:
-                yield f"a re-creation would not store {now}"
+            present = describe_requirement(_requirement(key, stored.get(key) or ""))
+            future = describe_requirement(_requirement(key, verdict.label or ""))
+            returns = any(describe_requirement(requirement) == future for requirement in expressions)
+            if verdict.verdict in _REMOVED and not returns:
+                yield f"a re-creation would not store {present}"
             elif verdict.verdict is Verdict.STALE_LABEL:
-                yield f"a re-creation would store {then} instead of {now}"
-            elif verdict.verdict in _MISSING and comes:
-                yield f"a re-creation would store {then}, which is not there now"
+                yield f"a re-creation would store {future} instead of {present}"
+            elif verdict.verdict in _MISSING and returns:
+                yield f"a re-creation would store {future}, which is not there now"
 
     @property
     def _expressions(self) -> tuple[LabelSelectorRequirement, ...]:
@@ -183,18 +183,18 @@ class _Unmerging(msgspec.Struct, frozen=True):
 
     def _tail(self) -> Iterator[tuple[int, LabelSelectorRequirement, KeyVerdict]]:
         """Yield the requirements of the tail with their indices and verdicts."""
-        first = len(self._expressions) - len(self.part.tail)
+        first = len(self._expressions) - len(self.parts.tail)
         for index, requirement in enumerate(self._expressions[first:], first):
             yield index, requirement, self.verdicts[Operator(requirement.operator), requirement.key]
 
     def _looks_merged(self, requirement: LabelSelectorRequirement) -> KeyVerdict | None:
-        """Return the verdict on the key, if the merge could have written this requirement."""
+        """Return the verdict on the key of a requirement that the merge could have written; None for any other."""
         if len(requirement.values) != 1 or requirement.operator not in (Operator.IN, Operator.NOT_IN):
             return None
         return self.verdicts.get((Operator(requirement.operator), requirement.key))
 
     def _why_by_hand(self, requirement: LabelSelectorRequirement) -> str:
-        if (Operator(requirement.operator), requirement.key) in self.part.handwritten:
+        if (Operator(requirement.operator), requirement.key) in self.parts.handwritten:
             return "another constraint or term of this pod names the key and lacks it"
         return "what the merge appends stands last, in the order of the keys"
 
@@ -233,7 +233,7 @@ def _applied_at(value: Any, steps: Sequence[str | int], change: Change) -> Any:
     step, *rest = steps
     if isinstance(value, dict):
         return {**value, step: _applied_at(value[step], rest, change)}
-    return [_applied_at(item, rest, change) if index == step else item for index, item in enumerate(value)]
+    return [_applied_at(entry, rest, change) if index == step else entry for index, entry in enumerate(value)]
 
 
 def _changed_term(term: dict[str, Any], change: Change) -> dict[str, Any]:
@@ -241,10 +241,11 @@ def _changed_term(term: dict[str, Any], change: Change) -> dict[str, Any]:
     if not change.removed and not change.appended:
         return changed
     selector = dict(term["labelSelector"])
-    written = selector.get("matchExpressions") or ()
-    expressions = [item for index, item in enumerate(written) if index not in change.removed]
+    stored = selector.get("matchExpressions") or ()
+    expressions = [expression for index, expression in enumerate(stored) if index not in change.removed]
     expressions += [
-        {"key": item.key, "operator": item.operator, "values": list(item.values)} for item in change.appended
+        {"key": requirement.key, "operator": requirement.operator, "values": list(requirement.values)}
+        for requirement in change.appended
     ]
     selector["matchExpressions"] = expressions
     if not expressions:

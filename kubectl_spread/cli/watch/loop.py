@@ -79,7 +79,7 @@ def watch(parameters: Mapping[str, object], view: View) -> NoReturn:
     display = Screen() if form != "json" and is_screen() else Pipe(partial(_separated, form))
     messages = _StartMessages()
     cluster = WatchedCluster.connect(flags(parameters), messages.note, messages.progress)
-    with closing(display):
+    with closing(cluster), closing(display):
         watching = _Watch(options, cluster, view, display)
         messages.stop()
         watching.go_on()

@@ -137,7 +137,7 @@ class LiveCluster:
         return cls(transport, settings, flags.chunk_size, say, progress)
 
     def close(self) -> None:
-        """Let requests whose responses nobody waits for end."""
+        """Send no more requests, and end the requests in flight."""
         self._transport.close()
 
     def now(self) -> datetime | None:
@@ -279,7 +279,7 @@ class LiveCluster:
         distinct, promised = Distinct(), 0
         try:
             for page in self.pages(resource, namespace, field_selector=field_selector):
-                add(folded, page.once(distinct))
+                add(folded, page.without_repeated(distinct))
                 promised = max(promised, distinct.number + page.metadata.remaining_item_count)
                 if page.metadata.continue_:
                     total = "" if page.remaining is None else f" of {distinct.number + page.remaining:,}"

@@ -105,7 +105,7 @@ def page(response: Response, decoder: ListDecoder[T], resource: Resource[T]) -> 
         raise _unexpected(response) from error
     if not listed.resource_version:
         raise _unexpected(response)
-    return listed.through(partial(_guarded, response))
+    return listed.decoded_by(partial(_guarded, response))
 
 
 def _decoded(listed: ListPage, type_: type[T]) -> Page[T]:
@@ -141,7 +141,7 @@ def decode_object(response: Response, type_: type[T], decoder: Decoder[T] | None
     """
     try:
         if response.body.startswith(MAGIC):
-            return (decoder or Decoder(type_)).one(response.body)
+            return (decoder or Decoder(type_)).decode_response(response.body)
         return json_objects.decode(bytes(response.body), type_)
     except (*MALFORMED, MalformedFieldError) as error:
         raise _unexpected(response) from error

@@ -19,7 +19,7 @@ from kubectl_spread.sources.apiserver import retries
 from kubectl_spread.sources.apiserver.clock import ServerClock
 from kubectl_spread.sources.apiserver.retries import Patience
 from kubectl_spread.sources.auth.credentials import Login
-from kubectl_spread.sources.exchange import Deadline
+from kubectl_spread.sources.exchange import Deadline, Sockets
 from kubectl_spread.sources.failures import CONNECT_TIMEOUT, UNANSWERED, Again, ConnectionFailedError, failure
 from kubectl_spread.sources.memory import Claim
 
@@ -97,6 +97,7 @@ class Transport:
         self._has_responded = False
         self._reported: set[str] = set()
         self._closed = Event()
+        self._sockets = Sockets()
         if not login.verifies:
             # The user asked for insecure connections, so a warning for each request is noise.
             urllib3.disable_warnings(InsecureRequestWarning)
@@ -138,8 +139,10 @@ class Transport:
         return response
 
     def close(self) -> None:
-        """Repeat no more requests, and report no more delays: nobody waits for the responses."""
+        """Send no more requests, and end the requests in flight: nobody waits for their responses."""
         self._closed.set()
+        self._sockets.shut_down()
+        self._login.pool.clear()
 
     @contextmanager
     def stream(
@@ -156,7 +159,7 @@ class Transport:
             SourceError: There are no new credentials.
         """
         url, login = f"{self._host}{path}?{urlencode(query)}", self._current()
-        deadline = Deadline(self._timeout or silence, silence)
+        deadline = Deadline(self._timeout or silence, silence, self._sockets)
         try:
             with exchange.until(deadline):
                 head = self._opened(url, accept)
@@ -170,10 +173,15 @@ class Transport:
                 deadline.restart(longest)
                 yield _response(head, bytearray(), None), exchange.parts(head, path, _PLAIN)
         except UNANSWERED as error:
-            raise failure(error, self._host, self._timeout) from error
+            raise self._failure(error) from error
+
+    def _failure(self, error: BaseException) -> ConnectionFailedError:
+        return _ended() if self._closed.is_set() else failure(error, self._host, self._timeout)
 
     def _opened(self, url: str, accept: str) -> Any:
         """Send a request and return the head of its response, within the time that is left."""
+        if self._closed.is_set():
+            raise _ended()
         login, left = self._login, exchange.left()
         timeout = urllib3.Timeout(connect=CONNECT_TIMEOUT, read=None) if left is None else urllib3.Timeout(left)
         headers = self._headers(login, accept)
@@ -188,7 +196,7 @@ class Transport:
 
     def _renewed(self, login: Login) -> bool:
         """Replace credentials that no longer work; tell whether there are others."""
-        if self._renew is None:
+        if self._renew is None or self._closed.is_set():
             return False
         with self._renewing:
             # Another thread may have logged in again meanwhile.
@@ -229,20 +237,22 @@ class Transport:
             self._say(f"{reason}; trying again")
 
     def _pause_after(self, error: ConnectionFailedError, patience: Patience) -> float | None:
-        if (
-            self._closed.is_set()
-            or error.again is Again.NEVER
-            or (error.again is Again.AFTER_CONTACT and not self._has_responded)
-        ):
+        if error.again is Again.NEVER or (error.again is Again.AFTER_CONTACT and not self._has_responded):
             return None
         return patience.pause(None, retries.RETRIES if self._has_responded else retries.RETRIES_BEFORE_CONTACT)
 
     def _once(self, url: str, accept: str, patience: Patience, read: _Read) -> Response:
         try:
-            with exchange.until(Deadline(patience.left)), closing(self._opened(url, accept)) as head:
+            with (
+                exchange.until(Deadline(patience.left, sockets=self._sockets)),
+                closing(self._opened(url, accept)) as head,
+            ):
                 response = _response(head, *read(head))
         except UNANSWERED as error:
-            raise failure(error, self._host, self._timeout) from error
+            raise self._failure(error) from error
+        if self._closed.is_set():
+            # A body without a length seems to be complete when its socket is shut down.
+            raise _ended()
         self._has_responded = True
         return response
 
@@ -255,6 +265,11 @@ class Transport:
         for name, value in self._impersonation:
             headers.add(name, value)
         return headers
+
+
+def _ended() -> ConnectionFailedError:
+    """Return the error of a request whose response nobody waits for."""
+    return ConnectionFailedError("the run has ended", Again.NEVER)
 
 
 def _response(head: Any, body: bytes | bytearray, claim: Claim | None) -> Response:

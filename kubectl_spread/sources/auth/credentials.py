@@ -78,7 +78,7 @@ def login(settings: Settings, say: Callable[[str], None] = lambda _: None) -> Lo
     # Transport repeats requests itself, because it knows what the API server asks for.
     arguments = _certificates(server, settings.cluster, identity.user)
     pool = proxies.pool(proxy, retries=False, maxsize=_MOST_CONNECTIONS, **arguments)
-    exchange.keep(pool)
+    exchange.respect_deadlines(pool)
     verifies = not settings.cluster.get("insecure-skip-tls-verify")
     return Login(server, verifies, pool, identity.authorization, identity.expires)
 

@@ -101,7 +101,7 @@ def _refreshed(config: Mapping[str, str], environment: Mapping[str, str]) -> dic
     """
     issuer = _secure(config["idp-issuer-url"], "issuer").removesuffix("/")
     issuer_pool = pool(find(issuer, "", environment), ssl_context=_context(config), retries=False)
-    exchange.keep(issuer_pool)
+    exchange.respect_deadlines(issuer_pool)
     metadata = _ask(issuer_pool, "GET", f"{issuer}/.well-known/openid-configuration")
     if metadata is None:
         raise SourceError(f"{_FAILED}oidc: failed to query metadata endpoint")

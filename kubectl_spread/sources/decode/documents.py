@@ -1,4 +1,4 @@
-"""The one reader of files: JSON and YAML in, documents out that know the line and column of each of their fields."""
+"""The one reader of files: it yields JSON and YAML documents that know the line and column of each field."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from kubectl_spread.sources.decode.window import Window
 def read(window: Window, source: str, *, listed: bool = True) -> Iterator[Document]:
     """Yield the documents of a file: JSON documents, then YAML, which may follow them.
 
-    The content tells which it is, as for kubectl: extensions lie, and standard input has none.
+    The content decides whether a file is JSON, as for kubectl: an extension may be wrong, and standard input has none.
 
     Args:
         window: The file.
-        source: What the file is called in messages.
+        source: The name of the file in messages.
         listed: Whether a list is a ``Listing``, whose items must be exhausted before the next document is requested.
 
     Raises:

@@ -1,4 +1,4 @@
-"""JSON documents from a file that need not fit into memory: of a list, one item at a time."""
+"""JSON documents of a file that need not fit into memory, because a list is read item by item."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SPACE: Final = re.compile(rb"[ \t\r\n]*")
 _BETWEEN: Final = re.compile(rb"[ \t\r\n,]*")
 _BLANKS: Final = frozenset(b" \t\r\n,")
 _HEAD: Final = 24
-"""How many bytes of an item are looked for to guess where the next ones begin."""
+"""The number of bytes of the first item that are searched for, to guess where other items begin."""
 
 
 class JsonRecord(msgspec.Struct, frozen=True):
@@ -34,7 +34,7 @@ class JsonRecord(msgspec.Struct, frozen=True):
         raw: Its bytes.
         start: The place where it begins.
         path: The path to it in its document.
-        offset: The byte of the file with which a document begins.
+        offset: The offset in the file of a document; 0 for an item.
     """
 
     raw: Json
@@ -42,40 +42,37 @@ class JsonRecord(msgspec.Struct, frozen=True):
     path: Path = ()
     offset: int = 0
 
-    @property
-    def line(self) -> int:
-        """The line where it begins, from 1."""
-        return self.start.line
-
     def place_of(self, path: Path) -> Place:
-        """Return where the field at ``path``, or the innermost around it, begins."""
+        """Return where the field at ``path``, or the innermost field around it, begins."""
+        if not path:
+            return self.start
         raw = bytes(self.raw)
         return Marks(raw, self.start).at(json_grammar.offset(raw, path))
 
-    def line_of(self, path: Path) -> int:
-        """Return the line where the field at ``path``, or the innermost around it, begins."""
+    def line_of(self, path: Path = ()) -> int:
+        """Return the line where the field at ``path``, or the innermost field around it, begins."""
         return self.place_of(path).line
 
-    def elements(self, items: Sequence[msgspec.Raw]) -> Iterator[JsonRecord]:
-        """Yield a record for each of ``items``, which must be those of this value, in order."""
+    def elements(self, raw_items: Sequence[msgspec.Raw]) -> Iterator[JsonRecord]:
+        """Yield a record for each item of this list; ``raw_items`` are its items, in order."""
         raw = bytes(self.raw)
         marks = Marks(raw, self.start)
         position = raw.find(b"[", json_grammar.offset(raw, (ITEMS,))) + 1
-        for index, item in enumerate(items):
-            position = _behind(_BETWEEN, raw, position)
-            yield JsonRecord(item, marks.at(position), (*self.path, ITEMS, index))
-            position += len(memoryview(item))
+        for index, raw_item in enumerate(raw_items):
+            position = _after(_BETWEEN, raw, position)
+            yield JsonRecord(raw_item, marks.at(position), (*self.path, ITEMS, index))
+            position += len(memoryview(raw_item))
 
 
 def is_blank(window: Window) -> bool:
-    """Tell whether there is nothing in a file that nobody has read yet."""
+    """Tell whether a file that is not read yet contains only white space."""
     blank = not _Reader(window, "").next_byte()
     window.position = window.needed
     return blank
 
 
 def begins(window: Window) -> bool:
-    """Tell whether a file that nobody has read yet begins as JSON; a Helm template may begin with two braces."""
+    """Tell whether a file that is not read yet begins as JSON does; a Helm template may begin with two braces."""
     reader = _Reader(window, "")
     reader.next_byte()
     is_json = reader.continues_as(_BRACE) and not reader.continues_as(b"{{")
@@ -84,12 +81,12 @@ def begins(window: Window) -> bool:
 
 
 def documents(window: Window, source: str) -> Iterator[JsonRecord | Listing]:
-    """Yield the documents of a file, which may follow each other, up to YAML if that follows.
+    """Yield the JSON documents of a file, up to the first YAML document.
 
     The items of a ``Listing`` must be exhausted before the next document is requested.
 
     Raises:
-        SourceError: This is not JSON.
+        SourceError: The file is not JSON.
     """
     reader = _Reader(window, source)
     while reader.comes_to_document():
@@ -97,10 +94,10 @@ def documents(window: Window, source: str) -> Iterator[JsonRecord | Listing]:
 
 
 def records(window: Window, source: str) -> Iterator[JsonRecord]:
-    """Yield the same documents, lists too as a whole; then the file must fit into memory.
+    """Yield the same documents, but lists as a whole, so that the file must fit into memory.
 
     Raises:
-        SourceError: This is not JSON.
+        SourceError: The file is not JSON.
     """
     reader = _Reader(window, source)
     while reader.comes_to_document():
@@ -120,7 +117,7 @@ class _Reader(msgspec.Struct, frozen=True):
         return window.body.startswith(text, window.position)
 
     def comes_to_document(self) -> bool:
-        """Step to the next document, and forget those before it; False: the file ends, or YAML follows."""
+        """Step to the next document, and forget all documents before it; False: the file ends, or YAML follows."""
         return bool(self.next_byte(keep=False)) and not self.continues_as(_YAML_START)
 
     def document(self) -> JsonRecord | Listing:
@@ -142,7 +139,7 @@ class _Reader(msgspec.Struct, frozen=True):
         return JsonRecord(self._whole(), start, offset=offset)
 
     def _whole(self) -> bytes:
-        """Return the document at the position; it mostly ends with the file, or where a line begins with a brace."""
+        """Return the document at the position; most end with the file, or where a line begins with a brace."""
         window = self.window
         if self.next_byte() != _BRACE:
             return self._value()
@@ -153,7 +150,7 @@ class _Reader(msgspec.Struct, frozen=True):
         return window.taken(end) if self._is_value(end) else self._value()
 
     def _reaches_items(self, fields: dict[str, object]) -> bool:
-        """Read fields up to the brackets of ``items``; False: it is not a list, or not JSON, which shows later."""
+        """Read fields up to the bracket of ``items``; False: this is not a list, or not JSON, which shows later."""
         separator = b"{"
         while may_be_list(fields) and self._passes(separator) and self.next_byte() == b'"':
             key = self._key()
@@ -166,7 +163,7 @@ class _Reader(msgspec.Struct, frozen=True):
         return False
 
     def _items(self, listing: Listing) -> Iterator[JsonRecord]:
-        """Yield the items of a list, and read the fields behind them."""
+        """Yield the items of a list, and read the fields after them."""
         separator, index, head = b"[", 0, b""
         while self._passes(separator) and (index or self.next_byte(keep=False) != b"]"):
             self.next_byte(keep=False)
@@ -187,22 +184,22 @@ class _Reader(msgspec.Struct, frozen=True):
         self._expect(b"}", b",")
 
     def _next_items(self, head: bytes) -> Iterator[tuple[Place, Json]]:
-        """Yield items, at least one, with their places; ``head`` is that of the first item, "" before that."""
+        """Yield at least one item with its place; ``head`` begins the first item of the list, and is "" before it."""
         window = self.window
-        items = self._items_before(head) if head.startswith(_BRACE) else []
-        if not items:
+        raw_items = self._items_before(head) if head.startswith(_BRACE) else []
+        if not raw_items:
             place = window.place_at(window.position)
             yield place, self._value()
-        for item in items:
-            window.position = _behind(_BETWEEN, window.body, window.position)
-            yield window.place_at(window.position), item
-            window.position += len(memoryview(item))
+        for raw_item in raw_items:
+            window.position = _after(_BETWEEN, window.body, window.position)
+            yield window.place_at(window.position), raw_item
+            window.position += len(memoryview(raw_item))
 
     def _items_before(self, head: bytes) -> list[msgspec.Raw]:
-        """Return the items up to the last one in memory that begins with ``head``, as far as that is one.
+        """Return the items before the last ``head`` in memory, or else before the next one.
 
-        A value inside an item may begin alike. Then the text before it is not a list of whole items, so this is a fast
-        guess that cannot be wrong.
+        A value inside an item may begin with ``head``, too. Then the text before it is not a list of whole items,
+        which msgspec refuses.
         """
         window = self.window
         if window.body.find(head, window.position + 1) < 0:
@@ -224,7 +221,7 @@ class _Reader(msgspec.Struct, frozen=True):
         return end
 
     def _is_value(self, end: int) -> bool:
-        """Tell whether the text up to ``end`` is one value."""
+        """Tell whether the text up to ``end`` is exactly one value."""
         window = self.window
         with memoryview(window.body) as body, body[window.position : end] as text:
             try:
@@ -259,10 +256,10 @@ class _Reader(msgspec.Struct, frozen=True):
             raise self._invalid(f"expected {expected}" if self.next_byte() else json_grammar.TRUNCATED)
 
     def next_byte(self, *, keep: bool = True) -> bytes:
-        """Return the byte behind blanks, "" at the end; the text before it is forgotten unless ``keep``."""
+        """Return the next byte after blanks, "" at the end; the text before it is forgotten unless ``keep``."""
         window = self.window
         while True:
-            window.position = _behind(_SPACE, window.body, window.position)
+            window.position = _after(_SPACE, window.body, window.position)
             if not keep:
                 window.forget(window.position)
             if window.position < len(window.body) or not window.more():
@@ -272,7 +269,7 @@ class _Reader(msgspec.Struct, frozen=True):
         """Step over the value at the position, and return it.
 
         Raises:
-            SourceError: It is not JSON, or nested too deeply.
+            SourceError: The value is not JSON, or is nested too deeply.
         """
         window, scanner, is_all = self.window, Scanner(), False
         while not (end := scanner.reaches_end(window.body, window.position, is_all=is_all)):
@@ -290,7 +287,7 @@ class _Reader(msgspec.Struct, frozen=True):
         return SourceError(f"{Position(self.source, place.line)}: invalid JSON: {problem}")
 
 
-def _behind(pattern: re.Pattern[bytes], text: bytes | bytearray, position: int) -> int:
-    """Return where a text that may be empty ends."""
+def _after(pattern: re.Pattern[bytes], text: bytes | bytearray, position: int) -> int:
+    """Return the end of the match of ``pattern`` at ``position``."""
     match = pattern.match(text, position)
     return match.end() if match else position

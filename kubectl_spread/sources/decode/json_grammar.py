@@ -1,10 +1,11 @@
-"""The grammar of JSON: where a value ends in a text that may be cut off, why it is none, and where its fields are."""
+"""The grammar of JSON: where a value ends in a text that may be cut off, why it is not JSON, where its fields begin."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 from enum import Enum
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import msgspec
@@ -14,9 +15,9 @@ from kubectl_spread.sources.decode.json_objects import Path
 TRUNCATED: Final = "input data was truncated"
 NO_KEY: Final = "object keys must be strings"
 _MOST_LEVELS: Final = 1000
-"""No decoder that follows brackets by recursion takes more."""
+"""Decoders that follow brackets by recursion refuse deeper values."""
 _HOPELESS: Final = 1 << 20
-"""At so many levels nobody looks for an end any more."""
+"""The number of levels at which the search for the end of a value is given up."""
 
 _BLANKS: Final = rb"[ \t\r\n]*+"
 _HEX: Final = rb"[0-9a-fA-F]"
@@ -31,28 +32,30 @@ _SCALAR: Final = rb"(?:" + _STRING + rb"|" + _NUMBER + rb"|true|false|null)"
 
 
 def _with_brackets(value: bytes) -> bytes:
-    """Return a pattern for ``value``, lists of it and objects of it, which saves most of the steps of a scanner."""
+    """Return a pattern for ``value``, for lists of such values and objects of them: one match saves many steps."""
     member = _STRING + _BLANKS + rb":" + _BLANKS + value + _BLANKS
     mapping = rb"\{" + _BLANKS + rb"(?:" + member + rb"(?:," + _BLANKS + member + rb")*+)?+\}"
-    item = value + _BLANKS
-    sequence = rb"\[" + _BLANKS + rb"(?:" + item + rb"(?:," + _BLANKS + item + rb")*+)?+\]"
+    element = value + _BLANKS
+    sequence = rb"\[" + _BLANKS + rb"(?:" + element + rb"(?:," + _BLANKS + element + rb")*+)?+\]"
     return rb"(?:" + value + rb"|" + mapping + rb"|" + sequence + rb")"
 
 
 _SHALLOW: Final = _with_brackets(_with_brackets(_SCALAR))
-_CUT_OFF: Final = re.compile(
+_CUT_OFF: Final = (
     _BLANKS + rb'(?:"' + _CHARACTERS + rb'(?:\\[^"\n]{0,11})?|-?[-+.0-9eE]*|t(?:ru?)?|f(?:a(?:ls?)?)?|n(?:ul?)?)\Z'
 )
-"""Matches what may be the beginning of a token, at the end of a text."""
-_SPACE: Final = re.compile(_BLANKS)
-_FAULTY_STRING: Final = re.compile(_BLANKS + rb'"' + _CHARACTERS)
+"""Matches the possible beginning of a token at the end of a text."""
+_FAULTY_STRING: Final = _BLANKS + rb'"' + _CHARACTERS
 _LOOSE_STRING: Final = rb'"(?:[^"\\]++|\\.)*+"'
-_BRACKET: Final = re.compile(rb"[{}\[\]]|" + _LOOSE_STRING)
-_TOKEN: Final = re.compile(rb'[{}\[\],]|[^\s{}\[\],":]+|' + _LOOSE_STRING)
+_BRACKET: Final = rb"[{}\[\]]|" + _LOOSE_STRING
+_TOKEN: Final = rb'[{}\[\],]|[^\s{}\[\],":]+|' + _LOOSE_STRING
 
 
 class _State(Enum):
-    """The next token: a pattern whose group is a mark of structure, and the problem if it does not match."""
+    """The next token: a pattern whose group is a mark of structure, and the problem if it does not match.
+
+    A pattern is compiled when it is first needed, because that takes up to 20 ms, and YAML needs none.
+    """
 
     VALUE = (rb"(?:" + _SHALLOW + rb"|([{\[]))", "invalid character")
     FIRST_ITEM = (rb"(?:" + _SHALLOW + rb"|([{\[\]]))", "invalid character")
@@ -63,24 +66,28 @@ class _State(Enum):
     IN_ARRAY = (rb"([,\]])", "expected ',' or ']'")
 
     def __init__(self, pattern: bytes, problem: str) -> None:
-        self.match: Callable[[bytearray, int], re.Match[bytes] | None] = re.compile(_BLANKS + pattern).match
+        self._pattern = pattern
         self.problem = problem
+
+    @cached_property
+    def match(self) -> Callable[[bytearray, int], re.Match[bytes] | None]:
+        return re.compile(_BLANKS + self._pattern).match
 
 
 _OPENING: Final = {b"{": _State.FIRST_KEY, b"[": _State.FIRST_ITEM}
 _INSIDE: Final = {ord("{"): (_State.IN_OBJECT, _State.KEY), ord("["): (_State.IN_ARRAY, _State.VALUE)}
-"""Maps a bracket to the state behind a value in it, and behind a comma."""
+"""Maps an open bracket to the state after a value inside it, and to the state after a comma."""
 
 
 class Fault(NamedTuple):
-    """Why a text is not JSON, and the byte where that shows."""
+    """The problem of a text that is not JSON, and the offset of the byte where it shows."""
 
     problem: str
     offset: int
 
 
 class Scanner:
-    """Follows one value from its first byte to its end, however much of the text is there at a time.
+    """Follows one value from its first byte to its end, while more of the text is appended.
 
     Attributes:
         size: How many bytes of the value were read.
@@ -91,20 +98,20 @@ class Scanner:
         self.size = 0
         self._state = _State.VALUE
         self._open = bytearray()
-        self._most = 0
+        self._depth = 0
 
     @property
     def is_too_deep(self) -> bool:
         """Whether nothing can decode the value, whatever else is wrong with it."""
-        return self._most > _MOST_LEVELS
+        return self._depth > _MOST_LEVELS
 
     def reaches_end(self, body: bytearray, start: int, *, is_all: bool) -> bool | Fault:
-        """Tell whether the value ends in ``body``, where it begins at ``start``, or why it does not end anywhere.
+        """Tell whether the value that begins at ``start`` ends in ``body``, or return the fault that it has.
 
         Args:
-            body: The text; more may be appended to it, and bytes before the value be cut off, between two calls.
+            body: The text. Between two calls more may be appended to it, and bytes before the value may be cut off.
             start: Where the value begins.
-            is_all: Whether nothing is ever appended.
+            is_all: Whether nothing more will be appended.
         """
         while token := self._state.match(body, start + self.size):
             end = token.end() - start
@@ -112,18 +119,18 @@ class Scanner:
                 return False
             if self._follow(token[1] or b"", end):
                 return True
-            if self._most > _HOPELESS:
+            if self._depth > _HOPELESS:
                 break
-        if _CUT_OFF.match(body, start + self.size):
+        if re.compile(_CUT_OFF).match(body, start + self.size):
             return Fault(TRUNCATED, len(body) - start) if is_all else False
         return self._fault(body, start)
 
     def _follow(self, mark: bytes, end: int) -> bool:
-        """Continue behind a token that ends at ``end``; tell whether the value ends with it."""
+        """Continue after a token that ends at ``end``; tell whether the value ends there, too."""
         self.size = end
         if mark in _OPENING:
             self._open += mark
-            self._most = max(self._most, len(self._open))
+            self._depth = max(self._depth, len(self._open))
             self._state = _OPENING[mark]
             return False
         if mark in (b"}", b"]"):
@@ -141,10 +148,10 @@ class Scanner:
 
     def _fault(self, body: bytearray, start: int) -> Fault:
         here = start + self.size
-        blanks = _SPACE.match(body, here)
+        blanks = re.compile(_BLANKS).match(body, here)
         where = blanks.end() if blanks else here
         problem = self._state.problem
-        if string := _FAULTY_STRING.match(body, here):
+        if string := re.compile(_FAULTY_STRING).match(body, here):
             if self._state in (_State.VALUE, _State.FIRST_ITEM, _State.KEY, _State.FIRST_KEY):
                 where = string.end()
                 problem = "invalid escaped character" if body[where] == ord("\\") else "invalid character"
@@ -158,25 +165,28 @@ class Scanner:
 
 
 def deepest(text: memoryview) -> int:
-    """Return where most brackets are open for the first time."""
-    depth, most, where = 0, 0, 0
-    for token in _BRACKET.finditer(text):
+    """Return the offset of the bracket that first reaches the greatest depth."""
+    depth, greatest, where = 0, 0, 0
+    for token in re.finditer(_BRACKET, text):
         depth += {b"{": 1, b"[": 1, b"}": -1, b"]": -1}.get(token[0], 0)
-        if depth > most:
-            most, where = depth, token.start()
+        if depth > greatest:
+            greatest, where = depth, token.start()
     return where
 
 
 def offset(raw: bytes, path: Path) -> int:
-    """Return where the field at ``path``, or the innermost around it, begins in a JSON value: its key, or the item."""
+    """Return the offset of the field at ``path``: of its key, or of the item of a list.
+
+    A field that the JSON value lacks has the offset of the innermost field around it.
+    """
     begins, depth = 0, 0
     here: list[str | int | None] = []
-    for token in _TOKEN.finditer(raw):
+    for token in re.finditer(_TOKEN, raw):
         text = token[0]
         if text in b"}]":
             here.pop()
         elif text == b",":
-            # After an index the path continues; a key is read next.
+            # In a list the next index follows, in an object the next key, which is not read yet.
             here[-1] = here[-1] + 1 if isinstance(here[-1], int) else None
         else:
             is_key = bool(here) and here[-1] is None
@@ -192,9 +202,9 @@ def offset(raw: bytes, path: Path) -> int:
 
 
 def key(text: bytes) -> str:
-    """Return the string that ``text`` writes; "" if it is not UTF-8."""
+    """Return a key without its quotes and escapes; "" if it is not UTF-8."""
     try:
         return msgspec.json.decode(text, type=str)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        # Only decoded fields are checked, so the keys of other fields may be anything.
+        # A decoder skips the keys of fields that no type declares, whatever their bytes.
         return ""

@@ -1,4 +1,4 @@
-"""Typed objects from JSON; what the declarations do not allow is named by its exact field."""
+"""Typed objects from JSON; an error names the exact field whose value its declaration does not allow."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Path: TypeAlias = tuple[str | int, ...]
 Json: TypeAlias = bytes | memoryview | msgspec.Raw
 
 MOST_LEVELS: Final = 200
-"""How deeply lists and objects may be nested where they are followed by recursion."""
+"""The most levels of lists and objects in a value that is followed by recursion."""
 _TYPES: Final[tuple[tuple[type, str], ...]] = (
     (bool, "boolean"),
     (int, "integer"),
@@ -40,7 +40,7 @@ class MalformedFieldError(SpreadError):
     """A field has a value that its declaration does not allow.
 
     Attributes:
-        path: Where the field is; empty: the object itself.
+        path: The path to the field; empty for the object itself.
         problem: The problem, such as ``expected integer, got string``.
     """
 
@@ -59,7 +59,7 @@ class ListPage(TypeMeta, frozen=True):
 
 
 def format_path(path: Path) -> str:
-    """Write a path as the API does: ``spec.tolerations[0].key``; a name that is not a field's is the key of a map."""
+    """Write a path as the API does: ``spec.tolerations[0].key``. A step that cannot be a field is the key of a map."""
     return str(
         FieldPath(step if isinstance(step, int) or _IDENTIFIER.fullmatch(step) else MapKey(step) for step in path)
     )
@@ -69,23 +69,23 @@ def is_too_deep(value: object) -> bool:
     """Tell whether a JSON value is nested more deeply than ``MOST_LEVELS``."""
     level = [value]
     for _ in range(MOST_LEVELS + 1):
-        level = [item for outer in level for item in _inside(outer)]
+        level = [inner for outer in level for _, inner in _entries(outer)]
     return bool(level)
 
 
 def decode(body: Json, type_: type[T]) -> T:
-    """Decode one object; a null field is an absent one, as it is for Kubernetes.
+    """Decode one object; a null field counts as absent, as it does for Kubernetes.
 
     Raises:
         MalformedFieldError: A field has the wrong JSON type or an impossible number, or is nested too deeply.
-        msgspec.DecodeError: This is not JSON.
+        msgspec.DecodeError: The body is not JSON.
         UnicodeDecodeError: A string is not UTF-8.
     """
     try:
         try:
             return msgspec.json.decode(body, type=type_)
         except msgspec.ValidationError:
-            # Rare: nulls, which the fast decoder refuses, or a fault, which it does not locate in maps.
+            # Rare: a null, which the fast decoder refuses, or a fault, whose place in a map it does not report.
             return _message(_untyped(body), type_, ())
     except RecursionError as error:
         raise MalformedFieldError((), "nested too deeply") from error
@@ -93,14 +93,14 @@ def decode(body: Json, type_: type[T]) -> T:
 
 def page(listed: ListPage, type_: type[T]) -> Page[T]:
     """Return a page whose objects are decoded when they are reached, with the errors of ``decode``."""
-    return Page(listed.metadata, listed.items, lambda item: decode(bytes(item), type_))
+    return Page(listed.metadata, listed.items, lambda record: decode(bytes(record), type_))
 
 
 def _untyped(body: Json) -> object:
     try:
         return msgspec.json.decode(body)
     except msgspec.ValidationError as error:
-        # Python's own decoder makes infinity of a number that is out of range, which shows the place.
+        # Python's own decoder turns a number that is out of range into infinity, which can be searched for.
         path = next(_infinite(json.loads(bytes(body), parse_int=float), ()), ())
         raise MalformedFieldError(path, "number is out of range") from error
 
@@ -109,15 +109,15 @@ def _infinite(value: object, path: Path) -> Iterator[Path]:
     """Yield the paths of infinite numbers."""
     if isinstance(value, float) and math.isinf(value):
         yield path
-    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, item in entries:
-        yield from _infinite(item, (*path, key))
+    for key, entry in _entries(value):
+        yield from _infinite(entry, (*path, key))
 
 
-def _inside(value: object) -> Iterable[object]:
+def _entries(value: object) -> Iterable[tuple[Any, object]]:
+    """Return the keys or indices of an object or a list, with their values."""
     if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()
+        return value.items()
+    return enumerate(value) if isinstance(value, list) else ()
 
 
 def _message(value: object, type_: type[T], path: Path) -> T:
@@ -136,12 +136,12 @@ def _field(value: object, field: DeclaredField, path: Path) -> object:
         case Cardinality.ONE:
             return _within(_value(value, field.type, path), field.limits, path)
         case Cardinality.MANY:
-            items = enumerate(_expect(value, list, path))
-            return tuple(_value(item, field.type, (*path, index)) for index, item in items)
+            elements = enumerate(_expect(value, list, path))
+            return tuple(_value(element, field.type, (*path, index)) for index, element in elements)
         case Cardinality.MAP:
             entries = _expect(value, dict, path).items()
             read = _quantity if field.quantities else _text
-            return {key: read(item, (*path, key)) for key, item in entries}
+            return {key: read(entry, (*path, key)) for key, entry in entries}
 
 
 def _within(value: object, limits: tuple[int, int] | None, path: Path) -> object:
@@ -155,7 +155,7 @@ def _text(value: object, path: Path) -> object:
 
 
 def _quantity(value: object, path: Path) -> object:
-    """Return a quantity as text; the API takes numbers too, and null for none at all."""
+    """Return a quantity as text; the API also accepts numbers, and null for zero."""
     if value is None:
         return "0"
     return str(value) if type(value) in {int, float} else _text(value, path)
@@ -167,12 +167,12 @@ def _value(value: object, type_: type, path: Path) -> object:
     if issubclass(type_, Message):
         return _message({} if value is None else value, type_, path)
     if value is None:
-        # Of a list or map: Go makes it the type's zero value.
+        # Go decodes a null in a list or map as the zero value of the type.
         value = _ZEROS[type_]
     if issubclass(type_, datetime):
         return _time(value, path)
     if type_ is int and isinstance(value, float) and value.is_integer():
-        # kubectl, which reads 1.0 as a number and writes it again, sends 1.
+        # kubectl decodes 1.0 as a number and sends 1.
         return int(value)
     return _expect(value, type_, path)
 

@@ -1,4 +1,4 @@
-"""Lists that are read item by item, so that a file need not fit into memory."""
+"""The documents of a file: records, and lists that are read item by item."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ LIST: Final = "List"
 ITEMS: Final = "items"
 
 
-class Record(Protocol):
-    """One value of a file: its JSON, and the places of it and its fields."""
+class Text(Protocol):
+    """A text that knows the places of its fields."""
+
+    def line_of(self, path: Path = ()) -> int:
+        """Return the line, from 1, where the field at ``path``, or the innermost field around it, begins."""
+
+    def place_of(self, path: Path) -> Place:
+        """Return where the field at ``path``, or the innermost field around it, begins: at its key, or at the item."""
+
+
+class Record(Text, Protocol):
+    """One value of a file: its JSON, its place, and the places of its fields."""
 
     @property
     def raw(self) -> Json:
         """Its JSON."""
 
     @property
-    def line(self) -> int:
-        """The line where it begins, from 1."""
-
-    @property
     def path(self) -> Path:
         """The path to it in its document."""
 
-    def line_of(self, path: Path) -> int:
-        """Return the line where the field at ``path``, or the innermost around it, begins."""
-
-    def place_of(self, path: Path) -> Place:
-        """Return where the field at ``path``, or the innermost around it, begins: at its key, or at the item."""
-
-    def elements(self, items: Sequence[msgspec.Raw]) -> Iterator[Record]:
-        """Yield a record for each of ``items``, which must be those of this value, in order."""
+    def elements(self, raw_items: Sequence[msgspec.Raw]) -> Iterator[Record]:
+        """Yield a record for each item of this list; ``raw_items`` are its items, in order."""
 
 
 class Header(Message, frozen=True):
-    """The fields by which an object or a list is recognised; those of lists stay undecoded."""
+    """The fields by which an object or a list is recognised; ``items`` and ``metadata`` stay undecoded."""
 
     api_version: str = ""
     kind: str = ""
@@ -50,7 +50,7 @@ class Header(Message, frozen=True):
     metadata: msgspec.Raw = msgspec.Raw(b"null")
 
 
-NOTHING: Final = Header()
+NO_HEADER: Final = Header()
 HEADER: Final = ("apiVersion", "kind")
 METADATA: Final = "metadata"
 
@@ -60,8 +60,8 @@ class Listing(msgspec.Struct):
 
     Attributes:
         line: The line where the document begins, from 1.
-        fields: Its header and metadata as far as they are read, of YAML all fields but ``items``; complete once
-            ``items`` is exhausted.
+        fields: Its header and metadata; in YAML all fields except ``items``. They are complete once ``items`` is
+            exhausted.
         items: Its items, in the order in which they are written.
     """
 
@@ -71,22 +71,22 @@ class Listing(msgspec.Struct):
 
     @property
     def complete(self) -> bool:
-        """Whether its kind is read."""
+        """Whether its API version and kind are read."""
         return all(self.fields.get(name) for name in HEADER)
 
     @property
-    def of_item(self) -> Header:
+    def item_header(self) -> Header:
         """The header that its items may leave out, as far as it is read."""
         match [self.fields.get(name) for name in HEADER]:
             case [str(api_version), str(kind)]:
-                return of_item(api_version, kind)
-        return NOTHING
+                return item_header(api_version, kind)
+        return NO_HEADER
 
 
-def of_item(api_version: str, kind: str) -> Header:
-    """Return the header that the items of a list may leave out; those of a ``List`` need their own."""
+def item_header(api_version: str, kind: str) -> Header:
+    """Return the header that the items of a list may leave out; items of a ``List`` need their own headers."""
     item_kind = kind.removesuffix(LIST)
-    return Header(api_version=api_version, kind=item_kind) if item_kind else NOTHING
+    return Header(api_version=api_version, kind=item_kind) if item_kind else NO_HEADER
 
 
 def may_be_list(fields: dict[str, object]) -> bool:

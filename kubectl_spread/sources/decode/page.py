@@ -1,4 +1,4 @@
-"""One page of a list, whichever wire it came over."""
+"""One page of a list, from JSON or from protobuf."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Page(Generic[T]):
     """A page of a list; an object is decoded when it is reached, and again in a second iteration.
 
     Attributes:
-        metadata: Says what revision was read and how to continue; see ``ListMeta``.
+        metadata: The revision of the list, and how to continue; see ``ListMeta``.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Page(Generic[T]):
             metadata: The metadata of the list.
             records: The objects as they came.
             decode: Decodes a record.
-            content: Returns a number for a record and its object that two objects share only if they are equal.
+            content: Returns a hash for a record and its object, which only equal objects share.
         """
         self.metadata = metadata
         self._records = records
@@ -50,27 +50,27 @@ class Page(Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         """Decode one object after the other, in the order of the API server."""
-        return map(self._decode, self._records) if self._distinct is None else self._new_ones(self._distinct)
+        return map(self._decode, self._records) if self._distinct is None else self._distinct_objects(self._distinct)
 
-    def once(self, distinct: Distinct) -> Page[T]:
-        """Return the same page without the objects that came before, to be iterated over once."""
+    def without_repeated(self, distinct: Distinct) -> Page[T]:
+        """Return the same page without objects of earlier pages. It can be iterated over only once."""
         page = Page(self.metadata, self._records, self._decode, self._content)
         page._distinct = distinct
         return page
 
-    def _new_ones(self, distinct: Distinct) -> Iterator[T]:
+    def _distinct_objects(self, distinct: Distinct) -> Iterator[T]:
         decode, content, is_new = self._decode, self._content, distinct.is_new
         for record in self._records:
             decoded: Any = decode(record)
             if is_new(decoded.key, content(record, decoded)):
                 yield decoded
 
-    def through(self, wrap: Callable[[Callable[[Any], T]], Callable[[Any], T]]) -> Page[T]:
-        """Return the same page, its objects decoded by the decoder that ``wrap`` makes of theirs."""
+    def decoded_by(self, wrap: Callable[[Callable[[Any], T]], Callable[[Any], T]]) -> Page[T]:
+        """Return the same page with another decoder, which ``wrap`` makes of its decoder."""
         return Page(self.metadata, self._records, wrap(self._decode), self._content)
 
     def map(self, convert: Callable[[T], U]) -> Page[U]:
-        """Return a page of the objects that ``convert`` returns for those of this page."""
+        """Return a page of this page's objects, each converted by ``convert``."""
         decode = self._decode
         return Page(self.metadata, self._records, lambda record: convert(decode(record)))
 

@@ -18,7 +18,7 @@ START: Final = Place(1, 1)
 
 
 class Marks:
-    """The places in a text; asking for them in ascending order takes linear time."""
+    """The places in a text; looking them up in ascending order takes linear time."""
 
     def __init__(self, text: bytes | bytearray, start: Place = START) -> None:
         """Hold a text that begins at ``start``."""
@@ -41,10 +41,10 @@ class Marks:
 
 
 def of_field(root: Any, path: Path, first: int) -> Place:
-    """Return where a field of a YAML document begins: its key, or the item; else the innermost around it.
+    """Return where a field of a YAML document, or the innermost field around it, begins: at its key, or at the item.
 
     Args:
-        root: The node of the document, made by ruamel.yaml or by libyaml.
+        root: The root node of the document, from ruamel.yaml or from libyaml.
         path: Keys and indices.
         first: The line of the file with which the document's text begins.
     """
@@ -58,7 +58,7 @@ def of_field(root: Any, path: Path, first: int) -> Place:
 
 
 def _child(node: Any, part: str | int) -> tuple[Any, Any] | None:
-    """Return the node with which an entry or item begins, and that of its value; None: there is no such part."""
+    """Return the node with which an entry or item begins, and the node of its value; None: there is no such part."""
     match node.id, part:
         case "sequence", int():
             return (node.value[part], node.value[part]) if part < len(node.value) else None

@@ -13,9 +13,9 @@ class Window:
 
     Attributes:
         body: The bytes in memory; nobody may hold a view of them when more is read.
-        position: How far the file is read; the bytes from ``needed`` up to here may be read again.
-        needed: The first byte that must not be forgotten.
-        offset: How many bytes of the file are forgotten.
+        position: The index in ``body`` up to which the file is read; bytes from ``needed`` on may be read again.
+        needed: The index of the first byte that must stay in memory.
+        offset: The number of bytes of the file that are forgotten.
     """
 
     def __init__(self, blocks: Iterable[bytes], source: str) -> None:
@@ -27,28 +27,30 @@ class Window:
         self._marks = Marks(self.body)
 
     def forget(self, position: int) -> None:
-        """Read on at ``position``; nothing before it is needed any more."""
+        """Continue at ``position``, and allow the bytes before it to be forgotten."""
         self.position = self.needed = position
 
     def taken(self, end: int) -> bytes:
-        """Return the bytes from ``position`` up to ``end``, copied once; the rest of the file is read from there."""
+        """Return a copy of the bytes from ``position`` up to ``end``, and continue at ``end``."""
         with memoryview(self.body) as body:
             text = bytes(body[self.position : end])
         self.position = end
         return text
 
     def more(self) -> bool:
-        """Read at least as much as is kept, so that a long value takes linear time; False: the file ends.
+        """Read at least as many bytes as are still needed; False: the file ends.
+
+        So the window doubles, and a long value takes linear time.
 
         Raises:
-            TooLargeError: The kept bytes do not fit into memory.
+            TooLargeError: The bytes do not fit into memory.
         """
         self._marks = Marks(self.body, self._marks.at(self.needed))
         del self.body[: self.needed]
         needed, added = len(self.body), 0
         for block in self._blocks:
             self._claim.resize(len(self.body) + len(block))
-            # In place: a longer copy of it would take as much again.
+            # In place, because a longer copy would need as much memory again.
             self.body += block
             added += len(block)
             if added > needed:
@@ -59,5 +61,5 @@ class Window:
         return added > 0
 
     def place_at(self, position: int) -> Place:
-        """Return the place in the file of a byte that is kept."""
+        """Return the place in the file of a byte of ``body``."""
         return self._marks.at(position)

@@ -1,4 +1,4 @@
-"""YAML documents as JSON values with the line of every field."""
+"""YAML documents as JSON values, with the place of every field."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _ACTION: Final = "{{"
 """The brackets around actions of Go templates."""
 _TEMPLATE_HINT: Final = " (if this is a Helm template, render it with helm template first)"
 _NODE: Final = 1 << 10
-"""Bytes of memory that a node takes, with its text, its marks and its value."""
+"""Bytes of memory for a node, with its text, its marks and its value."""
 _VALUE: Final = re.compile(r"(found undefined alias|found undefined tag handle|could not determine .*? tag) .*")
 _BUDGET: Final = 1_000_000
-"""How much aliases may add to a document, in nodes and in characters of scalars divided by 64."""
+"""The most that aliases may add to a document: nodes, and characters of scalars divided by 64."""
 
 
 class Document:
@@ -48,32 +48,32 @@ class Document:
     @property
     def position(self) -> Position:
         """The file, and the line of its first key or item."""
-        return Position(self._source, self.line_of(()))
+        return Position(self._source, self.line_of())
 
     @property
-    def empty(self) -> bool:
-        """Whether nothing is written in it, or only null."""
+    def is_empty(self) -> bool:
+        """Whether it contains nothing, or only null."""
         return self.root.tag == _PLAIN.suffix and yaml_scalars.plain(self.root.value) is None
 
     def value(self) -> object:
         """Return the document as JSON values.
 
         Raises:
-            SourceError: JSON cannot say that, a key appears twice, or aliases make it too large.
+            SourceError: JSON has no such value, a key is duplicated, or aliases make the document too large.
         """
         return _Builder(self._source, self._first).build(self.root)
 
-    def line_of(self, path: Path) -> int:
-        """Return the line where the field at ``path``, or the innermost around it, is written."""
+    def line_of(self, path: Path = ()) -> int:
+        """Return the line where the field at ``path``, or the innermost field around it, begins."""
         return self.place_of(path).line
 
     def place_of(self, path: Path) -> Place:
-        """Return where the field at ``path``, or the innermost around it, begins: at its key, or at the item."""
+        """Return where the field at ``path``, or the innermost field around it, begins: at its key, or at the item."""
         return places.of_field(self.root, path, self._first)
 
 
 class _PlainOrString(VersionedResolver):
-    """Tells plain scalars from quoted ones and leaves their meaning to ``yaml_scalars``."""
+    """Marks plain scalars, and leaves their meaning to ``yaml_scalars``."""
 
     def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
         if kind is ScalarNode and implicit[0]:
@@ -95,7 +95,7 @@ def record(document: Document) -> YamlRecord:
     """Return the whole document as one record.
 
     Raises:
-        SourceError: As ``Document.value``.
+        SourceError: The document has no value; see ``Document.value``.
     """
     value = document.value()
     try:
@@ -106,7 +106,7 @@ def record(document: Document) -> YamlRecord:
 
 
 def documents(body: bytes, source: str, first: int = 1) -> Iterator[Document]:
-    """Yield the documents of ``body`` that hold anything.
+    """Yield the documents of ``body`` that are not empty.
 
     Args:
         body: The file, or whole documents of it.
@@ -114,7 +114,7 @@ def documents(body: bytes, source: str, first: int = 1) -> Iterator[Document]:
         first: The line of the file with which ``body`` begins.
 
     Raises:
-        SourceError: This is not YAML, or it is nested too deeply.
+        SourceError: The file is not YAML, or is nested too deeply.
     """
     try:
         text = body.decode()
@@ -134,7 +134,7 @@ def _compose(text: str, source: str, first: int) -> Iterator[Document]:
         with memory.RUN.claim(source) as yaml.composer.claim:
             for root in yaml.compose_all(text):
                 document = Document(root, source, first)
-                if not document.empty:
+                if not document.is_empty:
                     yield document
                 yaml.composer.claim.resize(0)
     except RecursionError as error:
@@ -175,7 +175,7 @@ def _too_deep(text: str) -> int:
 
 
 class _Builder:
-    """Makes JSON values of nodes; aliases are spelled out, within a budget."""
+    """Makes JSON values of nodes, and copies the values of aliases within a budget."""
 
     def __init__(self, source: str, first: int) -> None:
         self._source = source
@@ -193,7 +193,7 @@ class _Builder:
             case MappingNode():
                 return self._mapping(node)
         self._enter(node)
-        value = [self.build(item) for item in node.value]
+        value = [self.build(child) for child in node.value]
         self._open.remove(id(node))
         return value
 
@@ -213,7 +213,7 @@ class _Builder:
         return merged | own if merged else own
 
     def _merge(self, node: Node) -> dict[str, object]:
-        """Return the entries that ``<<`` merges; of several mappings the first wins."""
+        """Return the entries that ``<<`` merges; among several mappings the first has priority."""
         sources = node.value if isinstance(node, SequenceNode) else [node]
         merged: dict[str, object] = {}
         for source in sources:
@@ -226,7 +226,7 @@ class _Builder:
         self._spend(node)
         value = self._scalar(node) if isinstance(node, ScalarNode) else None
         if value is None:
-            # The first brace of {{ .Values.name }} opens a mapping, and the second one a key of it.
+            # The first brace of {{ .Values.name }} opens a mapping, and the second brace opens a key.
             is_action = isinstance(node, MappingNode) and node.flow_style
             raise self._error(node, f"a key must be a string{_TEMPLATE_HINT if is_action else ''}")
         return yaml_scalars.as_key(value)
@@ -249,7 +249,7 @@ class _Builder:
         self._open.add(id(node))
 
     def _spend(self, node: Node) -> None:
-        """Count a node that was seen before: an alias."""
+        """Charge the budget for a node that was seen before, which an alias repeats."""
         if id(node) not in self._seen:
             self._seen.add(id(node))
             return
@@ -258,7 +258,7 @@ class _Builder:
             raise self._error(node, "document contains excessive aliasing")
 
     def _error(self, node: Node, problem: str) -> SourceError:
-        return SourceError(f"{Position(self._source, _line(node, self._first))}: {problem}")
+        return SourceError(f"{Position(self._source, node.start_mark.line + self._first)}: {problem}")
 
 
 def is_merge_key(node: Node) -> bool:
@@ -275,8 +275,3 @@ def _scalar(node: ScalarNode) -> yaml_scalars.Scalar:
     if node.tag == _PLAIN.suffix:
         return yaml_scalars.plain(node.value)
     return yaml_scalars.tagged(node.value, str(node.tag))
-
-
-def _line(node: Node, first: int) -> int:
-    line: int = node.start_mark.line
-    return line + first

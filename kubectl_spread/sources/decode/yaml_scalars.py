@@ -57,10 +57,10 @@ def plain(text: str) -> Scalar:
 
 
 def tagged(text: str, tag: str) -> Scalar:
-    """Return the value of a scalar with a tag; one that YAML does not define changes nothing.
+    """Return the value of a scalar with a tag; a tag that YAML does not define changes nothing.
 
     Raises:
-        ValueError: The tag says that it is something else than it is.
+        ValueError: The value does not have the type of the tag.
     """
     if tag not in _TYPES:
         return text
@@ -72,14 +72,14 @@ def tagged(text: str, tag: str) -> Scalar:
 
 
 def as_key(value: Scalar) -> str:
-    """Return the name in JSON of a key."""
+    """Return the name of a key in JSON."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
 
 
 def _integer(text: str) -> int | None:
-    """Read an integer of 64 bits as Go does with base 0; None: it is not one."""
+    """Read an integer of 64 bits as Go does with base 0; None: the text is not such an integer."""
     match = _INTEGER.fullmatch(text)
     if not match:
         return None

@@ -1,7 +1,7 @@
-"""YAML documents from a file that need not fit into memory: of a list, one item at a time.
+"""YAML documents of a file that need not fit into memory, because a list is read item by item.
 
 A line that begins with anything but a blank or a comment begins a piece of the file. An item is read by itself, which
-cannot change what it means as long as no anchor stands in the document.
+does not change its meaning as long as the document has no anchor.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from kubectl_spread.errors import Position, SourceError
 from kubectl_spread.sources.decode import yaml_values
 from kubectl_spread.sources.decode.listing import ITEMS, Listing, Record, may_be_list
 from kubectl_spread.sources.decode.window import Window
-from kubectl_spread.sources.decode.yaml_records import PlainText, YamlRecord
-from kubectl_spread.sources.decode.yaml_values import AnchorError, NotPlainError
+from kubectl_spread.sources.decode.yaml_records import YamlRecord
+from kubectl_spread.sources.decode.yaml_values import AnchorError, NotPlainError, Plain
 
 _CUT: Final = re.compile(rb"\n((?:---[ \t]*\r?\n(?=---\s))*+)(?=[^\s#])")
-"""Ends a piece; its group is documents in which nothing is written."""
+"""Ends a piece; its group is empty documents, which follow the piece."""
 _DIRECTIVE: Final = b"%"
 _BEGINS: Final = re.compile(rb"---(?=\s|\Z)")
 _ENDS: Final = re.compile(rb"\.\.\.(?:\s|(?<=\s)#[^\n]*+)*+")
@@ -48,7 +48,7 @@ def documents(window: Window, source: str, *, listed: bool) -> Iterator[Part | L
 
     Args:
         window: The file.
-        source: What the file is called in messages.
+        source: The name of the file in messages.
         listed: Whether a list is a ``Listing``, whose items must be exhausted before the next document is requested.
     """
     reader = _Reader(_pieces(window), source)
@@ -91,21 +91,23 @@ class _Reader:
                 return
             only_directives = only_directives and _DIRECTIVES.fullmatch(piece.text) is not None
 
+    def _plain(self, piece: Piece) -> Plain:
+        return yaml_values.read(piece.text, str(Position(self._source, piece.line)), piece.line)
+
     def _opens_items(self, piece: Piece) -> bool:
         is_item = self.following and _ITEM.match(self.following.text)
         return bool(is_item and _OPENS_ITEMS.fullmatch(piece.text))
 
     def _listing(self, above: list[Piece], opening: Piece) -> Listing | None:
-        """Return the list whose items come next; None: by the fields above them it is not a list."""
-        text, line = _joined([*above, opening._replace(text=_NO_ITEMS)])
+        """Return the list whose items come next; None: the fields above them are not those of a list."""
         try:
-            plain = yaml_values.read(text, str(Position(self._source, line)))
+            plain = self._plain(_joined([*above, opening._replace(text=_NO_ITEMS)]))
         except NotPlainError:
             return None
         fields = plain.value
         if not isinstance(fields, dict) or fields.pop(ITEMS, None) != [] or not may_be_list(fields):
             return None
-        listing = Listing(line + plain.line, fields)
+        listing = Listing(plain.line_of(), fields)
         listing.items = self._items(listing)
         return listing
 
@@ -124,22 +126,21 @@ class _Reader:
                 return
 
     def _item(self, piece: Piece, index: int) -> Record:
-        """Return the item that a piece is.
+        """Return the item in a piece.
 
         Raises:
-            SourceError: It cannot be read.
-            NotPlainError: Its meaning depends on the rest of the document.
+            SourceError: The item cannot be read.
+            NotPlainError: The meaning of the item depends on the rest of the document.
         """
         try:
-            plain = yaml_values.read(piece.text, str(Position(self._source, piece.line)))
+            plain = self._plain(piece)
         except AnchorError:
             raise
         except NotPlainError:
             return self._careful_item(piece, index)
         match plain.value:
             case [value]:
-                text = PlainText(*piece, plain)
-                return YamlRecord(msgspec.json.encode(value), text, (ITEMS, index), (0,))
+                return YamlRecord(msgspec.json.encode(value), plain, (ITEMS, index), (0,))
         raise NotPlainError
 
     def _careful_item(self, piece: Piece, index: int) -> Record:
@@ -173,14 +174,14 @@ class _Reader:
             listing.fields[key] = msgspec.json.decode(value)
 
     def _whole(self, piece: Piece) -> Iterator[Part]:
-        """Yield the documents in a piece that is not a part of one."""
+        """Yield the documents in a piece that contains only whole documents."""
         try:
-            plain = yaml_values.read(piece.text, str(Position(self._source, piece.line)))
+            plain = self._plain(piece)
         except NotPlainError:
             yield from self._carefully(piece)
             return
         if plain.value is not None:
-            yield YamlRecord(msgspec.json.encode(plain.value), PlainText(*piece, plain))
+            yield YamlRecord(msgspec.json.encode(plain.value), plain)
 
     def _carefully(self, piece: Piece) -> Iterator[Part]:
         from kubectl_spread.sources.decode import yaml_documents  # noqa: PLC0415 - likewise
@@ -207,7 +208,7 @@ def _pieces(window: Window) -> Iterator[Piece]:
         for cut in _CUT.finditer(window.body, scanned):
             piece = _taken(window, cut.start(1))
             if not piece.text.startswith(_DIRECTIVE):
-                # A document in which nothing is written would cost as much as one with a pod.
+                # Reading an empty document would cost as much as reading a pod.
                 window.forget(cut.end())
             yield piece
         behind = len(window.body) - window.position

@@ -1,6 +1,7 @@
-"""The values of plain YAML by libyaml, many times faster than the reader that knows the place of every field.
+"""The values of plain YAML by libyaml, many times faster than ``yaml_documents``, which knows the place of every field.
 
-It reads what kubectl prints and what people mostly write, and leaves all else, faults included, to ``yaml_documents``.
+Plain YAML is the YAML that kubectl prints and that most people write. All other YAML, also with faults, is left to
+``yaml_documents``.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, Final
 
 import msgspec
@@ -15,8 +17,10 @@ import yaml
 from yaml import MappingEndEvent, MappingStartEvent, ScalarEvent, SequenceEndEvent, StreamEndEvent
 
 from kubectl_spread.sources import memory
-from kubectl_spread.sources.decode import yaml_scalars
+from kubectl_spread.sources.decode import places, yaml_scalars
+from kubectl_spread.sources.decode.json_objects import Path
 from kubectl_spread.sources.decode.listing import ITEMS
+from kubectl_spread.sources.decode.places import Place
 
 _MERGE: Final = "<<"
 _DEEP: Final = 64
@@ -25,36 +29,62 @@ _VALUE: Final = 200
 """Bytes of memory that a value takes, with its key and its place."""
 _AT_ONCE: Final = 1 << 10
 _UNLIKE: Final = re.compile(rb"\t|\xc2\x85|\xe2\x80[\xa8\xa9]|\xef\xbb\xbf|\r(?!\n)|^%", re.MULTILINE)
-"""Characters that readers take differently: tabs, line breaks of YAML 1.1, marks of byte order; and directives."""
+"""Text that libyaml and go-yaml read differently: tabs, line breaks of YAML 1.1, byte order marks, directives."""
 
 
 class NotPlainError(Exception):
-    """Only the careful reader can read this."""
+    """Only ``yaml_documents`` can read the text."""
 
 
 class AnchorError(NotPlainError):
-    """There is an anchor or an alias, whose meaning depends on the rest of the document."""
+    """The text has an anchor or an alias, whose meaning depends on the rest of the document."""
 
 
-class Plain(msgspec.Struct):
-    """A document that is plain YAML.
+class Plain(msgspec.Struct, dict=True):
+    """A document that is plain YAML, with the lines of its items; other places are found by parsing it again.
 
     Attributes:
+        text: Its text.
+        first: The line of the file with which the text begins.
         value: Its content as JSON values.
-        line: The line of its first key or item, counted from 0.
-        lines: The lines of its items, if it is a sequence, or of its field ``items``.
+        line: The line of the text, from 0, with its first key or item.
+        lines: The lines of the text, from 0, with the items of the document or of its field ``items``.
     """
 
+    text: bytes
+    first: int
     value: object = None
     line: int = 0
     lines: list[int] = msgspec.field(default_factory=list)
 
+    def line_of(self, path: Path = ()) -> int:
+        """Return the line where the field at ``path``, or the innermost field around it, begins."""
+        match path:
+            case ():
+                return self.first + self.line
+            case (int(index),) | ("items", int(index)):
+                return self.first + self.lines[index]
+        return self.place_of(path).line
 
-def read(text: bytes, source: str) -> Plain:
-    """Return the one document of ``text``, a part of ``source``; of nothing it is null.
+    def place_of(self, path: Path) -> Place:
+        """Return where the field at ``path``, or the innermost field around it, begins."""
+        return places.of_field(self._root, path, self.first)
+
+    @cached_property
+    def _root(self) -> Any:
+        return yaml.compose(self.text, Loader=yaml.CSafeLoader)
+
+
+def read(text: bytes, source: str, first: int = 1) -> Plain:
+    """Return the only document of a text; its value is None if the text is empty.
+
+    Args:
+        text: The text, a part of a file.
+        source: The part, as errors name it.
+        first: The line of the file with which the text begins.
 
     Raises:
-        NotPlainError: It is more than that.
+        NotPlainError: The text is not plain YAML, or has several documents.
         TooLargeError: Its values do not fit into memory.
     """
     if _UNLIKE.search(text) or not yaml.__with_libyaml__:
@@ -62,13 +92,13 @@ def read(text: bytes, source: str) -> Plain:
     parser = yaml.CBaseLoader(text)
     try:
         with memory.RUN.claim(source) as claim:
-            return _Loader(parser.get_event, claim).document()
+            return _Loader(parser.get_event, claim, Plain(text, first)).document()
     except yaml.YAMLError as error:
         raise NotPlainError from error
 
 
 def read_all(text: bytes, source: str) -> list[object]:
-    """Return the values of all documents of a file, whatever its YAML is.
+    """Return the values of all documents of a file, which need not be plain YAML.
 
     Raises:
         SourceError: The file is not YAML.
@@ -81,31 +111,26 @@ def read_all(text: bytes, source: str) -> list[object]:
         return [document.value() for document in yaml_documents.documents(text, source)]
 
 
-def nodes(text: bytes) -> Any:
-    """Return the root node of the one document of ``text``, which ``read`` takes; nodes know their places."""
-    return yaml.compose(text, Loader=yaml.CSafeLoader)
-
-
 class _Loader:
     """Makes JSON values of events."""
 
-    def __init__(self, event: Callable[[], Any], claim: memory.Claim) -> None:
+    def __init__(self, event: Callable[[], Any], claim: memory.Claim, plain: Plain) -> None:
         self._event = event
         self._claim = claim
+        self._document = plain
         self._unclaimed = 0
-        self._plain: dict[str, yaml_scalars.Scalar] = {}
+        self._scalars: dict[str, yaml_scalars.Scalar] = {}
         self._depth = 0
-        self._found = Plain()
 
     def document(self) -> Plain:
         """Return the only document."""
         self._event()
-        plain = self._found
+        plain = self._document
         if type(self._event()) is StreamEndEvent:
             return plain
         first = self._event()
         if type(first) is ScalarEvent and (first.value or first.style):
-            # No object, and where its text may begin readers differ.
+            # It is not an object, and parsers differ about where its text begins.
             raise NotPlainError
         plain.line = first.start_mark.line
         plain.value = self._value(first, ITEMS)
@@ -115,6 +140,10 @@ class _Loader:
         return plain
 
     def _value(self, event: Any, key: object = None) -> object:
+        self._unclaimed += 1
+        if self._unclaimed == _AT_ONCE:
+            self._claim.grow(_AT_ONCE * _VALUE)
+            self._unclaimed = 0
         kind = type(event)
         if event.anchor:
             raise AnchorError
@@ -123,7 +152,7 @@ class _Loader:
         if event.tag or self._depth == _DEEP:
             raise NotPlainError
         self._depth += 1
-        lines = self._found.lines if key == ITEMS and self._depth <= _DEPTH_OF_ITEMS else None
+        lines = self._document.lines if key == ITEMS and self._depth <= _DEPTH_OF_ITEMS else None
         value = self._mapping() if kind is MappingStartEvent else self._sequence(lines)
         self._depth -= 1
         return value
@@ -135,9 +164,6 @@ class _Loader:
             if key in mapping:
                 raise NotPlainError
             mapping[key] = self._value(self._event(), key)
-            self._unclaimed += 1
-            if self._unclaimed == _AT_ONCE:
-                self._claim_values()
         return mapping
 
     def _sequence(self, lines: list[int] | None) -> list[object]:
@@ -146,15 +172,7 @@ class _Loader:
             if lines is not None:
                 lines.append(event.start_mark.line)
             sequence.append(self._value(event))
-            self._unclaimed += 1
-            if self._unclaimed == _AT_ONCE:
-                self._claim_values()
         return sequence
-
-    def _claim_values(self) -> None:
-        """Claim the memory of the values that were made since the last time."""
-        self._claim.grow(self._unclaimed * _VALUE)
-        self._unclaimed = 0
 
     def _key(self, event: Any) -> str:
         if event.anchor:
@@ -171,10 +189,10 @@ class _Loader:
         if not event.implicit[0]:
             return text
         try:
-            return self._plain[text]
+            return self._scalars[text]
         except KeyError:
             value = yaml_scalars.plain(text)
             if isinstance(value, float) and not math.isfinite(value):
                 raise NotPlainError from None
-            self._plain[text] = value
+            self._scalars[text] = value
             return value

@@ -215,7 +215,7 @@ def load(member: RawObject, source: str, namespace: str) -> Loaded:
             raise member.fault or MalformedFieldError(("kind",), "is not read")
         # The JSON may be a view of the file's text. A copy lets that text be freed before the object.
         raw = bytes(record.raw)
-        position = Position(source, record.line)
+        position = Position(source, record.line_of())
         with memory.RUN.claim(position) as claim:
             claim.grow(len(raw) * _DECODED)
             decoded = json_objects.decode(raw, member.type)
@@ -295,9 +295,8 @@ def _malformed(record: Record, source: str, namespace: str, error: Exception) ->
     problem = str(error)
     if isinstance(error, MalformedFieldError):
         path, problem = error.path, error.problem
-    line = record.line_of(path) if path else record.line
     where = json_objects.format_path((*record.path, *path))
-    return DecodeError(Position(source, line), _subject(record.raw, namespace), where, problem)
+    return DecodeError(Position(source, record.line_of(path)), _subject(record.raw, namespace), where, problem)
 
 
 def _subject(raw: Json, namespace: str) -> str:

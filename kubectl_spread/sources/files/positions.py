@@ -61,7 +61,7 @@ def _records(source: str, beginnings: Iterable[_Beginning]) -> Iterator[tuple[_B
     lines = frozenset(line for _, line in remaining)
     try:
         for member in _members(source):
-            line = member.record.line
+            line = member.record.line_of()
             ref = _ref(member) if line in lines else None
             if ref is not None and (ref, line) in remaining:
                 remaining.remove((ref, line))

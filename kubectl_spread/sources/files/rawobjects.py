@@ -13,7 +13,7 @@ from kubectl_spread.sources import memory
 from kubectl_spread.sources.decode import json_objects
 from kubectl_spread.sources.decode.json_documents import JsonRecord
 from kubectl_spread.sources.decode.json_objects import MalformedFieldError
-from kubectl_spread.sources.decode.listing import ITEMS, LIST, NOTHING, Document, Header, Listing, Record, of_item
+from kubectl_spread.sources.decode.listing import ITEMS, LIST, NO_HEADER, Document, Header, Listing, Record, item_header
 from kubectl_spread.sources.decode.places import Place
 from kubectl_spread.sources.files import kinds
 from kubectl_spread.sources.files.kinds import Object
@@ -58,7 +58,7 @@ def contents(document: Document) -> Iterator[RawObject | SourceError]:
             yield from members(document)
 
 
-def members(record: Record, default: Header = NOTHING, *, takes_pages: bool = False) -> Iterator[RawObject]:
+def members(record: Record, default: Header = NO_HEADER, *, takes_pages: bool = False) -> Iterator[RawObject]:
     """Yield the object of a record, or the members of a list, also of lists inside it.
 
     Args:
@@ -81,14 +81,14 @@ def _listed(listing: Listing) -> Iterator[RawObject | SourceError]:
         header = _header(item)
         if listing.complete or (isinstance(header, Header) and header.kind and header.api_version):
             is_kubernetes = True
-            yield from _members(item, header, listing.of_item)
+            yield from _members(item, header, listing.item_header)
         else:
             claim.grow(len(memoryview(item.raw)) + NOTED)
             waiting.append((item, header))
     record = JsonRecord(msgspec.json.encode({**listing.fields, ITEMS: []}), Place(listing.line, 1))
     is_kubernetes = is_kubernetes or kinds.is_meant_as_object(record.raw)
     for item, header in waiting if is_kubernetes else ():
-        yield from _members(item, header, listing.of_item)
+        yield from _members(item, header, listing.item_header)
     # Without its items a list has no members, so only faults are left.
     for member in members(record):
         fault = member.fault or MalformedFieldError(("kind",), "is not a list, but has items")
@@ -128,7 +128,7 @@ def _members(
     if items is None:
         yield RawObject(record, kind, type_)
     for element in record.elements(items) if items else ():
-        yield from members(element, of_item(api_version, kind), takes_pages=takes_pages)
+        yield from members(element, item_header(api_version, kind), takes_pages=takes_pages)
     if kind.endswith(LIST) and not takes_pages and _is_page(header):
         yield RawObject(record, kind, fault=MalformedFieldError(("metadata", "continue"), _INCOMPLETE))
 

@@ -127,13 +127,9 @@ class Spread(msgspec.Struct, frozen=True, eq=False):
             return self
         return self.changed({topology_value: pods * self.self_match_num})
 
-    def skew_of(self, topology_value: str) -> int:
-        """Return the skew of a domain: its count above the global minimum."""
-        return self.match_num.get(topology_value, 0) - self.min_match_num
-
     def skew_with_one_more(self, topology_value: str) -> int:
         """Return the number that the Filter compares with maxSkew: matchNum + selfMatchNum - minMatchNum."""
-        return self.skew_of(topology_value) + self.self_match_num
+        return self.match_num.get(topology_value, 0) + self.self_match_num - self.min_match_num
 
     def allows(self, topology_value: str | None) -> bool:
         """Tell whether one more such pod may go to nodes with a value, or without the topology key (None)."""

@@ -32,8 +32,8 @@ class DeclaredField(msgspec.Struct, frozen=True):
         shape: Whether it holds one value, many, or a map from string to string.
         type: The type of one value: a ``Message``, str, int, bool, ``datetime`` or ``msgspec.Raw``.
         optional: Whether absent and empty values differ.
-        shared: Whether pods of one template have it in common.
-        seldom: Whether it is large and read of few objects.
+        shared: Whether pods of one template share it.
+        seldom: Whether it is large and is read from few objects only.
         limits: The smallest and the largest integer; None for any, or for other types.
         quantities: Whether the values of a map are quantities, which are messages in protobuf and may be numbers in
             JSON; they are text here.

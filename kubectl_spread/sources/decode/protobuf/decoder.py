@@ -1,7 +1,7 @@
 """Typed objects from protobuf, by message classes that have only the declared fields.
 
-The parser skips all other fields. It leaves parts that pods of one template have in common as bytes, which are decoded
-once for each distinct byte string.
+The parser skips all other fields. Parts that pods of one template share stay bytes, and each distinct byte string is
+decoded once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,14 @@ from kubectl_spread.kube.api.types import ListMeta, Message
 from kubectl_spread.sources.decode.page import Page
 from kubectl_spread.sources.decode.protobuf import descriptors, envelope, wiretypes
 from kubectl_spread.sources.decode.protobuf.declaration import Cardinality, DeclaredField
-from kubectl_spread.sources.decode.protobuf.descriptors import MANY, ONE, SCALARS, Classes, class_name, sent
+from kubectl_spread.sources.decode.protobuf.descriptors import (
+    LIST_ENVELOPE,
+    OBJECT_ENVELOPE,
+    SCALARS,
+    Classes,
+    class_name,
+    protobuf_fields,
+)
 from kubectl_spread.sources.decode.protobuf.wiretypes import WireTypes
 
 T = TypeVar("T", bound=Message)
@@ -29,7 +36,7 @@ _Convert: TypeAlias = Callable[[Any], Any]
 
 _LONGEST_LABEL: Final = 63
 _REMEMBERED: Final = 2_000
-"""The number of distinct values of a shared field that are remembered; lists have the pods of a template together."""
+"""The number of distinct values of a shared field that are remembered. In a list, pods of one template are together."""
 
 
 class Decoder(Generic[T]):
@@ -52,57 +59,60 @@ class Decoder(Generic[T]):
         return wiretypes.of(self._type)
 
     @cached_property
-    def _parse_object(self) -> _Convert:
-        parse: _Convert = self._classes[self._type.__name__].FromString
-        return parse
-
-    @cached_property
-    def _object(self) -> _Convert:
+    def _convert(self) -> Callable[[Any], T]:
         return _converter(self._type, self._classes)
 
+    @cached_property
+    def decode(self) -> Callable[[bytes], T]:
+        """The function that decodes a message without an envelope, whose wire types were checked before.
+
+        It raises a google.protobuf.message.DecodeError if the bytes are not such a message.
+        """
+        parse, convert = self._classes[self._type.__name__].FromString, self._convert
+        return lambda body: convert(parse(body))
+
     def page(self, body: bytes | bytearray) -> Page[T]:
-        """Decode one page of a list; its objects are decoded when they are reached. A bytearray is consumed.
+        """Return one page of a list; its objects are decoded when they are reached. A bytearray is consumed.
 
         Raises:
-            ValueError: This is not a list in protobuf.
+            ValueError: The response is not a list in protobuf.
         """
         body = envelope.unwrapped(body)
         page = envelope.parsed_list(body).raw
         if page.items:
             self._wire_types.check_list(body, page.items)
         else:
-            wiretypes.of(ListMeta).check(MANY, body)
+            wiretypes.of(ListMeta).check(LIST_ENVELOPE, body)
         return Page(envelope.list_meta(page.metadata), page.items, self.decode)
 
-    def one(self, body: bytes | bytearray) -> T:
-        """Decode a single object.
+    def decode_response(self, body: bytes | bytearray) -> T:
+        """Decode the only object of a response.
 
         Raises:
-            ValueError: This is not an object in protobuf.
+            ValueError: The response is not an object in protobuf.
         """
         body = envelope.unwrapped(bytes(body))
         try:
-            message = self._classes[ONE].FromString(body).raw
+            message = self._classes[OBJECT_ENVELOPE].FromString(body).raw
         except ProtobufError as error:
             raise ValueError(envelope.MALFORMED) from error
-        self._wire_types.check(ONE, body)
-        decoded: T = self._object(message)
-        return decoded
+        self._wire_types.check(OBJECT_ENVELOPE, body)
+        return self._convert(message)
 
-    def bare(self, body: bytes) -> T:
-        """Decode a message that stands in no envelope.
+    def decode_message(self, body: bytes) -> T:
+        """Decode a message without an envelope.
 
         Raises:
-            google.protobuf.message.DecodeError: This is not such a message.
+            google.protobuf.message.DecodeError: The bytes are not such a message.
         """
         decoded = self.decode(body)
         self._wire_types.check(self._type.__name__, body)
         return decoded
 
     def part(self, type_: type[M]) -> Callable[[bytes], M]:
-        """Return what decodes messages of one type that are parts of an object, each distinct one once.
+        """Return a function that decodes parts of an object, messages of one type, and remembers each distinct one.
 
-        It raises a SourceError where a field has a wrong wire type.
+        The function raises a SourceError for a field with a wrong wire type.
         """
         parse, convert = self._classes[type_.__name__].FromString, _converter(type_, self._classes)
 
@@ -113,21 +123,13 @@ class Decoder(Generic[T]):
 
         return _remembering(decode, bytes)
 
-    def decode(self, body: bytes) -> T:
-        """Decode a message that stands in no envelope and whose wire types were checked before.
-
-        Raises:
-            google.protobuf.message.DecodeError: This is not such a message.
-        """
-        decoded: T = self._object(self._parse_object(body))
-        return decoded
-
 
 def _converter(type_: type[Message], classes: Classes, *, shared: bool = False) -> _Convert:
-    """Return a converter from a parsed message to ``type_``; in a shared part every text is interned."""
+    """Return a converter from a parsed message to ``type_``; in a shared part each text is interned."""
     by_number = classes[type_.__name__].DESCRIPTOR.fields_by_number
     table = {
-        by_number[field.number]: (field.name, _field_converter(field, classes, shared=shared)) for field in sent(type_)
+        by_number[field.number]: (field.name, _field_converter(field, classes, shared=shared))
+        for field in protobuf_fields(type_)
     }
 
     def convert(message: Any) -> Any:
@@ -150,7 +152,7 @@ def _field_converter(field: DeclaredField, classes: Classes, *, shared: bool) ->
     JSON.
     """
     if field.shape is Cardinality.MAP:
-        return _remembering(_quantities(classes) if field.quantities else _texts(classes), tuple)
+        return _remembering(_map_converter(classes, quantities=field.quantities), tuple)
     convert_value = _value_converter(field.type, classes, shared=shared or field.shared)
     if field.shared:
         parse = classes[class_name(field.type)].FromString
@@ -213,33 +215,29 @@ def moment(seconds: int) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def _texts(classes: Classes) -> _Convert:
-    """Return a converter from entries to a map from text to text."""
-    parse = classes["Entry"].FromString
+def _map_converter(classes: Classes, *, quantities: bool) -> _Convert:
+    """Return a converter from entries to a map from text to text or quantity."""
+    parse = classes["QuantityEntry" if quantities else "Entry"].FromString
+    read_value = _quantity if quantities else _short
 
     def convert(parts: tuple[bytes, ...]) -> dict[str, str]:
-        return {sys.intern(texts.key): _short(texts.value) for texts in map(parse, parts)}
+        return {sys.intern(entry.key): read_value(entry.value) for entry in map(parse, parts)}
 
     return convert
 
 
 def _short(text: str) -> str:
-    """Return an interned text if it may be the value of a label; others may be long."""
+    """Return an interned text if it is short enough for the value of a label, or else the text as it is."""
     return sys.intern(text) if len(text) <= _LONGEST_LABEL else text
 
 
-def _quantities(classes: Classes) -> _Convert:
-    """Return a converter from entries to a map from text to quantity; a message without text is zero."""
-    parse = classes["QuantityEntry"].FromString
-
-    def convert(parts: tuple[bytes, ...]) -> dict[str, str]:
-        return {sys.intern(texts.key): sys.intern(texts.value.string) or "0" for texts in map(parse, parts)}
-
-    return convert
+def _quantity(message: Any) -> str:
+    """Return a quantity as text; a message without text is zero."""
+    return sys.intern(message.string) or "0"
 
 
 def _remembering(convert: _Convert, key: _Convert) -> _Convert:
-    """Return ``convert`` with a memory of bounded size; equal values become one object."""
+    """Return ``convert`` with a memory of bounded size; values with an equal ``key`` become one object."""
     memory: dict[Any, Any] = {}
 
     def remembered(value: Any) -> Any:

@@ -17,22 +17,22 @@ Classes: TypeAlias = Mapping[str, Any]
 """Maps the name of a message to its class."""
 _FieldProto = descriptor_pb2.FieldDescriptorProto
 
-ONE: Final = "Unknown"
-MANY: Final = "UnknownList"
-"""The envelopes of one object, and of a list."""
+OBJECT_ENVELOPE: Final = "Unknown"
+LIST_ENVELOPE: Final = "UnknownList"
+"""The messages in which an API server sends one object or a list."""
 SCALARS: Final = {
     str: _FieldProto.TYPE_STRING,
     int: _FieldProto.TYPE_INT64,
     bool: _FieldProto.TYPE_BOOL,
 }
 _INT32: Final = (-(2**31), 2**31 - 1)
-_WIRES: Final = {
+WIRES: Final = {
     0: _FieldProto.TYPE_INT64,
     1: _FieldProto.TYPE_FIXED64,
     2: _FieldProto.TYPE_BYTES,
     5: _FieldProto.TYPE_FIXED32,
 }
-"""Maps a wire type to a field type with this wire type."""
+"""Maps a wire type to a field type with this wire type. Groups, which nobody sends, are left out."""
 
 
 class Skipped(NamedTuple):
@@ -47,57 +47,51 @@ class Skipped(NamedTuple):
 def classes(root: type[Message]) -> Classes:
     """Return the message classes for ``root`` by name, among them the two envelopes.
 
-    Parts that pods of one template have in common, and the objects of a list, are left as bytes.
+    Parts that pods of one template share, and the objects of a list, stay bytes.
     """
-    return _made(_file(root, merged=False))
+    return _message_classes(_description(root, merged=False))
 
 
 def merged_classes(root: type[Message], skipped: Iterable[Skipped] = ()) -> Classes:
     """Return classes whose messages merge all values of a field, however many objects a list has.
 
-    Every part is parsed in place, and so are the fields ``skipped``, so that the unknown fields of such a message are
-    new.
+    No part stays bytes, and the fields ``skipped`` are declared too. So the unknown fields of such a message were not
+    seen before.
     """
-    file = _file(root, merged=True)
-    by_name = {message.name: message for message in file.message_type}
-    _skip(by_name, skipped)
-    return _made(file)
+    file = _description(root, merged=True)
+    _skip(_messages_by_name(file), skipped)
+    return _message_classes(file)
 
 
 def shallow_classes(root: type[Message], skipped: Iterable[Skipped]) -> Classes:
     """Return classes as ``merged_classes`` does, but the parts that pods of one template share are not parsed.
 
-    Annotations are a map, so that one of them is found without decoding the others.
+    Annotations are a map, so that one of them can be read without decoding the others.
     """
-    file = _file(root, merged=True)
-    by_name = {message.name: message for message in file.message_type}
+    file = _description(root, merged=True)
+    by_name = _messages_by_name(file)
     for type_ in _reachable(root, {root: None}):
-        for field in sent(type_):
+        for field in protobuf_fields(type_):
             if field.shared:
                 message = by_name[type_.__name__]
-                _remove(message, field.name)
-                _add(message, field.name, field.number, _FieldProto.TYPE_BYTES)
+                _remove_field(message, field.name)
+                _add_field(message, field.name, field.number, _FieldProto.TYPE_BYTES)
     _map_of_texts(by_name[ObjectMeta.__name__], "annotations")
     _skip(by_name, skipped)
-    return _made(file)
+    return _message_classes(file)
 
 
 def partial_classes(root: type[Message], left_out: Mapping[str, Collection[str]]) -> Classes:
-    """Return classes as ``classes`` does, without some fields of the messages that ``left_out`` names."""
-    file = _file(root, merged=False)
+    """Return classes as ``classes`` does, without some fields; ``left_out`` maps the name of a message to these."""
+    file = _description(root, merged=False)
     for message in file.message_type:
         for name in left_out.get(message.name, ()):
-            _remove(message, name)
-    return _made(file)
+            _remove_field(message, name)
+    return _message_classes(file)
 
 
-def is_known_wire(wire: int) -> bool:
-    """Tell whether values of a wire type can be skipped by declaring them: all but groups, which nobody sends."""
-    return wire in _WIRES
-
-
-def sent(type_: type[Message]) -> list[DeclaredField]:
-    """Return the fields that are sent as protobuf."""
+def protobuf_fields(type_: type[Message]) -> list[DeclaredField]:
+    """Return the fields that are protobuf_fields as protobuf."""
     return [field for field in fields(type_) if field.number]
 
 
@@ -106,7 +100,7 @@ def class_name(type_: type) -> str:
     return {datetime: "Time", msgspec.Raw: "FieldsV1"}.get(type_, type_.__name__)
 
 
-def _file(root: type[Message], *, merged: bool) -> descriptor_pb2.FileDescriptorProto:
+def _description(root: type[Message], *, merged: bool) -> descriptor_pb2.FileDescriptorProto:
     """Return a description of the messages of ``root``, which the caller may change."""
     file = descriptor_pb2.FileDescriptorProto()
     file.CopyFrom(_described(root, merged=merged))
@@ -120,22 +114,22 @@ def _described(root: type[Message], *, merged: bool) -> descriptor_pb2.FileDescr
     file.syntax, file.edition = "editions", descriptor_pb2.EDITION_2023
     messages = list(_reachable(root, {TypeMeta: None, ListMeta: None, root: None}))
     file.message_type.extend(_message(message, merged=merged) for message in messages)
-    file.message_type.append(_plain("Entry", key=(1, SCALARS[str]), value=(2, SCALARS[str])))
-    file.message_type.append(_plain("Quantity", string=(1, SCALARS[str])))
-    file.message_type.append(_plain("QuantityEntry", key=(1, SCALARS[str]), value=(2, "Quantity")))
-    file.message_type.append(_plain("Time", seconds=(1, SCALARS[int])))
-    file.message_type.append(_plain("FieldsV1", raw=(1, _FieldProto.TYPE_BYTES)))
-    item = root if merged else _FieldProto.TYPE_BYTES
-    file.message_type.append(_plain("List", metadata=(1, ListMeta), items=(2, item)))
+    file.message_type.append(_declared_message("Entry", key=(1, SCALARS[str]), value=(2, SCALARS[str])))
+    file.message_type.append(_declared_message("Quantity", string=(1, SCALARS[str])))
+    file.message_type.append(_declared_message("QuantityEntry", key=(1, SCALARS[str]), value=(2, "Quantity")))
+    file.message_type.append(_declared_message("Time", seconds=(1, SCALARS[int])))
+    file.message_type.append(_declared_message("FieldsV1", raw=(1, _FieldProto.TYPE_BYTES)))
+    object_type = root if merged else _FieldProto.TYPE_BYTES
+    file.message_type.append(_declared_message("List", metadata=(1, ListMeta), items=(2, object_type)))
     if not merged:
         file.message_type[-1].field[-1].label = _FieldProto.LABEL_REPEATED
-    # Upstream declares raw as bytes, whose wire type a message shares; as a message it is not copied.
-    file.message_type.append(_plain(MANY, raw=(2, "List")))
-    file.message_type.append(_plain(ONE, raw=(2, root)))
+    # Upstream declares raw as bytes, which a parser would copy. A message has the same wire type.
+    file.message_type.append(_declared_message(LIST_ENVELOPE, raw=(2, "List")))
+    file.message_type.append(_declared_message(OBJECT_ENVELOPE, raw=(2, root)))
     return file
 
 
-def _made(file: descriptor_pb2.FileDescriptorProto) -> Classes:
+def _message_classes(file: descriptor_pb2.FileDescriptorProto) -> Classes:
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
     return {
@@ -152,23 +146,27 @@ def _reachable(message: type[Message], messages: dict[type[Message], None]) -> I
     return messages
 
 
+def _messages_by_name(file: descriptor_pb2.FileDescriptorProto) -> dict[str, descriptor_pb2.DescriptorProto]:
+    return {message.name: message for message in file.message_type}
+
+
 def _skip(by_name: Mapping[str, descriptor_pb2.DescriptorProto], skipped: Iterable[Skipped]) -> None:
     for field in skipped:
-        _add(by_name[field.message], f"skipped_{field.number}", field.number, _WIRES[field.wire])
+        _add_field(by_name[field.message], f"skipped_{field.number}", field.number, WIRES[field.wire])
 
 
-def _plain(name: str, **declared_fields: tuple[int, Any]) -> descriptor_pb2.DescriptorProto:
+def _declared_message(name: str, **declared_fields: tuple[int, Any]) -> descriptor_pb2.DescriptorProto:
     message = descriptor_pb2.DescriptorProto(name=name)
     for field, (number, type_) in declared_fields.items():
-        _add(message, field, number, type_)
+        _add_field(message, field, number, type_)
     return message
 
 
 def _message(type_: type[Message], *, merged: bool) -> descriptor_pb2.DescriptorProto:
     message = descriptor_pb2.DescriptorProto(name=type_.__name__)
-    for field in sent(type_):
+    for field in protobuf_fields(type_):
         wire = _type_of(field) if merged or not _kept_as_bytes(field) else _FieldProto.TYPE_BYTES
-        added = _add(message, field.name, field.number, wire)
+        added = _add_field(message, field.name, field.number, wire)
         if field.shape is not Cardinality.ONE and not merged:
             added.label = _FieldProto.LABEL_REPEATED
     return message
@@ -181,7 +179,7 @@ def _type_of(field: DeclaredField) -> Any:
     return _FieldProto.TYPE_INT32 if field.limits == _INT32 else field.type
 
 
-def _add(
+def _add_field(
     message: descriptor_pb2.DescriptorProto, name: str, number: int, type_: Any
 ) -> descriptor_pb2.FieldDescriptorProto:
     field = message.field.add(name=name, number=number, label=_FieldProto.LABEL_OPTIONAL)
@@ -195,18 +193,18 @@ def _add(
     return field
 
 
-def _remove(message: descriptor_pb2.DescriptorProto, name: str) -> descriptor_pb2.FieldDescriptorProto:
+def _remove_field(message: descriptor_pb2.DescriptorProto, name: str) -> descriptor_pb2.FieldDescriptorProto:
     index = next(index for index, field in enumerate(message.field) if field.name == name)
     return message.field.pop(index)
 
 
 def _map_of_texts(message: descriptor_pb2.DescriptorProto, name: str) -> None:
-    """Make a map of a field whose entries were bytes."""
+    """Declare a field, whose entries were bytes, as a map of texts."""
     entry = message.nested_type.add(name=f"{name.title()}Entry")
     entry.options.map_entry = True
     for number, part in enumerate(("key", "value"), 1):
-        _add(entry, part, number, str)
-    field = _add(message, name, _remove(message, name).number, f"{message.name}.{entry.name}")
+        _add_field(entry, part, number, str)
+    field = _add_field(message, name, _remove_field(message, name).number, f"{message.name}.{entry.name}")
     field.label = _FieldProto.LABEL_REPEATED
 
 

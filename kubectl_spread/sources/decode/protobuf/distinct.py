@@ -33,7 +33,7 @@ class Distinct:
             content: A hash of everything that the API server sent of it.
 
         Raises:
-            SourceError: The earlier object of this name is a different one.
+            SourceError: An earlier object of this name differs.
         """
         if self._index is None and name > self._last:
             self._last = name

@@ -18,17 +18,14 @@ MALFORMED: Final = "malformed or truncated protobuf"
 
 _FIRST: Final = b"\x0a"
 _SECOND: Final = b"\x12"
-"""The tags of fields 1 and 2, where they have a length."""
-_RAW: Final = 0x12
-_METADATA: Final = 0x0A
-_ITEM: Final = 0x12
-"""The tags of the list in its envelope, and of the metadata and the objects in the list."""
+"""The tags of fields 1 and 2 with a length: type and object of an envelope, metadata and objects of a list."""
+_METADATA, _OBJECT = _FIRST[0], _SECOND[0]
 _VARINT_GOES_ON: Final = 0x80
 _LONGEST_TYPE_META: Final = 1024
 
 
 def type_meta(body: bytes | bytearray) -> TypeMeta:
-    """Return the type that a response names; an empty one where it does not begin as every API server writes it."""
+    """Return the type of a response; an empty one if the response does not begin as every API server writes it."""
     try:
         message = _type_meta_in(io.BytesIO(body[:_LONGEST_TYPE_META]))
     except (ProtobufError, ValueError):
@@ -37,10 +34,10 @@ def type_meta(body: bytes | bytearray) -> TypeMeta:
 
 
 def continue_token(start: bytes) -> str | None:
-    """Return the token of the next page of a list that begins with these bytes; None: there is none, or not yet."""
+    """Return the continue token of a list that begins with these bytes; None: the bytes do not contain it (yet)."""
     stream = io.BytesIO(start)
     try:
-        # Magic, typeMeta, the length of the list, its metadata: as every API server writes them.
+        # Every API server writes the magic bytes, the type, the length of the list, then its metadata.
         if _type_meta_in(stream) is None or stream.read(1) != _SECOND:
             return None
         while stream.read(1)[0] & _VARINT_GOES_ON:
@@ -54,7 +51,7 @@ def continue_token(start: bytes) -> str | None:
 
 
 def unwrapped(body: bytes | bytearray) -> bytes | bytearray:
-    """Return the runtime.Unknown of a response; a bytearray is used up.
+    """Return the runtime.Unknown of a response; a bytearray is consumed.
 
     Raises:
         ValueError: The response is not in protobuf.
@@ -63,7 +60,7 @@ def unwrapped(body: bytes | bytearray) -> bytes | bytearray:
         msg = "not Kubernetes protobuf"
         raise ValueError(msg)
     if isinstance(body, bytearray):
-        # In place: a page has megabytes, and a copy of it in new memory takes as long as to parse it.
+        # In place, because a page has megabytes and copying it into new memory takes as long as parsing it.
         del body[: len(MAGIC)]
         return body
     return body[len(MAGIC) :]
@@ -73,10 +70,10 @@ def parsed_list(body: bytes | bytearray) -> Any:
     """Return the parsed UnknownList of a response without its magic bytes; the objects in it are bytes.
 
     Raises:
-        ValueError: This is not a list.
+        ValueError: The response is not a list.
     """
     try:
-        return _class(descriptors.MANY).FromString(body)
+        return _class(descriptors.LIST_ENVELOPE).FromString(body)
     except ProtobufError as error:
         raise ValueError(MALFORMED) from error
 
@@ -85,7 +82,7 @@ class Records(Sequence[bytes]):
     """The undecoded objects of a list, each copied out of the response when it is reached."""
 
     def __init__(self, body: memoryview, places: Sequence[tuple[int, int]]) -> None:
-        """Take a response, and where in it each object begins and ends."""
+        """Take a response, and the first and last offset of each object in it."""
         self._body = body
         self._places = places
 
@@ -105,16 +102,16 @@ class Records(Sequence[bytes]):
 
 
 def split_list(body: bytes | bytearray) -> tuple[Any, Records] | None:
-    """Return the parsed metadata and the objects of a list without parsing it; None: it has an unusual form.
+    """Return the parsed metadata and the undecoded objects of a list; None: the list has an unusual form.
 
-    A parser would copy all objects at once, into memory that the system has to clear first.
+    The list is not parsed, because a parser would copy all objects at once, into memory that the system has to clear.
     """
     view = memoryview(body)
     try:
         fields = list(_fields(view, len(MAGIC), len(view), b"\x0a\x12\x1a\x22"))
-        ((begin, end),) = [place for tag, *place in fields if tag == _RAW]
+        ((begin, end),) = [place for tag, *place in fields if tag == _OBJECT]
         metadata, *objects = _fields(view, begin, end, b"\x0a\x12")
-        if metadata[0] != _METADATA or any(tag != _ITEM for tag, *_ in objects):
+        if metadata[0] != _METADATA or any(tag != _OBJECT for tag, *_ in objects):
             return None
         message = _class("ListMeta").FromString(bytes(view[metadata[1] : metadata[2]]))
     except (ProtobufError, ValueError, IndexError):
@@ -127,7 +124,7 @@ def _fields(body: memoryview, at: int, end: int, tags: bytes) -> Iterator[tuple[
 
     Raises:
         IndexError: The last field is cut off.
-        ValueError: It has other fields than those with the ``tags``, or ends behind ``end``.
+        ValueError: A field has none of the ``tags``, or ends after ``end``.
     """
     while at < end:
         tag, length, shift = body[at], body[at + 1], 7
@@ -156,7 +153,7 @@ def list_meta(message: Any) -> ListMeta:
 
 
 def _type_meta_in(stream: io.BytesIO) -> Any:
-    """Read the beginning of a response up to the object; None: it begins in another way."""
+    """Read the beginning of a response up to the object; None: it has an unusual form."""
     if stream.read(len(MAGIC) + 1) != MAGIC + _FIRST:
         return None
     return parse_length_prefixed(_class("TypeMeta"), stream)

@@ -1,8 +1,8 @@
 """Sparse pods from the protobuf wire: of each pod only the fields are decoded that its siblings do not share.
 
-The parts that decide how a pod is evaluated are not decoded: their bytes are the key under which a pod with these
-parts is remembered. So the parts are decoded, and the wire types in them checked, once for each distinct key. In the
-messages around these parts, a field with a wrong wire type shows as one that the parser does not know.
+The bytes of the parts that decide how a pod is evaluated are the key under which a pod with these parts is remembered.
+The parts are decoded, and the wire types in them are checked, once for each distinct key. In the messages around these
+parts, the parser treats a field with a wrong wire type as an unknown field.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _OWN: Final = {
     "PodSpec": ("restart_policy", "service_account_name", "node_name", "host_network"),
     "PodStatus": ("pod_ip", "nominated_node_name"),
 }
-"""The fields of each message that pods need not share to be alike; some of them only field selectors read."""
+"""The fields of each message that alike pods need not share. Some of them are read only by field selectors."""
 _PIECES: Final = 2
 
 
@@ -56,23 +56,23 @@ class SparsePods:
         self._skipped: frozenset[Skipped] | None = None
 
     def _prepare(self) -> None:
-        """Make classes that know all fields that were met so far."""
+        """Make the parser that skips all undeclared fields that were learned so far."""
         self._skipped = self._wire_types.skipped
         self._parse = descriptors.shallow_classes(Pod, self._skipped)[Pod.__name__].FromString
 
     def page(self, body: bytes | bytearray) -> Page[SparsePod]:
-        """Return one page of a list; its pods are decoded when they are reached. A bytearray is used up.
+        """Return one page of a list; its pods are decoded when they are reached. A bytearray is consumed.
 
         Raises:
             SourceError: A field has a wrong wire type.
-            ValueError: This is not a list in protobuf.
+            ValueError: The response is not a list in protobuf.
         """
         if body.startswith(envelope.MAGIC) and (split := envelope.split_list(body)):
             metadata, records = split
-            self._wire_types.check_envelope(metadata)
+            self._wire_types.check_parsed(metadata)
         else:
             message = envelope.parsed_list(envelope.unwrapped(body))
-            self._wire_types.check_envelope(message)
+            self._wire_types.check_parsed(message)
             metadata, records = message.raw.metadata, message.raw.items
         self._wire_types.learn(records)
         return Page(envelope.list_meta(metadata), records, self._decode, lambda _, pod: pod.content)
@@ -98,7 +98,7 @@ class SparsePods:
         return SparsePod(like, *own, hash((own, shared)), partial(self._pods.decode, record))
 
     def _like(self, record: bytes, own: Any, node: str) -> tuple[Pod, object]:
-        """Return a pod with all parts that this one shares with others, and these parts."""
+        """Return the pod that represents all pods with the same parts, and the key of these parts."""
         shared = self._parse_shared(record)
         shared.DiscardUnknownFields()
         metadata, spec = shared.metadata.SerializeToString(), shared.spec.SerializeToString()
@@ -122,7 +122,7 @@ class SparsePods:
 
 
 def _is_pinned(pod: Pod, pieces: list[bytes]) -> bool:
-    """Tell whether ``pieces``, the bytes around the name of a pod's node, are those around the node it must run on."""
+    """Tell whether ``pieces`` are split at the node affinity of a pod that can only run on its node."""
     return len(pieces) == _PIECES and nodeaffinity.pinned_node(pod.spec.affinity) == pod.spec.node_name
 
 

@@ -1,8 +1,8 @@
-"""Fields with a wrong wire type, which parsers of protobuf skip as if they were unknown, and API servers refuse.
+"""Fields with a wrong wire type: parsers of protobuf skip them as if they were unknown, and API servers refuse them.
 
 A page is parsed once more into a single message, in which the values of all its objects are merged, because parsing is
-cheap and a test of each object in Python is not. Unknown fields of the merged message are either fields that no type
-declares, most of which are learned from some objects first, or declared fields with another wire type.
+cheap and a test of each object in Python is not. An unknown field of the merged message is either undeclared or a
+declared field with another wire type. Most undeclared fields are learned from some objects first.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from kubectl_spread.errors import SourceError
 from kubectl_spread.kube.api.types import Message
 from kubectl_spread.sources.decode.protobuf import descriptors
-from kubectl_spread.sources.decode.protobuf.descriptors import MANY, Skipped
+from kubectl_spread.sources.decode.protobuf.descriptors import LIST_ENVELOPE, Skipped
 from kubectl_spread.sources.decode.protobuf.envelope import MALFORMED
 
 _SAMPLES: Final = 16
 """The number of objects of a list that are searched for undeclared fields."""
 _MOST_SKIPPED: Final = 500
-"""The number of undeclared fields that are learned; others are tested each time."""
+"""The number of undeclared fields that are learned at most; other ones are tested each time."""
 
 
 class WireTypes:
@@ -43,69 +43,30 @@ class WireTypes:
             for name, message in self._classes.items()
         }
 
-    def check(self, name: str, body: bytes | bytearray) -> None:
+    def check(self, name: str, body: bytes | bytearray) -> frozenset[Skipped]:
         """Check that all declared fields of a message have their wire type.
 
         Args:
             name: The name of the message: of the root, or of an envelope.
             body: The message.
 
-        Raises:
-            SourceError: A field has another wire type.
-            ValueError: It is not such a message.
-        """
-        self._undeclared(name, body)
-
-    def check_envelope(self, message: Any) -> None:
-        """Check that the declared fields of a parsed envelope, in which objects are bytes, have their wire type.
+        Returns:
+            The undeclared fields of the message that were not learned before.
 
         Raises:
-            SourceError: A field has another wire type.
+            SourceError: A declared field has another wire type.
+            ValueError: The bytes are not such a message.
         """
-        self._check_unknown(_unknown(message))
-
-    def check_list(self, body: bytes | bytearray, objects: Sequence[bytes]) -> None:
-        """Check that all declared fields of a list in its envelope, and of its objects, have their wire type.
-
-        Raises:
-            SourceError: A field has another wire type.
-            ValueError: It is not a list.
-        """
-        self.learn(objects)
-        undeclared = self._undeclared(MANY, body)
-        if len(objects) > _SAMPLES:
-            self._learn(undeclared)
-
-    def learn(self, objects: Sequence[bytes]) -> None:
-        """Learn undeclared fields from some objects of a longer list, unless that was done before.
-
-        Raises:
-            SourceError: A field has another wire type.
-            ValueError: One of them is not such an object.
-        """
-        if len(objects) > _SAMPLES and not self.skipped:
-            step = len(objects) // _SAMPLES
-            self.learn_from(objects[number] for number in range(0, len(objects), step))
-
-    def learn_from(self, objects: Iterable[bytes]) -> None:
-        """Check objects as ``check`` does, and learn their undeclared fields."""
-        name = self._root.__name__
-        self._learn(field for undecoded in objects for field in self._undeclared(name, undecoded))
-
-    def _undeclared(self, name: str, body: bytes | bytearray) -> frozenset[Skipped]:
-        """Return the undeclared fields of a message that were not learned before."""
         parse = self._classes[name].FromString
         try:
             message = parse(body)
         except ProtobufError as error:
             raise ValueError(MALFORMED) from error
-        if not _has_unknown(message):
-            return frozenset()
-        return self._check_unknown(_unknown(parse(body)))
+        return self.check_parsed(parse(body)) if _has_unknown(message) else frozenset()
 
-    def _check_unknown(self, fields: Iterable[Skipped]) -> frozenset[Skipped]:
-        """Return the unknown fields of a parsed message; a declared one among them has another wire type."""
-        unknown = frozenset(fields)
+    def check_parsed(self, message: Any) -> frozenset[Skipped]:
+        """Check a parsed message as ``check`` does, except for the objects in it that are bytes."""
+        unknown = frozenset(_unknown(message))
         for field in sorted(unknown):
             declared = self._declared[field.message].get(field.number)
             if declared is not None:
@@ -116,12 +77,40 @@ class WireTypes:
                 raise SourceError(msg)
         return unknown
 
+    def check_list(self, body: bytes | bytearray, objects: Sequence[bytes]) -> None:
+        """Check a list in its envelope and the objects in it as ``check`` does.
+
+        Raises:
+            SourceError: A declared field has another wire type.
+            ValueError: The bytes are not a list.
+        """
+        self.learn(objects)
+        undeclared = self.check(LIST_ENVELOPE, body)
+        if len(objects) > _SAMPLES:
+            self._learn(undeclared)
+
+    def learn(self, objects: Sequence[bytes]) -> None:
+        """Learn undeclared fields from some objects of a longer list, unless that was done before.
+
+        Raises:
+            SourceError: A declared field has another wire type.
+            ValueError: The bytes of an object are not such an object.
+        """
+        if len(objects) > _SAMPLES and not self.skipped:
+            step = len(objects) // _SAMPLES
+            self.learn_from(objects[number] for number in range(0, len(objects), step))
+
+    def learn_from(self, objects: Iterable[bytes]) -> None:
+        """Check objects as ``check`` does, and learn their undeclared fields."""
+        name = self._root.__name__
+        self._learn(field for undecoded in objects for field in self.check(name, undecoded))
+
     def _learn(self, fields: Iterable[Skipped]) -> None:
         learned = {(field.message, field.number) for field in self.skipped}
         new = frozenset(
             field
             for field in fields
-            if (field.message, field.number) not in learned and descriptors.is_known_wire(field.wire)
+            if (field.message, field.number) not in learned and field.wire in descriptors.WIRES
         )
         if new and len(self.skipped) + len(new) <= _MOST_SKIPPED:
             self.skipped |= new
@@ -130,12 +119,12 @@ class WireTypes:
 
 @cache
 def of(root: type[Message]) -> WireTypes:
-    """Return the check for messages of a type, which remembers the fields that it skipped."""
+    """Return the only ``WireTypes`` of a type, so that all lists of the type share the learned fields."""
     return WireTypes(root)
 
 
 def _has_unknown(message: Any) -> bool:
-    """Tell whether a message, or a message in it, has unknown fields; these are gone afterwards."""
+    """Tell whether a message, or a message in it, has unknown fields, and discard these."""
     size = message.ByteSize()
     message.DiscardUnknownFields()
     smaller: bool = message.ByteSize() < size
