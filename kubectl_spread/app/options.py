@@ -66,7 +66,7 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
     expect_domains: tuple[str, ...] = ()
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
-    severity: str = "info"
+    severity: str | None = None
     kubeconfig: str = ""
     context: str = ""
     cluster: str = ""
@@ -90,7 +90,7 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             UsageError: A word is neither the code or name of a rule nor the prefix of a code.
         """
-        least = Severity(self.severity)
+        least = Severity(self.severity or Severity.INFO)
         selection = Selection(select=_split(self.select), ignore=_split(self.ignore), least=least)
         for code in (*selection.select, *selection.ignore):
             if not any(named(rule, [code]) for rule in RULES):

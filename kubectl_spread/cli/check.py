@@ -77,7 +77,6 @@ def check(
     forms: list[Output],
     output_file: str,
     fail_on: str,
-    severity: str | None,
     baseline: str,
     show: Literal["problems", "all"] | None,
     no_headers: bool,
@@ -96,10 +95,8 @@ def check(
     if manifests:
         filename, arguments = _files(filename, arguments), ()
     parameters |= {"arguments": arguments, "filename": filename}
-    if severity is not None:
-        parameters["severity"] = severity
     # What decides the exit status is shown.
-    notes = Severity.INFO.value in (severity, fail_on)
+    notes = Severity.INFO.value in (parameters["severity"], fail_on)
     output_files.refuse_inputs((destination.file for destination in outputs), {**parameters, "baseline": baseline})
     loaded_baseline = _baseline(baseline, filename) if baseline else None
     layout_of = partial(_layout, show=show, notes=notes, headers=not no_headers)

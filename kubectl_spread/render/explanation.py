@@ -8,12 +8,13 @@ from typing import Final
 from kubectl_spread.explain.explanation import Explanation
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import about, words
+from kubectl_spread.render import findings as grouped
 from kubectl_spread.render.sections.placing import placing, replicas, waiting
 from kubectl_spread.render.sections.rollup import rollup
 from kubectl_spread.render.sections.skews import causes, engines, evictions
-from kubectl_spread.render.sections.terms import templates, terms
-from kubectl_spread.render.table import details, head
+from kubectl_spread.render.sections.terms import domains, selectors, templates
 from kubectl_spread.render.terminal import Terminal, between_phrases, heading, paragraph
+from kubectl_spread.report.severity import SEVEREST_FIRST, Severity
 
 Section = Callable[[Explanation, Terminal], str]
 
@@ -23,10 +24,22 @@ def explain(explanation: Explanation, terminal: Terminal) -> str:
     return "\n".join(text for section in _SECTIONS if (text := section(explanation, terminal)))
 
 
-def title(explanation: Explanation, terminal: Terminal) -> str:
-    """Return the name of the object, and its cluster."""
-    text = heading(f"{words.workload(explanation.object)} in {words.safe(explanation.namespace)}", terminal)
-    text += between_phrases(
+def conclusion(explanation: Explanation, terminal: Terminal) -> str:
+    """Return the object with the number of its findings, and the findings, the worst first."""
+    counts = ", ".join(
+        f"{number} {severity}{'s' if number > 1 and severity is not Severity.INFO else ''}"
+        for severity in SEVEREST_FIRST
+        if (number := explanation.summary.findings.of(severity))
+    )
+    name = f"{words.workload(explanation.object)} in {words.safe(explanation.namespace)}"
+    blocks = grouped.blocks(explanation.findings)
+    texts = (grouped.text(block, terminal, namespaces=False, wide=False) for block in blocks)
+    return heading(f"{name}: {counts or 'no findings'}", terminal) + "\n".join(texts)
+
+
+def read(explanation: Explanation, terminal: Terminal) -> str:
+    """Return the cluster that was read, and why pods have no constraints to explain."""
+    text = between_phrases(
         about.header(explanation.cluster, explanation.summary, explanation.constraints, scope=False), "  ", terminal
     )
     if not explanation.constraints:
@@ -58,25 +71,17 @@ def _defaults(number: int, pods: int) -> str:
     )
 
 
-def findings(explanation: Explanation, terminal: Terminal) -> str:
-    """Return the findings, each with its fix."""
-    text = ""
-    for finding in explanation.findings:
-        text += head(finding, words.short_path(finding.path), terminal)
-        text += details(finding, terminal, pods=False)
-    return text
-
-
 _SECTIONS: Final[tuple[Section, ...]] = (
-    title,
-    templates,
-    rollup,
-    terms,
+    conclusion,
     causes,
     evictions,
     waiting,
+    domains,
     placing,
     replicas,
+    selectors,
+    templates,
+    rollup,
     engines,
-    findings,
+    read,
 )

@@ -15,7 +15,7 @@ from kubectl_spread.render import about, bars, figures, words
 from kubectl_spread.render import findings as grouped
 from kubectl_spread.render.changes import Changes
 from kubectl_spread.render.folding import folded
-from kubectl_spread.render.terminal import Cell, Column, Terminal, between_phrases, hanging, paragraph, table
+from kubectl_spread.render.terminal import Cell, Column, Terminal, between_phrases, hanging, table
 from kubectl_spread.report.model import Finding, Report, Row, Summary
 from kubectl_spread.report.severity import SEVEREST_FIRST, Severity
 
@@ -239,19 +239,3 @@ def _skew(row: Row) -> Cell:
 
 def _number(value: int | UnsetType) -> str:
     return "-" if isinstance(value, UnsetType) else str(value)
-
-
-def head(finding: Finding, about: str, terminal: Terminal) -> str:
-    """Return the first line of a finding: severity, code, name, workload and path."""
-    text = f"{finding.severity!s:<8} {finding.code} {finding.name}  {about}"
-    severity = terminal.styled(str(finding.severity), _STYLES[finding.severity])
-    return severity + hanging(text, _INDENT, terminal).removeprefix(str(finding.severity))
-
-
-def details(finding: Finding, terminal: Terminal, *, pods: bool) -> str:
-    """Return the lines below the head of a finding: message, pods if ``pods`` is true, fix."""
-    texts = [finding.message, *([f"pods: {' '.join(finding.pods)}"] if pods else []), f"fix: {finding.fix}"]
-    paragraphs = "".join(paragraph(words.safe(text), _INDENT, terminal) for text in texts)
-    # A command is one line of any length, so that it can be copied.
-    commands = () if isinstance(finding.commands, UnsetType) else finding.commands
-    return paragraphs + "".join(f"{_INDENT}$ {words.safe(command)}\n" for command in commands)

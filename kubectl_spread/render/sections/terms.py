@@ -22,52 +22,57 @@ _REFUSES: Final = {
 }
 
 
-def terms(explanation: Explanation, terminal: Terminal) -> str:
-    """Return a block for each row, and the legend of the bars."""
-    text = "\n".join(_term(row, explanation, terminal) for row in explanation.constraints)
-    if any(isinstance(row.domains, list) and row.domains for row in explanation.constraints):
+def domains(explanation: Explanation, terminal: Terminal) -> str:
+    """Return a block for each row whose pods are counted, and the legend of the bars."""
+    counted = [row for row in explanation.constraints if not isinstance(row.domains, UnsetType)]
+    text = "\n".join(_block(row, _counts(row, terminal), terminal) for row in counted)
+    if any(row.domains for row in counted):
         text += "\n" + hanging(f"bars: {bars.legend(ascii_only=terminal.ascii)}", "  ", terminal)
     return text
 
 
-def _term(row: Row, explanation: Explanation, terminal: Terminal) -> str:
+def selectors(explanation: Explanation, terminal: Terminal) -> str:
+    """Return a block for each row: its selectors, their difference, and the verdicts on its pods."""
+    blocks = ((row, _selectors(row) + _verdicts(row, explanation.pods)) for row in explanation.constraints)
+    return "\n".join(_block(row, lines, terminal) for row, lines in blocks)
+
+
+def _block(row: Row, lines: Sequence[str], terminal: Terminal) -> str:
     title = f"{words.safe(row.path)}  {words.term(row)}"
     if isinstance(row.max_skew, int):
         title += f"  maxSkew {row.max_skew}"
-    lines = [f"  {plural(row.pod_count, 'pod')}" + (f", {row.pending} pending" if row.pending else "")]
-    lines += _selectors(row)
-    lines += _verdicts(row, explanation.pods)
-    lines += _counts(row, terminal)
-    return heading(title, terminal) + "".join(f"{line}\n" for line in lines)
+    pods = f"  {plural(row.pod_count, 'pod')}" + (f", {row.pending} pending" if row.pending else "")
+    return heading(title, terminal) + "".join(f"{line}\n" for line in (pods, *lines))
 
 
 def _selectors(row: Row) -> list[str]:
+    """Return a line for each distinct selector with the names of its forms, and the difference to the stored one."""
     if row.default is True:
         deduced = words.safe(labels.describe(row.selector.effective))
         return [
             "  the scheduler's default, as the pods have no topologySpreadConstraints",
-            f"  {'selector':<10} {deduced}",
-            "             deduced from the Services that select the pods and from their owner",
+            f"  selector: {deduced}",
+            "            deduced from the Services that select the pods and from their owner",
         ]
-    selectors: list[tuple[str, LabelSelector | UnsetType | None]] = [
+    selector_forms: list[tuple[str, LabelSelector | UnsetType | None]] = [
         ("authored", row.selector.authored),
         ("merged", row.selector.merged),
         ("stored", row.selector.stored),
         ("effective", row.selector.effective),
     ]
-    lines = [
-        f"  {name:<10} {words.safe(labels.describe(selector))}"
-        for name, selector in selectors
-        if not isinstance(selector, UnsetType)
-    ]
+    names: dict[str, list[str]] = {}
+    for name, selector in selector_forms:
+        if not isinstance(selector, UnsetType):
+            names.setdefault(words.safe(labels.describe(selector)), []).append(name)
+    lines = [f"  {', '.join(equal)}: {selector}" for selector, equal in names.items()]
     if isinstance(row.diff, list) and row.diff:
-        lines.append("  diff       - stored, + merged")
+        lines.append("  difference (- stored, + merged)")
         lines += [f"    {words.safe(line)}" for line in row.diff]
     return lines
 
 
 def _verdicts(row: Row, pods: Sequence[PodVerdict]) -> list[str]:
-    lines = [f"  {'verdict':<10} {verdict}: {plural(number, 'pod')}" for verdict, number in row.verdicts.items()]
+    lines = [f"  verdict {verdict}: {plural(number, 'pod')}" for verdict, number in row.verdicts.items()]
     pods_by_key: dict[str, list[str]] = {}
     for pod in pods:
         if pod.path == row.path and pod.verdict in row.verdicts:
