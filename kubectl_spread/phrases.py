@@ -6,6 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 _NAMED: Final = 3
+_DOMAINS: Final[Mapping[str, str]] = {
+    "topology.kubernetes.io/zone": "zone",
+    "topology.kubernetes.io/region": "region",
+    "kubernetes.io/hostname": "node",
+}
 _SHORT_KINDS: Final[Mapping[str, str]] = {
     "Deployment": "deploy",
     "ReplicaSet": "rs",
@@ -32,6 +37,31 @@ def some(names: Sequence[str], most: int = _NAMED) -> str:
 def named(kind: str, name: str) -> str:
     """Return an object as kubectl users write it: ``deploy/web``."""
     return f"{_SHORT_KINDS.get(kind, kind.lower())}/{name}"
+
+
+def domains(key: str, values: Sequence[str], *, most: int = _NAMED) -> str:
+    """Return topology domains as readers call them: ``zone a``, ``zones a and b``, ``nodes n1, n2 and 3 more``."""
+    noun = _DOMAINS.get(key)
+    if noun is None:
+        return f"{key}={listed([value(text) for text in values], most)}"
+    return f"{noun if len(values) == 1 else f'{noun}s'} {listed([value(text) for text in values], most)}"
+
+
+def listed(names: Sequence[str], most: int = _NAMED) -> str:
+    """Join names as a sentence does: ``a``, ``a and b``, ``a, b and c``, ``a, b, c and 2 more``."""
+    if len(names) > most:
+        return f"{', '.join(names[:most])} and {len(names) - most} more"
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def capitalized(text: str) -> str:
+    """Return text with a capital letter at its start."""
+    return text[:1].upper() + text[1:]
+
+
+def sentence(text: str) -> str:
+    """Return text as a sentence: with a capital letter and a full stop."""
+    return capitalized(text) + ("" if text.endswith((".", "?")) else ".")
 
 
 def value(text: str) -> str:

@@ -15,6 +15,7 @@ from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.scope import Scope
 from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.phrases import sentence
 from kubectl_spread.report import model, projections
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.inputs import rule_inputs
@@ -198,7 +199,7 @@ def _finding(rule: Rule, rule_input: RuleInput, evidence: Evidence, flags: Seque
     severity = rule.severity if evidence.severity is None else evidence.severity
     message = rule.message.format_map(values)
     remedy = _remedy(rule, rule_input, evidence)
-    fix = remedy.text.format_map(values) + _default_hint(rule_input)
+    fix = sentence(remedy.text.format_map(values) + _default_hint(rule_input))
     return model.Finding(
         code=rule.code,
         name=rule.name,

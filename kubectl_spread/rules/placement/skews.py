@@ -11,7 +11,7 @@ from kubectl_spread.audit.snapshot.records import PodRecord
 from kubectl_spread.diagnosis.evictions import Plan, plan
 from kubectl_spread.diagnosis.skew import Passing, Skew, skew_of
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
-from kubectl_spread.phrases import named, plural, some, value
+from kubectl_spread.phrases import capitalized, domains, named, plural, some, value
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.model import FILTERING, Evidence, Rule, Values, literal, names
 from kubectl_spread.rules.remedy import Remedy, delete
@@ -61,31 +61,31 @@ def _values(skew: Skew, must_go: int) -> Values:
         "max_skew": spread.constraint.max_skew,
         "topology_key": spread.constraint.topology_key,
         "must_go": must_go,
-        "closable": "" if skew.kept_away is None else f"; no node of a lower domain could take one ({skew.kept_away})",
-        "surplus": f"; {must_go} must go" if must_go and skew.kept_away is None and not skew.passing else "",
+        "fullest": capitalized(domains(spread.constraint.topology_key, skew.domains)),
+        "closable": "" if skew.kept_away is None else f" No node of a lower domain could take a pod: {skew.kept_away}.",
     }
 
 
 def _held(skew: Skew) -> str:
     """Return the number of pods in the fullest domains, and how many of them are the workload's."""
-    number, domains = skew.spread.match_num.most, len(skew.domains)
+    number, fullest = skew.spread.match_num.most, len(skew.domains)
     if number == skew.spread.match_num.total:
         held = "both pods" if number == 2 else f"all {number} pods"  # noqa: PLR2004 - both are two
     else:
-        held = plural(number, "pod") + (" each" if domains > 1 else "")
+        held = plural(number, "pod") + (" each" if fullest > 1 else "")
     pods = len(skew.pods)
-    return held if pods == number * domains else f"{held} ({pods} of this workload)"
+    return held if pods == number * fullest else f"{held} ({pods} of this workload)"
 
 
 def _lowest(spread: Spread) -> str:
     """Return the number of pods in the emptiest domains, or why the minimum counts as 0."""
-    domains, least = spread.match_num, spread.match_num.least
+    match_num, least = spread.match_num, spread.match_num.least
     if spread.short_of_domains:
-        eligible = f"{len(domains)} of the {spread.constraint.min_domains} domains that minDomains asks for"
+        eligible = f"{len(match_num)} of the {spread.constraint.min_domains} domains that minDomains asks for"
         return f"the minimum counts as 0, because there are only {eligible}"
-    lowest = sorted(domain for domain, number in domains.items() if number == least)
+    lowest = sorted(domain for domain, number in match_num.items() if number == least)
     verb = "has" if len(lowest) == 1 else "have"
-    return f"{some([value(domain) for domain in lowest])} {verb} {least or 'none'}"
+    return f"{domains(spread.constraint.topology_key, lowest)} {verb} {least or 'none'}"
 
 
 def _plan(skew: Skew, rule_input: RuleInput) -> Plan | None:
@@ -102,14 +102,16 @@ def _hard_fix(skew: Skew, evictions: Plan | None, rule_input: RuleInput) -> Reme
     if not evictions.pods:
         return literal(evictions.reason)
     deletion = _deletion(evictions.pods, rule_input)
-    return msgspec.structs.replace(deletion, text=f"{deletion.text}; {_outcome(evictions)}")
+    return msgspec.structs.replace(
+        deletion, text=f"{deletion.text}; {_outcome(evictions, skew.spread.constraint.topology_key)}"
+    )
 
 
-def _outcome(evictions: Plan) -> str:
+def _outcome(evictions: Plan, key: str) -> str:
     """Return where the replacements can go."""
     replacements, go = ("its replacement", "goes") if len(evictions.pods) == 1 else ("their replacements", "go")
     if evictions.only:
-        return literal(f"{replacements} can only go to {value(evictions.only)}")
+        return literal(f"{replacements} can only go to {domains(key, [evictions.only])}")
     if evictions.sure:
         return f"{replacements} can only go where the skew ends within maxSkew"
     return f"other constraints decide too where {replacements} {go}, so look again afterwards"
@@ -157,7 +159,7 @@ HARD_SKEW: Final = Rule(
     name="hard-skew",
     severity=Severity.WARNING,
     summary="A domain holds more matching pods than a DoNotSchedule constraint allows",
-    message="{topology_key} {domains} {has} {held} and {lowest} (skew {skew}, maxSkew {max_skew}){closable}{surplus}",
+    message="{fullest} {has} {held} and {lowest} (skew {skew}, maxSkew {max_skew}).{closable}",
     why=(
         "The scheduler holds each new pod to maxSkew, but never moves one: scale-down, rollouts, evictions "
         "and nodes that come late leave a skew behind. Losing the fullest domain then loses more pods than "
@@ -175,7 +177,7 @@ SOFT_SKEW: Final = Rule(
     name="soft-skew",
     severity=Severity.INFO,
     summary="A domain holds more matching pods than a ScheduleAnyway constraint asks for",
-    message="{topology_key} {domains} {has} {held} and {lowest} (skew {skew}, maxSkew {max_skew}){closable}{surplus}",
+    message="{fullest} {has} {held} and {lowest} (skew {skew}, maxSkew {max_skew}).{closable}",
     why="ScheduleAnyway is a preference: other scores may outweigh it, and nothing moves pods that run.",
     fix="use DoNotSchedule if the spread must hold; else delete as many of the named pods as must go when convenient",
     source="https://kep.k8s.io/895",
