@@ -45,7 +45,8 @@ def serving(server: TCPServer, tls: ssl.SSLContext | None = None) -> Iterator[in
         if tls:
             # The handshake is left to the thread of the request: a client that breaks it off does not stop the others.
             server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        # A server that a cache keeps until the end does not keep the process alive.
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()
         try:
             yield server.server_address[1]

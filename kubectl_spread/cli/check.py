@@ -59,7 +59,7 @@ _NEVER: Final = "never"
     "--baseline",
     metavar="FILE",
     complete=values.files,
-    about="A report of an earlier check -o json or yaml; what it has is neither shown nor makes the exit status 1.",
+    about="Hide the findings of an earlier report (-o json or yaml), which do not count for the exit status either.",
 )
 @click.option("--show", type=click.Choice(["problems", "all"]), help="Rows to show. [default: all, where they are few]")
 @options.flag("--no-headers", about="Print the table without headers.")

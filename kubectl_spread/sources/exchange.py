@@ -225,6 +225,8 @@ class _TimedConnection:
             # The handshake of TLS takes the descriptor out of this socket, so that only a duplicate can be shut down.
             duplicate = fromfd(connection.fileno(), connection.family, connection.type)
             _CURRENT.get().sockets.add(self._until_connected.enter_context(duplicate))
+            # CPython leaves a socket open that is no longer connected when TLS begins (SSLSocket._create).
+            connection.getpeername()
         except OSError:
             connection.close()
             raise

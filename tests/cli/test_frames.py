@@ -5,7 +5,9 @@ from __future__ import annotations
 import resource
 from collections.abc import Callable
 
+from kubectl_spread.cli import main
 from kubectl_spread.frames import in_one_chunk
+from kubectl_spread.sources.apiserver import paging
 
 DEPTHS = range(200)
 CALLS = 2_000
@@ -41,3 +43,9 @@ def test_with_room_no_call_does_at_any_depth() -> None:
 def test_a_function_keeps_its_name_arguments_and_result() -> None:
     assert in_one_chunk(divmod)(7, 2) == (3, 1)
     assert in_one_chunk(faults_of_calls).__name__ == "faults_of_calls"
+
+
+def test_a_run_and_its_requests_have_room() -> None:
+    """The frame of the command line, and the first frame of each thread that receives a response."""
+    plain = faults_of_calls.__code__.co_stacksize
+    assert min(main.__code__.co_stacksize, paging._settle.__code__.co_stacksize) > 1000 * plain

@@ -10,6 +10,7 @@ from typing import Final
 import pytest
 
 from kubectl_spread.errors import SourceError
+from kubectl_spread.sources import exchange
 from kubectl_spread.sources.apiserver.cluster import LiveCluster
 from kubectl_spread.sources.apiserver.paging import background
 from kubectl_spread.sources.apiserver.resources import PODS
@@ -86,3 +87,14 @@ def test_a_watch_ends_when_its_connection_is_closed() -> None:
         cluster.close()
         with pytest.raises(SourceError, match="the run has ended"):
             cluster.wait(10)
+
+
+def test_a_socket_that_is_opened_after_the_end_is_shut_down() -> None:
+    """A thread may have been inside connect() when the run ended."""
+    sockets = exchange.Sockets()
+    sockets.shut_down()
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        with pytest.raises(ConnectionAbortedError):
+            sockets.add(ours)
+        assert theirs.recv(1) == b""

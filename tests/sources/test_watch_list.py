@@ -9,9 +9,11 @@ from contextlib import contextmanager
 import pytest
 
 from kubectl_spread.kube.api.types import ListMeta, Object, ObjectMeta
+from kubectl_spread.sources.apiserver import retries
 from kubectl_spread.sources.apiserver.watch_events import WatchEvent
 from kubectl_spread.sources.apiserver.watch_list import Listed, Signals, WatchedList
 from kubectl_spread.sources.decode.page import Page
+from kubectl_spread.sources.failures import Again, ConnectionFailedError
 
 PATIENCE = 5.0
 
@@ -68,3 +70,32 @@ def test_an_object_that_is_made_again_takes_the_place_of_the_old_one() -> None:
 
 def test_a_change_is_kept() -> None:
     assert after([labelled("web-0", rev="r1")], ("MODIFIED", labelled("web-0", rev="r2"))) == [("web-0", "r2")]
+
+
+def test_a_watch_that_was_regained_waits_as_after_the_first_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An API server that has started may end its first watches, after many failures to connect."""
+    threads: set[int] = set()
+    retries_before: list[int] = []
+    ended = threading.Event()
+    answers = iter([*["lost"] * 5, "empty", "empty", "empty"])
+
+    def backoff(number: int, _: float) -> float:
+        if threading.get_ident() in threads:
+            retries_before.append(number)
+        return 0.0
+
+    @contextmanager
+    def follow(_: str) -> Iterator[Iterator[WatchEvent[Object]]]:
+        threads.add(threading.get_ident())
+        answer = next(answers, None)
+        if answer is None:
+            ended.set()
+            threading.Event().wait(PATIENCE)
+        if answer == "lost":
+            raise ConnectionFailedError("refused", Again.ALWAYS)
+        yield iter(())
+
+    monkeypatch.setattr(retries, "backoff", backoff)
+    WatchedList(listed, follow, Signals())
+    assert ended.wait(PATIENCE)
+    assert retries_before == [0, 1, 2, 3, 4, 0, 1, 2]

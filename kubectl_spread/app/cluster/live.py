@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from concurrent.futures import Future
 from contextlib import contextmanager
-from datetime import datetime
-from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Final
 
 import msgspec
-from msgspec.structs import replace
 
 from kubectl_spread.app import arguments, hints, schedulers
 from kubectl_spread.app.checkrun import CheckRun, ClusterIdentity
 from kubectl_spread.app.cluster import explain_reads
+from kubectl_spread.app.cluster.requests import Requests
 from kubectl_spread.app.options import CheckOptions
 from kubectl_spread.app.target_version import TargetVersion, target_for
 from kubectl_spread.audit.evaluation import affinity
@@ -26,30 +23,18 @@ from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.audit.snapshot.templates import Refused
 from kubectl_spread.errors import ForbiddenError, NotFoundError, UsageError
 from kubectl_spread.kube import features
-from kubectl_spread.kube.api import sparse
-from kubectl_spread.kube.api.sparse import SparsePod
-from kubectl_spread.kube.api.types import Object, Pod
 from kubectl_spread.kube.features import OLDEST_MINOR
 from kubectl_spread.report import model
-from kubectl_spread.sources.apiserver.cluster import LiveCluster, ServerVersion
-from kubectl_spread.sources.apiserver.paging import background
+from kubectl_spread.sources.apiserver.cluster import LiveCluster
 from kubectl_spread.sources.apiserver.resources import (
     BY_KIND,
-    DETAILED_PODS,
     NAMESPACES,
     NODES,
-    PODS,
     SERVICES,
-    SPARSE_PODS,
     WORKLOADS,
-    Resource,
 )
 from kubectl_spread.sources.auth.connection import ConnectionFlags
-from kubectl_spread.sources.decode.page import Page
 
-Kind = TypeVar("Kind", bound=Object)
-_UNFINISHED: Final = "status.phase!=Succeeded,status.phase!=Failed"
-"""The field selector with which the scheduler lists pods."""
 _BETWEEN: Final = {"Deployment": "ReplicaSet", "CronJob": "Job"}
 """Maps a kind to that of the workloads between it and its pods."""
 _UID_TIMEOUT: Final = 2.0
@@ -96,9 +81,7 @@ class LiveRun:
         self._scope = options.scope(self._cluster.namespace)
         if self._scope.namespace is None and any(target.name for target in self._scope.targets):
             raise UsageError("a resource cannot be retrieved by name across all namespaces")
-        self._expected: dict[str, Future[list[Any]]] = {}
-        self._read_at: datetime | None = None
-        self._versions: dict[str, str] = {}
+        self._requests = Requests(cluster, options, self._scope, self._profiles)
         self._problems: list[str] = []
         self._notes: list[str] = []
         self._forbidden = 0
@@ -110,10 +93,11 @@ class LiveRun:
             SourceError: pods cannot be read, or anything else for another reason than a missing permission.
         """
         options = self._options
-        version, uid, pods = self._send_requests()
-        server_minor = version.result().behaves_as
+        requests = self._requests
+        requests.send()
+        server_minor = requests.version.result().behaves_as
         target_version = target_for(options, server_minor)
-        snapshot = pods.result()
+        snapshot = self._pods()
         nodes = self._nodes(snapshot, target_version) if options.needs_nodes else "none"
         unread = self._owners(snapshot)
         self._defaults(snapshot, unread)
@@ -138,66 +122,36 @@ class LiveRun:
             target_version=target_version,
             nodes=nodes,
             all_namespaces=options.all_namespaces,
-            resource_versions=self._versions,
+            resource_versions=requests.resource_versions,
             skipped=skipped,
             problems=self._problems,
             notes=[*target_version.warnings, *self._notes],
-            identity=self._identity(version.result(), uid),
+            identity=self._identity(),
         )
 
-    def _identity(self, version: ServerVersion, uid: Future[str]) -> ClusterIdentity:
+    def _identity(self) -> ClusterIdentity:
         try:
-            cluster_uid = uid.result(_UID_TIMEOUT)
+            cluster_uid = self._requests.uid.result(_UID_TIMEOUT)
         except TimeoutError:
             cluster_uid = ""
         return ClusterIdentity(
             context=self._cluster.context,
             name=self._cluster.name,
             uid=cluster_uid,
-            read_at=self._read_at,
-            server_version=version.text,
+            read_at=self._requests.read_at,
+            server_version=self._requests.version.result().text,
         )
 
-    def _send_requests(self) -> tuple[Future[ServerVersion], Future[str], Future[Snapshot]]:
-        """Request version, UID, pods and all lists at once.
-
-        Each result is waited for in the order of its use, so the first error in this order is reported, whichever
-        request fails first.
-        """
-        version, pods, uid = background(self._cluster.version), background(self._pods), background(self._cluster.uid)
-        if self._options.needs_nodes:
-            self._expected[NODES.plural] = background(lambda: self._read(NODES, None))
-        for resource in WORKLOADS:
-            self._expected[resource.plural] = background(partial(self._read, resource, self._scope.namespace))
-        return version, uid, pods
-
     def _pods(self) -> Snapshot:
-        def add(snapshot: Snapshot, page: Page[SparsePod]) -> None:
-            # All pages have the state of the first one.
-            self._read_at = self._read_at or self._cluster.now()
-            self._versions[PODS.plural] = page.resource_version
-            for pod in page:
-                snapshot.add_sparse(pod)
-
-        def add_full(snapshot: Snapshot, page: Page[Pod]) -> None:
-            add(snapshot, page.map(sparse.alone))
-
-        def begin() -> Snapshot:
-            self._read_at = None
-            return Snapshot(self._scope, for_explain=self._options.explaining, schedulers=self._profiles)
-
         try:
-            if self._options.explaining or self._scope.fields:
-                resource: Resource[Pod] = DETAILED_PODS if self._options.explaining else PODS
-                return self._cluster.fold(resource, begin, add_full, self._scope.namespace, field_selector=_UNFINISHED)
-            return self._cluster.fold(SPARSE_PODS, begin, add, self._scope.namespace, field_selector=_UNFINISHED)
+            return self._requests.pods.result()
         except ForbiddenError as error:
             hint = " (name one that you may list with -n)" if self._scope.namespace is None else ""
             raise ForbiddenError(f"{error}{hint}") from None
 
     def _nodes(self, snapshot: Snapshot, target_version: TargetVersion) -> model.NodesKnown:
         try:
-            for node in self._all(NODES, None):
+            for node in self._requests.objects(NODES, None):
                 snapshot.add_node(node)
         except ForbiddenError as error:
             inferred = target_version.behaviour.binding_writes_topology_labels
@@ -221,7 +175,7 @@ class LiveRun:
         unread = []
         for resource in WORKLOADS:
             try:
-                for workload in self._all(resource, self._scope.namespace):
+                for workload in self._requests.objects(resource, self._scope.namespace):
                     snapshot.add_workload(resource.kind, workload)
             except ForbiddenError as error:
                 forbidden.add(resource.kind)
@@ -243,7 +197,7 @@ class LiveRun:
         if not snapshot.default_selectors.enabled:
             return
         try:
-            for service in self._all(SERVICES, self._scope.namespace):
+            for service in self._requests.objects(SERVICES, self._scope.namespace):
                 snapshot.default_selectors.add_service(service)
         except ForbiddenError as error:
             self._forbidden += 1
@@ -279,7 +233,7 @@ class LiveRun:
                 snapshot.anti_affinity.everywhere = changed = True
         if affinity.wants_namespaces((pod.pod_class for pod in audit.pods), snapshot):
             with self._optional():
-                for listed in self._all(NAMESPACES, None):
+                for listed in self._requests.objects(NAMESPACES, None):
                     snapshot.anti_affinity.add_namespace(listed)
         return changed
 
@@ -291,26 +245,6 @@ class LiveRun:
         except ForbiddenError as error:
             self._forbidden += 1
             self._notes.append(f"{error}: not everything that decides where pods may go is known")
-
-    def _all(self, resource: Resource[Kind], namespace: str | None) -> list[Kind]:
-        """Return all objects of a list, which may have been requested before."""
-        expected = self._expected.pop(resource.plural, None)
-        return self._read(resource, namespace) if expected is None else expected.result()
-
-    def _read(self, resource: Resource[Kind], namespace: str | None) -> list[Kind]:
-        def begin() -> list[Kind]:
-            return []
-
-        def add(objects: list[Kind], page: Page[Kind]) -> None:
-            self._versions[resource.plural] = page.resource_version
-            objects.extend(map(self._detached, page))
-
-        return self._cluster.fold(resource, begin, add, namespace)
-
-    def _detached(self, read: Kind) -> Kind:
-        """Return an object without undecoded managedFields, which would keep the bytes of its page in memory."""
-        fields = tuple(read.metadata.managed_fields) if self._options.explaining else ()
-        return replace(read, metadata=replace(read.metadata, managed_fields=fields))
 
     def _needs_gates(self, audit: Audit, target_version: TargetVersion) -> bool:
         if self._options.minor is not None:

@@ -152,7 +152,6 @@ class Reader:
         threading.Thread(target=self._run, args=(pending,), daemon=True).start()
         return pending
 
-    @in_one_chunk
     def _run(self, pending: _PageRequest) -> None:
         def begun(start: bytes) -> None:
             token = self._token_in(start)

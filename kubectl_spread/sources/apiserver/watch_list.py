@@ -63,6 +63,10 @@ class Signals:
         """Remember that a watch has no connection."""
         self._lost.setdefault(id(watch), reason)
 
+    def has_lost(self, watch: object) -> bool:
+        """Tell whether a watch has no connection."""
+        return id(watch) in self._lost
+
     def regain(self, watch: object) -> None:
         """Remember that a watch has a connection."""
         if self._lost.pop(id(watch), None) is not None and not self._lost:
@@ -113,7 +117,11 @@ class WatchedList(Generic[T]):
         nothing_came = 0
         try:
             while True:
-                nothing_came = 0 if self._watch() else nothing_came + 1
+                was_lost = self._signals.has_lost(self)
+                came = self._watch()
+                regained = was_lost and not self._signals.has_lost(self)
+                # The pauses before the API server was back say nothing about the one that has started.
+                nothing_came = 0 if came else 1 if regained else nothing_came + 1
                 # A watch ends every few minutes. Watches that end without an event are started again after a pause.
                 time.sleep(retries.backoff(max(nothing_came - 1, 0), retries.JITTER.random()))
         except BaseException as error:  # noqa: BLE001 - ``wait`` raises it

@@ -1,0 +1,113 @@
+"""The requests of one run: sent at once, and waited for where their objects are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import Future
+from datetime import datetime
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from msgspec.structs import replace
+
+from kubectl_spread.app.options import CheckOptions
+from kubectl_spread.audit.snapshot.scope import Scope
+from kubectl_spread.audit.snapshot.snapshot import Snapshot
+from kubectl_spread.kube.api import sparse
+from kubectl_spread.kube.api.sparse import SparsePod
+from kubectl_spread.kube.api.types import Object, Pod
+from kubectl_spread.kube.scheduler.configuration import Profile
+from kubectl_spread.sources.apiserver.cluster import LiveCluster, ServerVersion
+from kubectl_spread.sources.apiserver.paging import background
+from kubectl_spread.sources.apiserver.resources import DETAILED_PODS, NODES, PODS, SPARSE_PODS, WORKLOADS, Resource
+from kubectl_spread.sources.decode.page import Page
+
+Kind = TypeVar("Kind", bound=Object)
+_UNFINISHED: Final = "status.phase!=Succeeded,status.phase!=Failed"
+"""The field selector with which the scheduler lists pods."""
+
+
+class Requests:
+    """The requests of one run.
+
+    The first error that is reported is that of the response which is waited for first, whichever request fails first.
+
+    Attributes:
+        version: The version of the API server.
+        uid: The UID that identifies the cluster; "" if it cannot be read.
+        pods: The pods in scope, and the counts of the others.
+        read_at: When the pods were read, by the API server's clock.
+        resource_versions: The resourceVersion of each list that was read.
+    """
+
+    version: Future[ServerVersion]
+    uid: Future[str]
+    pods: Future[Snapshot]
+
+    def __init__(
+        self, cluster: LiveCluster, options: CheckOptions, scope: Scope, profiles: Mapping[str, Profile]
+    ) -> None:
+        """Prepare the requests; ``send`` sends them."""
+        self.read_at: datetime | None = None
+        self.resource_versions: dict[str, str] = {}
+        self._cluster = cluster
+        self._explaining = options.explaining
+        self._needs_nodes = options.needs_nodes
+        self._scope = scope
+        self._profiles = profiles
+        self._expected: dict[str, Future[list[Any]]] = {}
+
+    def send(self) -> None:
+        """Request version, UID, pods, nodes and workloads at once."""
+        self.version = background(self._cluster.version)
+        self.pods = background(self._read_pods)
+        self.uid = background(self._cluster.uid)
+        if self._needs_nodes:
+            self._expected[NODES.plural] = background(lambda: self._read(NODES, None))
+        for resource in WORKLOADS:
+            self._expected[resource.plural] = background(partial(self._read, resource, self._scope.namespace))
+
+    def objects(self, resource: Resource[Kind], namespace: str | None) -> list[Kind]:
+        """Return all objects of a list, which is requested now unless it was before.
+
+        Raises:
+            ForbiddenError: The user may not list them.
+            SourceError: They cannot be read for another reason.
+        """
+        expected = self._expected.pop(resource.plural, None)
+        return self._read(resource, namespace) if expected is None else expected.result()
+
+    def _read_pods(self) -> Snapshot:
+        def add(snapshot: Snapshot, page: Page[SparsePod]) -> None:
+            # All pages have the state of the first one.
+            self.read_at = self.read_at or self._cluster.now()
+            self.resource_versions[PODS.plural] = page.resource_version
+            for pod in page:
+                snapshot.add_sparse(pod)
+
+        def add_full(snapshot: Snapshot, page: Page[Pod]) -> None:
+            add(snapshot, page.map(sparse.alone))
+
+        def begin() -> Snapshot:
+            self.read_at = None
+            return Snapshot(self._scope, for_explain=self._explaining, schedulers=self._profiles)
+
+        if self._explaining or self._scope.fields:
+            resource: Resource[Pod] = DETAILED_PODS if self._explaining else PODS
+            return self._cluster.fold(resource, begin, add_full, self._scope.namespace, field_selector=_UNFINISHED)
+        return self._cluster.fold(SPARSE_PODS, begin, add, self._scope.namespace, field_selector=_UNFINISHED)
+
+    def _read(self, resource: Resource[Kind], namespace: str | None) -> list[Kind]:
+        def begin() -> list[Kind]:
+            return []
+
+        def add(objects: list[Kind], page: Page[Kind]) -> None:
+            self.resource_versions[resource.plural] = page.resource_version
+            objects.extend(map(self._detached, page))
+
+        return self._cluster.fold(resource, begin, add, namespace)
+
+    def _detached(self, read: Kind) -> Kind:
+        """Return an object without undecoded managedFields, which would keep the bytes of its page in memory."""
+        fields = tuple(read.metadata.managed_fields) if self._explaining else ()
+        return replace(read, metadata=replace(read.metadata, managed_fields=fields))
