@@ -14,7 +14,9 @@ def rule(described: Rule) -> str:
     sections = (
         ("Why", described.why),
         ("Message", described.message),
+        *((f"As {severity}", case) for severity, case in described.cases),
         ("Fix", described.general_fix),
+        *([("Nothing to type", described.no_remedy)] if described.no_remedy else []),
         ("Source", described.source),
     )
     head = f"{described.code} {described.name} ({described.severity})\n{described.summary}\n"
@@ -48,5 +50,7 @@ def _section(rule: Rule) -> str:
     return (
         f"\n## {rule.code}\n\n**{rule.name}** ({rule.severity}): {rule.summary}.\n\n{rule.why}\n\n"
         f"- Message: `{rule.message}`\n- Fix: {rule.general_fix}\n"
-        f"- Asks about nodes: {'yes' if rule.needs_nodes else 'no'}\n- Source: <{rule.source}>\n"
+        + "".join(f"- {str(severity).capitalize()}: {case}\n" for severity, case in rule.cases)
+        + (f"- Nothing to type: {rule.no_remedy}\n" if rule.no_remedy else "")
+        + f"- Asks about nodes: {'yes' if rule.needs_nodes else 'no'}\n- Source: <{rule.source}>\n"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 
@@ -43,6 +43,9 @@ class Rule(msgspec.Struct, frozen=True):
     Attributes:
         message: A template of the evidence's values.
         fix: A template of these values and of ``restart``, the safe way to replace the pods of the workload.
+        cases: The severities of a rule that has several, each with the case that has it; the worst first.
+        remedies: The kinds of remedies that findings of this rule may have.
+        no_remedy: Why some findings, or all, have no command and no patch; "" where each has one.
         needs_nodes: Whether the check reads the nodes of the pods, or the nodes that they may use.
         parts: The engine runs the check on inputs with at least one of these parts.
     """
@@ -56,6 +59,9 @@ class Rule(msgspec.Struct, frozen=True):
     fix: str
     source: str
     check: Check
+    cases: tuple[tuple[Severity, str], ...] = ()
+    remedies: tuple[Literal["command", "patch"], ...] = ()
+    no_remedy: str = ""
     needs_nodes: bool = False
     parts: InputPart = InputPart.TEMPLATE | InputPart.PODS
 
