@@ -14,8 +14,7 @@ from kubectl_spread.app.target_version import TargetVersion
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.phrases import plural
-from kubectl_spread.report import model
-from kubectl_spread.report.projections import timestamp
+from kubectl_spread.report import model, projections
 from kubectl_spread.rules import RULES, engine
 from kubectl_spread.sources.addresses import without_secrets
 
@@ -144,7 +143,7 @@ class CheckRun(msgspec.Struct):
             name=name or UNSET,
             name_source=name_source if name else UNSET,
             uid=identity.uid or UNSET,
-            read_at=UNSET if identity.read_at is None else timestamp(identity.read_at),
+            read_at=UNSET if identity.read_at is None else projections.timestamp(identity.read_at),
             server_version=identity.server_version or UNSET,
             judged_as=f"1.{target_version.minor}",
             compared_with=UNSET if upgrade is None else f"1.{upgrade.minor}",
@@ -155,6 +154,7 @@ class CheckRun(msgspec.Struct):
             nodes=self.nodes,
             node_count=len(snapshot.nodes) if self.nodes == "listed" else UNSET,
             zone_count=snapshot.zones if self.nodes == "listed" else UNSET,
+            zones=projections.zones(snapshot) if self.nodes == "listed" else UNSET,
             resource_versions=self.resource_versions,
             warnings=list(target_version.warnings) or UNSET,
         )

@@ -26,6 +26,14 @@ class Part(msgspec.Struct, frozen=True, rename="camel"):
     """The base of the parts of a report: frozen, with JSON names in camel case."""
 
 
+class Zone(Part, frozen=True, kw_only=True):
+    """A zone of the listed nodes, with the number of its nodes and of the evaluated pods on them."""
+
+    zone: str
+    nodes: int
+    pods: int
+
+
 class Cluster(Part, frozen=True, kw_only=True):
     """The cluster that was read, and the Kubernetes whose rules decide; minors are written ``1.37``.
 
@@ -47,6 +55,7 @@ class Cluster(Part, frozen=True, kw_only=True):
     nodes: NodesKnown
     node_count: int | UnsetType = UNSET
     zone_count: int | UnsetType = UNSET
+    zones: list[Zone] | UnsetType = UNSET
     resource_versions: dict[str, str]
     warnings: list[str] | UnsetType = UNSET
 

@@ -9,6 +9,7 @@ import pytest
 
 from kubectl_spread.audit.snapshot.scope import FieldRequirement, Scope, Target
 from kubectl_spread.kube.api.labelsyntax import parse_labels
+from kubectl_spread.report import projections
 from tests.audits import as_json, audit, deployment, row, verdicts
 from tests.builders import HOSTNAME, ZONE, Json, affinity, constraint, node_json, pod_json, requirement, selector, term
 
@@ -518,3 +519,14 @@ def test_the_report_survives_json() -> None:
         "w1", labels={"app": "\u202e\x1b[31m"}, constraints=[constraint(selects={"matchLabels": {"a": "\n"}})]
     )
     assert json.dumps(as_json(audit(pod)))
+
+
+def test_zones_have_their_nodes_and_the_evaluated_pods_on_them() -> None:
+    nodes = [node_json(name) for name in ("b1", "a1", "a2", "c1")]
+    pods = [web("w1", "a1"), web("w2", "a2"), web("w3", "x1"), web("w4"), web("w5", "c1")]
+    snapshot = audit(*nodes, node_json("x1", without=[ZONE]), *pods).snapshot
+    assert [(zone.zone, zone.nodes, zone.pods) for zone in projections.zones(snapshot)] == [
+        ("a", 2, 2),
+        ("b", 1, 0),
+        ("c", 1, 1),
+    ]

@@ -92,7 +92,7 @@ def cluster(*arguments: str) -> Any:
 def test_a_live_cluster_is_identified(server: Routed) -> None:
     cluster_json = cluster("check")
     assert cluster_json.pop("readAt").startswith(READ_AT)
-    fields = ("context", "name", "nameSource", "uid", "serverVersion", "namespace", "nodeCount", "zoneCount")
+    fields = ("context", "name", "nameSource", "uid", "serverVersion", "namespace", "nodeCount", "zoneCount", "zones")
     assert [cluster_json[name] for name in fields] == [
         "prod-eu",
         "eu-1",
@@ -102,6 +102,7 @@ def test_a_live_cluster_is_identified(server: Routed) -> None:
         "default",
         1,
         1,
+        [{"zone": "a", "nodes": 1, "pods": 1}],
     ]
     assert [request.path for request in server.requests].count("/api/v1/namespaces/kube-system") == 1
 
