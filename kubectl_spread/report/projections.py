@@ -34,7 +34,9 @@ def timestamp(moment: datetime) -> str:
 
 def zones(snapshot: Snapshot) -> list[model.Zone]:
     """Return the zones of the nodes, by name, with the pods that run there."""
-    zone_of = {node.metadata.name: node.metadata.labels[ZONE] for node in snapshot.nodes if ZONE in node.metadata.labels}
+    zone_of = {
+        node.metadata.name: node.metadata.labels[ZONE] for node in snapshot.nodes if ZONE in node.metadata.labels
+    }
     nodes = Counter(zone_of.values())
     pods = Counter(zone_of[pod.node] for pod in snapshot.pods if pod.node in zone_of)
     return [model.Zone(zone=zone, nodes=nodes[zone], pods=pods[zone]) for zone in sorted(nodes)]
