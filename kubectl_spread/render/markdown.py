@@ -84,7 +84,7 @@ def _finding(finding: Finding, *, with_namespace: bool) -> tuple[str, ...]:
         _escaped(words.short_path(finding.path)),
         str(finding.pod_count),
         _escaped(finding.message),
-        "<br>".join(map(_escaped, finding.advice)).removeprefix("fix: "),
+        "<br>".join(map(_escaped, finding.advice)).removeprefix("Fix: "),
     )
 
 

@@ -229,7 +229,8 @@ class Finding(Part, frozen=True, kw_only=True):
     """A finding of one rule for one workload and path, with its pods; ``source`` is set if these come from a manifest.
 
     ``group`` is equal for findings with the same cause: one rule, severity and message. ``commands`` are lines for a
-    shell. ``rows`` are the indices of the constraints that have any of these pods.
+    shell; unless the object is in a file, one of them applies the ``patch``. ``rows`` are the indices of the
+    constraints that have any of these pods.
     """
 
     code: str
@@ -252,7 +253,7 @@ class Finding(Part, frozen=True, kw_only=True):
     @property
     def advice(self) -> list[str]:
         """The fix, then the commands, each a line of its own."""
-        return [f"fix: {self.fix}", *([] if isinstance(self.commands, UnsetType) else self.commands)]
+        return [f"Fix: {self.fix}", *([] if isinstance(self.commands, UnsetType) else self.commands)]
 
     @property
     def ref(self) -> ObjectRef:

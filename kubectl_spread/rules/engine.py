@@ -20,7 +20,7 @@ from kubectl_spread.report import model, projections
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.inputs import rule_inputs
 from kubectl_spread.rules.model import RESTART, Evidence, Rule, literal
-from kubectl_spread.rules.remedy import Remedy, line, replacement
+from kubectl_spread.rules.remedy import Remedy, line, patched, replacement
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
 _UNREAD: Final = ("conflicting", "malformed", "unreadable")
@@ -212,7 +212,7 @@ def _finding(rule: Rule, rule_input: RuleInput, evidence: Evidence, flags: Seque
         message=message,
         values=values,
         fix=fix,
-        commands=[line(command, flags) for command in remedy.commands] or UNSET,
+        commands=_commands(remedy, rule_input, flags) or UNSET,
         patch=model.Patch(operations=list(remedy.patch)) if remedy.patch else UNSET,
         group=f"{rule.code}-{hashlib.sha256(f'{severity} {message}'.encode()).hexdigest()[:8]}",
         source=_source(rule_input),
@@ -229,6 +229,14 @@ def _remedy(rule: Rule, rule_input: RuleInput, evidence: Evidence) -> Remedy:
     replaced = replacement(evidence.pods, rule_input)
     text = remedy.text.replace(RESTART, literal(replaced.text))
     return msgspec.structs.replace(remedy, text=text, commands=(*remedy.commands, *replaced.commands))
+
+
+def _commands(remedy: Remedy, rule_input: RuleInput, flags: Sequence[str]) -> list[str]:
+    """Return the commands as lines, with the one that applies the patch unless the object is in a file."""
+    commands = list(remedy.commands)
+    if remedy.patch and rule_input.manifest is None:
+        commands.append(patched(rule_input.workload, remedy.patch))
+    return [line(command, flags) for command in commands]
 
 
 def _rows_of(rule_input: RuleInput, evidence: Evidence) -> list[int]:

@@ -50,6 +50,12 @@ def delete(namespace: str, pods: Sequence[str]) -> tuple[str, ...]:
     return ("kubectl", "delete", "pod", "-n", namespace, *pods)
 
 
+def patched(workload: ObjectRef, operations: Sequence[Operation]) -> tuple[str, ...]:
+    """Return the command that applies a JSON patch to a workload."""
+    name, text = named(workload.kind, workload.name), msgspec.json.encode(operations).decode()
+    return ("kubectl", "patch", name, "-n", workload.namespace, "--type=json", "-p", text)
+
+
 def replacement(pods: Sequence[str], rule_input: RuleInput) -> Remedy:
     """Return how to replace some pods of the workload, and how many other pods that restarts."""
     read = (

@@ -111,9 +111,7 @@ def _result(finding: Finding, fingerprint: str) -> _Object:
         "ruleId": finding.code,
         "ruleIndex": _INDEX[finding.code],
         "level": _LEVELS[finding.severity],
-        "message": _message(
-            f"{common.place(finding)}: {finding.message}", "\n".join(finding.advice).replace("fix", "Fix", 1)
-        ),
+        "message": _message(f"{common.place(finding)}: {finding.message}", *finding.advice),
         "locations": [{**_physical(finding), "logicalLocations": [logical]}],
         "partialFingerprints": {_FINGERPRINT: fingerprint},
         "properties": {"podCount": finding.pod_count, "values": dict(sorted(finding.values.items()))},
