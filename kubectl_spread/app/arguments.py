@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-import msgspec
-
 from kubectl_spread.audit.snapshot.scope import Target
-from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.errors import UsageError
 
 KINDS: Final = {
@@ -27,9 +24,10 @@ _KIND_OF: Final = {word: kind for kind, words in KINDS.items() for word in words
 
 
 def parse(arguments: Sequence[str]) -> tuple[Target, ...]:
-    """Return the targets that the arguments name; a plain NAME is a pod, and a TYPE alone means all its objects.
+    """Return the targets that the arguments name; a TYPE alone means all its objects.
 
-    An unknown type may be the kind of an owner, which ``resolve`` looks up when pods have been read.
+    A plain NAME gets the kind "", and an unknown type may be the kind of an owner: ``names.resolve`` looks both up when
+    pods and workloads have been read.
 
     Raises:
         UsageError: A name is missing, or both forms are mixed.
@@ -43,39 +41,12 @@ def parse(arguments: Sequence[str]) -> tuple[Target, ...]:
     if len(kinds) == len(types):
         names = arguments[1:] or [""]
         return tuple(Target(kind, name) for kind in kinds for name in names)
-    return tuple(Target("Pod", name) for name in arguments)
+    return tuple(Target("", name) for name in arguments)
 
 
 def resource(kind: str) -> str:
     """Return the resource of a kind, as the API server's messages name it."""
     return KINDS[kind][1] if kind in KINDS else f"{kind.lower()}s"
-
-
-def resolve(snapshot: Snapshot) -> None:
-    """Look unknown types up among the kinds of the owners in the snapshot.
-
-    Raises:
-        UsageError: No owner is of such a kind.
-    """
-    kinds = {pod.pod_class.owner.kind for pod in snapshot.pods if pod.pod_class.owner is not None}
-    kinds |= snapshot.ownership.owner_kinds
-    targets = tuple(_resolved(target, kinds) for target in snapshot.scope.targets)
-    snapshot.scope = msgspec.structs.replace(snapshot.scope, targets=targets)
-
-
-def _resolved(target: Target, kinds: Iterable[str]) -> Target:
-    """Return a target with its kind as the API spells it; a group that the user adds to the type is ignored."""
-    if target.kind in KINDS:
-        return target
-    word = target.kind.lower().partition(".")[0]
-    for kind in sorted(kinds):
-        if word in (kind.lower(), f"{kind.lower()}s"):
-            return Target(kind, target.name)
-    types = ", ".join(words[0] for words in KINDS.values())
-    raise UsageError(
-        f'the server doesn\'t have a resource type "{target.kind}" with pods (known: {types}, and the kinds of what '
-        "owns the pods that were read)"
-    )
 
 
 def _kind(word: str) -> str | None:

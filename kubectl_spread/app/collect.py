@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from kubectl_spread.app import arguments, schedulers
-from kubectl_spread.app.arguments import resource
+from kubectl_spread.app import names, schedulers
 from kubectl_spread.app.checkrun import CheckRun
 from kubectl_spread.app.console import Console
 from kubectl_spread.app.hints import capture_hints, hints, unknown_nodes
@@ -88,7 +87,7 @@ def from_files(options: CheckOptions) -> CheckRun:
         services=snapshot.default_selectors.enabled,
     )
     _add_objects(reading, snapshot)
-    arguments.resolve(snapshot)
+    notes += names.resolve(snapshot)
     unknown_defaults = schedulers.apply(snapshot, schedulers.OWNER_KINDS)
     missing_nodes = unknown_nodes(snapshot) if snapshot.nodes else ""
     nodes: model.NodesKnown = "listed" if snapshot.nodes and not missing_nodes else "none"
@@ -96,7 +95,7 @@ def from_files(options: CheckOptions) -> CheckRun:
     notes += inputs.unread(options.filename, recursive=options.recursive)
     notes += capture_hints(audit)
     problems = [*(str(error) for error in reading.errors), *unknown_defaults, *filter(None, [missing_nodes])]
-    problems += [f'{resource(target.kind)} "{target.name}" not found in the files' for target in snapshot.unmet()]
+    problems += [names.missing(target, "in the files", snapshot) for target in snapshot.unmet()]
     return CheckRun(
         audit,
         target_version,

@@ -18,6 +18,7 @@ from kubectl_spread.kube.features import NEWEST_RELEASED_MINOR
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules import RULES
 from kubectl_spread.rules.engine import Selection, named
+from kubectl_spread.suggestions import did_you_mean
 
 _NUMBER: Final = re.compile("[0-9]{1,9}")
 _TOPOLOGY_KEYS: Final = {
@@ -94,7 +95,8 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
         selection = Selection(select=_split(self.select), ignore=_split(self.ignore), least=least)
         for code in (*selection.select, *selection.ignore):
             if not any(named(rule, [code]) for rule in RULES):
-                raise UsageError(f'no rule has the code "{code}" (kubectl spread rules lists them)')
+                suggestion = did_you_mean(code, [name for rule in RULES for name in (rule.name, rule.code)])
+                raise UsageError(f'no rule has the code or name "{code}"{suggestion} (kubectl spread rules lists them)')
         return selection
 
     @property

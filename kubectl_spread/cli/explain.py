@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 _UNANSWERED: Final = 2
 _MOST_REPLICAS: Final = 1000
 _DIGITS: Final = re.compile("[0-9]{1,9}")
-_CODE: Final = re.compile(r"SPR\d+", re.IGNORECASE)
+_CODE: Final = re.compile(r"(?i:SPR)\d+|SPR[0-9A-Z]+")
+_ALIKE: Final = 0.85
+"""The similarity from which a word counts as the misspelt name of a rule, and not as the name of an object."""
 
 
 def _number_of_replicas(_context: click.Context, _option: click.Parameter, text: str) -> int:
@@ -85,7 +87,7 @@ def explain(
     if not namespaces:
         if run.problems:
             context.exit(_UNANSWERED)
-        raise NotFoundError(f"{targets[0].kind} {targets[0].name} has no pods to explain")
+        raise NotFoundError(f"{targets[0].kind or 'Pod'} {targets[0].name} has no pods to explain")
     _confirm_one(targets[0], namespaces, run)
     ref = ObjectRef(namespaces[0], targets[0].kind, targets[0].name)
     document = explain_audit(run.audit, report, ref, replicas=replicas)
@@ -110,19 +112,25 @@ def _rule(arguments: tuple[str, ...]) -> Rule | None:
     """Return the rule that a single argument names by its code or name, in any case.
 
     Raises:
-        NotFoundError: The argument looks like a code, but no rule has it.
+        NotFoundError: The argument looks like a code or the misspelt name of a rule, but no rule has it.
     """
     from kubectl_spread.rules import RULES  # noqa: PLC0415 - completion of flags does not need the rules
+    from kubectl_spread.suggestions import did_you_mean, nearest  # noqa: PLC0415 - likewise
 
     if len(arguments) != 1:
         return None
     (argument,) = arguments
     rule = next((rule for rule in RULES if argument.lower() in (rule.code.lower(), rule.name)), None)
-    if rule is None and _CODE.fullmatch(argument):
-        raise NotFoundError(
-            f'no rule has the code "{argument}": kubectl spread rules lists them (a pod of that name: pod/{argument})'
-        )
-    return rule
+    if rule is not None:
+        return rule
+    names = [rule.name for rule in RULES]
+    if _CODE.fullmatch(argument):
+        problem = f'no rule has the code "{argument}": kubectl spread rules lists them'
+    elif nearest(argument, names, close=_ALIKE):
+        problem = f'no rule has the name "{argument}"{did_you_mean(argument, names)}'
+    else:
+        return None
+    raise NotFoundError(f"{problem} (a pod of that name: pod/{argument})")
 
 
 def _print_rule(rule: Rule, form: str | None) -> None:

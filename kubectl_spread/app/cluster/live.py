@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from kubectl_spread.app import arguments, hints, schedulers
+from kubectl_spread.app import arguments, hints, names, schedulers
 from kubectl_spread.app.checkrun import CheckRun, ClusterIdentity
 from kubectl_spread.app.cluster import explain_reads
 from kubectl_spread.app.cluster.requests import Requests
@@ -49,8 +49,10 @@ def flags(parameters: Mapping[str, object]) -> ConnectionFlags:
     return msgspec.convert(values, ConnectionFlags)
 
 
-def _may_own(kind: str, target: Target) -> bool:
+def _may_own(kind: str, target: Target, snapshot: Snapshot) -> bool:
     """Tell whether workloads of a kind may be between the target and its pods; below an unknown kind any may be."""
+    if not target.kind:
+        return all(pod.name != target.name for pod in snapshot.pods)
     return target.kind not in arguments.KINDS or _BETWEEN.get(target.kind) == kind
 
 
@@ -101,7 +103,7 @@ class LiveRun:
         nodes = self._nodes(snapshot, target_version) if options.needs_nodes else "none"
         unread = self._owners(snapshot)
         self._defaults(snapshot, unread)
-        arguments.resolve(snapshot)
+        self._notes += names.resolve(snapshot)
         audit = evaluate(snapshot, target_version.facts(options), nodes=nodes)
         if self._needs_gates(audit, target_version):
             target_version = target_for(options, server_minor, self._gates(target_version.minor))
@@ -180,7 +182,7 @@ class LiveRun:
             except ForbiddenError as error:
                 forbidden.add(resource.kind)
                 self._forbidden += 1
-                leads_to_target = any(_may_own(resource.kind, target) for target in self._scope.targets)
+                leads_to_target = any(_may_own(resource.kind, target, snapshot) for target in self._scope.targets)
                 if leads_to_target or resource.kind in owning:
                     messages = self._problems if leads_to_target else self._notes
                     messages.append(f"{error}: pods are shown under their direct owner")
@@ -274,15 +276,22 @@ class LiveRun:
         """Get each target that no pod led to, so that the API server itself reports a missing one."""
         namespace = self._scope.namespace
         for target in snapshot.unmet():
-            if target.kind not in BY_KIND:
-                raise NotFoundError(f'no pod that was read belongs to {target.kind} "{target.name}"')
-            resource = BY_KIND[target.kind]
-            self._cluster.get(resource, namespace, target.name)
+            nearest = names.suggestion(target, snapshot)
+            kind = target.kind or "Pod"
+            if kind not in BY_KIND:
+                raise NotFoundError(f'no pod that was read belongs to {kind} "{target.name}"{nearest}')
+            resource = BY_KIND[kind]
+            try:
+                self._cluster.get(resource, namespace, target.name)
+            except NotFoundError as error:
+                if not target.kind:
+                    raise NotFoundError(names.missing(target, f"in namespace {namespace}", snapshot)) from None
+                raise NotFoundError(f"{error}{nearest}") from None
             if target.kind in unread:
                 what = f'{resource.full_name} "{target.name}"'
                 self._problems.append(
                     f"this user may not list {resource.full_name}: {what} has no pods, "
                     "and its template is not evaluated"
                 )
-            if target.kind == "Pod":
+            if kind == "Pod":
                 self._notes.append(f"pod {target.name} is finished and not evaluated")

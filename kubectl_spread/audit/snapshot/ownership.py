@@ -77,9 +77,13 @@ class Ownership:
         return sorted(records, key=lambda record: record.ref.name)
 
     @property
-    def owner_kinds(self) -> frozenset[str]:
-        """The kinds of the owners of workloads that were read."""
-        return frozenset(record.owner.kind for record in self._owners.values() if record.owner is not None)
+    def objects(self) -> set[ObjectRef]:
+        """The workloads that were read, and their owners."""
+        return {owner for ref in self._owners for owner in self.owners(ref)}
+
+    def owners(self, ref: ObjectRef) -> list[ObjectRef]:
+        """Return a workload and its known owners up to the root."""
+        return [record.ref for record in self._walk(ref)]
 
     def record(self, ref: ObjectRef) -> OwnerRecord | None:
         """Return the record of a workload; None if it was not read."""

@@ -38,14 +38,17 @@ class FieldRequirement(msgspec.Struct, frozen=True):
 
 
 class Target(msgspec.Struct, frozen=True):
-    """The objects that an argument of the command line names; an empty name means every object of the kind."""
+    """The objects that an argument of the command line names.
+
+    An empty name means every object of the kind, and an empty kind means every object of the name.
+    """
 
     kind: str
     name: str
 
     def includes(self, ref: ObjectRef) -> bool:
         """Tell whether the argument names an object."""
-        return self.kind == ref.kind and self.name in ("", ref.name)
+        return self.kind in ("", ref.kind) and self.name in ("", ref.name)
 
 
 class Scope(msgspec.Struct, frozen=True):

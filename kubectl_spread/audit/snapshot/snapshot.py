@@ -212,10 +212,21 @@ class Snapshot:
         """Return the targets that were not read and that own no object that was read."""
         if not self.scope.targets:
             return []
-        refs = {ref for pod in self.pods for ref in (pod.ref, *(owner.ref for owner in self.owner_chain(pod)))}
-        refs.update(ref for _, passed_over in self._unevaluated_refs() for ref in passed_over)
-        read = self._covered | {Target(ref.kind, ref.name) for ref in refs}
+        read = self._covered | {Target(ref.kind, ref.name) for ref in self._pods_and_owners()}
         return [target for target in self.scope.targets if target.name and target not in read]
+
+    def objects(self) -> set[ObjectRef]:
+        """Return the pods and workloads in scope, and all known owners of theirs."""
+        workloads = (ref for ref in self.ownership.objects if self.scope.covers(ref.namespace))
+        return {*self._pods_and_owners(), *workloads}
+
+    def _pods_and_owners(self) -> set[ObjectRef]:
+        """Return the pods in scope, even those that are not evaluated, and all known owners of theirs."""
+        refs = {
+            ref for pod in self.pods for ref in (pod.ref.first_copy, *(owner.ref for owner in self.owner_chain(pod)))
+        }
+        refs.update(ref for _, passed_over in self._unevaluated_refs() for ref in passed_over)
+        return refs
 
     def population(self, namespace: str) -> Population:
         """Return the counted pods of a namespace."""

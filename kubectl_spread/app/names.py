@@ -1,0 +1,110 @@
+"""Names on the command line: the object that a plain NAME means, and the nearest names to one that does not exist."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Final
+
+import msgspec
+
+from kubectl_spread.app.arguments import KINDS, resource
+from kubectl_spread.audit.snapshot.scope import Target
+from kubectl_spread.audit.snapshot.snapshot import Snapshot
+from kubectl_spread.errors import UsageError
+from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.phrases import listed, named
+from kubectl_spread.suggestions import nearest
+
+_POD: Final = "Pod"
+
+
+def resolve(snapshot: Snapshot) -> list[str]:
+    """Give the targets of a snapshot their kinds, once pods and workloads are read.
+
+    A plain name is that of a pod or, where no pod has it, of a workload. It keeps the kind "" where nothing has it.
+
+    Returns:
+        Notes on names that a pod shares with a workload.
+
+    Raises:
+        UsageError: No owner is of a target's kind, or workloads of several kinds have a plain name.
+    """
+    targets = snapshot.scope.targets
+    if not targets:
+        return []
+    objects = snapshot.objects()
+    kinds = {ref.kind for ref in objects}
+    resolved = tuple(
+        _resolved(target, kinds) if target.kind else _named(target, objects, snapshot) for target in targets
+    )
+    snapshot.scope = msgspec.structs.replace(snapshot.scope, targets=resolved)
+    return [
+        note
+        for target, answer in zip(targets, resolved, strict=True)
+        if not target.kind and answer.kind == _POD and (note := _shared(answer, objects))
+    ]
+
+
+def missing(target: Target, where: str, snapshot: Snapshot) -> str:
+    """Return the error about a target that does not exist ``where`` it was sought, with the nearest name there."""
+    kind = resource(target.kind) if target.kind else "pod or workload"
+    return f'{kind} "{target.name}" not found {where}{suggestion(target, snapshot)}'
+
+
+def suggestion(target: Target, snapshot: Snapshot) -> str:
+    """Return the question whether the nearest name was meant, or "".
+
+    For a plain name and for a pod, the names of workloads are near too.
+    """
+    objects = [ref for ref in snapshot.objects() if target.kind in ("", _POD, ref.kind)]
+    name = nearest(target.name, sorted({ref.name for ref in objects}))
+    refs = sorted(ref for ref in _tops(objects, snapshot) if ref.name == name)
+    return f"; did you mean {named(refs[0].kind, refs[0].name)}?" if refs else ""
+
+
+def _named(target: Target, objects: Collection[ObjectRef], snapshot: Snapshot) -> Target:
+    """Return the target that a plain name means.
+
+    Raises:
+        UsageError: Workloads of several kinds have the name.
+    """
+    refs = [ref for ref in objects if ref.name == target.name]
+    kinds = sorted({ref.kind for ref in _tops(refs, snapshot)})
+    if _POD in kinds:
+        return Target(_POD, target.name)
+    if len(kinds) > 1:
+        names = listed([named(kind, target.name) for kind in kinds], len(kinds))
+        raise UsageError(f'several workloads are named "{target.name}": choose one of {names}')
+    return Target(kinds[0] if kinds else "", target.name)
+
+
+def _tops(refs: Collection[ObjectRef], snapshot: Snapshot) -> list[ObjectRef]:
+    """Return the objects without those that have the same name as their owner."""
+    return [ref for ref in refs if not any(owner in refs for owner in snapshot.ownership.owners(ref) if owner != ref)]
+
+
+def _shared(pod: Target, objects: Iterable[ObjectRef]) -> str:
+    """Return a note on the workloads that have the name of a pod, or ""."""
+    workloads = sorted({named(ref.kind, ref.name) for ref in objects if ref.name == pod.name and ref.kind != _POD})
+    if not workloads:
+        return ""
+    return f'"{pod.name}" is taken as the name of a pod; for the workload write {listed(workloads, len(workloads))}'
+
+
+def _resolved(target: Target, kinds: Iterable[str]) -> Target:
+    """Return a target with its kind as the API spells it; a group that the user adds to the type is ignored.
+
+    Raises:
+        UsageError: No owner is of such a kind.
+    """
+    if target.kind in KINDS:
+        return target
+    word = target.kind.lower().partition(".")[0]
+    for kind in sorted(kinds):
+        if word in (kind.lower(), f"{kind.lower()}s"):
+            return Target(kind, target.name)
+    types = ", ".join(words[0] for words in KINDS.values())
+    raise UsageError(
+        f'the server doesn\'t have a resource type "{target.kind}" with pods (known: {types}, and the kinds of what '
+        "owns the pods that were read)"
+    )
