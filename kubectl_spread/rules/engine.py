@@ -19,8 +19,8 @@ from kubectl_spread.phrases import sentence
 from kubectl_spread.report import model, projections
 from kubectl_spread.report.severity import Severity
 from kubectl_spread.rules.inputs import rule_inputs
-from kubectl_spread.rules.model import RESTART, Evidence, Rule, literal
-from kubectl_spread.rules.remedy import Remedy, line, patched, replacement
+from kubectl_spread.rules.model import RESTART, Evidence, Rule
+from kubectl_spread.rules.remedy import Remedy, line, literal, patched, replacement
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
 _UNREAD: Final = ("conflicting", "malformed", "unreadable")

@@ -71,11 +71,6 @@ class Rule(msgspec.Struct, frozen=True):
         return self.fix.replace(RESTART, "restart the workload")
 
 
-def literal(text: str) -> str:
-    """Return text with the braces of a template escaped."""
-    return text.replace("{", "{{").replace("}", "}}")
-
-
 def names(pods: Iterable[PodRecord]) -> tuple[str, ...]:
     """Return the names of pods, in order."""
     return tuple(sorted(pod.name for pod in pods))

@@ -16,6 +16,18 @@ from kubectl_spread.rules.rule_input import RuleInput
 PIPES: Final = (">", "|")
 """Words of a command that the shell reads."""
 _RESTARTABLE: Final = ("Deployment", "StatefulSet", "DaemonSet")
+_COSTS: Final = {
+    **dict.fromkeys(_RESTARTABLE, "The patch restarts all pods of the workload"),
+    "CronJob": "The patch takes effect with the next Job",
+    "ReplicaSet": "The patch takes effect for new pods only",
+    "ReplicationController": "The patch takes effect for new pods only",
+}
+"""Maps each kind whose pod template can be changed to the cost or the limit of a patch."""
+_FIXED: Final = {
+    "Job": "The pod template of a Job cannot change: delete the Job and create it again from a corrected manifest",
+    "Pod": "The spec of a pod cannot change: delete the pod and create it again from a corrected manifest",
+}
+"""Maps each kind whose pod spec cannot be changed to the way to replace the object."""
 _FEW: Final = 3
 """The most pods that a command names to replace only them."""
 
@@ -34,6 +46,11 @@ class Remedy(msgspec.Struct, frozen=True):
     patch: tuple[Operation, ...] = ()
 
 
+def literal(text: str) -> str:
+    """Return text with the braces of a template escaped."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
 def line(command: Sequence[str], flags: Sequence[str]) -> str:
     """Return a command as a line that is safe to paste into a shell, with kubectl's flags for the cluster."""
     words = [word if word in PIPES else shlex.quote(word) for word in command]
@@ -43,6 +60,22 @@ def line(command: Sequence[str], flags: Sequence[str]) -> str:
             end = index + 3 if words[index + 1] == "spread" else index + 1
             words[end:end] = map(shlex.quote, flags)
     return " ".join(words)
+
+
+def changed(text: str, operations: Sequence[Operation], rule_input: RuleInput) -> Remedy:
+    """Return a change of the pod template as a patch of the workload, with its cost where it restarts pods.
+
+    An object that the API would not change, or that its owner would change back, has no patch.
+    """
+    workload, owner = rule_input.workload, None if rule_input.template is None else rule_input.template.owner
+    if rule_input.manifest is not None:
+        return Remedy(text, patch=tuple(operations))
+    if (fixed := _FIXED.get(workload.kind)) is not None:
+        return Remedy(f"{text}. {fixed}")
+    if owner is not None or workload.kind not in _COSTS:
+        kind, name = (workload.kind, workload.name) if owner is None else (owner.kind, owner.name)
+        return Remedy(f"{text}. Change it in {literal(named(kind, name))}, which owns the pods")
+    return Remedy(f"{text}. {_COSTS[workload.kind]}" if operations else text, patch=tuple(operations))
 
 
 def delete(namespace: str, pods: Sequence[str]) -> tuple[str, ...]:

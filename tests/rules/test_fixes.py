@@ -1,10 +1,11 @@
-"""Carrying out a printed fix ends the finding, and makes no other finding worse."""
+"""Carrying out a printed command or patch ends the finding, and makes no other finding worse."""
 
 from __future__ import annotations
 
 import copy
 import json
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,14 @@ from ruamel.yaml import YAML
 
 from kubectl_spread.audit.evaluation.evaluate import Audit
 from kubectl_spread.explain.placing import place
+from kubectl_spread.rules import RULES
+from kubectl_spread.rules.model import Rule
 from tests.audits import as_json, audit
 from tests.builders import Json
+from tests.jsonpatch import FailedTestError, applied
+from tests.rules.test_rules import OPTIONS
+from tests.rules.test_rules import findings as rule_findings
+from tests.rules.test_rules import name as rule_name
 from tests.threads import cases
 
 HERE = Path(__file__).parent
@@ -24,7 +31,6 @@ FILES = [
     *sorted(cases.HERE.glob("*/*.yaml")),
     HERE.parents[1] / "examples" / "cluster.json",
 ]
-DELETE = re.compile(r"kubectl delete pod -n (\S+) ([a-z0-9 .-]+?)(?= \(|;|:|$)")
 SKEWS = ("SPR301", "SPR302")
 RELABELLED = ("SPR101", "SPR102")
 RANKS = ("info", "warning", "error")
@@ -66,9 +72,16 @@ def findings_with(codes: tuple[str, ...]) -> Iterator[tuple[Path, list[Json], Au
                 yield path, manifests, evaluated, finding
 
 
-def delete(manifests: list[Json], command: re.Match[str]) -> tuple[list[Json], list[Json]]:
-    """Return the manifests that a command leaves, and those that it deletes."""
-    namespace, names = command[1], command[2].split()
+def deletion(finding: Json) -> list[str]:
+    """Return the names of the pods that a command of a finding deletes, unless it saves their manifests first."""
+    commands = [shlex.split(command) for command in finding.get("commands", [])]
+    if any(command[:3] == ["kubectl", "get", "pod"] for command in commands):
+        return []
+    return next((command[5:] for command in commands if command[:4] == ["kubectl", "delete", "pod", "-n"]), [])
+
+
+def delete(manifests: list[Json], namespace: str, names: list[str]) -> tuple[list[Json], list[Json]]:
+    """Return the manifests that are left after some pods are deleted, and those of these pods."""
     deleted = [
         manifest
         for manifest in manifests
@@ -127,17 +140,16 @@ def test_deleting_the_pods_of_a_command_ends_the_skew() -> None:
     """It ends even if the replacements go to the fullest domains that a hard constraint allows."""
     ended = 0
     for path, manifests, evaluated, finding in findings_with(SKEWS):
-        command = DELETE.search(finding["fix"])
-        if command is None:
+        if not (names := deletion(finding)):
             continue
-        left, deleted = delete(manifests, command)
-        assert len(deleted) == len(command[2].split()), (path, finding["fix"])
+        left, deleted = delete(manifests, finding["namespace"], names)
+        assert len(deleted) == len(names), (path, finding["commands"])
         for pod in deleted:
             left = replace(left, pod)
         before, after = ranks(as_json(evaluated)["findings"]), ranks(as_json(audit(*left))["findings"])
-        assert key_of(finding) not in after, (path, finding["fix"])
+        assert key_of(finding) not in after, (path, finding["commands"])
         worse = {key: rank for key, rank in after.items() if rank > before.get(key, 0)}
-        assert worse == {}, (path, finding["fix"])
+        assert worse == {}, (path, finding["commands"])
         ended += 1
     assert ended >= 12
 
@@ -145,11 +157,10 @@ def test_deleting_the_pods_of_a_command_ends_the_skew() -> None:
 def test_deleting_relabelled_pods_ends_the_finding() -> None:
     ended = 0
     for path, manifests, evaluated, finding in findings_with(RELABELLED):
-        command = DELETE.search(finding["fix"])
-        if command is None:
+        if not (names := deletion(finding)):
             continue
         assert "restart all" in finding["fix"] or finding["object"]["kind"] not in ("Deployment", "StatefulSet"), path
-        left, _ = delete(manifests, command)
+        left, _ = delete(manifests, finding["namespace"], names)
         before, after = ranks(as_json(evaluated)["findings"]), ranks(as_json(audit(*left))["findings"])
         assert key_of(finding) not in after, path
         worse = {key for key, rank in after.items() if key[0] in RELABELLED and rank > before.get(key, 0)}
@@ -159,11 +170,95 @@ def test_deleting_relabelled_pods_ends_the_finding() -> None:
 
 
 @pytest.mark.parametrize("name", ["SPR101/bad-bare-sibling", "SPR301/bad-bare-pods"])
-def test_no_fix_deletes_a_bare_pod_without_saving_its_manifest(name: str) -> None:
-    path = HERE / f"{name}.yaml"
-    fixes = [
-        finding["fix"] for finding in as_json(audit(*objects(path)))["findings"] if finding["object"]["kind"] == "Pod"
+def test_a_bare_pod_is_deleted_only_after_its_manifest_is_saved(name: str) -> None:
+    findings = [
+        finding
+        for finding in as_json(audit(*objects(HERE / f"{name}.yaml")))["findings"]
+        if finding["object"]["kind"] == "Pod" and "commands" in finding
     ]
-    assert fixes
-    assert [fix for fix in fixes if "kubectl delete" in fix] == []
-    assert all("unmerge" in fix for fix in fixes)
+    assert findings
+    for finding in findings:
+        assert "unmerge" in finding["fix"]
+        save, delete, create = finding["commands"]
+        assert re.match(r"kubectl get pod \S+ -n \S+ -o yaml > \S+\.yaml$", save)
+        assert delete.startswith("kubectl delete pod ")
+        assert re.match(r"kubectl spread unmerge -f \S+\.yaml \| kubectl create -f -$", create)
+
+
+BAD = [path for path in FILES if path.stem.startswith("bad-")]
+
+
+@pytest.mark.parametrize("path", BAD, ids=rule_name)
+def test_a_patch_ends_its_finding_and_causes_no_other_one(path: Path, tmp_path: Path) -> None:
+    before = rule_findings(path)
+    for finding in before:
+        if "patch" not in finding:
+            continue
+        patched = list(after_patch(path, finding))
+        if not patched:
+            continue
+        file = tmp_path / "patched.yaml"
+        options = OPTIONS.match(path.read_text())
+        with file.open("w") as stream:
+            stream.write(options[0] if options else "")
+            YAML().dump_all(patched, stream)
+        left = rule_findings(file)
+        assert key_of(finding) not in ranks(left), finding["patch"]
+        earlier = {(known["code"], known["object"]["name"]): RANKS.index(known["severity"]) for known in before}
+        worse = {
+            key_of(new): new["message"]
+            for new in left
+            if RANKS.index(new["severity"]) > max(earlier.get((new["code"], new["object"]["name"]), 0), 0)
+        }
+        assert worse == {}, finding["patch"]
+
+
+def after_patch(path: Path, finding: Json) -> Iterator[Json]:
+    """Yield the objects of a file after a finding's patch, without the pods that it restarts; none without its object.
+
+    The pods of a stored workload are created again, so that only the template is left to evaluate.
+    """
+    documents = [document for document in YAML(typ="safe").load_all(path) if document]
+    listed: list[Json] = [item for document in documents for item in document.get("items", [document])]
+    kind, name = finding["object"]["kind"], finding["object"]["name"]
+    workload = [item for item in listed if (item["kind"], item["metadata"]["name"]) == (kind, name)]
+    for item in listed if workload else ():
+        if item is workload[0]:
+            yield applied(item, finding["patch"]["operations"])
+        elif not (finding["pods"] and item["kind"] in ("Pod", "ReplicaSet") and "ownerReferences" in item["metadata"]):
+            yield item
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES if "patch" in rule.remedies], ids=lambda rule: rule.code)
+def test_every_rule_with_patches_has_an_example_whose_object_is_patched(rule: Rule) -> None:
+    assert any(
+        list(after_patch(path, finding))
+        for path in BAD
+        if path.parent.name == rule.code
+        for finding in rule_findings(path)
+        if finding["code"] == rule.code and "patch" in finding
+    )
+
+
+@pytest.mark.parametrize("path", BAD, ids=rule_name)
+def test_the_command_of_a_patch_has_its_operations_and_a_manifest_gets_no_such_command(path: Path) -> None:
+    for finding in rule_findings(path):
+        commands = [shlex.split(command) for command in finding.get("commands", [])]
+        patching = [command for command in commands if command[:2] == ["kubectl", "patch"]]
+        if "patch" not in finding or "source" in finding:
+            assert patching == []
+            continue
+        (command,) = patching
+        assert command[3:-1] == ["-n", finding["namespace"], "--type=json", "-p"]
+        assert json.loads(command[-1]) == finding["patch"]["operations"]
+
+
+@pytest.mark.parametrize("path", BAD, ids=rule_name)
+def test_a_patch_fails_on_an_object_that_was_patched_before(path: Path) -> None:
+    for finding in rule_findings(path):
+        if "patch" not in finding:
+            continue
+        for item in after_patch(path, finding):
+            if (item["kind"], item["metadata"]["name"]) == (finding["object"]["kind"], finding["object"]["name"]):
+                with pytest.raises((FailedTestError, LookupError)):
+                    applied(item, finding["patch"]["operations"])

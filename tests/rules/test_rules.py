@@ -5,6 +5,7 @@ A case is a file of manifests; its first line may have options after ``# options
 
 from __future__ import annotations
 
+import json
 import re
 import string
 from collections.abc import Iterator
@@ -45,10 +46,17 @@ def findings(path: Path) -> Any:
 def text(finding: Any) -> str:
     subject = f"{finding['object']['kind']} {finding['namespace']}/{finding['object']['name']} {finding['path']}"
     pods = ", ".join(finding["pods"]) or "no pods"
+    operations = finding.get("patch", {}).get("operations", [])
     return (
         f"{finding['severity']} {finding['code']} {finding['name']}: {subject}\n"
         f"  {pods}\n  {finding['message']}\n  fix: {finding['fix']}\n"
+        + "".join(f"  $ {command}\n" for command in finding.get("commands", []))
+        + "".join(f"  patch: {json.dumps(operation)}\n" for operation in operations)
     )
+
+
+def kinds_of_remedies(finding: Any) -> set[str]:
+    return {kind for kind, field in (("command", "commands"), ("patch", "patch")) if field in finding}
 
 
 @pytest.mark.parametrize("path", BAD, ids=name)
@@ -104,6 +112,30 @@ def test_the_evidence_of_every_bad_case_has_all_values_of_message_and_fix(rule: 
         assert all(
             "{" not in finding["message"].replace("{topologyKey, whenUnsatisfiable}", "") for finding in case_findings
         )
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
+def test_the_findings_of_a_rule_have_the_severities_and_remedies_of_its_page(rule: Rule) -> None:
+    cases = [path for path in BAD if path.parent.name == rule.code]
+    own = [finding for path in cases for finding in findings(path) if finding["code"] == rule.code]
+    severities = [severity for severity, _ in rule.cases] or [rule.severity]
+    assert severities == sorted(set(severities), reverse=True)
+    assert rule.severity in severities
+    assert len(severities) > 1 or not rule.cases
+    assert {finding["severity"] for finding in own} == set(map(str, severities))
+    remedies = [kinds_of_remedies(finding) for finding in own]
+    assert set().union(*remedies) == set(rule.remedies)
+    assert (set() in remedies) is bool(rule.no_remedy)
+
+
+@pytest.mark.parametrize("path", BAD, ids=name)
+def test_messages_and_fixes_are_sentences_and_a_message_has_one_group(path: Path) -> None:
+    groups: dict[str, set[str]] = {}
+    for finding in findings(path):
+        assert re.search(r"[.?]$", finding["message"]), finding["message"]
+        assert re.search(r"^[A-Z].*[.?]$", finding["fix"]), finding["fix"]
+        groups.setdefault(finding["message"], set()).add(finding["group"])
+    assert {message for message, of_message in groups.items() if len(of_message) > 1} == set()
 
 
 def test_no_rule_is_skipped_on_an_input_on_which_it_would_fire(monkeypatch: pytest.MonkeyPatch) -> None:

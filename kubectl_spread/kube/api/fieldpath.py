@@ -37,6 +37,11 @@ class FieldPath(tuple[str | int, ...]):
         return "".join(f"[{step}]" if isinstance(step, MapKey | int) else f".{step}" for step in self).removeprefix(".")
 
     @property
+    def pointer(self) -> str:
+        """The path as a JSON pointer (RFC 6901)."""
+        return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in self)
+
+    @property
     def order(self) -> tuple[tuple[bool, str | int], ...]:
         """A sort key: indices compare as numbers and precede names."""
         return tuple((isinstance(step, str), step) for step in self)

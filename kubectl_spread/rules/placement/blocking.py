@@ -17,7 +17,8 @@ from kubectl_spread.kube.scheduler.podtopologyspread.filtering import FilterAnsw
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import plural
 from kubectl_spread.report.severity import Severity
-from kubectl_spread.rules.model import FILTERING, Evidence, Rule, literal, names
+from kubectl_spread.rules.model import FILTERING, Evidence, Rule, names
+from kubectl_spread.rules.remedy import literal
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
 

@@ -13,8 +13,8 @@ from kubectl_spread.diagnosis.skew import Passing, Skew, skew_of
 from kubectl_spread.kube.scheduler.podtopologyspread.spread import Spread
 from kubectl_spread.phrases import capitalized, domains, named, plural, some, value
 from kubectl_spread.report.severity import Severity
-from kubectl_spread.rules.model import FILTERING, Evidence, Rule, Values, literal, names
-from kubectl_spread.rules.remedy import Remedy, delete
+from kubectl_spread.rules.model import FILTERING, Evidence, Rule, Values, names
+from kubectl_spread.rules.remedy import Remedy, delete, literal
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 
 _NAMED: Final = 10

@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Final
+from typing import Final, NamedTuple
 
 from kubectl_spread.audit.evaluation.evaluate import EvaluatedPod
 from kubectl_spread.audit.merge.verdicts import BINDING_KEYS, REVISION_KEYS, Verdict
 from kubectl_spread.audit.snapshot.revisions import LABELS, revision_key
 from kubectl_spread.audit.snapshot.templates import Template, labels_of_controller
+from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api import labels as labelselectors
-from kubectl_spread.kube.api.fieldpath import FieldPath
 from kubectl_spread.kube.api.labels import Labels, Operator
+from kubectl_spread.phrases import capitalized
+from kubectl_spread.report.model import Operation
 from kubectl_spread.report.severity import Severity
-from kubectl_spread.rules.model import Evidence, Rule, literal
+from kubectl_spread.rules import patches
+from kubectl_spread.rules.model import Evidence, Rule
+from kubectl_spread.rules.remedy import Remedy, changed, literal
 from kubectl_spread.rules.rule_input import InputPart, RuleInput
 from kubectl_spread.rules.variants import TermVariant
 
 _CLOSE: Final = 0.85
 """The least similarity of a misspelt key to the intended one."""
-_UNKNOWN: Final = "correct the key or add the label to the pod template"
+_UNKNOWN: Final = "correct the key, or add the label to the pod template"
+
+
+class _Advice(NamedTuple):
+    """What to do about a key: ``replacement`` is the key to use instead, "" to remove it, None if it is unknown."""
+
+    text: str
+    replacement: str | None
 
 
 def _absent_key(rule_input: RuleInput) -> Iterator[Evidence]:
     """Yield the template, or the pods, that lack a key, whatever the verdicts on their other keys."""
     if rule_input.template is not None:
-        yield from _absent_from_template(rule_input.path, rule_input.template)
+        yield from _absent_from_template(rule_input, rule_input.template)
     members_by_key: dict[str, list[EvaluatedPod]] = {}
     for member in rule_input.taken:
         for key in member.keys:
@@ -38,18 +49,21 @@ def _absent_key(rule_input: RuleInput) -> Iterator[Evidence]:
         kind = "" if pod_class.owner is None else pod_class.owner.kind
         values = _values(members_by_key, members[0].term.match_label_keys, kind)
         pod_names = {member.pod.name for member in members}
-        yield Evidence(tuple(sorted(pod_names)), values, fix=_fix(members_by_key, kind, pod_class.labels))
+        advices = {key: _advice(key, kind, pod_class.labels) for key in sorted(members_by_key)}
+        fix = _fix(advices, [member.term for member in members], rule_input)
+        yield Evidence(tuple(sorted(pod_names)), values, fix=fix)
 
 
-def _absent_from_template(path: FieldPath, template: Template) -> Iterator[Evidence]:
-    for term in template.terms_by_path.get(path, ()):
+def _absent_from_template(rule_input: RuleInput, template: Template) -> Iterator[Evidence]:
+    for term in template.terms_by_path.get(rule_input.path, ()):
         if term.selector is None:
             continue
         authored = labelselectors.keys(term.selector)
         keys = {*term.match_label_keys} - authored | {*term.mismatch_label_keys}
         if absent := keys - template.labels.keys() - BINDING_KEYS:
             values = _values(absent, term.match_label_keys, template.kind)
-            yield Evidence((), values, fix=_fix(absent, template.kind, template.labels))
+            advices = {key: _advice(key, template.kind, template.labels) for key in sorted(absent)}
+            yield Evidence((), values, fix=_fix(advices, [term], rule_input))
 
 
 def _values(keys: Iterable[str], match_label_keys: Iterable[str], kind: str) -> dict[str, str]:
@@ -70,24 +84,45 @@ def _values(keys: Iterable[str], match_label_keys: Iterable[str], kind: str) -> 
     }
 
 
-def _fix(keys: Iterable[str], kind: str, labels: Labels) -> str:
-    """Return the replacement of each key."""
-    return literal("; ".join(dict.fromkeys(_advice(key, kind, labels) for key in sorted(keys))))
+def _fix(advices: Mapping[str, _Advice], terms: Sequence[TopologyTerm], rule_input: RuleInput) -> Remedy:
+    """Return the replacement of each key, as a patch if all are known and all terms list the same keys."""
+    text = ". ".join(dict.fromkeys(capitalized(advice.text) for advice in advices.values()))
+    operations = [_operations(term, advices, rule_input) for term in terms]
+    alike = all(of_term == operations[0] for of_term in operations)
+    return changed(literal(text), operations[0] if alike else (), rule_input)
 
 
-def _advice(key: str, kind: str, labels: Labels) -> str:
+def _operations(term: TopologyTerm, advices: Mapping[str, _Advice], rule_input: RuleInput) -> tuple[Operation, ...]:
+    """Return the operations that replace or remove keys; none if a replacement is unknown."""
+    replacements = {key: advice.replacement for key, advice in advices.items() if advice.replacement is not None}
+    if len(replacements) < len(advices):
+        return ()
+    taken = {*term.match_label_keys, *term.mismatch_label_keys, *term.mentions}
+    useful = {key: new for key, new in replacements.items() if new and new not in taken}
+    replacing = [
+        operation
+        for field, entries in patches.KEY_LISTS.items()
+        for index, key in enumerate(entries(term))
+        if key in useful
+        for operation in patches.replaced(patches.term_path(rule_input) / field / index, key, useful[key])
+    ]
+    return (*replacing, *patches.without_keys({*replacements} - {*useful}, term, rule_input))
+
+
+def _advice(key: str, kind: str, labels: Labels) -> _Advice:
     """Return the advice to replace a key, to correct it or to remove it."""
     intended = _intended(key, labels)
     if intended in LABELS and intended not in labels:
         correct = revision_key(labels) or revision_key(dict.fromkeys(labels_of_controller(kind), ""))
         if correct == key:
-            return _UNKNOWN
-        return (
-            f"use {correct} in place of {key}" if correct else f"remove {key}: these pods have no label for revisions"
-        )
+            return _Advice(_UNKNOWN, None)
+        if correct:
+            return _Advice(f"use {correct} instead of {key}", correct)
+        return _Advice(f"remove {key}, because these pods have no label for revisions", "")
     if intended != key:
-        return f"did you mean {intended}? Use it in place of {key}"
-    return _UNKNOWN
+        single = intended in REVISION_KEYS and intended not in LABELS
+        return _Advice(f"did you mean {intended}? Use it instead of {key}", None if single else intended)
+    return _Advice(_UNKNOWN, None)
 
 
 def _intended(key: str, labels: Labels) -> str:
@@ -154,15 +189,21 @@ ABSENT_KEY: Final = Rule(
     code="SPR107",
     name="absent-key",
     severity=Severity.WARNING,
-    summary="A key to match or mismatch is not among the pod's labels and does nothing",
-    message="{field} {keys}, but {who} {which}, so {effect}",
+    summary="A key in matchLabelKeys or mismatchLabelKeys is ignored because the pods do not have the label",
+    message="{field} {keys}, but {who} {which}, so {effect}.",
     why=(
-        "A key that the pod lacks is skipped without a word, by the merge and by the scheduler. A misspelt key, or "
-        "one that only another controller sets, makes the clause look at every revision. Pods of a Deployment get "
-        "pod-template-hash, pods of a StatefulSet or DaemonSet controller-revision-hash, pods of a Job neither."
+        "kube-apiserver and the scheduler skip a key that the pod does not have, and nothing reports it. With a "
+        "misspelt key, or one that only another controller sets, the constraint counts the pods of all revisions. "
+        "Pods of a Deployment get pod-template-hash, pods of a StatefulSet or DaemonSet get controller-revision-hash, "
+        "pods of a Job get neither."
     ),
     fix=_UNKNOWN,
     source="https://github.com/kubernetes/kubernetes/issues/127263",
+    remedies=("command", "patch"),
+    no_remedy=(
+        "A misspelt key that resembles no label of the pods cannot be corrected without its author. The API does not "
+        "change the pod template of a Job or the spec of a pod."
+    ),
     parts=InputPart.MEMBERS | InputPart.TEMPLATE,
     check=_absent_key,
 )
